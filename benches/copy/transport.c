@@ -21,7 +21,7 @@
 #include "core/clock.h"
 #include "core/hw/machine.h"
 #include "core/hw/topo.h"
-#include "core/wire/shm.h"
+#include "core/wire/shm_ring.h"
 
 /* ---- A group of two processes on this machine ---- */
 

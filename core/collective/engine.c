@@ -104,7 +104,7 @@ static void reduce(struct engine *e, const struct piece *p)
  * the next. */
 static bool collect(struct engine *e, struct way *w)
 {
-    uint64_t through = w->out ? w->link->sent : w->link->received;
+    uint64_t through = w->out ? w->link->out.through : w->link->in.through;
     bool reduced = false, any = false;
 
     while (w->posted && w->pieces[w->oldest].end_bytes <= through && !reduced) {
@@ -142,7 +142,6 @@ static void *take_slot(struct engine *e, struct way *w)
 /* 1: one more segment of this way is posted; 0: it cannot be yet; -errno. */
 static int post(struct engine *e, struct way *w)
 {
-    struct wire *f = e->wire;
     uint32_t action = w->actions[w->next];
     const struct action *a = &e->schedule->actions[action];
     uint64_t end = a->count - w->at > e->segment ? w->at + e->segment : a->count;
@@ -154,15 +153,16 @@ static int post(struct engine *e, struct way *w)
         return 0;
     *p = (struct piece){action, w->at, end, w->bytes + bytes, NULL};
     if (a->kind == ACTION_SEND) {
-        err = wire_send(f, w->link, place(e, a->source, a->from + w->at), bytes);
+        err = wire_send(w->link, place(e, a->source, a->from + w->at), bytes);
     } else if (a->kind == ACTION_RECEIVE) {
-        err = wire_receive(f, w->link, place(e, a->target, a->first + w->at), bytes);
+        err = wire_receive(w->link, place(e, a->target, a->first + w->at), bytes);
     } else {
         p->slot = take_slot(e, w);
-        err = wire_receive(f, w->link, p->slot, bytes);
+        err = wire_receive(w->link, p->slot, bytes);
     }
     if (err)
-        return collective_fail(e->c, err, "%s", f->error[0] ? f->error : strerror(-err));
+        return collective_fail(e->c, err, "%s",
+                               e->wire->error[0] ? e->wire->error : strerror(-err));
     w->bytes += bytes;
     w->posted++;
     w->at = end < a->count ? end : 0;
@@ -435,7 +435,7 @@ void engine_close(struct engine *e)
 int engine_link(struct engine *e)
 {
     for (unsigned i = 0; i < e->n_ways; i++) {
-        int link = wire_link(e->wire, e->c->members[e->ways[i].peer]);
+        int link = wire_link(e->wire, e->c->members[e->ways[i].peer], NULL);
         if (link < 0)
             return collective_fail(e->c, link, "%s", e->wire->error);
         e->ways[i].index = (unsigned)link;
@@ -460,7 +460,7 @@ int engine_begin(struct engine *e, void *input, void *result)
     for (unsigned i = 0; i < e->n_ways; i++) {
         struct way *w = &e->ways[i];
         w->link = &e->wire->links[w->index];
-        w->bytes = w->out ? w->link->posted_out : w->link->posted_in;
+        w->bytes = w->out ? w->link->out.posted : w->link->in.posted;
         w->next = w->oldest = w->posted = w->in_use = w->next_slot = 0;
         w->at = 0;
         e->open[i] = i;
@@ -479,6 +479,12 @@ static bool going(const struct engine *e)
     return false;
 }
 
+/* An operation of which nothing goes to or comes from others has no link. */
+static int progress(struct engine *e, uint64_t wait_ns)
+{
+    return e->wire->n_links ? wire_progress(e->wire->workers, WIRE_BOTH, wait_ns) : 0;
+}
+
 /* The clock is read around waits alone. */
 static int wait(struct engine *e, uint64_t wait_ns)
 {
@@ -488,7 +494,7 @@ static int wait(struct engine *e, uint64_t wait_ns)
 
     if (!e->idle_since_ns)
         e->idle_since_ns = begin_ns;
-    moved = wait_ns ? wire_progress(e->wire, wait_ns) : 0;
+    moved = wait_ns ? progress(e, wait_ns) : 0;
     *sum += wait_ns ? clock_now_ns() - begin_ns : 0;
     return moved;
 }
@@ -499,7 +505,7 @@ int engine_progress(struct engine *e, uint64_t wait_ns)
     bool copied = false;
 
     if (moved >= 0 && !engine_finished(e) && e->n_open)
-        came = wire_progress(e->wire, 0);
+        came = progress(e, 0);
     if (!moved && !came && !engine_finished(e))
         copied = engine_copy(e);
     if (!moved && !came && !copied && !engine_finished(e))

@@ -56,10 +56,10 @@ static void tell_flows(const struct collective *c, struct collective_report *tol
         const struct wire_link *l = &f->links[i];
         struct collective_flow *flow =
             flow_of(told, l->device, world_member(c->world, l->peer)->node != node);
-        flow->out_bytes += (double)l->sent;
-        flow->in_bytes += (double)l->received;
-        flow->out_messages += (double)l->messages_out;
-        flow->in_messages += (double)l->messages_in;
+        flow->out_bytes += (double)l->out.through;
+        flow->in_bytes += (double)l->in.through;
+        flow->out_messages += (double)l->out.messages;
+        flow->in_messages += (double)l->in.messages;
         flow->message_bytes =
             (double)(o->segment_bytes < o->longest_bytes ? o->segment_bytes : o->longest_bytes);
     }

@@ -239,9 +239,42 @@ struct channel *world_channel(struct world *w, unsigned rank)
     return rank < w->size ? w->channels[rank] : NULL;
 }
 
+int world_pair(struct world **world, struct channel *c, bool leads, bool same_machine, char *error,
+               size_t len)
+{
+    struct world *w = NULL;
+    int err = world_new(&w, "pair", leads ? 1 : 0, 2, error, len);
+
+    if (err)
+        return err;
+    struct world_member *own = &w->members[w->rank], *peer = &w->members[!w->rank];
+    w->channels[!w->rank] = c;
+    w->nodes = same_machine ? 1 : 2;
+    machine_id(own->machine);
+    own->node = !same_machine && leads;
+    peer->node = !same_machine && !leads;
+    if (same_machine)
+        memcpy(peer->machine, own->machine, sizeof(peer->machine));
+    else
+        snprintf(peer->machine, sizeof(peer->machine), "another");
+    own->machine_ranks = peer->machine_ranks = same_machine ? 2 : 1;
+    if (channel_address(c, &own->address, &peer->address))
+        own->address.ss_family = peer->address.ss_family = AF_UNSPEC;
+    err = channel_token(c, "world", 0, w->key);
+    if (err) {
+        world_free(w);
+        return world_fail(err, error, len, "no key for connections to %s", channel_peer(c));
+    }
+    *world = w;
+    return 0;
+}
+
+/* Of a pair each end calls the other one what its channel does. */
 const char *world_name(const struct world *w, unsigned rank, char *text, size_t len)
 {
-    if (rank < w->size && w->members[rank].host[0])
+    if (!strcmp(w->group, "pair") && rank < w->size && w->channels[rank])
+        snprintf(text, len, "%s", channel_peer(w->channels[rank]));
+    else if (rank < w->size && w->members[rank].host[0])
         snprintf(text, len, "rank %u (%s)", rank, w->members[rank].host);
     else
         snprintf(text, len, "rank %u", rank);

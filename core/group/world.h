@@ -78,6 +78,12 @@ int world_join(struct world **w, const struct world_meeting *m, char *error, siz
  * loopback. */
 int world_mpi(struct world **w, char *error, size_t len);
 
+/* The two ends of a channel, which stays the caller's: who leads is rank 1, the other one rank 0,
+ * where ranks of a world meet. Each is reached by the address that the channel has of it. Ends it
+ * with world_free(). */
+int world_pair(struct world **w, struct channel *c, bool leads, bool same_machine, char *error,
+               size_t len);
+
 void world_close(
     struct world *w); /* NULL is left alone; ends children; leaves MPI as it is: mpi_end() */
 

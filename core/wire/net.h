@@ -45,7 +45,7 @@
 #define NET_CONNECTIONS_MAX 256
 #define NET_WORKERS_MAX     64
 #define NET_BYTES_MAX       (1ull << 40) /* of a message */
-#define NET_ADDRESS_MAX     32768        /* bytes */
+#define NET_ADDRESS_MAX     57344        /* bytes */
 /* nothing moved for so long: the peer or the path is gone */
 #define NET_STILL_NS    6500000000u
 #define NET_SLOWEST_NS  20 /* a byte, over the slowest network: 0.4 Gbit/s */
@@ -196,9 +196,11 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
     void *state; /* the transport's */
 };
 
+struct wire_ops;
 struct net_ops {
-    const char *name; /* "tcp" */
-    const char *help; /* one line */
+    const char *name;            /* "tcp" */
+    const char *help;            /* one line */
+    const struct wire_ops *wire; /* what its messages go over (stream.c); NULL: a way of its own */
 
     /* Does a message count when all of it is there (RDMA: a completion), not as it arrives? */
     bool counts_whole;
@@ -261,6 +263,10 @@ struct net_ops {
 extern const struct net_ops net_tcp;
 extern const struct net_ops net_shm;
 extern const struct net_ops net_rdma; /* opens the module plumb-rdma.so at first use */
+
+/* For tests: a byte of what the last messages of a connection left; how long nothing may move. */
+char *net_stream_memory(struct net_end *e, unsigned connection, size_t at);
+void net_stream_patience(struct net_end *e, uint64_t still_ns);
 
 /* By name; NULL: no such transport. net_names: NULL-terminated, for an option's choices. */
 const struct net_ops *net_find(const char *name);

@@ -392,14 +392,14 @@ static int memory(struct wire *f, void *at, size_t bytes)
     return ops_of(f)->memory(f, at, bytes);
 }
 
-static int link_to(struct wire *f, struct wire_link *l)
+static int link_to(struct wire_link *l)
 {
-    return ops_of(f)->link(f, l);
+    return ops_of(l->worker->wire)->link(l);
 }
 
-static int address(struct wire *f, struct wire_link *l, void *at, size_t *len)
+static int address(struct wire_link *l, void *at, size_t *len)
 {
-    return ops_of(f)->address(f, l, at, len);
+    return ops_of(l->worker->wire)->address(l, at, len);
 }
 
 static int join(struct wire *f, const void *const *addresses, const size_t *lens)
@@ -407,19 +407,19 @@ static int join(struct wire *f, const void *const *addresses, const size_t *lens
     return ops_of(f)->join(f, addresses, lens);
 }
 
-static int send_message(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
+static int send_message(struct wire_link *l, const void *at, size_t bytes)
 {
-    return ops_of(f)->send(f, l, at, bytes);
+    return ops_of(l->worker->wire)->send(l, at, bytes);
 }
 
-static int receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
+static int receive(struct wire_link *l, void *at, size_t bytes)
 {
-    return ops_of(f)->receive(f, l, at, bytes);
+    return ops_of(l->worker->wire)->receive(l, at, bytes);
 }
 
-static int progress(struct wire *f, uint64_t wait_ns)
+static int progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    return ops_of(f)->progress(f, wait_ns);
+    return ops_of(k->wire)->progress(k, sides, wait_ns);
 }
 
 static void describe(const struct wire *f, char *text, size_t len)
@@ -451,6 +451,7 @@ static void close_wire(struct wire *f)
 const struct wire_ops wire_rdma = {
     .name = "rdma",
     .help = "RDMA verbs: writes with immediate data into what the receiver opened for them",
+    .ways = WIRE_CAN(WIRE_YIELD),
     .backends = backends,
     .open = open_wire,
     .memory = memory,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wire over shared memory: see shm.h. */
+/* Messages through shared memory: see shm.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/mempolicy.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "core/clock.h"
 #include "core/group/secret.h"
 #include "core/hw/host_buffer.h"
+#include "core/hw/host_kernels.h"
 #include "core/hw/machine.h"
 #include "core/wire/shm.h"
 
@@ -30,29 +32,28 @@ struct wire_shm_address {
 
 /* ---- What goes through the rings of shm.h ---- */
 
-#define LOOKS_A_CLOCK 64u /* looks in vain between two readings of the clock */
+#define LOOKS_A_CLOCK 64u   /* looks in vain between two readings of the clock */
+#define TURNS_A_YIELD 64u   /* of a worker that polls */
+#define TURNS_A_LOOK  1024u /* at clock and peers */
 
 static inline size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static int wire_shm_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
+static int wire_shm_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    int err = wire_posts_add(f, &wire_shm_link_of(l)->out_posts, at, bytes);
-
-    if (!err)
-        l->posted_out += bytes;
-    return err;
+    return wire_posts_add(l, &wire_shm_link_of(l)->out_posts, &l->out, at, bytes);
 }
 
-static int wire_shm_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
+static int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
 {
-    int err = wire_posts_add(f, &wire_shm_link_of(l)->in_posts, at, bytes);
+    return wire_posts_add(l, &wire_shm_link_of(l)->in_posts, &l->in, at, bytes);
+}
 
-    if (!err)
-        l->posted_in += bytes;
-    return err;
+static void wire_shm_retract(struct wire_link *l)
+{
+    wire_posts_retract(&wire_shm_link_of(l)->in_posts, &l->in);
 }
 
 /* A whole message that is short. Before its place in the stream is told anew, what the peer may be
@@ -92,10 +93,12 @@ static bool take_brief(const struct wire_shm_ring *r, uint64_t end, const struct
 /* It, if it sleeps for that. */
 static void wire_shm_wake(struct wire_shm_head *head, uint32_t what)
 {
+    if (head->polls)
+        return;
     atomic_thread_fence(memory_order_seq_cst);
     if (!(atomic_load_explicit(&head->sleeping, memory_order_relaxed) & what))
         return;
-    atomic_store_explicit(&head->sleeping, 0, memory_order_relaxed);
+    atomic_fetch_and(&head->sleeping, ~what);
     atomic_fetch_add(&head->events, 1);
     syscall(SYS_futex, &head->events, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -115,6 +118,7 @@ static bool wire_shm_dead(const struct wire_shm_link *sl)
 static bool push(struct wire_link *l, struct wire_shm_link *sl)
 {
     struct wire_shm_ring *r = sl->out;
+    unsigned whole = 0;
     uint64_t written = atomic_load_explicit(&r->written, memory_order_relaxed);
     size_t moved = 0, n = 1;
 
@@ -130,150 +134,175 @@ static bool push(struct wire_link *l, struct wire_shm_link *sl)
         moved += n;
         if (n == p->bytes)
             put_brief(r, written + moved, p);
-        wire_sent(l, &sl->out_posts, n);
+        whole += wire_posts_moved(&sl->out_posts, n);
     }
     if (!moved)
         return false;
     atomic_store_explicit(&r->written, written + moved, memory_order_release);
+    wire_went(l, moved, whole);
     wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
     return true;
 }
 
-static bool pull(const struct wire_shm *s, struct wire_link *l, struct wire_shm_link *sl)
+static bool pull(size_t ring_bytes, struct wire_link *l, struct wire_shm_link *sl)
 {
     struct wire_shm_ring *r = sl->in;
+    unsigned whole = 0;
     uint64_t read = atomic_load_explicit(&r->read, memory_order_relaxed);
     size_t moved = 0, n = 1;
 
     if (sl->in_written == read)
         sl->in_written = atomic_load_explicit(&r->written, memory_order_acquire);
-    size_t most = least(WIRE_SHM_CHUNK, s->ring_bytes / 4);
+    size_t most = least(WIRE_SHM_CHUNK, ring_bytes / 4);
     most = least(most, (size_t)(sl->in_written - read));
     while (moved < most && sl->in_posts.n) {
         const struct wire_post *p = wire_posts_at(&sl->in_posts, 0);
-        size_t at = (read + moved) & (s->ring_bytes - 1), done = sl->in_posts.done;
-        n = least(least(p->bytes - done, most - moved), s->ring_bytes - at);
+        size_t at = (read + moved) & (ring_bytes - 1), done = sl->in_posts.done;
+        n = least(least(p->bytes - done, most - moved), ring_bytes - at);
         if (n < p->bytes || !take_brief(r, read + moved + n, p))
             memcpy(p->at + done, r->data + at, n);
         moved += n;
-        wire_received(l, &sl->in_posts, n);
+        whole += wire_posts_moved(&sl->in_posts, n);
     }
     if (!moved)
         return false;
     atomic_store_explicit(&r->read, read + moved, memory_order_release);
+    wire_came(l, moved, whole);
     wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_ROOM);
     return true;
 }
 
 /* Something of each link. */
-static int look(struct wire *f)
+static int look(struct wire_worker *k, enum wire_side sides)
 {
-    struct wire_shm *s = wire_shm_of(f);
+    size_t ring_bytes = wire_shm_of(k)->ring_bytes;
     bool moved = false;
 
-    for (unsigned i = 0; i < f->n_links; i++) {
-        struct wire_link *l = &f->links[i];
+    for (unsigned i = 0; i < k->n_links; i++) {
+        struct wire_link *l = &k->links[i];
         struct wire_shm_link *sl = wire_shm_link_of(l);
-        if (sl->out_posts.n)
+        if (sides & WIRE_OUT && sl->out_posts.n)
             moved |= push(l, sl);
-        if (sl->in_posts.n)
-            moved |= pull(s, l, sl);
+        if (sides & WIRE_IN && sl->in_posts.n)
+            moved |= pull(ring_bytes, l, sl);
     }
-    if (moved)
-        s->still_looks = 0;
     return moved;
 }
 
-/* Who is waited for, and has ended? What it left in the ring is taken first. */
-static int look_after(struct wire *f, const struct wire_link *l, bool ask_kernel)
+/* What it waits for, of WIRE_SHM_FOR_...: 0: nothing. */
+static uint32_t waits(const struct wire_link *l, enum wire_side sides)
 {
     const struct wire_shm_link *sl = wire_shm_link_of(l);
-    char name[128];
 
-    if (!sl->out_posts.n && !sl->in_posts.n)
-        return 0;
-    bool ended = (sl->in_posts.n && atomic_load(&sl->in->sender_ended)) ||
-                 (sl->out_posts.n && atomic_load(&sl->out->receiver_ended)) ||
-                 (ask_kernel && wire_shm_dead(sl));
-    if (!ended || look(f))
-        return 0;
-    return wire_fail(f, -ECONNRESET, "%s is gone: it ended with %llu bytes outstanding",
-                     world_name(f->world, l->peer, name, sizeof(name)),
-                     (unsigned long long)(l->posted_out - l->sent + l->posted_in - l->received));
+    return (sides & WIRE_OUT && sl->out_posts.n ? WIRE_SHM_FOR_ROOM : 0) |
+           (sides & WIRE_IN && sl->in_posts.n ? WIRE_SHM_FOR_DATA : 0);
 }
 
-/* Nothing moves. The kernel is asked now and then, what peers say themselves each time. */
-static int look_after_all(struct wire *f, uint64_t now_ns)
-{
-    struct wire_shm *s = wire_shm_of(f);
-    bool ask_kernel = now_ns - s->look_ns >= WIRE_SHM_LOOK_NS;
-    int err = 0;
-
-    if (ask_kernel)
-        s->look_ns = now_ns;
-    for (unsigned i = 0; i < f->n_links && !err; i++)
-        err = look_after(f, &f->links[i], ask_kernel);
-    return err;
-}
-
-/* What it waits for, of WIRE_SHM_FOR_...: 0: nothing. */
-static uint32_t waits(const struct wire *f)
+static uint32_t waits_any(const struct wire_worker *k, enum wire_side sides)
 {
     uint32_t what = 0;
 
-    for (unsigned i = 0; i < f->n_links; i++) {
-        const struct wire_shm_link *sl = wire_shm_link_of(&f->links[i]);
-        what |=
-            (sl->out_posts.n ? WIRE_SHM_FOR_ROOM : 0) | (sl->in_posts.n ? WIRE_SHM_FOR_DATA : 0);
-    }
+    for (unsigned i = 0; i < k->n_links; i++)
+        what |= waits(&k->links[i], sides);
     return what;
 }
 
-static int sleep_once(struct wire *f, uint64_t wait_ns)
+/* Who is waited for, and has ended? What it left in the ring is taken first. */
+static int look_after(struct wire_link *l, enum wire_side sides, bool ask_kernel)
 {
-    struct wire_shm_head *head = wire_shm_of(f)->head;
-    uint32_t events = atomic_load(&head->events);
-    struct timespec wait = {.tv_sec = 0, .tv_nsec = (long)wait_ns};
+    const struct wire_shm_link *sl = wire_shm_link_of(l);
+    uint32_t what = waits(l, sides);
+    struct wire *w = l->worker->wire;
+    char name[160];
 
-    atomic_store_explicit(&head->sleeping, waits(f), memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
-    int rc = look(f);
-    if (!rc)
-        syscall(SYS_futex, &head->events, FUTEX_WAIT, events, &wait, NULL, 0);
-    atomic_store_explicit(&head->sleeping, 0, memory_order_relaxed);
-    return rc ? rc : look(f);
+    bool ended = (what & WIRE_SHM_FOR_DATA && atomic_load(&sl->in->sender_ended)) ||
+                 (what & WIRE_SHM_FOR_ROOM && atomic_load(&sl->out->receiver_ended)) ||
+                 (what && ask_kernel && wire_shm_dead(sl));
+    if (!ended || look(l->worker, sides))
+        return 0;
+    return wire_fail(
+        w, -ECONNRESET, "%s is gone: it ended with %llu bytes outstanding",
+        world_name(w->world, l->peer, name, sizeof(name)),
+        (unsigned long long)(l->out.posted - l->out.through + l->in.posted - l->in.through));
 }
 
-static int sleep_until(struct wire *f, uint64_t start_ns, uint64_t wait_ns)
+/* Nothing moves. The kernel is asked now and then, what peers say themselves each time. */
+static int look_after_all(struct wire_worker *k, enum wire_side sides, uint64_t now_ns)
+{
+    struct wire_shm_worker *s = wire_shm_of(k);
+    bool ask_kernel = now_ns - atomic_load(&s->look_ns) >= WIRE_SHM_LOOK_NS;
+    int err = 0;
+
+    if (ask_kernel)
+        atomic_store(&s->look_ns, now_ns);
+    for (unsigned i = 0; i < k->n_links && !err; i++)
+        err = look_after(&k->links[i], sides, ask_kernel);
+    return err;
+}
+
+static int sleep_once(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    struct wire_shm_head *head = wire_shm_of(k)->head;
+    uint32_t events = atomic_load(&head->events), what = waits_any(k, sides);
+    struct timespec wait = {.tv_sec = 0, .tv_nsec = (long)wait_ns};
+
+    atomic_fetch_or(&head->sleeping, what);
+    atomic_thread_fence(memory_order_seq_cst);
+    int rc = look(k, sides);
+    if (!rc)
+        syscall(SYS_futex, &head->events, FUTEX_WAIT, events, &wait, NULL, 0);
+    atomic_fetch_and(&head->sleeping, ~what);
+    return rc ? rc : look(k, sides);
+}
+
+static int sleep_until(struct wire_worker *k, enum wire_side sides, uint64_t start_ns,
+                       uint64_t wait_ns)
 {
     uint64_t now_ns = clock_now_ns();
     int rc = 0;
 
     while (!rc && now_ns - start_ns < wait_ns) {
         uint64_t left_ns = wait_ns - (now_ns - start_ns);
-        rc = sleep_once(f, left_ns < WIRE_SHM_LOOK_NS ? left_ns : WIRE_SHM_LOOK_NS);
+        rc = sleep_once(k, sides, left_ns < WIRE_SHM_LOOK_NS ? left_ns : WIRE_SHM_LOOK_NS);
         now_ns = clock_now_ns();
-        rc = rc ? rc : look_after_all(f, now_ns);
+        rc = rc ? rc : look_after_all(k, sides, now_ns);
     }
     return rc;
 }
 
-static int wire_shm_progress(struct wire *f, uint64_t wait_ns)
+/* A turn of a worker that never sleeps: now and then it lets others run. */
+static int poll_turn(struct wire_worker *k, enum wire_side sides)
 {
-    struct wire_shm *s = wire_shm_of(f);
-    int rc = look(f);
+    for (unsigned i = 1; i <= TURNS_A_LOOK; i++) {
+        cpu_pause();
+        if (look(k, sides))
+            return 1;
+        if (i % TURNS_A_YIELD == 0)
+            sched_yield();
+    }
+    return look_after_all(k, sides, clock_now_ns());
+}
 
-    if (rc)
-        return rc;
-    if (!wait_ns)
-        return ++s->still_looks % LOOKS_A_CLOCK ? 0 : look_after_all(f, clock_now_ns());
-    if (!waits(f))
+static int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    _Atomic uint64_t *looks = &wire_shm_of(k)->still_looks;
+
+    if (look(k, sides))
+        return 1;
+    if (!wait_ns) {
+        uint64_t n = atomic_load_explicit(looks, memory_order_relaxed) + 1;
+        atomic_store_explicit(looks, n, memory_order_relaxed);
+        return n % LOOKS_A_CLOCK ? 0 : look_after_all(k, sides, clock_now_ns());
+    }
+    if (!waits_any(k, sides))
         return 0;
+    if (k->way == WIRE_POLL)
+        return poll_turn(k, sides);
     uint64_t start_ns = clock_now_ns();
-    rc = wire_spin(f, look, LOOKS_A_CLOCK, start_ns, wait_ns);
+    int rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     if (!rc)
-        rc = look_after_all(f, clock_now_ns());
-    return rc ? rc : sleep_until(f, start_ns, wait_ns);
+        rc = look_after_all(k, sides, clock_now_ns());
+    return rc ? rc : sleep_until(k, sides, start_ns, wait_ns);
 }
 
 static void backends(backend_say_fn *say, void *arg)
@@ -283,36 +312,45 @@ static void backends(backend_say_fn *say, void *arg)
                                .what = "between processes of this machine"});
 }
 
-static int shm_open_wire(struct wire *f)
+static int open_wire(struct wire *w)
 {
-    struct wire_shm *s = calloc(1, sizeof(*s));
+    w->n_rails = 1;
+    w->rails[0] = (struct net_rail){.name = "shm", .kind = "shm", .node = -1};
+    snprintf(w->rails[0].line_source, sizeof(w->rails[0].line_source),
+             "not known: two copies by the ranks' own CPUs, not a line");
+    if (w->options.device[0])
+        return wire_fail(w, -EOPNOTSUPP, "shared memory uses no device: leave '%.60s' to others",
+                         w->options.device);
+    return 0;
+}
 
-    f->state = s;
+static int open_worker(struct wire_worker *k)
+{
+    struct wire_shm_worker *s = calloc(1, sizeof(*s));
+
+    k->state = s;
     if (!s)
-        return wire_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(k->wire, -ENOMEM, "out of memory");
     s->fd = -1;
-    s->wait_ns = WIRE_JOIN_NS;
-    if (f->options.device[0])
-        return wire_fail(f, -EOPNOTSUPP, "shared memory uses no device: leave '%.60s' to others",
-                         f->options.device);
     return 0;
 }
 
 /* Where it is not known which machine a rank is on, join finds out. */
-static int shm_link(struct wire *f, struct wire_link *l)
+static int open_link(struct wire_link *l)
 {
-    const struct world_member *own = world_member(f->world, world_rank(f->world));
-    const struct world_member *peer = world_member(f->world, l->peer);
-    char name[128];
+    struct wire *w = l->worker->wire;
+    const struct world_member *own = world_member(w->world, world_rank(w->world));
+    const struct world_member *peer = world_member(w->world, l->peer);
+    char name[160];
 
     if (own->machine[0] && peer->machine[0] && !machine_same(own->machine, peer->machine))
-        return wire_fail(f, -EOPNOTSUPP,
+        return wire_fail(w, -EOPNOTSUPP,
                          "shared memory is for ranks of one machine: %s is on another",
-                         world_name(f->world, l->peer, name, sizeof(name)));
-    struct wire_shm_link *sl = calloc(1, sizeof(*sl));
+                         world_name(w->world, l->peer, name, sizeof(name)));
+    struct wire_shm_link *sl = aligned_alloc(_Alignof(struct wire_shm_link), sizeof(*sl));
     if (!sl)
-        return wire_fail(f, -ENOMEM, "out of memory");
-    sl->pid = sl->pidfd = -1;
+        return wire_fail(w, -ENOMEM, "out of memory");
+    *sl = (struct wire_shm_link){.pid = -1, .pidfd = -1};
     l->state = sl;
     return 0;
 }
@@ -333,35 +371,33 @@ static void leave(struct wire_shm_link *sl)
     free(sl);
 }
 
-static void shm_close(struct wire *f)
+static void close_worker(struct wire_shm_worker *s)
 {
-    struct wire_shm *s = wire_shm_of(f);
-
-    if (!s)
-        return;
-    for (unsigned i = 0; i < f->n_links; i++)
-        leave(f->links[i].state);
     if (s->head)
         munmap(s->head, s->map_bytes);
     if (s->fd >= 0)
         close(s->fd);
     free(s);
-    f->state = NULL;
 }
 
-static void describe(const struct wire *f, char *text, size_t len)
+static void close_wire(struct wire *w)
 {
-    size_t bytes = wire_shm_of(f)->ring_bytes;
+    for (unsigned i = 0; i < w->n_links; i++)
+        leave(w->links[i].state);
+    for (unsigned i = 0; i < w->n_workers; i++)
+        close_worker(w->workers[i].state);
+}
+
+static void describe(const struct wire *w, char *text, size_t len)
+{
+    size_t bytes = w->n_workers ? wire_shm_of(&w->workers[0])->ring_bytes : 0;
 
     snprintf(text, len, "rings of %zu KiB", bytes >> 10);
 }
 
-static int rail(const struct wire *f, struct net_rail *rail)
+static int rail(const struct wire *w, struct net_rail *rail)
 {
-    *rail = (struct net_rail){.name = "shm", .kind = "shm", .node = -1};
-    describe(f, rail->text, sizeof(rail->text));
-    snprintf(rail->line_source, sizeof(rail->line_source),
-             "not known: two copies by the ranks' own CPUs, not a line");
+    *rail = w->rails[0];
     return 0;
 }
 
@@ -373,9 +409,9 @@ static int rail(const struct wire *f, struct net_rail *rail)
 #define SYS_pidfd_open 434
 #endif
 
-static void make_token(const struct wire *f, unsigned rank, uint8_t *token)
+static void make_token(const struct wire *w, unsigned rank, uint8_t *token)
 {
-    secret_token(token, world_key(f->world), "wire shm", rank);
+    secret_token(token, world_key(w->world), "wire shm", rank);
 }
 
 static size_t power_of_2(size_t bytes)
@@ -387,16 +423,20 @@ static size_t power_of_2(size_t bytes)
     return power;
 }
 
-/* Room for two of the longest messages where that is little; less where there are many rings. */
-static size_t choose_ring(const struct wire *f)
+/* As asked; else room for two of the longest messages where that is little, and less where there
+ * are many rings. */
+static size_t choose_ring(const struct wire_worker *k)
 {
+    const struct wire_options *o = &k->wire->options;
     size_t most = WIRE_SHM_RING_MOST, bytes;
 
-    while (most > WIRE_SHM_RING_LEAST && most * f->n_links > WIRE_SHM_RINGS_BYTES)
+    if (o->ring_bytes)
+        return power_of_2(o->ring_bytes);
+    while (most > WIRE_SHM_RING_LEAST && most * k->n_links > WIRE_SHM_RINGS_BYTES)
         most /= 2;
-    if (f->options.message_most >= most / 2)
+    if (o->message_most >= most / 2)
         return most;
-    bytes = power_of_2(2 * (size_t)f->options.message_most);
+    bytes = power_of_2(2 * (size_t)o->message_most);
     return bytes > WIRE_SHM_RING_LEAST ? bytes : WIRE_SHM_RING_LEAST;
 }
 
@@ -405,18 +445,18 @@ static struct wire_shm_ring *ring_at(struct wire_shm_head *head, uint64_t at)
     return (struct wire_shm_ring *)((char *)head + at);
 }
 
-static uint64_t own_ring_at(const struct wire_shm *s, unsigned link)
+static uint64_t own_ring_at(const struct wire_shm_worker *s, unsigned link)
 {
     return WIRE_SHM_PAGE + link * (sizeof(struct wire_shm_ring) + s->ring_bytes);
 }
 
 /* The receiver's pages lie where it runs, or where it was told: it touches them first. */
-static void place(struct wire *f, struct wire_shm *s)
+static void place(const struct wire *w, struct wire_shm_worker *s)
 {
     unsigned long nodes[16] = {0};
-    unsigned node = (unsigned)f->options.node, bits = 8 * sizeof(*nodes);
+    unsigned node = (unsigned)w->options.node, bits = 8 * sizeof(*nodes);
 
-    if (f->options.node >= 0 && node < 16 * bits) {
+    if (w->options.node >= 0 && node < 16 * bits) {
         nodes[node / bits] = 1ul << node % bits;
         (void)syscall(SYS_mbind, s->head, s->map_bytes, MPOL_PREFERRED, nodes, 16 * bits, 0);
     }
@@ -426,53 +466,73 @@ static void place(struct wire *f, struct wire_shm *s)
 
 /* All ranks of the machine take as much. A fault on a machine that has no more would kill the
  * process. */
-static int enough(struct wire *f, uint64_t bytes)
+static int enough(struct wire *w, uint64_t bytes)
 {
     uint64_t available = host_available();
-    uint64_t ranks = world_member(f->world, world_rank(f->world))->machine_ranks;
+    uint64_t ranks = world_member(w->world, world_rank(w->world))->machine_ranks;
 
     bytes *= ranks ? ranks : 1;
     if (available == UINT64_MAX || bytes <= available - available / 8)
         return 0;
     return wire_fail(
-        f, -EOPNOTSUPP,
+        w, -EOPNOTSUPP,
         "the rings of %llu ranks need %llu MiB of memory, %llu can be had: fewer ranks",
         (unsigned long long)ranks, (unsigned long long)(bytes >> 20),
         (unsigned long long)(available >> 20));
 }
 
-static int make_memory(struct wire *f)
+/* No thread hands over more than it can copy: from a message's buffer into a ring, or out of it. */
+static void measure_reference(struct wire_worker *k)
 {
-    struct wire_shm *s = wire_shm_of(f);
+    struct net_rail *r = &k->wire->rails[0];
+    struct wire_link *l = &k->links[0];
+    size_t bytes = least(l->window.message_bytes, wire_shm_of(k)->ring_bytes);
 
-    s->ring_bytes = choose_ring(f);
-    s->map_bytes = own_ring_at(s, f->n_links);
-    int err = enough(f, s->map_bytes);
+    if (!k->wire->options.reference || r->line_gbps > 0 || !l->window.out)
+        return;
+    char *data = wire_shm_link_of(l)->in->data;
+    r->line_gbps = 8 * copy_ceiling(data, l->window.out, bytes);
+    snprintf(r->line_source, sizeof(r->line_source),
+             "reference: best copy of as much by one core, a thread each");
+    memset(data, 0, bytes);
+}
+
+static int make_memory(struct wire_worker *k)
+{
+    struct wire_shm_worker *s = wire_shm_of(k);
+    struct wire *w = k->wire;
+
+    s->ring_bytes = choose_ring(k);
+    s->map_bytes = own_ring_at(s, k->n_links);
+    int err = enough(w, s->map_bytes * w->n_workers);
     if (err)
         return err;
     s->fd = memfd_create("plumb-wire", MFD_CLOEXEC);
     if (s->fd < 0 || ftruncate(s->fd, (off_t)s->map_bytes))
-        return wire_fail(f, -errno, "shared memory cannot be made: %s", strerror(errno));
+        return wire_fail(w, -errno, "shared memory cannot be made: %s", strerror(errno));
     void *at = mmap(NULL, s->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
     if (at == MAP_FAILED)
-        return wire_fail(f, -errno, "%zu KiB of shared memory cannot be mapped: %s",
+        return wire_fail(w, -errno, "%zu KiB of shared memory cannot be mapped: %s",
                          s->map_bytes >> 10, strerror(errno));
     s->head = at;
-    place(f, s);
-    make_token(f, world_rank(f->world), s->head->token);
-    for (unsigned i = 0; i < f->n_links; i++)
-        wire_shm_link_of(&f->links[i])->in = ring_at(s->head, own_ring_at(s, i));
+    place(w, s);
+    s->head->polls = k->way == WIRE_POLL;
+    make_token(w, world_rank(w->world), s->head->token);
+    for (unsigned i = 0; i < k->n_links; i++)
+        wire_shm_link_of(&k->links[i])->in = ring_at(s->head, own_ring_at(s, i));
+    measure_reference(k);
+    snprintf(w->rails[0].text, sizeof(w->rails[0].text), "rings of %zu KiB", s->ring_bytes >> 10);
     return 0;
 }
 
-static int wire_shm_address(struct wire *f, struct wire_link *l, void *address, size_t *len)
+static int make_address(struct wire_link *l, void *address, size_t *len)
 {
-    struct wire_shm *s = wire_shm_of(f);
-    int err = s->head ? 0 : make_memory(f);
+    struct wire_shm_worker *s = wire_shm_of(l->worker);
+    int err = s->head ? 0 : make_memory(l->worker);
     struct wire_shm_address own = {.pid = getpid(),
                                    .fd = s->fd,
                                    .map_bytes = s->map_bytes,
-                                   .ring_at = own_ring_at(s, (unsigned)(l - f->links)),
+                                   .ring_at = own_ring_at(s, (unsigned)(l - l->worker->links)),
                                    .ring_bytes = s->ring_bytes};
 
     memcpy(address, &own, sizeof(own));
@@ -481,27 +541,28 @@ static int wire_shm_address(struct wire *f, struct wire_link *l, void *address, 
 }
 
 /* A number of another namespace of processes leads to nothing, or to something else. */
-static int map_peer(struct wire *f, struct wire_link *l, const struct wire_shm_address *theirs,
-                    int fd, const char *name)
+static int map_peer(struct wire_link *l, const struct wire_shm_address *theirs, int fd,
+                    const char *name)
 {
     struct wire_shm_link *sl = wire_shm_link_of(l);
+    struct wire *w = l->worker->wire;
     uint8_t right[CHANNEL_TOKEN_BYTES];
     struct stat st;
 
     if (fstat(fd, &st) || (uint64_t)st.st_size != theirs->map_bytes)
         return wire_fail(
-            f, -EOPNOTSUPP,
+            w, -EOPNOTSUPP,
             "what /proc shows of %s is not its memory: are the two in different containers", name);
     void *at = mmap(NULL, theirs->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
-        return wire_fail(f, -errno, "the memory of %s cannot be mapped: %s", name, strerror(errno));
+        return wire_fail(w, -errno, "the memory of %s cannot be mapped: %s", name, strerror(errno));
     sl->peer_head = at;
     sl->peer_map_bytes = theirs->map_bytes;
-    make_token(f, l->peer, right);
+    make_token(w, l->peer, right);
     if (memcmp(sl->peer_head->token, right, sizeof(right)) != 0) {
         munmap(at, theirs->map_bytes); /* nothing of it is ours to touch */
         sl->peer_head = NULL;
-        return wire_fail(f, -EPROTO, "the memory that /proc shows of %s is another's", name);
+        return wire_fail(w, -EPROTO, "the memory that /proc shows of %s is another's", name);
     }
     sl->out = ring_at(sl->peer_head, theirs->ring_at);
     sl->out_bytes = theirs->ring_bytes;
@@ -513,97 +574,101 @@ static bool sound(const struct wire_shm_address *c)
 {
     uint64_t bytes = c->ring_bytes;
 
-    return bytes >= WIRE_SHM_RING_LEAST && bytes <= WIRE_SHM_RING_MOST && !(bytes & (bytes - 1)) &&
+    return bytes >= WIRE_SHM_RING_LEAST && bytes <= WIRE_SHM_RING_ASKED && !(bytes & (bytes - 1)) &&
            c->ring_at >= WIRE_SHM_PAGE && c->ring_at % WIRE_SHM_PAGE == 0 &&
            c->ring_at <= c->map_bytes &&
            c->map_bytes - c->ring_at >= sizeof(struct wire_shm_ring) + bytes;
 }
 
 /* The process first, then its memory: so the number is that of the one whose memory it is. */
-static int attach(struct wire *f, struct wire_link *l, const void *address, size_t len)
+static int attach(struct wire_link *l, const void *address, size_t len)
 {
     struct wire_shm_link *sl = wire_shm_link_of(l);
+    struct wire *w = l->worker->wire;
     struct wire_shm_address theirs;
-    char path[64], name[128];
+    char path[64], name[160];
 
-    world_name(f->world, l->peer, name, sizeof(name));
+    world_name(w->world, l->peer, name, sizeof(name));
     if (len == sizeof(theirs))
         memcpy(&theirs, address, sizeof(theirs));
     if (len != sizeof(theirs) || !sound(&theirs))
-        return wire_fail(f, -EPROTO, "%s did not say where its memory is", name);
+        return wire_fail(w, -EPROTO, "%s did not say where its memory is", name);
     sl->pid = theirs.pid;
     sl->pidfd = (int)syscall(SYS_pidfd_open, theirs.pid, 0); /* -1: kill() has to do */
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", theirs.pid, theirs.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return wire_fail(f, -EOPNOTSUPP,
+        return wire_fail(w, -EOPNOTSUPP,
                          "the memory of %s (%s) cannot be opened: %s; ranks must be one user's "
                          "and in one container",
                          name, path, strerror(errno));
-    int err = map_peer(f, l, &theirs, fd, name);
+    int err = map_peer(l, &theirs, fd, name);
     close(fd);
     return err;
 }
 
 /* Until the peer has this rank's memory, which it opens by this rank's fd. */
-static int wait_attached(struct wire *f, struct wire_link *l)
+static int wait_attached(struct wire_link *l)
 {
     struct wire_shm_link *sl = wire_shm_link_of(l);
+    struct wire *w = l->worker->wire;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t until_ns = clock_now_ns() + wire_shm_of(f)->wait_ns;
-    char name[128];
+    uint64_t until_ns = clock_now_ns() + WIRE_JOIN_NS;
+    char name[160];
     int err;
 
-    world_name(f->world, l->peer, name, sizeof(name));
+    world_name(w->world, l->peer, name, sizeof(name));
     while (!atomic_load(&sl->in->attached)) {
         if (wire_shm_dead(sl) || atomic_load(&sl->out->receiver_ended))
-            return wire_fail(f, -ECONNRESET, "%s ended before it shared memory with this rank",
+            return wire_fail(w, -ECONNRESET, "%s ended before it shared memory with this rank",
                              name);
         if (clock_now_ns() > until_ns)
-            return wire_fail(f, -ETIMEDOUT, "%s has not taken this rank's shared memory", name);
-        if ((err = wire_attend(f)) != 0)
-            return wire_fail(f, err, "the wait for %s was ended", name);
+            return wire_fail(w, -ETIMEDOUT, "%s has not taken this rank's shared memory", name);
+        if ((err = wire_attend(w)) != 0)
+            return wire_fail(w, err, "the wait for %s was ended", name);
         nanosleep(&pause, NULL);
     }
     return 0;
 }
 
 /* All that can be attached is, so that one that cannot holds nobody else up. */
-static int wire_shm_join(struct wire *f, const void *const *addresses, const size_t *lens)
+static int join_wire(struct wire *w, const void *const *addresses, const size_t *lens)
 {
-    struct wire_shm *s = wire_shm_of(f);
-    char error[WIRE_ERROR_BYTES];
     int err = 0;
 
-    for (unsigned i = 0; i < f->n_links; i++) {
-        int now = attach(f, &f->links[i], addresses[i], lens[i]);
-        if (now && !err)
-            memcpy(error, f->error, sizeof(error));
+    for (unsigned i = 0; i < w->n_links; i++) {
+        int now = attach(&w->links[i], addresses[i], lens[i]);
         err = err ? err : now;
-        snprintf(f->links[i].device, sizeof(f->links[i].device), "shm");
+        snprintf(w->links[i].device, sizeof(w->links[i].device), "shm");
     }
-    if (err)
-        return wire_fail(f, err, "%s", error);
-    for (unsigned i = 0; i < f->n_links && !err; i++)
-        err = wait_attached(f, &f->links[i]);
-    close(s->fd);
-    s->fd = -1;
-    s->look_ns = clock_now_ns();
+    for (unsigned i = 0; i < w->n_links && !err; i++)
+        err = wait_attached(&w->links[i]);
+    for (unsigned i = 0; i < w->n_workers && !err; i++) {
+        struct wire_shm_worker *s = wire_shm_of(&w->workers[i]);
+        if (s->fd >= 0)
+            close(s->fd);
+        s->fd = -1;
+        s->look_ns = clock_now_ns();
+    }
     return err;
 }
 
 const struct wire_ops wire_shm = {
     .name = "shm",
-    .help = "memory that ranks of one machine share",
+    .help = "memory that processes of one machine share",
+    .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL),
+    .streams = true,
     .backends = backends,
-    .open = shm_open_wire,
-    .link = shm_link,
-    .address = wire_shm_address,
-    .join = wire_shm_join,
+    .open = open_wire,
+    .worker = open_worker,
+    .link = open_link,
+    .address = make_address,
+    .join = join_wire,
     .send = wire_shm_send,
     .receive = wire_shm_receive,
     .progress = wire_shm_progress,
+    .retract = wire_shm_retract,
     .describe = describe,
     .rail = rail,
-    .close = shm_close,
+    .close = close_wire,
 };

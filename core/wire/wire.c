@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all wires share: see wire.h. */
+/* What all transports share: see wire.h. */
 #include "core/wire/wire.h"
 
 #include <errno.h>
@@ -12,13 +12,17 @@
 #include "core/clock.h"
 #include "core/hw/machine.h"
 
-int wire_fail(struct wire *f, int err, const char *format, ...)
+int wire_fail(struct wire *w, int err, const char *format, ...)
 {
     va_list args;
 
+    if (atomic_exchange(&w->failing,
+                        true)) /* what follows is, as a rule, for the first one's sake */
+        return err;
     va_start(args, format);
-    vsnprintf(f->error, sizeof(f->error), format, args);
+    vsnprintf(w->error, sizeof(w->error), format, args);
     va_end(args);
+    atomic_store(&w->failed, err);
     return err;
 }
 
@@ -34,90 +38,161 @@ static char *own_device(const struct world *w, const char *devices)
     return strndup(devices, strcspn(devices, "+"));
 }
 
-/* Links have their place from the start, so that a transport may keep what points to one. */
-static int make_room(struct wire *f, const struct wire_options *options)
+static void *zeroed(size_t align, size_t n, size_t each)
 {
-    f->links = calloc(world_size(f->world), sizeof(*f->links));
-    f->options.device = own_device(f->world, options->device ? options->device : "");
-    return f->links && f->options.device ? 0 : wire_fail(f, -ENOMEM, "out of memory");
+    void *at = aligned_alloc(align, n * each);
+
+    return at ? memset(at, 0, n * each) : NULL;
+}
+
+/* Links and workers have their place from the start, so that a transport may keep what points to
+ * one. */
+static int make_room(struct wire *w, const struct wire_options *options)
+{
+    const char *device = options->device ? options->device : "";
+    struct wire_options *o = &w->options;
+
+    *o = *options;
+    o->links_most = o->links_most ? o->links_most : world_size(w->world);
+    o->workers_most = o->workers_most ? o->workers_most : 1;
+    o->device = o->every ? strdup(device) : own_device(w->world, device);
+    w->links = zeroed(_Alignof(struct wire_link), o->links_most, sizeof(*w->links));
+    w->workers = zeroed(_Alignof(struct wire_worker), o->workers_most, sizeof(*w->workers));
+    return w->links && w->workers && o->device ? 0 : wire_fail(w, -ENOMEM, "out of memory");
 }
 
 int wire_open(struct wire **wire, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len)
 {
-    struct wire *f = calloc(1, sizeof(*f));
+    struct wire *w = calloc(1, sizeof(*w));
     int err;
 
-    if (!f) {
+    if (!w) {
         snprintf(error, len, "out of memory");
         return -ENOMEM;
     }
-    f->ops = ops;
-    f->world = world;
-    f->options = *options;
-    f->options.device = NULL;
-    err = make_room(f, options);
+    w->ops = ops;
+    w->world = world;
+    err = make_room(w, options);
     if (!err && !options->message_most)
-        err = wire_fail(f, -EINVAL, "the longest message must be known before links are made");
-    err = err ? err : ops->open(f);
+        err = wire_fail(w, -EINVAL, "the longest message must be known before links are made");
+    err = err ? err : ops->open(w);
     if (err) {
-        snprintf(error, len, "%s", f->error);
-        wire_close(f);
+        snprintf(error, len, "%s", w->error);
+        wire_close(w);
         return err;
     }
-    *wire = f;
+    *wire = w;
     return 0;
 }
 
-void wire_close(struct wire *f)
+void wire_close(struct wire *w)
 {
-    if (!f)
+    if (!w)
         return;
-    f->ops->close(f);
-    free(f->links);
-    free((char *)(uintptr_t)f->options.device);
-    free(f);
+    w->ops->close(w);
+    for (unsigned i = 0; i < w->n_workers; i++) {
+        free(w->workers[i].out.moved);
+        free(w->workers[i].in.moved);
+    }
+    free(w->workers);
+    free(w->links);
+    free((char *)(uintptr_t)w->options.device);
+    free(w);
 }
 
-int wire_memory(struct wire *f, void *at, size_t bytes)
+int wire_memory(struct wire *w, void *at, size_t bytes)
 {
-    return f->ops->memory ? f->ops->memory(f, at, bytes) : 0;
+    return w->ops->memory ? w->ops->memory(w, at, bytes) : 0;
 }
 
-int wire_link(struct wire *f, unsigned rank)
+int wire_worker(struct wire *w, enum wire_way way, unsigned rail)
 {
-    unsigned size = world_size(f->world);
+    struct wire_worker *k = &w->workers[w->n_workers];
 
-    if (rank >= size || rank == world_rank(f->world))
-        return wire_fail(f, -EINVAL, "rank %u of %u has no link to rank %u", world_rank(f->world),
+    if (w->n_workers == w->options.workers_most)
+        return wire_fail(w, -EINVAL, "at most %u workers", w->options.workers_most);
+    if (!(w->ops->ways & WIRE_CAN(way)))
+        return wire_fail(w, -EOPNOTSUPP, "'%s' does not wait in that way", w->ops->name);
+    *k = (struct wire_worker){
+        .wire = w, .index = w->n_workers, .rail = rail, .way = way, .links = &w->links[w->n_links]};
+    int err = w->ops->worker ? w->ops->worker(k) : 0;
+    return err ? err : (int)w->n_workers++;
+}
+
+/* How many links there are to that rank, and the first of them: its index, or -1. */
+static unsigned count_links(const struct wire *w, unsigned rank, int *first)
+{
+    unsigned n = 0;
+
+    *first = -1;
+    for (unsigned i = w->n_links; i-- > 0;)
+        if (w->links[i].peer == rank) {
+            *first = (int)i;
+            n++;
+        }
+    return n;
+}
+
+int wire_link(struct wire *w, unsigned rank, const struct wire_window *window)
+{
+    unsigned size = world_size(w->world), number;
+    int err = w->n_workers ? 0 : wire_worker(w, WIRE_YIELD, 0), first;
+
+    if (err < 0)
+        return err;
+    if (rank >= size || rank == world_rank(w->world))
+        return wire_fail(w, -EINVAL, "rank %u of %u has no link to rank %u", world_rank(w->world),
                          size, rank);
-    for (unsigned i = 0; i < f->n_links; i++)
-        if (f->links[i].peer == rank)
-            return (int)i;
-    struct wire_link *l = &f->links[f->n_links];
-    *l = (struct wire_link){.peer = rank};
-    int err = f->ops->link(f, l);
-    return err ? err : (int)f->n_links++;
+    number = count_links(w, rank, &first);
+    if (first >= 0 && !window)
+        return first;
+    if (w->n_links == w->options.links_most)
+        return wire_fail(w, -EINVAL, "at most %u links", w->options.links_most);
+    struct wire_worker *k = &w->workers[w->n_workers - 1];
+    struct wire_link *l = &w->links[w->n_links];
+    *l = (struct wire_link){.worker = k, .index = w->n_links, .peer = rank, .number = number};
+    if (window)
+        l->window = *window;
+    err = w->ops->link(l);
+    if (err)
+        return err;
+    k->n_links++;
+    return (int)w->n_links++;
 }
 
-int wire_address(struct wire *f, unsigned link, void *address, size_t *len)
+int wire_address(struct wire *w, unsigned link, void *address, size_t *len)
 {
-    if (link >= f->n_links)
-        return wire_fail(f, -EINVAL, "there is no link %u, but %u", link, f->n_links);
+    if (link >= w->n_links)
+        return wire_fail(w, -EINVAL, "there is no link %u, but %u", link, w->n_links);
     memset(address, 0, WIRE_ADDRESS_MAX);
-    return f->ops->address(f, &f->links[link], address, len);
+    return w->ops->address(&w->links[link], address, len);
 }
 
-int wire_join(struct wire *f, const void *const *addresses, const size_t *lens)
+static int make_turns(struct wire *w)
 {
-    return f->n_links ? f->ops->join(f, addresses, lens) : 0;
+    for (unsigned i = 0; i < w->n_workers; i++) {
+        struct wire_worker *k = &w->workers[i];
+        k->out.moved = calloc(k->n_links + 1, sizeof(struct wire_link *));
+        k->in.moved = calloc(k->n_links + 1, sizeof(struct wire_link *));
+        if (!k->out.moved || !k->in.moved)
+            return wire_fail(w, -ENOMEM, "out of memory");
+    }
+    return 0;
 }
 
-int wire_unheard(const struct wire *f, uint64_t for_ns, const char **device)
+int wire_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
-    for (unsigned i = 0; i < f->n_links && f->ops->unheard; i++) {
-        const struct wire_link *l = &f->links[i];
-        if (!f->ops->unheard(f, l, for_ns))
+    int err = make_turns(w);
+
+    return err || !w->n_links ? err : w->ops->join(w, addresses, lens);
+}
+
+int wire_unheard(const struct wire *w, uint64_t for_ns, const char **device)
+{
+    for (unsigned i = 0; i < w->n_links && w->ops->unheard; i++) {
+        const struct wire_link *l = &w->links[i];
+        if (!w->ops->unheard(l, for_ns))
             continue;
         *device = l->device;
         return (int)l->peer;
@@ -125,20 +200,22 @@ int wire_unheard(const struct wire *f, uint64_t for_ns, const char **device)
     return -1;
 }
 
-int wire_spin(struct wire *f, int (*look)(struct wire *f), unsigned looks, uint64_t start_ns,
-              uint64_t wait_ns)
+int wire_spin(struct wire_worker *k, enum wire_side sides, wire_look_fn *look, unsigned looks,
+              uint64_t start_ns, uint64_t wait_ns)
 {
+    struct wire_turn *turn = sides & WIRE_OUT ? &k->out : &k->in;
+    bool crowded = k->wire->options.crowded;
     uint64_t most_ns = wait_ns < WIRE_SPINS_NS ? wait_ns : WIRE_SPINS_NS;
     uint64_t now_ns = start_ns, before_ns;
     int rc = 0;
 
     while (!rc && now_ns - start_ns < most_ns) {
-        bool yields = now_ns >= f->yield_ns;
-        if (f->options.crowded && !yields)
+        bool yields = now_ns >= turn->yield_ns;
+        if (crowded && !yields)
             return 0;
-        for (unsigned i = 0; i < looks && !rc && !f->options.crowded; i++) {
+        for (unsigned i = 0; i < looks && !rc && !crowded; i++) {
             cpu_pause();
-            rc = look(f);
+            rc = look(k, sides);
         }
         if (rc)
             return rc;
@@ -147,8 +224,8 @@ int wire_spin(struct wire *f, int (*look)(struct wire *f), unsigned looks, uint6
         before_ns = now_ns;
         now_ns = clock_now_ns();
         if (yields && now_ns - before_ns > WIRE_LATE_NS)
-            f->yield_ns = now_ns + WIRE_LATE_SHARE * (now_ns - before_ns);
-        rc = look(f);
+            turn->yield_ns = now_ns + WIRE_LATE_SHARE * (now_ns - before_ns);
+        rc = look(k, sides);
     }
     return rc;
 }

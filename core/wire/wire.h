@@ -1,33 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between the processes of a world: what collectives of our own are made of
- * (core/collective). A wire is this process' end of one transport; it has a link to each rank
- * that it talks to. A transport is a const table of operations.
+ * How bytes reach a peer, whatever carries them: shared memory, TCP, RDMA. The benchmark `net`
+ * measures it between two processes, collectives of our own run their schedules over it.
  *
- * The life of a wire:
+ * A wire is this process' use of one transport in a world of ranks. A worker is the part of it that
+ * one thread drives: it owns links and moves their bytes. A link is one connection to one peer. A
+ * transport is a const table of operations: a file, and a line in wires.c.
  *
- *   wire_open -> wire_link for each peer -> wire_address for each peer, exchanged by the
- *     caller -> wire_join, in all ranks
- *   at the same time -> send, receive, progress -> wire_close
+ *   wire_open -> wire_worker for each worker -> wire_memory -> wire_link for each link ->
+ *     wire_address of each link, exchanged by the caller -> wire_join, in all ranks at the same
+ *     time -> send, receive, progress -> wire_close
  *
- * On a link messages keep their order, each way on its own. A message is posted by wire_send()
- * here and by wire_receive() of the same length there; neither waits. Posted memory is left alone
- * until its bytes are through: link->sent and link->received count them, and only wire_progress()
- * moves them. Bytes of a message may get through bit by bit (TCP, shared memory) or all at once
- * (RDMA): `received` bytes of the oldest posted messages are in their place.
+ * On a link messages keep their order, each way on its own. A message is posted by wire_send() here
+ * and by wire_receive() of the same length there; neither waits. Posted memory is left alone until
+ * its bytes are through: l->out and l->in count them, and only wire_progress() moves them. Bytes of
+ * a message may get through bit by bit (shared memory, TCP) or all at once (RDMA): `through` bytes
+ * of the oldest posted messages are in their place. Where ops->streams, ends need not cut the bytes
+ * alike: one receive may be as long as several sends.
  *
- * Nothing blocks but wire_join(), and wire_progress() no longer than it is told. One thread
- * uses a wire at a time. A wire is closed when all ranks have what they wait for: what still
- * goes to a peer that has closed, if it is only the word that a message came, may fail there.
+ * A worker has two sides, what goes out and what comes in. Each is one thread's at a time; it may
+ * be the same thread. Nothing blocks but wire_join(), and wire_progress() no longer than it is
+ * told. A wire is closed when all ranks have what they wait for: what still goes to a peer that has
+ * closed, if it is only the word that a message came, may fail there.
  *
- * Errors: 0 or -errno, with a sentence in f->error that names the peer: -ECONNRESET (it is gone),
- * -ETIMEDOUT, -ENOMEM, -EOPNOTSUPP and -ENODEV (cannot be done here: a skipped row). A peer that
- * stands still is the caller's to notice: see wire_progress().
+ * Errors: 0 or -errno; the first one's sentence stays in w->error and names the peer: -ECONNRESET
+ * (it is gone), -ETIMEDOUT, -ENOMEM, -EOPNOTSUPP and -ENODEV (cannot be done here: a skipped row).
+ * A peer that stands still is the caller's to notice: see wire_progress().
  */
 #ifndef PLUMB_CORE_WIRE_WIRE_H
 #define PLUMB_CORE_WIRE_WIRE_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,28 +50,75 @@
 #define WIRE_LATE_SHARE 20 /* none is given way again for so many times as long */
 
 struct wire;
+struct wire_worker;
 
-/* Written by the transport. */
+enum wire_side { WIRE_OUT = 1, WIRE_IN = 2, WIRE_BOTH = WIRE_OUT | WIRE_IN };
+
+/* How a worker waits for what is not there yet. */
+enum wire_way {
+    WIRE_YIELD,  /* it looks, gives its CPU to others, and sleeps at last */
+    WIRE_POLL,   /* it looks again and again, and its CPU is busy whatever there is to do */
+    WIRE_BLOCK,  /* it sleeps within the one call that moves bytes: one link, one side */
+    WIRE_EVENTS, /* it sleeps until the system says which link can move (epoll, completions) */
+};
+#define WIRE_CAN(way) (1u << (way))
+
+/* One way of a link, bytes and whole messages since join. */
+struct wire_flow {
+    _Alignas(64) uint64_t posted; /* through <= posted */
+    uint64_t through, messages;
+    bool listed; /* among the side's `moved` */
+};
+
+/* All messages of a link, if they come from one place and go to one: a transport may then prepare
+ * them, and let one end alone act (RDMA's write and read). */
+struct wire_window {
+    void *out, *in; /* memory that is known (wire_memory()); NULL: nothing goes that way */
+    uint64_t message_bytes;
+};
+
 struct wire_link {
-    unsigned peer;   /* rank of the world */
+    struct wire_worker *worker;
+    unsigned index, peer; /* in wire->links; rank of the world */
+    unsigned number;      /* from 0, of this wire's to that peer: the same at both ends */
     char device[64]; /* what carries its bytes here, after join: "eth0", "lo", "mlx5_0:1", "shm" */
-    uint64_t posted_out, sent; /* bytes since join; sent <= posted_out */
-    uint64_t posted_in, received;
-    uint64_t messages_out, messages_in; /* whole ones that are through */
-    void *state;                        /* the transport's */
+    struct wire_window window; /* zeroes: none */
+    struct wire_flow out, in;
+    void *state; /* the transport's */
+};
+
+struct wire_turn {                         /* one side of a worker */
+    _Alignas(64) struct wire_link **moved; /* links of which bytes got through in this progress */
+    unsigned n_moved;
+    uint64_t yield_ns; /* of wire_spin(): no CPU is given way before that */
+};
+
+struct wire_worker {
+    struct wire *wire;
+    unsigned index, rail;
+    enum wire_way way;
+    struct wire_link *links; /* its part of wire->links */
+    unsigned n_links;
+    struct wire_turn out, in;
+    void *state; /* the transport's */
 };
 
 struct wire_options {
     /* NIC, RDMA device; NULL or "": the one that leads to the peer. "mlx5_0+mlx5_1": the ranks of a
-     * machine take them in turn, and a transport sees its rank's own alone. */
+     * machine take them in turn, and a transport sees its rank's own alone; unless `every`: all are
+     * rails of this rank. */
     const char *device;
-    struct net_tcp tcp;    /* zerocopy and mode are left aside */
-    struct net_rdma rdma;  /* verb is left aside */
+    bool every;
+    struct net_tcp tcp;    /* mode is left aside: workers have ways */
+    struct net_rdma rdma;  /* with windows; else verb is left aside */
     uint64_t message_most; /* no message will be longer: for what must be set aside */
+    uint64_t ring_bytes;   /* of shared memory, each way of a link; 0: chosen */
     bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
+    bool reference; /* rails say the speed of this memory, where there is no line (shared memory) */
     /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread
      * runs */
     int node;
+    unsigned links_most, workers_most; /* 0: as many as ranks; 1 */
     /* join calls it some times a second while it waits, and ends with what it says where that is
      * not 0. NULL: it does not. */
     int (*attend)(void *arg);
@@ -77,104 +128,150 @@ struct wire_options {
 struct wire_ops {
     const char *name; /* shm tcp rdma */
     const char *help;
+    unsigned ways; /* WIRE_CAN() of each */
+    bool streams;  /* bytes have no bounds: see above */
     void (*backends)(backend_say_fn *say, void *arg);
 
-    int (*open)(struct wire *f);
+    int (*open)(struct wire *w);
     /* Memory that will be sent from or received into; all of it is known before link(). Kept until
      * close. NULL: any memory will do. */
-    int (*memory)(struct wire *f, void *at, size_t bytes);
-    int (*link)(struct wire *f, struct wire_link *l);
-    int (*address)(struct wire *f, struct wire_link *l, void *address,
-                   size_t *len); /* for this peer */
+    int (*memory)(struct wire *w, void *at, size_t bytes);
+    int (*worker)(struct wire_worker *k); /* Not required. */
+    int (*link)(struct wire_link *l);
+    int (*address)(struct wire_link *l, void *address, size_t *len); /* for this peer */
     /* addresses[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links
      * stand, when attend() ends it, or when none more has come to stand for WIRE_JOIN_NS. Sets
      * link->device. */
-    int (*join)(struct wire *f, const void *const *addresses, const size_t *lens);
+    int (*join)(struct wire *w, const void *const *addresses, const size_t *lens);
 
-    int (*send)(struct wire *f, struct wire_link *l, const void *at, size_t bytes);
-    int (*receive)(struct wire *f, struct wire_link *l, void *at, size_t bytes);
-    /* Moves what can be moved. 1: something moved; 0: nothing did, for wait_ns (0: it only looked);
-     * -errno. It may return 0 early. */
-    int (*progress)(struct wire *f, uint64_t wait_ns);
+    int (*send)(struct wire_link *l, const void *at, size_t bytes);
+    int (*receive)(struct wire_link *l, void *at, size_t bytes);
+    /* Moves what can be moved on these sides. 1: something moved; 0: nothing did, for wait_ns (0:
+     * it only looked); -errno. It may return 0 early. */
+    int (*progress)(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
+    /* Takes back what was posted to come in and has not come. Where ops->streams. */
+    void (*retract)(struct wire_link *l);
 
     /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not
      * required. */
-    void (*describe)(const struct wire *f, char *text, size_t len);
-    /* As net_ops.facts(): what counts up (retransmits) since join, of which rows have what came
-     * between the mark and the end. Not required. */
-    size_t (*facts)(struct wire *f, struct net_fact *facts);
+    void (*describe)(const struct wire *w, char *text, size_t len);
+    /* What counts up (retransmits) since join, of which rows have what came between the mark and
+     * the end: up to NET_FACTS_MAX; how many. Not required. */
+    size_t (*facts)(struct wire *w, struct net_fact *facts);
     /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told,
      * and nothing been heard of it for so long? Not required. */
-    bool (*unheard)(const struct wire *f, const struct wire_link *l, uint64_t for_ns);
+    bool (*unheard)(const struct wire_link *l, uint64_t for_ns);
     /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment.
      * 0, or -ENODATA. Not required. */
-    int (*rail)(const struct wire *f, struct net_rail *rail);
-    void (*close)(struct wire *f); /* undoes open, also one that failed half-way */
+    int (*rail)(const struct wire *w, struct net_rail *rail);
+    void (*close)(struct wire *w); /* undoes open, also one that failed half-way */
 };
 
 struct wire {
     const struct wire_ops *ops;
     const struct world *world;
     struct wire_options options;
-    struct wire_link *links; /* grown by wire_link(), fixed after join */
-    unsigned n_links;
-    uint64_t yield_ns; /* of wire_spin(): no CPU is given way before that */
+    struct net_rail rails[NET_RAILS_MAX]; /* what its links may start from, of this rank */
+    unsigned n_rails;
+    struct wire_link *links; /* by worker; fixed after join */
+    struct wire_worker *workers;
+    unsigned n_links, n_workers;
+    _Atomic int failed; /* the first error; its sentence in `error` */
+    _Atomic bool failing;
     char error[WIRE_ERROR_BYTES];
-    void *state;
+    void *state; /* the transport's */
 };
 
 extern const struct wire_ops wire_shm, wire_tcp, wire_rdma;
 extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
 const struct wire_ops *wire_find(const char *name);
 
-int wire_open(struct wire **f, const struct wire_ops *ops, const struct world *world,
+int wire_open(struct wire **w, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len);
-void wire_close(struct wire *f); /* NULL is left alone */
-int wire_memory(struct wire *f, void *at, size_t bytes);
-/* The index in f->links of the link to that rank, made where there is none; or -errno. */
-int wire_link(struct wire *f, unsigned rank);
-int wire_address(struct wire *f, unsigned link, void *address, size_t *len);
-int wire_join(struct wire *f, const void *const *addresses, const size_t *lens);
+void wire_close(struct wire *w); /* NULL is left alone */
+/* The index in w->workers of one more, or -errno: -EOPNOTSUPP, it cannot wait like that. */
+int wire_worker(struct wire *w, enum wire_way way, unsigned rail);
+int wire_memory(struct wire *w, void *at, size_t bytes);
+/* The index in w->links of a link of the worker that was made last (of a first one, which yields,
+ * where there is none), or -errno. With a window one more; without, the one to that rank, made where
+ * there is none. */
+int wire_link(struct wire *w, unsigned rank, const struct wire_window *window);
+int wire_address(struct wire *w, unsigned link, void *address, size_t *len);
+int wire_join(struct wire *w, const void *const *addresses, const size_t *lens);
 
 /* 0; -EAGAIN: WIRE_POSTS are posted already; or -errno. bytes > 0 and at most
  * options.message_most. */
-static inline int wire_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
+static inline int wire_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    return f->ops->send(f, l, at, bytes);
+    return l->worker->wire->ops->send(l, at, bytes);
 }
 
-static inline int wire_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
+static inline int wire_receive(struct wire_link *l, void *at, size_t bytes)
 {
-    return f->ops->receive(f, l, at, bytes);
+    return l->worker->wire->ops->receive(l, at, bytes);
 }
 
-static inline int wire_progress(struct wire *f, uint64_t wait_ns)
+static inline void wire_turn_begin(struct wire_turn *t, size_t flow)
 {
-    return f->ops->progress(f, wait_ns);
+    for (unsigned i = 0; i < t->n_moved; i++)
+        ((struct wire_flow *)(void *)((char *)t->moved[i] + flow))->listed = false;
+    t->n_moved = 0;
+}
+
+/* Links of which bytes got through are in k->out.moved and k->in.moved until the next call. */
+static inline int wire_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    if (sides & WIRE_OUT)
+        wire_turn_begin(&k->out, offsetof(struct wire_link, out));
+    if (sides & WIRE_IN)
+        wire_turn_begin(&k->in, offsetof(struct wire_link, in));
+    return k->wire->ops->progress(k, sides, wait_ns);
 }
 
 /* The rank of the first peer to which bytes are under way and from which nothing has been heard for
  * so long, and the device that they take; -1: none, or it is not known. After join. */
-int wire_unheard(const struct wire *f, uint64_t for_ns, const char **device);
+int wire_unheard(const struct wire *w, uint64_t for_ns, const char **device);
 
-/* For transports, in join. */
-static inline int wire_attend(struct wire *f)
+/* ---- For transports ---- */
+
+static inline int wire_attend(struct wire *w)
 {
-    return f->options.attend ? f->options.attend(f->options.attend_arg) : 0;
+    return w->options.attend ? w->options.attend(w->options.attend_arg) : 0;
 }
 
-/* For transports, before they sleep: looks until something moves, for wait_ns and WIRE_SPINS_NS
+/* Before a worker sleeps, of WIRE_YIELD: looks until something moves, for wait_ns and WIRE_SPINS_NS
  * at the most, `looks` times between two readings of the clock, each of which comes after it has
  * given way to whoever wants this CPU. That may be the rank that it waits for, and costs less than
  * to sleep and be woken: crowded, it gives way before each look. A CPU that comes back late was
  * another program's: then for some time it spins alone, or, crowded, returns at once. What look()
  * said. */
-int wire_spin(struct wire *f, int (*look)(struct wire *f), unsigned looks, uint64_t start_ns,
-              uint64_t wait_ns);
+typedef int wire_look_fn(struct wire_worker *k, enum wire_side sides);
+int wire_spin(struct wire_worker *k, enum wire_side sides, wire_look_fn *look, unsigned looks,
+              uint64_t start_ns, uint64_t wait_ns);
 
-/* Keeps a sentence and returns err. */
-int wire_fail(struct wire *f, int err, const char *format, ...)
+/* Keeps the first error's sentence and returns err. From any thread. */
+int wire_fail(struct wire *w, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+static inline void wire_moved(struct wire_turn *t, struct wire_link *l, struct wire_flow *f,
+                              uint64_t bytes, unsigned messages)
+{
+    f->through += bytes;
+    f->messages += messages;
+    if (!f->listed)
+        t->moved[t->n_moved++] = l;
+    f->listed = true;
+}
+
+static inline void wire_went(struct wire_link *l, uint64_t bytes, unsigned messages)
+{
+    wire_moved(&l->worker->out, l, &l->out, bytes, messages);
+}
+
+static inline void wire_came(struct wire_link *l, uint64_t bytes, unsigned messages)
+{
+    wire_moved(&l->worker->in, l, &l->in, bytes, messages);
+}
 
 /* Messages of a link that are posted and not through, one way, oldest first: for transports whose
  * bytes get through bit by bit. */
@@ -195,14 +292,18 @@ static inline struct wire_post *wire_posts_at(struct wire_posts *q, unsigned i)
     return &q->ring[(q->first + i) % WIRE_POSTS];
 }
 
-static inline int wire_posts_add(struct wire *f, struct wire_posts *q, const void *at, size_t bytes)
+static inline int wire_posts_add(struct wire_link *l, struct wire_posts *q, struct wire_flow *f,
+                                 const void *at, size_t bytes)
 {
+    struct wire *w = l->worker->wire;
+
     if (q->n == WIRE_POSTS)
         return -EAGAIN;
-    if (!bytes || bytes > f->options.message_most)
-        return wire_fail(f, -EINVAL, "a message of %zu bytes is out of bounds: 1 to %llu", bytes,
-                         (unsigned long long)f->options.message_most);
+    if (!bytes || bytes > w->options.message_most)
+        return wire_fail(w, -EINVAL, "a message of %zu bytes is out of bounds: 1 to %llu", bytes,
+                         (unsigned long long)w->options.message_most);
     *wire_posts_at(q, q->n++) = (struct wire_post){(char *)(uintptr_t)at, bytes};
+    f->posted += bytes;
     return 0;
 }
 
@@ -221,16 +322,12 @@ static inline unsigned wire_posts_moved(struct wire_posts *q, size_t bytes)
     return whole;
 }
 
-static inline void wire_sent(struct wire_link *l, struct wire_posts *q, size_t bytes)
+/* What has not come is not waited for any more. */
+static inline void wire_posts_retract(struct wire_posts *q, struct wire_flow *f)
 {
-    l->sent += bytes;
-    l->messages_out += wire_posts_moved(q, bytes);
-}
-
-static inline void wire_received(struct wire_link *l, struct wire_posts *q, size_t bytes)
-{
-    l->received += bytes;
-    l->messages_in += wire_posts_moved(q, bytes);
+    q->n = 0;
+    q->done = 0;
+    f->posted = f->through;
 }
 
 /* Between core (core/wire/rdma.c) and the module plumb-rdma.so: the hooks of struct net_ops and of

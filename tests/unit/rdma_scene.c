@@ -95,7 +95,7 @@ int until(struct side *s, const uint64_t *count, uint64_t wanted)
     uint64_t end_ns = clock_now_ns() + WAIT_NS;
 
     while (*count < wanted) {
-        MUST(wire_progress(s->f, 1000000000));
+        MUST(wire_progress(s->f->workers, WIRE_BOTH, 1000000000));
         if (clock_now_ns() > end_ns)
             return wire_fault(s->party, -ETIMEDOUT, "%llu of %llu bytes in a minute",
                               (unsigned long long)*count, (unsigned long long)wanted);

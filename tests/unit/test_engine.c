@@ -120,7 +120,8 @@ static void run(struct crew *t, unsigned operations, bool checks)
         if (++steps > STEPS_MAX)
             fail_msg("%s of %u members stands still", collective_ops_names[t->p.op], t->net.n);
         if (!me->left) {
-            wire_progress(t->net.wires[m], 0);
+            if (t->net.wires[m]->n_links)
+                wire_progress(t->net.wires[m]->workers, WIRE_BOTH, 0);
             continue;
         }
         int done = engine_progress(me->engine, 0);
@@ -360,20 +361,22 @@ static void wait_one_ms(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static int dead_progress(struct wire *f, uint64_t wait_ns)
+static int dead_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    (void)f;
+    (void)k;
+    (void)sides;
     if (wait_ns)
         wait_one_ms();
     return 0;
 }
 
-static int easy_progress(struct wire *f, uint64_t wait_ns)
+static int easy_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    bool moved = f->links[0].sent < f->links[0].posted_out;
+    struct wire_flow *out = &k->links[0].out;
+    bool moved = out->through < out->posted;
 
-    f->links[0].sent = f->links[0].posted_out;
-    return moved ? 1 : dead_progress(f, wait_ns);
+    out->through = out->posted;
+    return moved ? 1 : dead_progress(k, sides, wait_ns);
 }
 
 static uint64_t one_more(uint64_t through, uint64_t posted)
@@ -382,21 +385,22 @@ static uint64_t one_more(uint64_t through, uint64_t posted)
 }
 
 /* Bytes never cease to move, and are slow. */
-static int steady_progress(struct wire *f, uint64_t wait_ns)
+static int steady_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    struct wire_link *l = &f->links[0];
+    struct wire_link *l = &k->links[0];
 
+    (void)sides;
     (void)wait_ns;
     for (int i = 0; i < 5; i++)
         wait_one_ms();
-    l->sent = one_more(l->sent, l->posted_out);
-    l->received = one_more(l->received, l->posted_in);
+    l->out.through = one_more(l->out.through, l->out.posted);
+    l->in.through = one_more(l->in.through, l->in.posted);
     return 1;
 }
 
 /* One of two members, whose peer does nothing. Returns how long it has seen nothing move. */
-static uint64_t lonely(int (*progress)(struct wire *f, uint64_t wait_ns), uint64_t segment,
-                       struct collective *of)
+typedef int progress_fn(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
+static uint64_t lonely(progress_fn *progress, uint64_t segment, struct collective *of)
 {
     struct crew t = {.p = {.count = 100}, .size = 4};
     struct visits v = {.last = 4};

@@ -121,17 +121,15 @@ static int post_too_many(struct wire_party *p)
     int err = 0;
 
     for (unsigned i = 0; i < WIRE_POSTS && !err; i++)
-        err = wire_receive(p->wire, l, in[i], 100);
+        err = wire_receive(l, in[i], 100);
     for (unsigned i = 0; i < WIRE_POSTS && !err; i++)
-        err = wire_send(p->wire, l, out, 100);
-    if (err || wire_receive(p->wire, l, in[0], 100) != -EAGAIN ||
-        wire_send(p->wire, l, out, 100) != -EAGAIN)
+        err = wire_send(l, out, 100);
+    if (err || wire_receive(l, in[0], 100) != -EAGAIN || wire_send(l, out, 100) != -EAGAIN)
         return wire_fault(p, -EINVAL, "posted: %d", err);
-    if (l->posted_in != 100 * WIRE_POSTS || l->posted_out != 100 * WIRE_POSTS)
+    if (l->in.posted != 100 * WIRE_POSTS || l->out.posted != 100 * WIRE_POSTS)
         return wire_fault(p, -EINVAL, "a refused post is counted");
     err = wire_until(p, l, 100 * WIRE_POSTS, 100 * WIRE_POSTS);
-    if (!err && (wire_send(p->wire, l, out, 0) != -EINVAL ||
-                 wire_receive(p->wire, l, in[0], 3 * MiB + 1) != -EINVAL))
+    if (!err && (wire_send(l, out, 0) != -EINVAL || wire_receive(l, in[0], 3 * MiB + 1) != -EINVAL))
         return wire_fault(p, -EINVAL, "a message out of bounds was taken");
     return err;
 }
@@ -149,11 +147,11 @@ static void a_post_too_many_is_told(void **state)
 
 static int send_in_steps(struct wire_party *p, struct wire_link *l, char *data)
 {
-    int err = wire_send(p->wire, l, data, MiB);
+    int err = wire_send(l, data, MiB);
 
     err = err ? err : wire_until(p, l, MiB, 0);
     err = err ? err : wire_barrier(p);
-    err = err ? err : wire_send(p->wire, l, data + MiB, MiB);
+    err = err ? err : wire_send(l, data + MiB, MiB);
     return err ? err : wire_until(p, l, 2 * MiB, 0);
 }
 
@@ -161,22 +159,22 @@ static int send_in_steps(struct wire_party *p, struct wire_link *l, char *data)
 static int receive_in_steps(struct wire_party *p, struct wire_link *l, char *data)
 {
     unsigned between = 0;
-    int err = wire_receive(p->wire, l, data, MiB);
+    int err = wire_receive(l, data, MiB);
 
-    err = err ? err : wire_receive(p->wire, l, data + MiB, MiB);
-    while (!err && l->received < MiB) {
-        err = wire_progress(p->wire, 100000000);
+    err = err ? err : wire_receive(l, data + MiB, MiB);
+    while (!err && l->in.through < MiB) {
+        err = wire_progress(p->wire->workers, WIRE_BOTH, 100000000);
         err = err < 0 ? wire_fault(p, err, "%s", p->wire->error) : 0;
-        between += l->received > 0 && l->received < MiB;
+        between += l->in.through > 0 && l->in.through < MiB;
     }
-    if (!err && (!between || l->received != MiB || l->messages_in != 1 ||
+    if (!err && (!between || l->in.through != MiB || l->in.messages != 1 ||
                  pattern_check(data, MiB, 7) != PATTERN_RIGHT || data[MiB] || data[2 * MiB - 1]))
         err = wire_fault(p, -ERANGE, "%llu bytes, %llu messages, %u times between",
-                         (unsigned long long)l->received, (unsigned long long)l->messages_in,
+                         (unsigned long long)l->in.through, (unsigned long long)l->in.messages,
                          between);
     err = err ? err : wire_barrier(p);
     err = err ? err : wire_until(p, l, 0, 2 * MiB);
-    if (!err && (pattern_check(data + MiB, MiB, 8) != PATTERN_RIGHT || l->messages_in != 2))
+    if (!err && (pattern_check(data + MiB, MiB, 8) != PATTERN_RIGHT || l->in.messages != 2))
         err = wire_fault(p, -EBADMSG, "the second message is wrong");
     return err;
 }
@@ -223,12 +221,12 @@ static int lose_a_peer(struct wire_party *p)
         raise(SIGKILL);
     struct wire_link *l = wire_link_to(p, 1);
     if (how != KILLED_WAITED_FOR_BY_SENDER)
-        wire_receive(p->wire, l, data, sizeof(data));
+        wire_receive(l, data, sizeof(data));
     else
         for (unsigned i = 0; i < 10; i++)
-            wire_send(p->wire, l, data, sizeof(data));
+            wire_send(l, data, sizeof(data));
     while (rc >= 0 && clock_now_ns() - start_ns < 5000000000)
-        rc = wire_progress(p->wire, p->rank ? 1000000000 : 0);
+        rc = wire_progress(p->wire->workers, WIRE_BOTH, p->rank ? 1000000000 : 0);
     if (rc == -ECONNRESET && strstr(p->wire->error, "rank 1 (") &&
         strstr(p->wire->error, "outstanding"))
         return 0;
@@ -264,11 +262,11 @@ static int send_and_go(struct wire_party *p)
 
     if (p->rank) {
         pattern_fill(data, sizeof(data), 9);
-        wire_send(p->wire, l, data, sizeof(data));
+        wire_send(l, data, sizeof(data));
         return wire_until(p, l, sizeof(data), 0);
     }
     nanosleep(&pause, NULL);
-    wire_receive(p->wire, l, data, sizeof(data));
+    wire_receive(l, data, sizeof(data));
     int err = wire_until(p, l, 0, sizeof(data));
     if (!err && pattern_check(data, sizeof(data), 9) != PATTERN_RIGHT)
         err = wire_fault(p, -EBADMSG, "it is not what was sent");
@@ -288,9 +286,9 @@ static void what_was_sent_outlives_its_sender(void **state)
 
 static int rank_of_itself(struct wire_party *p)
 {
-    if (wire_link(p->wire, p->rank) != -EINVAL || wire_link(p->wire, 2) != -EINVAL)
+    if (wire_link(p->wire, p->rank, NULL) != -EINVAL || wire_link(p->wire, 2, NULL) != -EINVAL)
         return wire_fault(p, -EINVAL, "a link to itself, or to nobody");
-    return wire_link(p->wire, !p->rank) == 0 ? 0 : wire_fault(p, -EINVAL, "a second link");
+    return wire_link(p->wire, !p->rank, NULL) == 0 ? 0 : wire_fault(p, -EINVAL, "a second link");
 }
 
 static void links_lead_to_other_ranks(void **state)

@@ -45,7 +45,7 @@ struct flow {
     struct rng rng;
     unsigned sent, received, checked; /* messages posted, and those compared */
     uint64_t expected_out, expected_in;
-    uint64_t ends[WIRE_POSTS]; /* of l->received, for those under way */
+    uint64_t ends[WIRE_POSTS]; /* of l->in.through, for those under way */
 };
 
 /* A link's area: slots for WIRE_POSTS to come in, as many to go out. */
@@ -68,7 +68,7 @@ static int check_arrived(struct side *s, struct flow *w)
 {
     unsigned peer = w->l->peer;
 
-    while (w->checked < w->received && w->l->received >= w->ends[w->checked % WIRE_POSTS]) {
+    while (w->checked < w->received && w->l->in.through >= w->ends[w->checked % WIRE_POSTS]) {
         size_t bytes = size_of(peer, s->rank, w->checked);
         uint8_t *at = slot_of(s, w, false, w->checked);
         if (pattern_check(at, bytes, message_seed(peer, s->rank, w->checked)) != PATTERN_RIGHT ||
@@ -88,18 +88,18 @@ static int post_some(struct side *s, struct flow *w)
 
     while (n-- && w->received < MESSAGES && w->received - w->checked < WIRE_POSTS) {
         size_t bytes = size_of(peer, s->rank, w->received);
-        int err = wire_receive(s->f, w->l, slot_of(s, w, false, w->received), bytes);
+        int err = wire_receive(w->l, slot_of(s, w, false, w->received), bytes);
         if (err == -EAGAIN)
             break;
         MUST(err);
         w->expected_in += bytes;
         w->ends[w->received++ % WIRE_POSTS] = w->expected_in;
     }
-    while (m-- && w->sent < MESSAGES && w->sent - w->l->messages_out < WIRE_POSTS) {
+    while (m-- && w->sent < MESSAGES && w->sent - w->l->out.messages < WIRE_POSTS) {
         size_t bytes = size_of(s->rank, peer, w->sent);
         uint8_t *at = slot_of(s, w, true, w->sent);
         pattern_fill(at, bytes, message_seed(s->rank, peer, w->sent));
-        MUST(wire_send(s->f, w->l, at, bytes));
+        MUST(wire_send(w->l, at, bytes));
         w->expected_out += bytes;
         w->sent++;
     }
@@ -108,7 +108,7 @@ static int post_some(struct side *s, struct flow *w)
 
 static bool is_through(const struct flow *w)
 {
-    return w->checked == MESSAGES && w->sent == MESSAGES && w->l->sent == w->expected_out;
+    return w->checked == MESSAGES && w->sent == MESSAGES && w->l->out.through == w->expected_out;
 }
 
 static int mingle(struct side *s)
@@ -128,13 +128,13 @@ static int mingle(struct side *s)
                 return -1;
             through += is_through(&flows[i]);
         }
-        MUST(wire_progress(s->f, through < s->f->n_links ? 2000000 : 0));
+        MUST(wire_progress(s->f->workers, WIRE_BOTH, through < s->f->n_links ? 2000000 : 0));
     }
     for (unsigned i = 0; i < s->f->n_links; i++) {
         const struct wire_link *l = &s->f->links[i];
-        SURE(is_through(&flows[i]) && l->received == flows[i].expected_in);
-        SURE(l->messages_in == MESSAGES && l->messages_out == MESSAGES);
-        SURE(l->posted_out == l->sent && l->posted_in == l->received);
+        SURE(is_through(&flows[i]) && l->in.through == flows[i].expected_in);
+        SURE(l->in.messages == MESSAGES && l->out.messages == MESSAGES);
+        SURE(l->out.posted == l->out.through && l->in.posted == l->in.through);
     }
     return 0;
 }
@@ -158,14 +158,14 @@ static void test_random_messages(void **state)
 static int pass(struct side *s, size_t bytes)
 {
     struct wire_link *l = &s->f->links[0];
-    uint64_t before = l->received;
+    uint64_t before = l->in.through;
     uint8_t *in = s->at + EDGE, *out = s->at + s->bytes / 2;
 
     memset(s->at, 0xee, bytes + 2 * EDGE);
     pattern_fill(out, bytes, bytes + s->rank);
-    MUST(wire_receive(s->f, l, in, bytes));
-    MUST(wire_send(s->f, l, out, bytes));
-    if (until(s, &l->received, before + bytes) || until(s, &l->sent, l->posted_out))
+    MUST(wire_receive(l, in, bytes));
+    MUST(wire_send(l, out, bytes));
+    if (until(s, &l->in.through, before + bytes) || until(s, &l->out.through, l->out.posted))
         return -1;
     SURE(pattern_check(in, bytes, bytes + !s->rank) == PATTERN_RIGHT && edges_are_whole(in, bytes));
     return 0;
@@ -273,21 +273,21 @@ static int ping_pong(struct side *s, uint64_t *ns)
 {
     enum { PINGS = 2000 };
     struct wire_link *l = &s->f->links[0];
-    uint64_t start_ns = clock_now_ns(), in = l->received, out = l->sent;
+    uint64_t start_ns = clock_now_ns(), in = l->in.through, out = l->out.through;
 
     for (unsigned i = 0; i < 8; i++)
-        MUST(wire_receive(s->f, l, s->at, 8));
+        MUST(wire_receive(l, s->at, 8));
     for (uint64_t i = 1; i <= PINGS; i++) {
         if (!s->rank)
-            MUST(wire_send(s->f, l, s->at + 64, 8));
-        while (l->received < in + 8 * i)
-            MUST(wire_progress(s->f, 1000000000));
+            MUST(wire_send(l, s->at + 64, 8));
+        while (l->in.through < in + 8 * i)
+            MUST(wire_progress(s->f->workers, WIRE_BOTH, 1000000000));
         if (i + 8 <= PINGS)
-            MUST(wire_receive(s->f, l, s->at, 8));
+            MUST(wire_receive(l, s->at, 8));
         if (s->rank)
-            MUST(wire_send(s->f, l, s->at + 64, 8));
+            MUST(wire_send(l, s->at + 64, 8));
     }
-    if (until(s, &l->sent, out + 8 * PINGS))
+    if (until(s, &l->out.through, out + 8 * PINGS))
         return -1;
     *ns = (clock_now_ns() - start_ns) / 2 / PINGS;
     return 0;
@@ -297,13 +297,13 @@ static int stream(struct side *s, double *gbps)
 {
     enum { COUNT = 200, BYTES = 1 << 20, DEPTH = 8 };
     struct wire_link *l = &s->f->links[0];
-    const uint64_t *count = s->rank ? &l->received : &l->sent;
+    const uint64_t *count = s->rank ? &l->in.through : &l->out.through;
     uint64_t start_ns = clock_now_ns(), before = *count;
 
     for (unsigned i = 0; i < COUNT; i++) {
         while (i >= DEPTH && *count < before + (uint64_t)(i - DEPTH + 1) * BYTES)
-            MUST(wire_progress(s->f, 1000000000));
-        MUST(s->rank ? wire_receive(s->f, l, s->at, BYTES) : wire_send(s->f, l, s->at, BYTES));
+            MUST(wire_progress(s->f->workers, WIRE_BOTH, 1000000000));
+        MUST(s->rank ? wire_receive(l, s->at, BYTES) : wire_send(l, s->at, BYTES));
     }
     if (until(s, count, before + (uint64_t)COUNT * BYTES))
         return -1;

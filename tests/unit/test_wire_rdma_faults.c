@@ -36,14 +36,13 @@ static int to_the_brim(struct side *s)
     for (unsigned round = 0; round < 6; round++) {
         bool sends = s->rank == round % 2;
         uint8_t *at = s->at + !sends * s->bytes / 2;
-        total = (sends ? l->sent : l->received) + WIRE_POSTS * 64;
+        total = (sends ? l->out.through : l->in.through) + WIRE_POSTS * 64;
         if (!sends != (round > 2))
             usleep(100000);
         for (unsigned i = 0; i < WIRE_POSTS; i++)
-            MUST(sends ? wire_send(s->f, l, at + i * 64, 64)
-                       : wire_receive(s->f, l, at + i * 64, 64));
-        SURE((sends ? wire_send(s->f, l, at, 64) : wire_receive(s->f, l, at, 64)) == -EAGAIN);
-        if (until(s, sends ? &l->sent : &l->received, total))
+            MUST(sends ? wire_send(l, at + i * 64, 64) : wire_receive(l, at + i * 64, 64));
+        SURE((sends ? wire_send(l, at, 64) : wire_receive(l, at, 64)) == -EAGAIN);
+        if (until(s, sends ? &l->out.through : &l->in.through, total))
             return -1;
     }
     return no_rnr(s);
@@ -64,13 +63,14 @@ static int patience(struct side *s)
 
     if (s->rank) {
         usleep(1200000);
-        MUST(wire_receive(s->f, l, s->at, 1000));
-        return until(s, &l->received, 1000);
+        MUST(wire_receive(l, s->at, 1000));
+        return until(s, &l->in.through, 1000);
     }
     uint64_t start_ns = clock_now_ns();
-    MUST(wire_send(s->f, l, s->at, 1000));
-    SURE(wire_progress(s->f, 0) == 0 && !l->sent && l->posted_out == 1000);
-    if (until(s, &l->sent, 1000))
+    MUST(wire_send(l, s->at, 1000));
+    SURE(wire_progress(s->f->workers, WIRE_BOTH, 0) == 0 && !l->out.through &&
+         l->out.posted == 1000);
+    if (until(s, &l->out.through, 1000))
         return -1;
     SURE(clock_now_ns() - start_ns > 1000000000);
     return 0;
@@ -91,7 +91,7 @@ static int sleepy(struct side *s)
 
     getrusage(RUSAGE_SELF, &before);
     uint64_t start_ns = clock_now_ns();
-    MUST(wire_progress(s->f, 700000000));
+    MUST(wire_progress(s->f->workers, WIRE_BOTH, 700000000));
     uint64_t wall_ns = clock_now_ns() - start_ns;
     getrusage(RUSAGE_SELF, &after);
     long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
@@ -116,18 +116,18 @@ static int disagree(struct side *s)
     int err = 0;
 
     if (s->rank) {
-        MUST(wire_receive(s->f, l, s->at, 100));
-        wire_progress(s->f, 300000000);
+        MUST(wire_receive(l, s->at, 100));
+        wire_progress(s->f->workers, WIRE_BOTH, 300000000);
         for (int i = 0; i < 100; i++)
             SURE(s->at[i] == 0xee);
         return 0;
     }
-    err = wire_send(s->f, l, s->at, 101);
+    err = wire_send(l, s->at, 101);
     for (int i = 0; i < 100 && err >= 0; i++)
-        err = wire_progress(s->f, 100000000);
+        err = wire_progress(s->f->workers, WIRE_BOTH, 100000000);
     SURE(err == -EPROTO && strstr(s->f->error, "rank 1") &&
          strstr(s->f->error, "100 bytes where 101"));
-    SURE(wire_send(s->f, l, s->at, 100) == -EPROTO); /* for good */
+    SURE(wire_send(l, s->at, 100) == -EPROTO); /* for good */
     return 0;
 }
 
@@ -143,7 +143,7 @@ static int elsewhere(struct side *s)
 {
     static uint8_t other[64];
 
-    SURE(wire_receive(s->f, &s->f->links[0], s->rank ? other : s->at + 4090, 64) == -EINVAL);
+    SURE(wire_receive(&s->f->links[0], s->rank ? other : s->at + 4090, 64) == -EINVAL);
     SURE(strstr(s->f->error, "not announced") &&
          strstr(s->f->error, s->rank ? "rank 0" : "rank 1"));
     return 0;
@@ -164,7 +164,7 @@ static int mourn(struct side *s, const uint64_t *count)
     int err = 0;
 
     while (err >= 0 && clock_now_ns() - start_ns < 15000000000u)
-        err = wire_progress(s->f, 100000000);
+        err = wire_progress(s->f->workers, WIRE_BOTH, 100000000);
     SURE(err == -ECONNRESET && strstr(s->f->error, "rank 1"));
     SURE(clock_now_ns() - start_ns < 12000000000u && *count < 20 << 20);
     print_message("    rank %u after %.1f s: %s\n", s->rank,
@@ -180,8 +180,8 @@ static int killed(struct side *s)
         raise(SIGKILL);
     }
     struct wire_link *l = &s->f->links[s->rank ? 1 : 0];
-    MUST(s->rank ? wire_send(s->f, l, s->at, 20 << 20) : wire_receive(s->f, l, s->at, 20 << 20));
-    return mourn(s, s->rank ? &l->sent : &l->received);
+    MUST(s->rank ? wire_send(l, s->at, 20 << 20) : wire_receive(l, s->at, 20 << 20));
+    return mourn(s, s->rank ? &l->out.through : &l->in.through);
 }
 
 static void test_a_peer_that_is_killed_while_it_is_waited_for(void **state)
@@ -201,12 +201,12 @@ static int cut(struct side *s)
     if (s->rank == 2)
         return 0;
     if (s->rank) {
-        MUST(wire_receive(s->f, l, s->at, 20 << 20));
+        MUST(wire_receive(l, s->at, 20 << 20));
         usleep(20000);
         raise(SIGKILL);
     }
-    MUST(wire_send(s->f, l, s->at, 20 << 20));
-    return mourn(s, &l->sent);
+    MUST(wire_send(l, s->at, 20 << 20));
+    return mourn(s, &l->out.through);
 }
 
 static void test_a_peer_that_is_killed_in_a_message(void **state)
@@ -226,14 +226,14 @@ static int still(struct side *s)
     if (s->rank) {
         usleep(4000000);
     } else {
-        MUST(wire_receive(s->f, l, s->at, 100));
+        MUST(wire_receive(l, s->at, 100));
         uint64_t start_ns = clock_now_ns();
         while (clock_now_ns() - start_ns < 3500000000u)
-            SURE(wire_progress(s->f, 300000000) == 0);
-        return until(s, &l->received, 100);
+            SURE(wire_progress(s->f->workers, WIRE_BOTH, 300000000) == 0);
+        return until(s, &l->in.through, 100);
     }
-    MUST(wire_send(s->f, l, s->at, 100));
-    return until(s, &l->sent, 100);
+    MUST(wire_send(l, s->at, 100));
+    return until(s, &l->out.through, 100);
 }
 
 static void test_a_peer_that_stands_still(void **state)
@@ -352,9 +352,9 @@ static int a_word(struct side *s)
 {
     struct wire_link *l = &s->f->links[0];
 
-    MUST(wire_receive(s->f, l, s->at, 100));
-    MUST(wire_send(s->f, l, s->at + 100, 100));
-    return until(s, &l->received, 100) ? -1 : until(s, &l->sent, 100);
+    MUST(wire_receive(l, s->at, 100));
+    MUST(wire_send(l, s->at + 100, 100));
+    return until(s, &l->in.through, 100) ? -1 : until(s, &l->out.through, 100);
 }
 
 static void test_nothing_is_left(void **state)

@@ -41,10 +41,10 @@ static void memory_is_of_one_machine(void **state)
     struct world_member *own = (struct world_member *)(uintptr_t)world_member(w, 0);
     snprintf(own->machine, sizeof(own->machine), "this");
     snprintf(peer->machine, sizeof(peer->machine), "that");
-    assert_int_equal(wire_link(f, 1), -EOPNOTSUPP);
+    assert_int_equal(wire_link(f, 1, NULL), -EOPNOTSUPP);
     assert_non_null(strstr(f->error, "one machine: rank 1 ("));
     peer->machine[0] = 0; /* then join finds out */
-    assert_int_equal(wire_link(f, 1), 0);
+    assert_int_equal(wire_link(f, 1, NULL), 0);
     wire_close(f);
     world_close(w);
 }
@@ -55,12 +55,12 @@ struct strange_address { /* as wire_shm's begins */
 };
 static int wrong_fd;
 
-static int address_of_another(struct wire *f, struct wire_link *l, void *address, size_t *len)
+static int address_of_another(struct wire_link *l, void *address, size_t *len)
 {
-    int err = wire_shm.address(f, l, address, len);
+    int err = wire_shm.address(l, address, len);
     struct strange_address *c = address;
 
-    if (world_rank(f->world))
+    if (world_rank(l->worker->wire->world))
         return err;
     c->fd = wrong_fd;
     if (wrong_fd < 9999 && lseek(wrong_fd, 0, SEEK_END) == 0) /* as long as the right one */
@@ -110,10 +110,10 @@ static int wake_for_an_answer(struct wire_party *p)
     struct wire_shm_head *head = wire_shm_link_of(l)->peer_head;
     uint64_t begin_ns = clock_now_ns();
     char in[8], out[8] = "ball";
-    int err = wire_receive(p->wire, l, in, 8);
+    int err = wire_receive(l, in, 8);
 
     if (!p->rank) {
-        err = err ? err : wire_send(p->wire, l, out, 8);
+        err = err ? err : wire_send(l, out, 8);
         return err ? err : wire_until(p, l, 8, 8);
     }
     while (!atomic_load(&head->sleeping) && clock_now_ns() - begin_ns < PATIENCE_NS)
@@ -124,7 +124,7 @@ static int wake_for_an_answer(struct wire_party *p)
     err = err ? err : wire_until(p, l, 0, 8);
     if (!err && atomic_load(&head->events) != events)
         return wire_fault(p, -EINVAL, "rank 0 was woken for nothing");
-    err = err ? err : wire_send(p->wire, l, out, 8);
+    err = err ? err : wire_send(l, out, 8);
     return err ? err : wire_until(p, l, 8, 8);
 }
 
@@ -167,22 +167,22 @@ static void spoil(struct wire_shm_ring *r, size_t ring_bytes, const struct brief
 static int send_brief(struct wire_party *p, const struct brief_case *b)
 {
     struct wire_link *l = wire_link_to(p, !p->rank);
-    uint64_t begin_ns = clock_now_ns(), sent = l->sent, received = l->received;
+    uint64_t begin_ns = clock_now_ns(), sent = l->out.through, received = l->in.through;
     char out[64], in[64] = "";
     int err;
 
     for (size_t i = 0; i < sizeof(out); i++)
         out[i] = (char)(i * 7 + b->bytes + 1);
     if (!p->rank) {
-        err = wire_send(p->wire, l, out, b->bytes);
+        err = wire_send(l, out, b->bytes);
         return err ? err : wire_until(p, l, sent + b->bytes, received);
     }
     struct wire_shm_ring *r = wire_shm_link_of(l)->in;
     while (atomic_load(&r->written) == atomic_load(&r->read))
         if (clock_now_ns() - begin_ns > PATIENCE_NS)
             return wire_fault(p, -ETIME, "nothing came");
-    spoil(r, wire_shm_of(p->wire)->ring_bytes, b);
-    err = wire_receive(p->wire, l, in, b->bytes);
+    spoil(r, wire_shm_of(l->worker)->ring_bytes, b);
+    err = wire_receive(l, in, b->bytes);
     err = err ? err : wire_until(p, l, sent, received + b->bytes);
     if (!err && !memcmp(in, out, b->bytes) != b->right)
         return wire_fault(p, -EINVAL, "case %zu: it has come from the other place",
@@ -224,7 +224,7 @@ static int stream_of_shorts(struct wire_party *p)
         size_t bytes = i % 97 == 5 ? 4001 : 1 + i * 31 % 60;
         for (size_t k = 0; k < bytes && !p->rank; k++)
             data[k] = (unsigned char)(i * 13 + k * 5);
-        err = p->rank ? wire_receive(p->wire, l, data, bytes) : wire_send(p->wire, l, data, bytes);
+        err = p->rank ? wire_receive(l, data, bytes) : wire_send(l, data, bytes);
         moved += bytes;
         err = err ? err : wire_until(p, l, p->rank ? 0 : moved, p->rank ? moved : 0);
         for (size_t k = 0; k < bytes && p->rank && !err; k++)

@@ -97,11 +97,11 @@ static void strangers_get_nothing(void **state)
 }
 
 /* Rank 1 was told where a stranger listens, who answers with something else. */
-static int address_of_a_stranger(struct wire *f, struct wire_link *l, void *address, size_t *len)
+static int address_of_a_stranger(struct wire_link *l, void *address, size_t *len)
 {
-    int err = wire_tcp.address(f, l, address, len);
+    int err = wire_tcp.address(l, address, len);
 
-    if (!world_rank(f->world)) {
+    if (!world_rank(l->worker->wire->world)) {
         socklen_t bytes = sizeof(struct sockaddr_storage);
         strangers[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -246,9 +246,10 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* Each rank of a network listens on a port of its own. */
-static int address_with_port(struct wire *f, struct wire_link *l, void *address, size_t *len)
+static int address_with_port(struct wire_link *l, void *address, size_t *len)
 {
-    int err = wire_tcp.address(f, l, address, len);
+    struct wire *f = l->worker->wire;
+    int err = wire_tcp.address(l, address, len);
     const struct sockaddr_in *a = address;
 
     if (!err && ntohs(a->sin_port) != f->options.tcp.data_port + world_rank(f->world))

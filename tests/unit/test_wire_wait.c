@@ -47,15 +47,15 @@ static int wait_for_it(struct wire_party *p)
 
     if (p->rank) {
         err = wire_barrier(p);
-        err = err ? err : wire_send(p->wire, l, &byte, 1);
+        err = err ? err : wire_send(l, &byte, 1);
         return err ? err : wire_until(p, l, 1, 0);
     }
-    if (wire_progress(p->wire, 1000000) != 0)
+    if (wire_progress(p->wire->workers, WIRE_BOTH, 1000000) != 0)
         return wire_fault(p, -EINVAL, "something moved that was not posted");
-    wire_receive(p->wire, l, &byte, 1);
+    wire_receive(l, &byte, 1);
     uint64_t start_ns = clock_now_ns(), cpu = cpu_ns();
     while (!rc && clock_now_ns() - start_ns < 400000000)
-        rc = wire_progress(p->wire, 400000000);
+        rc = wire_progress(p->wire->workers, WIRE_BOTH, 400000000);
     cpu = cpu_ns() - cpu;
     if (rc || cpu > 100000000)
         return wire_fault(p, -ETIME, "progress said %d, with %llu us of CPU", rc,
@@ -98,10 +98,10 @@ static int play(struct wire_party *p)
 
     for (uint64_t i = 1; i <= turns && !err; i++) {
         uint64_t start_ns = clock_now_ns();
-        err = wire_receive(p->wire, l, in, 8);
+        err = wire_receive(l, in, 8);
         if (p->rank && !err)
             err = wire_until(p, l, 8 * (i - 1), 8 * i);
-        err = err ? err : wire_send(p->wire, l, out, 8);
+        err = err ? err : wire_send(l, out, 8);
         err = err ? err : wire_until(p, l, 8 * i, 8 * i);
         slow += clock_now_ns() - start_ns > SLOW_NS;
     }
@@ -123,7 +123,7 @@ static int pour(struct wire_party *p)
         uint64_t before = i < 4 ? 0 : 8192 * (i - 4);
         if (!p->rank && i % 8 == 0)
             nanosleep(&pause, NULL);
-        err = p->rank ? wire_send(p->wire, l, data, 8192) : wire_receive(p->wire, l, data, 8192);
+        err = p->rank ? wire_send(l, data, 8192) : wire_receive(l, data, 8192);
         err = err ? err : wire_until(p, l, p->rank ? before : 0, p->rank ? 0 : before);
         slow += clock_now_ns() - start_ns > SLOW_NS;
     }
@@ -218,34 +218,38 @@ int sched_yield(void)
 
 #define THIRD 3
 
-static int third_time(struct wire *f)
+static int third_time(struct wire_worker *k, enum wire_side sides)
 {
-    (void)f;
+    (void)k;
+    (void)sides;
     return ++looked == THIRD;
 }
 
-static int never(struct wire *f)
+static int never(struct wire_worker *k, enum wire_side sides)
 {
-    (void)f;
+    (void)k;
+    (void)sides;
     looked++;
     return 0;
 }
 
-static int spin_once(struct wire *f, int (*look)(struct wire *f), uint64_t wait_ns)
+static int spin_once(struct wire_worker *k, wire_look_fn *look, uint64_t wait_ns)
 {
     yields = looked = 0;
-    return wire_spin(f, look, 2, clock_now_ns(), wait_ns);
+    return wire_spin(k, WIRE_BOTH, look, 2, clock_now_ns(), wait_ns);
 }
 
 /* What came first: the third look, or the end of a spin, of which a machine with other work may leave little: then again. */
 static void spin_to_third(bool crowded, unsigned expected_yields)
 {
     struct wire f = {0};
+    struct wire_worker k = {.wire = &f};
     int rc = 0;
 
     for (unsigned i = 0; i < 100000 && !rc; i++) {
-        f = (struct wire){.options.crowded = crowded};
-        rc = spin_once(&f, third_time, 1000000000);
+        f.options.crowded = crowded;
+        k = (struct wire_worker){.wire = &f};
+        rc = spin_once(&k, third_time, 1000000000);
     }
     assert_int_equal(rc, 1);
     assert_int_equal(looked, THIRD);
@@ -262,22 +266,23 @@ static void who_shares_a_cpu_gives_way(void **state)
 static void no_way_is_given_to_strangers(void **state)
 {
     struct wire f = {.options.crowded = true};
+    struct wire_worker k = {.wire = &f};
 
     (void)state;
     others_ns = 1000000;
-    assert_int_equal(spin_once(&f, never, 1000000000), 0);
+    assert_int_equal(spin_once(&k, never, 1000000000), 0);
     others_ns = 0;
     assert_int_equal(yields, 1);
-    assert_true(f.yield_ns != 0);
-    f.yield_ns = clock_now_ns() + 60000000000u;
-    assert_int_equal(spin_once(&f, never, 1000000000), 0); /* it is to sleep at once */
+    assert_true(k.out.yield_ns != 0);
+    k.out.yield_ns = clock_now_ns() + 60000000000u;
+    assert_int_equal(spin_once(&k, never, 1000000000), 0); /* it is to sleep at once */
     assert_int_equal(yields + looked, 0);
     f.options.crowded = false;
-    assert_int_equal(spin_once(&f, never, 1000000000), 0);
+    assert_int_equal(spin_once(&k, never, 1000000000), 0);
     assert_int_equal(yields, 0);
     assert_true(looked >= 2);
-    f.yield_ns = 1;
-    assert_int_equal(spin_once(&f, never, 1000000000), 0);
+    k.out.yield_ns = 1;
+    assert_int_equal(spin_once(&k, never, 1000000000), 0);
     assert_true(yields >= 1);
 }
 
@@ -285,15 +290,16 @@ static void no_way_is_given_to_strangers(void **state)
 static void strangers_cost_a_twentieth(void **state)
 {
     struct wire f = {.options.crowded = true};
+    struct wire_worker k = {.wire = &f};
     uint64_t begin_ns = clock_now_ns(), given_ns;
 
     (void)state;
     others_ns = 1000000;
-    spin_once(&f, never, 1000000000);
+    spin_once(&k, never, 1000000000);
     given_ns = clock_now_ns() - begin_ns;
     others_ns = 0;
-    assert_true(f.yield_ns >= begin_ns + 20 * 1000000);
-    assert_true(f.yield_ns <= begin_ns + 21 * given_ns);
+    assert_true(k.out.yield_ns >= begin_ns + 20 * 1000000);
+    assert_true(k.out.yield_ns <= begin_ns + 21 * given_ns);
 }
 
 int main(void)

@@ -40,31 +40,30 @@ static void pop(struct twisted_queue *q)
     q->n--;
 }
 
-static int twisted_link(struct wire *f, struct wire_link *l)
+static int twisted_link(struct wire_link *l)
 {
-    (void)f;
     (void)l;
     return 0;
 }
 
-static int twisted_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
+static int twisted_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    struct twisted_end *e = end_of(f);
+    struct twisted_end *e = end_of(l->worker->wire);
     int err = push(&pipe_of(e->net, e->me, l->peer)->sends, (void *)(uintptr_t)at, bytes);
 
-    l->posted_out += err ? 0 : bytes;
+    l->out.posted += err ? 0 : bytes;
     return err;
 }
 
-static int twisted_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
+static int twisted_receive(struct wire_link *l, void *at, size_t bytes)
 {
-    struct twisted_end *e = end_of(f);
+    struct twisted_end *e = end_of(l->worker->wire);
     unsigned char garbage = (unsigned char)rng_u64(&e->net->rng);
 
     if (pipe_of(e->net, l->peer, e->me)->receives.n == WIRE_POSTS)
         return -EAGAIN;
     memset(at, garbage, bytes);
-    l->posted_in += bytes;
+    l->in.posted += bytes;
     return push(&pipe_of(e->net, l->peer, e->me)->receives, at, bytes);
 }
 
@@ -105,10 +104,10 @@ static bool deliver(struct twisted_net *net, struct twisted_pipe *p, struct wire
     memcpy(into->at + p->moved, from->copy + p->moved, bytes);
     memcpy(into->copy + p->moved, from->copy + p->moved, bytes);
     p->moved += bytes;
-    to->received += bytes;
+    to->in.through += bytes;
     if (p->moved == into->bytes) {
         p->moved = 0;
-        to->messages_in++;
+        to->in.messages++;
         pop(&p->receives);
         pop(&p->wire);
     }
@@ -123,26 +122,27 @@ static bool tell(struct twisted_net *net, struct twisted_pipe *p, struct wire_li
     const struct twisted_message *m = &p->sends.all[p->sends.first];
     size_t bytes = some(net, m->bytes - p->told);
     check(net, m);
-    from->sent += bytes;
+    from->out.through += bytes;
     p->told += bytes;
     if (p->told == m->bytes) {
         p->told = 0;
         p->taken--;
-        from->messages_out++;
+        from->out.messages++;
         pop(&p->sends);
     }
     return true;
 }
 
-static int twisted_progress(struct wire *f, uint64_t wait_ns)
+static int twisted_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    struct twisted_end *e = end_of(f);
+    struct twisted_end *e = end_of(k->wire);
     struct twisted_net *net = e->net;
     bool any = false;
 
+    (void)sides;
     (void)wait_ns;
-    for (unsigned i = 0; i < f->n_links; i++) {
-        struct wire_link *l = &f->links[i];
+    for (unsigned i = 0; i < k->n_links; i++) {
+        struct wire_link *l = &k->links[i];
         if (rng_below(&net->rng, 8) < net->laziness)
             continue;
         any |= tell(net, pipe_of(net, e->me, l->peer), l);
@@ -165,9 +165,9 @@ static int twisted_start(struct wire *f)
     return 0;
 }
 
-static int twisted_address(struct wire *f, struct wire_link *l, void *address, size_t *len)
+static int twisted_address(struct wire_link *l, void *address, size_t *len)
 {
-    unsigned says[2] = {end_of(f)->me, l->peer};
+    unsigned says[2] = {end_of(l->worker->wire)->me, l->peer};
 
     *len = sizeof(says);
     memcpy(address, says, sizeof(says));
@@ -193,6 +193,7 @@ static void twisted_stop(struct wire *f)
 
 const struct wire_ops twisted_ops = {.name = "twisted",
                                      .help = "for tests",
+                                     .ways = WIRE_CAN(WIRE_YIELD),
                                      .open = twisted_start,
                                      .link = twisted_link,
                                      .address = twisted_address,

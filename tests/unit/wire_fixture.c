@@ -54,7 +54,7 @@ const char *wire_first_fault(const struct wire_outcome *outcomes, unsigned size)
 
 struct wire_link *wire_link_to(struct wire_party *p, unsigned rank)
 {
-    int link = wire_link(p->wire, rank);
+    int link = wire_link(p->wire, rank, NULL);
 
     return link < 0 ? NULL : &p->wire->links[link];
 }
@@ -63,14 +63,14 @@ int wire_until(struct wire_party *p, const struct wire_link *l, uint64_t sent, u
 {
     uint64_t start_ns = clock_now_ns();
 
-    while (l->sent < sent || l->received < received) {
-        int rc = wire_progress(p->wire, 1000000000);
+    while (l->out.through < sent || l->in.through < received) {
+        int rc = wire_progress(p->wire->workers, WIRE_BOTH, 1000000000);
         if (rc < 0)
             return wire_fault(p, rc, "%s", p->wire->error);
         if (clock_now_ns() - start_ns > UNTIL_NS)
             return wire_fault(p, -ETIMEDOUT, "%llu of %llu sent, %llu of %llu received",
-                              (unsigned long long)l->sent, (unsigned long long)sent,
-                              (unsigned long long)l->received, (unsigned long long)received);
+                              (unsigned long long)l->out.through, (unsigned long long)sent,
+                              (unsigned long long)l->in.through, (unsigned long long)received);
     }
     return 0;
 }
@@ -139,7 +139,7 @@ static int connect_all(struct wire_party *p)
     int err = 0;
 
     for (unsigned i = 0; i < p->size && err >= 0; i++)
-        err = i == p->rank ? 0 : wire_link(p->wire, i);
+        err = i == p->rank ? 0 : wire_link(p->wire, i, NULL);
     for (unsigned i = 0; i < p->wire->n_links && err >= 0; i++) {
         struct slot *s = &slots[p->wire->links[i].peer];
         size_t len = 0;

@@ -48,8 +48,7 @@ static int post(struct wire_party *p, struct wire_link *l, struct flow *w, bool 
         w->bytes[at] = bytes;
         if (out)
             pattern_fill(w->data[at], bytes, w->seed + w->posted);
-        err = out ? wire_send(p->wire, l, w->data[at], bytes)
-                  : wire_receive(p->wire, l, w->data[at], bytes);
+        err = out ? wire_send(l, w->data[at], bytes) : wire_receive(l, w->data[at], bytes);
         w->total += bytes;
         w->posted++;
     }
@@ -58,7 +57,7 @@ static int post(struct wire_party *p, struct wire_link *l, struct flow *w, bool 
 
 static int reap(struct wire_party *p, const struct wire_link *l, struct flow *w, bool out)
 {
-    uint64_t messages = out ? l->messages_out : l->messages_in;
+    uint64_t messages = out ? l->out.messages : l->in.messages;
 
     for (; w->through < messages; w->through++) {
         unsigned at = w->through % WIRE_POSTS;
@@ -83,8 +82,8 @@ static int serve(struct wire_party *p, unsigned i, struct flow *flows, bool *bus
         err = err ? err : post(p, l, &flows[out], out);
         *busy = *busy || flows[out].through < t->messages;
     }
-    if (!err && (l->sent > l->posted_out || l->received > l->posted_in ||
-                 l->posted_out != flows[1].total || l->posted_in != flows[0].total))
+    if (!err && (l->out.through > l->out.posted || l->in.through > l->in.posted ||
+                 l->out.posted != flows[1].total || l->in.posted != flows[0].total))
         err = wire_fault(p, -ERANGE, "the counters of the link to rank %u are wrong", l->peer);
     return err;
 }
@@ -95,11 +94,11 @@ static int at_end(struct wire_party *p)
 
     for (unsigned i = 0; i < p->wire->n_links; i++) {
         const struct wire_link *l = &p->wire->links[i];
-        if (l->sent != l->posted_out || l->received != l->posted_in ||
-            l->messages_in != t->messages || l->messages_out != t->messages || !l->device[0])
+        if (l->out.through != l->out.posted || l->in.through != l->in.posted ||
+            l->in.messages != t->messages || l->out.messages != t->messages || !l->device[0])
             return wire_fault(p, -ERANGE, "the link to rank %u ('%s'): %llu of %llu bytes sent",
-                              l->peer, l->device, (unsigned long long)l->sent,
-                              (unsigned long long)l->posted_out);
+                              l->peer, l->device, (unsigned long long)l->out.through,
+                              (unsigned long long)l->out.posted);
     }
     return 0;
 }
@@ -120,7 +119,7 @@ int wire_all_to_all(struct wire_party *p)
         busy = false;
         for (unsigned i = 0; i < p->wire->n_links && !err; i++)
             err = serve(p, i, flows[i], &busy);
-        int rc = busy && !err ? wire_progress(p->wire, t->wait_ns) : 1;
+        int rc = busy && !err ? wire_progress(p->wire->workers, WIRE_BOTH, t->wait_ns) : 1;
         moved_ns = rc > 0 ? clock_now_ns() : moved_ns;
         if (rc < 0)
             err = wire_fault(p, rc, "%s", p->wire->error);

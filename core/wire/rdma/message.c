@@ -232,8 +232,9 @@ static int post_message(struct wire *f, struct rdma_link *k, struct rdma_posted 
 static int rdma_wire_report(struct wire *f, int err);
 
 /* message.c */
-static int rdma_wire_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
+static int rdma_wire_send(struct wire_link *l, const void *at, size_t bytes)
 {
+    struct wire *f = l->worker->wire;
     struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_link *k = l->state;
 
@@ -244,15 +245,16 @@ static int rdma_wire_send(struct wire *f, struct wire_link *l, const void *at, s
     int err = post_message(f, k, &k->out[k->out_posted % WIRE_POSTS], at, bytes, true);
     if (!err) {
         k->out_posted++;
-        l->posted_out += bytes;
+        l->out.posted += bytes;
         err = push(fx, k);
     }
     return rdma_wire_report(f, err);
 }
 
 /* message.c */
-static int rdma_wire_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
+static int rdma_wire_receive(struct wire_link *l, void *at, size_t bytes)
 {
+    struct wire *f = l->worker->wire;
     struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_link *k = l->state;
 
@@ -263,7 +265,7 @@ static int rdma_wire_receive(struct wire *f, struct wire_link *l, void *at, size
     int err = post_message(f, k, &k->in[k->in_posted % WIRE_POSTS], at, bytes, false);
     if (!err) {
         k->in_posted++;
-        l->posted_in += bytes;
+        l->in.posted += bytes;
         err = push(fx, k);
     }
     return rdma_wire_report(f, err);
@@ -277,8 +279,7 @@ static int sent(struct wire_link *l)
 
     k->retired = k->signals[k->signal++ % RDMA_LINK_SENDS];
     while (k->out_sent < k->out_written && k->out[k->out_sent % WIRE_POSTS].last <= k->retired) {
-        l->sent += k->out[k->out_sent++ % WIRE_POSTS].bytes;
-        l->messages_out++;
+        wire_went(l, k->out[k->out_sent++ % WIRE_POSTS].bytes, 1);
         moved = 1;
     }
     return moved;
@@ -295,8 +296,7 @@ static int take_message(struct rdma_wire *fx, struct wire_link *l, uint32_t numb
 
     if (k->in_received == k->in_granted || number != (uint32_t)k->in_received)
         return damaged(fx, k);
-    l->received += k->in[k->in_received++ % WIRE_POSTS].bytes;
-    l->messages_in++;
+    wire_came(l, k->in[k->in_received++ % WIRE_POSTS].bytes, 1);
     return 1;
 }
 
@@ -428,10 +428,12 @@ static int move(struct wire *f, uint64_t wait_ns)
 }
 
 /* message.c */
-static int rdma_wire_progress(struct wire *f, uint64_t wait_ns)
+static int rdma_wire_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
+    struct wire *f = k->wire;
     struct rdma_wire *fx = rdma_wire_of(f);
 
+    (void)sides;
     return fx->failed ? fx->failed : rdma_wire_report(f, move(f, wait_ns));
 }
 
@@ -521,11 +523,11 @@ static int add_memory(struct wire *f, void *at, size_t bytes)
     return 0;
 }
 
-static int add_link(struct wire *f, struct wire_link *l)
+static int add_link(struct wire_link *l)
 {
+    struct wire *f = l->worker->wire;
     struct rdma_wire *fx = rdma_wire_of(f);
 
-    (void)l;
     return fx->links ? rdma_wire_report(f, rdma_fail(&fx->end, -EINVAL,
                                                      "a link after the first address was made"))
                      : 0;
@@ -593,8 +595,9 @@ static int open_links(struct wire *f)
     return err;
 }
 
-static int make_address(struct wire *f, struct wire_link *l, void *at, size_t *len)
+static int make_address(struct wire_link *l, void *at, size_t *len)
 {
+    struct wire *f = l->worker->wire;
     struct rdma_wire *fx = rdma_wire_of(f);
     const struct rdma_rail *rail = &fx->r.rails[0];
     struct address address = {.magic = ADDRESS_MAGIC};
@@ -665,7 +668,7 @@ static int wait_for_greetings(struct wire *f)
     while ((k = not_standing(f, &missing)) != NULL && err >= 0) {
         since_ns = missing < before ? clock_now_ns() : since_ns;
         before = missing;
-        err = rdma_wire_progress(f, GREETINGS_NS);
+        err = rdma_wire_progress(f->workers, WIRE_BOTH, GREETINGS_NS);
         if (err >= 0 && (err = wire_attend(f)) != 0)
             return rdma_fail(&fx->end, err, "the wait for %s was ended", k->peer);
         if (clock_now_ns() - since_ns > WIRE_JOIN_NS)

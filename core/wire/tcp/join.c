@@ -147,7 +147,7 @@ static int say_hello(struct wire *f, struct wire_link *l, uint64_t now_ns)
     struct wire_tcp_link *tl = wire_tcp_link_of(l);
     unsigned own = world_rank(f->world);
     struct wire_tcp_hello hello;
-    int fd = wire_tcp_fd(f, l), failed = 0;
+    int fd = wire_tcp_fd(l), failed = 0;
     socklen_t len = sizeof(failed);
 
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &len))
@@ -168,7 +168,7 @@ static int hear_answer(struct wire *f, struct wire_link *l, uint64_t now_ns)
     uint8_t right[CHANNEL_TOKEN_BYTES];
     char name[128];
     ssize_t n =
-        recv(wire_tcp_fd(f, l), tl->answer + tl->got, sizeof(tl->answer) - tl->got, MSG_DONTWAIT);
+        recv(wire_tcp_fd(l), tl->answer + tl->got, sizeof(tl->answer) - tl->got, MSG_DONTWAIT);
 
     if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
         again(f, l, now_ns);
@@ -265,8 +265,9 @@ static int listen_on(struct wire *f, struct tcp_rail *rail)
     return 0;
 }
 
-int wire_tcp_address(struct wire *f, struct wire_link *l, void *address, size_t *len)
+int wire_tcp_address(struct wire_link *l, void *address, size_t *len)
 {
+    struct wire *f = l->worker->wire;
     struct wire_tcp *t = wire_tcp_of(f);
     struct tcp_rail *rail = &t->tcp.rails[wire_tcp_link_of(l)->rail];
     struct wire_tcp_address own = {0};
@@ -454,7 +455,7 @@ static void name_device(struct wire *f, struct wire_link *l)
     const struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[wire_tcp_link_of(l)->rail];
     struct sockaddr_storage own, peer;
     socklen_t own_len = sizeof(own), peer_len = sizeof(peer), len = sizeof(l->device);
-    int fd = wire_tcp_fd(f, l);
+    int fd = wire_tcp_fd(l);
 
     if (!getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, l->device, &len) && len && l->device[0])
         return;

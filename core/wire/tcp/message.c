@@ -114,8 +114,9 @@ static int find_rail(struct wire *f, unsigned peer, bool near)
     return err ? err : tcp_try_options(&t->end);
 }
 
-static int tcp_link(struct wire *f, struct wire_link *l)
+static int tcp_link(struct wire_link *l)
 {
+    struct wire *f = l->worker->wire;
     struct wire_tcp *t = wire_tcp_of(f);
     bool near = is_near(f, l->peer);
     int err = find_rail(f, l->peer, near);
@@ -193,31 +194,28 @@ static int tcp_rail(const struct wire *f, struct net_rail *rail)
     return 0;
 }
 
-static bool unheard(const struct wire *f, const struct wire_link *l, uint64_t for_ns)
+static bool unheard(const struct wire_link *l, uint64_t for_ns)
 {
-    return tcp_unheard(wire_tcp_fd(f, l), for_ns);
+    return tcp_unheard(wire_tcp_fd(l), for_ns);
 }
 
 #define AT_ONCE_BYTES ((size_t)4 << 20) /* of one link before another has its turn */
 #define LOOKS_A_CLOCK 32u               /* looks in vain between two readings of the clock */
 #define ASK_ALONE     2u /* so few receivers are asked one by one, which is less than a poll() */
 
-static int wire_tcp_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
+static int wire_tcp_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    int err = wire_posts_add(f, &wire_tcp_link_of(l)->out, at, bytes);
-
-    if (!err)
-        l->posted_out += bytes;
-    return err;
+    return wire_posts_add(l, &wire_tcp_link_of(l)->out, &l->out, at, bytes);
 }
 
-static int wire_tcp_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
+static int wire_tcp_receive(struct wire_link *l, void *at, size_t bytes)
 {
-    int err = wire_posts_add(f, &wire_tcp_link_of(l)->in, at, bytes);
+    return wire_posts_add(l, &wire_tcp_link_of(l)->in, &l->in, at, bytes);
+}
 
-    if (!err)
-        l->posted_in += bytes;
-    return err;
+static void wire_tcp_retract(struct wire_link *l)
+{
+    wire_posts_retract(&wire_tcp_link_of(l)->in, &l->in);
 }
 
 /* What is posted, without a copy. Returns its bytes. */
@@ -237,10 +235,11 @@ static size_t gather(struct wire_posts *q, struct iovec *parts, struct msghdr *m
 }
 
 /* Nothing can be moved now, or the connection has ended. */
-static int stopped(struct wire *f, const struct wire_link *l, int err)
+static int stopped(const struct wire_link *l, int err)
 {
-    uint64_t left = l->posted_out - l->sent + l->posted_in - l->received;
-    char name[128];
+    uint64_t left = l->out.posted - l->out.through + l->in.posted - l->in.through;
+    struct wire *f = l->worker->wire;
+    char name[160];
 
     if (err == EAGAIN || err == EINTR || err == ENOBUFS)
         return 0;
@@ -256,43 +255,43 @@ static int stopped(struct wire *f, const struct wire_link *l, int err)
                      strerror(err));
 }
 
-static int send_some(struct wire *f, struct wire_link *l)
+static int send_some(struct wire_link *l)
 {
     struct wire_tcp_link *tl = wire_tcp_link_of(l);
     struct iovec parts[WIRE_POSTS];
     struct msghdr m;
     size_t asked = gather(&tl->out, parts, &m);
-    ssize_t n = sendmsg(wire_tcp_fd(f, l), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = sendmsg(wire_tcp_fd(l), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     tl->full = n < (ssize_t)asked;
     if (n < 0)
-        return stopped(f, l, errno);
-    wire_sent(l, &tl->out, (size_t)n);
+        return stopped(l, errno);
+    wire_went(l, (uint64_t)n, wire_posts_moved(&tl->out, (size_t)n));
     return 1;
 }
 
-static int receive_some(struct wire *f, struct wire_link *l)
+static int receive_some(struct wire_link *l)
 {
     struct wire_tcp_link *tl = wire_tcp_link_of(l);
     struct iovec parts[WIRE_POSTS];
     struct msghdr m;
 
     gather(&tl->in, parts, &m);
-    ssize_t n = recvmsg(wire_tcp_fd(f, l), &m, MSG_DONTWAIT);
+    ssize_t n = recvmsg(wire_tcp_fd(l), &m, MSG_DONTWAIT);
     if (n <= 0)
-        return stopped(f, l, n ? errno : ECONNRESET);
-    wire_received(l, &tl->in, (size_t)n);
+        return stopped(l, n ? errno : ECONNRESET);
+    wire_came(l, (uint64_t)n, wire_posts_moved(&tl->in, (size_t)n));
     return 1;
 }
 
 /* Sockets that may take something are given it at once. */
-static int send_ready(struct wire *f)
+static int send_ready(struct wire_worker *k)
 {
     int moved = 0;
 
-    for (unsigned i = 0; i < f->n_links; i++) {
-        struct wire_tcp_link *tl = wire_tcp_link_of(&f->links[i]);
-        int rc = tl->out.n && !tl->full ? send_some(f, &f->links[i]) : 0;
+    for (unsigned i = 0; i < k->n_links; i++) {
+        struct wire_tcp_link *tl = wire_tcp_link_of(&k->links[i]);
+        int rc = tl->out.n && !tl->full ? send_some(&k->links[i]) : 0;
         if (rc < 0)
             return rc;
         moved |= rc;
@@ -301,19 +300,20 @@ static int send_ready(struct wire *f)
 }
 
 /* Those that can matter. *alone: they are few, and none waits to send. */
-static unsigned fill_polls(struct wire *f, bool *alone)
+static unsigned fill_polls(struct wire_worker *k, enum wire_side sides, bool *alone)
 {
-    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(k->wire);
     unsigned n = 0;
     short all = 0;
 
-    for (unsigned i = 0; i < f->n_links; i++) {
-        const struct wire_tcp_link *tl = wire_tcp_link_of(&f->links[i]);
-        short events = (short)((tl->in.n ? POLLIN : 0) | (tl->out.n && tl->full ? POLLOUT : 0));
+    for (unsigned i = 0; i < k->n_links; i++) {
+        const struct wire_tcp_link *tl = wire_tcp_link_of(&k->links[i]);
+        short events = (short)((sides & WIRE_IN && tl->in.n ? POLLIN : 0) |
+                               (sides & WIRE_OUT && tl->out.n && tl->full ? POLLOUT : 0));
         if (!events)
             continue;
         t->which[n] = i;
-        t->polls[n++] = (struct pollfd){.fd = t->tcp.connections[i].fd, .events = events};
+        t->polls[n++] = (struct pollfd){.fd = wire_tcp_fd(&k->links[i]), .events = events};
         all = (short)(all | events);
     }
     *alone = n <= ASK_ALONE && !(all & POLLOUT);
@@ -321,77 +321,79 @@ static unsigned fill_polls(struct wire *f, bool *alone)
 }
 
 /* An error shows in the call that meets it: POLLERR and POLLHUP lead to one. */
-static int serve(struct wire *f, unsigned n)
+static int serve(struct wire_worker *k, unsigned n)
 {
-    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(k->wire);
     int moved = 0, rc = 0;
 
     for (unsigned i = 0; i < n && rc >= 0; i++) {
         const struct pollfd *p = &t->polls[i];
-        struct wire_link *l = &f->links[t->which[i]];
+        struct wire_link *l = &k->links[t->which[i]];
         if (p->events & POLLOUT && p->revents & ~POLLIN)
-            rc = send_some(f, l);
+            rc = send_some(l);
         moved |= rc > 0;
         if (rc >= 0 && p->events & POLLIN && p->revents & ~POLLOUT)
-            rc = receive_some(f, l);
+            rc = receive_some(l);
         moved |= rc > 0;
     }
     return rc < 0 ? rc : moved;
 }
 
-static int receive_alone(struct wire *f, unsigned n)
+static int receive_alone(struct wire_worker *k, unsigned n)
 {
-    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(k->wire);
 
     for (unsigned i = 0; i < n; i++)
         t->polls[i].revents = POLLIN;
-    return serve(f, n);
+    return serve(k, n);
 }
 
-static int look(struct wire *f)
+static int look(struct wire_worker *k, enum wire_side sides)
 {
-    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(k->wire);
     bool alone;
-    int sent = send_ready(f);
+    int sent = sides & WIRE_OUT ? send_ready(k) : 0;
 
     if (sent < 0)
         return sent;
-    unsigned n = fill_polls(f, &alone);
+    unsigned n = fill_polls(k, sides, &alone);
     int rc = 0;
     if (n && alone)
-        rc = receive_alone(f, n);
+        rc = receive_alone(k, n);
     else if (n && poll(t->polls, n, 0) > 0)
-        rc = serve(f, n);
+        rc = serve(k, n);
     return rc ? rc : sent;
 }
 
 /* Until one of them can be served; 0 at once where none is waited for. */
-static int sleep_on(struct wire *f, uint64_t wait_ns)
+static int sleep_on(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(k->wire);
     struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000),
                             .tv_nsec = (long)(wait_ns % 1000000000)};
     bool alone;
-    unsigned n = fill_polls(f, &alone);
+    unsigned n = fill_polls(k, sides, &alone);
 
-    return n && ppoll(t->polls, n, &wait, NULL) > 0 ? serve(f, n) : 0;
+    return n && ppoll(t->polls, n, &wait, NULL) > 0 ? serve(k, n) : 0;
 }
 
-static int wire_tcp_progress(struct wire *f, uint64_t wait_ns)
+static int wire_tcp_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    int rc = look(f);
+    int rc = look(k, sides);
 
     if (rc || !wait_ns)
         return rc;
     uint64_t start_ns = clock_now_ns();
-    rc = wire_spin(f, look, LOOKS_A_CLOCK, start_ns, wait_ns);
+    rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     uint64_t spent_ns = clock_now_ns() - start_ns;
-    return rc || spent_ns >= wait_ns ? rc : sleep_on(f, wait_ns - spent_ns);
+    return rc || spent_ns >= wait_ns ? rc : sleep_on(k, sides, wait_ns - spent_ns);
 }
 
 const struct wire_ops wire_tcp = {
     .name = "tcp",
-    .help = "TCP, one connection between each two ranks",
+    .help = "TCP over any network",
+    .ways = WIRE_CAN(WIRE_YIELD),
+    .streams = true,
     .backends = tcp_backends,
     .open = tcp_open,
     .link = tcp_link,
@@ -400,6 +402,7 @@ const struct wire_ops wire_tcp = {
     .send = wire_tcp_send,
     .receive = wire_tcp_receive,
     .progress = wire_tcp_progress,
+    .retract = wire_tcp_retract,
     .describe = tcp_describe,
     .facts = tcp_wire_facts,
     .unheard = unheard,

@@ -206,16 +206,16 @@ static inline struct wire_tcp_link *wire_tcp_link_of(const struct wire_link *l)
     return l->state;
 }
 
-static inline int wire_tcp_fd(const struct wire *f, const struct wire_link *l)
+static inline int wire_tcp_fd(const struct wire_link *l)
 {
-    return wire_tcp_of(f)->tcp.connections[wire_tcp_link_of(l)->index].fd;
+    return wire_tcp_of(l->worker->wire)->tcp.connections[wire_tcp_link_of(l)->index].fd;
 }
 
 /* What the end keeps as its error becomes the wire's. */
 int wire_tcp_end_failed(struct wire *f, int err);
 
 /* wire_join.c */
-int wire_tcp_address(struct wire *f, struct wire_link *l, void *address, size_t *len);
+int wire_tcp_address(struct wire_link *l, void *address, size_t *len);
 int wire_tcp_join(struct wire *f, const void *const *addresses, const size_t *lens);
 
 /* wire_join.c: one end of a connection that is being made. */

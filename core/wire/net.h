@@ -201,6 +201,7 @@ struct net_ops {
     const char *name;            /* "tcp" */
     const char *help;            /* one line */
     const struct wire_ops *wire; /* what its messages go over (stream.c); NULL: a way of its own */
+    int (*way)(const struct net_point *p, bool ping); /* enum wire_way of its workers */
 
     /* Does a message count when all of it is there (RDMA: a completion), not as it arrives? */
     bool counts_whole;
@@ -264,7 +265,8 @@ extern const struct net_ops net_tcp;
 extern const struct net_ops net_shm;
 extern const struct net_ops net_rdma; /* opens the module plumb-rdma.so at first use */
 
-/* For tests: a byte of what the last messages of a connection left; how long nothing may move. */
+/* For tests: what its messages go over; a byte of what the last messages of a connection left; how long nothing may move. */
+struct wire *net_stream_wire(struct net_end *e);
 char *net_stream_memory(struct net_end *e, unsigned connection, size_t at);
 void net_stream_patience(struct net_end *e, uint64_t still_ns);
 

@@ -422,7 +422,7 @@ static int progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_n
     return ops_of(k->wire)->progress(k, sides, wait_ns);
 }
 
-static void describe(const struct wire *f, char *text, size_t len)
+static void describe(struct wire *f, char *text, size_t len)
 {
     ops_of(f)->describe(f, text, len);
 }
@@ -432,7 +432,7 @@ static size_t facts(struct wire *f, struct net_fact *out)
     return ops_of(f)->facts(f, out);
 }
 
-static int rail(const struct wire *f, struct net_rail *out)
+static int rail(struct wire *f, struct net_rail *out)
 {
     int err = ops_of(f)->rail(f, out);
 

@@ -352,6 +352,7 @@ static int open_link(struct wire_link *l)
         return wire_fail(w, -ENOMEM, "out of memory");
     *sl = (struct wire_shm_link){.pid = -1, .pidfd = -1};
     l->state = sl;
+    l->ahead = WIRE_SHM_CHUNK;
     return 0;
 }
 
@@ -388,14 +389,14 @@ static void close_wire(struct wire *w)
         close_worker(w->workers[i].state);
 }
 
-static void describe(const struct wire *w, char *text, size_t len)
+static void describe(struct wire *w, char *text, size_t len)
 {
     size_t bytes = w->n_workers ? wire_shm_of(&w->workers[0])->ring_bytes : 0;
 
     snprintf(text, len, "rings of %zu KiB", bytes >> 10);
 }
 
-static int rail(const struct wire *w, struct net_rail *rail)
+static int rail(struct wire *w, struct net_rail *rail)
 {
     *rail = w->rails[0];
     return 0;

@@ -7,9 +7,12 @@
  * of one thread; where both directions stream, one thread drives each of its sides.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/hw/host_buffer.h"
 #include "core/rng.h"
@@ -17,7 +20,6 @@
 
 #define ALIGN         4096u
 #define RECEIVE_LEAST ((size_t)128 << 10) /* a receive has so many bytes, or one message */
-#define AHEAD_BYTES   65536u              /* posted by a sender at most, or one message */
 #define TICK_NS       20000000u           /* a wait comes back so often to look at flags */
 #define LOOK_NS       50000000u           /* between two looks whether the other end lives */
 #define RING_BYTES    4194304u            /* of shared memory: larger than the caches of one core */
@@ -35,6 +37,16 @@ struct connection {
     size_t in_held;                            /* of `in`, what has come since the last check */
 };
 
+/* Watches over pings that wait without end: a wait with an end arms a timer each time, which costs
+ * some per cent of a round trip. So a thread that sleeps most of the time ends them where nothing
+ * has moved for too long, or where everything is over. */
+struct guard {
+    pthread_t thread;
+    bool started;
+    _Atomic bool end;
+    _Atomic uint64_t turns; /* messages that came over the ping's connection */
+};
+
 struct stream {
     struct world *world;
     struct wire *wire;
@@ -43,6 +55,7 @@ struct stream {
     struct host_buffer buffer;
     uint64_t still_ns; /* nothing moved for so long: given up */
     uint64_t looked_ns;
+    struct guard guard;
 };
 
 static inline struct stream *stream_of(const struct net_end *e)
@@ -179,6 +192,9 @@ static int net_stream_open(struct net_end *e)
         err = wire_open(&s->wire, e->ops->wire, s->world, &options, error, sizeof(error));
     if (err)
         return net_fail(e, err, "%s", error);
+    err = wire_rails(s->wire, e->leader ? 0 : 1);
+    if (err)
+        return wire_failed(e, err);
     e->n_rails = s->wire->n_rails;
     memcpy(e->rails, s->wire->rails, sizeof(e->rails));
     return 0;
@@ -241,13 +257,6 @@ static int make_link(struct net_end *e, unsigned number)
     return 0;
 }
 
-static enum wire_way way_of(const struct net_end *e)
-{
-    if (e->ops->polls && e->ops->polls(e->point))
-        return WIRE_POLL;
-    return e->point->tcp.mode == NET_TCP_EPOLL ? WIRE_EVENTS : WIRE_BLOCK;
-}
-
 /* A worker for the connections of each thread of one rail: as many as the engine starts. */
 static int make_workers(struct net_end *e, unsigned rail, unsigned first, unsigned end)
 {
@@ -256,7 +265,7 @@ static int make_workers(struct net_end *e, unsigned rail, unsigned first, unsign
 
     for (unsigned k = 0; k < threads && err >= 0; k++) {
         unsigned to = first + (end - first) * (k + 1) / threads;
-        err = wire_worker(stream_of(e)->wire, way_of(e), rail);
+        err = wire_worker(stream_of(e)->wire, (enum wire_way)e->ops->way(e->point, false), rail);
         if (err < 0)
             return wire_failed(e, err);
         for (; at < to && err >= 0; at++)
@@ -280,8 +289,11 @@ static int make_links(struct net_end *e)
     }
     if (err || !p->ping)
         return err;
-    err = wire_worker(stream_of(e)->wire, way_of(e), 0);
-    return err < 0 ? wire_failed(e, err) : make_link(e, p->connections);
+    err = wire_worker(stream_of(e)->wire, (enum wire_way)e->ops->way(p, true), 0);
+    if (err < 0)
+        return wire_failed(e, err);
+    stream_of(e)->wire->workers[err].probes = true;
+    return make_link(e, p->connections);
 }
 
 /* A link's address as it goes to the other end: u16 how long, then it. */
@@ -347,12 +359,24 @@ static int net_stream_join(struct net_end *e, const void *address, size_t len)
     return err;
 }
 
+static void guard_stop(struct net_end *e)
+{
+    struct guard *g = &stream_of(e)->guard;
+
+    if (!g->started)
+        return;
+    atomic_store(&g->end, true);
+    pthread_join(g->thread, NULL);
+    g->started = false;
+}
+
 static void net_stream_close(struct net_end *e)
 {
     struct stream *s = stream_of(e);
 
     if (!s)
         return;
+    guard_stop(e); /* it looks at the flags ten times a second */
     wire_close(s->wire);
     world_free(s->world);
     host_free(&s->buffer);
@@ -376,6 +400,14 @@ static void count(_Atomic uint64_t *count, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* Why it ended: an error of any thread, or it was told to. */
+static int over(const struct net_end *e)
+{
+    int err = atomic_load(&e->error_code);
+
+    return err ? err : -ECANCELED;
+}
+
 /* A turn in which nothing moved, or an error. */
 static int stood_still(struct net_end *e, int rc, uint64_t *since_ns)
 {
@@ -383,7 +415,7 @@ static int stood_still(struct net_end *e, int rc, uint64_t *since_ns)
     uint64_t now_ns = clock_now_ns();
 
     if (net_over(e))
-        return -ECANCELED;
+        return over(e);
     if (rc < 0)
         return wire_failed(e, rc);
     if (!*since_ns)
@@ -413,21 +445,35 @@ static void ready_in(struct connection *c)
     c->in_ready = true;
 }
 
-/* Messages that are posted at once: few bytes, so that a stream that is to stop soon does. */
-static uint64_t posts_of(uint64_t message_bytes)
+/* Posts of `bytes` that are worth having at once, in bytes: few, so that a stream that is to stop
+ * soon does. */
+static uint64_t worth(const struct wire_link *l, uint64_t bytes)
 {
-    uint64_t n = AHEAD_BYTES / message_bytes;
+    uint64_t n = l->ahead / bytes;
 
-    return n > WIRE_POSTS ? WIRE_POSTS : n ? n : 1;
+    return (n > WIRE_POSTS ? WIRE_POSTS : n ? n : 1) * bytes;
 }
 
-static int post_more(struct connection *c)
+static int send_more(struct connection *c)
 {
-    uint64_t most = posts_of(c->message_bytes) * c->message_bytes;
+    const struct wire_flow *out = &c->link->out;
+    uint64_t most = worth(c->link, c->message_bytes);
     int err = 0;
 
-    while (!err && c->link->out.posted - c->link->out.through + c->message_bytes <= most)
+    while (!err && out->posted - out->through + c->message_bytes <= most)
         err = wire_send(c->link, c->out, c->message_bytes);
+    return err;
+}
+
+/* All go to the same place. */
+static int receive_more(struct connection *c)
+{
+    const struct wire_flow *in = &c->link->in;
+    uint64_t most = worth(c->link, c->in_bytes);
+    int err = 0;
+
+    while (!err && in->posted - in->through + c->in_bytes <= most)
+        err = wire_receive(c->link, c->in, c->in_bytes);
     return err;
 }
 
@@ -442,7 +488,7 @@ static int went(struct net_end *e, struct connection *c, unsigned number, unsign
     count(&e->counts[number].sent, messages - c->out_seen);
     c->out_seen = messages;
     if (!net_stop(e))
-        return post_more(c);
+        return send_more(c);
     *left -= c->link->out.posted == c->link->out.through;
     return 0;
 }
@@ -456,7 +502,7 @@ static int stream_out(struct net_worker *w)
     int err = 0;
 
     for (unsigned i = w->first; i < w->first + w->n && !err; i++)
-        err = post_more(connection(e, i));
+        err = send_more(connection(e, i));
     while (left && !err) {
         int rc = wire_progress(k, WIRE_OUT, TICK_NS);
         if (rc <= 0)
@@ -469,6 +515,8 @@ static int stream_out(struct net_worker *w)
         }
         err = net_over(e) ? -ECANCELED : err;
     }
+    for (unsigned i = w->first; i < w->first + w->n && !err && k->wire->ops->settle; i++)
+        err = k->wire->ops->settle(connection(e, i)->link);
     return err && !net_over(e) ? wire_failed(e, err) : err;
 }
 
@@ -479,7 +527,8 @@ static int came(struct net_end *e, struct connection *c, unsigned number, uint64
     uint64_t through = c->link->in.through;
     uint64_t whole = through / c->message_bytes - c->in_seen / c->message_bytes;
 
-    size_t held = c->in_bytes - (size_t)(c->link->in.posted - through);
+    size_t pending = (size_t)(c->link->in.posted - through) % c->in_bytes;
+    size_t held = c->in_bytes - pending;
 
     c->in_held = held > c->in_held ? held : c->in_held;
     *bytes += through - c->in_seen;
@@ -487,7 +536,7 @@ static int came(struct net_end *e, struct connection *c, unsigned number, uint64
     c->in_seen = through;
     if (whole)
         count(&e->counts[number].received, whole);
-    return c->link->in.posted == through ? wire_receive(c->link, c->in, c->in_bytes) : 0;
+    return receive_more(c);
 }
 
 static bool all_drained(const struct net_worker *w)
@@ -506,8 +555,7 @@ static int stream_in(struct net_worker *w)
     int err = 0;
 
     for (unsigned i = w->first; i < w->first + w->n && !err; i++)
-        err =
-            wire_receive(connection(e, i)->link, connection(e, i)->in, connection(e, i)->in_bytes);
+        err = receive_more(connection(e, i));
     while (!err && !all_drained(w)) {
         uint64_t bytes = 0, messages = 0;
         int rc = wire_progress(k, WIRE_IN, TICK_NS);
@@ -543,15 +591,16 @@ static int net_stream_work(struct net_worker *w)
     return net_over(e) ? atomic_load(&e->error_code) : err;
 }
 
-/* Until so many bytes are through on one way of a link. */
+/* Until so many bytes are through on one way of a link. Guarded, each wait has no end. */
 static int until(struct net_end *e, struct wire_link *l, enum wire_side side, uint64_t through)
 {
+    uint64_t wait_ns = stream_of(e)->guard.started ? WIRE_FOREVER : TICK_NS;
     const struct wire_flow *f = side == WIRE_OUT ? &l->out : &l->in;
     uint64_t since_ns = 0;
     int err = 0;
 
     while (f->through < through && !err) {
-        int rc = wire_progress(l->worker, side, TICK_NS);
+        int rc = wire_progress(l->worker, side, wait_ns);
         if (rc > 0)
             since_ns = 0;
         else
@@ -566,7 +615,11 @@ static int push(struct net_end *e, struct connection *c)
     uint64_t through = c->link->out.through + c->message_bytes;
     int err = wire_send(c->link, c->out, c->message_bytes);
 
-    return err ? wire_failed(e, err) : until(e, c->link, WIRE_OUT, through);
+    err = err ? wire_failed(e, err) : until(e, c->link, WIRE_OUT, through);
+    if (err || !c->link->worker->wire->ops->settle)
+        return err;
+    err = c->link->worker->wire->ops->settle(c->link);
+    return err ? wire_failed(e, err) : 0;
 }
 
 static int pull(struct net_end *e, struct connection *c)
@@ -582,6 +635,47 @@ static void count_ping(struct net_end *e)
 {
     count(&e->counts[e->point->connections].sent, 1);
     count(&e->counts[e->point->connections].received, 1);
+    count(&stream_of(e)->guard.turns, 1);
+}
+
+#define WATCH_NS 100000000
+
+static void *watch(void *arg)
+{
+    struct net_end *e = arg;
+    struct stream *s = stream_of(e);
+    uint64_t seen = 0, since_ns = clock_now_ns();
+    struct timespec rest = {.tv_nsec = WATCH_NS};
+
+    while (!atomic_load(&s->guard.end)) {
+        uint64_t turns = atomic_load_explicit(&s->guard.turns, memory_order_relaxed);
+        if (turns != seen)
+            since_ns = clock_now_ns();
+        seen = turns;
+        if (stood_still(e, 0, &since_ns)) {
+            s->wire->ops->interrupt(connection(e, e->point->connections)->link);
+            break;
+        }
+        nanosleep(&rest, NULL);
+    }
+    return NULL;
+}
+
+/* Where waits without end are cheaper. Left alone where it is so already. */
+static int guard_start(struct net_end *e)
+{
+    struct guard *g = &stream_of(e)->guard;
+    sigset_t all, before;
+
+    if (g->started || !stream_of(e)->wire->ops->interrupt)
+        return 0;
+    atomic_store(&g->end, false);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = -pthread_create(&g->thread, NULL, watch, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    g->started = !err;
+    return err ? net_fail(e, err, "cannot start a thread: %s", strerror(-err)) : 0;
 }
 
 /* The first byte of the leader's message says whether it is the last. */
@@ -592,12 +686,15 @@ static int net_stream_ping(struct net_end *e, bool last, uint64_t *ns)
     ready_out(e, e->point->connections, NET_FORWARD);
     ready_in(c);
     c->out[0] = last;
+    int err = guard_start(e);
     uint64_t start_ns = clock_now_ns();
-    int err = push(e, c);
+    err = err ? err : push(e, c);
     err = err ? err : pull(e, c);
     *ns = clock_now_ns() - start_ns;
     if (!err)
         count_ping(e);
+    if (last)
+        guard_stop(e);
     return err;
 }
 
@@ -609,6 +706,7 @@ static int net_stream_pong(struct net_end *e)
 
     ready_out(e, e->point->connections, NET_REVERSE);
     ready_in(c);
+    err = guard_start(e);
     while (!last && !err) {
         err = pull(e, c);
         last = c->in[0];
@@ -617,7 +715,13 @@ static int net_stream_pong(struct net_end *e)
         if (!err)
             count_ping(e);
     }
+    guard_stop(e);
     return net_over(e) ? atomic_load(&e->error_code) : err;
+}
+
+struct wire *net_stream_wire(struct net_end *e)
+{
+    return stream_of(e)->wire;
 }
 
 char *net_stream_memory(struct net_end *e, unsigned number, size_t at)
@@ -724,6 +828,13 @@ static bool always(const struct net_point *p)
     return true;
 }
 
+static int polls_always(const struct net_point *p, bool ping)
+{
+    (void)p;
+    (void)ping;
+    return WIRE_POLL;
+}
+
 static void shm_backends(backend_say_fn *say, void *arg)
 {
     wire_shm.backends(say, arg);
@@ -733,11 +844,64 @@ const struct net_ops net_shm = {
     .name = "shm",
     .help = "memory that two processes of one machine share",
     .wire = &wire_shm,
+    .way = polls_always,
     .backends = shm_backends,
     .counted_by_sender = never_by_sender,
     .needs_worker = both_work,
     .polls = always,
     .open = net_stream_open,
+    .address = net_stream_address,
+    .join = net_stream_join,
+    .work = net_stream_work,
+    .ping = net_stream_ping,
+    .pong = net_stream_pong,
+    .check = net_stream_check,
+    .facts = net_stream_facts,
+    .close = net_stream_close,
+};
+
+static bool polls_busily(const struct net_point *p)
+{
+    return p->tcp.busy_poll_us > 0;
+}
+
+static int tcp_way(const struct net_point *p, bool ping)
+{
+    if (ping)
+        return p->tcp.spin ? WIRE_POLL : WIRE_BLOCK;
+    return p->tcp.mode == NET_TCP_EPOLL ? WIRE_EVENTS : WIRE_BLOCK;
+}
+
+static void tcp_say(backend_say_fn *say, void *arg)
+{
+    wire_tcp.backends(say, arg);
+}
+
+/* A thread that blocks has one connection. */
+static int open_tcp(struct net_end *e)
+{
+    const struct net_point *p = e->point;
+    bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
+
+    if (streams && p->tcp.mode == NET_TCP_BLOCKING && p->threads < p->connections)
+        return net_fail(
+            e, -EOPNOTSUPP,
+            "a thread that blocks serves one connection: %u threads for %u connections, "
+            "or epoll",
+            p->connections, p->connections);
+    return net_stream_open(e);
+}
+
+const struct net_ops net_tcp = {
+    .name = "tcp",
+    .help = "TCP over any network: blocking threads or epoll",
+    .wire = &wire_tcp,
+    .way = tcp_way,
+    .backends = tcp_say,
+    .counted_by_sender = never_by_sender,
+    .needs_worker = both_work,
+    .polls = polls_busily,
+    .open = open_tcp,
     .address = net_stream_address,
     .join = net_stream_join,
     .work = net_stream_work,

@@ -101,6 +101,11 @@ void wire_close(struct wire *w)
     free(w);
 }
 
+int wire_rails(struct wire *w, unsigned rank)
+{
+    return w->ops->rails ? w->ops->rails(w, rank) : 0;
+}
+
 int wire_memory(struct wire *w, void *at, size_t bytes)
 {
     return w->ops->memory ? w->ops->memory(w, at, bytes) : 0;

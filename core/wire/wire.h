@@ -47,7 +47,8 @@
 #define WIRE_SPINS_NS    50000       /* before it sleeps for the system to wake it */
 /* a CPU that was given way comes back so late: others have work */
 #define WIRE_LATE_NS    400000
-#define WIRE_LATE_SHARE 20 /* none is given way again for so many times as long */
+#define WIRE_FOREVER    UINT64_MAX /* to wait: until something moves, or interrupt() */
+#define WIRE_LATE_SHARE 20         /* none is given way again for so many times as long */
 
 struct wire;
 struct wire_worker;
@@ -83,6 +84,7 @@ struct wire_link {
     unsigned number;      /* from 0, of this wire's to that peer: the same at both ends */
     char device[64]; /* what carries its bytes here, after join: "eth0", "lo", "mlx5_0:1", "shm" */
     struct wire_window window; /* zeroes: none */
+    uint64_t ahead; /* bytes that are worth posting at once, each way; or one message: by link() */
     struct wire_flow out, in;
     void *state; /* the transport's */
 };
@@ -97,6 +99,7 @@ struct wire_worker {
     struct wire *wire;
     unsigned index, rail;
     enum wire_way way;
+    bool probes; /* it sends single messages, beside streams: facts are of these alone */
     struct wire_link *links; /* its part of wire->links */
     unsigned n_links;
     struct wire_turn out, in;
@@ -133,6 +136,8 @@ struct wire_ops {
     void (*backends)(backend_say_fn *say, void *arg);
 
     int (*open)(struct wire *w);
+    /* What links to that rank may start from: fills in w->rails. Not required: then open() does. */
+    int (*rails)(struct wire *w, unsigned rank);
     /* Memory that will be sent from or received into; all of it is known before link(). Kept until
      * close. NULL: any memory will do. */
     int (*memory)(struct wire *w, void *at, size_t bytes);
@@ -151,10 +156,15 @@ struct wire_ops {
     int (*progress)(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
     /* Takes back what was posted to come in and has not come. Where ops->streams. */
     void (*retract)(struct wire_link *l);
+    /* Returns when the memory of what went out may be written again, which it may not where it is
+     * sent without a copy. Not required. */
+    int (*settle)(struct wire_link *l);
+    /* From another thread: a wait without end ends. Not required: waits end by themselves. */
+    void (*interrupt)(struct wire_link *l);
 
     /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not
      * required. */
-    void (*describe)(const struct wire *w, char *text, size_t len);
+    void (*describe)(struct wire *w, char *text, size_t len);
     /* What counts up (retransmits) since join, of which rows have what came between the mark and
      * the end: up to NET_FACTS_MAX; how many. Not required. */
     size_t (*facts)(struct wire *w, struct net_fact *facts);
@@ -163,7 +173,7 @@ struct wire_ops {
     bool (*unheard)(const struct wire_link *l, uint64_t for_ns);
     /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment.
      * 0, or -ENODATA. Not required. */
-    int (*rail)(const struct wire *w, struct net_rail *rail);
+    int (*rail)(struct wire *w, struct net_rail *rail);
     void (*close)(struct wire *w); /* undoes open, also one that failed half-way */
 };
 
@@ -189,6 +199,8 @@ const struct wire_ops *wire_find(const char *name);
 int wire_open(struct wire **w, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len);
 void wire_close(struct wire *w); /* NULL is left alone */
+/* w->rails: what links to that rank may start from. */
+int wire_rails(struct wire *w, unsigned rank);
 /* The index in w->workers of one more, or -errno: -EOPNOTSUPP, it cannot wait like that. */
 int wire_worker(struct wire *w, enum wire_way way, unsigned rail);
 int wire_memory(struct wire *w, void *at, size_t bytes);

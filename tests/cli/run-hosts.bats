@@ -255,7 +255,7 @@ END
         [ $end = listener ] ||
             cells reason | grep -q "'alpha', the leader, does not answer, and 'beta' counts it as lost: .*does not answer"
         [ $end = leader ] || cells reason |
-            grep -q '127.0.0.1 .*for 6.5 s on a data connection: its process was stopped, or'
+            grep -q '127.0.0.1 .*for 6.5 s over .*: its process was stopped or'
         ((SECONDS - begin <= NAMED_S))
         none_left
     done

@@ -9,6 +9,11 @@
 #include "core/wire/tcp/tcp.h"
 #include "net_pair.h"
 
+static inline struct tcp_link *tcp_at(struct net_pair *pair, int end, unsigned connection)
+{
+    return tcp_link_of(&net_stream_wire(&pair->ends[end])->links[connection]);
+}
+
 #define MiB ((uint64_t)1 << 20)
 
 /* No test leaves a file open. */

@@ -77,7 +77,7 @@ static void sends_without_a_copy_are_accounted_for(void **state)
         assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
         stream_and_check(&pair);
         for (int i = 0; i < NET_PAIR_ENDS; i++) {
-            struct tcp_zerocopy *z = &tcp_of(&pair.ends[i])->connections[0].zerocopy;
+            struct tcp_zerocopy *z = &tcp_at(&pair, i, 0)->zerocopy;
             assert_true(z->sent > 0);
             assert_int_equal(z->sent, z->done);
             /* The kernel hands nobody's pages to a receiver of the same machine. */
@@ -149,7 +149,7 @@ static void a_byte_that_changed_is_found(void **state)
         p.message_bytes = sizes[s];
         assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
         assert_int_equal(net_pair_some(&pair, bytes), 0);
-        tcp_of(&pair.ends[NET_PAIR_PEER])->connections[1].in[sizes[s] - 1] ^= 1;
+        *net_stream_memory(&pair.ends[NET_PAIR_PEER], 1, sizes[s] - 1) ^= 1;
         assert_int_equal(net_pair_check(&pair), -EBADMSG);
         assert_non_null(strstr(net_pair_error(&pair), "the last message"));
         assert_non_null(strstr(net_pair_error(&pair), "connection 1"));

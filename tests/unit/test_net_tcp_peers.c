@@ -33,8 +33,10 @@ static int address_with_strangers(struct net_end *e, void *address, size_t *len)
     int err = net_tcp.address(e, address, len);
 
     for (unsigned i = 0; i < STRANGERS && !e->leader && !err; i++) {
-        struct tcp_hello hello = {.number = htonl(i % 5)};
-        strangers[i] = connect_to(&tcp_of(e)->rails[0].address);
+        struct tcp_hello hello = {0};
+        bytes_put32(hello.from, 1);
+        bytes_put32(hello.number, i % 5);
+        strangers[i] = connect_to(&tcp_of(net_stream_wire(e))->rails[0].address);
         size_t n = i % 4 == 0 ? 0 : i % 4 == 1 ? 20 : sizeof(hello);
         assert_int_equal(send(strangers[i], &hello, n, MSG_NOSIGNAL), n);
         if (i % 7 == 0)
@@ -75,15 +77,19 @@ static void turned_away(const struct sockaddr_storage *to, const struct tcp_hell
 static int join_after_others(struct net_end *e, const void *address, size_t len)
 {
     struct tcp_address theirs;
-    struct tcp_hello swapped = {.number = htonl(0)}, beyond = {.number = htonl(2)};
+    struct tcp_hello swapped, beyond;
 
     if (!e->leader)
         return net_tcp.join(e, address, len);
-    memcpy(&theirs, address, sizeof(theirs));
-    assert_int_equal(channel_token(e->channel, "data", 1, swapped.token), 0);
-    assert_int_equal(channel_token(e->channel, "data", 2, beyond.token), 0);
-    turned_away(&theirs.addresses[0], &swapped);
-    turned_away(&theirs.addresses[0], &beyond);
+    memcpy(&theirs, (const char *)address + 2, sizeof(theirs)); /* behind its length */
+    bytes_put32(swapped.from, 1);
+    bytes_put32(beyond.from, 1);
+    bytes_put32(swapped.number, 0);
+    bytes_put32(beyond.number, 2);
+    tcp_token(net_stream_wire(e), "hello", theirs.nonce, 1, 0, 1, swapped.token);
+    tcp_token(net_stream_wire(e), "hello", theirs.nonce, 1, 0, 2, beyond.token);
+    turned_away(&theirs.address, &swapped);
+    turned_away(&theirs.address, &beyond);
     return net_tcp.join(e, address, len);
 }
 
@@ -105,14 +111,16 @@ static int false_listener;
 /* The leader is led to somebody who answers, but not with the token. */
 static int join_false_listener(struct net_end *e, const void *address, size_t len)
 {
-    struct tcp_address theirs;
     uint8_t hello[sizeof(struct tcp_hello)], answer[CHANNEL_TOKEN_BYTES] = {0};
-    socklen_t address_len = sizeof(theirs.addresses[0]);
+    char theirs[2 + sizeof(struct tcp_address)]; /* its length, and it */
+    struct sockaddr_storage at = {0};
+    socklen_t address_len = sizeof(at);
 
     if (e->leader) {
-        memcpy(&theirs, address, sizeof(theirs));
-        getsockname(false_listener, (struct sockaddr *)&theirs.addresses[0], &address_len);
-        return net_tcp.join(e, &theirs, len);
+        memcpy(theirs, address, sizeof(theirs));
+        getsockname(false_listener, (struct sockaddr *)&at, &address_len);
+        memcpy(theirs + 2, &at, sizeof(at));
+        return net_tcp.join(e, theirs, len);
     }
     int fd = accept(false_listener, NULL, NULL);
     assert_int_equal(recv(fd, hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
@@ -143,7 +151,7 @@ static int join_without_connecting(struct net_end *e, const void *address, size_
 {
     if (e->leader)
         return 0;
-    tcp_of(e)->wait_ns = 200000000;
+    tcp_of(net_stream_wire(e))->wait_ns = 200000000;
     return net_tcp.join(e, address, len);
 }
 
@@ -156,7 +164,7 @@ static void a_leader_that_does_not_connect_is_named(void **state)
     (void)state;
     ops.join = join_without_connecting;
     assert_int_equal(net_pair_open(&pair, &ops, &p, NULL, NULL), -ETIMEDOUT);
-    assert_non_null(strstr(net_pair_error(&pair), "the leader did not make 2"));
+    assert_non_null(strstr(net_pair_error(&pair), "the leader has not connected to 127.0.0.1"));
     net_pair_close(&pair);
 }
 
@@ -164,7 +172,7 @@ static void open_impatient(struct net_pair *pair, const struct net_point *p)
 {
     assert_int_equal(net_pair_open(pair, &net_tcp, p, NULL, NULL), 0);
     for (int i = 0; i < NET_PAIR_ENDS; i++)
-        tcp_of(&pair->ends[i])->still_ns = 400000000;
+        net_stream_patience(&pair->ends[i], 400000000);
 }
 
 static void a_peer_that_hangs_is_named(void **state)
@@ -213,11 +221,12 @@ static void a_peer_that_closes_is_named(void **state)
             p.tcp.mode = mode;
             assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
             net_pair_begin(&pair);
-            shutdown(tcp_of(&pair.ends[end])->connections[1].fd, SHUT_RDWR);
+            shutdown(tcp_at(&pair, end, 1)->fd, SHUT_RDWR);
             for (int i = 0; i < 3000 && !pair.ends[0].error_code && !pair.ends[1].error_code; i++)
                 usleep(10000);
             assert_int_equal(net_pair_end(&pair, bytes), -ECONNRESET);
-            assert_non_null(strstr(net_pair_error(&pair), "closed a data connection"));
+            assert_non_null(
+                strstr(net_pair_error(&pair), "is gone: its connection over 'lo' ended"));
             net_pair_close(&pair);
         }
 }
@@ -278,8 +287,7 @@ static void wait_for_bytes(struct net_pair *pair)
 {
     char byte;
 
-    while (recv(tcp_of(&pair->ends[NET_PAIR_PEER])->connections[0].fd, &byte, 1,
-                MSG_PEEK | MSG_DONTWAIT) < 1)
+    while (recv(tcp_at(pair, NET_PAIR_PEER, 0)->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 1)
         usleep(1000);
 }
 

@@ -699,7 +699,7 @@ static int join(struct wire *f, const void *const *addresses, const size_t *lens
     return rdma_wire_report(f, err);
 }
 
-static void describe(const struct wire *f, char *text, size_t len)
+static void describe(struct wire *f, char *text, size_t len)
 {
     const struct rdma_wire *fx = rdma_wire_of(f);
     const struct rdma_rail *rail = &fx->r.rails[0];
@@ -714,7 +714,7 @@ static size_t facts(struct wire *f, struct net_fact *out)
     return rdma_facts(&rdma_wire_of(f)->end, out);
 }
 
-static int rail(const struct wire *f, struct net_rail *out)
+static int rail(struct wire *f, struct net_rail *out)
 {
     *out = rdma_wire_of(f)->end.rails[0];
     return 0;

@@ -86,12 +86,12 @@ static const char *list_interfaces(const struct ifaddrs *all, char *text, size_t
     return text;
 }
 
-static int take(struct net_end *e, const struct sockaddr *a, const char *interface, bool named)
+static int take(struct wire *w, const struct sockaddr *a, const char *interface, bool named)
 {
-    struct tcp_rail *rail = &tcp_of(e)->rails[e->n_rails];
+    struct tcp_rail *rail = &tcp_of(w)->rails[w->n_rails];
 
-    if (e->n_rails == NET_RAILS_MAX)
-        return net_fail(e, -EINVAL, "at most %d interfaces can be used at once", NET_RAILS_MAX);
+    if (w->n_rails == NET_RAILS_MAX)
+        return wire_fail(w, -EINVAL, "at most %d interfaces can be used at once", NET_RAILS_MAX);
     memcpy(&rail->address, a, length_of(a));
     if (a->sa_family == AF_INET)
         ((struct sockaddr_in *)&rail->address)->sin_port = 0;
@@ -101,11 +101,11 @@ static int take(struct net_end *e, const struct sockaddr *a, const char *interfa
     rail->named = named;
     rail->listener = -1;
     snprintf(rail->interface, sizeof(rail->interface), "%s", interface);
-    e->n_rails++;
+    w->n_rails++;
     return 0;
 }
 
-/* The address of an interface: of the channel's family where it is known, IPv4 before IPv6, none
+/* The address of an interface: of the world's family where it is known, IPv4 before IPv6, none
  * that holds for its link alone where there is another. */
 static const struct ifaddrs *best_address(const struct ifaddrs *all, const char *name, int family)
 {
@@ -128,34 +128,33 @@ static const struct ifaddrs *best_address(const struct ifaddrs *all, const char 
     return best;
 }
 
-static int take_interface(struct net_end *e, const struct ifaddrs *all, const char *name,
-                          int family)
+static int take_interface(struct wire *w, const struct ifaddrs *all, const char *name, int family)
 {
     const struct ifaddrs *i = best_address(all, name, family);
     const char *kind = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
 
     if (!i)
-        return net_fail(e, -EINVAL, "interface '%s' has no %saddress", name, kind);
+        return wire_fail(w, -EINVAL, "interface '%s' has no %saddress", name, kind);
     if (!(i->ifa_flags & IFF_UP))
-        return net_fail(e, -EINVAL, "interface '%s' is down: ip link set %s up", name, name);
-    return take(e, i->ifa_addr, name, true);
+        return wire_fail(w, -EINVAL, "interface '%s' is down: ip link set %s up", name, name);
+    return take(w, i->ifa_addr, name, true);
 }
 
 /* An interface's name, or an address of one. */
-static int take_device(struct net_end *e, const struct ifaddrs *all, const char *text, int family)
+static int take_device(struct wire *w, const struct ifaddrs *all, const char *text, int family)
 {
     struct addrinfo want = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found = NULL;
     char names[160];
 
     if (if_nametoindex(text))
-        return take_interface(e, all, text, family);
+        return take_interface(w, all, text, family);
     if (getaddrinfo(text, NULL, &want, &found))
-        return net_fail(e, -EINVAL, "no network interface '%s' here: there are %s", text,
-                        list_interfaces(all, names, sizeof(names)));
+        return wire_fail(w, -EINVAL, "no network interface '%s' here: there are %s", text,
+                         list_interfaces(all, names, sizeof(names)));
     const struct ifaddrs *owner = owner_of(all, found->ai_addr);
-    int err = owner ? take(e, found->ai_addr, owner->ifa_name, false)
-                    : net_fail(e, -EINVAL, "'%s' is no address of this machine: it has %s", text,
-                               list_interfaces(all, names, sizeof(names)));
+    int err = owner ? take(w, found->ai_addr, owner->ifa_name, false)
+                    : wire_fail(w, -EINVAL, "'%s' is no address of this machine: it has %s", text,
+                                list_interfaces(all, names, sizeof(names)));
     freeaddrinfo(found);
     return err;
 }
@@ -174,8 +173,8 @@ static void unmap(struct sockaddr_storage *a)
     memcpy(a, &four, sizeof(four));
 }
 
-/* Where the channel does not go by IP, the one interface that leads elsewhere. */
-static int take_only(struct net_end *e, const struct ifaddrs *all)
+/* Where the world has no addresses, the one interface that leads elsewhere. */
+static int take_only(struct wire *w, const struct ifaddrs *all, bool same_machine)
 {
     const struct ifaddrs *only = NULL;
     char names[160];
@@ -184,34 +183,35 @@ static int take_only(struct net_end *e, const struct ifaddrs *all)
         if (!is_ip(i->ifa_addr) || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
             continue;
         if (only && strcmp(only->ifa_name, i->ifa_name) != 0)
-            return net_fail(e, -ENODEV, "which network is meant is not clear: name one of %s",
-                            list_interfaces(all, names, sizeof(names)));
+            return wire_fail(w, -ENODEV, "which network is meant is not clear: name one of %s",
+                             list_interfaces(all, names, sizeof(names)));
         only = i;
     }
-    if (e->same_machine || !only)
-        return take_device(e, all, "127.0.0.1", 0);
-    return take_interface(e, all, only->ifa_name, 0);
+    if (same_machine || !only)
+        return take_device(w, all, "127.0.0.1", 0);
+    return take_interface(w, all, only->ifa_name, 0);
 }
 
-/* As the channel goes. Between two addresses of one machine that is the loopback interface,
+/* As the world has them. Between two addresses of one machine that is the loopback interface,
  * whatever interface has the addresses. */
-static int take_chosen(struct net_end *e, const struct ifaddrs *all, bool known,
-                       const struct sockaddr_storage *own, const struct sockaddr_storage *peer)
+static int take_chosen(struct wire *w, const struct ifaddrs *all, bool known,
+                       const struct sockaddr_storage *own, const struct sockaddr_storage *peer,
+                       bool same_machine)
 {
     const struct sockaddr *a = (const struct sockaddr *)own;
     const struct ifaddrs *owner = known ? owner_of(all, a) : NULL;
     char text[80];
 
     if (!known)
-        return take_only(e, all);
+        return take_only(w, all, same_machine);
     if (!owner)
-        return net_fail(e, -ENODEV, "%s is no address of this machine any more",
-                        tcp_address_text(own, text, sizeof(text)));
+        return wire_fail(w, -ENODEV, "%s is no address of this machine any more",
+                         tcp_address_text(own, text, sizeof(text)));
     if (owner_of(all, (const struct sockaddr *)peer))
         for (const struct ifaddrs *i = all; i; i = i->ifa_next)
             if (i->ifa_flags & IFF_LOOPBACK)
-                return take(e, a, i->ifa_name, false);
-    return take(e, a, owner->ifa_name, false);
+                return take(w, a, i->ifa_name, false);
+    return take(w, a, owner->ifa_name, false);
 }
 
 static uint32_t mtu_of(const char *interface)
@@ -228,38 +228,41 @@ static uint32_t mtu_of(const char *interface)
     return mtu > 0 ? (uint32_t)mtu : 0;
 }
 
-static int take_all(struct net_end *e, const struct ifaddrs *all)
+static int take_all(struct wire *w, const struct ifaddrs *all, const struct tcp_route *route)
 {
-    struct sockaddr_storage own, peer;
-    bool known = !channel_address(e->channel, &own, &peer);
-    char list[sizeof(e->local->devices)], *rest = NULL;
+    struct sockaddr_storage own = route->own, peer = route->peer;
+    bool known = own.ss_family != AF_UNSPEC;
+    char list[128], *rest = NULL;
     int err = 0;
 
     if (known) {
         unmap(&own);
         unmap(&peer);
     }
-    if (!e->local->devices[0])
-        return take_chosen(e, all, known, &own, &peer);
-    snprintf(list, sizeof(list), "%s", e->local->devices);
+    if (!route->devices[0])
+        return take_chosen(w, all, known, &own, &peer, route->same_machine);
+    if (strlen(route->devices) >= sizeof(list))
+        return wire_fail(w, -EINVAL, "'%.80s' is no interface", route->devices);
+    snprintf(list, sizeof(list), "%s", route->devices);
     for (char *one = strtok_r(list, "+", &rest); one && !err; one = strtok_r(NULL, "+", &rest))
-        err = take_device(e, all, one, known ? own.ss_family : 0);
+        err = take_device(w, all, one, known ? own.ss_family : 0);
     return err;
 }
 
-int tcp_find_rails(struct net_end *e)
+int tcp_find_rails(struct wire *w, const struct tcp_route *route)
 {
+    unsigned first = w->n_rails;
     struct ifaddrs *all = NULL;
 
     int err = getifaddrs(&all)
-                  ? net_fail(e, -errno, "network interfaces cannot be listed: %s", strerror(errno))
-                  : take_all(e, all);
+                  ? wire_fail(w, -errno, "network interfaces cannot be listed: %s", strerror(errno))
+                  : take_all(w, all, route);
     freeifaddrs(all);
-    for (unsigned i = 0; i < e->n_rails && !err; i++) {
-        struct net_rail *rail = &e->rails[i];
+    for (unsigned i = first; i < w->n_rails && !err; i++) {
+        struct net_rail *rail = &w->rails[i];
         *rail = (struct net_rail){
-            .node = -1, .kind = "tcp", .ipv6 = tcp_of(e)->rails[i].address.ss_family == AF_INET6};
-        snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(e)->rails[i].interface);
+            .node = -1, .kind = "tcp", .ipv6 = tcp_of(w)->rails[i].address.ss_family == AF_INET6};
+        snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(w)->rails[i].interface);
         rail->mtu_bytes = mtu_of(rail->name);
     }
     return err;

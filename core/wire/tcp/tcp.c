@@ -1,375 +1,689 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport: see tcp.h. */
-#include "core/wire/tcp/tcp.h"
-
+/* What goes through connections, in each way to wait, and the transport's table: see tcp.h. */
+#include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/rng.h"
+#include <linux/errqueue.h> /* after time.h */
 
-/* ---- Was what arrived what was sent? See tcp.h ---- */
+#include "core/clock.h"
+#include "core/group/secret.h"
+#include "core/hw/nic.h"
+#include "core/wire/tcp/tcp.h"
 
-static int compare(struct net_end *e, unsigned number, enum net_direction d, unsigned round,
-                   size_t at)
+#ifndef MSG_ZEROCOPY
+#define MSG_ZEROCOPY 0x4000000
+#endif
+
+/* ---- Posted ---- */
+
+/* The kernel says which sockets can move something for as long as it is asked about them. */
+static int watch(struct wire_link *l, const struct tcp_side *side, bool *watched, uint32_t events)
 {
-    const struct tcp_connection *c = &tcp_of(e)->connections[number];
-    size_t wrong =
-        pattern_check(c->in + at, c->message_bytes, net_seed(e->point, d, number, round));
+    struct epoll_event event = {.events = events, .data.u32 = (uint32_t)(l - l->worker->links)};
 
-    if (wrong == PATTERN_RIGHT)
+    if (*watched)
         return 0;
-    return net_fail(
-        e, -EBADMSG,
-        "wrong data: byte %zu of %zu of %s message from %s on connection %u is not what "
-        "was sent",
-        wrong, c->message_bytes, round ? "a fresh" : "the last", channel_peer(e->channel), number);
+    *watched = true;
+    return epoll_ctl(side->epoll, EPOLL_CTL_ADD, tcp_link_of(l)->fd, &event)
+               ? wire_fail(l->worker->wire, -errno, "epoll: %s", strerror(errno))
+               : 0;
 }
 
-/* The ping's first byte is a flag: what it would be is put back for the comparison. */
-static void put_back_flag(struct net_end *e, unsigned number, enum net_direction d)
+static int tcp_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    if (number == e->point->connections)
-        pattern_fill(tcp_of(e)->connections[number].in, 1, net_seed(e->point, d, number, 0));
+    struct tcp_link *tl = tcp_link_of(l);
+    int err = wire_posts_add(l, &tl->out, &l->out, at, bytes);
+
+    return err || l->worker->way != WIRE_EVENTS
+               ? err
+               : watch(l, &tcp_worker_of(l->worker)->out, &tl->out_watched, EPOLLOUT);
 }
 
-/* As many of the last messages as the buffer held. */
-static int check_last(struct net_end *e, unsigned number, enum net_direction d)
+static int tcp_receive(struct wire_link *l, void *at, size_t bytes)
 {
-    struct tcp_connection *c = &tcp_of(e)->connections[number];
-    size_t held = c->in_total < c->in_bytes ? (size_t)c->in_total : c->in_bytes;
-    int err = 0;
+    struct tcp_link *tl = tcp_link_of(l);
+    int err = wire_posts_add(l, &tl->in, &l->in, at, bytes);
 
-    if (held)
-        put_back_flag(e, number, d);
-    for (size_t at = 0; at < held && !err; at += c->message_bytes)
-        err = compare(e, number, d, 0, at);
-    return err;
+    return err || l->worker->way != WIRE_EVENTS
+               ? err
+               : watch(l, &tcp_worker_of(l->worker)->in, &tl->in_watched, EPOLLIN);
 }
 
-static int receive_fresh(struct net_end *e, unsigned number, enum net_direction d)
+static void tcp_retract(struct wire_link *l)
 {
-    struct tcp_connection *c = &tcp_of(e)->connections[number];
-
-    memset(c->in, 0, c->in_bytes);
-    int err = tcp_receive_all(e, c->fd, c->in, c->message_bytes);
-    err = err ? err : compare(e, number, d, 1, 0);
-    c->in_total = c->in_at = 0;
-    return err;
+    wire_posts_retract(&tcp_link_of(l)->in, &l->in);
 }
 
-static bool streams(const struct net_end *e, unsigned number, enum net_direction d)
+/* ---- One call. 1: something moved; 0: nothing can now; or wire_fail(). ---- */
+
+/* Nothing can be moved now, or the connection has ended. */
+static int stopped(const struct wire_link *l, int err)
 {
-    return number == e->point->connections ? e->point->ping : e->point->stream[d];
+    uint64_t left = l->out.posted - l->out.through + l->in.posted - l->in.through;
+    struct wire *w = l->worker->wire;
+    char name[160];
+
+    if (err == EAGAIN || err == EINTR || err == ENOBUFS)
+        return 0;
+    world_name(w->world, l->peer, name, sizeof(name));
+    if (err == ECONNRESET || err == EPIPE)
+        return wire_fail(
+            w, -ECONNRESET,
+            "%s is gone: its connection over '%.16s' ended with %llu bytes outstanding", name,
+            l->device, (unsigned long long)left);
+    if (nic_is_down(l->device) == 1)
+        return wire_fail(w, -err, "its own interface '%.16s' is down", l->device);
+    return wire_fail(w, -err, "the connection to %s over '%.16s' failed: %s", name, l->device,
+                     strerror(err));
 }
 
-/* One direction of one connection after the other: no two
- * ends wait for each other with full buffers. */
-static int tcp_check(struct net_end *e)
+/* What is posted, of several messages, without a copy. Returns its bytes. */
+static size_t gather(struct wire_posts *q, struct iovec *parts, struct msghdr *m)
 {
-    struct tcp *t = tcp_of(e);
-    int err = 0;
+    const size_t most = 4 * TCP_SEND_MOST;
+    size_t bytes = 0, done = q->done;
+    unsigned n = 0;
 
-    for (unsigned i = t->first; i < t->first + t->n; i++)
-        for (int d = 0; d < NET_DIRECTIONS && !err; d++) {
-            enum net_direction direction = (enum net_direction)d;
-            if (!streams(e, i, direction))
-                continue;
-            if (tcp_sends(e, direction)) {
-                tcp_ready_out(e, i, direction, 1);
-                err = tcp_send_all(e, t->connections[i].fd, t->connections[i].out,
-                                   t->connections[i].message_bytes);
-            } else {
-                err = check_last(e, i, direction);
-                err = err ? err : receive_fresh(e, i, direction);
-            }
-        }
-    return err;
-}
-
-/* Watches over the ping's connection. A receive with a time-out of its own arms a timer each time,
- * which costs some per cent of a round trip; so it has none, and a thread that sleeps most of the
- * time ends the connection where nothing has moved for too long, or where everything is over. */
-
-#define LOOK_NS 100000000
-
-static void *watch(void *arg)
-{
-    struct net_end *e = arg;
-    struct tcp *t = tcp_of(e);
-    uint64_t seen = 0, since_ns = clock_now_ns();
-    struct timespec rest = {.tv_nsec = LOOK_NS};
-
-    while (!atomic_load(&t->guard.end)) {
-        uint64_t turns = atomic_load_explicit(&t->guard.turns, memory_order_relaxed);
-        if (turns != seen)
-            since_ns = clock_now_ns();
-        seen = turns;
-        if (tcp_still(e, &since_ns, t->still_ns)) {
-            shutdown(t->connections[e->point->connections].fd, SHUT_RDWR);
-            break;
-        }
-        nanosleep(&rest, NULL);
+    for (; n < q->n && bytes < most; n++, done = 0) {
+        const struct wire_post *p = wire_posts_at(q, n);
+        size_t left = p->bytes - done, room = most - bytes;
+        parts[n] = (struct iovec){p->at + done, left < room ? left : room};
+        bytes += parts[n].iov_len;
     }
-    return NULL;
+    *m = (struct msghdr){.msg_iov = parts, .msg_iovlen = n};
+    return bytes;
 }
 
-static int set_tick(struct net_end *e, uint64_t ns)
+static int send_gathered(struct wire_link *l)
 {
-    int fd = tcp_of(e)->connections[e->point->connections].fd;
-    struct timeval tick = {.tv_usec = (suseconds_t)(ns / 1000)};
+    struct tcp_link *tl = tcp_link_of(l);
+    struct iovec parts[WIRE_POSTS];
+    struct msghdr m;
+    size_t asked = gather(&tl->out, parts, &m);
+    ssize_t n = sendmsg(tl->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) ||
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)))
-        return net_fail(e, -errno, "a data connection's options: %s", strerror(errno));
-    return 0;
+    tl->full = n < (ssize_t)asked;
+    if (n < 0)
+        return stopped(l, errno);
+    wire_went(l, (uint64_t)n, wire_posts_moved(&tl->out, (size_t)n));
+    return 1;
 }
 
-/* While pings go there and back, calls on their connection wait without a time-out of their
- * own. Stopped, they have one again. Both are left alone where it is so already. */
-static int tcp_guard_start(struct net_end *e)
+static int receive_gathered(struct wire_link *l)
 {
-    struct tcp_guard *g = &tcp_of(e)->guard;
-    sigset_t all, before;
+    struct tcp_link *tl = tcp_link_of(l);
+    struct iovec parts[WIRE_POSTS];
+    struct msghdr m;
 
-    if (g->started)
-        return 0;
-    int err = set_tick(e, 0);
+    gather(&tl->in, parts, &m);
+    ssize_t n = recvmsg(tl->fd, &m, MSG_DONTWAIT);
+    if (n <= 0)
+        return stopped(l, n ? errno : ECONNRESET);
+    wire_came(l, (uint64_t)n, wire_posts_moved(&tl->in, (size_t)n));
+    return 1;
+}
+
+/* The rest of the oldest message that is posted, as much as a call takes. */
+static size_t oldest(const struct wire_posts *q, char **at)
+{
+    const struct wire_post *p = &q->ring[q->first];
+    size_t left = p->bytes - q->done;
+
+    *at = p->at + q->done;
+    return left < TCP_SEND_MOST ? left : TCP_SEND_MOST;
+}
+
+static int zerocopy_reap(struct wire_link *l);
+static int zerocopy_wait(struct wire_link *l, bool all);
+
+static int send_one(struct wire_link *l, int flags)
+{
+    struct tcp_link *tl = tcp_link_of(l);
+    bool zerocopy = tcp_zerocopies(l->worker);
+    char *at;
+    size_t bytes = oldest(&tl->out, &at);
+    ssize_t n = send(tl->fd, at, bytes, MSG_NOSIGNAL | flags | (zerocopy ? MSG_ZEROCOPY : 0));
+
+    if (n < 0)
+        return errno == ENOBUFS && zerocopy ? zerocopy_wait(l, false) : stopped(l, errno);
+    if (zerocopy && ++tl->zerocopy.sent % 32 == 0)
+        zerocopy_reap(l); /* an error shows at the next send */
+    wire_went(l, (uint64_t)n, wire_posts_moved(&tl->out, (size_t)n));
+    return 1;
+}
+
+static int receive_one(struct wire_link *l, int flags)
+{
+    struct tcp_link *tl = tcp_link_of(l);
+    char *at;
+    size_t bytes = oldest(&tl->in, &at);
+    ssize_t n = recv(tl->fd, at, bytes, flags);
+
+    if (n <= 0)
+        return stopped(l, n ? errno : ECONNRESET);
+    wire_came(l, (uint64_t)n, wire_posts_moved(&tl->in, (size_t)n));
+    return 1;
+}
+
+/* ---- Sends without a copy ----
+ *
+ * The kernel tells in a socket's error queue when it is done with the memory of a send, and whether
+ * it copied all the same (as it does where both ends are on one machine, and where a device cannot
+ * gather). The memory is sent again before that: what is in it does not change. */
+
+/* One note says it of a range of sends. */
+static void take_note(struct tcp_link *tl, struct msghdr *m)
+{
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+        struct sock_extended_err note;
+        if (!(h->cmsg_level == SOL_IP && h->cmsg_type == IP_RECVERR) &&
+            !(h->cmsg_level == SOL_IPV6 && h->cmsg_type == IPV6_RECVERR))
+            continue;
+        memcpy(&note, CMSG_DATA(h), sizeof(note));
+        if (note.ee_origin != SO_EE_ORIGIN_ZEROCOPY || note.ee_errno)
+            continue;
+        uint64_t n = (uint32_t)(note.ee_data - note.ee_info) + 1ull;
+        atomic_fetch_add_explicit(&tl->zerocopy.done, n, memory_order_relaxed);
+        if (note.ee_code & SO_EE_CODE_ZEROCOPY_COPIED)
+            atomic_fetch_add_explicit(&tl->zerocopy.copied, n, memory_order_relaxed);
+    }
+}
+
+static int zerocopy_reap(struct wire_link *l)
+{
+    struct tcp_link *tl = tcp_link_of(l);
+    char control[256];
+
+    for (;;) {
+        struct msghdr m = {.msg_control = control, .msg_controllen = sizeof(control)};
+        if (recvmsg(tl->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+            return stopped(l, errno);
+        take_note(tl, &m);
+    }
+}
+
+/* An error pending on the socket wakes poll() as well: so it does not sleep on, and it does not
+ * turn without a pause. */
+static void pause_for_note(int fd)
+{
+    struct pollfd p = {.fd = fd};
+    struct timespec pause = {0, 100000};
+
+    if (poll(&p, 1, TCP_TICK_NS / 1000000) > 0)
+        nanosleep(&pause, NULL);
+}
+
+/* Until it is done with one more (0: then nothing moved), or with all. */
+static int zerocopy_wait(struct wire_link *l, bool all)
+{
+    struct tcp_link *tl = tcp_link_of(l);
+    uint64_t before = atomic_load(&tl->zerocopy.done), since_ns = clock_now_ns();
+    int err = 0;
+
+    if (!all && before == tl->zerocopy.sent)
+        return wire_fail(l->worker->wire, -EOPNOTSUPP,
+                         "the kernel may pin no memory for sends without a copy: raise ulimit -l "
+                         "or net.core.optmem_max");
+    while (!err) {
+        err = zerocopy_reap(l);
+        uint64_t done = atomic_load(&tl->zerocopy.done);
+        if (err || done == tl->zerocopy.sent || (!all && done > before))
+            break;
+        if (!all && clock_now_ns() - since_ns > TCP_TICK_NS)
+            break; /* the caller looks whether it has waited for too long */
+        if (all && clock_now_ns() - since_ns > NET_STILL_NS)
+            return wire_fail(l->worker->wire, -ETIMEDOUT,
+                             "the kernel holds what was sent without a copy over '%.16s': the "
+                             "link is down, or the peer stopped",
+                             l->device);
+        since_ns = all && done > before ? clock_now_ns() : since_ns;
+        before = all ? done : before;
+        pause_for_note(tl->fd);
+    }
+    return err;
+}
+
+static int tcp_settle(struct wire_link *l)
+{
+    return tcp_zerocopies(l->worker) ? zerocopy_wait(l, true) : 0;
+}
+
+/* ---- WIRE_BLOCK: the call itself waits ---- */
+
+static int block(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    struct wire_link *l = k->links;
+    struct tcp_link *tl = tcp_link_of(l);
+    int err = tcp_tick(l, wait_ns != WIRE_FOREVER), flags = wait_ns ? 0 : MSG_DONTWAIT;
+
     if (err)
         return err;
-    atomic_store(&g->end, false);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    err = -pthread_create(&g->thread, NULL, watch, e);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    g->started = !err;
-    return err ? net_fail(e, err, "cannot start a thread: %s", strerror(-err)) : 0;
+    if (sides & WIRE_OUT && tl->out.n)
+        return send_one(l, flags);
+    return sides & WIRE_IN && tl->in.n ? receive_one(l, flags) : 0;
 }
 
-static int tcp_guard_stop(struct net_end *e)
+/* ---- WIRE_EVENTS: the system says which links can move ---- */
+
+#define EVENTS 64
+
+static int out_events(struct wire_worker *k, struct wire_link *l, uint32_t events)
 {
-    struct tcp_guard *g = &tcp_of(e)->guard;
+    struct tcp_link *tl = tcp_link_of(l);
+    int rc = 0;
 
-    if (!g->started)
-        return 0;
-    atomic_store(&g->end, true);
-    pthread_join(g->thread, NULL);
-    g->started = false;
-    return set_tick(e, TCP_TICK_NS);
-}
-
-/* One message there and back. The first byte of the leader's says whether it is the last. */
-
-#define SPINS 1024u /* tries between two looks at clock and flags */
-
-/* The guard ends the connection, too. */
-static int ended(struct net_end *e, int err, const char *doing)
-{
-    int why = net_over(e) ? atomic_load(&e->error_code) : 0;
-
-    if (net_over(e))
-        return why ? why : -ECANCELED;
-    return tcp_broken(e, err, doing);
-}
-
-static int push_all(struct net_end *e, struct tcp_connection *c)
-{
-    uint64_t since_ns = 0;
-
-    for (size_t done = 0; done < c->message_bytes;) {
-        ssize_t n = send(c->fd, c->out + done, c->message_bytes - done, MSG_NOSIGNAL);
-        int err = 0;
-        if (n > 0) {
-            done += (size_t)n;
-            since_ns = 0;
-        } else {
-            err = errno == EAGAIN || errno == EINTR ? tcp_still(e, &since_ns, tcp_of(e)->still_ns)
-                                                    : ended(e, -errno, "sending");
-        }
-        if (err)
-            return err;
+    if (events & EPOLLERR && tcp_zerocopies(k) && (rc = zerocopy_reap(l)) < 0)
+        return rc;
+    if (!tl->out.n) {
+        epoll_ctl(tcp_worker_of(k)->out.epoll, EPOLL_CTL_DEL, tl->fd, NULL);
+        tl->out_watched = false;
     }
-    return 0;
+    int moved = 0;
+    while (tl->out.n && (rc = send_one(l, MSG_DONTWAIT)) > 0)
+        moved = 1;
+    return rc < 0 ? rc : moved;
 }
 
-static int pull_all(struct net_end *e, struct tcp_connection *c)
+static int in_events(struct wire_worker *k, struct wire_link *l)
 {
-    bool spin = e->point->tcp.spin;
-    unsigned spins = 0;
-    uint64_t since_ns = 0;
+    struct tcp_link *tl = tcp_link_of(l);
+    int rc = 0, moved = 0;
 
-    for (size_t done = 0; done < c->message_bytes;) {
-        ssize_t n = recv(c->fd, c->in + done, c->message_bytes - done, spin ? MSG_DONTWAIT : 0);
-        int err = 0;
-        if (n > 0) {
-            done += (size_t)n;
-            since_ns = 0;
-        } else if (!n || (errno != EAGAIN && errno != EINTR)) {
-            err = ended(e, n ? -errno : -ECONNRESET, "receiving");
-        } else if (!spin || !(++spins % SPINS)) {
-            err = tcp_still(e, &since_ns, tcp_of(e)->still_ns);
-        }
-        if (err)
-            return err;
+    if (!tl->in.n) {
+        epoll_ctl(tcp_worker_of(k)->in.epoll, EPOLL_CTL_DEL, tl->fd, NULL);
+        tl->in_watched = false;
     }
-    return 0;
+    while (tl->in.n && (rc = receive_one(l, MSG_DONTWAIT)) > 0)
+        moved = 1;
+    return rc < 0 ? rc : moved;
 }
 
-static struct tcp_connection *ping_connection(struct net_end *e)
+static int take_events(struct wire_worker *k, enum wire_side side, uint64_t wait_ns)
 {
-    return &tcp_of(e)->connections[e->point->connections];
+    const struct tcp_worker *tw = tcp_worker_of(k);
+    struct epoll_event events[EVENTS];
+    int ms = (int)((wait_ns < TCP_TICK_NS ? wait_ns : TCP_TICK_NS) / 1000000);
+    int n = epoll_wait(side == WIRE_OUT ? tw->out.epoll : tw->in.epoll, events, EVENTS, ms);
+    int moved = 0;
+
+    if (n < 0)
+        return errno == EINTR ? 0 : wire_fail(k->wire, -errno, "epoll: %s", strerror(errno));
+    for (int i = 0; i < n; i++) {
+        struct wire_link *l = &k->links[events[i].data.u32];
+        int rc = side == WIRE_OUT ? out_events(k, l, events[i].events) : in_events(k, l);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    return moved;
 }
 
-static void count(struct net_end *e)
+static int by_events(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
-    struct net_count *c = &e->counts[e->point->connections];
+    int out = 0, in = 0;
 
-    atomic_fetch_add_explicit(&c->sent, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&tcp_of(e)->guard.turns, 1, memory_order_relaxed);
+    if (sides & WIRE_OUT)
+        out = take_events(k, WIRE_OUT, sides == WIRE_OUT ? wait_ns : 0);
+    if (out >= 0 && sides & WIRE_IN)
+        in = take_events(k, WIRE_IN, out ? 0 : wait_ns);
+    return out < 0 || in < 0 ? (out < 0 ? out : in) : out | in;
 }
 
-static int tcp_ping(struct net_end *e, bool last, uint64_t *ns)
-{
-    struct tcp_connection *c = ping_connection(e);
+/* ---- WIRE_POLL and WIRE_YIELD ---- */
 
-    tcp_ready_out(e, e->point->connections, NET_FORWARD, 0);
-    tcp_ready_in(c);
-    c->out[0] = last;
-    int err = tcp_guard_start(e);
+#define LOOKS_A_CLOCK 32u /* looks in vain between two readings of the clock */
+#define LOOKS_A_TURN  1024u
+#define ASK_ALONE     2u /* so few receivers are asked one by one, which is less than a poll() */
+
+/* Sockets that may take something are given it at once. */
+static int send_ready(struct wire_worker *k)
+{
+    int moved = 0;
+
+    for (unsigned i = 0; i < k->n_links; i++) {
+        struct tcp_link *tl = tcp_link_of(&k->links[i]);
+        int rc = tl->out.n && !tl->full ? send_gathered(&k->links[i]) : 0;
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    return moved;
+}
+
+static struct tcp_side *side_of(const struct wire_worker *k, enum wire_side sides)
+{
+    return sides & WIRE_OUT ? &tcp_worker_of(k)->out : &tcp_worker_of(k)->in;
+}
+
+/* Those that can matter. *alone: they are few, and none waits to send. */
+static unsigned fill_polls(struct wire_worker *k, enum wire_side sides, bool *alone)
+{
+    struct tcp_side *s = side_of(k, sides);
+    unsigned n = 0;
+    short all = 0;
+
+    for (unsigned i = 0; i < k->n_links; i++) {
+        const struct tcp_link *tl = tcp_link_of(&k->links[i]);
+        short events = (short)((sides & WIRE_IN && tl->in.n ? POLLIN : 0) |
+                               (sides & WIRE_OUT && tl->out.n && tl->full ? POLLOUT : 0));
+        if (!events)
+            continue;
+        s->which[n] = i;
+        s->polls[n++] = (struct pollfd){.fd = tl->fd, .events = events};
+        all = (short)(all | events);
+    }
+    *alone = n <= ASK_ALONE && !(all & POLLOUT);
+    return n;
+}
+
+/* An error shows in the call that meets it: POLLERR and POLLHUP lead to one. */
+static int serve(struct wire_worker *k, const struct tcp_side *s, unsigned n)
+{
+    int moved = 0, rc = 0;
+
+    for (unsigned i = 0; i < n && rc >= 0; i++) {
+        const struct pollfd *p = &s->polls[i];
+        struct wire_link *l = &k->links[s->which[i]];
+        if (p->events & POLLOUT && p->revents & ~POLLIN)
+            rc = send_gathered(l);
+        moved |= rc > 0;
+        if (rc >= 0 && p->events & POLLIN && p->revents & ~POLLOUT)
+            rc = receive_gathered(l);
+        moved |= rc > 0;
+    }
+    return rc < 0 ? rc : moved;
+}
+
+static int look(struct wire_worker *k, enum wire_side sides)
+{
+    struct tcp_side *s = side_of(k, sides);
+    bool alone;
+    int rc = 0, sent = sides & WIRE_OUT ? send_ready(k) : 0;
+
+    if (sent < 0)
+        return sent;
+    unsigned n = fill_polls(k, sides, &alone);
+    for (unsigned i = 0; i < n && alone; i++)
+        s->polls[i].revents = POLLIN;
+    if (n && (alone || poll(s->polls, n, 0) > 0))
+        rc = serve(k, s, n);
+    return rc ? rc : sent;
+}
+
+/* Until one of them can be served; 0 at once where none is waited for. */
+static int sleep_on(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    struct tcp_side *s = side_of(k, sides);
+    struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000),
+                            .tv_nsec = (long)(wait_ns % 1000000000)};
+    bool alone;
+    unsigned n = fill_polls(k, sides, &alone);
+
+    return n && ppoll(s->polls, n, &wait, NULL) > 0 ? serve(k, s, n) : 0;
+}
+
+static int poll_turn(struct wire_worker *k, enum wire_side sides)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < LOOKS_A_TURN && !rc; i++)
+        rc = look(k, sides);
+    return rc;
+}
+
+static int tcp_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    if (k->way == WIRE_BLOCK)
+        return block(k, sides, wait_ns);
+    if (k->way == WIRE_EVENTS)
+        return by_events(k, sides, wait_ns);
+    int rc = look(k, sides);
+    if (rc || !wait_ns)
+        return rc;
+    if (k->way == WIRE_POLL)
+        return poll_turn(k, sides);
     uint64_t start_ns = clock_now_ns();
-    err = err ? err : push_all(e, c);
-    err = err ? err : pull_all(e, c);
-    *ns = clock_now_ns() - start_ns;
-    if (!err)
-        count(e);
-    c->in_total += c->message_bytes;
-    if (last && !err)
-        err = tcp_guard_stop(e);
-    return err;
+    rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
+    uint64_t spent_ns = clock_now_ns() - start_ns;
+    return rc || spent_ns >= wait_ns ? rc : sleep_on(k, sides, wait_ns - spent_ns);
 }
 
-static int tcp_pong(struct net_end *e)
+static void tcp_interrupt(struct wire_link *l)
 {
-    struct tcp_connection *c = ping_connection(e);
-    bool last = false;
-    int err = 0;
-
-    tcp_ready_out(e, e->point->connections, NET_REVERSE, 0);
-    tcp_ready_in(c);
-    err = tcp_guard_start(e);
-    while (!last && !err) {
-        err = pull_all(e, c);
-        last = c->in[0];
-        c->out[0] = c->in[0];
-        err = err ? err : push_all(e, c);
-        c->in_total += c->message_bytes;
-        if (!err)
-            count(e);
-    }
-    if (!err)
-        err = tcp_guard_stop(e);
-    return net_over(e) ? atomic_load(&e->error_code) : err;
+    shutdown(tcp_link_of(l)->fd, SHUT_RDWR);
 }
 
-static bool counted_by_sender(const struct net_point *p, enum net_direction d)
-{
-    (void)p;
-    (void)d;
-    return false;
-}
+/* ---- Opened and closed ---- */
 
-static bool needs_worker(const struct net_point *p, enum net_direction d, bool sends)
+static int tcp_open(struct wire *w)
 {
-    (void)p;
-    (void)d;
-    (void)sends;
-    return true;
-}
-
-static bool polls(const struct net_point *p)
-{
-    return p->tcp.busy_poll_us > 0;
-}
-
-static int make_state(struct net_end *e)
-{
-    const struct net_point *p = e->point;
     struct tcp *t = calloc(1, sizeof(*t));
-    bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
 
-    e->state = t;
+    w->state = t;
     if (!t)
-        return net_fail(e, -ENOMEM, "out of memory");
+        return wire_fail(w, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < NET_RAILS_MAX; i++)
         t->rails[i].listener = -1;
-    t->still_ns = NET_STILL_NS;
-    t->wait_ns = CHANNEL_WAIT_NS;
-    t->first = streams ? 0 : p->connections;
-    t->n = p->connections + (p->ping ? 1 : 0) - t->first;
-    t->connections = aligned_alloc(_Alignof(struct tcp_connection),
-                                   (p->connections + 1u) * sizeof(*t->connections));
-    if (!t->connections)
-        return net_fail(e, -ENOMEM, "out of memory");
-    for (unsigned i = 0; i <= p->connections; i++)
-        t->connections[i] = (struct tcp_connection){.fd = -1};
+    t->far = t->near = -1;
+    t->wait_ns = WIRE_JOIN_NS;
+    int err = secret_random(t->nonce, sizeof(t->nonce));
+    return err ? wire_fail(w, err, "no random numbers: %s", strerror(-err)) : 0;
+}
+
+static int add_rails(struct wire *w, const struct tcp_route *route, int *first)
+{
+    int at = (int)w->n_rails, err = tcp_find_rails(w, route);
+
+    if (!err)
+        *first = at;
+    return err ? err : tcp_try_options(w, &tcp_of(w)->rails[at]);
+}
+
+/* Where links to near or to far ranks start, found when the first of them is asked for. A named
+ * device serves both. */
+static int tcp_rails(struct wire *w, unsigned rank)
+{
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct world_member *own = world_member(w->world, world_rank(w->world));
+    const struct world_member *peer = world_member(w->world, rank);
+    struct tcp_route route = {.devices = w->options.device,
+                              .own = own->address,
+                              .peer = peer->address,
+                              .same_machine = own->node == peer->node};
+    struct tcp *t = tcp_of(w);
+    bool near = tcp_is_near(w, rank);
+
+    if ((near ? t->near : t->far) >= 0)
+        return 0;
+    if (w->options.device[0] && (near ? t->far : t->near) >= 0) {
+        t->near = near ? t->far : t->near;
+        t->far = near ? t->far : t->near;
+        return 0;
+    }
+    if (near && !w->options.device[0]) {
+        memcpy(&route.own, &loopback, sizeof(loopback));
+        memcpy(&route.peer, &loopback, sizeof(loopback));
+    }
+    return add_rails(w, &route, near ? &t->near : &t->far);
+}
+
+static bool make_side(struct tcp_side *s, const struct wire_worker *k)
+{
+    unsigned most = k->wire->options.links_most;
+
+    s->epoll = -1;
+    if (k->way == WIRE_EVENTS)
+        return (s->epoll = epoll_create1(EPOLL_CLOEXEC)) >= 0;
+    s->polls = k->way == WIRE_BLOCK ? NULL : calloc(most, sizeof(*s->polls));
+    s->which = k->way == WIRE_BLOCK ? NULL : calloc(most, sizeof(*s->which));
+    return k->way == WIRE_BLOCK || (s->polls && s->which);
+}
+
+/* Linux 6.9: an epoll asks the adapter itself, as SO_BUSY_POLL makes a receive do. Its headers
+ * may be older. */
+struct busy_params {
+    uint32_t usecs;
+    uint16_t budget;
+    uint8_t prefer, pad;
+};
+#define SET_BUSY_PARAMS _IOW(0x8A, 0x01, struct busy_params)
+
+static int busy_poll(struct wire_worker *k)
+{
+    struct busy_params busy = {.usecs = k->wire->options.tcp.busy_poll_us, .budget = 8};
+    const struct tcp_worker *tw = tcp_worker_of(k);
+
+    if (k->way != WIRE_EVENTS || !busy.usecs)
+        return 0;
+    return ioctl(tw->out.epoll, SET_BUSY_PARAMS, &busy) ||
+                   ioctl(tw->in.epoll, SET_BUSY_PARAMS, &busy)
+               ? wire_fail(k->wire, -EOPNOTSUPP,
+                           "this kernel's epoll cannot busy-poll: %s; Linux 6.9 can, or use "
+                           "blocking threads",
+                           strerror(errno))
+               : 0;
+}
+
+static int tcp_worker(struct wire_worker *k)
+{
+    struct tcp_worker *tw = calloc(1, sizeof(*tw));
+
+    k->state = tw;
+    if (!tw)
+        return wire_fail(k->wire, -ENOMEM, "out of memory");
+    tw->out.epoll = tw->in.epoll = -1;
+    if (!make_side(&tw->out, k) || !make_side(&tw->in, k))
+        return wire_fail(k->wire, errno ? -errno : -ENOMEM, "no room for a worker's links: %s",
+                         strerror(errno ? errno : ENOMEM));
+    return busy_poll(k);
+}
+
+#define AHEAD_EVENTS TCP_SEND_MOST /* of one connection before another has its turn */
+
+static int tcp_link(struct wire_link *l)
+{
+    struct wire_worker *k = l->worker;
+    struct tcp *t = tcp_of(k->wire);
+    bool near = tcp_is_near(k->wire, l->peer);
+    int err = tcp_rails(k->wire, l->peer);
+
+    if (err)
+        return err;
+    if (k->way == WIRE_BLOCK && k->n_links)
+        return wire_fail(k->wire, -EOPNOTSUPP, "a thread that blocks serves one connection");
+    struct tcp_link *tl = aligned_alloc(_Alignof(struct tcp_link), sizeof(*tl));
+    if (!tl)
+        return wire_fail(k->wire, -ENOMEM, "out of memory");
+    *tl = (struct tcp_link){.fd = -1,
+                            .near = near,
+                            .rail = near ? (unsigned)t->near : (unsigned)t->far + k->rail,
+                            .step = world_rank(k->wire->world) > l->peer ? TCP_IDLE : TCP_AWAITED};
+    l->state = tl;
+    l->ahead = k->way == WIRE_EVENTS ? AHEAD_EVENTS : 0;
     return 0;
 }
 
-static int tcp_open(struct net_end *e)
+static void close_side(struct tcp_side *s)
 {
-    const struct net_point *p = e->point;
-    bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
-
-    if (p->connections > NET_CONNECTIONS_MAX)
-        return net_fail(e, -EINVAL, "at most %d connections", NET_CONNECTIONS_MAX);
-    if (streams && p->tcp.mode == NET_TCP_BLOCKING && p->threads < p->connections)
-        return net_fail(
-            e, -EOPNOTSUPP,
-            "a thread that blocks serves one connection: %u threads for %u connections, "
-            "or epoll",
-            p->connections, p->connections);
-    int err = make_state(e);
-    err = err ? err : tcp_find_rails(e);
-    return err ? err : tcp_try_options(e);
+    if (s->epoll >= 0)
+        close(s->epoll);
+    free(s->polls);
+    free(s->which);
 }
 
-static void tcp_close(struct net_end *e)
+static void close_worker(struct tcp_worker *tw)
 {
-    struct tcp *t = tcp_of(e);
+    if (!tw)
+        return;
+    close_side(&tw->out);
+    close_side(&tw->in);
+    free(tw);
+}
+
+static void tcp_close(struct wire *w)
+{
+    struct tcp *t = tcp_of(w);
 
     if (!t)
         return;
-    tcp_guard_stop(e); /* it looks at the flags ten times a second */
-    for (unsigned i = 0; t->connections && i < t->first + t->n; i++)
-        if (t->connections[i].fd >= 0)
-            close(t->connections[i].fd);
+    for (unsigned i = 0; i < w->n_links; i++) {
+        if (tcp_link_of(&w->links[i])->fd >= 0)
+            close(tcp_link_of(&w->links[i])->fd);
+        free(w->links[i].state);
+    }
+    for (unsigned i = 0; i < w->options.workers_most; i++)
+        close_worker(w->workers[i].state);
     for (unsigned i = 0; i < NET_RAILS_MAX; i++)
         if (t->rails[i].listener >= 0)
             close(t->rails[i].listener);
-    host_free(&t->buffer);
-    free(t->connections);
     free(t);
-    e->state = NULL;
+    w->state = NULL;
 }
 
-const struct net_ops net_tcp = {
+/* ---- What there is to say of it ---- */
+
+/* The link that the whole is told by, where it stands. */
+static const struct tcp_link *main_link(const struct wire *w)
+{
+    const struct tcp_link *tl = w->n_links ? tcp_link_of(&w->links[tcp_of(w)->main]) : NULL;
+
+    return tl && tl->fd >= 0 ? tl : NULL;
+}
+
+static void tcp_describe(struct wire *w, char *text, size_t len)
+{
+    const struct tcp_link *tl = main_link(w);
+
+    if (tl)
+        tcp_describe_rails(w);
+    snprintf(text, len, "%s", tl ? w->rails[tl->rail].text : "");
+}
+
+static int tcp_rail(struct wire *w, struct net_rail *rail)
+{
+    const struct tcp_link *tl = main_link(w);
+
+    if (!tl)
+        return -ENODATA;
+    tcp_describe_rails(w);
+    *rail = w->rails[tl->rail];
+    snprintf(rail->name, sizeof(rail->name), "%s", w->links[tcp_of(w)->main].device);
+    nic_fill(rail, rail->name);
+    return 0;
+}
+
+const struct wire_ops wire_tcp = {
     .name = "tcp",
-    .help = "TCP over any network: blocking threads or epoll",
+    .help = "TCP over any network",
+    .ways =
+        WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_BLOCK) | WIRE_CAN(WIRE_EVENTS),
+    .streams = true,
     .backends = tcp_backends,
-    .counted_by_sender = counted_by_sender,
-    .needs_worker = needs_worker,
-    .polls = polls,
     .open = tcp_open,
+    .rails = tcp_rails,
+    .worker = tcp_worker,
+    .link = tcp_link,
     .address = tcp_address,
     .join = tcp_join,
-    .work = tcp_work,
-    .ping = tcp_ping,
-    .pong = tcp_pong,
-    .check = tcp_check,
+    .send = tcp_send,
+    .receive = tcp_receive,
+    .progress = tcp_progress,
+    .retract = tcp_retract,
+    .settle = tcp_settle,
+    .interrupt = tcp_interrupt,
+    .describe = tcp_describe,
     .facts = tcp_facts,
+    .unheard = tcp_unheard,
+    .rail = tcp_rail,
     .close = tcp_close,
 };

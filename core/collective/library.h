@@ -134,7 +134,7 @@ struct mpi_setup {
     const struct collective_point *point;
     size_t element_bytes;
     const char *op_name;   /* "allreduce" */
-    mpi_reduce_fn *reduce; /* for types that MPI has not: f16, bf16; of host memory */
+    mpi_reduce_fn *reduce; /* for sums that MPI has not: see most(); of host memory */
     mpi_copy_fn *copy;     /* where the buffers are a GPU's; NULL: they are the host's */
     void *copy_arg;
 };
@@ -151,6 +151,11 @@ struct mpi_given {
 };
 
 struct mpi_collectives {
+    /* Elements that one call takes: 2^63 - 1 of MPI 4, 2^31 - 1 of MPI 3, or fewer by
+     * $PLUMB_MPI_ELEMENTS. A longer vector is cut: each call takes a part of at most half as many,
+     * of every block where the op has blocks. The sums of a reduce-scatter that is cut are plumb's,
+     * as those of f16 and bf16 always are: MPI's own sum no parts of blocks. */
+    uint64_t (*most)(void);
     /* All members at the same time. -EOPNOTSUPP: what the point asks for cannot be had of this
      * MPI. */
     int (*open)(struct mpi_collective **c, const struct mpi_setup *setup, char *error, size_t len);

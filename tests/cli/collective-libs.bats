@@ -108,6 +108,53 @@ all_good()
     times reason | grep -q 'at the beginning of the vector'
 }
 
+# in_parts N: so many times were measured, and each was of calls of at most 1000 elements.
+in_parts()
+{
+    all_good "$1"
+    [ "$(times detail | grep -cE ', calls of (501|500) eleme')" -eq "$1" ] || { times detail; return 1; }
+}
+
+# 1000 elements stand for the 2^31 - 1 of MPI 3: parts, and a rest, of the vector or of each block.
+@test "mpi: a vector that has more elements than a call takes is cut, data compared" {
+    export PLUMB_MPI_ELEMENTS=1000
+    launched 3 -- --ranks 3 --op "$every" --dtype f32,bf16 --size 60K
+    in_parts 12
+    [ "$(times detail | grep -c 'sum of parts by plumb')" -eq 1 ] # reduce-scatter of f32
+    launched 2 -- --ranks 2 --op "$every" --dtype f64,i32,f16 --redop max --size 40K
+    in_parts 18
+    launched 3 -- --ranks 3 --in-place --op allreduce,all-gather,broadcast --size 60K
+    in_parts 3
+    launched 3 -- --ranks 3 --overlap --op "$every" --size 60K
+    in_parts 6
+    launched 3 -- --ranks 3 --op "$every" --size 60K --inject corrupt
+    [ "$(times status | grep -cx wrong)" -eq 6 ]
+    launched 2 -- --ranks 2 --op allreduce,reduce-scatter --size 4000
+    all_good 2
+    [ "$(times detail | grep -cE 'calls of|by plumb')" -eq 0 ]
+}
+
+@test "mpi: the calls of a vector that is cut are as long as the row says" {
+    open_mpi
+    cat >"$BATS_TEST_TMPDIR/takes.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int MPI_Allreduce(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    static int seen;
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    if (rank == 0 && seen++ < 50)
+        fprintf(stderr, "takes %d\n", n);
+    return PMPI_Allreduce(in, out, n, type, op, comm);
+}
+END
+    mpicc -shared -fPIC "$BATS_TEST_TMPDIR/takes.c" -o "$BATS_TEST_TMPDIR/takes.so" || skip "no compiler here"
+    PLUMB_MPI_ELEMENTS=1000 launched 2 -x LD_PRELOAD="$BATS_TEST_TMPDIR/takes.so" -- --ranks 2 --size 8K
+    in_parts 1
+    [ "$(grep -h '^takes ' "$err" | sort -u)" = $'takes 44\ntakes 501' ] # 2048 = 4 x 501 + 44
+}
+
 @test "mpi: beside a matrix product" {
     launched 2 -- --ranks 2 --overlap --op allreduce,send-receive --size 256K
     all_good 2
@@ -362,6 +409,16 @@ its own choice' ]
     times reason | grep -q 'its ranks, two or more, are started by mpirun'
 }
 
+@test "MPICH: every operation by its calls with 64-bit counts, and cut" {
+    mpich
+    launched 2 -- --ranks 2 --op "$every" --dtype f32,bf16 --size 40K
+    all_good 12
+    PLUMB_MPI_ELEMENTS=1000 launched 2 -- --ranks 2 --op "$every" --dtype f32,bf16 --size 16K
+    in_parts 12
+    PLUMB_MPI_ELEMENTS=1000 launched 2 -- --ranks 2 --overlap --op "$every" --size 16K
+    in_parts 6
+}
+
 @test "MPICH: a setting that it does not know is an error, and no crash" {
     mpich
     MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=no_such_algorithm launched 2 -- --ranks 2 --size 16K
@@ -420,6 +477,11 @@ aware()
     all_good 3
     launched 2 "${says_yes[@]}" -- --ranks 2 --redop max --model resnet50 --dtype f32
     all_good 1
+    PLUMB_MPI_ELEMENTS=1000 launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --size 40K
+    all_good 5 # a sweep has what can be
+    PLUMB_MPI_ELEMENTS=1000 launched 2 "${says_yes[@]}" -- --ranks 2 --op reduce-scatter --size 40K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'mpi-cuda: a reduce-scatter of more than 1000 elements is cut for this MPI'
 }
 
 @test "mpi-cuda: wrong data are found" {

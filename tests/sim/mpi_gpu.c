@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/group/mpi/mpi_check.h"
 #include "tests/sim/export.h"
 
 typedef int current_fn(void);
@@ -46,7 +47,7 @@ static void *bytes_of(const void *at, size_t bytes)
     return shared;
 }
 
-static size_t size_of(int count, MPI_Datatype type)
+static size_t size_of(mpi_count count, MPI_Datatype type)
 {
     int bytes = 0;
 
@@ -54,7 +55,7 @@ static size_t size_of(int count, MPI_Datatype type)
     return (size_t)count * (size_t)bytes;
 }
 
-static size_t size_of_all(int count, MPI_Datatype type, MPI_Comm comm)
+static size_t size_of_all(mpi_count count, MPI_Datatype type, MPI_Comm comm)
 {
     int n = 0;
 
@@ -88,18 +89,20 @@ int MPIX_GPU_query_support(int kind, int *is_supported)
 
 /* Each blocking, and with a request at its end. */
 #define BOTH(name, i_name, parameters, i_parameters, arguments, i_arguments)                       \
-    int MPI_##name parameters                                                                      \
+    int LARGE(MPI_##name) parameters                                                               \
     {                                                                                              \
-        return PMPI_##name arguments;                                                              \
+        return LARGE(PMPI_##name) arguments;                                                       \
     }                                                                                              \
-    int MPI_##i_name i_parameters                                                                  \
+    int LARGE(MPI_##i_name) i_parameters                                                           \
     {                                                                                              \
-        return PMPI_##i_name i_arguments;                                                          \
+        return LARGE(PMPI_##i_name) i_arguments;                                                   \
     }
 
-#define SUM_IN const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define SUM_IN                                                                                     \
+    const void *in, void *out, mpi_count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define MOVE_IN                                                                                    \
-    const void *in, int n, MPI_Datatype type, void *out, int n_out, MPI_Datatype to, MPI_Comm comm
+    const void *in, mpi_count n, MPI_Datatype type, void *out, mpi_count n_out, MPI_Datatype to,   \
+        MPI_Comm comm
 #define SUM      ONE(in, count, type), ONE(out, count, type), count, type, op, comm
 #define SCATTER  ALL(in, count, type, comm), ONE(out, count, type), count, type, op, comm
 #define GATHER   ONE(in, n, type), n, type, ALL(out, n_out, to, comm), n_out, to, comm
@@ -110,24 +113,26 @@ BOTH(Reduce_scatter_block, Ireduce_scatter_block, (SUM_IN), (SUM_IN, MPI_Request
      (SCATTER, r))
 BOTH(Allgather, Iallgather, (MOVE_IN), (MOVE_IN, MPI_Request *r), (GATHER), (GATHER, r))
 BOTH(Alltoall, Ialltoall, (MOVE_IN), (MOVE_IN, MPI_Request *r), (EXCHANGE), (EXCHANGE, r))
-BOTH(Bcast, Ibcast, (void *at, int n, MPI_Datatype type, int root, MPI_Comm comm),
-     (void *at, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *r),
+BOTH(Bcast, Ibcast, (void *at, mpi_count n, MPI_Datatype type, int root, MPI_Comm comm),
+     (void *at, mpi_count n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *r),
      (ONE(at, n, type), n, type, root, comm), (ONE(at, n, type), n, type, root, comm, r))
 
-int MPI_Sendrecv(const void *in, int n, MPI_Datatype type, int to, int tag, void *out, int n_out,
-                 MPI_Datatype type_out, int from, int tag_out, MPI_Comm comm, MPI_Status *status)
+int LARGE(MPI_Sendrecv)(const void *in, mpi_count n, MPI_Datatype type, int to, int tag, void *out,
+                        mpi_count n_out, MPI_Datatype type_out, int from, int tag_out,
+                        MPI_Comm comm, MPI_Status *status)
 {
-    return PMPI_Sendrecv(ONE(in, n, type), n, type, to, tag, ONE(out, n_out, type_out), n_out,
-                         type_out, from, tag_out, comm, status);
+    return LARGE(PMPI_Sendrecv)(ONE(in, n, type), n, type, to, tag, ONE(out, n_out, type_out),
+                                n_out, type_out, from, tag_out, comm, status);
 }
 
-int MPI_Isend(const void *at, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-              MPI_Request *r)
+int LARGE(MPI_Isend)(const void *at, mpi_count n, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                     MPI_Request *r)
 {
-    return PMPI_Isend(ONE(at, n, type), n, type, to, tag, comm, r);
+    return LARGE(PMPI_Isend)(ONE(at, n, type), n, type, to, tag, comm, r);
 }
 
-int MPI_Irecv(void *at, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *r)
+int LARGE(MPI_Irecv)(void *at, mpi_count n, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                     MPI_Request *r)
 {
-    return PMPI_Irecv(ONE(at, n, type), n, type, from, tag, comm, r);
+    return LARGE(PMPI_Irecv)(ONE(at, n, type), n, type, from, tag, comm, r);
 }

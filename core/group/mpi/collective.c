@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives of MPI among some of the ranks: see core/collective/library.h. */
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,8 +320,9 @@ struct mpi_collective {
     MPI_Datatype type;
     MPI_Op sum;
     bool own_type, own_sum;
-    MPI_Request requests[2];
-    int n_requests; /* under way */
+    MPI_Request *requests; /* two of each part */
+    unsigned n_requests;   /* under way */
+    uint64_t most;         /* see most() */
     int n, me;
     enum collective_op op;
     bool in_place;
@@ -334,45 +335,61 @@ struct mpi_collective {
     struct mpi_given told;
 };
 
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
+#define CALL(name)    NAME_OF(LARGE(name))
+
 static const char *const calls[COLLECTIVE_OPS] = {
-    "MPI_Allreduce", "MPI_Reduce_scatter_block", "MPI_Allgather", "MPI_Bcast", "MPI_Alltoall",
-    "MPI_Sendrecv",
+    CALL(MPI_Allreduce), CALL(MPI_Reduce_scatter_block),
+    CALL(MPI_Allgather), CALL(MPI_Bcast),
+    CALL(MPI_Alltoall),  CALL(MPI_Sendrecv),
 };
+
+static uint64_t most(void)
+{
+    const char *set = getenv("PLUMB_MPI_ELEMENTS");
+    uint64_t fewer = set ? strtoull(set, NULL, 10) : 0;
+
+    return fewer && fewer < MOST_OF_MPI ? fewer : MOST_OF_MPI;
+}
 
 /* A function of MPI's operations gets no argument of ours. */
 static mpi_reduce_fn *the_reduce;
 
-#define OWN_SUM(name, type, sum)                                                                   \
-    static void name(void *in, void *both, int *n, MPI_Datatype *of)                               \
-    {                                                                                              \
-        (void)of;                                                                                  \
-        the_reduce(type, sum, both, in, both, (uint64_t)*n);                                       \
-    }
-OWN_SUM(f16_sum, COLLECTIVE_F16, COLLECTIVE_SUM)
-OWN_SUM(f16_max, COLLECTIVE_F16, COLLECTIVE_MAX)
-OWN_SUM(bf16_sum, COLLECTIVE_BF16, COLLECTIVE_SUM)
-OWN_SUM(bf16_max, COLLECTIVE_BF16, COLLECTIVE_MAX)
-
-/* MPI 3 has no 16-bit floating point: two bytes, and a sum that is ours. */
-static int make_own_type(struct mpi_collective *c, const struct mpi_setup *s, char *error,
-                         size_t len)
+/* `n` of a type: an element, or a part of a block, whose extent is the whole block's. */
+static void sum_each(enum collective_type type, enum collective_sum sum, size_t element_bytes,
+                     const char *in, char *both, mpi_count n, MPI_Datatype of)
 {
-    static MPI_User_function *const functions[2][2] = {{f16_sum, f16_max}, {bf16_sum, bf16_max}};
-    MPI_User_function *f =
-        functions[s->point->type == COLLECTIVE_BF16][s->point->sum == COLLECTIVE_MAX];
+    MPI_Count bytes, low, extent;
 
-    the_reduce = s->reduce;
-    CHECK(MPI_Type_contiguous, 2, MPI_BYTE, &c->type);
-    c->own_type = true;
-    CHECK(MPI_Type_commit, &c->type);
-    CHECK(MPI_Op_create, f, 1, &c->sum);
-    c->own_sum = true;
-    return 0;
+    MPI_Type_size_x(of, &bytes);
+    MPI_Type_get_extent_x(of, &low, &extent);
+    if (bytes == extent) {
+        bytes *= n;
+        n = 1;
+    }
+    for (mpi_count i = 0; i < n; i++, in += extent, both += extent)
+        the_reduce(type, sum, both, in, both, (uint64_t)bytes / element_bytes);
 }
+
+typedef void sum_fn(void *in, void *both, mpi_count *n, MPI_Datatype *of);
+
+#define OWN_SUM(name, type, sum, bytes)                                                            \
+    static void name(void *in, void *both, mpi_count *n, MPI_Datatype *of)                         \
+    {                                                                                              \
+        sum_each(type, sum, bytes, in, both, *n, *of);                                             \
+    }
+#define OWN_SUMS(name, type, bytes)                                                                \
+    OWN_SUM(name##_sum, type, COLLECTIVE_SUM, bytes)                                               \
+    OWN_SUM(name##_max, type, COLLECTIVE_MAX, bytes)
+OWN_SUMS(f32, COLLECTIVE_F32, 4)
+OWN_SUMS(f16, COLLECTIVE_F16, 2)
+OWN_SUMS(bf16, COLLECTIVE_BF16, 2)
+OWN_SUMS(f64, COLLECTIVE_F64, 8)
+OWN_SUMS(i32, COLLECTIVE_I32, 4)
 
 static int make_type(struct mpi_collective *c, const struct mpi_setup *s, char *error, size_t len)
 {
-    c->sum = s->point->sum == COLLECTIVE_MAX ? MPI_MAX : MPI_SUM;
     switch (s->point->type) {
     case COLLECTIVE_F32:
         c->type = MPI_FLOAT;
@@ -383,9 +400,31 @@ static int make_type(struct mpi_collective *c, const struct mpi_setup *s, char *
     case COLLECTIVE_I32:
         c->type = MPI_INT32_T;
         return 0;
-    default:
-        return make_own_type(c, s, error, len);
+    default: /* MPI 3 has no 16-bit floating point: two bytes */
+        CHECK(MPI_Type_contiguous, 2, MPI_BYTE, &c->type);
+        c->own_type = true;
+        CHECK(MPI_Type_commit, &c->type);
+        return 0;
     }
+}
+
+static int make_sum(struct mpi_collective *c, const struct mpi_setup *s, char *error, size_t len)
+{
+    static sum_fn *const functions[COLLECTIVE_TYPES][2] = {[COLLECTIVE_F32] = {f32_sum, f32_max},
+                                                           [COLLECTIVE_F16] = {f16_sum, f16_max},
+                                                           [COLLECTIVE_BF16] = {bf16_sum, bf16_max},
+                                                           [COLLECTIVE_F64] = {f64_sum, f64_max},
+                                                           [COLLECTIVE_I32] = {i32_sum, i32_max}};
+    bool greatest = s->point->sum == COLLECTIVE_MAX;
+    bool parts = c->op == COLLECTIVE_REDUCE_SCATTER && s->point->count > c->most;
+
+    c->sum = greatest ? MPI_MAX : MPI_SUM;
+    if (!c->own_type && !parts)
+        return 0;
+    the_reduce = s->reduce;
+    CHECK(LARGE(MPI_Op_create), functions[s->point->type][greatest], 1, &c->sum);
+    c->own_sum = true;
+    return 0;
 }
 
 static int make_comm(struct mpi_collective *c, const struct mpi_setup *s, char *error, size_t len)
@@ -420,7 +459,82 @@ static int make_chosen(struct mpi_collective *c, const struct mpi_setup *s, char
     return err;
 }
 
-static void describe(struct mpi_collective *c)
+/* ---- A vector of more elements than a call of this MPI takes is cut ---- */
+
+/* A call of MPI; counts are of `type`, and where the op has blocks, of each block. */
+struct part {
+    char *input, *result;
+    mpi_count count;
+    MPI_Datatype type;
+    bool own_type;
+};
+
+static unsigned blocks_of(const struct mpi_collective *c)
+{
+    bool blocks = c->op == COLLECTIVE_REDUCE_SCATTER || c->op == COLLECTIVE_ALL_GATHER ||
+                  c->op == COLLECTIVE_ALL_TO_ALL;
+
+    return blocks ? (unsigned)c->n : 1;
+}
+
+/* Elements of a block that one call takes, of a vector of `count`. An MPI may count all blocks of a
+ * call in one int. */
+static uint64_t part_of(const struct mpi_collective *c, uint64_t count)
+{
+    uint64_t part = (c->most / 2 + 1) / blocks_of(c);
+
+    if (count <= c->most)
+        return count / blocks_of(c);
+    return part ? part : 1;
+}
+
+static size_t parts_of(const struct mpi_collective *c, uint64_t count)
+{
+    uint64_t block = count / blocks_of(c), part = part_of(c, count);
+
+    return block > part ? (block + part - 1) / part : 1;
+}
+
+/* A part of each block: one element of a type that is as long as a block. */
+static int make_part_type(struct part *p, MPI_Datatype element, MPI_Aint block_bytes, char *error,
+                          size_t len)
+{
+    MPI_Datatype dense;
+
+    CHECK(MPI_Type_contiguous, (int)p->count, element, &dense);
+    int code = MPI_Type_create_resized(dense, 0, block_bytes, &p->type);
+    MPI_Type_free(&dense);
+    if (code != MPI_SUCCESS)
+        return mpi_failed("MPI_Type_create_resized", code, error, len);
+    p->own_type = true;
+    p->count = 1;
+    CHECK(MPI_Type_commit, &p->type);
+    return 0;
+}
+
+/* Part number i of a call. */
+static int make_part(struct mpi_collective *c, const struct mpi_call *call, size_t i,
+                     struct part *p, char *error, size_t len)
+{
+    uint64_t block = call->count / blocks_of(c), part = part_of(c, call->count), first = i * part;
+    uint64_t n = first + part < block ? part : block - first;
+
+    *p = (struct part){.input = (char *)call->input + first * c->element_bytes,
+                       .result = (char *)call->result + first * c->element_bytes,
+                       .count = (mpi_count)n,
+                       .type = c->type};
+    if (n == block || blocks_of(c) == 1)
+        return 0;
+    return make_part_type(p, c->type, (MPI_Aint)(block * c->element_bytes), error, len);
+}
+
+static void free_part(struct part *p)
+{
+    if (p->own_type)
+        MPI_Type_free(&p->type); /* calls that were begun keep it */
+}
+
+static void describe(struct mpi_collective *c, uint64_t count)
 {
     struct mpi_settings *set = &c->told.settings;
 
@@ -430,8 +544,12 @@ static void describe(struct mpi_collective *c)
     mpi_control_text("mtl_ofi_provider_include", set->providers, sizeof(set->providers));
     size_t used = strlen(c->told.detail);
     if (c->own_sum && (c->op == COLLECTIVE_ALLREDUCE || c->op == COLLECTIVE_REDUCE_SCATTER))
+        used += (size_t)snprintf(c->told.detail + used, sizeof(c->told.detail) - used,
+                                 ", sum of %s by plumb", c->own_type ? "16-bit numbers" : "parts");
+    uint64_t part = part_of(c, count) * blocks_of(c);
+    if (count > c->most && used < sizeof(c->told.detail))
         snprintf(c->told.detail + used, sizeof(c->told.detail) - used,
-                 ", sum of 16-bit numbers by plumb");
+                 ", calls of %" PRIu64 " elements", part);
 }
 
 static void release(struct mpi_collective *c)
@@ -444,6 +562,7 @@ static void release(struct mpi_collective *c)
         MPI_Op_free(&c->sum);
     if (c->own_type)
         MPI_Type_free(&c->type);
+    free(c->requests);
     free(c);
 }
 
@@ -463,14 +582,18 @@ static int open_collective(struct mpi_collective **out, const struct mpi_setup *
     c->element_bytes = s->element_bytes;
     c->copy = s->copy;
     c->copy_arg = s->copy_arg;
-    int err = make_type(c, s, error, len);
+    c->most = most();
+    c->requests = calloc(2 * parts_of(c, s->point->count), sizeof(*c->requests));
+    int err = c->requests ? make_type(c, s, error, len) : -ENOMEM;
+    if (!err)
+        err = make_sum(c, s, error, len);
     if (!err)
         err = make_chosen(c, s, error, len);
     if (err) {
         release(c);
         return err;
     }
-    describe(c);
+    describe(c, s->point->count);
     *out = c;
     return 0;
 }
@@ -499,9 +622,9 @@ static int finish_local(struct mpi_collective *c, const struct mpi_call *call, c
     return err;
 }
 
-static void *broadcast_at(const struct mpi_collective *c, const struct mpi_call *call)
+static void *broadcast_at(const struct mpi_collective *c, const struct part *p)
 {
-    return c->me == 0 && !c->in_place ? call->input : call->result;
+    return c->me == 0 && !c->in_place ? p->input : p->result;
 }
 
 static int neighbour(const struct mpi_collective *c, int step)
@@ -509,82 +632,104 @@ static int neighbour(const struct mpi_collective *c, int step)
     return (c->me + step + c->n) % c->n;
 }
 
-static int call_blocking(const struct mpi_collective *c, const struct mpi_call *call)
+static int call_blocking(const struct mpi_collective *c, const struct part *p)
 {
-    int count = (int)call->count, block = count / c->n;
-    const void *from = c->in_place ? MPI_IN_PLACE : call->input;
+    const void *from = c->in_place ? MPI_IN_PLACE : p->input;
+    mpi_count n = p->count;
+    MPI_Datatype of = p->type;
 
     switch (c->op) {
     case COLLECTIVE_ALLREDUCE:
-        return MPI_Allreduce(from, call->result, count, c->type, c->sum, c->comm);
+        return LARGE(MPI_Allreduce)(from, p->result, n, of, c->sum, c->comm);
     case COLLECTIVE_REDUCE_SCATTER:
-        return MPI_Reduce_scatter_block(from, call->result, block, c->type, c->sum, c->comm);
+        return LARGE(MPI_Reduce_scatter_block)(from, p->result, n, of, c->sum, c->comm);
     case COLLECTIVE_ALL_GATHER:
-        return MPI_Allgather(from, block, c->type, call->result, block, c->type, c->comm);
+        return LARGE(MPI_Allgather)(from, n, of, p->result, n, of, c->comm);
     case COLLECTIVE_BROADCAST:
-        return MPI_Bcast(broadcast_at(c, call), count, c->type, 0, c->comm);
+        return LARGE(MPI_Bcast)(broadcast_at(c, p), n, of, 0, c->comm);
     case COLLECTIVE_ALL_TO_ALL:
-        return MPI_Alltoall(from, block, c->type, call->result, block, c->type, c->comm);
+        return LARGE(MPI_Alltoall)(from, n, of, p->result, n, of, c->comm);
     default:
-        return MPI_Sendrecv(call->input, count, c->type, neighbour(c, 1), 0, call->result, count,
-                            c->type, neighbour(c, -1), 0, c->comm, MPI_STATUS_IGNORE);
+        return LARGE(MPI_Sendrecv)(p->input, n, of, neighbour(c, 1), 0, p->result, n, of,
+                                   neighbour(c, -1), 0, c->comm, MPI_STATUS_IGNORE);
     }
 }
 
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): test() waits for them */
 /* To the next, from the one before; without the first request there is no second. */
-static int pass_on(struct mpi_collective *c, const struct mpi_call *call, int count)
+static int pass_on(const struct mpi_collective *c, const struct part *p, MPI_Request *r)
 {
-    MPI_Request *r = c->requests;
-    int code = MPI_Irecv(call->result, count, c->type, neighbour(c, -1), 0, c->comm, &r[0]);
+    int code = LARGE(MPI_Irecv)(p->result, p->count, p->type, neighbour(c, -1), 0, c->comm, &r[0]);
 
-    r[1] = MPI_REQUEST_NULL;
     return code == MPI_SUCCESS
-               ? MPI_Isend(call->input, count, c->type, neighbour(c, 1), 0, c->comm, &r[1])
+               ? LARGE(MPI_Isend)(p->input, p->count, p->type, neighbour(c, 1), 0, c->comm, &r[1])
                : code;
 }
 
-static int call_begun(struct mpi_collective *c, const struct mpi_call *call)
+static int call_begun(const struct mpi_collective *c, const struct part *p, MPI_Request *r)
 {
-    int count = (int)call->count, block = count / c->n;
-    const void *from = c->in_place ? MPI_IN_PLACE : call->input;
-    MPI_Request *r = c->requests;
+    const void *from = c->in_place ? MPI_IN_PLACE : p->input;
+    mpi_count n = p->count;
+    MPI_Datatype of = p->type;
 
     switch (c->op) {
     case COLLECTIVE_ALLREDUCE:
-        return MPI_Iallreduce(from, call->result, count, c->type, c->sum, c->comm, r);
+        return LARGE(MPI_Iallreduce)(from, p->result, n, of, c->sum, c->comm, r);
     case COLLECTIVE_REDUCE_SCATTER:
-        return MPI_Ireduce_scatter_block(from, call->result, block, c->type, c->sum, c->comm, r);
+        return LARGE(MPI_Ireduce_scatter_block)(from, p->result, n, of, c->sum, c->comm, r);
     case COLLECTIVE_ALL_GATHER:
-        return MPI_Iallgather(from, block, c->type, call->result, block, c->type, c->comm, r);
+        return LARGE(MPI_Iallgather)(from, n, of, p->result, n, of, c->comm, r);
     case COLLECTIVE_BROADCAST:
-        return MPI_Ibcast(broadcast_at(c, call), count, c->type, 0, c->comm, r);
+        return LARGE(MPI_Ibcast)(broadcast_at(c, p), n, of, 0, c->comm, r);
     case COLLECTIVE_ALL_TO_ALL:
-        return MPI_Ialltoall(from, block, c->type, call->result, block, c->type, c->comm, r);
+        return LARGE(MPI_Ialltoall)(from, n, of, p->result, n, of, c->comm, r);
     default:
-        return pass_on(c, call, count);
+        return pass_on(c, p, r);
     }
+}
+
+/* Part number i, to its end or only begun. */
+static int call_part(struct mpi_collective *c, const struct mpi_call *call, size_t i, bool begin,
+                     char *error, size_t len)
+{
+    struct part p;
+    int err = make_part(c, call, i, &p, error, len);
+
+    if (!err) {
+        int code = begin ? call_begun(c, &p, &c->requests[2 * i]) : call_blocking(c, &p);
+        err = code == MPI_SUCCESS ? 0 : mpi_failed(calls[c->op], code, error, len);
+    }
+    free_part(&p);
+    return err;
 }
 
 static int run(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len)
 {
-    int code = call_blocking(c, call);
+    size_t parts = parts_of(c, call->count);
 
-    return code == MPI_SUCCESS ? finish_local(c, call, error, len)
-                               : mpi_failed(calls[c->op], code, error, len);
+    for (size_t i = 0; i < parts; i++) {
+        int err = call_part(c, call, i, false, error, len);
+        if (err)
+            return err;
+    }
+    return finish_local(c, call, error, len);
 }
 
 static int start(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len)
 {
+    size_t parts = parts_of(c, call->count);
     int err = c->copy ? mpi_cuda_may_start(c->op, error, len) : 0;
 
     if (err)
         return err;
-    int code = call_begun(c, call);
-    c->n_requests = c->op == COLLECTIVE_SEND_RECEIVE ? 2 : 1;
+    c->n_requests = 2 * (unsigned)parts;
+    for (unsigned i = 0; i < c->n_requests; i++)
+        c->requests[i] = MPI_REQUEST_NULL;
     c->local_call = *call;
     c->local = &c->local_call;
-    return code == MPI_SUCCESS ? 0 : mpi_failed(calls[c->op], code, error, len);
+    for (size_t i = 0; i < parts && !err; i++)
+        err = call_part(c, call, i, true, error, len);
+    return err;
 }
 
 static int barrier(struct mpi_collective *c, char *error, size_t len)
@@ -607,7 +752,7 @@ static int test(struct mpi_collective *c, bool *done, char *error, size_t len)
 {
     int one = 1;
 
-    for (int i = 0; i < c->n_requests && one; i++)
+    for (unsigned i = 0; i < c->n_requests && one; i++)
         CHECK(MPI_Test, &c->requests[i], &one, MPI_STATUS_IGNORE);
     *done = one;
     if (!one)
@@ -624,6 +769,7 @@ static void tell(const struct mpi_collective *c, struct mpi_given *told)
 }
 
 const struct mpi_collectives mpi_collectives = {
+    .most = most,
     .open = open_collective,
     .close = close_collective,
     .run = run,

@@ -3,8 +3,10 @@
 #ifndef PLUMB_CORE_GROUP_MPI_MPI_CHECK_H
 #define PLUMB_CORE_GROUP_MPI_MPI_CHECK_H
 
+#include <limits.h>
 #include <mpi.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/collective/library.h"
 #include "core/group/mpi.h"
@@ -15,8 +17,20 @@ void mpi_version(char *text, size_t len); /* "Open MPI v4.1.4", "MPICH 4.0.2" */
 /* What MPICH was built for, "ch4:ucx"; "" of others. Returns text. */
 const char *mpi_device(char *text, size_t len);
 
+/* MPI 4 counts in 64 bits, in functions with names of their own; MPI 3 in int. */
+#if MPI_VERSION >= 4
+typedef MPI_Count mpi_count;
+#define MOST_OF_MPI ((uint64_t)INT64_MAX)
+#define LARGE(name) name##_c
+#else
+typedef int mpi_count;
+#define MOST_OF_MPI ((uint64_t)INT_MAX)
+#define LARGE(name) name
+#endif
+
 /* One CHECK for all calls; `error` and `len` are the caller's. */
-#define CHECK(call, ...)                                                                           \
+#define CHECK(call, ...) CHECK_CALL(call, __VA_ARGS__)
+#define CHECK_CALL(call, ...)                                                                      \
     do {                                                                                           \
         int code_ = call(__VA_ARGS__);                                                             \
         if (code_ != MPI_SUCCESS)                                                                  \

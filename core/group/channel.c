@@ -147,10 +147,10 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
     signal(SIGINT, SIG_IGN); /* meant for the parent, which ends this process */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    struct fd_channel *c = fd_channel_new(&local_ops, fd, NULL, true);
+    struct fd_channel *c = fd_channel_new(&local_ops, fd, NULL);
     if (!c)
         _exit(ENOMEM);
-    memcpy(c->key, parents->key, sizeof(c->key));
+    memcpy(c->link.token, parents->link.token, sizeof(c->link.token));
     channel_forget((struct channel *)parents);
     snprintf(c->base.peer, sizeof(c->base.peer), "the process that started this one (pid %d)",
              (int)parent);
@@ -172,9 +172,9 @@ static int make_pair(struct fd_channel **parents, int *child_end)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return -errno;
     *child_end = fds[1];
-    *parents = fd_channel_new(&local_parent_ops, fds[0], NULL, false);
+    *parents = fd_channel_new(&local_parent_ops, fds[0], NULL);
     if (*parents) {
-        memcpy((*parents)->key, key, sizeof(key));
+        memcpy((*parents)->link.token, key, sizeof(key));
         return 0;
     }
     close(fds[0]);

@@ -4,8 +4,8 @@
  * measured. It is opened by a fork (the other is a child of this one), by a socket (the other is on
  * another machine, or was started by somebody else) or by MPI.
  *
- * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each carries a sequence number
- * and a MAC, so that nobody on the way can make one up, change, repeat or leave out one.
+ * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each is encrypted, so that
+ * nobody on the way can read one, make one up, change, repeat or leave out one.
  *
  * Every wait has a deadline: a peer that died, hangs or was cut off ends it with an error that
  * names it. Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a
@@ -27,7 +27,7 @@
 
 #define CHANNEL_FRAME_MAX   65536u
 #define CHANNEL_WAIT_NS     10000000000u /* what a peer is given before it counts as hanging */
-#define CHANNEL_TOKEN_BYTES 32u
+#define CHANNEL_TOKEN_BYTES SECRET_TOKEN_BYTES
 #define CHANNEL_ERROR_BYTES 384
 
 struct channel; /* begins with struct channel_base */
@@ -206,42 +206,42 @@ static inline uint64_t bytes_get64(const uint8_t *from)
 /*
  * Frames of a channel as bytes: pure functions over a buffer.
  *
- *   length u32 | type u16 | 0 u16 | sequence u64 | payload | tag 16 bytes       big-endian
+ *   length u32 | type u16 | 0 u16 | payload       big-endian
  *
- * The tag is HMAC-SHA256, cut to 16 bytes, over all that goes before it, with a key of its own for
- * each direction, so that a frame cannot be made up, changed or sent back; the sequence number
- * counts a direction's frames from 0, so that none can be repeated or left out. A link without a
- * key (between a process and its child) has a tag of zeros.
+ * Where the link has keys the payload is sealed, with the header beside it (secret.h): who is on
+ * the way sees lengths and types, and a frame opens once, in its turn, at the other end. Between a
+ * process and its child there are no keys.
  */
 
-#define FRAME_HEADER_BYTES 16u
-#define FRAME_TAG_BYTES    16u
-#define FRAME_BYTES_MAX    (FRAME_HEADER_BYTES + CHANNEL_FRAME_MAX + FRAME_TAG_BYTES)
+#define FRAME_HEADER_BYTES 8u
+#define FRAME_BYTES_MAX    (FRAME_HEADER_BYTES + CHANNEL_FRAME_MAX + SECRET_SEAL_BYTES)
 
-/* One direction, at one end. */
-struct frame_link {
-    bool keyed;
-    uint8_t key[SECRET_KEY_BYTES];
-    uint64_t sequence; /* of the next frame */
+/* What a handshake leaves to both ends. */
+struct channel_link {
+    struct secret_stream in, out;
+    uint8_t token[SECRET_KEY_BYTES]; /* the key of tokens */
 };
 
 struct frame {
     uint16_t type;
-    const uint8_t *data; /* in the buffer that was parsed */
+    const uint8_t *data; /* in the buffer that was parsed, or in `plain` */
     size_t len;
 };
 
-/* Writes one frame to `to`, which holds FRAME_BYTES_MAX. Its size; -EMSGSIZE: more than
- * CHANNEL_FRAME_MAX. */
-long frame_encode(struct frame_link *l, uint16_t type, const void *data, size_t len, uint8_t *to);
+/* Writes one frame to `to`, which holds FRAME_BYTES_MAX; `out` NULL: not sealed. Its size;
+ * -EMSGSIZE: more than CHANNEL_FRAME_MAX. */
+long frame_encode(struct secret_stream *out, uint16_t type, const void *data, size_t len,
+                  uint8_t *to);
 
 /* How many bytes the frame that begins with these n has: FRAME_HEADER_BYTES while there are fewer;
  * -EPROTO: none begins so. Never more than FRAME_BYTES_MAX. */
-long frame_size(const uint8_t *bytes, size_t n);
+long frame_size(bool sealed, const uint8_t *bytes, size_t n);
 
-/* A whole frame of n bytes, as frame_size() says, is taken: 0, or -EPROTO: damaged, repeated, out
- * of turn or not from the other end; then the link is of no more use. */
-int frame_take(struct frame_link *l, const uint8_t *bytes, size_t n, struct frame *f);
+/* A whole frame of n bytes, as frame_size() says, is taken; `plain` holds CHANNEL_FRAME_MAX. 0, or
+ * -EPROTO: damaged, repeated, out of turn or not from the other end; then the link is of no more
+ * use. */
+int frame_take(struct secret_stream *in, const uint8_t *bytes, size_t n, uint8_t *plain,
+               struct frame *f);
 
 struct fd_channel {
     struct channel_base base;
@@ -250,8 +250,8 @@ struct fd_channel {
     pthread_mutex_t out_lock; /* of what is sent: by the one who uses it, and by beat() */
     bool beaten;              /* the peer has sent a sign of life */
     uint64_t heard_ns, looked_ns, silent_ns; /* silent_ns 0: it may be silent for good */
-    struct frame_link in_link, out_link;
-    uint8_t key[SECRET_KEY_BYTES]; /* of tokens */
+    bool sealed;                             /* frames are, by `link` */
+    struct channel_link link;
     /* Is the peer there, by other means than the socket? 0, or -ECONNRESET with base.error. NULL:
      * there is no other means. `closed`: the socket has just ended, so that it is worth to wait for
      * the reason. */
@@ -260,14 +260,13 @@ struct fd_channel {
     bool child_gone;
     int child_status; /* of waitpid(), or -1 */
     size_t n_in;
-    uint8_t in[FRAME_BYTES_MAX], out[FRAME_BYTES_MAX];
+    uint8_t in[FRAME_BYTES_MAX], out[FRAME_BYTES_MAX], plain[CHANNEL_FRAME_MAX];
 };
 
-/* Takes over a connected socket. `key`: of the session, from a handshake; it makes the frames'
- * keys, `server` says which end this is; NULL: frames are not signed. NULL: no memory, and the
- * socket is as it was. */
-struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd, const uint8_t *key,
-                                  bool server);
+/* Takes over a connected socket. `link`: of a handshake; NULL: frames are not sealed. NULL: no
+ * memory, and the socket is as it was. */
+struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
+                                  const struct channel_link *link);
 
 int fd_channel_send(struct channel *c, uint16_t type, const void *data, size_t len,
                     uint64_t wait_ns);

@@ -17,63 +17,46 @@
 
 /* ---- Frames as bytes ---- */
 
-static void tag(const struct frame_link *l, const uint8_t *bytes, size_t n,
-                uint8_t mac[SECRET_MAC_BYTES])
+long frame_encode(struct secret_stream *out, uint16_t type, const void *data, size_t len,
+                  uint8_t *to)
 {
-    struct secret_part part = {bytes, n};
-
-    if (l->keyed)
-        secret_mac(mac, l->key, &part, 1);
-    else
-        memset(mac, 0, SECRET_MAC_BYTES);
-}
-
-long frame_encode(struct frame_link *l, uint16_t type, const void *data, size_t len, uint8_t *to)
-{
-    uint8_t mac[SECRET_MAC_BYTES];
-    size_t n = FRAME_HEADER_BYTES + len;
+    uint8_t *payload = to + FRAME_HEADER_BYTES;
 
     if (len > CHANNEL_FRAME_MAX)
         return -EMSGSIZE;
     bytes_put32(to, (uint32_t)len);
     bytes_put16(to + 4, type);
     bytes_put16(to + 6, 0);
-    bytes_put64(to + 8, l->sequence++);
-    if (len)
-        memcpy(to + FRAME_HEADER_BYTES, data, len);
-    tag(l, to, n, mac);
-    memcpy(to + n, mac, FRAME_TAG_BYTES);
-    return (long)(n + FRAME_TAG_BYTES);
+    if (out)
+        secret_seal(out, payload, data, len, to, FRAME_HEADER_BYTES);
+    else if (len)
+        memcpy(payload, data, len);
+    return (long)(FRAME_HEADER_BYTES + len + (out ? SECRET_SEAL_BYTES : 0));
 }
 
-long frame_size(const uint8_t *bytes, size_t n)
+long frame_size(bool sealed, const uint8_t *bytes, size_t n)
 {
     if (n < FRAME_HEADER_BYTES)
         return FRAME_HEADER_BYTES;
     uint32_t len = bytes_get32(bytes);
     if (len > CHANNEL_FRAME_MAX || bytes_get16(bytes + 6))
         return -EPROTO;
-    return (long)(FRAME_HEADER_BYTES + len + FRAME_TAG_BYTES);
+    return (long)(FRAME_HEADER_BYTES + len + (sealed ? SECRET_SEAL_BYTES : 0));
 }
 
-int frame_take(struct frame_link *l, const uint8_t *bytes, size_t n, struct frame *f)
+int frame_take(struct secret_stream *in, const uint8_t *bytes, size_t n, uint8_t *plain,
+               struct frame *f)
 {
-    static const uint8_t none[FRAME_TAG_BYTES];
-    uint8_t mac[SECRET_MAC_BYTES];
-
-    if (n < FRAME_HEADER_BYTES + FRAME_TAG_BYTES || frame_size(bytes, n) != (long)n)
+    if (n < FRAME_HEADER_BYTES || frame_size(in, bytes, n) != (long)n)
         return -EPROTO;
-    const uint8_t *theirs = bytes + n - FRAME_TAG_BYTES;
-    tag(l, bytes, n - FRAME_TAG_BYTES, mac);
-    bool same = l->keyed ? secret_equal(mac, theirs, FRAME_TAG_BYTES)
-                         : !memcmp(none, theirs, FRAME_TAG_BYTES);
-    if (!same || bytes_get64(bytes + 8) != l->sequence)
-        return -EPROTO;
-    l->sequence++;
     *f = (struct frame){.type = bytes_get16(bytes + 4),
                         .data = bytes + FRAME_HEADER_BYTES,
-                        .len = n - FRAME_HEADER_BYTES - FRAME_TAG_BYTES};
-    return 0;
+                        .len = bytes_get32(bytes)};
+    if (!in)
+        return 0;
+    int err = secret_open(in, plain, f->data, f->len, bytes, FRAME_HEADER_BYTES);
+    f->data = plain;
+    return err;
 }
 
 /* ---- Signs of life ---- */
@@ -118,6 +101,11 @@ uint64_t fd_channel_quiet_ns(struct channel *channel)
     return poll(&p, 1, 0) > 0 || c->heard_ns > c->looked_ns ? 0 : c->looked_ns - c->heard_ns;
 }
 
+static struct secret_stream *out_of(struct fd_channel *c)
+{
+    return c->sealed ? &c->link.out : NULL;
+}
+
 /* All of it or nothing, and without a word: who uses the channel finds out by itself what is wrong
  * with it. */
 void fd_channel_beat(struct channel *channel)
@@ -128,10 +116,11 @@ void fd_channel_beat(struct channel *channel)
     if (pthread_mutex_trylock(&c->out_lock)) /* it is sending */
         return;
     if (!c->out_err && poll(&p, 1, 0) == 1 && p.revents == POLLOUT) {
-        size_t n = (size_t)frame_encode(&c->out_link, FD_BEAT, NULL, 0, c->out);
+        struct secret_stream before = c->link.out;
+        size_t n = (size_t)frame_encode(out_of(c), FD_BEAT, NULL, 0, c->out);
         ssize_t sent = send(c->fd, c->out, n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent <= 0)
-            c->out_link.sequence--;
+            c->link.out = before;
         else if ((size_t)sent < n)
             shutdown(c->fd, SHUT_WR); /* what came next would not be understood */
     }
@@ -249,7 +238,7 @@ static int send_frame(struct fd_channel *c, uint16_t type, const void *data, siz
 
     if (c->out_err)
         return c->out_err;
-    long n = frame_encode(&c->out_link, type, data, len, c->out);
+    long n = frame_encode(out_of(c), type, data, len, c->out);
     if (n < 0)
         return fail(c, (int)n, "a frame of %zu bytes is too long: %u at most", len,
                     CHANNEL_FRAME_MAX);
@@ -297,12 +286,12 @@ static int recv_some(struct fd_channel *c, size_t want, uint64_t until_ns, bool 
 static int recv_frame(struct fd_channel *c, uint64_t wait_ns)
 {
     uint64_t until_ns = fd_until(wait_ns);
-    long want = frame_size(c->in, c->n_in);
+    long want = frame_size(c->sealed, c->in, c->n_in);
     int err = 0;
 
     while (!err && want > 0 && c->n_in < (size_t)want) {
         err = recv_some(c, (size_t)want, until_ns, wait_ns > 0);
-        want = frame_size(c->in, c->n_in);
+        want = frame_size(c->sealed, c->in, c->n_in);
     }
     if (!err && want < 0)
         err = -EPROTO;
@@ -319,7 +308,7 @@ static int recv_told(struct fd_channel *c, struct frame *f, uint64_t wait_ns)
         uint64_t left_ns = !wait_ns ? 0 : until_ns > now_ns ? until_ns - now_ns : 1;
         int err = recv_frame(c, left_ns);
         if (!err)
-            err = frame_take(&c->in_link, c->in, c->n_in, f);
+            err = frame_take(c->sealed ? &c->link.in : NULL, c->in, c->n_in, c->plain, f);
         if (err == -ETIMEDOUT)
             fail(c, err, "'%s' sent nothing for %.3g s: it hangs, or is cut off", c->base.peer,
                  (double)wait_ns / 1e9);
@@ -413,8 +402,7 @@ int fd_channel_address(struct channel *channel, struct sockaddr_storage *own,
 int fd_channel_token(struct channel *channel, const char *purpose, uint32_t number,
                      uint8_t token[CHANNEL_TOKEN_BYTES])
 {
-    _Static_assert(CHANNEL_TOKEN_BYTES == SECRET_MAC_BYTES, "a token is a MAC");
-    secret_token(token, of(channel)->key, purpose, number);
+    secret_token(token, of(channel)->link.token, purpose, number);
     return 0;
 }
 
@@ -442,16 +430,8 @@ const struct channel_ops fd_channel_sock_ops = {
     .close = fd_channel_close,
 };
 
-static void link_key(struct frame_link *l, const uint8_t *key, const char *direction)
-{
-    struct secret_part part = {direction, strlen(direction)};
-
-    l->keyed = true;
-    secret_mac(l->key, key, &part, 1);
-}
-
-struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd, const uint8_t *key,
-                                  bool server)
+struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
+                                  const struct channel_link *link)
 {
     struct fd_channel *c = calloc(1, sizeof(*c));
 
@@ -461,11 +441,9 @@ struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd, const u
     c->fd = fd;
     c->child_status = -1;
     pthread_mutex_init(&c->out_lock, NULL);
-    if (key) {
-        memcpy(c->key, key, sizeof(c->key));
-        link_key(server ? &c->in_link : &c->out_link, key, "plumb frames to the server");
-        link_key(server ? &c->out_link : &c->in_link, key, "plumb frames to the client");
-    }
+    c->sealed = link;
+    if (link)
+        c->link = *link;
     return c;
 }
 

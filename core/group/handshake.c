@@ -14,7 +14,7 @@
 #include "core/group/meet.h"
 #include "core/program.h"
 
-#define FORMAT       1
+#define FORMAT       2
 #define HEADER_BYTES 8
 
 static const uint8_t magic[4] = {'P', 'L', 'M', 'B'};
@@ -22,22 +22,21 @@ static const uint8_t magic[4] = {'P', 'L', 'M', 'B'};
 enum kind { KIND_HELLO = 1, KIND_PROOF, KIND_ANSWER };
 enum status { STATUS_WELCOME = 1, STATUS_BUSY, STATUS_REFUSED };
 
-/* HELLO:  header, role u8, 3 zeros, protocol u32, version[32], nonce[32]
- * PROOF:  header, name[64], HMAC
- * ANSWER: header, status u32, 0 u32, name[64], HMAC
- * header: magic, format u8, kind u8, size u16 */
+/* HELLO:  header, role u8, 3 zeros, protocol u32, version[32], key[32]
+ * PROOF:  header, sealed: name[64]
+ * ANSWER: header, status u32, 0 u32, sealed: name[64]
+ * header: magic, format u8, kind u8, size u16
+ * sealed: the header of a secret_stream, its first frame, with all that goes before it beside */
 enum {
     AT_ROLE = 8,
     AT_PROTOCOL = 12,
     AT_VERSION = 16,
-    AT_NONCE = AT_VERSION + SHAKE_VERSION_BYTES,
-    AT_PROOF_NAME = 8,
-    AT_PROOF_MAC = AT_PROOF_NAME + SHAKE_NAME_BYTES,
+    AT_KEY = AT_VERSION + SHAKE_VERSION_BYTES,
+    AT_PROOF = 8,
     AT_STATUS = 8,
-    AT_ANSWER_NAME = 16,
-    AT_ANSWER_MAC = AT_ANSWER_NAME + SHAKE_NAME_BYTES,
+    AT_ANSWER = 16,
 };
-_Static_assert(AT_NONCE + SHAKE_NONCE_BYTES == SHAKE_HELLO_BYTES, "layout");
+_Static_assert(AT_KEY + SECRET_KEY_BYTES == SHAKE_HELLO_BYTES, "layout");
 _Static_assert(SHAKE_HELLO_BYTES <= SHAKE_BYTES_MAX && SHAKE_PROOF_BYTES <= SHAKE_BYTES_MAX,
                "layout");
 
@@ -72,29 +71,43 @@ static void header(uint8_t *to, enum kind kind, size_t size)
     bytes_put16(to + 6, (uint16_t)size);
 }
 
-static void sign(const struct shake *s, const char *what, const uint8_t *message, size_t len,
-                 uint8_t mac[SECRET_MAC_BYTES])
+/* Seals a name to the other end, behind the first `at` bytes of the message. */
+static void seal(struct shake *s, size_t at, const char *name)
 {
-    struct secret_part parts[] = {
-        {what, strlen(what) + 1},
-        {s->server ? s->peer : s->own, SHAKE_HELLO_BYTES},
-        {s->server ? s->own : s->peer, SHAKE_HELLO_BYTES},
-        {message, len},
-    };
+    char text[SHAKE_NAME_BYTES] = "";
 
-    secret_mac(mac, s->secret, parts, 4);
+    snprintf(text, sizeof(text), "%s", name);
+    secret_seal_begin(&s->link.out, s->server ? s->keys.to_client : s->keys.to_server, s->out + at);
+    secret_seal(&s->link.out, s->out + at + SECRET_HEADER_BYTES, text, sizeof(text), s->out, at);
+    s->n_out = at + SHAKE_SEALED_BYTES;
 }
 
-static bool is_signed(const struct shake *s, const char *what, const uint8_t *message, size_t len)
+/* And opens the other end's: 0 or -EPROTO: it does not know the secret. */
+static int unseal(struct shake *s, size_t at)
 {
-    uint8_t mac[SECRET_MAC_BYTES];
+    char text[SHAKE_NAME_BYTES];
 
-    sign(s, what, message, len, mac);
-    return secret_equal(mac, message + len, sizeof(mac));
+    secret_open_begin(&s->link.in, s->server ? s->keys.to_server : s->keys.to_client, s->in + at);
+    int err =
+        secret_open(&s->link.in, text, s->in + at + SECRET_HEADER_BYTES, sizeof(text), s->in, at);
+    if (!err)
+        shake_text(s->name, sizeof(s->name), text, sizeof(text));
+    return err;
 }
 
-static const char to_server[] = "plumb proof to the server",
-                  to_client[] = "plumb proof to the client", session[] = "plumb session";
+/* The keys of this session, of both HELLOs and the secret: from here on the pair is not needed. */
+static int agree(struct shake *s)
+{
+    uint8_t said[2][SHAKE_HELLO_BYTES];
+
+    memcpy(said[0], s->server ? s->peer : s->own, sizeof(said[0]));
+    memcpy(said[1], s->server ? s->own : s->peer, sizeof(said[1]));
+    int err = secret_agree(&s->keys, s->server, &s->pair, s->peer + AT_KEY, s->secret, said,
+                           sizeof(said));
+    memcpy(s->link.token, s->keys.token, sizeof(s->link.token));
+    secret_wipe(&s->pair, sizeof(s->pair));
+    return err;
+}
 
 static void send_hello(struct shake *s)
 {
@@ -112,7 +125,8 @@ void shake_begin(struct shake *s, bool server, const struct shake_self *self)
     s->own[AT_ROLE] = server ? 'S' : 'C';
     bytes_put32(s->own + AT_PROTOCOL, self->protocol);
     snprintf((char *)s->own + AT_VERSION, SHAKE_VERSION_BYTES, "%s", self->version);
-    memcpy(s->own + AT_NONCE, self->nonce, SHAKE_NONCE_BYTES);
+    secret_pair(&s->pair, self->seed);
+    memcpy(s->own + AT_KEY, s->pair.shown, SECRET_KEY_BYTES);
     if (!server)
         send_hello(s);
 }
@@ -179,7 +193,7 @@ static void hear_hello(struct shake *s)
 {
     memcpy(s->peer, s->in, SHAKE_HELLO_BYTES);
     if (s->peer[AT_ROLE] != (s->server ? 'C' : 'S') ||
-        !memcmp(s->peer + AT_NONCE, s->own + AT_NONCE, SHAKE_NONCE_BYTES)) {
+        !memcmp(s->peer + AT_KEY, s->own + AT_KEY, SECRET_KEY_BYTES)) {
         fail(s, -EPROTO, s->server ? "sent back what this end sent" : "is no server of plumbline");
         return;
     }
@@ -192,28 +206,24 @@ static void hear_hello(struct shake *s)
         s->state = SHAKE_PROOF;
         return;
     }
+    if (agree(s)) {
+        fail(s, -EPROTO, "sent a key that cannot be");
+        return;
+    }
     header(s->out, KIND_PROOF, SHAKE_PROOF_BYTES);
-    memcpy(s->out + AT_PROOF_NAME, s->own_name, SHAKE_NAME_BYTES);
-    sign(s, to_server, s->out, AT_PROOF_MAC, s->out + AT_PROOF_MAC);
-    s->n_out = SHAKE_PROOF_BYTES;
+    seal(s, AT_PROOF, s->own_name);
     s->state = SHAKE_ANSWER;
 }
 
-static void make_key(struct shake *s)
-{
-    sign(s, session, NULL, 0, s->key);
-    s->state = SHAKE_DONE;
-}
-
+/* The keys are worked out here, not before: a stranger who only says hello costs little. */
 static void hear_proof(struct shake *s)
 {
-    if (is_signed(s, to_server, s->in, AT_PROOF_MAC)) {
-        shake_text(s->name, sizeof(s->name), s->in + AT_PROOF_NAME, SHAKE_NAME_BYTES);
+    if (!agree(s) && !unseal(s, AT_PROOF)) {
         s->state = SHAKE_PROVED;
         return;
     }
     header(s->out, KIND_ANSWER, SHAKE_ANSWER_BYTES);
-    bytes_put32(s->out + AT_STATUS, STATUS_REFUSED); /* not signed */
+    bytes_put32(s->out + AT_STATUS, STATUS_REFUSED); /* nothing is sealed */
     s->n_out = SHAKE_ANSWER_BYTES;
     fail(s, -EACCES, "does not know this session's secret");
 }
@@ -222,17 +232,12 @@ static void hear_answer(struct shake *s)
 {
     uint32_t status = bytes_get32(s->in + AT_STATUS);
 
-    if (status == STATUS_REFUSED) {
+    if (status == STATUS_REFUSED)
         fail(s, -EACCES, "has another secret: give both ends the same one");
-        return;
-    }
-    if (!is_signed(s, to_client, s->in, AT_ANSWER_MAC)) {
+    else if (unseal(s, AT_ANSWER))
         fail(s, -EACCES, "does not know this session's secret");
-        return;
-    }
-    shake_text(s->name, sizeof(s->name), s->in + AT_ANSWER_NAME, SHAKE_NAME_BYTES);
-    if (status == STATUS_WELCOME)
-        make_key(s);
+    else if (status == STATUS_WELCOME)
+        s->state = SHAKE_DONE;
     else if (status == STATUS_BUSY)
         fail(s, -EBUSY, "is busy with '%s'", s->name);
     else
@@ -271,14 +276,11 @@ void shake_answer(struct shake *s, const char *busy_with)
         return;
     header(s->out, KIND_ANSWER, SHAKE_ANSWER_BYTES);
     bytes_put32(s->out + AT_STATUS, busy_with ? STATUS_BUSY : STATUS_WELCOME);
-    snprintf((char *)s->out + AT_ANSWER_NAME, SHAKE_NAME_BYTES, "%s",
-             busy_with ? busy_with : s->own_name);
-    sign(s, to_client, s->out, AT_ANSWER_MAC, s->out + AT_ANSWER_MAC);
-    s->n_out = SHAKE_ANSWER_BYTES;
+    seal(s, AT_ANSWER, busy_with ? busy_with : s->own_name);
     if (busy_with)
         fail(s, -EBUSY, "has to wait: this end is busy with '%s'", busy_with);
     else
-        make_key(s);
+        s->state = SHAKE_DONE;
 }
 
 void shake_end(struct shake *s)
@@ -326,7 +328,7 @@ int meet_self(struct shake_self *self, const struct meet_secret *secret, uint32_
     if (gethostname(name, SHAKE_NAME_BYTES))
         snprintf(name, SHAKE_NAME_BYTES, "no name");
     name[SHAKE_NAME_BYTES - 1] = 0;
-    return secret_random(self->nonce, sizeof(self->nonce));
+    return secret_random(self->seed, sizeof(self->seed));
 }
 
 int meet_channel(struct channel **channel, int fd, const struct shake *s, const char *name,
@@ -337,7 +339,7 @@ int meet_channel(struct channel **channel, int fd, const struct shake *s, const 
     int err = fd_channel_tcp_options(fd);
 
     if (!err)
-        c = fd_channel_new(&fd_channel_sock_ops, fd, s->key, s->server);
+        c = fd_channel_new(&fd_channel_sock_ops, fd, &s->link);
     if (!c) {
         close(fd);
         return err ? err : -ENOMEM;

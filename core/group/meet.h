@@ -3,11 +3,10 @@
  * How two ends of a benchmark meet when neither is a child of the other.
  *
  * Over a socket: one listens, the other connects. Before anything else each proves that it knows
- * the session's secret, without telling it: both send 32 random bytes and their version, then each
- * an HMAC-SHA256 over all of that, its role and the program's parameters' layout, compared in
- * constant time. Without the proof nothing is allocated, registered or exposed for the peer: a
- * listener has a fixed number of places for connections that are still to prove themselves, each
- * with a short deadline; the oldest makes way.
+ * the session's secret, without telling it, and both have the keys of what they say from then on.
+ * Without the proof nothing is allocated, registered or exposed for the peer: a listener has a
+ * fixed number of places for connections that are still to prove themselves, each with a short
+ * deadline; the oldest makes way.
  *
  * Under mpirun or srun: ranks 0 and 1 of MPI's world (see mpi.h).
  */
@@ -85,26 +84,28 @@ int meet_connect(const struct meet_connect *m, struct channel **c, char *error, 
  * socket, waits for nothing and allocates nothing.
  *
  *   client                                        server
- *   HELLO  role, version, protocol, nonce   ->
+ *   HELLO  role, version, protocol, key     ->
  *                                           <-    HELLO  the same
- *   PROOF  name, HMAC                       ->
- *                                           <-    ANSWER welcome or busy, name, HMAC; or refused
+ *   PROOF  name                             ->
+ *                                           <-    ANSWER welcome or busy, name; or refused
  *
- * Each HMAC-SHA256 is by the session's secret over what it is for, both HELLOs whole and the rest
- * of its message: so it holds for this connection, this direction and this text alone. The server
- * proves itself after the client did: a stranger gets no HMAC from it. Both work out the key of the
- * session from secret and HELLOs. Every message has a fixed size, which its header must name.
+ * The keys are drawn for this connection alone. Both ends work out the session's keys from them,
+ * from the secret and from both HELLOs whole. The name of a PROOF or an ANSWER is sealed with them:
+ * so who can open it knows that the other end knows the secret, and that nobody changed a byte. It
+ * is the first frame of its direction of the channel. The server proves itself after the client
+ * did: a stranger gets nothing sealed from it. Every message has a fixed size, which its header
+ * must name.
  *
  * Each message begins with 8 bytes that stay as they are in all versions, and a server answers a
  * HELLO of another version, too, so that both ends can say which ones met.
  */
 
-#define SHAKE_NONCE_BYTES   32
 #define SHAKE_NAME_BYTES    64 /* with its end */
 #define SHAKE_VERSION_BYTES 32
 #define SHAKE_HELLO_BYTES   80
-#define SHAKE_PROOF_BYTES   (8 + SHAKE_NAME_BYTES + SECRET_MAC_BYTES)
-#define SHAKE_ANSWER_BYTES  (16 + SHAKE_NAME_BYTES + SECRET_MAC_BYTES)
+#define SHAKE_SEALED_BYTES  (SECRET_HEADER_BYTES + SHAKE_NAME_BYTES + SECRET_SEAL_BYTES)
+#define SHAKE_PROOF_BYTES   (8 + SHAKE_SEALED_BYTES)
+#define SHAKE_ANSWER_BYTES  (16 + SHAKE_SEALED_BYTES)
 #define SHAKE_BYTES_MAX     SHAKE_ANSWER_BYTES /* of the longest message */
 
 enum shake_state {
@@ -112,7 +113,7 @@ enum shake_state {
     SHAKE_PROOF,  /* server: waits for the proof */
     SHAKE_PROVED, /* server: the client knows the secret: shake_answer() is due */
     SHAKE_ANSWER, /* client: waits for the answer */
-    SHAKE_DONE,   /* both know: `key` holds */
+    SHAKE_DONE,   /* both know: `link` holds */
     SHAKE_FAILED, /* `err` and `error` say why; what is in `out` is still to be sent */
 };
 
@@ -122,12 +123,14 @@ struct shake {
     int err;                     /* -EPROTO, -EACCES, -EBUSY: as meet_connect() */
     char error[192];             /* of the other end: "is plumbline 0.2 ..." */
     char name[SHAKE_NAME_BYTES]; /* what the other end calls itself; when -EBUSY: whom it serves */
-    uint8_t key[SECRET_KEY_BYTES];   /* of the session */
+    struct channel_link link;    /* of the session */
     uint8_t out[SHAKE_ANSWER_BYTES]; /* to be sent now, n_out bytes; then shake_sent() */
     size_t n_out;
 
     char own_name[SHAKE_NAME_BYTES];
     uint8_t secret[SECRET_KEY_BYTES];
+    struct secret_pair pair;
+    struct secret_keys keys;
     uint8_t own[SHAKE_HELLO_BYTES], peer[SHAKE_HELLO_BYTES];
     uint8_t in[SHAKE_BYTES_MAX];
     size_t n_in;
@@ -136,9 +139,9 @@ struct shake {
 struct shake_self {
     const struct meet_secret *secret;
     uint32_t protocol;
-    const char *version;              /* PLUMB_VERSION */
-    const char *name;                 /* of this machine */
-    uint8_t nonce[SHAKE_NONCE_BYTES]; /* random, never used before */
+    const char *version;            /* PLUMB_VERSION */
+    const char *name;               /* of this machine */
+    uint8_t seed[SECRET_KEY_BYTES]; /* random, never used before */
 };
 
 void shake_begin(struct shake *s, bool server, const struct shake_self *self);
@@ -170,7 +173,7 @@ void shake_text(char *to, size_t len, const void *from, size_t n);
 /* "10.77.0.2 port 18515" */
 void meet_address_text(const struct sockaddr_storage *a, char *text, size_t len);
 
-/* Who this end is, and a fresh nonce. 0 or -errno. */
+/* Who this end is, and a fresh seed. 0 or -errno. */
 int meet_self(struct shake_self *self, const struct meet_secret *secret, uint32_t protocol,
               char name[SHAKE_NAME_BYTES]);
 

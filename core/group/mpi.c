@@ -374,7 +374,7 @@ static int lead(struct world *w, char *error, size_t len)
         err = hear_one(w, i, error, len);
     world_number(w);
     for (unsigned i = 1; i < w->size && !err; i++)
-        err = world_tell(w, i, w->key, error, len);
+        err = world_tell(w, i, error, len);
     return err;
 }
 
@@ -388,7 +388,7 @@ static int follow(struct world *w, char *error, size_t len)
     err = world_hello_send(w->channels[0], &h);
     if (err)
         return world_fail(err, error, len, "%s", channel_error(w->channels[0]));
-    err = world_hear(w, w->channels[0], w->key, 2 * (uint64_t)START_NS, NULL, error, len);
+    err = world_hear(w, w->channels[0], 2 * (uint64_t)START_NS, NULL, error, len);
     if (!err)
         world_adopt(w, 0, w->channels[0]);
     return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What proves that somebody knows a secret. The cryptography is a library's (libsodium, in
- * secret_sodium.c); a build without it has secret_none.c, in which nothing compares equal, so that
- * nobody is ever let in.
+ * What two ends need that prove to each other that they know a secret, and then talk in private.
+ * All of it is libsodium's (secret_sodium.c). A build without it has secret_none.c: no key is ever
+ * agreed on there and no frame ever opens, so that nobody is let in.
  */
 #ifndef PLUMB_CORE_GROUP_SECRET_H
 #define PLUMB_CORE_GROUP_SECRET_H
@@ -11,34 +11,58 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SECRET_KEY_BYTES 32
-#define SECRET_MAC_BYTES 32
+#define SECRET_KEY_BYTES   32
+#define SECRET_TOKEN_BYTES 32
 
-struct secret_part {
-    const void *data;
-    size_t len;
-};
-
-/* 0, or -EOPNOTSUPP with the remedy. To be asked before anything below but secret_random() and
- * secret_token(), which every build has. */
+/* 0, or -EOPNOTSUPP with the remedy. To be asked before anything below but secret_random(),
+ * secret_wipe() and secret_token(), which every build has. */
 int secret_supported(char *error, size_t len);
 
 int secret_random(void *to, size_t len); /* 0 or -errno */
-
-/* HMAC-SHA256 of the parts one after the other; a part of a length that is not fixed is the
- * last. */
-void secret_mac(uint8_t mac[SECRET_MAC_BYTES], const uint8_t key[SECRET_KEY_BYTES],
-                const struct secret_part *parts, size_t n_parts);
-/* A key from a text that a person chose: SHA-256. */
-void secret_hash(uint8_t key[SECRET_KEY_BYTES], const void *text, size_t len);
-/* In a time that does not tell where they differ. */
-bool secret_equal(const void *a, const void *b, size_t len);
 void secret_wipe(void *data, size_t len);
+/* A key from a text that a person chose: BLAKE2b. */
+void secret_hash(uint8_t key[SECRET_KEY_BYTES], const void *text, size_t len);
 
 /* What both holders of a key work out alike, another one for each purpose and number. Without the
  * library it tells no more than strangers apart: who sees one token can work out the others. That
  * is enough between a process and its child, which show them to nobody else. */
-void secret_token(uint8_t token[SECRET_MAC_BYTES], const uint8_t key[SECRET_KEY_BYTES],
+void secret_token(uint8_t token[SECRET_TOKEN_BYTES], const uint8_t key[SECRET_KEY_BYTES],
                   const char *purpose, uint32_t number);
+
+/* ---- Keys of one session (crypto_kx): who learns the secret later cannot read it ---- */
+
+struct secret_pair {
+    uint8_t shown[SECRET_KEY_BYTES], own[SECRET_KEY_BYTES]; /* X25519: sent, and kept */
+};
+void secret_pair(struct secret_pair *pair, const uint8_t seed[SECRET_KEY_BYTES]);
+
+struct secret_keys {
+    uint8_t to_server[SECRET_KEY_BYTES], to_client[SECRET_KEY_BYTES], token[SECRET_KEY_BYTES];
+};
+/* The keys that only two have who know the same secret, have drawn these pairs, and have sent each
+ * other the same `said`. 0, or -EPROTO: what the peer showed is no key. */
+int secret_agree(struct secret_keys *keys, bool server, const struct secret_pair *own,
+                 const uint8_t peer[SECRET_KEY_BYTES], const uint8_t secret[SECRET_KEY_BYTES],
+                 const void *said, size_t len);
+
+/* ---- A direction of frames (crypto_secretstream): each opens once, whole, in its turn ---- */
+
+#define SECRET_HEADER_BYTES 24 /* goes before the first */
+#define SECRET_SEAL_BYTES   17 /* a sealed frame is longer by so much */
+
+struct secret_stream {
+    uint8_t state[52];
+};
+/* The end that seals makes the header, the other one is given it. */
+void secret_seal_begin(struct secret_stream *s, const uint8_t key[SECRET_KEY_BYTES],
+                       uint8_t header[SECRET_HEADER_BYTES]);
+void secret_open_begin(struct secret_stream *s, const uint8_t key[SECRET_KEY_BYTES],
+                       const uint8_t header[SECRET_HEADER_BYTES]);
+/* `beside`: sent as it is, and yet nobody can change it. `sealed` has len + SECRET_SEAL_BYTES. */
+void secret_seal(struct secret_stream *s, uint8_t *sealed, const void *data, size_t len,
+                 const void *beside, size_t beside_len);
+/* `len`: of what was sealed. 0 or -EPROTO: it is not the next one, or was changed. */
+int secret_open(struct secret_stream *s, void *data, const uint8_t *sealed, size_t len,
+                const void *beside, size_t beside_len);
 
 #endif

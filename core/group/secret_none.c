@@ -31,15 +31,6 @@ int secret_random(void *to, size_t len)
     return 0;
 }
 
-void secret_mac(uint8_t mac[SECRET_MAC_BYTES], const uint8_t key[SECRET_KEY_BYTES],
-                const struct secret_part *parts, size_t n_parts)
-{
-    (void)key;
-    (void)parts;
-    (void)n_parts;
-    memset(mac, 0, SECRET_MAC_BYTES);
-}
-
 void secret_hash(uint8_t key[SECRET_KEY_BYTES], const void *text, size_t len)
 {
     (void)text;
@@ -47,12 +38,63 @@ void secret_hash(uint8_t key[SECRET_KEY_BYTES], const void *text, size_t len)
     memset(key, 0, SECRET_KEY_BYTES);
 }
 
-bool secret_equal(const void *a, const void *b, size_t len)
+void secret_pair(struct secret_pair *pair, const uint8_t seed[SECRET_KEY_BYTES])
 {
-    (void)a;
-    (void)b;
+    (void)seed;
+    memset(pair, 0, sizeof(*pair));
+}
+
+int secret_agree(struct secret_keys *keys, bool server, const struct secret_pair *own,
+                 const uint8_t peer[SECRET_KEY_BYTES], const uint8_t secret[SECRET_KEY_BYTES],
+                 const void *said, size_t len)
+{
+    (void)server;
+    (void)own;
+    (void)peer;
+    (void)secret;
+    (void)said;
     (void)len;
-    return false;
+    memset(keys, 0, sizeof(*keys));
+    return -EOPNOTSUPP;
+}
+
+void secret_seal_begin(struct secret_stream *s, const uint8_t key[SECRET_KEY_BYTES],
+                       uint8_t header[SECRET_HEADER_BYTES])
+{
+    (void)key;
+    memset(s, 0, sizeof(*s));
+    memset(header, 0, SECRET_HEADER_BYTES);
+}
+
+void secret_open_begin(struct secret_stream *s, const uint8_t key[SECRET_KEY_BYTES],
+                       const uint8_t header[SECRET_HEADER_BYTES])
+{
+    (void)key;
+    (void)header;
+    memset(s, 0, sizeof(*s));
+}
+
+/* What is not encrypted is not sent either. */
+void secret_seal(struct secret_stream *s, uint8_t *sealed, const void *data, size_t len,
+                 const void *beside, size_t beside_len)
+{
+    (void)s;
+    (void)data;
+    (void)beside;
+    (void)beside_len;
+    memset(sealed, 0, len + SECRET_SEAL_BYTES);
+}
+
+int secret_open(struct secret_stream *s, void *data, const uint8_t *sealed, size_t len,
+                const void *beside, size_t beside_len)
+{
+    (void)s;
+    (void)data;
+    (void)sealed;
+    (void)len;
+    (void)beside;
+    (void)beside_len;
+    return -EPROTO;
 }
 
 void secret_wipe(void *data, size_t len)
@@ -67,14 +109,14 @@ static uint64_t stir(uint64_t x)
     return x ^ x >> 31;
 }
 
-void secret_token(uint8_t token[SECRET_MAC_BYTES], const uint8_t key[SECRET_KEY_BYTES],
+void secret_token(uint8_t token[SECRET_TOKEN_BYTES], const uint8_t key[SECRET_KEY_BYTES],
                   const char *purpose, uint32_t number)
 {
     uint64_t what = number, word;
 
     for (const char *p = purpose; *p; p++)
         what = stir(what + (uint8_t)*p + 0x9e3779b97f4a7c15u);
-    for (size_t i = 0; i < SECRET_MAC_BYTES; i += sizeof(word)) {
+    for (size_t i = 0; i < SECRET_TOKEN_BYTES; i += sizeof(word)) {
         memcpy(&word, key + i, sizeof(word));
         word = stir(word + what);
         memcpy(token + i, &word, sizeof(word));

@@ -399,15 +399,14 @@ int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns)
     return 0;
 }
 
-int world_tell(struct world *w, unsigned rank, const uint8_t mix[WORLD_KEY_BYTES], char *error,
-               size_t len)
+int world_tell(struct world *w, unsigned rank, char *error, size_t len)
 {
     uint8_t head[HEAD_BYTES], chunk[WORLD_CHUNK * WORLD_MEMBER_BYTES];
     struct channel *c = w->channels[rank];
 
     bytes_put32(head, w->size);
     bytes_put32(head + 4, w->nodes);
-    memcpy(head + 8, mix, WORLD_KEY_BYTES);
+    memcpy(head + 8, w->key, WORLD_KEY_BYTES);
     int err = channel_send(c, WORLD_HEAD, head, sizeof(head));
     for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
         unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
@@ -507,8 +506,8 @@ static int hear_members(struct world *w, struct channel *c, const volatile int *
     return err;
 }
 
-int world_hear(struct world *w, struct channel *c, uint8_t mix[WORLD_KEY_BYTES], uint64_t wait_ns,
-               const volatile int *cancel, char *error, size_t len)
+int world_hear(struct world *w, struct channel *c, uint64_t wait_ns, const volatile int *cancel,
+               char *error, size_t len)
 {
     uint8_t head[HEAD_BYTES];
     int err = world_expect(c, WORLD_HEAD, head, sizeof(head), wait_ns, cancel, error, len);
@@ -522,7 +521,7 @@ int world_hear(struct world *w, struct channel *c, uint8_t mix[WORLD_KEY_BYTES],
     if (w->nodes < 1 || w->nodes > w->size)
         return world_fail(-EPROTO, error, len, "'%s' tells of %u nodes of %u processes",
                           channel_peer(c), w->nodes, w->size);
-    memcpy(mix, head + 8, WORLD_KEY_BYTES);
+    memcpy(w->key, head + 8, WORLD_KEY_BYTES);
     return hear_members(w, c, cancel, error, len);
 }
 

@@ -133,7 +133,7 @@ enum world_frame {
     WORLD_HELLO = 1, /* a rank to rank 0: its number, its size, itself */
     WORLD_ACCEPTED,  /* rank 0's answer: u64, how many ns it will wait for the others */
     WORLD_REFUSED,   /* or this, also later: u32 errno, a sentence */
-    WORLD_HEAD,      /* rank 0 to all: size, nodes, 32 bytes of which all make the world's key */
+    WORLD_HEAD,      /* rank 0 to all: size, nodes, the world's key */
     WORLD_MEMBERS,   /* the next ones, WORLD_CHUNK at most */
 };
 #define WORLD_CHUNK        64
@@ -152,12 +152,11 @@ int world_hello_send(struct channel *c, const struct world_hello *h);
 int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns);
 
 /* Rank 0: tells a rank all that it knows. 0 or -errno with error. */
-int world_tell(struct world *w, unsigned rank, const uint8_t mix[WORLD_KEY_BYTES], char *error,
-               size_t len);
+int world_tell(struct world *w, unsigned rank, char *error, size_t len);
 /* The other end, within wait_ns for the head. -EINTR: cancelled; what rank 0 says when it gives
  * up. */
-int world_hear(struct world *w, struct channel *c, uint8_t mix[WORLD_KEY_BYTES], uint64_t wait_ns,
-               const volatile int *cancel, char *error, size_t len);
+int world_hear(struct world *w, struct channel *c, uint64_t wait_ns, const volatile int *cancel,
+               char *error, size_t len);
 
 /* A frame of this type and size. -EINTR, what rank 0 refuses with, or -errno, with error. */
 int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint64_t wait_ns,

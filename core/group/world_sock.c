@@ -141,17 +141,6 @@ void gather_missing(const struct world *w, char *text, size_t len)
 
 #define TELL_NS 60000000000u /* rank 0 tells one after the other, and many they may be */
 
-/* The world's key, of the secret and what rank 0 has thrown. */
-static void world_sock_key(struct world *w, const struct meet_secret *secret,
-                           const uint8_t nonce[WORLD_KEY_BYTES])
-{
-    static const char what[] = "plumb world";
-    struct secret_part parts[] = {{what, sizeof(what)}, {nonce, WORLD_KEY_BYTES}};
-
-    _Static_assert(WORLD_KEY_BYTES == SECRET_MAC_BYTES, "a world's key is a MAC");
-    secret_mac(w->key, secret->bytes, parts, 2);
-}
-
 /* Rank 0, and who shares its network, are where this process has found it: rank 0 may have an
  * address for each network that it is in, and tells everybody one. */
 static void correct_addresses(struct world *w, struct channel *c)
@@ -193,7 +182,6 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
                               .cancel = m->cancel};
     struct channel *c = NULL;
     struct world *w = NULL;
-    uint8_t nonce[WORLD_KEY_BYTES];
     uint64_t left_ns = 0;
 
     int err = meet_connect(&to, &c, error, len);
@@ -207,14 +195,13 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
     if (!err)
         err = world_new(&w, "sock", m->rank, m->size, error, len);
     if (!err)
-        err = world_hear(w, c, nonce, left_ns > UINT64_MAX - TELL_NS ? left_ns : left_ns + TELL_NS,
+        err = world_hear(w, c, left_ns > UINT64_MAX - TELL_NS ? left_ns : left_ns + TELL_NS,
                          m->cancel, error, len);
     if (err) {
         world_free(w);
         channel_close(c);
         return err;
     }
-    world_sock_key(w, m->secret, nonce);
     correct_addresses(w, c);
     world_adopt(w, 0, c);
     *world = w;
@@ -459,16 +446,14 @@ static void write_addresses(struct world *w)
 
 static int tell_all(struct gather *g, char *error, size_t len)
 {
-    uint8_t nonce[WORLD_KEY_BYTES];
-    int err = secret_random(nonce, sizeof(nonce));
+    int err = secret_random(g->w->key, sizeof(g->w->key));
 
     if (err)
         return world_fail(err, error, len, "no random numbers: %s", strerror(-err));
-    world_sock_key(g->w, g->m->secret, nonce);
     write_addresses(g->w);
     world_number(g->w);
     for (unsigned i = 1; i < g->w->size && !err; i++)
-        err = world_tell(g->w, i, nonce, error, len);
+        err = world_tell(g->w, i, error, len);
     return err;
 }
 

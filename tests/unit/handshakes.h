@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handshakes without sockets, for tests: two ends with known nonces, and the bytes that each would send. */
+/* Handshakes without sockets, for tests: two ends with known seeds, and the bytes that each would send. */
 #ifndef PLUMB_TESTS_HANDSHAKES_H
 #define PLUMB_TESTS_HANDSHAKES_H
 
@@ -12,16 +12,16 @@
 
 static const struct meet_secret talk_secret = {"what only the two ends know"};
 
-/* One end, with a nonce made of this byte. */
+/* One end, with a seed made of this byte. */
 static inline void talk_begin(struct shake *s, bool server, const struct meet_secret *secret,
-                              uint32_t protocol, const char *version, uint8_t nonce)
+                              uint32_t protocol, const char *version, uint8_t seed)
 {
     struct shake_self self = {.secret = secret,
                               .protocol = protocol,
                               .version = version,
                               .name = server ? "server-host" : "client-host"};
 
-    memset(self.nonce, nonce, sizeof(self.nonce));
+    memset(self.seed, seed, sizeof(self.seed));
     shake_begin(s, server, &self);
 }
 

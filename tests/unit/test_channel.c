@@ -23,6 +23,7 @@
 
 #include "core/clock.h"
 #include "core/group/channel.h"
+#include "tests/unit/handshakes.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -500,7 +501,7 @@ static int be_cut_off(void)
     if (!own_network() || !loopback(true))
         return CUT_NO_NETWORK;
     tcp_pair(fds);
-    struct channel *c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL, false);
+    struct channel *c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL);
     if (fd_channel_tcp_options(fds[0]) || !loopback(false))
         return CUT_WRONG;
     begin_ns = clock_now_ns();
@@ -528,7 +529,17 @@ static void test_cut_off(void **state)
     assert_int_equal(WEXITSTATUS(status), CUT_IN_TIME);
 }
 
-static const uint8_t key[SECRET_KEY_BYTES] = {1, 2, 3};
+/* What a handshake leaves to both ends: the client's first. */
+static void make_links(struct channel_link links[2])
+{
+    struct shake client, server;
+
+    talk_good(&client, false);
+    talk_good(&server, true);
+    talk(&client, &server, NULL, NULL);
+    links[0] = client.link;
+    links[1] = server.link;
+}
 
 static void test_over_tcp(void **state)
 {
@@ -536,13 +547,15 @@ static void test_over_tcp(void **state)
     struct channel *ends[2];
     int fds[2];
     uint8_t tokens[2][CHANNEL_TOKEN_BYTES];
+    struct channel_link links[2];
 
     (void)state;
     need_library();
+    make_links(links);
     tcp_pair(fds);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fd_channel_tcp_options(fds[i]), 0);
-        ends[i] = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[i], key, i == 1);
+        ends[i] = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[i], &links[i]);
         channel_token(ends[i], "data", 1, tokens[i]);
     }
     assert_memory_equal(tokens[0], tokens[1], sizeof(tokens[0]));
@@ -561,34 +574,36 @@ static void test_over_tcp(void **state)
 }
 
 /* A stranger who sits in the connection. Each case is what it makes of three frames. */
-enum { HONEST, CHANGED, REPEATED, LEFT_OUT, SWAPPED, SENT_BACK, MADE_UP, CASES };
+enum { HONEST, CHANGED, REPEATED, LEFT_OUT, SWAPPED, SENT_BACK, MADE_UP, RETYPED, CASES };
 
 static int with_a_stranger(int what)
 {
-    struct frame_link sender = {.keyed = true}, receiver = {.keyed = true},
-                      reverse = {.keyed = true};
-    static uint8_t frames[3][FRAME_BYTES_MAX];
+    static uint8_t frames[3][FRAME_BYTES_MAX], plain[CHANNEL_FRAME_MAX];
     static const int orders[CASES][3] = {
         [HONEST] = {0, 1, 2},   [CHANGED] = {0, 1, 2}, [REPEATED] = {0, 0, 1},
         [LEFT_OUT] = {0, 2, 2}, [SWAPPED] = {1, 0, 2}, [SENT_BACK] = {0, 1, 2},
-        [MADE_UP] = {0, 1, 2},
+        [MADE_UP] = {0, 1, 2},  [RETYPED] = {0, 1, 2},
     };
+    struct channel_link links[2];
     struct frame f;
     long sizes[3];
     int err = 0;
 
-    reverse.key[0] = 1;
+    make_links(links);
     for (int i = 0; i < 3; i++)
-        sizes[i] =
-            frame_encode(what == SENT_BACK && i ? &reverse : &sender, 4, "payload", 7, frames[i]);
+        sizes[i] = frame_encode(&links[what == SENT_BACK && i].out, 4, "payload", 7, frames[i]);
     if (what == CHANGED)
         frames[1][FRAME_HEADER_BYTES + 3] ^= 0x10;
+    if (what == RETYPED)
+        frames[1][5] ^= 1;
     if (what == MADE_UP)
-        memset(frames[1] + FRAME_HEADER_BYTES + 7, 0, FRAME_TAG_BYTES);
+        memset(frames[1] + FRAME_HEADER_BYTES, 0, 7 + SECRET_SEAL_BYTES);
     for (int i = 0; i < 3 && !err; i++) {
         int n = orders[what][i];
-        assert_int_equal(frame_size(frames[n], (size_t)sizes[n]), sizes[n]);
-        err = frame_take(&receiver, frames[n], (size_t)sizes[n], &f);
+        assert_null(memmem(frames[n], (size_t)sizes[n], "payload", 7)); /* nobody reads it */
+        assert_int_equal(frame_size(true, frames[n], (size_t)sizes[n]), sizes[n]);
+        err = frame_take(&links[1].in, frames[n], (size_t)sizes[n], plain, &f);
+        assert_true(err || (f.type == 4 && f.len == 7 && !memcmp(f.data, "payload", 7)));
     }
     return err;
 }
@@ -604,14 +619,16 @@ static void test_strangers_frames(void **state)
 /* A stranger who sends a channel's own frames back to it. */
 static void test_sent_back(void **state)
 {
-    uint8_t frame[FRAME_HEADER_BYTES + 4 + FRAME_TAG_BYTES];
+    uint8_t frame[FRAME_HEADER_BYTES + 4 + SECRET_SEAL_BYTES];
+    struct channel_link links[2];
     int fds[2];
 
     (void)state;
     need_library();
+    make_links(links);
     for (int server = 0; server < 2; server++) {
         tcp_pair(fds);
-        struct fd_channel *c = fd_channel_new(&fd_channel_sock_ops, fds[0], key, server);
+        struct fd_channel *c = fd_channel_new(&fd_channel_sock_ops, fds[0], &links[server]);
         assert_int_equal(channel_send((struct channel *)c, 5, "data", 4), 0);
         assert_int_equal(recv(fds[1], frame, sizeof(frame), MSG_WAITALL), sizeof(frame));
         assert_int_equal(send(fds[1], frame, sizeof(frame), 0), sizeof(frame));
@@ -624,21 +641,21 @@ static void test_sent_back(void **state)
 /* Every bit of a frame counts. */
 static void test_turned_bits(void **state)
 {
-    struct frame_link sender = {.keyed = true, .key = {9}}, receiver;
-    uint8_t frame[FRAME_BYTES_MAX];
+    static uint8_t frame[FRAME_BYTES_MAX], plain[CHANNEL_FRAME_MAX];
+    struct channel_link links[2];
     struct frame f;
-    long n = frame_encode(&sender, 4, "payload", 7, frame);
 
     (void)state;
     need_library();
+    make_links(links);
+    long n = frame_encode(&links[0].out, 4, "payload", 7, frame);
     for (long bit = 0; bit < 8 * n; bit++) {
-        receiver = (struct frame_link){.keyed = true, .key = {9}};
+        struct secret_stream in = links[1].in;
         frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_int_equal(frame_take(&receiver, frame, (size_t)n, &f), -EPROTO);
+        assert_int_equal(frame_take(&in, frame, (size_t)n, plain, &f), -EPROTO);
         frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    receiver = (struct frame_link){.keyed = true, .key = {9}};
-    assert_int_equal(frame_take(&receiver, frame, (size_t)n, &f), 0);
+    assert_int_equal(frame_take(&links[1].in, frame, (size_t)n, plain, &f), 0);
     assert_memory_equal(f.data, "payload", 7);
 }
 
@@ -650,27 +667,28 @@ static void test_lengths_are_bounded(void **state)
     (void)state;
     for (int bit = 0; bit < 32; bit++) {
         bytes_put32(header, 1u << bit);
-        assert_int_equal(frame_size(header, sizeof(header)),
-                         bit <= 16 ? (long)(FRAME_HEADER_BYTES + FRAME_TAG_BYTES) + (1L << bit)
-                                   : -EPROTO);
+        for (int sealed = 0; sealed < 2; sealed++) {
+            long more = FRAME_HEADER_BYTES + (sealed ? SECRET_SEAL_BYTES : 0);
+            assert_int_equal(frame_size(sealed, header, sizeof(header)),
+                             bit <= 16 ? more + (1L << bit) : -EPROTO);
+        }
     }
     bytes_put32(header, CHANNEL_FRAME_MAX + 1);
-    assert_int_equal(frame_size(header, sizeof(header)), -EPROTO);
+    assert_int_equal(frame_size(true, header, sizeof(header)), -EPROTO);
 }
 
 /* The same through a channel: the raw bytes of a stranger, and half a frame that comes late. */
 static void test_raw_bytes(void **state)
 {
-    struct frame_link l = {0};
     uint8_t frame[FRAME_BYTES_MAX];
     struct channel *c;
     int fds[2];
 
     (void)state;
     tcp_pair(fds);
-    c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL, false);
+    c = (struct channel *)fd_channel_new(&fd_channel_sock_ops, fds[0], NULL);
     snprintf(channel_base(c)->peer, sizeof(channel_base(c)->peer), "node1");
-    long n = frame_encode(&l, 4, "payload", 7, frame);
+    long n = frame_encode(NULL, 4, "payload", 7, frame);
     assert_int_equal(write(fds[1], frame, 5), 5);
     assert_int_equal(get(c, SECOND_NS / 20), -ETIMEDOUT);
     assert_int_equal(write(fds[1], frame + 5, (size_t)n - 6), n - 6);

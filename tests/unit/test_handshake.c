@@ -42,26 +42,34 @@ static void test_the_right_secret(void **state)
     talk(&client, &server, NULL, NULL);
     assert_int_equal(client.state, SHAKE_DONE);
     assert_int_equal(server.state, SHAKE_DONE);
-    assert_memory_equal(client.key, server.key, sizeof(client.key));
+    assert_memory_equal(&client.link.in, &server.link.out, sizeof(client.link.in));
+    assert_memory_equal(&client.link.out, &server.link.in, sizeof(client.link.in));
+    assert_memory_not_equal(&client.link.out, &client.link.in, sizeof(client.link.in));
+    assert_memory_equal(client.link.token, server.link.token, sizeof(client.link.token));
     assert_string_equal(client.name, "server-host");
     assert_string_equal(server.name, "client-host");
 }
 
-/* Another nonce of either end is another key. */
+/* Another seed of either end makes other keys, and who learns the secret later has none of them. */
 static void test_keys_are_of_one_session(void **state)
 {
-    uint8_t first[SECRET_KEY_BYTES];
+    static const struct secret_pair none;
+    struct secret_keys first;
 
     (void)state;
     need_library();
     talk(&client, &server, NULL, NULL);
-    memcpy(first, client.key, sizeof(first));
+    first = client.keys;
+    assert_memory_equal(&client.pair, &none, sizeof(none));
+    assert_memory_equal(&server.pair, &none, sizeof(none));
     for (int who = 0; who < 2; who++) {
         talk_begin(&client, false, &talk_secret, TALK_PROTOCOL, TALK_VERSION, who ? 0xcc : 0xcd);
         talk_begin(&server, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, who ? 0x56 : 0x55);
         talk(&client, &server, NULL, NULL);
         assert_int_equal(client.state, SHAKE_DONE);
-        assert_memory_not_equal(client.key, first, sizeof(first));
+        assert_memory_not_equal(client.keys.to_server, first.to_server, sizeof(first.to_server));
+        assert_memory_not_equal(client.keys.to_client, first.to_client, sizeof(first.to_client));
+        assert_memory_not_equal(client.keys.token, first.token, sizeof(first.token));
     }
 }
 
@@ -78,9 +86,9 @@ static void test_another_secret(void **state)
     assert_string_equal(server.error, "does not know this session's secret");
     assert_int_equal(client.err, -EACCES);
     assert_string_equal(client.error, "has another secret: give both ends the same one");
-    /* A stranger gets nothing from which a secret could be guessed: no HMAC. */
-    static const uint8_t none[SECRET_MAC_BYTES];
-    assert_memory_equal(server_said + TALK_SERVER_BYTES - SECRET_MAC_BYTES, none, sizeof(none));
+    /* A stranger gets nothing by which a secret could be guessed: nothing is sealed. */
+    static const uint8_t none[SHAKE_SEALED_BYTES];
+    assert_memory_equal(server_said + TALK_SERVER_BYTES - sizeof(none), none, sizeof(none));
 }
 
 /* A server that says welcome without the secret. */
@@ -158,7 +166,7 @@ static void test_another_handshake(void **state)
     bytes[4] = 9;
     talk_feed(&server, bytes, SHAKE_HELLO_BYTES);
     assert_int_equal(server.err, -EPROTO);
-    assert_non_null(strstr(server.error, "handshake is number 9, this one's is 1"));
+    assert_non_null(strstr(server.error, "handshake is number 9, this one's is 2"));
     assert_int_equal(server.n_out, SHAKE_HELLO_BYTES);
 }
 
@@ -240,7 +248,7 @@ static void test_turned_bits(void **state)
     }
 }
 
-/* All that a client once said, to a server that drew another nonce; and the other way round. */
+/* All that a client once said, to a server that drew another key; and the other way round. */
 static void test_said_again(void **state)
 {
     struct shake to;
@@ -266,12 +274,23 @@ static void test_reflected(void **state)
     memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
     talk_feed(&client, bytes, SHAKE_HELLO_BYTES);
     assert_int_equal(client.err, -EPROTO);
-    /* The role made right does not help: the nonce is the client's own. */
+    /* The role made right does not help: the key is the client's own. */
     talk_good(&client, false);
     bytes[8] = 'S';
     talk_feed(&client, bytes, SHAKE_HELLO_BYTES);
     assert_int_equal(client.err, -EPROTO);
     assert_int_equal(client.n_out, SHAKE_HELLO_BYTES); /* its own hello: no proof was made */
+}
+
+/* A key of low order: what both work out would be known to anybody. */
+static void test_a_key_that_cannot_be(void **state)
+{
+    (void)state;
+    need_library();
+    memset(server.own + SHAKE_HELLO_BYTES - SECRET_KEY_BYTES, 0, SECRET_KEY_BYTES);
+    talk_feed(&client, server.own, SHAKE_HELLO_BYTES);
+    assert_int_equal(client.err, -EPROTO);
+    assert_string_equal(client.error, "sent a key that cannot be");
 }
 
 /* Two clients do not get on, nor two servers. */
@@ -292,7 +311,7 @@ static void test_two_of_a_kind(void **state)
 /* A stranger between two clients hands the proof of one to the other, as a server's. */
 static void test_a_proof_is_no_answer(void **state)
 {
-    uint8_t answer[SHAKE_ANSWER_BYTES] = {'P', 'L', 'M', 'B', 1, 3, 0, SHAKE_ANSWER_BYTES};
+    uint8_t answer[SHAKE_ANSWER_BYTES] = {'P', 'L', 'M', 'B', 2, 3, 0, SHAKE_ANSWER_BYTES};
 
     (void)state;
     need_library();
@@ -300,8 +319,8 @@ static void test_a_proof_is_no_answer(void **state)
     talk_pass(&server, &client, NULL, NULL);
     assert_int_equal(client.n_out, SHAKE_PROOF_BYTES);
     answer[11] = 1; /* welcome */
-    memcpy(answer + SHAKE_ANSWER_BYTES - SECRET_MAC_BYTES,
-           client.out + SHAKE_PROOF_BYTES - SECRET_MAC_BYTES, SECRET_MAC_BYTES);
+    memcpy(answer + SHAKE_ANSWER_BYTES - SHAKE_SEALED_BYTES,
+           client.out + SHAKE_PROOF_BYTES - SHAKE_SEALED_BYTES, SHAKE_SEALED_BYTES);
     talk_feed(&client, answer, sizeof(answer));
     assert_int_equal(client.err, -EACCES);
 }
@@ -367,6 +386,7 @@ int main(void)
         cmocka_unit_test_setup(test_turned_bits, begin),
         cmocka_unit_test_setup(test_said_again, begin),
         cmocka_unit_test_setup(test_reflected, begin),
+        cmocka_unit_test_setup(test_a_key_that_cannot_be, begin),
         cmocka_unit_test_setup(test_two_of_a_kind, begin),
         cmocka_unit_test_setup(test_a_proof_is_no_answer, begin),
         cmocka_unit_test_setup(test_sizes, begin),

@@ -107,17 +107,15 @@ static void test_member_survives_the_way(void **state)
 static int be_told_wrong(struct channel *c, void *arg)
 {
     struct world *w = invent(3);
-    uint8_t mix[WORLD_KEY_BYTES];
     char error[MEET_ERROR_BYTES];
 
     (void)arg;
-    return -world_hear(w, c, mix, 20 * SECOND_NS, NULL, error, sizeof(error));
+    return -world_hear(w, c, 20 * SECOND_NS, NULL, error, sizeof(error));
 }
 
 static int tell_wrong(const struct world_member *last, unsigned nodes, unsigned size)
 {
     char error[MEET_ERROR_BYTES];
-    uint8_t mix[WORLD_KEY_BYTES] = {1};
     struct world *w = invent(size);
     struct channel *c = NULL;
     int status = 0;
@@ -128,7 +126,7 @@ static int tell_wrong(const struct world_member *last, unsigned nodes, unsigned 
     w->members[size - 1] = *last;
     w->nodes = nodes;
     w->channels[1] = c;
-    world_tell(w, 1, mix, error, sizeof(error)); /* the other may have ended by now */
+    world_tell(w, 1, error, sizeof(error)); /* the other may have ended by now */
     assert_int_equal(waitpid(child, &status, 0), child);
     channel_close(c);
     world_free(w);

@@ -24,8 +24,6 @@
  * connection that is dropped, as a listener under a flood of strangers may, is made again while
  * there is time. */
 
-_Static_assert(CHANNEL_TOKEN_BYTES == SECRET_MAC_BYTES, "a token is a MAC");
-
 void tcp_token(const struct wire *w, const char *what, const uint8_t *nonce, unsigned from,
                unsigned to, unsigned number, uint8_t *token)
 {

@@ -345,7 +345,7 @@ static int tell_all(struct session *s, struct collective_account *accounts)
         member_tell(&s->own, &accounts[0]);
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_TELL, NULL);
     for (unsigned i = 1; i < s->n && !err; i++) {
-        accounts[i] = session_peer(s, i)->body.account;
+        memcpy(&accounts[i], session_reply(s, i), sizeof(accounts[i]));
         if (!account_sound(&accounts[i]))
             err = cannot_be(s, i);
     }
@@ -380,8 +380,8 @@ static const struct collective_hello *idle_of(const struct session *s, unsigned 
     for (unsigned rank = 0; rank < s->size; rank++) {
         const struct world_member *a = world_member(s->world, rank), *b = info(s, member);
         bool same = a->node == b->node || machine_same(a->machine, b->machine);
-        if (same && !isnan(s->peers[rank].hello.idle_cores))
-            return &s->peers[rank].hello;
+        if (same && !isnan(s->ranks[rank].hello.idle_cores))
+            return &s->ranks[rank].hello;
     }
     return NULL;
 }
@@ -493,15 +493,17 @@ static int prove_all(struct session *s)
     claim(s, &s->nodes[0], &own);
     for (unsigned i = 1; i < s->n_nodes && !err; i++) {
         claim(s, &s->nodes[i], &claims);
-        err = session_post(s, s->members[s->nodes[i].member], COLLECTIVE_ASK_PROVE, &claims,
-                           sizeof(claims));
+        err = talk_post(&s->talk, s->members[s->nodes[i].member], COLLECTIVE_ASK_PROVE, &claims,
+                        sizeof(claims));
     }
     if (!err)
         member_prove(&s->own, &own, &proof);
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_PROVE, NULL);
-    for (unsigned i = 0; i < s->n_nodes && !err; i++)
-        err = take_proof(s, &s->nodes[i],
-                         i ? &session_peer(s, s->nodes[i].member)->body.proof : &proof);
+    for (unsigned i = 0; i < s->n_nodes && !err; i++) {
+        if (i)
+            memcpy(&proof, session_reply(s, s->nodes[i].member), sizeof(proof));
+        err = take_proof(s, &s->nodes[i], &proof);
+    }
     return err;
 }
 

@@ -64,9 +64,8 @@ bool calls_sound(const struct collective_point *p, const struct collective_call 
 uint32_t session_protocol(void)
 {
     static const uint32_t layout[] = {
-        5, /* of the requests: raise it when their order or meaning changes */
+        6, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct world_member),
-        sizeof(struct collective_echo),
         sizeof(struct collective_hello),
         sizeof(struct collective_order),
         sizeof(struct collective_call),
@@ -75,7 +74,6 @@ uint32_t session_protocol(void)
         sizeof(struct collective_claims),
         sizeof(struct collective_proof),
         sizeof(struct session_run),
-        sizeof(struct collective_reply),
     };
 
     return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
@@ -87,37 +85,17 @@ struct head {
     uint32_t member, len;
 };
 
-static int make_room(struct address_list *l, size_t more)
-{
-    size_t room = l->room ? l->room : 1024;
-
-    if (l->len + more <= l->room)
-        return 0;
-    while (room < l->len + more)
-        room *= 2;
-    void *bytes = realloc(l->bytes, room);
-    if (!bytes)
-        return -ENOMEM;
-    l->bytes = bytes;
-    l->room = room;
-    return 0;
-}
-
 int addresses_add(struct address_list *l, unsigned member, const void *address, size_t len)
 {
     struct head h = {member, (uint32_t)len};
 
     if (len > COLLECTIVE_ADDRESS_MAX)
         return -EMSGSIZE;
-    int err = make_room(l, sizeof(h) + len);
-    if (err)
-        return err;
-    memcpy(l->bytes + l->len, &h, sizeof(h));
-    if (len)
-        memcpy(l->bytes + l->len + sizeof(h), address, len);
-    l->len += sizeof(h) + len;
-    l->n++;
-    return 0;
+    int err = talk_add(&l->packed, &h, sizeof(h));
+    if (!err)
+        err = talk_add(&l->packed, address, len);
+    l->n += !err;
+    return err;
 }
 
 /* The size of the address that begins here, head and all; 0: none does. */
@@ -131,9 +109,9 @@ static size_t address_size(const uint8_t *bytes, size_t left, struct head *h)
     return sizeof(*h) + h->len;
 }
 
-int addresses_take(struct address_list *l, const void *frame, size_t len, unsigned members)
+int addresses_take(struct address_list *l, const void *packed, size_t len, unsigned members)
 {
-    const uint8_t *bytes = frame;
+    const uint8_t *bytes = packed;
     unsigned n = 0;
     struct head h;
 
@@ -142,51 +120,30 @@ int addresses_take(struct address_list *l, const void *frame, size_t len, unsign
         if (!size || h.member >= members || l->n + n >= members)
             return -EPROTO;
     }
-    int err = make_room(l, len);
-    if (err || !len)
-        return err;
-    memcpy(l->bytes + l->len, frame, len);
-    l->len += len;
-    l->n += n;
-    return 0;
+    int err = talk_add(&l->packed, packed, len);
+    l->n += err ? 0 : n;
+    return err;
 }
 
 bool addresses_next(const struct address_list *l, size_t *at, unsigned *member,
                     const uint8_t **address, size_t *len)
 {
     struct head h;
-    size_t size = *at < l->len ? address_size(l->bytes + *at, l->len - *at, &h) : 0;
+    size_t left = l->packed.len - *at, size = address_size(l->packed.bytes + *at, left, &h);
 
     if (!size)
         return false;
     *member = h.member;
-    *address = l->bytes + *at + sizeof(h);
+    *address = l->packed.bytes + *at + sizeof(h);
     *len = h.len;
     *at += size;
     return true;
 }
 
-int addresses_send(struct channel *c, uint16_t type, const struct address_list *l)
-{
-    const uint8_t *address;
-    size_t begin = 0, at = 0, len;
-    unsigned member;
-    int err = 0;
-
-    while (!err && begin < l->len) {
-        size_t end = begin;
-        while (addresses_next(l, &at, &member, &address, &len) && at - begin <= CHANNEL_FRAME_MAX)
-            end = at;
-        err = channel_send(c, type, l->bytes + begin, end - begin);
-        begin = at = end;
-    }
-    return err;
-}
-
 void addresses_free(struct address_list *l)
 {
-    free(l->bytes);
-    *l = (struct address_list){0};
+    talk_free(&l->packed);
+    l->n = 0;
 }
 
 /* --- how a rank ends where rank 0 is gone and nobody else may be able to say it --- */
@@ -263,95 +220,36 @@ static int ending_await(struct member *m)
     _exit(EXIT_INCOMPLETE);
 }
 
-#define SLICE_NS     1000000000u
-#define ABSENT_NS    50000000u
 #define IDLE_MOST_NS 10000000000u /* that rank 0 may ask to watch the idle machine */
 
-/* How far a point has come: requests out of turn are refused, since each builds on the one
- * before. */
+/* How far a point has come. */
 enum state { NOTHING, OPENED, JOINED };
 
+_Static_assert(sizeof(struct collective_order) % _Alignof(struct collective_call) == 0,
+               "calls follow an order as they are");
+
 struct server {
-    struct channel *channel;
+    struct talk_server talk;
     struct member m;
-    enum state state;
-    bool given_up;     /* rank 0 has, of the request that is being worked on */
-    uint64_t asked_ns; /* rank 0 has last asked something */
-    struct collective_order order;
-    struct address_list addresses; /* that have come for this member */
-    int addresses_err;
-    char in[CHANNEL_FRAME_MAX];
-    struct {
-        struct collective_reply head;
-        union collective_body body;
-    } out;
-    size_t out_len; /* of the body */
 };
-_Static_assert(sizeof(struct collective_reply) % _Alignof(union collective_body) == 0,
-               "the body begins where the head ends");
 
-static int echo(struct server *s, const void *what, size_t len)
+static struct server *of(struct talk_server *s)
 {
-    uint64_t now_ns = clock_now_ns();
-    struct collective_echo own = {.still_ms = (uint32_t)((now_ns - s->m.moved_ns) / 1000000)};
-
-    s->asked_ns = now_ns;
-    memcpy(&own.number, what, len < sizeof(own.number) ? len : sizeof(own.number));
-    return channel_send(s->channel, COLLECTIVE_ASK_ECHO | COLLECTIVE_REPLY, &own, sizeof(own));
+    return s->arg;
 }
 
 /* While rank 0 asks, it is rank 0 that judges: it hears of all. */
 static uint64_t others_still_ns(struct member *m)
 {
-    return clock_now_ns() - ((struct server *)m->arg)->asked_ns;
-}
-
-static int cut_off(struct server *s)
-{
-    return collective_fail(&s->m.c, -ECONNRESET, "%s", channel_error(s->channel));
-}
-
-/* One frame that comes while a request is worked on. 1: there is none. */
-static int look_once(struct server *s, bool answers, uint64_t wait_ns)
-{
-    char frame[64];
-    uint16_t type = 0;
-    size_t len = 0;
-    int err = channel_recv(s->channel, &type, frame, sizeof(frame), &len, wait_ns);
-
-    if (err == -EAGAIN || err == -ETIMEDOUT)
-        return 1;
-    if (err && err != -EMSGSIZE)
-        return cut_off(s);
-    if (!err && type == COLLECTIVE_ASK_ECHO)
-        return answers && echo(s, frame, len) ? cut_off(s) : 0;
-    if (!err && type == COLLECTIVE_ASK_GIVE_UP) {
-        s->given_up = true;
-        return 1;
-    }
-    return collective_fail(&s->m.c, -EPROTO, "a request came before the last one was answered");
+    return clock_now_ns() - ((struct server *)m->arg)->talk.asked_ns;
 }
 
 static int look(struct member *m)
 {
-    struct server *s = m->arg;
-    int err = 0;
+    struct talk_server *s = &((struct server *)m->arg)->talk;
+    int err = talk_look(s);
 
-    while (!err && !s->given_up)
-        err = look_once(s, true, 0);
-    if (s->given_up)
-        return collective_fail(&m->c, -ECANCELED, "rank 0 has given up");
-    return err < 0 ? err : 0;
-}
-
-/* The fault of a rank that never runs and answers nothing, until rank 0 gives up. */
-static int be_absent(struct server *s)
-{
-    int err = 0;
-
-    while (err >= 0 && !s->given_up)
-        err = look_once(s, false, ABSENT_NS);
-    return err < 0 ? err : collective_fail(&s->m.c, -ECANCELED, "rank 0 has given up");
+    return err ? collective_fail(&m->c, err, "%s", s->error) : 0;
 }
 
 void hello_watch(struct collective_hello *hello)
@@ -369,252 +267,178 @@ void hello_watch(struct collective_hello *hello)
     hello->idle_softirq = cpu_softirq(&before, &after);
 }
 
-static int hello(struct server *s, size_t len)
+static int hello(struct talk_server *s, const void *data, size_t len)
 {
-    struct collective_hello *own = &s->out.body.hello;
+    struct collective_hello *own = s->body;
+    struct member *m = &of(s)->m;
 
-    if (len != sizeof(*own))
-        return -EPROTO;
-    memcpy(own, s->in, len);
-    hello_fill(own, s->m.topo);
+    memcpy(own, data, len);
+    hello_fill(own, m->topo);
     if (own->idle_ns && own->idle_ns <= IDLE_MOST_NS)
         hello_watch(own);
-    if (!s->m.heartbeat)
-        member_stand_beside(&s->m, own);
-    s->out_len = sizeof(*own);
+    if (!m->heartbeat)
+        member_stand_beside(m, own);
     return 0;
 }
 
-/* The calls follow in frames of their own. */
-static int take_calls(struct server *s, struct collective_call *calls, unsigned n)
+static int open_point(struct talk_server *s, const void *data, size_t len)
 {
-    int err = 0;
-
-    for (unsigned have = 0; have < n && !err;) {
-        uint16_t type = 0;
-        size_t len = 0, left = (n - have) * sizeof(*calls);
-        err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, CHANNEL_WAIT_NS);
-        if (!err && (type != COLLECTIVE_ASK_CALLS || !len || len > left || len % sizeof(*calls)))
-            err = -EPROTO;
-        if (!err)
-            memcpy(calls + have, s->in, len);
-        have += (unsigned)(len / sizeof(*calls));
-    }
-    return err;
-}
-
-static int open_sound(struct server *s, const uint32_t *members)
-{
-    struct collective_call *calls = malloc(s->order.n_calls * sizeof(*calls));
+    struct member *m = &of(s)->m;
+    unsigned size = world_size(m->world);
     struct address_list addresses = {0};
-    int err = calls ? take_calls(s, calls, s->order.n_calls) : -ENOMEM;
+    struct collective_order order;
+    uint32_t members[WORLD_RANKS_MAX];
 
-    if (!err && !calls_sound(&s->order.point, calls, s->order.n_calls))
-        err = -EPROTO;
+    if (len < sizeof(order) || m->open)
+        return -EPROTO;
+    memcpy(&order, data, sizeof(order));
+    if (!order_sound(&order, size))
+        return -EPROTO;
+    const struct collective_call *calls = (const void *)((const struct collective_order *)data + 1);
+    if (len != sizeof(order) + order.n_calls * sizeof(*calls) + order.n * sizeof(*members))
+        return -EPROTO;
+    memcpy(members, calls + order.n_calls, order.n * sizeof(*members));
+    if (!members_sound(&order, members, world_rank(m->world), size) ||
+        !calls_sound(&order.point, calls, order.n_calls))
+        return -EPROTO;
+    int err = member_do(
+        m, &(struct member_job){
+               .what = COLLECTIVE_ASK_OPEN, .order = &order, .members = members, .calls = calls});
     if (!err)
-        err = member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_OPEN,
-                                                    .order = &s->order,
-                                                    .members = members,
-                                                    .calls = calls});
-    if (!err)
-        err = member_addresses(&s->m, &addresses);
-    if (!err)
-        err = addresses_send(s->channel, COLLECTIVE_ASK_ADDRESSES | COLLECTIVE_REPLY, &addresses);
-    s->out.body.n = addresses.n;
-    s->out_len = sizeof(s->out.body.n);
+        err = member_addresses(m, &addresses);
+    if (!err && !talk_body(s, addresses.packed.len))
+        err = -ENOMEM;
+    if (!err && addresses.packed.len)
+        memcpy(s->body, addresses.packed.bytes, addresses.packed.len);
     addresses_free(&addresses);
-    free(calls);
     return err;
 }
 
-static int open_point(struct server *s, size_t len)
+static int join(struct talk_server *s, const void *data, size_t len)
 {
-    uint32_t members[WORLD_RANKS_MAX];
-    unsigned size = world_size(s->m.world);
+    struct address_list addresses = {0};
+    int err = addresses_take(&addresses, data, len, of(s)->m.c.n);
 
-    if (len < sizeof(s->order) || s->m.open)
-        return -EPROTO;
-    memcpy(&s->order, s->in, sizeof(s->order));
-    len -= sizeof(s->order);
-    if (!order_sound(&s->order, size) || len != s->order.n * sizeof(*members))
-        return -EPROTO;
-    memcpy(members, s->in + sizeof(s->order), len);
-    if (!members_sound(&s->order, members, world_rank(s->m.world), size))
-        return -EPROTO;
-    addresses_free(&s->addresses);
-    s->addresses_err = 0;
-    return open_sound(s, members);
+    if (!err)
+        err = member_do(&of(s)->m,
+                        &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .addresses = &addresses});
+    addresses_free(&addresses);
+    return err;
 }
 
-static int join(struct server *s, size_t len)
-{
-    uint32_t n = 0;
-
-    if (len != sizeof(n))
-        return -EPROTO;
-    memcpy(&n, s->in, len);
-    if (s->addresses_err || n != s->addresses.n)
-        return s->addresses_err ? s->addresses_err : -EPROTO;
-    return member_do(&s->m,
-                     &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .addresses = &s->addresses});
-}
-
-static int run(struct server *s, size_t len)
+static int run(struct talk_server *s, const void *data, size_t len)
 {
     struct member_job job = {.what = COLLECTIVE_ASK_RUN};
+    struct member *m = &of(s)->m;
 
-    if (len != sizeof(job.run))
-        return -EPROTO;
-    memcpy(&job.run, s->in, len);
+    memcpy(&job.run, data, len);
     if (!job.run.operations)
         return -EPROTO;
-    s->out_len = sizeof(s->out.body.times);
-    int err = member_is_absent(&s->m) ? be_absent(s) : member_do(&s->m, &job);
-    s->out.body.times = job.times;
+    int err = member_is_absent(m) ? talk_be_absent(s) : member_do(m, &job);
+    memcpy(s->body, &job.times, sizeof(job.times));
     return err;
 }
 
-static int overlap(struct server *s, size_t len)
+static int overlap(struct talk_server *s, const void *data, size_t len)
 {
     struct member_job job = {.what = COLLECTIVE_ASK_OVERLAP};
 
-    if (len != sizeof(job.overlap_ns))
-        return -EPROTO;
-    memcpy(&job.overlap_ns, s->in, len);
-    s->out_len = sizeof(job.ns);
-    int err = member_do(&s->m, &job);
-    s->out.body.ns = job.ns;
+    memcpy(&job.overlap_ns, data, len);
+    int err = member_do(&of(s)->m, &job);
+    memcpy(s->body, &job.ns, sizeof(job.ns));
     return err;
 }
 
-static int mark(struct server *s, size_t len)
+static int mark(struct talk_server *s, const void *data, size_t len)
 {
-    return len ? -EPROTO : member_mark(&s->m);
+    (void)data, (void)len;
+    return member_mark(&of(s)->m);
 }
 
-static int tell(struct server *s, size_t len)
+static int tell(struct talk_server *s, const void *data, size_t len)
 {
-    member_tell(&s->m, &s->out.body.account);
-    s->out_len = sizeof(s->out.body.account);
-    return len ? -EPROTO : 0;
-}
-
-static int check(struct server *s, size_t len)
-{
-    return len ? -EPROTO : member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
-}
-
-static int prove(struct server *s, size_t len)
-{
-    struct collective_claims claims;
-
-    if (len != sizeof(claims))
-        return -EPROTO;
-    memcpy(&claims, s->in, len);
-    if (!claims_sound(&claims))
-        return -EPROTO;
-    member_prove(&s->m, &claims, &s->out.body.proof);
-    s->out_len = sizeof(s->out.body.proof);
+    (void)data, (void)len;
+    member_tell(&of(s)->m, s->body);
     return 0;
 }
 
-static int links(struct server *s, size_t len)
+static int check(struct talk_server *s, const void *data, size_t len)
 {
-    return len ? -EPROTO : member_links(&s->m, COLLECTIVE_UNHEARD_NS);
+    (void)data, (void)len;
+    return member_do(&of(s)->m, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
 }
 
-static int close_point(struct server *s, size_t len)
+static int prove(struct talk_server *s, const void *data, size_t len)
 {
-    member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
-    return len ? -EPROTO : 0;
+    struct collective_claims claims;
+
+    memcpy(&claims, data, len);
+    if (!claims_sound(&claims))
+        return -EPROTO;
+    member_prove(&of(s)->m, &claims, s->body);
+    return 0;
 }
 
-static int answer(struct server *s, uint16_t type, size_t len);
+static int links(struct talk_server *s, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    return member_links(&of(s)->m, COLLECTIVE_UNHEARD_NS);
+}
 
-static const struct {
-    int (*answer)(struct server *s, size_t len);
-    enum state from, to, then; /* taken in states from..to, which it leads to `then` */
-} requests[COLLECTIVE_REQUESTS] = {
-    [COLLECTIVE_ASK_HELLO] = {hello, NOTHING, NOTHING, NOTHING},
-    [COLLECTIVE_ASK_OPEN] = {open_point, NOTHING, NOTHING, OPENED},
-    [COLLECTIVE_ASK_JOIN] = {join, OPENED, OPENED, JOINED},
-    [COLLECTIVE_ASK_RUN] = {run, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_OVERLAP] = {overlap, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_MARK] = {mark, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_TELL] = {tell, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_CHECK] = {check, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_PROVE] = {prove, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_LINKS] = {links, JOINED, JOINED, JOINED},
-    [COLLECTIVE_ASK_CLOSE] = {close_point, NOTHING, JOINED, NOTHING},
+static int close_point(struct talk_server *s, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    member_do(&of(s)->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
+    return 0;
+}
+
+const struct talk_request session_requests[COLLECTIVE_REQUESTS] = {
+    [COLLECTIVE_ASK_HELLO] = {sizeof(struct collective_hello), sizeof(struct collective_hello),
+                              NOTHING, NOTHING, NOTHING, TALK_NEVER, hello},
+    [COLLECTIVE_ASK_OPEN] = {TALK_ANY, TALK_ANY, NOTHING, NOTHING, OPENED, TALK_SOMETIMES,
+                             open_point},
+    [COLLECTIVE_ASK_JOIN] = {TALK_ANY, 0, OPENED, OPENED, JOINED, TALK_SOMETIMES, join},
+    [COLLECTIVE_ASK_RUN] = {sizeof(struct session_run), sizeof(struct collective_times), JOINED,
+                            JOINED, JOINED, TALK_ALWAYS, run},
+    [COLLECTIVE_ASK_OVERLAP] = {sizeof(uint64_t), sizeof(uint64_t), JOINED, JOINED, JOINED,
+                                TALK_ALWAYS, overlap},
+    [COLLECTIVE_ASK_MARK] = {0, 0, JOINED, JOINED, JOINED, TALK_SOMETIMES, mark},
+    [COLLECTIVE_ASK_TELL] = {0, sizeof(struct collective_account), JOINED, JOINED, JOINED,
+                             TALK_SOMETIMES, tell},
+    [COLLECTIVE_ASK_CHECK] = {0, 0, JOINED, JOINED, JOINED, TALK_ALWAYS, check},
+    [COLLECTIVE_ASK_PROVE] = {sizeof(struct collective_claims), sizeof(struct collective_proof),
+                              JOINED, JOINED, JOINED, TALK_SOMETIMES, prove},
+    [COLLECTIVE_ASK_LINKS] = {0, 0, JOINED, JOINED, JOINED, TALK_SOMETIMES, links},
+    [COLLECTIVE_ASK_CLOSE] = {0, 0, NOTHING, JOINED, NOTHING, TALK_SOMETIMES, close_point},
 };
 
-static int do_request(struct server *s, uint16_t type, size_t len)
+static int before(struct talk_server *s, const struct talk_request *r)
 {
-    if (type >= COLLECTIVE_REQUESTS || !requests[type].answer || s->state < requests[type].from ||
-        s->state > requests[type].to)
-        return -EPROTO;
-    int err = requests[type].answer(s, len);
-    if (!err)
-        s->state = requests[type].then;
-    return err;
+    (void)r;
+    of(s)->m.c.error[0] = 0;
+    return 0;
 }
 
-static int answer(struct server *s, uint16_t type, size_t len)
+static void failed(struct talk_server *s)
 {
-    memset(&s->out, 0, sizeof(s->out));
-    s->out_len = 0;
-    s->given_up = false;
-    s->m.c.error[0] = 0;
-    s->asked_ns = clock_now_ns();
-    int err = do_request(s, type, len);
-    if (err)
-        snprintf(s->out.head.error, sizeof(s->out.head.error), "%s",
-                 s->m.c.error[0]  ? s->m.c.error
-                 : err == -EPROTO ? "a request that cannot be, or not now"
-                                  : strerror(-err));
-    s->out.head.err = err;
-    return channel_send(s->channel, type | COLLECTIVE_REPLY, &s->out,
-                        sizeof(s->out.head) + (err ? 0 : s->out_len));
+    if (of(s)->m.c.error[0])
+        snprintf(s->error, sizeof(s->error), "%s", of(s)->m.c.error);
 }
 
-static int take(struct server *s, uint16_t type, size_t len)
+static int idle(struct talk_server *s)
 {
-    switch (type) {
-    case COLLECTIVE_ASK_ECHO:
-        return echo(s, s->in, len);
-    case COLLECTIVE_ASK_GIVE_UP: /* of what has been answered */
-    case COLLECTIVE_ASK_CALLS:   /* of an order that was refused */
-        return 0;
-    case COLLECTIVE_ASK_ADDRESSES:
-        if (!s->addresses_err)
-            s->addresses_err = s->state == OPENED
-                                   ? addresses_take(&s->addresses, s->in, len, s->order.n)
-                                   : -EPROTO;
-        return 0;
-    default:
-        return answer(s, type, len);
-    }
+    return ending_heed(&of(s)->m) ? -ECANCELED : channel_alive(s->channel);
 }
 
-/* Rank 0 may be silent as long as it likes: its own measuring takes time, and points are of
- * others. */
 static int serve(struct server *s)
 {
-    for (;;) {
-        uint16_t type = 0;
-        size_t len = 0;
-        int err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, SLICE_NS);
-        if (err == -ETIMEDOUT)
-            err = ending_heed(&s->m) ? -ECONNRESET : channel_alive(s->channel);
-        else if (!err && type == COLLECTIVE_ASK_BYE)
-            return 0;
-        else if (!err && (err = take(s, type, len)) == -ETIMEDOUT)
-            err = ending_untaken(&s->m, s->channel);
-        else if (err == -ECONNRESET || err == -EHOSTUNREACH)
-            ending_cut(&s->m, s->channel);
-        if (err)
-            return err;
-    }
+    int err = talk_serve(&s->talk);
+
+    if (err == -ETIMEDOUT)
+        return ending_untaken(&s->m, s->talk.channel);
+    if (err == -ECONNRESET || err == -EHOSTUNREACH)
+        ending_cut(&s->m, s->talk.channel);
+    return err;
 }
 
 int session_serve(struct world *w, void *arg)
@@ -626,8 +450,15 @@ int session_serve(struct world *w, void *arg)
 
     if (!s)
         return EXIT_INCOMPLETE;
-    s->channel = world_channel(w, 0);
     int err = topo_open(&topo);
+    s->talk = (struct talk_server){.channel = world_channel(w, 0),
+                                   .requests = session_requests,
+                                   .n_requests = COLLECTIVE_REQUESTS,
+                                   .arg = s,
+                                   .before = before,
+                                   .failed = failed,
+                                   .idle = idle,
+                                   .moved_ns = &s->m.moved_ns};
     s->m = (struct member){.world = w,
                            .topo = topo,
                            .find = service && service->find ? service->find : collective_find,
@@ -637,13 +468,12 @@ int session_serve(struct world *w, void *arg)
                            .await = ending_await,
                            .arg = s};
     if (!err)
-        err = beat_start(&beat, &s->channel, 1, BEAT_LEADING_NS);
+        err = beat_start(&beat, &s->talk.channel, 1, BEAT_LEADING_NS);
     if (!err || err == -EOPNOTSUPP)
         err = serve(s);
     beat_end(beat);
     member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     member_stand_alone(&s->m);
-    addresses_free(&s->addresses);
     topo_close(topo);
     free(s);
     return err ? EXIT_INCOMPLETE : 0;

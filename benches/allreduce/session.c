@@ -16,12 +16,12 @@ const char *session_error(const struct session *s)
 
 const char *session_loss(const struct session *s)
 {
-    return s->loss;
+    return s->talk.loss;
 }
 
 bool session_broken(const struct session *s)
 {
-    return s->broken;
+    return s->talk.broken;
 }
 
 void session_find(struct session *s, const struct collective_ops *(*find)(const char *name))
@@ -32,16 +32,18 @@ void session_find(struct session *s, const struct collective_ops *(*find)(const 
 /* While rank 0 waits in its own part: has another one failed? Who, is found out after it. */
 static int look(struct member *m)
 {
-    session_watch(m->arg);
-    if (session_receive(m->arg, 0) || (m->c.ops->own && session_listen(m->arg)) ||
-        (!m->by_helper && session_heed(m->arg)))
+    struct session *s = m->arg;
+
+    session_watch(s);
+    if (talk_receive(&s->talk, 0) || (m->c.ops->own && talk_listen(&s->talk)) ||
+        (!m->by_helper && session_heed(s)))
         return collective_fail(&m->c, -ECANCELED, "another rank has failed");
     return 0;
 }
 
 static uint64_t others_still_ns(struct member *m)
 {
-    return session_still_ns(m->arg);
+    return talk_still_ns(&((struct session *)m->arg)->talk);
 }
 
 /* FNV-1a over the CPUs, in the order of topo_spread(), which is the same for the same CPUs. */
@@ -76,7 +78,7 @@ static bool is_first_of_machine(const struct session *s, unsigned rank)
 
 static int greet(struct session *s, uint64_t idle_ns)
 {
-    struct collective_hello *own = &s->peers[0].hello;
+    struct collective_hello *own = &s->ranks[0].hello;
     int err = 0;
 
     own->beside = s->size > 1 && !strcmp(world_group(s->world), "mpi");
@@ -85,7 +87,7 @@ static int greet(struct session *s, uint64_t idle_ns)
         struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0,
                                          .beside = own->beside,
                                          .port = own->port};
-        err = session_post(s, rank, COLLECTIVE_ASK_HELLO, &hello, sizeof(hello));
+        err = talk_post(&s->talk, rank, COLLECTIVE_ASK_HELLO, &hello, sizeof(hello));
     }
     own->idle_ns = idle_ns;
     hello_fill(own, s->topo);
@@ -93,28 +95,16 @@ static int greet(struct session *s, uint64_t idle_ns)
         hello_watch(own);
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_HELLO, NULL);
     for (unsigned rank = 1; rank < s->size && !err; rank++)
-        s->peers[rank].hello = s->peers[rank].body.hello;
+        memcpy(&s->ranks[rank].hello, talk_reply(&s->talk, rank), sizeof(*own));
     if (!err)
         session_say_deaf(s);
     return err;
-}
-
-/* To all ranks, where the channels are ours. */
-static int session_beat(struct session *s)
-{
-    struct channel *channels[WORLD_RANKS_MAX];
-
-    for (unsigned rank = 0; rank < s->size; rank++)
-        channels[rank] = world_channel(s->world, rank);
-    int err = beat_start(&s->beat, channels, s->size, BEAT_LED_NS);
-    return err == -EOPNOTSUPP ? 0 : err;
 }
 
 int session_open(struct session **session, struct world *w, const struct topo *topo,
                  uint64_t idle_ns)
 {
     struct session *s = calloc(1, sizeof(*s));
-    int err;
 
     *session = s;
     if (!s)
@@ -129,16 +119,16 @@ int session_open(struct session **session, struct world *w, const struct topo *t
                              .others_still_ns = others_still_ns,
                              .await = session_await,
                              .arg = s};
-    s->peers = calloc(s->size, sizeof(*s->peers));
+    s->ranks = calloc(s->size, sizeof(*s->ranks));
     s->times = calloc(s->size, sizeof(*s->times));
     s->accounts = calloc(s->size, sizeof(*s->accounts));
     s->all = calloc(s->size, sizeof(*s->all));
     s->nodes = calloc(s->size, sizeof(*s->nodes));
-    if (!s->peers || !s->times || !s->accounts || !s->all || !s->nodes) {
+    if (!s->ranks || !s->times || !s->accounts || !s->all || !s->nodes) {
         s->size = 0;
         return session_fail(s, -ENOMEM, "out of memory for %u ranks", world_size(w));
     }
-    err = session_beat(s);
+    int err = talk_open(&s->talk, w->channels, s->size, session_requests, COLLECTIVE_REQUESTS);
     return err ? session_fail(s, err, "no signs of life can be given: %s", strerror(-err))
                : greet(s, idle_ns);
 }
@@ -149,16 +139,12 @@ void session_close(struct session *s)
         return;
     session_finish(s);
     heartbeat_part(s->own.heartbeat);
-    for (unsigned rank = 1; rank < s->size; rank++) {
-        session_send(s, rank, COLLECTIVE_ASK_BYE, NULL, 0);
-        addresses_free(&s->peers[rank].addresses);
-    }
-    beat_end(s->beat);
+    talk_close(&s->talk);
     bool left = helper_abandoned(s->own.helper); /* it may still look at all of this */
     member_stand_alone(&s->own);
     if (left)
         return;
-    free(s->peers);
+    free(s->ranks);
     free(s->times);
     free(s->accounts);
     free(s->all);
@@ -175,60 +161,47 @@ static void find_cpu_rank(const struct session *s, unsigned member, struct colle
     for (unsigned i = 0; i < s->n; i++) {
         unsigned other = s->members[i];
         if (!same_machine(s, rank, other) ||
-            s->peers[rank].hello.cpus_hash != s->peers[other].hello.cpus_hash)
+            s->ranks[rank].hello.cpus_hash != s->ranks[other].hello.cpus_hash)
             continue;
         order->cpu_rank += i < member;
         order->cpu_ranks++;
     }
 }
 
-static int send_calls(struct session *s, unsigned rank, const struct collective_call *calls,
-                      unsigned n)
+/* The same for all, but for who each is. */
+static int post_orders(struct session *s, struct collective_order *order,
+                       const struct collective_call *calls)
 {
-    int err = 0;
+    struct talk_bytes b = {0};
+    int err = talk_add(&b, order, sizeof(*order));
 
-    for (unsigned i = 0; i < n && !err; i += COLLECTIVE_CALLS_FRAME) {
-        unsigned some = n - i < COLLECTIVE_CALLS_FRAME ? n - i : COLLECTIVE_CALLS_FRAME;
-        err = session_send(s, rank, COLLECTIVE_ASK_CALLS, calls + i, some * sizeof(*calls));
+    if (!err)
+        err = talk_add(&b, calls, order->n_calls * sizeof(*calls));
+    for (unsigned i = 0; i < s->n && !err; i++)
+        err = talk_add(&b, &s->members[i], sizeof(s->members[i]));
+    for (unsigned i = 1; i < s->n && !err; i++) {
+        order->me = i;
+        find_cpu_rank(s, i, order);
+        memcpy(b.bytes, order, sizeof(*order));
+        s->ranks[s->members[i]].open = true;
+        err = talk_post(&s->talk, s->members[i], COLLECTIVE_ASK_OPEN, b.bytes, b.len);
     }
+    talk_free(&b);
     return err;
-}
-
-struct whole_order {
-    struct collective_order order;
-    uint32_t members[WORLD_RANKS_MAX];
-};
-
-static int post_order(struct session *s, unsigned member, struct whole_order *w,
-                      const struct collective_call *calls)
-{
-    struct session_peer *p = session_peer(s, member);
-    size_t len = sizeof(w->order) + s->n * sizeof(*w->members);
-
-    w->order.me = member;
-    find_cpu_rank(s, member, &w->order);
-    addresses_free(&p->addresses);
-    p->open = true;
-    int err = session_post(s, s->members[member], COLLECTIVE_ASK_OPEN, w, len);
-    return err ? err : send_calls(s, s->members[member], calls, w->order.n_calls);
 }
 
 static int open_all(struct session *s, const struct collective_point *point,
                     const struct collective_call *calls, unsigned n_calls,
                     struct address_list *addresses)
 {
-    struct whole_order w = {
-        .order = {.point = *point, .n = s->n, .n_calls = n_calls, .serial = ++s->serial}};
+    struct collective_order order = {
+        .point = *point, .n = s->n, .n_calls = n_calls, .serial = ++s->serial};
     struct member_job job = {
-        .what = COLLECTIVE_ASK_OPEN, .order = &w.order, .members = w.members, .calls = calls};
-    int err = 0;
+        .what = COLLECTIVE_ASK_OPEN, .order = &order, .members = s->members, .calls = calls};
+    int err = post_orders(s, &order, calls);
 
-    for (unsigned i = 0; i < s->n; i++)
-        w.members[i] = s->members[i];
-    for (unsigned i = 1; i < s->n && !err; i++)
-        err = post_order(s, i, &w, calls);
-    w.order.me = 0;
-    find_cpu_rank(s, 0, &w.order);
+    order.me = 0;
+    find_cpu_rank(s, 0, &order);
     s->own.c.error[0] = 0;
     err = err ? -ECANCELED : member_do(&s->own, &job);
     if (!err)
@@ -250,18 +223,16 @@ static int route_from(const struct session *s, unsigned from, const struct addre
     return err;
 }
 
-static int join_member(struct session *s, unsigned member, const struct address_list *addresses)
+static int route_reply(const struct session *s, unsigned member, struct address_list *to)
 {
-    unsigned rank = s->members[member];
-    struct channel *c = world_channel(s->world, rank);
-    uint32_t n = addresses->n;
-    int err = addresses_send(c, COLLECTIVE_ASK_ADDRESSES, addresses);
+    struct address_list list = {0};
+    int err = addresses_take(&list, session_reply(s, member),
+                             talk_reply_len(&s->talk, s->members[member]), s->n);
 
-    if (err) {
-        session_lose(s, rank, err, channel_error(c));
-        return err;
-    }
-    return session_post(s, rank, COLLECTIVE_ASK_JOIN, &n, sizeof(n));
+    if (!err)
+        err = route_from(s, member, &list, to);
+    addresses_free(&list);
+    return err;
 }
 
 static int route_all(struct session *s, const struct address_list *own, struct address_list *to)
@@ -269,11 +240,14 @@ static int route_all(struct session *s, const struct address_list *own, struct a
     int err = route_from(s, 0, own, to);
 
     for (unsigned i = 1; i < s->n && !err; i++)
-        err = route_from(s, i, &session_peer(s, i)->addresses, to);
+        err = route_reply(s, i, to);
     if (err)
         return collective_fail(&s->own.c, err, "addresses cannot be passed on: %s", strerror(-err));
     for (unsigned i = 1; i < s->n && !err; i++)
-        err = join_member(s, i, &to[i]) ? -ECANCELED : 0;
+        err = talk_post(&s->talk, s->members[i], COLLECTIVE_ASK_JOIN, to[i].packed.bytes,
+                        to[i].packed.len)
+                  ? -ECANCELED
+                  : 0;
     return err;
 }
 
@@ -302,8 +276,8 @@ static void reset(struct session *s, const unsigned *members, unsigned n)
     s->n = n;
     memcpy(s->members, members, n * sizeof(*members));
     for (unsigned rank = 1; rank < s->size; rank++) {
-        s->peers[rank].err = 0;
-        s->peers[rank].silent = false;
+        s->talk.peers[rank].err = 0;
+        s->talk.peers[rank].silent = false;
     }
 }
 
@@ -311,11 +285,11 @@ static void reset(struct session *s, const unsigned *members, unsigned n)
 static void count_ranks(struct session *s)
 {
     for (unsigned rank = 1; rank < s->size; rank++) {
-        struct channel *c = world_channel(s->world, rank);
-        int err = s->peers[rank].gone ? 0 : channel_alive(c);
+        struct talk_peer *p = &s->talk.peers[rank];
+        int err = p->gone ? 0 : channel_alive(p->channel);
         if (err)
-            session_lose(s, rank, err, channel_error(c));
-        s->peers[rank].err = 0;
+            talk_lose(&s->talk, rank, err, channel_error(p->channel));
+        p->err = 0;
     }
 }
 
@@ -349,7 +323,7 @@ int session_run(struct session *s, const struct session_run *run,
     *slowest = 0;
     for (unsigned i = 0; i < s->n && !err; i++) {
         if (i)
-            s->times[i] = session_peer(s, i)->body.times;
+            memcpy(&s->times[i], session_reply(s, i), sizeof(s->times[i]));
         if (s->times[i].ns > *slowest)
             *slowest = s->times[i].ns;
     }
@@ -367,9 +341,11 @@ int session_overlap_alone(struct session *s, uint64_t overlap_ns, uint64_t *ns)
     err = err ? -ECANCELED : member_do(&s->own, &job);
     *ns = job.ns;
     err = session_settle(s, err, COLLECTIVE_ASK_OVERLAP, NULL);
-    for (unsigned i = 1; i < s->n && !err; i++)
-        if (session_peer(s, i)->body.ns > *ns)
-            *ns = session_peer(s, i)->body.ns;
+    for (unsigned i = 1; i < s->n && !err; i++) {
+        uint64_t theirs_ns;
+        memcpy(&theirs_ns, session_reply(s, i), sizeof(theirs_ns));
+        *ns = theirs_ns > *ns ? theirs_ns : *ns;
+    }
     return err;
 }
 
@@ -380,12 +356,11 @@ void session_finish(struct session *s)
 
     memcpy(error, s->error, sizeof(error));
     for (unsigned rank = 1; rank < s->size; rank++) {
-        struct session_peer *p = &s->peers[rank];
+        struct talk_peer *p = &s->talk.peers[rank];
         p->err = 0;
-        if (p->open && !p->gone)
-            session_post(s, rank, COLLECTIVE_ASK_CLOSE, NULL, 0);
-        p->open = false;
-        addresses_free(&p->addresses);
+        if (s->ranks[rank].open && !p->gone)
+            talk_post(&s->talk, rank, COLLECTIVE_ASK_CLOSE, NULL, 0);
+        s->ranks[rank].open = false;
     }
     member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     session_settle(s, 0, COLLECTIVE_ASK_CLOSE, NULL);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "core/collective/collective.h"
+#include "core/group/talk.h"
 #include "core/hw/path.h"
 
 struct session;
@@ -105,35 +106,29 @@ double session_seconds(const struct session *s); /* from mark to end */
 
 void session_finish(struct session *s); /* closes the point in all members, however far it came */
 
-/* Addresses of many members on their way, packed: what frames of them carry. Pure, but for
- * addresses_send(). */
+/* Addresses of many members on their way, packed. Pure. */
 
 /* Each: uint32_t member, uint32_t length, the address's bytes. */
 struct address_list {
-    uint8_t *bytes;
-    size_t len, room;
+    struct talk_bytes packed;
     unsigned n;
 };
 
 /* 0, -ENOMEM; -EMSGSIZE: longer than COLLECTIVE_ADDRESS_MAX. */
 int addresses_add(struct address_list *l, unsigned member, const void *address, size_t len);
-/* A frame's addresses are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for
- * each member; then none is. */
-int addresses_take(struct address_list *l, const void *frame, size_t len, unsigned members);
+/* Packed ones are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for each
+ * member; then none is. */
+int addresses_take(struct address_list *l, const void *packed, size_t len, unsigned members);
 /* The next one from *at on, which begins at 0. */
 bool addresses_next(const struct address_list *l, size_t *at, unsigned *member,
                     const uint8_t **address, size_t *len);
-/* In frames of whole addresses. */
-int addresses_send(struct channel *c, uint16_t type, const struct address_list *l);
 void addresses_free(struct address_list *l); /* leaves an empty list */
 
 enum collective_request {
     COLLECTIVE_ASK_HELLO = 1, /* struct collective_hello; the same comes back, filled in */
-    COLLECTIVE_ASK_OPEN,  /* struct collective_order, its members, then frames of calls; frames of
-                               addresses come back, then uint32_t: how many */
-    COLLECTIVE_ASK_CALLS, /* struct collective_call[]; no reply */
-    COLLECTIVE_ASK_ADDRESSES, /* session.h; no reply */
-    COLLECTIVE_ASK_JOIN,      /* uint32_t: how many addresses came; - */
+    COLLECTIVE_ASK_OPEN,      /* struct collective_order, struct collective_call[n_calls],
+                               uint32_t members[n]; addresses, packed */
+    COLLECTIVE_ASK_JOIN,      /* addresses, packed; - */
     COLLECTIVE_ASK_RUN,       /* struct session_run; struct collective_times */
     COLLECTIVE_ASK_OVERLAP,   /* uint64_t, ns; uint64_t, ns */
     COLLECTIVE_ASK_MARK,      /* -; - */
@@ -141,32 +136,18 @@ enum collective_request {
     COLLECTIVE_ASK_CHECK,     /* -; - */
     COLLECTIVE_ASK_PROVE,     /* struct collective_claims; struct collective_proof */
     COLLECTIVE_ASK_CLOSE,     /* -; - : the point is over, however far it came */
-    COLLECTIVE_ASK_BYE,       /* the session is over; no reply */
-    COLLECTIVE_ASK_ECHO,      /* uint32_t; struct collective_echo, at any time */
-    COLLECTIVE_ASK_GIVE_UP,   /* no reply of its own */
     COLLECTIVE_ASK_LINKS,     /* -; - : -EHOSTUNREACH where a link of it is dead */
     COLLECTIVE_REQUESTS
 };
-#define COLLECTIVE_REPLY      0x8000u
+extern const struct talk_request session_requests[COLLECTIVE_REQUESTS];
+
 #define COLLECTIVE_CLAIMS_MAX 32
 /* Where nothing moves, a link that was silent for so long is to blame: TCP has sent again four
  * times, and not all ends fall silent at once. */
 #define COLLECTIVE_UNHEARD_NS 3500000000u
 /* A rank that is in a library ends its process so long after the limit of the call. Rank 0 has
  * named by then who hangs: a launcher ends all ranks when one ends. */
-#define COLLECTIVE_ENDS_NS     10000000000u
-#define COLLECTIVE_CALLS_FRAME 2048 /* calls of a frame */
-
-struct collective_reply {
-    int32_t err;
-    uint32_t reserved; /* so that what follows begins where it ends */
-    char error[COLLECTIVE_ERROR_BYTES];
-};
-
-struct collective_echo {
-    uint32_t number;   /* of the echo that was asked for */
-    uint32_t still_ms; /* nothing has moved in this rank for so long */
-};
+#define COLLECTIVE_ENDS_NS 10000000000u
 
 struct collective_hello {
     uint64_t idle_ns;                /* asked: how long to watch the idle machine; 0: not at all */
@@ -203,16 +184,6 @@ struct collective_claims {
 struct collective_proof {
     struct path_proof proof;
     struct collective_wire wire;
-};
-
-/* All that a frame of a reply holds besides its head, at most. */
-union collective_body {
-    struct collective_hello hello;
-    struct collective_times times;
-    struct collective_account account;
-    struct collective_proof proof;
-    uint64_t ns;
-    uint32_t n;
 };
 
 /* Adds what a member's flows claim. Devices beyond COLLECTIVE_CLAIMS_MAX are left out: the proof

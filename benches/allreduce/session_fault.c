@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a rank has failed: everybody gives up, and it is found out who it was. See session.h. */
+/* How long a rank is waited for, and when one has failed, who it was. See session.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,18 +10,95 @@
 #include "core/group/notice.h"
 #include "core/hw/nic.h"
 
-#define ANSWER_NS 1000000000u /* for an echo */
-#define LEAVE_NS  2000000000u /* to give up, for ranks that answer */
-#define LATE_NS   300000000u  /* for the others */
-#define SLICE_NS  5000000u
-#define QUIET_NS  3000000000u /* without a sign of life */
-#define NAMES     4           /* of ranks in one sentence */
+#define LEAVE_NS   2000000000u
+#define QUIET_NS   3000000000u /* without a sign of life */
+#define NAMES      4           /* of ranks in one sentence */
+#define CONNECT_NS 1000000000u /* of a join, in which a rank does not look at its channel */
+#define RANK_NS    100000000u  /* to start each rank */
+#define TOUCH_GBPS 0.5         /* memory of all ranks of a machine is made at this rate at least */
 
-_Static_assert(COLLECTIVE_STILL_NS + ANSWER_NS + LEAVE_NS + LATE_NS < BEAT_NAMED_NS,
-               "who hangs is named in time");
-_Static_assert(SESSION_LIBRARY_NS + ANSWER_NS + LEAVE_NS + LATE_NS + 2000000000u <
-                   COLLECTIVE_ENDS_NS,
+_Static_assert(SESSION_LIBRARY_NS + 5300000000u < COLLECTIVE_ENDS_NS,
                "rank 0 names who hangs before any rank ends for it, with 2 s for a busy machine");
+
+/* ---- How long ---- */
+
+int session_post_all(struct session *s, enum collective_request request, const void *data,
+                     size_t len)
+{
+    int err = 0;
+
+    for (unsigned i = 1; i < s->n && !err; i++)
+        err = talk_post(&s->talk, s->members[i], request, data, len);
+    return err;
+}
+
+void session_watch(struct session *s)
+{
+    if (talk_watch(&s->talk))
+        session_say_loss(s, s->talk.loss);
+}
+
+/* Memory of a member is touched, or filled, in so long. */
+static uint64_t touch_ns(const struct session *s)
+{
+    const struct member *m = &s->own;
+
+    return (uint64_t)(2.0 * (double)m->point.count * (double)collective_type_bytes(m->point.type) *
+                      (s->n ? s->n : 1) / TOUCH_GBPS);
+}
+
+static bool is_ours(const struct session *s)
+{
+    return s->own.c.ops && s->own.c.ops->own;
+}
+
+/* How long a rank may be quiet at a request. */
+static uint64_t quiet_ns_of(const struct session *s, enum collective_request request,
+                            const struct session_run *run)
+{
+    if (request == COLLECTIVE_ASK_HELLO)
+        return CHANNEL_WAIT_NS + s->ranks[0].hello.idle_ns + (uint64_t)RANK_NS * s->size;
+    if (!is_ours(s))
+        return member_patience_ns(&s->own, request, run) + SESSION_LIBRARY_NS;
+    bool touches = request == COLLECTIVE_ASK_OPEN || request == COLLECTIVE_ASK_JOIN;
+    return COLLECTIVE_STILL_NS + (touches ? touch_ns(s) : 0);
+}
+
+/* And how long it may be at it without looking at its channel, from when it was asked. */
+static uint64_t deaf_ns_of(const struct session *s, enum collective_request request)
+{
+    if (request == COLLECTIVE_ASK_JOIN && is_ours(s))
+        return CONNECT_NS + touch_ns(s);
+    return session_requests[request].looks == TALK_ALWAYS ? 0 : quiet_ns_of(s, request, NULL);
+}
+
+static bool heed(void *arg)
+{
+    session_watch(arg);
+    return session_heed(arg);
+}
+
+static int blame(struct session *s, int own_err);
+
+/* Nothing moves in our own backends, though all answer; how long a library may take is
+ * quiet_ns_of()'s. */
+int session_settle(struct session *s, int own_err, enum collective_request request,
+                   const struct session_run *run)
+{
+    const struct talk_patience patience = {
+        .quiet_ns = quiet_ns_of(s, request, run), .still = is_ours(s), .heed = heed, .arg = s};
+
+    if (own_err)
+        talk_receive(&s->talk, 0);
+    else if (talk_settle(&s->talk, &patience))
+        return 0;
+    talk_give_up(&s->talk, deaf_ns_of(s, request));
+    int err = blame(s, own_err);
+    session_say_loss(s, s->error);
+    return err;
+}
+
+/* ---- Who ---- */
 
 int session_fail(struct session *s, int err, const char *format, ...)
 {
@@ -43,48 +120,14 @@ __attribute__((format(printf, 2, 3))) static void say(struct session *s, const c
     va_end(args);
 }
 
-typedef bool peer_is_fn(const struct session *s, const struct session_peer *p);
-
-static bool owes_echo(const struct session *s, const struct session_peer *p)
-{
-    return p->pending && p->echoed != s->echo;
-}
-
-static bool owes_reply(const struct session *s, const struct session_peer *p)
-{
-    (void)s;
-    return p->pending && !p->silent;
-}
-
-static bool owes_anything(const struct session *s, const struct session_peer *p)
-{
-    (void)s;
-    return p->pending != 0;
-}
+typedef bool peer_is_fn(const struct talk_peer *p);
 
 static bool any(const struct session *s, peer_is_fn *is)
 {
     for (unsigned rank = 1; rank < s->size; rank++)
-        if (is(s, &s->peers[rank]))
+        if (is(&s->talk.peers[rank]))
             return true;
     return false;
-}
-
-static void wait_while(struct session *s, peer_is_fn *is, uint64_t wait_ns)
-{
-    uint64_t begin_ns = clock_now_ns();
-
-    session_receive(s, 0);
-    while (any(s, is) && clock_now_ns() - begin_ns < wait_ns)
-        session_receive(s, SLICE_NS);
-}
-
-static void send_to_pending(struct session *s, enum collective_request request, const void *data,
-                            size_t len)
-{
-    for (unsigned rank = 1; rank < s->size; rank++)
-        if (s->peers[rank].pending)
-            session_send(s, rank, request, data, len);
 }
 
 /* "rank 2 (node2)", "rank 1 (a), rank 2 (b) and 5 more". Returns how many. */
@@ -94,7 +137,7 @@ static unsigned name_all(struct session *s, peer_is_fn *is)
     unsigned n = 0;
 
     for (unsigned rank = 1; rank < s->size; rank++) {
-        if (!is(s, &s->peers[rank]) || ++n > NAMES)
+        if (!is(&s->talk.peers[rank]) || ++n > NAMES)
             continue;
         say(s, "%s%s", n > 1 ? ", " : "", world_name(s->world, rank, name, sizeof(name)));
     }
@@ -103,41 +146,20 @@ static unsigned name_all(struct session *s, peer_is_fn *is)
     return n;
 }
 
-static bool is_silent(const struct session *s, const struct session_peer *p)
+static bool is_silent(const struct talk_peer *p)
 {
-    (void)s;
     return p->silent;
 }
 
-static bool is_lost(const struct session *s, const struct session_peer *p)
+static bool is_lost(const struct talk_peer *p)
 {
-    (void)s;
     return p->gone && p->err && !p->silent;
 }
 
 /* Or was lost before. */
-static bool has_ended(const struct session *s, const struct session_peer *p)
+static bool has_ended(const struct talk_peer *p)
 {
-    return is_lost(s, p) && !(p->cut && p->err != -ECONNRESET);
-}
-
-/* An error that says more goes before one that follows from it. */
-static int weight(int err)
-{
-    switch (err) {
-    case 0:
-        return 0;
-    case -ECANCELED:
-        return 1;
-    case -ETIMEDOUT:
-        return 2;
-    case -ECONNRESET:
-        return 3;
-    case -EBADMSG:
-        return 5;
-    default:
-        return 4;
-    }
+    return is_lost(p) && !(p->cut && p->err != -ECONNRESET);
 }
 
 /* What the ranks say, most telling first: the first of these. Rank 0 is this one. */
@@ -147,8 +169,8 @@ static unsigned most_telling(const struct session *s, int own_err, int *err)
 
     *err = own_err;
     for (unsigned rank = 1; rank < s->size; rank++) {
-        const struct session_peer *p = &s->peers[rank];
-        if (!p->gone && weight(p->err) > weight(*err)) {
+        const struct talk_peer *p = &s->talk.peers[rank];
+        if (!p->gone && talk_weight(p->err) > talk_weight(*err)) {
             *err = p->err;
             best = rank;
         }
@@ -158,7 +180,7 @@ static unsigned most_telling(const struct session *s, int own_err, int *err)
 
 static void say_one(struct session *s, unsigned rank)
 {
-    const char *text = rank ? s->peers[rank].error : s->stuck[0] ? s->stuck : s->own.c.error;
+    const char *text = rank ? s->talk.peers[rank].error : s->stuck[0] ? s->stuck : s->own.c.error;
     char name[WORLD_NAME_MAX + 32];
 
     say(s, "%s: %s", world_name(s->world, rank, name, sizeof(name)), text);
@@ -173,23 +195,12 @@ static void say_still(struct session *s, int own_err)
     }
     say(s, "nothing moves, though all ranks answer");
     for (unsigned rank = 0; rank < s->size; rank++) {
-        bool still = rank ? s->peers[rank].err == -ETIMEDOUT : own_err == -ETIMEDOUT;
+        bool still = rank ? s->talk.peers[rank].err == -ETIMEDOUT : own_err == -ETIMEDOUT;
         if (!still)
             continue;
         say(s, "; ");
         say_one(s, rank);
     }
-}
-
-/* It was to answer, or to give up, and has not. */
-static void lose_late(struct session *s, unsigned rank)
-{
-    char text[COLLECTIVE_ERROR_BYTES], name[WORLD_NAME_MAX + 32];
-
-    snprintf(text, sizeof(text), "%s %s", world_name(s->world, rank, name, sizeof(name)),
-             s->peers[rank].silent ? "did not answer: it hangs or was cut off"
-                                   : "answers, but does not give up");
-    session_lose(s, rank, -ETIMEDOUT, text);
 }
 
 /* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and
@@ -202,14 +213,12 @@ static void ask_links(struct session *s)
     s->own.c.error[0] = 0;
     bool dead = member_links(&s->own, COLLECTIVE_UNHEARD_NS) != 0;
     session_post_all(s, COLLECTIVE_ASK_LINKS, NULL, 0);
-    wait_while(s, owes_anything, LEAVE_NS);
+    talk_hurry(&s->talk, LEAVE_NS);
     s->error[0] = 0;
     if (dead)
         say_one(s, 0);
     for (unsigned rank = 1; rank < s->size; rank++) {
-        struct session_peer *p = &s->peers[rank];
-        if (p->pending)
-            lose_late(s, rank);
+        struct talk_peer *p = &s->talk.peers[rank];
         if (p->err != -EHOSTUNREACH || p->gone)
             continue;
         say(s, "%s", dead ? "; " : "");
@@ -225,26 +234,26 @@ static void say_lost(struct session *s)
     unsigned n = 0;
 
     for (unsigned rank = 1; rank < s->size; rank++) {
-        const struct session_peer *p = &s->peers[rank];
-        if (is_lost(s, p) && n++ < NAMES)
+        const struct talk_peer *p = &s->talk.peers[rank];
+        if (is_lost(p) && n++ < NAMES)
             say(s, "%s%s", n > 1 ? "; " : "", p->error);
     }
 }
 
-static bool is_cut_off(const struct session *s, const struct session_peer *p)
+static bool is_cut_off(const struct talk_peer *p)
 {
-    return is_silent(s, p) || (p->gone && p->cut);
+    return is_silent(p) || (p->gone && p->cut);
 }
 
 /* Or is about to be: they are not found out all at once. */
 static bool seems_cut_off(struct session *s, unsigned rank)
 {
-    const struct session_peer *p = &s->peers[rank];
-    struct channel *c = world_channel(s->world, rank);
+    const struct talk_peer *p = &s->talk.peers[rank];
+    const struct channel_ops *ops = channel_base(p->channel)->ops;
 
-    if (p->gone || is_cut_off(s, p))
-        return is_cut_off(s, p);
-    return channel_base(c)->ops->quiet_ns && channel_base(c)->ops->quiet_ns(c) >= QUIET_NS;
+    if (p->gone || is_cut_off(p))
+        return is_cut_off(p);
+    return ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS;
 }
 
 /* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is
@@ -282,16 +291,18 @@ static bool is_cut(struct session *s)
             "%s, which leads, has lost all %u other hosts at once: it is cut off, or they all are",
             name, nodes);
     if (s->error[0])
-        snprintf(s->loss, sizeof(s->loss), "%.380s", s->error);
+        snprintf(s->talk.loss, sizeof(s->talk.loss), "%.380s", s->error);
     return s->error[0] != 0;
 }
 
 /* Without signs of life, who waits in a library for the rank that hangs does not answer either. */
-static bool is_in_library(const struct session *s, const struct session_peer *p)
+static bool is_any_in_library(const struct session *s)
 {
-    bool own = s->own.c.ops && s->own.c.ops->own;
-
-    return p->silent && !own && s->peers[0].hello.beside && !p->hello.port;
+    for (unsigned rank = 1; rank < s->size; rank++)
+        if (s->talk.peers[rank].silent && !is_ours(s) && s->ranks[0].hello.beside &&
+            !s->ranks[rank].hello.port)
+            return true;
+    return false;
 }
 
 static void say_silent(struct session *s)
@@ -300,7 +311,7 @@ static void say_silent(struct session *s)
 
     if (n == 1)
         say(s, " does not answer: it hangs or was cut off");
-    else if (any(s, is_in_library))
+    else if (is_any_in_library(s))
         say(s, " do not answer, and there are no signs of life by which it would be known who of "
                "them hangs");
     else
@@ -316,7 +327,7 @@ static int blame(struct session *s, int own_err)
     if (is_cut(s))
         return -ECONNRESET;
     s->error[0] = 0;
-    if (weight(err) > weight(-ECONNRESET)) {
+    if (talk_weight(err) > talk_weight(-ECONNRESET)) {
         say_one(s, rank);
         if (!lost && !silent)
             return err;
@@ -343,30 +354,9 @@ static int blame(struct session *s, int own_err)
 
 void session_say_loss(struct session *s, const char *text)
 {
-    if (s->broken && !s->said && !strcmp(world_group(s->world), "sock"))
+    if (s->talk.broken && !s->said && !strcmp(world_group(s->world), "sock"))
         notice_send(&(struct notice){.kind = NOTICE_LOST}, "%s", text);
-    s->said |= s->broken;
-}
-
-int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
-{
-    uint64_t gone_ns = clock_now_ns() - s->posted_ns;
-
-    session_echo(s);
-    wait_while(s, owes_echo, deaf_ns > gone_ns + ANSWER_NS ? deaf_ns - gone_ns : ANSWER_NS);
-    for (unsigned rank = 1; rank < s->size; rank++)
-        s->peers[rank].silent = owes_echo(s, &s->peers[rank]);
-    send_to_pending(s, COLLECTIVE_ASK_GIVE_UP, NULL, 0);
-    wait_while(s, owes_reply, LEAVE_NS);
-    wait_while(s, owes_anything, LATE_NS);
-    for (unsigned rank = 1; rank < s->size; rank++) {
-        if (!s->peers[rank].pending)
-            continue;
-        lose_late(s, rank);
-    }
-    int err = blame(s, own_err);
-    session_say_loss(s, s->error);
-    return err;
+    s->said |= s->talk.broken;
 }
 
 /* --- ranks that are lost while a library is waited for --- */
@@ -376,10 +366,10 @@ int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
 static void part(struct session *s, const char *text)
 {
     for (unsigned rank = 1; rank < s->size; rank++) {
-        s->peers[rank].gone = true;
-        s->peers[rank].pending = 0;
+        s->talk.peers[rank].gone = true;
+        s->talk.peers[rank].pending = 0;
     }
-    session_break(s, text);
+    talk_break(&s->talk, text);
 }
 
 bool session_heed(struct session *s)
@@ -394,7 +384,7 @@ bool session_heed(struct session *s)
     if (!err)
         return false;
     part(s, text);
-    session_lose(s, rank, err, text);
+    talk_lose(&s->talk, rank, err, text);
     return true;
 }
 
@@ -409,7 +399,7 @@ static unsigned name_deaf(const struct session *s, const unsigned *ranks, unsign
     text[0] = 0;
     for (unsigned i = 0; i < n; i++) {
         unsigned rank = ranks ? ranks[i] : i + 1;
-        if (s->peers[rank].hello.port || ++found > NAMES || used >= len)
+        if (s->ranks[rank].hello.port || ++found > NAMES || used >= len)
             continue;
         used += (size_t)snprintf(text + used, len - used, "%s%s", found > 1 ? ", " : "",
                                  world_name(s->world, rank, name, sizeof(name)));
@@ -460,7 +450,7 @@ void session_say_deaf(const struct session *s)
 {
     char deaf[COLLECTIVE_ERROR_BYTES / 2];
 
-    if (!s->peers[0].hello.beside || !name_deaf(s, NULL, s->size - 1, deaf, sizeof(deaf)))
+    if (!s->ranks[0].hello.beside || !name_deaf(s, NULL, s->size - 1, deaf, sizeof(deaf)))
         return;
     fprintf(stderr,
             "no signs of life can be had from %s (TCP to rank 0, any port): a rank that hangs is "

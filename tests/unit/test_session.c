@@ -321,19 +321,21 @@ static void test_addresses(void **state)
     assert_int_equal(addresses_add(&list, 1, address, 3), 0);
     assert_int_equal(addresses_add(&list, 0, address, 0), 0);
     assert_int_equal(addresses_add(&list, 0, address, sizeof(address)), -EMSGSIZE);
-    assert_int_equal(addresses_take(&taken, list.bytes, list.len, 2), 0);
+    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 2), 0);
     assert_int_equal(taken.n, 2);
     assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
     assert_true(member == 1 && len == 3 && !memcmp(bytes, address, 3));
     assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
     assert_true(member == 0 && len == 0);
     assert_false(addresses_next(&taken, &at, &member, &bytes, &len));
-    assert_int_equal(addresses_take(&taken, list.bytes, list.len, 2), -EPROTO); /* too many */
+    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 2),
+                     -EPROTO); /* too many */
     addresses_free(&taken);
-    assert_int_equal(addresses_take(&taken, list.bytes, list.len, 1), -EPROTO); /* no such member */
-    for (size_t cut = 1; cut < list.len; cut++)
+    assert_int_equal(addresses_take(&taken, list.packed.bytes, list.packed.len, 1),
+                     -EPROTO); /* no such member */
+    for (size_t cut = 1; cut < list.packed.len; cut++)
         if (cut != 11)
-            assert_int_equal(addresses_take(&taken, list.bytes, cut, 2), -EPROTO);
+            assert_int_equal(addresses_take(&taken, list.packed.bytes, cut, 2), -EPROTO);
     assert_int_equal(taken.n, 0);
     addresses_free(&taken);
     addresses_free(&list);

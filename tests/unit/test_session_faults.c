@@ -109,16 +109,14 @@ static void test_refused(void **state)
 static void await(struct channel *c, uint16_t type, int err)
 {
     char in[CHANNEL_FRAME_MAX];
-    const struct collective_reply *reply = (const void *)in;
+    const struct talk_head *head = (const void *)in;
     uint16_t got = 0;
     size_t n = 0;
 
-    do
-        assert_int_equal(channel_recv(c, &got, in, sizeof(in), &n, CHANNEL_WAIT_NS), 0);
-    while (got == (COLLECTIVE_ASK_ADDRESSES | COLLECTIVE_REPLY));
-    assert_int_equal(got, type | COLLECTIVE_REPLY);
-    assert_true(n >= sizeof(*reply));
-    assert_int_equal(reply->err, err);
+    assert_int_equal(channel_recv(c, &got, in, sizeof(in), &n, CHANNEL_WAIT_NS), 0);
+    assert_int_equal(got, type | TALK_REPLY);
+    assert_true(n >= sizeof(*head));
+    assert_int_equal(head->err, err);
 }
 
 static void ask(struct channel *c, uint16_t type, const void *data, size_t len, int err)
@@ -130,21 +128,18 @@ static void ask(struct channel *c, uint16_t type, const void *data, size_t len, 
 static void bad_in_a_point(struct channel *c, const void *order, size_t len)
 {
     static const struct session_run nothing;
-    const struct collective_call call = {.count = 4096};
-    uint32_t addresses = 1;
+    const struct {
+        uint32_t member, len;
+    } far = {2, 0}; /* of two */
 
-    channel_send(c, COLLECTIVE_ASK_OPEN, order, len);
-    channel_send(c, COLLECTIVE_ASK_CALLS, &call, sizeof(call));
-    await(c, COLLECTIVE_ASK_OPEN, 0);
+    ask(c, COLLECTIVE_ASK_OPEN, order, len, 0);
     ask(c, COLLECTIVE_ASK_HELLO, NULL, 0, -EPROTO);
     ask(c, COLLECTIVE_ASK_HELLO, &(struct collective_hello){0}, sizeof(struct collective_hello),
         -EPROTO);
     ask(c, COLLECTIVE_ASK_OPEN, order, len, -EPROTO);
     ask(c, COLLECTIVE_ASK_RUN, &nothing, sizeof(nothing), -EPROTO);
-    ask(c, COLLECTIVE_ASK_JOIN, &addresses, sizeof(addresses), -EPROTO); /* none came */
-    channel_send(c, COLLECTIVE_ASK_ADDRESSES, "no address", 7);
-    addresses = 0;
-    ask(c, COLLECTIVE_ASK_JOIN, &addresses, sizeof(addresses), -EPROTO);
+    ask(c, COLLECTIVE_ASK_JOIN, &far, sizeof(far), -EPROTO);
+    ask(c, COLLECTIVE_ASK_JOIN, "no address", 7, -EPROTO);
     ask(c, COLLECTIVE_ASK_CLOSE, NULL, 0, 0);
 }
 
@@ -154,6 +149,7 @@ static void test_bad_requests(void **state)
     struct fixture f;
     struct {
         struct collective_order order;
+        struct collective_call call;
         uint32_t members[2];
     } o = {.order = {.n = 2, .me = 1, .n_calls = 1, .cpu_ranks = 1}, .members = {0, 1}}, bad;
     static const char text[CHANNEL_FRAME_MAX];
@@ -162,14 +158,14 @@ static void test_bad_requests(void **state)
     start(&f, 2);
     struct channel *c = world_channel(f.w, 1);
     o.order.point = f.point;
+    o.call.count = f.point.count;
     for (int type = COLLECTIVE_ASK_OPEN; type <= COLLECTIVE_ASK_PROVE; type++)
-        if (type != COLLECTIVE_ASK_CALLS && type != COLLECTIVE_ASK_ADDRESSES)
-            ask(c, (uint16_t)type, text, 0, -EPROTO); /* nothing is open */
+        ask(c, (uint16_t)type, text, 0, -EPROTO); /* nothing is open */
     ask(c, 99, NULL, 0, -EPROTO);
     ask(c, COLLECTIVE_ASK_HELLO, text, sizeof(text), -EPROTO);
     ask(c, COLLECTIVE_ASK_OPEN, text, sizeof(text), -EPROTO);
-    channel_send(c, COLLECTIVE_ASK_CALLS, text, 1000);
-    channel_send(c, COLLECTIVE_ASK_ADDRESSES, text, 1000);
+    channel_send(c, COLLECTIVE_ASK_RUN | TALK_MORE, text, 1000); /* in pieces, it is no better */
+    ask(c, COLLECTIVE_ASK_RUN, text, 1000, -EPROTO);
 #define BAD(change)                                                                                \
     bad = o;                                                                                       \
     bad.change;                                                                                    \
@@ -186,14 +182,9 @@ static void test_bad_requests(void **state)
     BAD(members[0] = 1);
     BAD(members[1] = 7);
     ask(c, COLLECTIVE_ASK_OPEN, &o, sizeof(o) - 1, -EPROTO);
-    /* Calls that lie beyond the vector. */
-    struct collective_call call = {.first = 1, .count = f.point.count};
-    channel_send(c, COLLECTIVE_ASK_OPEN, &o, sizeof(o));
-    channel_send(c, COLLECTIVE_ASK_CALLS, &call, sizeof(call));
-    await(c, COLLECTIVE_ASK_OPEN, -EPROTO);
-    channel_send(c, COLLECTIVE_ASK_OPEN, &o, sizeof(o));
-    channel_send(c, COLLECTIVE_ASK_CALLS, &call, sizeof(call) - 1);
-    await(c, COLLECTIVE_ASK_OPEN, -EPROTO);
+    BAD(call.first = 1); /* it lies beyond the vector */
+    channel_send(c, COLLECTIVE_ASK_OPEN | TALK_MORE, &o, 100);
+    ask(c, COLLECTIVE_ASK_OPEN, (const char *)&o + 100, sizeof(o) - 101, -EPROTO);
     ask(c, COLLECTIVE_ASK_CLOSE, NULL, 0, 0);
     bad_in_a_point(c, &o, sizeof(o));
     OK(whole(&f, 2));
@@ -218,21 +209,20 @@ static void test_sound(void **state)
 /* A rank that answers nonsense. */
 static int lie(struct world *w, void *arg)
 {
-    const struct collective_reply reply = {.err = 0};
+    const struct talk_head reply = {.err = 0};
     struct channel *c = world_channel(w, 0);
     static char in[CHANNEL_FRAME_MAX];
     uint16_t type;
     size_t n;
 
-    while (!channel_recv(c, &type, in, sizeof(in), &n, CHANNEL_WAIT_NS) &&
-           type != COLLECTIVE_ASK_BYE)
-        channel_send(c, (uint16_t)(type | COLLECTIVE_REPLY), &reply, *(size_t *)arg);
+    while (!channel_recv(c, &type, in, sizeof(in), &n, CHANNEL_WAIT_NS) && type != TALK_BYE)
+        channel_send(c, (uint16_t)(type | TALK_REPLY), &reply, *(size_t *)arg);
     return 0;
 }
 
 static void test_bad_replies(void **state)
 {
-    static size_t lengths[] = {sizeof(struct collective_reply), 3};
+    static size_t lengths[] = {sizeof(struct talk_head), 3};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -431,8 +421,7 @@ static void test_late_echo(void **state)
 
     (void)state;
     start(&f, 3);
-    assert_int_equal(
-        channel_send(world_channel(f.w, 2), COLLECTIVE_ASK_ECHO, &number, sizeof(number)), 0);
+    assert_int_equal(channel_send(world_channel(f.w, 2), TALK_ECHO, &number, sizeof(number)), 0);
     usleep(600000); /* ranks that are asked nothing are looked at twice a second */
     OK(whole(&f, 2));
     assert_string_equal(session_loss(f.s), "");

@@ -365,7 +365,7 @@ static int ask_once(struct channel *c, uint16_t *type, void *data, size_t size, 
                     uint64_t wait_ns)
 {
     (void)c, (void)data, (void)size, (void)wait_ns;
-    *type = COLLECTIVE_ASK_ECHO;
+    *type = TALK_ECHO;
     *len = 0;
     return 0;
 }

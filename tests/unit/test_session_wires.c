@@ -24,11 +24,11 @@ static int send_answer(struct channel *c, uint16_t type, const void *data, size_
                        uint64_t wait_ns)
 {
     struct {
-        struct collective_reply head;
+        struct talk_head head;
         struct collective_proof proof;
     } reply;
 
-    if (type != (COLLECTIVE_ASK_PROVE | COLLECTIVE_REPLY) || len != sizeof(reply) || !*answers)
+    if (type != (COLLECTIVE_ASK_PROVE | TALK_REPLY) || len != sizeof(reply) || !*answers)
         return honest->send(c, type, data, len, wait_ns);
     memcpy(&reply, data, len);
     reply.proof = *answer;
@@ -201,7 +201,7 @@ static void test_damaged(void **state)
 static void test_bad_claims(void **state)
 {
     static const double cannot_be[] = {NAN, INFINITY};
-    struct collective_reply head;
+    struct talk_head head;
     struct fixture f;
     uint16_t type;
     size_t len;

@@ -542,11 +542,6 @@ bool net_report_sound(struct net_report *report)
     return true;
 }
 
-bool net_beats(struct channel *c)
-{
-    return strcmp(channel_base(c)->ops->name, "mpi") != 0;
-}
-
 void net_watch_idle(uint64_t ns, struct net_hello *hello)
 {
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
@@ -563,13 +558,12 @@ void net_watch_idle(uint64_t ns, struct net_hello *hello)
 uint32_t net_protocol(void)
 {
     static const uint32_t layout[] = {
-        7, /* of the requests: raise it when their order or meaning changes */
+        8, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct net_hello),
         sizeof(struct net_order),
         sizeof(struct net_rails),
         sizeof(struct net_report),
         sizeof(struct net_reading),
-        sizeof(struct net_reply),
     };
 
     return meet_protocol(layout, sizeof(layout) / sizeof(*layout));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leader's side of a point's life: see lead.h and lead.h. */
+/* The leader's side of a point's life: see lead.h. */
 #include "benches/net/lead.h"
 
 #include <errno.h>
@@ -13,9 +13,8 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 
-/* Opening, connecting and checking have deadlines of their own at the peer, of
- * NET_STILL_NS for each step. A peer that is at work on one says so (NET_BEAT): one that
- * is silent for CHANNEL_WAIT_NS hangs. */
+/* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for
+ * each step. Signs of life say meanwhile that it is there. */
 #define STEP_WAIT_NS (3 * NET_STILL_NS)
 
 #define WHY_WAIT_NS 1200000000u /* for the peer's view of an error: two signs of life */
@@ -63,7 +62,7 @@ const char *net_lead_error(struct net_lead *l)
 
 bool net_lead_broken(const struct net_lead *l)
 {
-    return l->broken;
+    return l->talk.broken;
 }
 
 int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
@@ -79,67 +78,50 @@ int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
 
 int net_lead_send(struct net_lead *l, enum net_request request, const void *data, size_t len)
 {
-    int err = channel_send(l->channel, (uint16_t)request, data, len);
+    int err = talk_post(&l->talk, NET_PEER, (uint16_t)request, data, len);
 
-    if (!err)
-        return 0;
-    l->broken = true;
-    return net_lead_fail(l, err, "%s", channel_error(l->channel));
+    return err ? net_lead_fail(l, err, "%s", channel_error(l->channel)) : 0;
 }
 
-/* The peer's next frame that is no beat. Once this end has failed the peer has had its time: it
- * answers soon, or beats. */
-static int receive(struct net_lead *l, uint16_t *type, size_t *n, uint64_t wait_ns)
+/* Once this end has failed the peer has had its time: it answers soon, or gives signs of life. */
+static bool has_had_its_time(void *arg)
 {
-    uint64_t start_ns = clock_now_ns(), past_ns;
-    uint64_t quiet_ns = !net_beats(l->channel)            ? wait_ns
-                        : atomic_load(&l->end.error_code) ? WHY_WAIT_NS
-                                                          : CHANNEL_WAIT_NS;
-    int err;
+    struct net_lead *l = arg;
 
-    do {
-        past_ns = clock_now_ns() - start_ns;
-        uint64_t left_ns = past_ns < wait_ns ? wait_ns - past_ns : 1;
-        err = channel_recv(l->channel, type, l->in, sizeof(l->in), n,
-                           left_ns < quiet_ns ? left_ns : quiet_ns);
-    } while (!err && *type == NET_BEAT && past_ns < wait_ns);
-    return err;
+    return l->talk.beat && atomic_load(&l->end.error_code) &&
+           channel_base(l->channel)->ops->quiet_ns(l->channel) >= WHY_WAIT_NS;
 }
 
-int net_lead_reply(struct net_lead *l, enum net_request request, void *data, size_t size,
-                   size_t *len, uint64_t wait_ns)
+/* Within so long; else the peer is lost. */
+static void await(struct net_lead *l, uint64_t wait_ns)
 {
-    uint16_t type = 0;
-    size_t n = 0;
-    const struct net_reply *head = (const void *)l->in;
-    int err = receive(l, &type, &n, wait_ns);
+    const struct talk_patience patience = {.quiet_ns = wait_ns, .heed = has_had_its_time, .arg = l};
+    char text[NET_ERROR_BYTES];
 
-    if (err || n < sizeof(*head) || type != (request | NET_REPLY)) {
-        l->broken = true;
-        if (!err && type == NET_BEAT)
-            return net_lead_fail(l, -ETIMEDOUT, "%s is still at work after %u s: it hangs",
-                                 channel_peer(l->channel), (unsigned)(wait_ns / 1000000000u));
-        return err ? net_lead_fail(l, err, "%s", channel_error(l->channel))
-                   : net_lead_fail(l, -EPROTO, "%s answered something else than was asked",
-                                   channel_peer(l->channel));
-    }
-    n -= sizeof(*head);
-    if (head->err > 0)
-        return net_lead_fail(l, -EPROTO, "%s answered what is no error", channel_peer(l->channel));
-    if (head->err) {
-        l->peer_failed = true;
-        return net_lead_fail(l, head->err, "%s: %.*s", channel_peer(l->channel),
-                             (int)sizeof(head->error) - 1, head->error);
-    }
+    if (talk_settle(&l->talk, &patience) || !talk_awaits(&l->talk))
+        return;
+    snprintf(text, sizeof(text), "%s has not answered for %.3g s: it hangs, or is cut off",
+             channel_peer(l->channel), (double)(clock_now_ns() - l->talk.posted_ns) / 1e9);
+    talk_lose(&l->talk, NET_PEER, -ETIMEDOUT, text);
+}
+
+int net_lead_reply(struct net_lead *l, void *data, size_t size, size_t *len, uint64_t wait_ns)
+{
+    const struct talk_peer *p = &l->talk.peers[NET_PEER];
+
+    await(l, wait_ns);
+    l->peer_failed |= p->err && !p->gone;
+    if (p->err)
+        return net_lead_fail(l, p->err, "%s%s%s", p->gone ? "" : channel_peer(l->channel),
+                             p->gone ? "" : ": ", p->error);
+    size_t n = talk_reply_len(&l->talk, NET_PEER);
     if (len)
         *len = n;
-    else if (n != size)
+    if (n > size || (!len && n != size))
         return net_lead_fail(l, -EPROTO, "%s answered %zu bytes where %zu were expected",
                              channel_peer(l->channel), n, size);
-    if (n > size)
-        return net_lead_fail(l, -EPROTO, "%s answered too much", channel_peer(l->channel));
     if (n)
-        memcpy(data, l->in + sizeof(*head), n);
+        memcpy(data, talk_reply(&l->talk, NET_PEER), n);
     return 0;
 }
 
@@ -147,7 +129,7 @@ static int net_lead_ask(struct net_lead *l, enum net_request request, void *data
 {
     int err = net_lead_send(l, request, NULL, 0);
 
-    return err ? err : net_lead_reply(l, request, data, size, NULL, STEP_WAIT_NS);
+    return err ? err : net_lead_reply(l, data, size, NULL, STEP_WAIT_NS);
 }
 
 /* An error at this end is often that the connection broke: why it broke, the peer may know. */
@@ -160,8 +142,8 @@ int net_lead_own(struct net_lead *l, int err)
         return 0;
     snprintf(own, sizeof(own), "%s", l->end.error[0] ? l->end.error : strerror(-err));
     uint32_t flags = 0;
-    if (l->broken || net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags)) ||
-        !net_lead_reply(l, NET_ASK_READ, &reading, sizeof(reading), NULL, WHY_WAIT_NS))
+    if (l->talk.broken || net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags)) ||
+        !net_lead_reply(l, &reading, sizeof(reading), NULL, WHY_WAIT_NS))
         return net_lead_fail(l, err, "%s", own);
     snprintf(l->peer_error, sizeof(l->peer_error), "%.380s", l->error);
     return net_lead_fail(l, err, "%s; %s", own, l->peer_error);
@@ -178,8 +160,7 @@ static int greet(struct net_lead *l, uint64_t idle_ns)
         return err;
     if (idle_ns)
         net_watch_idle(idle_ns, &own);
-    err = net_lead_reply(l, NET_ASK_HELLO, &l->hello[NET_PEER], sizeof(own), NULL,
-                         idle_ns + CHANNEL_WAIT_NS);
+    err = net_lead_reply(l, &l->hello[NET_PEER], sizeof(own), NULL, idle_ns + CHANNEL_WAIT_NS);
     l->hello[NET_OWN] = own;
     l->hello[NET_PEER].machine[sizeof(own.machine) - 1] = 0;
     l->same_machine = machine_same(own.machine, l->hello[NET_PEER].machine);
@@ -206,8 +187,9 @@ int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *
     struct sockaddr_storage peer;
     if (channel_address(c, &l->address, &peer))
         l->address.ss_family = AF_UNSPEC;
-    int err = beat_start(&l->beat, &c, 1, BEAT_LED_NS);
-    if (err && err != -EOPNOTSUPP)
+    struct channel *const channels[NET_SIDES] = {[NET_PEER] = c};
+    int err = talk_open(&l->talk, channels, NET_SIDES, net_requests, NET_REQUESTS);
+    if (err)
         return net_lead_fail(l, err, "no signs of life can be given: %s", strerror(-err));
     return greet(l, idle_ns);
 }
@@ -217,9 +199,7 @@ void net_lead_close(struct net_lead *l)
     if (!l)
         return;
     net_lead_finish(l);
-    if (!l->broken)
-        channel_send(l->channel, NET_ASK_BYE, NULL, 0);
-    beat_end(l->beat);
+    talk_close(&l->talk);
     channel_close(l->channel);
     free(l);
 }
@@ -267,8 +247,8 @@ static int open_both(struct net_lead *l, const struct net_local *peers)
     err = net_lead_send(l, NET_ASK_OPEN, &order, sizeof(order));
     l->peer_open = !err;
     if (!err)
-        err = net_lead_reply(l, NET_ASK_OPEN, &l->reports[NET_PEER].rails, sizeof(struct net_rails),
-                             NULL, STEP_WAIT_NS);
+        err = net_lead_reply(l, &l->reports[NET_PEER].rails, sizeof(struct net_rails), NULL,
+                             STEP_WAIT_NS);
     if (!err && !net_rails_sound(&l->reports[NET_PEER].rails))
         err = net_lead_fail(l, -EPROTO, "%s reported devices that cannot be",
                             channel_peer(l->channel));
@@ -288,13 +268,13 @@ static int connect_both(struct net_lead *l)
 
     int own_err = err ? 0 : l->end.ops->address(&l->end, own, &n_own);
     if (!err)
-        err = net_lead_reply(l, NET_ASK_ADDRESS, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
+        err = net_lead_reply(l, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
     if (err || own_err)
         return err ? err : net_lead_own(l, own_err);
     err = net_lead_send(l, NET_ASK_JOIN, own, n_own);
     own_err = err ? 0 : l->end.ops->join(&l->end, theirs, n_theirs);
     if (!err)
-        err = net_lead_reply(l, NET_ASK_JOIN, NULL, 0, NULL, STEP_WAIT_NS);
+        err = net_lead_reply(l, NULL, 0, NULL, STEP_WAIT_NS);
     if (own_err && !(err && l->peer_failed))
         return net_lead_fail(l, own_err, "%s", l->end.error);
     return err;
@@ -343,7 +323,7 @@ void net_lead_finish(struct net_lead *l)
         return;
     memcpy(error, l->error, sizeof(error));
     atomic_store(&l->end.give_up, true);
-    if (l->peer_open && !l->broken)
+    if (l->peer_open && !l->talk.broken)
         net_lead_ask(l, NET_ASK_CLOSE, NULL, 0);
     l->peer_open = false;
     net_end_close(&l->end);
@@ -353,14 +333,6 @@ void net_lead_finish(struct net_lead *l)
 }
 
 /* ---- The end of a point: stopped, drained, proved, checked ---- */
-
-static void beat(void *arg)
-{
-    struct net_lead *l = arg;
-
-    if (!l->broken)
-        net_lead_send(l, NET_ASK_BEAT, NULL, 0);
-}
 
 /* Messages that are under way are finished: as long as one on each connection takes at the rate
  * of before, twice. */
@@ -386,16 +358,16 @@ static int stop_both(struct net_lead *l)
     if (err)
         return err;
     net_facts_take(&l->end);
-    int own_err = net_workers_stop(&l->end, own, beat, l);
-    err = net_lead_reply(l, NET_ASK_STOP, theirs, size, NULL, finish_wait_ns(l));
+    int own_err = net_workers_stop(&l->end, own, NULL, NULL);
+    err = net_lead_reply(l, theirs, size, NULL, finish_wait_ns(l));
     if (!err)
         err = net_lead_own(l, own_err);
     if (!err)
         err = net_lead_send(l, NET_ASK_DRAIN, own, size);
     if (err)
         return err;
-    own_err = net_workers_drain(&l->end, theirs, beat, l);
-    err = net_lead_reply(l, NET_ASK_DRAIN, NULL, 0, NULL, finish_wait_ns(l));
+    own_err = net_workers_drain(&l->end, theirs, NULL, NULL);
+    err = net_lead_reply(l, NULL, 0, NULL, finish_wait_ns(l));
     return err ? err : net_lead_own(l, own_err);
 }
 
@@ -407,7 +379,7 @@ static int prove_both(struct net_lead *l)
     net_received(&l->end, own);
     int err = net_lead_send(l, NET_ASK_PROVE, own, size);
     if (!err)
-        err = net_lead_reply(l, NET_ASK_PROVE, theirs, size, NULL, STEP_WAIT_NS);
+        err = net_lead_reply(l, theirs, size, NULL, STEP_WAIT_NS);
     if (!err)
         net_prove_end(&l->end, theirs);
     return err;
@@ -420,7 +392,7 @@ static int check_both(struct net_lead *l)
     if (err)
         return err;
     int own_err = l->end.ops->check(&l->end);
-    err = net_lead_reply(l, NET_ASK_CHECK, NULL, 0, NULL, finish_wait_ns(l));
+    err = net_lead_reply(l, NULL, 0, NULL, finish_wait_ns(l));
     if (own_err == -EBADMSG || (own_err && !err))
         return net_lead_fail(l, own_err, "%s", l->end.error);
     return err;

@@ -9,15 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/group/channel.h"
+#include "core/group/talk.h"
 #include "core/hw/path.h"
 #include "core/row.h"
 #include "core/wire/net.h"
 
-/* What the leader asks of its peer over the channel: one request, one reply, in this order for a
- * point. A reply begins with struct net_reply; where its err is not 0 nothing follows. Structs are
- * sent as they are: see net_protocol(). */
-
+/* What the leader asks of its peer (talk.h), in this order for a point. Structs are sent as they
+ * are: see net_protocol(). */
 enum net_request {
     NET_ASK_HELLO = 1, /* struct net_hello; the same comes back */
     NET_ASK_OPEN,      /* struct net_order; struct net_rails */
@@ -31,25 +29,13 @@ enum net_request {
     NET_ASK_CHECK,  /* -; - */
     NET_ASK_REPORT, /* -; struct net_report */
     NET_ASK_CLOSE,  /* -; - : the point is over, however far it came */
-    NET_ASK_BYE,    /* the session is over; no reply */
-    NET_ASK_BEAT,   /* the leader is at work on something long; no reply */
-    /* From the peer, each NET_BEAT_NS, before a reply that takes it long: it is at work. */
-    NET_BEAT,
+    NET_REQUESTS
 };
-#define NET_REPLY   0x8000u
-#define NET_BEAT_NS 500000000u
-
-/* Can a second thread send while the first is at work? MPI may not let it. */
-bool net_beats(struct channel *c);
+extern const struct talk_request net_requests[NET_REQUESTS];
 
 enum net_read_flags {
     NET_READ_MACHINE = 1, /* what the machine has spent, too */
     NET_READ_MARK = 2,    /* sampling begins: what counts up counts from here */
-};
-
-struct net_reply {
-    _Alignas(8) int32_t err; /* what follows holds numbers of 8 bytes */
-    char error[NET_ERROR_BYTES];
 };
 
 struct net_hello {
@@ -232,10 +218,10 @@ struct net_readings { /* both ends' readings of about the same moment */
 
 struct net_lead {
     struct channel *channel;
-    struct beat *beat; /* NULL: the channel is a library's */
+    struct talk talk; /* by enum net_side */
     const struct topo *topo;
     struct net_hello hello[NET_SIDES];
-    bool same_machine, broken, peer_failed;
+    bool same_machine, peer_failed;
     bool open, peer_open; /* a point is */
     struct net_order order;
     struct net_end end;
@@ -253,15 +239,13 @@ struct net_lead {
     int err;                         /* that goes with the error */
     char said[NET_ERROR_BYTES];      /* in its place: this end itself is cut off */
     char error[2 * NET_ERROR_BYTES], peer_error[NET_ERROR_BYTES];
-    _Alignas(8) char in[CHANNEL_FRAME_MAX];
 };
 
 int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int net_lead_send(struct net_lead *l, enum net_request request, const void *data, size_t len);
-/* len NULL: exactly `size` bytes must come. */
-int net_lead_reply(struct net_lead *l, enum net_request request, void *data, size_t size,
-                   size_t *len, uint64_t wait_ns);
+/* The reply to what was sent. len NULL: exactly `size` bytes must come. */
+int net_lead_reply(struct net_lead *l, void *data, size_t size, size_t *len, uint64_t wait_ns);
 int net_lead_own(struct net_lead *l, int err);
 int net_lead_first_reading(struct net_lead *l);
 int net_lead_last_reading(struct net_lead *l);

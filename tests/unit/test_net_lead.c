@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the leader makes of a peer that is silent, and of one that is long at work and says so: order.h's beats. */
+/* What the leader makes of a peer that is silent, and of one that is long at work and gives signs of life. */
 /* waits: for a peer that is silent */
 #include <errno.h>
 #include <math.h>
@@ -76,41 +76,42 @@ static void a_peer_that_is_stopped_before_a_point_is_missed_in_time(void **state
 static int reply(struct channel *c, uint16_t request, int err, const void *body, size_t len)
 {
     struct {
-        struct net_reply head;
-        struct net_hello body;
+        struct talk_head head;
+        char body[sizeof(struct net_hello)];
     } out = {.head = {.err = err}};
 
-    snprintf(out.head.error, sizeof(out.head.error), "%s", err ? "so it says at last" : "");
-    memcpy(&out.body, body, len);
-    return channel_send(c, request | NET_REPLY, &out, sizeof(out.head) + len);
+    memcpy(out.body, body, len);
+    return channel_send(c, request | TALK_REPLY, &out, sizeof(out.head) + len);
 }
 
 /* A peer whose devices take long to open, and are not there. */
 static int be_long(struct channel *c, void *arg)
 {
+    static const char late[] = "so it says at last";
     struct net_hello hello = {.idle_cores = NAN, .idle_softirq = NAN};
     static char in[CHANNEL_FRAME_MAX];
+    struct beat *beat = NULL;
     pid_t pid = getpid();
     uint16_t type = 0;
     size_t len;
 
     (void)arg;
     channel_send(c, 1, &pid, sizeof(pid));
-    while (!channel_recv(c, &type, in, sizeof(in), &len, 30000000000u) && type != NET_ASK_BYE) {
-        uint64_t start_ns = clock_now_ns();
-        while (type == NET_ASK_OPEN && clock_now_ns() - start_ns < LONG_NS) {
-            channel_send(c, NET_BEAT, NULL, 0);
-            usleep(NET_BEAT_NS / 1000);
-        }
+    if (beat_start(&beat, &c, 1, BEAT_LEADING_NS))
+        return 1;
+    while (!channel_recv(c, &type, in, sizeof(in), &len, 30000000000u) && type != TALK_BYE) {
+        if (type == NET_ASK_OPEN)
+            usleep(LONG_NS / 1000);
         if (type == NET_ASK_HELLO)
             reply(c, type, 0, &hello, sizeof(hello));
         else
-            reply(c, type, type == NET_ASK_OPEN ? -ENODEV : 0, "", 0);
+            reply(c, type, type == NET_ASK_OPEN ? -ENODEV : 0, late, sizeof(late) - 1);
     }
+    beat_end(beat);
     return 0;
 }
 
-static void a_peer_that_says_it_is_at_work_is_waited_for(void **state)
+static void a_peer_that_is_alive_is_waited_for(void **state)
 {
     struct net_lead *lead = NULL;
     struct channel *c = NULL;
@@ -129,31 +130,32 @@ static void a_peer_that_says_it_is_at_work_is_waited_for(void **state)
     topo_close(topo);
 }
 
-/* Watching the idle machine is long; what is asked next is short, and its reply comes without beats. */
-static void a_peer_that_is_at_work_says_so(void **state)
+/* Watching the idle machine is long: signs of life come meanwhile, and nothing else does. */
+static void a_peer_that_is_at_work_gives_signs_of_life(void **state)
 {
     struct net_hello hello = {.machine = "another one", .idle_ns = 2200000000u};
     struct channel *c = NULL;
     static char in[CHANNEL_FRAME_MAX];
-    unsigned beats = 0;
+    unsigned heard = 0;
     uint16_t type;
     size_t len;
+    int err;
 
     (void)state;
     fork_peer(&c, serve);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(channel_send(c, NET_ASK_HELLO, &hello, sizeof(hello)), 0);
-        do {
-            assert_int_equal(channel_recv(c, &type, in, sizeof(in), &len, 10000000000u), 0);
-            beats += type == NET_BEAT && !i;
-            assert_true(type != NET_BEAT || !i);
-        } while (type == NET_BEAT);
-        assert_int_equal(type, NET_ASK_HELLO | NET_REPLY);
-        assert_int_equal(((struct net_reply *)(void *)in)->err, 0);
-        hello.idle_ns = 0;
-    }
-    assert_in_range(beats, 1, 5);
-    channel_send(c, NET_ASK_BYE, NULL, 0);
+    channel_base(c)->ops->expect(c, BEAT_LED_NS);
+    assert_int_equal(channel_send(c, NET_ASK_HELLO, &hello, sizeof(hello)), 0);
+    do {
+        uint64_t quiet_ns = channel_base(c)->ops->quiet_ns(c);
+        err = channel_recv(c, &type, in, sizeof(in), &len, 100000000u);
+        heard += err == -ETIMEDOUT && channel_base(c)->ops->quiet_ns(c) < quiet_ns;
+    } while (err == -ETIMEDOUT);
+    assert_int_equal(err, 0);
+    assert_int_equal(type, NET_ASK_HELLO | TALK_REPLY);
+    assert_int_equal(((struct talk_head *)(void *)in)->err, 0);
+    assert_int_equal(len, sizeof(struct talk_head) + sizeof(hello));
+    assert_in_range(heard, 1, 10);
+    channel_send(c, TALK_BYE, NULL, 0);
     channel_close(c);
 }
 
@@ -161,8 +163,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_peer_that_is_stopped_before_a_point_is_missed_in_time),
-        cmocka_unit_test(a_peer_that_says_it_is_at_work_is_waited_for),
-        cmocka_unit_test(a_peer_that_is_at_work_says_so),
+        cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
+        cmocka_unit_test(a_peer_that_is_at_work_gives_signs_of_life),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
  *
  * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing
  * and other devices, all together, moved what is missing: at least 90 % of it, and not more than
- * 1.3 times as much, which somebody else's traffic would be.
+ * 1.3 times as much, which somebody else's traffic would be. Of a device that is claimed as well,
+ * another rail, what it moved beyond its own claim counts, unless half of that may be headers.
  *
  * Of a claim that is only the least, where less than a tenth went through the claimed device,
  * others may have moved any more.

@@ -106,6 +106,23 @@ static double moved_instead(const struct path_view *v, const struct path_device 
     return amount;
 }
 
+/* What a device that is claimed, too, moved beyond its own claim, the ways in which some is missing:
+ * of two rails, one may have carried what was to go by the other. Not where half of that or more
+ * may be headers. */
+static double moved_beyond(const struct path_view *v, const struct path_device *o,
+                           const double lack[COUNTER_WAYS])
+{
+    double most = v->by == PATH_PACKETS ? PACKETS_EACH - 1 : HEADERS_BYTES / path_segment_bytes(o);
+    double amount = 0;
+
+    for (int way = 0; way < COUNTER_WAYS; way++) {
+        double beyond = o->got[v->by][way] - o->claim[v->by][way];
+        if (lack[way] > 0 && beyond >= 2 * most * o->claim[v->by][way])
+            amount += beyond;
+    }
+    return amount;
+}
+
 /* What other devices moved instead; the one that moved most. */
 static double found_elsewhere(const struct path_view *v, const struct path_device *d,
                               const double lack[COUNTER_WAYS], const struct path_device **most)
@@ -118,10 +135,11 @@ static double found_elsewhere(const struct path_view *v, const struct path_devic
         /* rxe's own interface: its packets say that it was not rxe. */
         bool own_software = d->facts.software && d->moved.packets_known && path_moved(v, o) &&
                             !o->claimed && !strcmp(o->name, d->facts.interface);
+        bool rail = o != d && o->claimed && !o->in_set && !o->at_least && !path_is_none(o);
         double amount;
-        if ((!is_other(v, o) && !own_software) || is_vague_with(v, d, o, false))
+        if ((!is_other(v, o) && !own_software && !rail) || is_vague_with(v, d, o, false))
             continue;
-        amount = moved_instead(v, o, lack);
+        amount = rail ? moved_beyond(v, o, lack) : moved_instead(v, o, lack);
         all += amount;
         if (amount > best) {
             best = amount;

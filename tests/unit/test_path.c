@@ -118,6 +118,23 @@ static void test_rails(void **state)
     /* Claims on one device are added up. */
     END(p, PATH_ELSEWHERE, "eth0 moved 5.1 GB of 10 GB, eth1 moved 5.1 GB; eth1 50 %",
         {.device = "eth0", .out_bytes = 5 * GB}, {.device = "eth0", .out_bytes = 5 * GB});
+    /* What was to go by one rail went by the other one, beside that one's own. */
+    INTERFACES(&s, {"eth0", 0, 10.46 * GB}, {"eth1", 0, 2e3});
+    END(p, PATH_ELSEWHERE,
+        "eth0 moved 10.5 GB, in which 5 GB do not stand out; eth1 moved 2 kB of 5 GB, eth0 moved "
+        "10.5 GB",
+        {.device = "eth0", .out_bytes = 5 * GB}, {.device = "eth1", .out_bytes = 5 * GB});
+    /* A third of it did. */
+    INTERFACES(&s, {"eth0", 0, 15.6 * GB}, {"eth1", 0, 5.2 * GB});
+    END(p, PATH_ELSEWHERE,
+        "eth0 sent 15.6 GB, 75 % of the bytes; eth1 moved 5.2 GB of 10 GB, eth0 moved 15.6 GB",
+        {.device = "eth0", .out_bytes = 10 * GB}, {.device = "eth1", .out_bytes = 10 * GB});
+    /* What is missing is no more than the other one's headers may be. */
+    INTERFACES(&s, {"eth0", 0, 10.46 * GB}, {"eth1", 0, 3.5 * GB});
+    END(p, PATH_UNKNOWN,
+        "eth0 sent 10.5 GB, 74.9 % of the bytes; eth1 moved 3.5 GB of 4 GB, and no other device "
+        "the rest",
+        {.device = "eth0", .out_bytes = 10 * GB}, {.device = "eth1", .out_bytes = 4 * GB});
     path_close(p);
     scratch_close(&s);
 }

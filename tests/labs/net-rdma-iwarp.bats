@@ -12,10 +12,11 @@ load ../cli/rows
 load net-rdma
 
 setup_file() {
-    compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/lab-rdma/kernel/lib/modules/*/kernel/siw.ko" >/dev/null ||
-        no_guest 'siw is not set up: scripts/lab-rdma setup --siw'
-    local asked=${PLUMB_SECTIONS-}
-    # The unit tests have a guest of their own: behind the other sections they were seen to fail there, for a cause that is not known.
+    local asked=${PLUMB_SECTIONS-} why
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    guest_setup
+    [[ -e $BATS_FILE_TMPDIR/no-guest ]] || why=$(guest_siw) || no_guest "$why"
+    # The unit tests have a guest of their own, and with it more time.
     PLUMB_SECTIONS=${asked:-units} net_sections --siw
     [[ $asked ]] || PLUMB_SECTIONS='cm sends wire peer_ends' sections --siw
 }
@@ -80,8 +81,29 @@ section_peer_ends() {
     done
 }
 
+# The kernel's siw (6.1) misses, now and then, that bytes arrived, on a guest that gets little of a processor: they stay in the
+# connection's socket, and nothing wakes it. Where that is seen, for four seconds, the tests run again, and for that alone.
 section_units() {
-    PLUMB_TEST_IWARP=1 PLUMB_TEST_LINK=dummy0 units test_net_rdma
+    local try watch
+    stalls() {
+        local now before='' since=''
+        while sleep 2; do
+            now=$(ss -Htn state established | awk '$1 > 0' | sort)
+            comm -12 <(echo "$before") <(comm -12 <(echo "$since") <(echo "$now")) | grep . && return
+            before=$since since=$now
+        done
+    }
+    for try in 1 2 3; do
+        stalls >stalled &
+        watch=$!
+        PLUMB_TEST_IWARP=1 PLUMB_TEST_LINK=dummy0 units test_net_rdma >log 2>&1
+        status=$?
+        kill $watch 2>/dev/null
+        [[ $status -ne 0 && -s stalled ]] || break
+        echo "try $try: not taken by the kernel: $(<stalled)"
+    done
+    cat log
+    return $status
 }
 
 @test "the module's unit tests, over soft iWARP" {

@@ -229,10 +229,32 @@ END
 }
 
 @test "siw: iWARP, where it was set up" {
+    local why
     lab_guest
-    compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/lab-rdma/kernel/lib/modules/*/kernel/siw.ko" >/dev/null ||
-        skip 'siw is not set up: scripts/lab-rdma setup --siw'
+    why=$(guest_siw) || skip "$why"
     run --separate-stderr scripts/lab-rdma run --siw --timeout 100 "$job" -- ls /sys/class/infiniband
     [ "$status" -eq 0 ]
     [ "$output" = siw0 ]
+}
+
+@test "siw: where its source cannot be downloaded, setup says so, and the guest stays as it was" {
+    local cache=$BATS_TEST_TMPDIR/cache/plumbline/lab-rdma
+    lab_guest
+    mkdir -p "${cache%/*}" "$BATS_TEST_TMPDIR/path"
+    cp -al "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/lab-rdma" "$cache"
+    find "$cache" -name 'siw.ko*' -delete
+    printf '#!/bin/sh\nexit 100\n' >"$BATS_TEST_TMPDIR/path/apt-get"
+    chmod +x "$BATS_TEST_TMPDIR/path/apt-get"
+    export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache PATH=$BATS_TEST_TMPDIR/path:$PATH
+    run scripts/lab-rdma setup --siw
+    [ "$status" -eq 2 ]
+    [[ $output == *'cannot download the headers and the source of'* ]]
+    guest_setup
+    lab_guest
+    run guest_siw
+    [ "$status" -eq 1 ]
+    [ "$output" = 'siw is not set up: scripts/lab-rdma setup --siw' ] || [[ $output == 'siw cannot be set up: lab-rdma: cannot download'* ]]
+    run scripts/lab-rdma run --siw "$job" -- true
+    [ "$status" -eq 2 ]
+    [[ $output == *'the guest has no siw: run scripts/lab-rdma setup --siw' ]]
 }

@@ -47,6 +47,19 @@ ring() {
     busbw "$1"
 }
 
+# rails BACKEND DEVICES: bit/s of busbw at 8 MiB of two ranks on each of two hosts. Ranks 0 and 2 have the first device.
+rails() {
+    local i
+    for i in 1 2 3; do
+        timeout -k 5 120 scripts/lab-cluster exec $((i / 2)) "$bin" --np 4 --rank $i --leader node0 --secret-file "$secret" \
+            --wait 30s >"$BATS_TEST_TMPDIR/rank$i" 2>&1 3>&- &
+    done
+    lead 4 --ranks 4 --size 8M --budget 4s --min-samples 5 --backend "$1" --device "$2" || { cat "$out.err" >&2 && return 1; }
+    wait
+    [ "$(of busbw status)" != wrong ] || return
+    busbw
+}
+
 # begin N OPTIONS: a ring over N hosts that would take a minute, process $client, is under way.
 begin() {
     local n=$1 before

@@ -30,3 +30,20 @@ load allreduce-cluster
         $1 == "late_share" { print; late += $3 > 50 }
         END { exit !(share[1] + share[2] > share[0] + share[3]) || late }'
 }
+
+# Of S bytes each host sends S / 2 by each of two rails in the first half of halving-doubling, and again in the second: S
+# over one rail's goodput R. So algbw is R and busbw 1.5 R; by one rail it is half of that. A ring leaves and enters a host
+# once: by eth1 there, by eth0 here; its busbw is R.
+@test "two rails between two hosts: halving has both at once, a ring each in one direction, to 2 %" {
+    local one
+    scripts/lab-cluster up 2 --rails 2 --rate 200mbit 2>/dev/null
+    scripts/lab-cluster congestion cubic
+    one=$(expected)
+    reaches $((one * 3 / 2)) 2 rails halving eth0+eth1
+    [[ $(of busbw evidence) == '2 of 2 nodes proved, node0: '*'eth0 sent'*', received'*'; eth1 sent'*', received'* ]]
+    reaches $((one * 3 / 4)) 2 rails halving eth0
+    [[ $(of busbw evidence) != *eth1* ]]
+    reaches "$one" 2 rails ring eth0+eth1
+    scripts/lab-cluster rate 100mbit --rail 1 --host 1
+    reaches $(($(expected 100mbit) * 3 / 2)) 2 rails halving eth0+eth1
+}

@@ -99,6 +99,28 @@ reachable() {
     [ "$status" -eq 1 ]
 }
 
+@test "rails: a link more on each host, with a subnet, a rate and a congestion control of its own" {
+    lab_root
+    run lab up 2 --rails 9
+    [ "$status" -eq 2 ]
+    lab_cluster 2 --rails 2 --rate 200mbit
+    lab rate 100mbit --rail 1 --host 1
+    run lab rate 100mbit --rail 2
+    [ "$status" -eq 2 ]
+    [[ $output == *"there is no rail '2': 0 to 1"* ]]
+    run lab status
+    [[ ${lines[0]} == *'rate 200000000 bit/s'* ]]
+    [[ ${lines[2]} == *eth1*.1.1*'rate 200Mbit'* ]]
+    [[ ${lines[4]} == *eth1*.1.2*'rate 100Mbit'* ]]
+    lab congestion cubic
+    [ "$(expected)" = "$(expected 200mbit)" ]
+    # What comes from eth1's address leaves by eth1, also to the other rail.
+    [[ $(on 0 ip route get "$(lab hosts | tail -n 1)" from "$(on 0 ip -4 -o addr show eth1 | awk '{ sub("/.*", "", $4); print $4 }')") == *'dev eth1'*cubic* ]]
+    [[ $(on 0 ip route get "$(lab hosts | tail -n 1)") == *'dev eth0'* ]]
+    lab norate
+    [ "$(on 1 tc qdisc show dev eth1 | grep -c tbf)" -eq 0 ]
+}
+
 @test "congestion control: as asked, and an unknown one is refused" {
     lab_cluster 2
     lab congestion reno

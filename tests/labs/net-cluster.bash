@@ -10,9 +10,9 @@ setup() {
 
 teardown() { between_file; }
 
-# serve: a listener on node0, process $server.
+# serve OPTIONS: a listener on node0, process $server.
 serve() {
-    scripts/lab-cluster exec 0 build/bin/plumb-net --listen 0.0.0.0 --secret-file "$secret" \
+    scripts/lab-cluster exec 0 build/bin/plumb-net --listen 0.0.0.0 --secret-file "$secret" "$@" \
         >"$BATS_TEST_TMPDIR/server" 2>&1 3>&- &
     server=$!
     in_time 20 listens 18515 || { cat "$BATS_TEST_TMPDIR/server" && return 1; }
@@ -34,6 +34,18 @@ goodput() {
     net --budget 3s "$@" || { cat "$out.err" >&2 && return 1; }
     [ "$(cell metric) $(cell unit)" = 'bandwidth GB/s' ] || return
     awk -v gb="$(cell value)" 'BEGIN { printf "%.0f\n", gb * 8e9 }'
+}
+
+# rail NAME: what it got, in bit/s; all: both together.
+rail() {
+    paste -d'|' <(cells metric) <(cells rail) <(cells value) |
+        awk -F'|' -v rail="$1" '$1 == "bandwidth" && $2 == rail { printf "%.0f\n", $3 * 8e9 }'
+}
+
+# rails OPTIONS: goodput of both together, in bit/s.
+rails() {
+    net --budget 3s --device eth0+eth1 "$@" || { cat "$out.err" >&2 && return 1; }
+    rail all
 }
 
 iperf() {

@@ -111,3 +111,39 @@ resent() { on 1 cat /proc/net/snmp | awk '/^Tcp: [0-9]/ { print $13 }'; }
     serve
     reaches "$(expected 200mbit)" 1 goodput --streams 4
 }
+
+@test "two rails: both together carry the sum, each its own, and the counters of both ends prove it" {
+    local half
+    scripts/lab-cluster up 2 --rails 2 --rate 200mbit 2>/dev/null
+    scripts/lab-cluster congestion cubic
+    serve --device eth0+eth1
+    reaches $((2 * $(expected))) 1 rails --streams 2
+    within "$(rail eth0)" "$(expected)" 1
+    within "$(rail eth1)" "$(expected)" 1
+    reaches $((2 * $(expected))) 1 rails --streams 4 --direction reverse
+    # One is half as fast at one end: its row says so, the other one is what it was.
+    scripts/lab-cluster rate 100mbit --rail 1 --host 0
+    half=$(expected 100mbit)
+    reaches $(($(expected) + half)) 1 rails --streams 4
+    within "$(rail eth0)" "$(expected)" 1
+    within "$(rail eth1)" "$half" 1
+    # Two thirds of the bytes by eth0, a third by eth1, by the interfaces' own counters; the streams start one after the other.
+    cells evidence | head -n 1 | grep -oE 'eth[01] (sent|received) [0-9.]+ [kMG]?B, [0-9.]+ %' | awk '
+        { print; share = $(NF - 1); n++ }
+        /eth0/ && !(share > 62 && share < 72) || /eth1/ && !(share > 28 && share < 38) { bad = 1 }
+        END { exit bad || n != 4 }'
+}
+
+# All streams by eth0's link: what was to go by eth1 did not. Four of each, so that their shares of the link are alike.
+@test "two rails, of which one carries all: wrong, with both named" {
+    scripts/lab-cluster up 2 --rails 2 --rate 200mbit 2>/dev/null
+    scripts/lab-cluster congestion cubic
+    serve --device eth0+eth1
+    on 1 ip rule add pref 1 from all lookup 100
+    on 0 ip rule add pref 1 from all lookup 100
+    run net --budget 3s --device eth0+eth1 --streams 8
+    cells evidence | head -n 1
+    [ "$status" -eq 1 ]
+    [ "$(cell status)" = wrong ]
+    [[ $(cell reason) == *eth1*eth0* ]]
+}

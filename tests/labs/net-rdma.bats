@@ -12,7 +12,7 @@ load ../cli/rows
 load net-rdma
 
 setup_file() {
-    net_sections --mesh 2
+    net_sections --mesh 4
 }
 
 setup() {
@@ -49,6 +49,47 @@ section_one_device() {
     every status '@(ok|noisy)'
     every value '?*'
     [ "$(cells size | sort -u | paste -sd' ')" = '1 16777216' ]
+}
+
+section_rails() {
+    local go
+    both() { net --device rxe2+rxe3 --streams 2 --depth 4 --pattern bandwidth --verb write --size 64K --budget 3s --min-samples 5; }
+    at=rxe0+rxe1
+    tc qdisc add dev v2 root netem rate 10mbit limit 10000
+    tc qdisc add dev v3 root netem rate 10mbit limit 10000
+    serve
+    for go in 1 2 3; do both >"alike$go"; done
+    tc qdisc change dev v3 root netem rate 5mbit limit 10000
+    for go in 1 2 3; do both >"slower$go"; done
+    tc qdisc del dev v2 root
+    tc qdisc del dev v3 root
+}
+
+# rail NAME RAIL WANTED: bit/s of the best of three goes, which other work takes from; none of them is above it.
+rail() {
+    local best
+    best=$(for out in "$job/$1"?; do
+        paste -d'|' <(cells metric) <(cells rail) <(cells value) |
+            awk -F'|' -v rail="$2" '$1 == "bandwidth" && $2 == rail { printf "%.0f\n", $3 * 8e9 }'
+    done | sort -n | tail -n 1)
+    ! above "$best" "$3" 2 && within "$best" "$3" 10
+}
+
+# 64 KiB are 16 packets of 4096 bytes and 58 of Ethernet, IP, UDP, BTH and ICRC; the first of a write has 16 more.
+@test "two rails, each with a rate: both together carry the sum, each its own, and their counters prove it" {
+    local wanted=$((10000000 * 65536 / (16 * 4154 + 16)))
+    in_section rails
+    [ "$status" -eq 0 ]
+    rail alike rxe2:1 $wanted
+    rail alike rxe3:1 $wanted
+    rail alike all $((2 * wanted))
+    rail slower rxe2:1 $wanted
+    rail slower rxe3:1 $((wanted / 2))
+    rail slower all $((wanted * 3 / 2))
+    for out in "$job"/alike? "$job"/slower?; do
+        every status '@(ok|noisy)'
+        [[ $(cells evidence | head -n 1) == 'own: rxe2:1 '*'sent '*'; rxe3:1 '*'sent '*'peer: rxe0:1 '*'received '*'; rxe1:1 '*'received '* ]]
+    done
 }
 
 section_no_such_device() {

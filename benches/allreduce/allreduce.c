@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce: how long a group of processes takes to sum a vector, and the other collectives, from 1
- * to N ranks. */
+ * to N ranks. Its options, and the point that a choice of their values means. */
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "benches/allreduce/work.h"
 #include "core/bench/bench.h"
+#include "core/group/mpi.h"
 #include "core/wire/net.h"
 #include "core/wire/wire.h"
 
@@ -21,6 +27,26 @@ static const struct opt_scope by_library = {"backend=mpi,mpi-cuda,nccl",
                                             "the libraries, mpi, mpi-cuda and nccl"};
 static const struct opt_scope by_size = {"model!=?*", "vectors of one size, not a --model"};
 static const struct opt_scope sums = {"op=allreduce,reduce-scatter", "operations that reduce"};
+
+static const char *const fills[] = {"node", "rank", NULL};
+static const char *const scalings[] = {"weak", "strong", NULL};
+static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
+
+/* nccl-tests' names of types. */
+static bool type_words(const char *word, char *list, size_t len)
+{
+    static const char *const others[][2] = {
+        {"float", "f32"},   {"float32", "f32"},   {"half", "f16"},
+        {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
+        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"}};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (!strcmp(word, others[i][0])) {
+            snprintf(list, len, "%s", others[i][1]);
+            return true;
+        }
+    return false;
+}
 
 static const struct opt options[] = {
     {.name = "np",
@@ -96,7 +122,7 @@ static const struct opt options[] = {
      .letter = 'd',
      CHOICE(dtype, collective_type_names),
      .def = "f32",
-     .expand = collective_type_words,
+     .expand = type_words,
      .help = "type of an element; nccl-tests' names (float, half, ...) also work"},
     {.name = "redop",
      .letter = 'o',
@@ -154,12 +180,12 @@ static const struct opt options[] = {
      .max = WORLD_RANKS_MAX,
      .help = "ranks of the communicators; 0: 1, 2, 4, ... and all ranks, in one launch"},
     {.name = "fill",
-     CHOICE(fill, collective_fills),
+     CHOICE(fill, fills),
      .def = "node",
      .help = "order of ranks in a communicator: all ranks of a node before the next node, or one "
              "of each node in turn"},
     {.name = "scaling",
-     CHOICE(scaling, collective_scalings),
+     CHOICE(scaling, scalings),
      .def = "weak",
      .help = "weak: every communicator reduces a vector of this size; strong: the size is divided "
              "by the ranks"},
@@ -251,11 +277,238 @@ static const struct opt options[] = {
      .flags = OPT_HIDDEN,
      AT(inject),
      .def = "none",
-     .choices = collective_injects,
+     .choices = injects,
      .help = "for tests: spoil the data, claim another path, leave a rank out; all must be found"},
     {.name = "sizes-chosen", .type = OPT_FLAG, .flags = OPT_HIDDEN, AT(sizes_chosen), .help = ""},
     {.name = NULL},
 };
+
+/* ---- What follows from options ---- */
+
+#define LOCAL_MOST 4 /* processes that nobody asked for */
+
+/* Processes, where the command line does not say: what the launcher started, as many as a
+ * communicator wants, or a few. */
+static unsigned default_np(const struct opts *o)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned long most = 0;
+
+    if (mpi_launched() > 1)
+        return mpi_launched();
+    for (size_t i = 0; i < ranks->n; i++) {
+        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
+        most = n > most ? n : most;
+    }
+    if (most)
+        return (unsigned)most;
+    return cpus < 2 ? 2 : cpus > LOCAL_MOST ? LOCAL_MOST : (unsigned)cpus;
+}
+
+/* 0 among the ranks stands for 1, 2, 4, ... and all. */
+static int set_ranks(struct opts *o, unsigned np)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    char text[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < ranks->n; i++)
+        if (!strcmp(ranks->texts[i], "0"))
+            at = 1;
+    if (!at)
+        return 0;
+    at = 0;
+    for (unsigned n = 1; n < np; n *= 2)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
+    snprintf(text + at, sizeof(text) - at, "%u", np);
+    return opts_set(o, "ranks", text);
+}
+
+static uint64_t number_of(const struct opts *o, const char *name)
+{
+    const struct opt_values *v = opts_values(o, name);
+
+    return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
+}
+
+/* nccl-tests' users give the least, the most, and a factor or a step. */
+static int set_sizes(struct opts *o)
+{
+    uint64_t least = number_of(o, "min-bytes"), most = number_of(o, "max-bytes");
+    uint64_t factor = number_of(o, "step-factor"), step = number_of(o, "step-bytes");
+    char text[96];
+
+    if (!least && !most)
+        return 0;
+    least = least ? least : most;
+    most = most ? most : least;
+    if (step && !factor)
+        snprintf(text, sizeof(text), "%llu..%llu+%llu", (unsigned long long)least,
+                 (unsigned long long)most, (unsigned long long)step);
+    else
+        snprintf(text, sizeof(text), "%llu..%llux%llu", (unsigned long long)least,
+                 (unsigned long long)most, (unsigned long long)(factor ? factor : 2));
+    return opts_set(o, "size", least == most ? strtok(text, ".") : text);
+}
+
+static bool is_given(const struct opts *o, const char *name)
+{
+    return opts_values(o, name)->given;
+}
+
+/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
+static int set_transports(struct opts *o)
+{
+    bool far = is_given(o, "leader") || is_given(o, "listen") || mpi_launched() > 1;
+
+    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
+}
+
+static int defaults(struct opts *o)
+{
+    char text[24];
+    int err;
+
+    snprintf(text, sizeof(text), "%u", default_np(o));
+    err = opts_default(o, "np", text);
+    if (!err)
+        err = set_ranks(o, (unsigned)number_of(o, "np"));
+    if (!err)
+        err = set_sizes(o);
+    if (!err)
+        err = set_transports(o);
+    if (!err && is_given(o, "iterations"))
+        err = opts_default(o, "budget", "1h");
+    if (!err && is_given(o, "iterations"))
+        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
+    if (!err && is_given(o, "warmup-iterations") && !number_of(o, "warmup-iterations"))
+        err = opts_default(o, "warmup", "0");
+    if (!err && !is_given(o, "size") && !is_given(o, "min-bytes") && !is_given(o, "max-bytes"))
+        err = opts_set(o, "sizes-chosen", "true");
+    return err;
+}
+
+/* ---- The point that options mean ---- */
+
+enum collective_scaling {
+    COLLECTIVE_WEAK,   /* the vector's size is that of every communicator */
+    COLLECTIVE_STRONG, /* it is divided by the members: their number times it stays the same */
+};
+
+/* Elements that each of n members has a block of, where the operation has blocks. */
+static uint64_t whole_blocks(enum collective_op op, uint64_t count, unsigned n)
+{
+    bool blocks = op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_ALL_GATHER ||
+                  op == COLLECTIVE_ALL_TO_ALL;
+
+    return blocks ? count - count % n : count;
+}
+
+static void fill_transport(const struct collective_params *p, struct collective_point *c)
+{
+    snprintf(c->transport, sizeof(c->transport), "%s", wire_names[p->transport]);
+    c->tcp = (struct net_tcp){.busy_poll_us = (uint32_t)p->busy_poll_us,
+                              .buffer_bytes = p->buffer_bytes,
+                              .data_port = (uint32_t)p->data_port};
+    snprintf(c->tcp.congestion, sizeof(c->tcp.congestion), "%s",
+             p->congestion ? p->congestion : "");
+    c->rdma = (struct net_rdma){.events = p->completion == 1,
+                                .mtu = (uint32_t)p->mtu,
+                                .gid_index = p->gid_index,
+                                .inline_bytes = -1};
+}
+
+static void fill(struct point *pt, const struct collective_params *p, struct collective_point *c)
+{
+    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
+
+    *c = (struct collective_point){.op = (uint32_t)p->op,
+                                   .type = (uint32_t)p->dtype,
+                                   .sum = (uint32_t)p->redop,
+                                   .inject = (uint32_t)p->inject,
+                                   .in_place = p->in_place,
+                                   .segment_bytes = p->segment,
+                                   .seed = pt->common->seed};
+    snprintf(c->backend, sizeof(c->backend), "%s", ops->name);
+    snprintf(c->device, sizeof(c->device), "%s", p->device ? p->device : "");
+    snprintf(c->algorithm, sizeof(c->algorithm), "%s", p->algorithm ? p->algorithm : "");
+    if (ops->own)
+        fill_transport(p, c);
+}
+
+static int fuse(struct point *pt, const struct collective_params *p, struct collective_call *calls,
+                unsigned *n_calls)
+{
+    struct model model = {0};
+    char error[512] = "";
+    size_t n = 0;
+    int err = buckets_load(p->model, &model, error, sizeof(error));
+
+    if (!err)
+        err = buckets_fuse(&model, collective_type_bytes(p->dtype), p->bucket, calls,
+                           COLLECTIVE_CALLS_MAX, &n);
+    if (err && !error[0])
+        snprintf(error, sizeof(error),
+                 "'%s' makes more than %d buckets of %llu bytes: give a larger --bucket", p->model,
+                 COLLECTIVE_CALLS_MAX, (unsigned long long)p->bucket);
+    buckets_release(&model);
+    *n_calls = (unsigned)n;
+    return err ? point_reason(pt, err == -E2BIG ? -EOPNOTSUPP : err, "%s", error) : 0;
+}
+
+int collective_point_of(struct point *pt, unsigned n, struct collective_point *c,
+                        struct collective_call *calls, unsigned *n_calls)
+{
+    const struct collective_params *p = pt->params;
+    uint64_t bytes = p->scaling == COLLECTIVE_STRONG ? p->size / n : p->size;
+    uint64_t elements = bytes / collective_type_bytes(p->dtype);
+
+    fill(pt, p, c);
+    if (p->device && strlen(p->device) >= sizeof(c->device))
+        return point_reason(pt, -EOPNOTSUPP, "'%.60s...' names more devices than can be recorded",
+                            p->device);
+    if (p->model && p->model[0]) {
+        int err = fuse(pt, p, calls, n_calls);
+        for (unsigned i = 0; !err && i < *n_calls; i++) {
+            uint64_t end = calls[i].first + calls[i].count;
+            c->count = end > c->count ? end : c->count;
+        }
+        return err;
+    }
+    c->count = whole_blocks(p->op, elements, n);
+    calls[0] = (struct collective_call){.first = 0, .count = c->count};
+    *n_calls = 1;
+    if (!c->count)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "%llu bytes are less than one element (%zu bytes) for each of %u ranks",
+                            (unsigned long long)bytes, collective_type_bytes(p->dtype), n);
+    if (p->in_place && (p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE))
+        return point_reason(pt, -EOPNOTSUPP, "%s is not done in place: leave --in-place out",
+                            collective_ops_names[p->op]);
+    return 0;
+}
+
+/* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a
+ * backend. */
+static bool wanted(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
+    struct collective_point c;
+    struct collective_call call;
+    unsigned n_calls = 1, n = (unsigned)p->ranks;
+    char why[256];
+
+    if (p->model && p->model[0])
+        return p->op == COLLECTIVE_ALLREDUCE;
+    if (p->sizes_chosen && ops->chosen_most && p->size > ops->chosen_most)
+        return false;
+    bool can = !collective_point_of(pt, n, &c, &call, &n_calls) &&
+               (!ops->supports || !ops->supports(&c, n, why, sizeof(why)));
+    pt->reason[0] = 0;
+    return can;
+}
 
 const struct bench bench = {
     .name = "allreduce",
@@ -275,9 +528,9 @@ const struct bench bench = {
     .options = options,
     .params_size = sizeof(struct collective_params),
     .rows = &bench_rows,
-    .defaults = collective_bench_defaults,
+    .defaults = defaults,
     .instead = collective_bench_instead,
-    .wanted = collective_bench_wanted,
+    .wanted = wanted,
     .open = collective_bench_open,
     .close = collective_bench_close,
     .setup = collective_bench_setup,

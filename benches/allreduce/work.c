@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks of the benchmark `allreduce`: from options to a point that runs, and the
- * ranks that take part. See work.h; its rows: row_values.c. */
+/* The hooks of the benchmark `allreduce` that measure, and the ranks that take part. See work.h; its
+ * options and its points: allreduce.c; its rows: row_values.c. */
 #include "benches/allreduce/work.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/backend.h"
 #include "core/clock.h"
@@ -276,129 +275,7 @@ void work_overlap_figures(struct point *pt, const struct collective_work *w)
 #define IDLE_NS 1000000000u /* how long idle machines are watched */
 /* long against what a barrier leaves of differences between starts */
 #define SAMPLE_NS         2000000u
-#define LOCAL_MOST        4  /* processes that nobody asked for */
 #define ITERATION_SAMPLES 20 /* that --iterations come in */
-
-const char *const collective_fills[] = {"node", "rank", NULL};
-const char *const collective_scalings[] = {"weak", "strong", NULL};
-const char *const collective_injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
-
-/* Processes, where the command line does not say: what the launcher started, as many as a
- * communicator wants, or a few. */
-static unsigned default_np(const struct opts *o)
-{
-    const struct opt_values *ranks = opts_values(o, "ranks");
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned long most = 0;
-
-    if (mpi_launched() > 1)
-        return mpi_launched();
-    for (size_t i = 0; i < ranks->n; i++) {
-        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
-        most = n > most ? n : most;
-    }
-    if (most)
-        return (unsigned)most;
-    return cpus < 2 ? 2 : cpus > LOCAL_MOST ? LOCAL_MOST : (unsigned)cpus;
-}
-
-/* 0 among the ranks stands for 1, 2, 4, ... and all. */
-static int set_ranks(struct opts *o, unsigned np)
-{
-    const struct opt_values *ranks = opts_values(o, "ranks");
-    char text[256] = "";
-    size_t at = 0;
-
-    for (size_t i = 0; i < ranks->n; i++)
-        if (!strcmp(ranks->texts[i], "0"))
-            at = 1;
-    if (!at)
-        return 0;
-    at = 0;
-    for (unsigned n = 1; n < np; n *= 2)
-        at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
-    snprintf(text + at, sizeof(text) - at, "%u", np);
-    return opts_set(o, "ranks", text);
-}
-
-static uint64_t number_of(const struct opts *o, const char *name)
-{
-    const struct opt_values *v = opts_values(o, name);
-
-    return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
-}
-
-/* nccl-tests' users give the least, the most, and a factor or a step. */
-static int set_sizes(struct opts *o)
-{
-    uint64_t least = number_of(o, "min-bytes"), most = number_of(o, "max-bytes");
-    uint64_t factor = number_of(o, "step-factor"), step = number_of(o, "step-bytes");
-    char text[96];
-
-    if (!least && !most)
-        return 0;
-    least = least ? least : most;
-    most = most ? most : least;
-    if (step && !factor)
-        snprintf(text, sizeof(text), "%llu..%llu+%llu", (unsigned long long)least,
-                 (unsigned long long)most, (unsigned long long)step);
-    else
-        snprintf(text, sizeof(text), "%llu..%llux%llu", (unsigned long long)least,
-                 (unsigned long long)most, (unsigned long long)(factor ? factor : 2));
-    return opts_set(o, "size", least == most ? strtok(text, ".") : text);
-}
-
-static bool is_given(const struct opts *o, const char *name)
-{
-    return opts_values(o, name)->given;
-}
-
-/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
-static int set_transports(struct opts *o)
-{
-    bool far = is_given(o, "leader") || is_given(o, "listen") || mpi_launched() > 1;
-
-    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
-}
-
-int collective_bench_defaults(struct opts *o)
-{
-    char text[24];
-    int err;
-
-    snprintf(text, sizeof(text), "%u", default_np(o));
-    err = opts_default(o, "np", text);
-    if (!err)
-        err = set_ranks(o, (unsigned)number_of(o, "np"));
-    if (!err)
-        err = set_sizes(o);
-    if (!err)
-        err = set_transports(o);
-    if (!err && is_given(o, "iterations"))
-        err = opts_default(o, "budget", "1h");
-    if (!err && is_given(o, "iterations"))
-        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
-    if (!err && is_given(o, "warmup-iterations") && !number_of(o, "warmup-iterations"))
-        err = opts_default(o, "warmup", "0");
-    if (!err && !is_given(o, "size") && !is_given(o, "min-bytes") && !is_given(o, "max-bytes"))
-        err = opts_set(o, "sizes-chosen", "true");
-    return err;
-}
-
-bool collective_type_words(const char *word, char *list, size_t len)
-{
-    static const char *const others[][2] = {
-        {"float", "f32"},   {"float32", "f32"},   {"half", "f16"},
-        {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
-        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"}};
-
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (!strcmp(word, others[i][0])) {
-            snprintf(list, len, "%s", others[i][1]);
-            return true;
-        }
-    return false;
-}
 
 int collective_bench_instead(struct opts *o, const struct bench_common *common,
                              const volatile int *cancel)
@@ -423,7 +300,7 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                 program_invocation_short_name, (unsigned long long)p.np, mpi_launched());
         return EXIT_USAGE;
     }
-    if (collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np") &&
+    if (collective_group(&p) == COLLECTIVE_LOCAL && !opts_values(o, "np")->given &&
         mpi_unknown_text(unknown, sizeof(unknown))) {
         fprintf(stderr,
                 "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
@@ -433,27 +310,6 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
     }
     int status = collective_serve(&p, cancel);
     return status < 0 && p.who ? collective_who(&p, cancel) : status;
-}
-
-/* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a
- * backend. */
-bool collective_bench_wanted(struct point *pt)
-{
-    const struct collective_params *p = pt->params;
-    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
-    struct collective_point c;
-    struct collective_call call;
-    unsigned n_calls = 1, n = (unsigned)p->ranks;
-    char why[256];
-
-    if (p->model && p->model[0])
-        return p->op == COLLECTIVE_ALLREDUCE;
-    if (p->sizes_chosen && ops->chosen_most && p->size > ops->chosen_most)
-        return false;
-    bool can = !collective_point_of(pt, n, &c, &call, &n_calls) &&
-               (!ops->supports || !ops->supports(&c, n, why, sizeof(why)));
-    pt->reason[0] = 0;
-    return can;
 }
 
 int collective_bench_open(struct point *ctx)

@@ -94,10 +94,6 @@ unsigned place_machines(const struct world *w, const unsigned *members, unsigned
 double place_bound(const struct world *w, enum collective_op op, const unsigned *members,
                    unsigned n, const double *rates, bool on_the_way, unsigned *slowest);
 
-/* NULL-terminated, in the order of the enums. */
-extern const char *const collective_fills[], *const collective_scalings[],
-                                                 *const collective_injects[];
-
 struct collective_params {
     /* who takes part */
     const char *leader, *listen, *secret_file;
@@ -116,19 +112,14 @@ struct collective_params {
     int gid_index, completion;
 };
 
-/* nccl-tests' names of types: float half bfloat16 double int32. As struct opt's `expand`. */
-bool collective_type_words(const char *word, char *list, size_t len);
-
 /* The point that these parameters mean for n members: -EOPNOTSUPP with the reason where it cannot
  * be. Also the calls, of which there are *n_calls. */
 int collective_point_of(struct point *pt, unsigned n, struct collective_point *c,
                         struct collective_call *calls, unsigned *n_calls);
 
 /* Hooks of struct bench. */
-int collective_bench_defaults(struct opts *o);
 int collective_bench_instead(struct opts *o, const struct bench_common *common,
                              const volatile int *cancel);
-bool collective_bench_wanted(struct point *pt);
 int collective_bench_open(struct point *ctx);
 void collective_bench_close(struct point *ctx);
 int collective_bench_setup(struct point *pt);

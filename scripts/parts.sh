@@ -56,6 +56,7 @@ fonts|test|opt|file:/usr/share/fonts/truetype/*/*.ttf|fonts-dejavu-core|test: te
 iproute2|test|opt|file:/sbin/tc|iproute2|test: lab-cluster, lab-rdma
 qemu|test|opt|cmd:qemu-system-x86_64|qemu-system-x86|test: lab-rdma, RDMA in a guest
 perftest|test|opt|cmd:ib_write_bw|perftest|test: RDMA, held against it
+MPICH|test|opt|cmd:mpicc.mpich|mpich,libmpich-dev|test: allreduce by MPI 4, which counts in 64 bits
 iperf3|test|opt|cmd:iperf3|iperf3|test: TCP, held against it
 slurm|services|opt|file:/usr/sbin/slurmctld|slurmctld,slurmd,slurm-client,munge|test: lab-slurm, a real Slurm over hosts of a lab
 sshd|services|opt|file:/usr/sbin/sshd|openssh-server|test: lab/sshd, a real ssh between hosts of a lab

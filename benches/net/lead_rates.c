@@ -52,8 +52,7 @@ static int read_both(struct net_lead *l, struct net_readings *pair, uint32_t fla
 
     net_read(&l->end, &now.of[NET_OWN], flags);
     if (!err)
-        err = net_lead_reply(l, &now.of[NET_PEER], sizeof(now.of[NET_PEER]), NULL,
-                             CHANNEL_WAIT_NS);
+        err = net_lead_reply(l, &now.of[NET_PEER], sizeof(now.of[NET_PEER]), NULL, CHANNEL_WAIT_NS);
     int own_err = atomic_load(&l->end.error_code);
     if (own_err)
         return net_lead_own(l, own_err);

@@ -388,8 +388,13 @@ static void net_stream_close(struct net_end *e)
 static size_t net_stream_facts(struct net_end *e, struct net_fact *facts)
 {
     struct wire *w = stream_of(e)->wire;
+    size_t n = w->ops->facts ? w->ops->facts(w, facts) : 0;
 
-    return w->ops->facts ? w->ops->facts(w, facts) : 0;
+    for (unsigned i = 0; i < e->n_rails; i++) { /* more is known of a rail by now */
+        memcpy(e->rails[i].text, w->rails[i].text, sizeof(e->rails[i].text));
+        e->rails[i].segment_bytes = w->rails[i].segment_bytes;
+    }
+    return n;
 }
 
 /* ---- Bytes ---- */
@@ -477,6 +482,20 @@ static int receive_more(struct connection *c)
     return err;
 }
 
+/* Until the memory of what went out may be written again. */
+static int settle(struct net_end *e, struct wire_link *l)
+{
+    int (*settled)(struct wire_link * l) = l->worker->wire->ops->settle;
+    uint64_t since_ns = 0;
+    int rc = settled ? 0 : 1, err = 0;
+
+    while (rc <= 0 && !err) {
+        rc = settled(l);
+        err = rc <= 0 ? stood_still(e, rc, &since_ns) : 0;
+    }
+    return err;
+}
+
 /* What has gone out on a connection since it was looked at, and more is posted, unless it is to
  * stop: then there is one connection less when all has gone. */
 static int went(struct net_end *e, struct connection *c, unsigned number, unsigned *left)
@@ -515,8 +534,8 @@ static int stream_out(struct net_worker *w)
         }
         err = net_over(e) ? -ECANCELED : err;
     }
-    for (unsigned i = w->first; i < w->first + w->n && !err && k->wire->ops->settle; i++)
-        err = k->wire->ops->settle(connection(e, i)->link);
+    for (unsigned i = w->first; i < w->first + w->n && !err; i++)
+        err = settle(e, connection(e, i)->link);
     return err && !net_over(e) ? wire_failed(e, err) : err;
 }
 
@@ -616,10 +635,7 @@ static int push(struct net_end *e, struct connection *c)
     int err = wire_send(c->link, c->out, c->message_bytes);
 
     err = err ? wire_failed(e, err) : until(e, c->link, WIRE_OUT, through);
-    if (err || !c->link->worker->wire->ops->settle)
-        return err;
-    err = c->link->worker->wire->ops->settle(c->link);
-    return err ? wire_failed(e, err) : 0;
+    return err ? err : settle(e, c->link);
 }
 
 static int pull(struct net_end *e, struct connection *c)

@@ -16,13 +16,14 @@ int wire_fail(struct wire *w, int err, const char *format, ...)
 {
     va_list args;
 
-    if (atomic_exchange(&w->failing,
-                        true)) /* what follows is, as a rule, for the first one's sake */
-        return err;
-    va_start(args, format);
-    vsnprintf(w->error, sizeof(w->error), format, args);
-    va_end(args);
-    atomic_store(&w->failed, err);
+    pthread_mutex_lock(&w->lock);
+    if (!atomic_load(&w->failed)) { /* what follows is, as a rule, for the first one's sake */
+        va_start(args, format);
+        vsnprintf(w->error, sizeof(w->error), format, args);
+        va_end(args);
+        atomic_store(&w->failed, err);
+    }
+    pthread_mutex_unlock(&w->lock);
     return err;
 }
 
@@ -71,6 +72,7 @@ int wire_open(struct wire **wire, const struct wire_ops *ops, const struct world
         snprintf(error, len, "out of memory");
         return -ENOMEM;
     }
+    pthread_mutex_init(&w->lock, NULL);
     w->ops = ops;
     w->world = world;
     err = make_room(w, options);
@@ -98,6 +100,7 @@ void wire_close(struct wire *w)
     free(w->workers);
     free(w->links);
     free((char *)(uintptr_t)w->options.device);
+    pthread_mutex_destroy(&w->lock);
     free(w);
 }
 

@@ -31,6 +31,7 @@
 #define PLUMB_CORE_WIRE_WIRE_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -156,8 +157,8 @@ struct wire_ops {
     int (*progress)(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
     /* Takes back what was posted to come in and has not come. Where ops->streams. */
     void (*retract)(struct wire_link *l);
-    /* Returns when the memory of what went out may be written again, which it may not where it is
-     * sent without a copy. Not required. */
+    /* May the memory of what went out be written again? 1; 0: not yet, after a moment: it is sent
+     * without a copy; -errno. Not required: always. */
     int (*settle)(struct wire_link *l);
     /* From another thread: a wait without end ends. Not required: waits end by themselves. */
     void (*interrupt)(struct wire_link *l);
@@ -186,8 +187,8 @@ struct wire {
     struct wire_link *links; /* by worker; fixed after join */
     struct wire_worker *workers;
     unsigned n_links, n_workers;
-    _Atomic int failed; /* the first error; its sentence in `error` */
-    _Atomic bool failing;
+    _Atomic int failed;   /* the first error; its sentence in `error` */
+    pthread_mutex_t lock; /* of these two */
     char error[WIRE_ERROR_BYTES];
     void *state; /* the transport's */
 };

@@ -222,8 +222,10 @@ struct guest {
 struct joining {
     struct wire *w;
     struct guest guests[GUESTS];
-    struct pollfd *polls; /* rails, guests, links */
-    unsigned missing;     /* links */
+    struct pollfd *polls; /* files that there are */
+    unsigned n_polls;
+    int rails[NET_RAILS_MAX], *links; /* in polls; -1 */
+    unsigned missing;                 /* links */
 };
 
 /* Ranks of one network share its ports: each takes the next one after the first, and each of its
@@ -358,12 +360,15 @@ static int listen_to(struct joining *p, struct guest *g, uint64_t now_ns)
 
 /* What a guest has to say is there, as a rule, when it comes: so a flood of silent ones does not
  * push it out. */
-static int let_in(struct joining *p, int listener, uint64_t now_ns)
+static int let_in(struct joining *p, const struct pollfd *listener, uint64_t now_ns)
 {
     int fd = 0, err = 0;
 
+    if (!listener || !listener->revents) /* the kernel wants a number for nobody, too */
+        return 0;
+
     for (unsigned n = 0; !err && p->missing && n < ADMISSIONS; n++) {
-        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             break;
         struct guest *g = place_for(p);
@@ -376,25 +381,38 @@ static int let_in(struct joining *p, int listener, uint64_t now_ns)
     return err;
 }
 
-/* Returns where the links' begin. */
-static unsigned wait_for_some(struct joining *p)
+/* One more to wait for, or none where there is no file: the kernel takes no more places than a
+ * process may have files. */
+static void add(struct joining *p, int *place, int fd, short events)
+{
+    *place = fd < 0 ? -1 : (int)p->n_polls;
+    if (fd >= 0)
+        p->polls[p->n_polls++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+static const struct pollfd *polled(const struct joining *p, int place)
+{
+    return place < 0 ? NULL : &p->polls[place];
+}
+
+static int wait_for_some(struct joining *p)
 {
     struct tcp *t = tcp_of(p->w);
-    unsigned n = 0, links;
 
+    p->n_polls = 0;
     for (unsigned i = 0; i < p->w->n_rails; i++)
-        p->polls[n++] = (struct pollfd){.fd = t->rails[i].listener, .events = POLLIN};
-    for (unsigned i = 0; i < GUESTS; i++)
-        p->polls[n++] = (struct pollfd){.fd = p->guests[i].fd, .events = POLLIN};
-    links = n;
+        add(p, &p->rails[i], t->rails[i].listener, POLLIN);
     for (unsigned i = 0; i < p->w->n_links; i++) {
         const struct tcp_link *tl = tcp_link_of(&p->w->links[i]);
-        enum tcp_step step = tl->step;
-        int fd = step == TCP_CALLS || step == TCP_ASKS ? tl->fd : -1;
-        p->polls[n++] = (struct pollfd){.fd = fd, .events = step == TCP_CALLS ? POLLOUT : POLLIN};
+        bool asks = tl->step == TCP_CALLS || tl->step == TCP_ASKS;
+        add(p, &p->links[i], asks ? tl->fd : -1, tl->step == TCP_CALLS ? POLLOUT : POLLIN);
     }
-    poll(p->polls, n, TCP_TICK_NS / 1000000);
-    return links;
+    for (unsigned i = 0; i < GUESTS; i++)
+        if (p->guests[i].fd >= 0)
+            p->polls[p->n_polls++] = (struct pollfd){.fd = p->guests[i].fd, .events = POLLIN};
+    if (poll(p->polls, p->n_polls, TCP_TICK_NS / 1000000) < 0 && errno != EINTR)
+        return wire_fail(p->w, -errno, "connections cannot be waited for: %s", strerror(errno));
+    return 0;
 }
 
 static int too_late(struct wire *w)
@@ -420,7 +438,7 @@ static int too_late(struct wire *w)
 }
 
 /* One turn: those who come, then those who are called. */
-static int turn(struct joining *p, unsigned links, uint64_t now_ns)
+static int turn(struct joining *p, uint64_t now_ns)
 {
     struct wire *w = p->w;
     int err = 0;
@@ -428,31 +446,37 @@ static int turn(struct joining *p, unsigned links, uint64_t now_ns)
     for (unsigned i = 0; i < GUESTS && !err; i++)
         err = listen_to(p, &p->guests[i], now_ns);
     for (unsigned i = 0; i < w->n_rails && !err; i++)
-        err = let_in(p, tcp_of(w)->rails[i].listener, now_ns);
+        err = let_in(p, polled(p, p->rails[i]), now_ns);
     for (unsigned i = 0; i < w->n_links && !err; i++) {
         struct tcp_link *tl = tcp_link_of(&w->links[i]);
         if (tl->step == TCP_AWAITED || tl->step == TCP_STANDS)
             continue;
-        err = call(&w->links[i], p->polls[links + i].revents, now_ns);
+        const struct pollfd *said = polled(p, p->links[i]);
+        err = call(&w->links[i], said ? said->revents : 0, now_ns);
         p->missing -= tl->step == TCP_STANDS;
     }
     return err;
 }
 
-static int meet(struct joining *p)
+static int meet(struct joining *p, struct wire *w)
 {
     uint64_t since_ns = clock_now_ns(), now_ns = since_ns;
-    unsigned links = 0, before = p->w->n_links;
+    unsigned before = w->n_links;
     int err = 0;
 
+    p->w = w;
     p->missing = before;
+    for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+        p->rails[i] = -1;
+    for (unsigned i = 0; i < w->n_links; i++)
+        p->links[i] = -1;
     for (unsigned i = 0; i < GUESTS; i++)
         p->guests[i].fd = -1;
     while (!err && p->missing && now_ns - since_ns < tcp_of(p->w)->wait_ns) {
-        err = turn(p, links, now_ns);
+        err = turn(p, now_ns);
         since_ns = p->missing < before ? now_ns : since_ns;
         before = p->missing;
-        links = p->missing && !err ? wait_for_some(p) : links;
+        err = p->missing && !err ? wait_for_some(p) : err;
         if (p->missing && !err && (err = wire_attend(p->w)) != 0)
             wire_fail(p->w, err, "the wait for %u ranks was ended", p->missing);
         now_ns = clock_now_ns();
@@ -497,17 +521,19 @@ int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
     struct joining *p = calloc(1, sizeof(*p));
     int err = 0;
 
-    if (p)
+    if (p) {
         p->polls = calloc(NET_RAILS_MAX + GUESTS + w->n_links, sizeof(*p->polls));
-    if (!p || !p->polls) {
-        free(p);
-        return wire_fail(w, -ENOMEM, "out of memory");
+        p->links = calloc(w->n_links, sizeof(*p->links));
     }
-    p->w = w;
+    if (!p || !p->polls || !p->links)
+        err = wire_fail(w, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < w->n_links && !err; i++)
         err = read_address(&w->links[i], addresses[i], lens[i]);
-    err = err ? err : meet(p);
-    free(p->polls);
+    err = err ? err : meet(p, w);
+    if (p) {
+        free(p->polls);
+        free(p->links);
+    }
     free(p);
     for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
         if (t->rails[i].listener >= 0)

@@ -25,13 +25,38 @@
 
 /* ---- Posted ---- */
 
-/* The kernel says which sockets can move something for as long as it is asked about them. */
-static int watch(struct wire_link *l, const struct tcp_side *side, bool *watched, uint32_t events)
+/* Linux 6.9: an epoll asks the adapter itself, as SO_BUSY_POLL makes a receive do. Its headers
+ * may be older. */
+struct busy_params {
+    uint32_t usecs;
+    uint16_t budget;
+    uint8_t prefer, pad;
+};
+#define SET_BUSY_PARAMS _IOW(0x8A, 0x01, struct busy_params)
+
+static int open_epoll(struct wire *w, struct tcp_side *side)
 {
+    struct busy_params busy = {.usecs = w->options.tcp.busy_poll_us, .budget = 8};
+
+    side->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (side->epoll < 0)
+        return wire_fail(w, -errno, "epoll: %s (ulimit -n)", strerror(errno));
+    return busy.usecs && ioctl(side->epoll, SET_BUSY_PARAMS, &busy)
+               ? wire_fail(w, -EOPNOTSUPP,
+                           "this kernel's epoll cannot busy-poll: %s; Linux 6.9 can, or use "
+                           "blocking threads",
+                           strerror(errno))
+               : 0;
+}
+
+/* The kernel says which sockets can move something for as long as it is asked about them. */
+static int watch(struct wire_link *l, struct tcp_side *side, bool *watched, uint32_t events)
+{
+    int err = side->epoll < 0 ? open_epoll(l->worker->wire, side) : 0;
     struct epoll_event event = {.events = events, .data.u32 = (uint32_t)(l - l->worker->links)};
 
-    if (*watched)
-        return 0;
+    if (err || *watched)
+        return err;
     *watched = true;
     return epoll_ctl(side->epoll, EPOLL_CTL_ADD, tcp_link_of(l)->fd, &event)
                ? wire_fail(l->worker->wire, -errno, "epoll: %s", strerror(errno))
@@ -143,7 +168,7 @@ static size_t oldest(const struct wire_posts *q, char **at)
 }
 
 static int zerocopy_reap(struct wire_link *l);
-static int zerocopy_wait(struct wire_link *l, bool all);
+static int zerocopy_wait(struct wire_link *l);
 
 static int send_one(struct wire_link *l, int flags)
 {
@@ -154,7 +179,7 @@ static int send_one(struct wire_link *l, int flags)
     ssize_t n = send(tl->fd, at, bytes, MSG_NOSIGNAL | flags | (zerocopy ? MSG_ZEROCOPY : 0));
 
     if (n < 0)
-        return errno == ENOBUFS && zerocopy ? zerocopy_wait(l, false) : stopped(l, errno);
+        return errno == ENOBUFS && zerocopy ? zerocopy_wait(l) : stopped(l, errno);
     if (zerocopy && ++tl->zerocopy.sent % 32 == 0)
         zerocopy_reap(l); /* an error shows at the next send */
     wire_went(l, (uint64_t)n, wire_posts_moved(&tl->out, (size_t)n));
@@ -222,31 +247,21 @@ static void pause_for_note(int fd)
         nanosleep(&pause, NULL);
 }
 
-/* Until it is done with one more (0: then nothing moved), or with all. */
-static int zerocopy_wait(struct wire_link *l, bool all)
+/* It takes no more before it is done with some: waits for that, for a tick. */
+static int zerocopy_wait(struct wire_link *l)
 {
     struct tcp_link *tl = tcp_link_of(l);
     uint64_t before = atomic_load(&tl->zerocopy.done), since_ns = clock_now_ns();
     int err = 0;
 
-    if (!all && before == tl->zerocopy.sent)
+    if (before == tl->zerocopy.sent)
         return wire_fail(l->worker->wire, -EOPNOTSUPP,
                          "the kernel may pin no memory for sends without a copy: raise ulimit -l "
                          "or net.core.optmem_max");
-    while (!err) {
+    while (!err && clock_now_ns() - since_ns < TCP_TICK_NS) {
         err = zerocopy_reap(l);
-        uint64_t done = atomic_load(&tl->zerocopy.done);
-        if (err || done == tl->zerocopy.sent || (!all && done > before))
+        if (err || atomic_load(&tl->zerocopy.done) > before)
             break;
-        if (!all && clock_now_ns() - since_ns > TCP_TICK_NS)
-            break; /* the caller looks whether it has waited for too long */
-        if (all && clock_now_ns() - since_ns > NET_STILL_NS)
-            return wire_fail(l->worker->wire, -ETIMEDOUT,
-                             "the kernel holds what was sent without a copy over '%.16s': the "
-                             "link is down, or the peer stopped",
-                             l->device);
-        since_ns = all && done > before ? clock_now_ns() : since_ns;
-        before = all ? done : before;
         pause_for_note(tl->fd);
     }
     return err;
@@ -254,7 +269,17 @@ static int zerocopy_wait(struct wire_link *l, bool all)
 
 static int tcp_settle(struct wire_link *l)
 {
-    return tcp_zerocopies(l->worker) ? zerocopy_wait(l, true) : 0;
+    struct tcp_link *tl = tcp_link_of(l);
+    int err = 0;
+
+    if (!tcp_zerocopies(l->worker))
+        return 1;
+    err = zerocopy_reap(l);
+    if (!err && atomic_load(&tl->zerocopy.done) < tl->zerocopy.sent) {
+        pause_for_note(tl->fd);
+        err = zerocopy_reap(l);
+    }
+    return err ? err : atomic_load(&tl->zerocopy.done) == tl->zerocopy.sent;
 }
 
 /* ---- WIRE_BLOCK: the call itself waits ---- */
@@ -521,37 +546,12 @@ static bool make_side(struct tcp_side *s, const struct wire_worker *k)
 {
     unsigned most = k->wire->options.links_most;
 
-    s->epoll = -1;
-    if (k->way == WIRE_EVENTS)
-        return (s->epoll = epoll_create1(EPOLL_CLOEXEC)) >= 0;
-    s->polls = k->way == WIRE_BLOCK ? NULL : calloc(most, sizeof(*s->polls));
-    s->which = k->way == WIRE_BLOCK ? NULL : calloc(most, sizeof(*s->which));
-    return k->way == WIRE_BLOCK || (s->polls && s->which);
-}
-
-/* Linux 6.9: an epoll asks the adapter itself, as SO_BUSY_POLL makes a receive do. Its headers
- * may be older. */
-struct busy_params {
-    uint32_t usecs;
-    uint16_t budget;
-    uint8_t prefer, pad;
-};
-#define SET_BUSY_PARAMS _IOW(0x8A, 0x01, struct busy_params)
-
-static int busy_poll(struct wire_worker *k)
-{
-    struct busy_params busy = {.usecs = k->wire->options.tcp.busy_poll_us, .budget = 8};
-    const struct tcp_worker *tw = tcp_worker_of(k);
-
-    if (k->way != WIRE_EVENTS || !busy.usecs)
-        return 0;
-    return ioctl(tw->out.epoll, SET_BUSY_PARAMS, &busy) ||
-                   ioctl(tw->in.epoll, SET_BUSY_PARAMS, &busy)
-               ? wire_fail(k->wire, -EOPNOTSUPP,
-                           "this kernel's epoll cannot busy-poll: %s; Linux 6.9 can, or use "
-                           "blocking threads",
-                           strerror(errno))
-               : 0;
+    s->epoll = -1; /* opened when something is posted */
+    if (k->way == WIRE_BLOCK || k->way == WIRE_EVENTS)
+        return true;
+    s->polls = calloc(most, sizeof(*s->polls));
+    s->which = calloc(most, sizeof(*s->which));
+    return s->polls && s->which;
 }
 
 static int tcp_worker(struct wire_worker *k)
@@ -563,9 +563,8 @@ static int tcp_worker(struct wire_worker *k)
         return wire_fail(k->wire, -ENOMEM, "out of memory");
     tw->out.epoll = tw->in.epoll = -1;
     if (!make_side(&tw->out, k) || !make_side(&tw->in, k))
-        return wire_fail(k->wire, errno ? -errno : -ENOMEM, "no room for a worker's links: %s",
-                         strerror(errno ? errno : ENOMEM));
-    return busy_poll(k);
+        return wire_fail(k->wire, -ENOMEM, "out of memory");
+    return 0;
 }
 
 #define AHEAD_EVENTS TCP_SEND_MOST /* of one connection before another has its turn */

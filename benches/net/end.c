@@ -203,45 +203,31 @@ int net_workers_start(struct net_end *e)
     return err;
 }
 
-static void join_one(pthread_t thread, net_beat_fn *beat, void *arg)
-{
-    struct timespec until;
-
-    do {
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
-        if (!pthread_timedjoin_np(thread, NULL, &until))
-            return;
-        if (beat)
-            beat(arg);
-    } while (true);
-}
-
-static void join_workers(struct net_end *e, bool senders, net_beat_fn *beat, void *arg)
+static void join_workers(struct net_end *e, bool senders)
 {
     for (unsigned i = 0; i < e->n_workers; i++)
         if (e->workers[i].started && e->workers[i].sends == senders) {
-            join_one(e->workers[i].thread, beat, arg);
+            pthread_join(e->workers[i].thread, NULL);
             e->workers[i].started = false;
         }
 }
 
 /* A direction that the receiver fetches has no sender's thread: nothing is sent that
  * was not received. */
-int net_workers_stop(struct net_end *e, uint64_t *sent, net_beat_fn *beat, void *arg)
+int net_workers_stop(struct net_end *e, uint64_t *sent)
 {
     atomic_store(&e->stop_sending, true);
-    join_workers(e, true, beat, arg);
+    join_workers(e, true);
     for (unsigned i = 0; i < e->point->connections; i++)
         sent[i] = atomic_load(&e->counts[i].sent);
     return atomic_load(&e->error_code);
 }
 
-int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat, void *arg)
+int net_workers_drain(struct net_end *e, const uint64_t *sent)
 {
     memcpy(e->expect, sent, e->point->connections * sizeof(*sent));
     atomic_store(&e->expect_known, true);
-    join_workers(e, false, beat, arg);
+    join_workers(e, false);
     return atomic_load(&e->error_code);
 }
 
@@ -249,8 +235,8 @@ int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat
 static void net_workers_end(struct net_end *e)
 {
     atomic_store(&e->give_up, true);
-    join_workers(e, true, NULL, NULL);
-    join_workers(e, false, NULL, NULL);
+    join_workers(e, true);
+    join_workers(e, false);
     net_pong_end(e);
 }
 
@@ -540,19 +526,6 @@ bool net_report_sound(struct net_report *report)
             return false;
     }
     return true;
-}
-
-void net_watch_idle(uint64_t ns, struct net_hello *hello)
-{
-    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    struct cpu_reading before, after;
-    bool known = !cpu_read(&before);
-
-    while (nanosleep(&t, &t) && errno == EINTR) {
-    }
-    known = known && !cpu_read(&after);
-    hello->idle_cores = known ? cpu_busy(&before, &after) : NAN;
-    hello->idle_softirq = known ? cpu_softirq(&before, &after) : NAN;
 }
 
 uint32_t net_protocol(void)

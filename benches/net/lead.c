@@ -159,7 +159,7 @@ static int greet(struct net_lead *l, uint64_t idle_ns)
     if (err)
         return err;
     if (idle_ns)
-        net_watch_idle(idle_ns, &own);
+        cpu_watch(idle_ns, &own.idle_cores, &own.idle_softirq);
     err = net_lead_reply(l, &l->hello[NET_PEER], sizeof(own), NULL, idle_ns + CHANNEL_WAIT_NS);
     l->hello[NET_OWN] = own;
     l->hello[NET_PEER].machine[sizeof(own.machine) - 1] = 0;
@@ -358,7 +358,7 @@ static int stop_both(struct net_lead *l)
     if (err)
         return err;
     net_facts_take(&l->end);
-    int own_err = net_workers_stop(&l->end, own, NULL, NULL);
+    int own_err = net_workers_stop(&l->end, own);
     err = net_lead_reply(l, theirs, size, NULL, finish_wait_ns(l));
     if (!err)
         err = net_lead_own(l, own_err);
@@ -366,7 +366,7 @@ static int stop_both(struct net_lead *l)
         err = net_lead_send(l, NET_ASK_DRAIN, own, size);
     if (err)
         return err;
-    own_err = net_workers_drain(&l->end, theirs, NULL, NULL);
+    own_err = net_workers_drain(&l->end, theirs);
     err = net_lead_reply(l, NULL, 0, NULL, finish_wait_ns(l));
     return err ? err : net_lead_own(l, own_err);
 }

@@ -88,11 +88,9 @@ void net_end_rails(const struct net_end *e, struct net_rails *rails);
 
 int net_workers_start(struct net_end *e);
 /* Those that send end after the message that they are in, sent[connections] of each; those that
- * receive when they have all of what was sent. Either may take as long as messages take: `beat`
- * (NULL: nothing) is called each second. */
-typedef void net_beat_fn(void *arg);
-int net_workers_stop(struct net_end *e, uint64_t *sent, net_beat_fn *beat, void *arg);
-int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat, void *arg);
+ * receive when they have all of what was sent. Either may take as long as messages take. */
+int net_workers_stop(struct net_end *e, uint64_t *sent);
+int net_workers_drain(struct net_end *e, const uint64_t *sent);
 int net_pong_start(struct net_end *e);
 int net_pong_end(struct net_end *e); /* waits for it */
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
@@ -101,8 +99,6 @@ void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
 void net_facts_take(struct net_end *e);
 /* How many threads serve a direction at an end that serves it. */
 unsigned net_threads(const struct net_end *e);
-/* The idle machine, watched for so long; NAN where it cannot be known. */
-void net_watch_idle(uint64_t ns, struct net_hello *hello);
 /* What the other end reports is whole: texts end, numbers are within bounds, units are known. */
 bool net_rails_sound(struct net_rails *rails);
 bool net_report_sound(struct net_report *report);

@@ -41,7 +41,7 @@ static int hello(struct talk_server *t, const void *data, size_t len)
     gethostname(own->host, sizeof(own->host) - 1);
     of(t)->same_machine = machine_same(own->machine, asked.machine);
     if (asked.idle_ns && asked.idle_ns <= IDLE_MOST_NS && !of(t)->same_machine)
-        net_watch_idle(asked.idle_ns, own);
+        cpu_watch(asked.idle_ns, &own->idle_cores, &own->idle_softirq);
     return 0;
 }
 
@@ -125,7 +125,7 @@ static int stop(struct talk_server *t, const void *data, size_t len)
 
     (void)data, (void)len;
     net_facts_take(e);
-    return sent ? net_workers_stop(e, sent, NULL, NULL) : -ENOMEM;
+    return sent ? net_workers_stop(e, sent) : -ENOMEM;
 }
 
 static int drain(struct talk_server *t, const void *data, size_t len)
@@ -134,7 +134,7 @@ static int drain(struct talk_server *t, const void *data, size_t len)
 
     if (len != e->point->connections * sizeof(uint64_t))
         return -EPROTO;
-    int err = net_workers_drain(e, data, NULL, NULL);
+    int err = net_workers_drain(e, data);
     int pong_err = net_pong_end(e);
     return err ? err : pong_err;
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,18 +224,17 @@ double cpu_softirq(const struct cpu_reading *before, const struct cpu_reading *a
     return per_second(before->softirq_ns, after->softirq_ns, after->at_ns - before->at_ns);
 }
 
-double cpu_idle_baseline(uint64_t duration_ns)
+void cpu_watch(uint64_t ns, double *busy, double *softirq)
 {
-    struct timespec rest = {.tv_sec = (time_t)(duration_ns / 1000000000u),
-                            .tv_nsec = (long)(duration_ns % 1000000000u)};
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
     struct cpu_reading before, after;
-    int rc = cpu_read(&before);
+    bool known = !cpu_read(&before);
 
-    while (!rc && nanosleep(&rest, &rest) && errno == EINTR)
-        ;
-    if (!rc)
-        rc = cpu_read(&after);
-    return rc ? NAN : cpu_busy(&before, &after);
+    while (nanosleep(&t, &t) && errno == EINTR) {
+    }
+    known = known && !cpu_read(&after);
+    *busy = known ? cpu_busy(&before, &after) : NAN;
+    *softirq = known ? cpu_softirq(&before, &after) : NAN;
 }
 
 uint64_t cpu_of_thread(pthread_t thread)

@@ -60,10 +60,9 @@ bool cpu_ticks_tell(double seconds);
 /* CPUs' worth of work in between: busy seconds per second. NaN where no time went by. */
 double cpu_busy(const struct cpu_reading *before, const struct cpu_reading *after);
 double cpu_softirq(const struct cpu_reading *before, const struct cpu_reading *after);
+/* Both of so long from now on, in which this thread sleeps; NAN: not known. */
+void cpu_watch(uint64_t ns, double *busy, double *softirq);
 
-/* Sleeps for so long, and says how many CPUs were busy meanwhile with others' work: to be taken
- * off. NaN where it cannot be known. */
-double cpu_idle_baseline(uint64_t duration_ns);
 
 /* CPU time of a thread of this process that has not been joined, user and system, exact; 0 where it
  * cannot be known. */

@@ -353,11 +353,18 @@ uint64_t member_still_ns(const struct member *m)
     return still_ns > limit_ns ? still_ns : 0;
 }
 
-static bool goes_to_helper(const struct member *m, const struct collective_order *order)
+/* The thread is made before this one is bound to a CPU. */
+static bool goes_to_helper(struct member *m, const struct collective_order *order)
 {
     const struct collective_ops *ops = m->find(order->point.backend);
 
-    return m->helper && m->job && ops && ops->blocks;
+    if (!ops || !ops->blocks)
+        return false;
+    if (!m->job)
+        m->job = calloc(1, sizeof(*m->job));
+    if (m->job && !m->helper && helper_open(&m->helper))
+        m->helper = NULL;
+    return m->helper;
 }
 
 /* The caller's is on its stack, where an abandoned helper may still write. */
@@ -366,11 +373,9 @@ static int do_by_helper(struct member *m, struct member_job *job)
     *m->job = *job;
     __atomic_store_n(&m->limit_ns, STEP_NS, __ATOMIC_RELAXED);
     __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
-    heartbeat_at(m->heartbeat, ++m->request);
     int err = helper_do(m->helper, act, m->job, await, m);
     if (helper_abandoned(m->helper))
         return err;
-    heartbeat_at(m->heartbeat, 0);
     *job = *m->job;
     return err;
 }
@@ -381,35 +386,15 @@ int member_do(struct member *m, struct member_job *job)
     m->moved_ns = m->links_ns = clock_now_ns();
     if (helper_abandoned(m->helper))
         return -ECANCELED;
-    if (job->what == COLLECTIVE_ASK_OPEN) {
+    if (job->what == COLLECTIVE_ASK_OPEN)
         m->by_helper = goes_to_helper(m, job->order);
-        m->request = (uint64_t)job->order->serial << 32;
-    }
     if (!m->open && job->what != COLLECTIVE_ASK_OPEN)
         return 0;
     return m->by_helper ? do_by_helper(m, job) : act(job);
 }
 
-/* The thread first, so that it is not of a rank that is bound. */
-void member_stand_beside(struct member *m, struct collective_hello *hello)
+void member_end(struct member *m)
 {
-    uint16_t port = (uint16_t)hello->port;
-    int err;
-
-    m->job = calloc(1, sizeof(*m->job));
-    if (!hello->beside || helper_open(&m->helper))
-        m->helper = NULL;
-    if (!hello->beside || (world_rank(m->world) && !port))
-        return;
-    err = world_rank(m->world) ? heartbeat_follow(&m->heartbeat, m->world, port)
-                               : heartbeat_lead(&m->heartbeat, m->world, &port);
-    hello->port = err ? 0 : port;
-}
-
-void member_stand_alone(struct member *m)
-{
-    heartbeat_close(m->heartbeat);
-    m->heartbeat = NULL;
     if (helper_abandoned(m->helper))
         return;
     helper_close(m->helper);

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "benches/allreduce/heartbeat.h"
 #include "benches/allreduce/session.h"
 #include "core/group/world.h"
 #include "core/hw/machine.h"
@@ -98,12 +97,10 @@ struct member {
     struct collective c;
     bool open, bound, first_of_node, first_of_machine;
     struct watchdog *dog;  /* of backends that wait in a library */
-    struct helper *helper; /* or what they are done by; NULL: the channels are not a library's */
-    struct heartbeat *heartbeat; /* NULL: none */
-    bool by_helper;              /* this point is */
+    struct helper *helper; /* or what they are done by; NULL: nothing was, yet */
+    bool by_helper;        /* this point is */
     /* Called while the helper is waited for. Not 0: it is abandoned. */
     int (*await)(struct member *m);
-    uint64_t request; /* for the heartbeats */
     uint64_t fed_ns,
         limit_ns; /* atomic: when the helper was last seen to move, and how long it may not be */
     struct member_job *job; /* of the helper, which may never end with it */
@@ -136,9 +133,7 @@ struct member_job {
 int member_do(struct member *m, struct member_job *job);
 /* How long nothing has moved in the helper, where that is too long; 0: it is not. */
 uint64_t member_still_ns(const struct member *m);
-/* A helper thread, and heartbeats, which rank 0 leads. What cannot be had is left out. */
-void member_stand_beside(struct member *m, struct collective_hello *hello);
-void member_stand_alone(struct member *m);
+void member_end(struct member *m); /* of its helper; one that was abandoned is left alone */
 
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */
 int member_addresses(struct member *m, struct address_list *addresses); /* for whom each is */

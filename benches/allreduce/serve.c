@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks that are led: they do what rank 0 asks, request by request, until it says goodbye. See
  * session.h. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "benches/allreduce/member.h"
@@ -64,7 +66,7 @@ bool calls_sound(const struct collective_point *p, const struct collective_call 
 uint32_t session_protocol(void)
 {
     static const uint32_t layout[] = {
-        6, /* of the requests: raise it when their order or meaning changes */
+        7, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct world_member),
         sizeof(struct collective_hello),
         sizeof(struct collective_order),
@@ -146,6 +148,15 @@ void addresses_free(struct address_list *l)
     l->n = 0;
 }
 
+_Static_assert(sizeof(struct collective_order) % _Alignof(struct collective_call) == 0,
+               "calls follow an order as they are");
+
+struct server {
+    struct talk_server talk;
+    struct member m;
+    struct beat *beat; /* NULL: the channel is a library's */
+};
+
 /* --- how a rank ends where rank 0 is gone and nobody else may be able to say it --- */
 
 static void say(const struct member *m, const char *why)
@@ -156,82 +167,142 @@ static void say(const struct member *m, const char *why)
             world_name(m->world, world_rank(m->world), name, sizeof(name)), why);
 }
 
-static void blame(const struct member *m, unsigned rank, int err, const char *why)
+/* Rank 0 is lost, or takes no answer: said, unless it says itself what there is to say, as of
+ * processes that it has started. Whose own link is down is cut off itself. */
+static void ending(const struct server *s, int err)
 {
-    struct notice lost = heartbeat_notice(m->heartbeat, rank, err);
-    char name[WORLD_NAME_MAX + 32];
-
-    notice_send(&lost, "%s: %s: this process ends",
-                world_name(m->world, world_rank(m->world), name, sizeof(name)), why);
-}
-
-/* -errno, and said: rank 0 is lost, by its signs of life. */
-static int ending_heed(const struct member *m)
-{
-    char text[COLLECTIVE_ERROR_BYTES];
-    unsigned leader = 0;
-    int err = heartbeat_lost(m->heartbeat, &leader, 1, &leader, text, sizeof(text));
-
-    if (err && heartbeat_stood_still(m->heartbeat))
-        say(m, text);
-    else if (err)
-        blame(m, leader, err, text);
-    return err;
-}
-
-/* Rank 0 took no answer from this channel: said. Returns -ECONNRESET. Where rank 0 has ended, what
- * it said is the reason. */
-static int ending_untaken(const struct member *m, struct channel *channel)
-{
-    if (!ending_heed(m))
-        say(m, channel_error(channel));
-    return -ECONNRESET;
-}
-
-/* The channel to rank 0 is cut: said, where it is a socket's; of processes of one machine rank 0
- * says what there is to say. Whose own link is down is cut off itself. */
-static void ending_cut(const struct member *m, struct channel *channel)
-{
+    const struct member *m = &s->m;
     const struct sockaddr_storage *own = &world_member(m->world, world_rank(m->world))->address;
-    char why[160] = "", text[192];
+    const char *lost = channel_error(s->talk.channel);
+    struct notice notice = {.kind = err == -ECONNRESET ? NOTICE_GONE : NOTICE_SILENT};
+    char why[160] = "", text[192], name[WORLD_NAME_MAX + 32];
 
-    if (strcmp(world_group(m->world), "sock") != 0)
+    if (!strcmp(world_group(m->world), "local") && err != -ETIMEDOUT)
         return;
-    bool cut = own->ss_family != AF_UNSPEC && nic_is_cut((const void *)own, why, sizeof(why));
-    snprintf(text, sizeof(text), "it is cut off: %s", why);
-    say(m, cut ? text : channel_error(channel));
+    bool sock = !strcmp(world_group(m->world), "sock");
+    if (sock && own->ss_family != AF_UNSPEC && nic_is_cut((const void *)own, why, sizeof(why))) {
+        snprintf(text, sizeof(text), "it is cut off: %s", why);
+        lost = text;
+    }
+    snprintf(notice.host, sizeof(notice.host), "%s", world_member(m->world, 0)->host);
+    if (sock || err == -ETIMEDOUT || beat_stood_ns(s->beat) > BEAT_LEADING_NS)
+        say(m, lost);
+    else
+        notice_send(&notice, "%s: %s: this process ends",
+                    world_name(m->world, world_rank(m->world), name, sizeof(name)), lost);
 }
 
 /* member.await, while the rank is in a library: 0, or the process ends there and then with
- * EXIT_INCOMPLETE. Nobody can be told: who led is lost, or should have noticed. */
+ * EXIT_INCOMPLETE. Nobody can be told: who led is lost, or should have noticed. Channels that are
+ * a library's, too, are left alone meanwhile. */
 static int ending_await(struct member *m)
 {
+    struct server *s = m->arg;
     uint64_t still_ns = member_still_ns(m);
-    bool lost = ending_heed(m) != 0;
+    int err = s->beat ? channel_alive(s->talk.channel) : 0;
     char why[128];
 
-    if (!lost && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + COLLECTIVE_ENDS_NS)
+    if (s->beat && !err && talk_look(&s->talk) == -ECONNRESET)
+        err = -ECONNRESET;
+    if (!err && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + COLLECTIVE_ENDS_NS)
         return 0;
     snprintf(why, sizeof(why), "'%s' has not ended after %.0f s", m->point.backend,
              (double)still_ns / 1e9);
-    if (!lost)
+    if (err)
+        ending(s, err);
+    else
         say(m, why);
     fflush(stderr);
     _exit(EXIT_INCOMPLETE);
+}
+
+/* ---- Can other hosts be reached? ---- */
+
+#define TRIAL_NS 3000000000u
+
+/* Who refuses has answered: the network is not dead. */
+static enum collective_way way_of(int error)
+{
+    switch (error) {
+    case 0:
+    case ECONNREFUSED:
+    case ECONNRESET:
+        return WAY_PASSES;
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return WAY_CLOSED;
+    default:
+        return WAY_UNKNOWN;
+    }
+}
+
+/* A TCP connection to a rank's host, which is being made: its socket, or -errno. */
+static int begin_trial(const struct member *m, uint32_t rank)
+{
+    const struct world_member *own = world_member(m->world, world_rank(m->world)),
+                              *other = world_member(m->world, rank);
+
+    if (!other)
+        return -EINVAL;
+    struct sockaddr_storage to = other->address;
+    struct sockaddr_in *four = (struct sockaddr_in *)&to;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&to;
+    if (own->network && own->network == other->network)
+        *four =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    /* A link's own address goes by this machine's name for the link, not by the other one's. */
+    if (to.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) &&
+        own->address.ss_family == AF_INET6)
+        six->sin6_scope_id = ((const struct sockaddr_in6 *)&own->address)->sin6_scope_id;
+    four->sin_port = htons(MEET_PORT); /* at the same place in both */
+    int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (!connect(fd, (const void *)&to, to.ss_family == AF_INET ? sizeof(*four) : sizeof(*six)) ||
+        errno == EINPROGRESS)
+        return fd;
+    int err = -errno;
+    close(fd);
+    return err;
+}
+
+static int end_trial(int fd, uint64_t until_ns)
+{
+    int error = ETIMEDOUT;
+    socklen_t len = sizeof(error);
+
+    if (fd < 0)
+        return -fd;
+    if (!fd_wait(fd, POLLOUT, until_ns, NULL))
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    close(fd);
+    return error;
+}
+
+/* All at the same time. */
+static void try_others(struct talk_server *t, const void *data, size_t len)
+{
+    const struct member *m = &((struct server *)t->arg)->m;
+    struct collective_tried tried[COLLECTIVE_TRIALS_MAX];
+    unsigned n = (unsigned)(len / sizeof(uint32_t));
+    uint64_t until_ns = fd_until(TRIAL_NS);
+    int fds[COLLECTIVE_TRIALS_MAX];
+
+    for (unsigned i = 0; i < n && n <= COLLECTIVE_TRIALS_MAX; i++) {
+        memcpy(&tried[i].rank, (const char *)data + i * sizeof(uint32_t), sizeof(uint32_t));
+        fds[i] = begin_trial(m, tried[i].rank);
+    }
+    for (unsigned i = 0; i < n && n <= COLLECTIVE_TRIALS_MAX; i++)
+        tried[i].way = way_of(end_trial(fds[i], until_ns));
+    if (n <= COLLECTIVE_TRIALS_MAX)
+        talk_send_aside(t->channel, true, tried, n * sizeof(*tried));
 }
 
 #define IDLE_MOST_NS 10000000000u /* that rank 0 may ask to watch the idle machine */
 
 /* How far a point has come. */
 enum state { NOTHING, OPENED, JOINED };
-
-_Static_assert(sizeof(struct collective_order) % _Alignof(struct collective_call) == 0,
-               "calls follow an order as they are");
-
-struct server {
-    struct talk_server talk;
-    struct member m;
-};
 
 static struct server *of(struct talk_server *s)
 {
@@ -252,21 +323,6 @@ static int look(struct member *m)
     return err ? collective_fail(&m->c, err, "%s", s->error) : 0;
 }
 
-void hello_watch(struct collective_hello *hello)
-{
-    struct timespec t = {.tv_sec = (time_t)(hello->idle_ns / 1000000000u),
-                         .tv_nsec = (long)(hello->idle_ns % 1000000000u)};
-    struct cpu_reading before, after;
-    bool known = !cpu_read(&before);
-
-    while (nanosleep(&t, &t) && errno == EINTR) {
-    }
-    if (!known || cpu_read(&after))
-        return;
-    hello->idle_cores = cpu_busy(&before, &after);
-    hello->idle_softirq = cpu_softirq(&before, &after);
-}
-
 static int hello(struct talk_server *s, const void *data, size_t len)
 {
     struct collective_hello *own = s->body;
@@ -275,9 +331,7 @@ static int hello(struct talk_server *s, const void *data, size_t len)
     memcpy(own, data, len);
     hello_fill(own, m->topo);
     if (own->idle_ns && own->idle_ns <= IDLE_MOST_NS)
-        hello_watch(own);
-    if (!m->heartbeat)
-        member_stand_beside(m, own);
+        cpu_watch(own->idle_ns, &own->idle_cores, &own->idle_softirq);
     return 0;
 }
 
@@ -425,28 +479,11 @@ static void failed(struct talk_server *s)
         snprintf(s->error, sizeof(s->error), "%s", of(s)->m.c.error);
 }
 
-static int idle(struct talk_server *s)
-{
-    return ending_heed(&of(s)->m) ? -ECANCELED : channel_alive(s->channel);
-}
-
-static int serve(struct server *s)
-{
-    int err = talk_serve(&s->talk);
-
-    if (err == -ETIMEDOUT)
-        return ending_untaken(&s->m, s->talk.channel);
-    if (err == -ECONNRESET || err == -EHOSTUNREACH)
-        ending_cut(&s->m, s->talk.channel);
-    return err;
-}
-
 int session_serve(struct world *w, void *arg)
 {
     const struct session_service *service = arg;
     struct server *s = calloc(1, sizeof(*s));
     struct topo *topo = NULL;
-    struct beat *beat = NULL;
 
     if (!s)
         return EXIT_INCOMPLETE;
@@ -457,7 +494,7 @@ int session_serve(struct world *w, void *arg)
                                    .arg = s,
                                    .before = before,
                                    .failed = failed,
-                                   .idle = idle,
+                                   .aside = try_others,
                                    .moved_ns = &s->m.moved_ns};
     s->m = (struct member){.world = w,
                            .topo = topo,
@@ -468,12 +505,15 @@ int session_serve(struct world *w, void *arg)
                            .await = ending_await,
                            .arg = s};
     if (!err)
-        err = beat_start(&beat, &s->talk.channel, 1, BEAT_LEADING_NS);
-    if (!err || err == -EOPNOTSUPP)
-        err = serve(s);
-    beat_end(beat);
+        err = beat_start(&s->beat, &s->talk.channel, 1, BEAT_LEADING_NS);
+    if (!err || err == -EOPNOTSUPP) {
+        err = talk_serve(&s->talk);
+        if (err == -ETIMEDOUT || err == -ECONNRESET || err == -EHOSTUNREACH)
+            ending(s, err);
+    }
+    beat_end(s->beat);
     member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
-    member_stand_alone(&s->m);
+    member_end(&s->m);
     topo_close(topo);
     free(s);
     return err ? EXIT_INCOMPLETE : 0;

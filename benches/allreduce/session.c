@@ -35,8 +35,7 @@ static int look(struct member *m)
     struct session *s = m->arg;
 
     session_watch(s);
-    if (talk_receive(&s->talk, 0) || (m->c.ops->own && talk_listen(&s->talk)) ||
-        (!m->by_helper && session_heed(s)))
+    if (talk_receive(&s->talk, 0) || (m->c.ops->own && talk_listen(&s->talk)))
         return collective_fail(&m->c, -ECANCELED, "another rank has failed");
     return 0;
 }
@@ -81,23 +80,17 @@ static int greet(struct session *s, uint64_t idle_ns)
     struct collective_hello *own = &s->ranks[0].hello;
     int err = 0;
 
-    own->beside = s->size > 1 && !strcmp(world_group(s->world), "mpi");
-    member_stand_beside(&s->own, own);
     for (unsigned rank = 1; rank < s->size && !err; rank++) {
-        struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0,
-                                         .beside = own->beside,
-                                         .port = own->port};
+        struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0};
         err = talk_post(&s->talk, rank, COLLECTIVE_ASK_HELLO, &hello, sizeof(hello));
     }
     own->idle_ns = idle_ns;
     hello_fill(own, s->topo);
     if (!err && idle_ns)
-        hello_watch(own);
+        cpu_watch(idle_ns, &own->idle_cores, &own->idle_softirq);
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_HELLO, NULL);
     for (unsigned rank = 1; rank < s->size && !err; rank++)
         memcpy(&s->ranks[rank].hello, talk_reply(&s->talk, rank), sizeof(*own));
-    if (!err)
-        session_say_deaf(s);
     return err;
 }
 
@@ -129,8 +122,12 @@ int session_open(struct session **session, struct world *w, const struct topo *t
         return session_fail(s, -ENOMEM, "out of memory for %u ranks", world_size(w));
     }
     int err = talk_open(&s->talk, w->channels, s->size, session_requests, COLLECTIVE_REQUESTS);
-    return err ? session_fail(s, err, "no signs of life can be given: %s", strerror(-err))
-               : greet(s, idle_ns);
+    if (err)
+        return session_fail(s, err, "no signs of life can be given: %s", strerror(-err));
+    s->talk.aside = session_tried;
+    s->talk.arg = s;
+    session_tell_ends(s);
+    return greet(s, idle_ns);
 }
 
 void session_close(struct session *s)
@@ -138,10 +135,10 @@ void session_close(struct session *s)
     if (!s)
         return;
     session_finish(s);
-    heartbeat_part(s->own.heartbeat);
+    beat_tell(s->talk.beat, NULL, NULL); /* they are let go */
     talk_close(&s->talk);
     bool left = helper_abandoned(s->own.helper); /* it may still look at all of this */
-    member_stand_alone(&s->own);
+    member_end(&s->own);
     if (left)
         return;
     free(s->ranks);
@@ -149,6 +146,7 @@ void session_close(struct session *s)
     free(s->accounts);
     free(s->all);
     free(s->nodes);
+    free(s->trials);
     free(s);
 }
 
@@ -194,8 +192,7 @@ static int open_all(struct session *s, const struct collective_point *point,
                     const struct collective_call *calls, unsigned n_calls,
                     struct address_list *addresses)
 {
-    struct collective_order order = {
-        .point = *point, .n = s->n, .n_calls = n_calls, .serial = ++s->serial};
+    struct collective_order order = {.point = *point, .n = s->n, .n_calls = n_calls};
     struct member_job job = {
         .what = COLLECTIVE_ASK_OPEN, .order = &order, .members = s->members, .calls = calls};
     int err = post_orders(s, &order, calls);
@@ -301,8 +298,9 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
     session_finish(s);
     reset(s, members, n);
     count_ranks(s);
-    int err = session_heed(s) ? session_settle(s, -ECANCELED, COLLECTIVE_ASK_OPEN, NULL)
-                              : open_all(s, p, calls, n_calls, &addresses);
+    if (s->parted)
+        return session_fail(s, -ECONNRESET, "%s", s->talk.loss);
+    int err = open_all(s, p, calls, n_calls, &addresses);
     if (!err)
         err = join_all(s, &addresses);
     addresses_free(&addresses);

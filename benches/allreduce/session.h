@@ -149,20 +149,31 @@ extern const struct talk_request session_requests[COLLECTIVE_REQUESTS];
  * named by then who hangs: a launcher ends all ranks when one ends. */
 #define COLLECTIVE_ENDS_NS 10000000000u
 
+/* Aside, of ranks that are alive and wait for nothing that moves: other ranks, uint32_t each, that
+ * are to be reached by TCP; struct collective_tried, of each. */
+enum collective_way {
+    WAY_ASKED, /* no answer yet */
+    WAY_PASSES,
+    WAY_CLOSED,  /* no connection can be made */
+    WAY_UNKNOWN, /* it could not be tried */
+};
+#define COLLECTIVE_TRIALS_MAX 64
+struct collective_tried {
+    uint32_t rank, way;
+};
+
 struct collective_hello {
     uint64_t idle_ns;                /* asked: how long to watch the idle machine; 0: not at all */
     double idle_cores, idle_softirq; /* busy while idle; NAN: not measured */
     uint32_t cpus;                   /* that this rank may use */
     uint32_t cpus_hash;              /* of which those are */
-    uint32_t beside; /* the channels are a library's: have a helper thread and heartbeats */
-    uint32_t port;   /* of rank 0's heartbeats, 0: it has none; answered: 0: it cannot be reached */
 };
 
 struct collective_order {
     struct collective_point point;
     uint32_t n, me, n_calls;
     uint32_t cpu_rank, cpu_ranks; /* among the members that share this one's CPUs */
-    uint32_t serial;              /* of the point, in this session: from 1 */
+    uint32_t reserved;
 };
 
 /* What a member has to say at the end: of since the mark. */
@@ -194,8 +205,7 @@ void claims_add(struct collective_claims *claims, const struct collective_report
 bool calls_sound(const struct collective_point *p, const struct collective_call *calls, unsigned n);
 bool claims_sound(struct collective_claims *claims);
 
-/* Which CPUs this process may use, and the idle machine, watched for so long. */
+/* Which CPUs this process may use. */
 void hello_fill(struct collective_hello *hello, const struct topo *topo);
-void hello_watch(struct collective_hello *hello);
 
 #endif

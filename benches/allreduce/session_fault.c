@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "benches/allreduce/session_state.h"
@@ -85,13 +86,17 @@ static int blame(struct session *s, int own_err);
 int session_settle(struct session *s, int own_err, enum collective_request request,
                    const struct session_run *run)
 {
-    const struct talk_patience patience = {
-        .quiet_ns = quiet_ns_of(s, request, run), .still = is_ours(s), .heed = heed, .arg = s};
+    const struct talk_patience patience = {.quiet_ns = quiet_ns_of(s, request, run),
+                                           .still_ns = is_ours(s) ? TALK_STILL_NS
+                                                                  : quiet_ns_of(s, request, run),
+                                           .heed = heed,
+                                           .arg = s};
 
     if (own_err)
         talk_receive(&s->talk, 0);
     else if (talk_settle(&s->talk, &patience))
         return 0;
+    session_heed(s);
     talk_give_up(&s->talk, deaf_ns_of(s, request));
     int err = blame(s, own_err);
     session_say_loss(s, s->error);
@@ -295,23 +300,13 @@ static bool is_cut(struct session *s)
     return s->error[0] != 0;
 }
 
-/* Without signs of life, who waits in a library for the rank that hangs does not answer either. */
-static bool is_any_in_library(const struct session *s)
-{
-    for (unsigned rank = 1; rank < s->size; rank++)
-        if (s->talk.peers[rank].silent && !is_ours(s) && s->ranks[0].hello.beside &&
-            !s->ranks[rank].hello.port)
-            return true;
-    return false;
-}
-
 static void say_silent(struct session *s)
 {
     unsigned n = name_all(s, is_silent);
 
     if (n == 1)
         say(s, " does not answer: it hangs or was cut off");
-    else if (is_any_in_library(s))
+    else if (!s->talk.beat && !is_ours(s))
         say(s, " do not answer, and there are no signs of life by which it would be known who of "
                "them hangs");
     else
@@ -323,10 +318,14 @@ static int blame(struct session *s, int own_err)
     int err;
     unsigned rank = most_telling(s, own_err, &err);
     bool lost = any(s, is_lost), silent = any(s, is_silent);
+    char name[WORLD_NAME_MAX + 32];
 
     if (is_cut(s))
         return -ECONNRESET;
     s->error[0] = 0;
+    if ((lost || silent) && beat_stood_ns(s->talk.beat) > BEAT_LED_NS)
+        say(s, "%s itself stood still for %.0f s; after that, ",
+            world_name(s->world, 0, name, sizeof(name)), (double)beat_stood_ns(s->talk.beat) / 1e9);
     if (talk_weight(err) > talk_weight(-ECONNRESET)) {
         say_one(s, rank);
         if (!lost && !silent)
@@ -359,9 +358,54 @@ void session_say_loss(struct session *s, const char *text)
     s->said |= s->talk.broken;
 }
 
-/* --- ranks that are lost while a library is waited for --- */
+/* ---- Ranks that are lost while a library is waited for ---- */
 
-#define GRACE_NS 1500000000u /* the helper itself notices first, where it can */
+#define GRACE_NS  1500000000u /* the helper itself notices first, where it can */
+#define TRIALS_NS 5000000000u /* for all of them */
+
+/* A launcher of MPI ends all ranks when one has ended, and this one may have no time for more. */
+static void say_gone(void *arg, unsigned rank)
+{
+    struct session *s = arg;
+    struct notice lost = {.kind = NOTICE_GONE, .rank = rank};
+    char name[WORLD_NAME_MAX + 32];
+
+    if (s->gone_said)
+        return;
+    s->gone_said = true; /* those that end thereafter may do so for it */
+    snprintf(lost.host, sizeof(lost.host), "%s", world_member(s->world, rank)->host);
+    notice_send(&lost, "%s %s", world_name(s->world, rank, name, sizeof(name)),
+                notice_words(NOTICE_GONE));
+}
+
+/* "rank 1 (node1), rank 2 (node2)": of all others. */
+static void name_others(const struct session *s, char *text, size_t len)
+{
+    char name[WORLD_NAME_MAX + 32];
+    size_t used = 0;
+
+    for (unsigned rank = 1; rank < s->size && rank <= NAMES && used < len; rank++)
+        used += (size_t)snprintf(text + used, len - used, "%s%s", rank > 1 ? ", " : "",
+                                 world_name(s->world, rank, name, sizeof(name)));
+    if (s->size > NAMES + 1 && used < len)
+        snprintf(text + used, len - used, " and %u more", s->size - 1 - NAMES);
+}
+
+void session_tell_ends(struct session *s)
+{
+    char deaf[COLLECTIVE_ERROR_BYTES / 2];
+
+    if (s->size == 1 || strcmp(world_group(s->world), "mpi") != 0)
+        return;
+    beat_tell(s->talk.beat, say_gone, s);
+    if (s->talk.beat)
+        return;
+    name_others(s, deaf, sizeof(deaf));
+    fprintf(stderr,
+            "no signs of life can be had from %s (TCP to rank 0, any port): a rank that hangs is "
+            "found late, and perhaps not named\n",
+            deaf);
+}
 
 static void part(struct session *s, const char *text)
 {
@@ -369,44 +413,116 @@ static void part(struct session *s, const char *text)
         s->talk.peers[rank].gone = true;
         s->talk.peers[rank].pending = 0;
     }
+    s->parted = true;
     talk_break(&s->talk, text);
 }
 
 bool session_heed(struct session *s)
 {
-    char text[COLLECTIVE_ERROR_BYTES];
-    unsigned rank = 0;
-    int err = heartbeat_gone(s->own.heartbeat, &rank, text, sizeof(text));
-
-    if (!err && s->n > 1)
-        err = heartbeat_lost(s->own.heartbeat, s->members + 1, s->n - 1, &rank, text, sizeof(text));
-
-    if (!err)
-        return false;
-    part(s, text);
-    talk_lose(&s->talk, rank, err, text);
-    return true;
+    if (!s->own.by_helper || s->parted)
+        return s->parted;
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        struct talk_peer *p = &s->talk.peers[rank];
+        if (!p->gone)
+            continue;
+        p->err = p->cut ? -EHOSTUNREACH : -ECONNRESET;
+        part(s, p->error);
+        return true;
+    }
+    return false;
 }
 
-/* "rank 2 (node2)", of those that cannot be heard. Returns how many. */
-static unsigned name_deaf(const struct session *s, const unsigned *ranks, unsigned n, char *text,
-                          size_t len)
+/* ---- Where all are alive and nothing moves: between which of their hosts is the network dead? */
+
+struct session_trial {
+    unsigned a, b;
+    uint32_t way; /* enum collective_way */
+};
+
+/* One rank of each host that is not this one's: between those and here it is known that something
+ * passes. Returns how many; 0: too many. */
+static unsigned choose(const struct session *s, unsigned chosen[COLLECTIVE_TRIALS_MAX])
 {
-    char name[WORLD_NAME_MAX + 32];
-    unsigned found = 0;
-    size_t used = 0;
+    unsigned some = 0;
+
+    for (unsigned i = 1; i < s->n; i++) {
+        uint32_t node = world_member(s->world, s->members[i])->node;
+        bool known = node == world_member(s->world, 0)->node;
+        for (unsigned k = 0; k < some; k++)
+            known |= world_member(s->world, chosen[k])->node == node;
+        if (known)
+            continue;
+        if (some == COLLECTIVE_TRIALS_MAX)
+            return 0;
+        chosen[some++] = s->members[i];
+    }
+    return some;
+}
+
+/* Each is asked to reach those after it. */
+static void ask_trials(struct session *s)
+{
+    unsigned chosen[COLLECTIVE_TRIALS_MAX], some = choose(s, chosen);
+
+    s->n_trials = 0;
+    s->tried_ns = clock_now_ns();
+    s->trials = calloc((size_t)some * some / 2 + 1, sizeof(*s->trials));
+    for (unsigned i = 0; s->trials && i + 1 < some; i++) {
+        for (unsigned k = i + 1; k < some; k++)
+            s->trials[s->n_trials++] = (struct session_trial){.a = chosen[i], .b = chosen[k]};
+        talk_send_aside(world_channel(s->world, chosen[i]), false, chosen + i + 1,
+                        (some - i - 1) * sizeof(*chosen));
+    }
+}
+
+void session_tried(void *arg, unsigned rank, const void *data, size_t len)
+{
+    struct collective_tried tried;
+    struct session *s = arg;
+
+    for (size_t at = 0; at + sizeof(tried) <= len; at += sizeof(tried)) {
+        memcpy(&tried, (const char *)data + at, sizeof(tried));
+        for (unsigned i = 0; i < s->n_trials; i++)
+            if (s->trials[i].a == rank && s->trials[i].b == tried.rank)
+                s->trials[i].way = tried.way;
+    }
+}
+
+static unsigned count_trials(const struct session *s, uint32_t way)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < s->n_trials; i++)
+        n += s->trials[i].way == way;
+    return n;
+}
+
+/* True: it is known, and text is a clause, or "": nothing could be tried. */
+static bool know_between(struct session *s, char *text, size_t len)
+{
+    char a[WORLD_NAME_MAX + 32], b[WORLD_NAME_MAX + 32];
+    unsigned found = 0, closed;
+    size_t used;
 
     text[0] = 0;
-    for (unsigned i = 0; i < n; i++) {
-        unsigned rank = ranks ? ranks[i] : i + 1;
-        if (s->ranks[rank].hello.port || ++found > NAMES || used >= len)
-            continue;
-        used += (size_t)snprintf(text + used, len - used, "%s%s", found > 1 ? ", " : "",
-                                 world_name(s->world, rank, name, sizeof(name)));
-    }
-    if (found > NAMES && used < len)
-        snprintf(text + used, len - used, " and %u more", found - NAMES);
-    return found;
+    if (!s->trials)
+        ask_trials(s);
+    if (count_trials(s, WAY_ASKED) && clock_now_ns() - s->tried_ns <= TRIALS_NS)
+        return false;
+    closed = count_trials(s, WAY_CLOSED);
+    if (!closed && s->n_trials && count_trials(s, WAY_PASSES) == s->n_trials)
+        snprintf(text, len, "TCP connections can be made between all of their hosts");
+    if (!closed)
+        return true;
+    used = (size_t)snprintf(text, len, "no TCP connection can be made between ");
+    for (unsigned i = 0; i < s->n_trials && used < len; i++)
+        if (s->trials[i].way == WAY_CLOSED && ++found < NAMES)
+            used += (size_t)snprintf(text + used, len - used, "%s%s and %s", found > 1 ? ", " : "",
+                                     world_name(s->world, s->trials[i].a, a, sizeof(a)),
+                                     world_name(s->world, s->trials[i].b, b, sizeof(b)));
+    if (closed >= NAMES && used < len)
+        snprintf(text + used, len - used, " and %u pairs more", closed - NAMES + 1);
+    return true;
 }
 
 /* Why nothing moves, though nobody is lost. False: it is still being found out. */
@@ -415,14 +531,15 @@ static bool say_stuck(struct session *s, uint64_t still_ns)
     char more[COLLECTIVE_ERROR_BYTES / 2];
     double seconds = (double)still_ns / 1e9;
 
-    if (s->n > 1 && name_deaf(s, s->members + 1, s->n - 1, more, sizeof(more))) {
+    if (s->n > 1 && !s->talk.beat) {
+        name_others(s, more, sizeof(more));
         snprintf(s->stuck, sizeof(s->stuck),
                  "'%s' has not ended after %.0f s; there are no signs of life of %s, by which it "
                  "would be known who hangs",
                  s->own.point.backend, seconds, more);
         return true;
     }
-    if (!heartbeat_between(s->own.heartbeat, s->members + 1, s->n - 1, more, sizeof(more)))
+    if (!know_between(s, more, sizeof(more)))
         return false;
     snprintf(s->stuck, sizeof(s->stuck),
              "'%s' has not ended after %.0f s; each rank has come to it and is alive: it hangs in "
@@ -431,11 +548,17 @@ static bool say_stuck(struct session *s, uint64_t still_ns)
     return true;
 }
 
+/* Channels that are a library's are left alone while it is waited for. */
 int session_await(struct member *m)
 {
     struct session *s = m->arg;
     uint64_t still_ns = member_still_ns(m);
 
+    if (s->talk.beat) {
+        session_watch(s);
+        talk_receive(&s->talk, 0);
+        talk_listen(&s->talk);
+    }
     if (session_heed(s))
         return -ECANCELED;
     if (still_ns <= __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + GRACE_NS)
@@ -444,16 +567,4 @@ int session_await(struct member *m)
         return 0;
     part(s, s->stuck);
     return -ETIMEDOUT;
-}
-
-void session_say_deaf(const struct session *s)
-{
-    char deaf[COLLECTIVE_ERROR_BYTES / 2];
-
-    if (!s->ranks[0].hello.beside || !name_deaf(s, NULL, s->size - 1, deaf, sizeof(deaf)))
-        return;
-    fprintf(stderr,
-            "no signs of life can be had from %s (TCP to rank 0, any port): a rank that hangs is "
-            "found late, and perhaps not named\n",
-            deaf);
 }

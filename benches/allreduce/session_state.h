@@ -25,6 +25,12 @@ struct session {
     struct session_rank *ranks;
     unsigned size;
     bool said; /* the first loss, on stderr */
+    /* A library's ranks after the loss of one: nothing can be asked of any. */
+    bool parted;
+    bool gone_said;               /* the first rank that has ended, by the thread that sees it */
+    struct session_trial *trials; /* NULL: nobody was asked */
+    unsigned n_trials;
+    uint64_t tried_ns;
     unsigned members[WORLD_RANKS_MAX], n;
     struct collective_times *times;
     struct collective_account *accounts; /* of what was measured */
@@ -35,7 +41,6 @@ struct session {
     uint64_t mark_ns;
     uint64_t operations, runs; /* since the mark; a run has some operations */
     double seconds;
-    uint32_t serial; /* of the point */
     /* of this rank's own part, which was left; "": it was not */
     char stuck[COLLECTIVE_ERROR_BYTES];
     char error[SESSION_ERROR_BYTES];
@@ -60,18 +65,19 @@ void session_watch(struct session *s);
 /* On stderr, once, where ranks were started one by one: points without the lost rank may go on for
  * long. */
 void session_say_loss(struct session *s, const char *text);
-/* session_fault.c. Has a member been lost, by its signs of life? Then the channels are left alone
- * from here on: they are a library's, which cannot be trusted with them any more. */
+/* session_fault.c. Of a point that a helper is at: is a rank lost? Then nothing is asked of any
+ * from here on: the library cannot be trusted with them any more. */
 bool session_heed(struct session *s);
+/* Under a launcher of MPI: who ends is said at once, or that nobody can know. */
+void session_tell_ends(struct session *s);
+/* talk.aside: what a rank found of the network between hosts. */
+void session_tried(void *arg, unsigned rank, const void *data, size_t len);
 /* While the helper does the own part: as member.await. */
 int session_await(struct member *m);
 
 /* RDMA takes two: nodes that fell back from the same kind of port are wrong, a single one is
  * told. */
 void session_judge_fallen(struct session *s);
-/* Says which ranks have no signs of life, where they should have. */
-void session_say_deaf(const struct session *s);
-
 /* All replies to a request; `own_err`: of this rank's own part in it, which is over. A rank of
  * which nothing is heard for too long has failed. Where any has, everybody gives up: -errno with
  * the sentence that says who did. */

@@ -106,7 +106,7 @@ int net_peer_open(struct channel **c, const struct net_params *p, struct net_sec
     case NET_GROUP_MPI:
         err = join_world(&rank, error, len);
         if (!err)
-            err = mpi_channel(c, 1);
+            err = mpi_peer(c, error, len);
         break;
     default:
         err = check_fork(p, error, len);
@@ -166,20 +166,16 @@ static int check_alone(enum net_group kind, char *error, size_t len)
     return -EINVAL;
 }
 
-static int serve_rank(const struct net_params *p, unsigned rank, char *error, size_t len)
+static int serve_rank(const struct net_params *p, char *error, size_t len)
 {
     struct net_local own, peers;
     struct net_service service = {.own = &own};
     struct channel *c = NULL;
-    int err = rank == 1 ? mpi_channel(&c, 0) : 0;
+    int err = mpi_peer(&c, error, len);
 
-    net_peer_locals(p, &peers,
-                    &own); /* one command line for both ranks: the peer's part is its own */
-    if (err) {
-        snprintf(error, len, "cannot reach rank 0: %s", strerror(-err));
-        return err;
-    }
-    if (c && net_serve(c, &service))
+    /* One command line for both ranks: the peer's part is its own. */
+    net_peer_locals(p, &peers, &own);
+    if (!err && net_serve(c, &service))
         err = -EIO;
     channel_close(c);
     mpi_end();
@@ -219,7 +215,7 @@ int net_peer_serve(const struct net_params *p, const volatile int *cancel)
         err = join_world(&rank, error, sizeof(error));
         lead = !err && !rank;
         if (!err && rank)
-            err = serve_rank(p, rank, error, sizeof(error));
+            err = serve_rank(p, error, sizeof(error));
     } else {
         err = check_alone(kind, error, sizeof(error));
         if (!err)

@@ -4,12 +4,14 @@
 #include "core/group/channel.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -80,6 +82,7 @@ static const struct channel_ops local_ops = {
     .beat = fd_channel_beat,
     .expect = fd_channel_expect,
     .quiet_ns = fd_channel_quiet_ns,
+    .fd = fd_channel_fd,
     .address = fd_channel_address,
     .token = fd_channel_token,
     .close = fd_channel_close,
@@ -93,6 +96,7 @@ static const struct channel_ops local_parent_ops = {
     .beat = fd_channel_beat,
     .expect = fd_channel_expect,
     .quiet_ns = fd_channel_quiet_ns,
+    .fd = fd_channel_fd,
     .address = fd_channel_address,
     .token = fd_channel_token,
     .close = close_child,
@@ -208,72 +212,115 @@ int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
     return 0;
 }
 
-#define EVERY_NS 500000000
+#define EVERY_MS 500
+#define PAUSE_NS 1000000000u /* a turn that took longer: this process stood still */
 
 struct beat {
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool over;
-    unsigned n;
-    struct channel *channels[];
+    int over; /* an eventfd */
+    void (*gone)(void *arg, unsigned i);
+    void *arg;
+    pthread_mutex_t lock; /* of gone, arg, and while that is called */
+    uint64_t stood_ns;    /* atomic */
+    unsigned n;           /* channels that can */
+    struct pollfd *ends;  /* their sockets, then `over` */
+    struct {
+        struct channel *c;
+        unsigned number;
+    } channels[];
 };
 
 static void beat_all(const struct beat *b)
 {
     for (unsigned i = 0; i < b->n; i++)
-        channel_base(b->channels[i])->ops->beat(b->channels[i]);
+        channel_base(b->channels[i].c)->ops->beat(b->channels[i].c);
+}
+
+/* Those whose socket has ended are told of, each once. */
+static void tell_ends(struct beat *b)
+{
+    pthread_mutex_lock(&b->lock);
+    for (unsigned i = 0; i < b->n && b->gone; i++)
+        if (b->ends[i].fd >= 0 && b->ends[i].revents) {
+            b->ends[i].fd = -1;
+            b->gone(b->arg, b->channels[i].number);
+        }
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Nobody is woken for ends that nobody wants to know. */
+static bool wait_until(struct beat *b, uint64_t until_ns)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    while (now_ns < until_ns) {
+        bool tells = __atomic_load_n(&b->gone, __ATOMIC_RELAXED);
+        struct pollfd *from = tells ? b->ends : b->ends + b->n;
+        int n = poll(from, (tells ? b->n : 0) + 1, (int)((until_ns - now_ns) / 1000000) + 1);
+        if (n > 0 && b->ends[b->n].revents)
+            return false;
+        if (n > 0)
+            tell_ends(b);
+        now_ns = clock_now_ns();
+    }
+    return true;
 }
 
 static void *live(void *arg)
 {
     struct beat *b = arg;
-    struct timespec next;
+    uint64_t next_ns = clock_now_ns(), now_ns;
 
-    pthread_mutex_lock(&b->lock);
-    clock_gettime(CLOCK_MONOTONIC, &next);
-    while (!b->over) {
+    do {
+        now_ns = clock_now_ns();
+        if (now_ns - next_ns > PAUSE_NS && now_ns - next_ns > b->stood_ns)
+            __atomic_store_n(&b->stood_ns, now_ns - next_ns, __ATOMIC_RELAXED);
         beat_all(b);
-        next.tv_nsec += EVERY_NS;
-        next.tv_sec += next.tv_nsec / 1000000000;
-        next.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&b->ended, &b->lock, &next);
-    }
-    pthread_mutex_unlock(&b->lock);
+        next_ns = now_ns + EVERY_MS * 1000000ull;
+    } while (wait_until(b, next_ns));
     return NULL;
 }
 
 static void release(struct beat *b)
 {
-    pthread_cond_destroy(&b->ended);
+    if (b->over >= 0)
+        close(b->over);
     pthread_mutex_destroy(&b->lock);
+    free(b->ends);
     free(b);
 }
 
-static void take(struct beat *b, struct channel *c, uint64_t silent_ns)
+static void take(struct beat *b, struct channel *c, unsigned number, uint64_t silent_ns)
 {
-    if (!c || !channel_base(c)->ops->beat)
+    const struct channel_ops *ops = c ? channel_base(c)->ops : NULL;
+
+    if (!ops || !ops->beat)
         return;
-    channel_base(c)->ops->expect(c, silent_ns);
-    b->channels[b->n++] = c;
+    ops->expect(c, silent_ns);
+    b->ends[b->n] = (struct pollfd){.fd = ops->fd ? ops->fd(c) : -1, .events = POLLRDHUP};
+    b->channels[b->n].c = c;
+    b->channels[b->n++].number = number;
 }
 
 int beat_start(struct beat **out, struct channel *const *channels, unsigned n, uint64_t silent_ns)
 {
-    struct beat *b = calloc(1, sizeof(*b) + n * sizeof(struct channel *));
-    pthread_condattr_t attr;
+    struct beat *b = calloc(1, sizeof(*b) + n * sizeof(b->channels[0]));
     sigset_t all, before;
 
     *out = NULL;
     if (!b)
         return -ENOMEM;
-    for (unsigned i = 0; i < n; i++)
-        take(b, channels[i], silent_ns);
     pthread_mutex_init(&b->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&b->ended, &attr);
-    pthread_condattr_destroy(&attr);
+    b->ends = calloc(n + 1, sizeof(*b->ends));
+    b->over = eventfd(0, EFD_CLOEXEC);
+    if (!b->ends || b->over < 0) {
+        int err = b->ends ? -errno : -ENOMEM;
+        release(b);
+        return err;
+    }
+    for (unsigned i = 0; i < n; i++)
+        take(b, channels[i], i, silent_ns);
+    b->ends[b->n] = (struct pollfd){.fd = b->over, .events = POLLIN};
     beat_all(b);      /* so that the other end has one before it hears anything else */
     sigfillset(&all); /* signals are for who waits */
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -286,14 +333,26 @@ int beat_start(struct beat **out, struct channel *const *channels, unsigned n, u
     return err;
 }
 
-void beat_end(struct beat *b)
+void beat_tell(struct beat *b, void (*gone)(void *arg, unsigned i), void *arg)
 {
     if (!b)
         return;
     pthread_mutex_lock(&b->lock);
-    b->over = true;
-    pthread_cond_signal(&b->ended);
+    b->arg = arg;
+    __atomic_store_n(&b->gone, gone, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&b->lock);
+}
+
+uint64_t beat_stood_ns(const struct beat *b)
+{
+    return b ? __atomic_load_n(&b->stood_ns, __ATOMIC_RELAXED) : 0;
+}
+
+void beat_end(struct beat *b)
+{
+    if (!b)
+        return;
+    eventfd_write(b->over, 1);
     pthread_join(b->thread, NULL);
     release(b);
 }

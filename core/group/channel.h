@@ -56,6 +56,8 @@ struct channel_ops {
     /* For how long nothing has come, of time in which it was looked at, and nothing waits to be
      * read. */
     uint64_t (*quiet_ns)(struct channel *c);
+    /* The socket, whose end can be polled for. NULL: there is none. */
+    int (*fd)(struct channel *c);
     /* This end's and the peer's address as the other one reaches it, port 0; -EOPNOTSUPP: not by IP
      * (a local channel says 127.0.0.1). */
     int (*address)(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer);
@@ -155,9 +157,16 @@ void channel_forget(struct channel *c);
 struct beat;
 
 /* Over these, until beat_end(), which goes before they are closed; `silent_ns`: what is expected of
- * the others. Channels that cannot, and NULL, are left out. 0 or -errno: then there is none. */
+ * the others. Channels that cannot, and NULL, are left out. 0; -EOPNOTSUPP: none of them can; or
+ * -errno: then there is none. */
 int beat_start(struct beat **b, struct channel *const *channels, unsigned n, uint64_t silent_ns);
 void beat_end(struct beat *b); /* NULL is left alone */
+/* From now on gone(arg, i) is called by that thread, at once and once for each, where the socket of
+ * channels[i] has ended. gone NULL: not any more; b NULL: never. */
+void beat_tell(struct beat *b, void (*gone)(void *arg, unsigned i), void *arg);
+/* The longest time for which this process did nothing, while it should have given signs of life: it
+ * was stopped, and what it says of others' silence proves nothing. b NULL: 0. */
+uint64_t beat_stood_ns(const struct beat *b);
 
 /* ---- Numbers in the order of the network: big-endian ---- */
 
@@ -276,6 +285,7 @@ int fd_channel_alive(struct channel *c);
 void fd_channel_beat(struct channel *c);
 void fd_channel_expect(struct channel *c, uint64_t silent_ns);
 uint64_t fd_channel_quiet_ns(struct channel *c);
+int fd_channel_fd(struct channel *c);
 int fd_channel_address(struct channel *c, struct sockaddr_storage *own,
                        struct sockaddr_storage *peer);
 int fd_channel_token(struct channel *c, const char *purpose, uint32_t number,

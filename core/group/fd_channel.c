@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels over a stream socket: see channel.h and channel.h. */
+/* Channels over a stream socket: see channel.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,6 +14,7 @@
 
 #include "core/clock.h"
 #include "core/group/channel.h"
+#include "core/group/notice.h"
 
 /* ---- Frames as bytes ---- */
 
@@ -79,8 +80,8 @@ static int fd_silence(struct fd_channel *c)
     fd_look(c);
     if (!c->silent_ns || !c->beaten || c->looked_ns < c->heard_ns + c->silent_ns)
         return 0;
-    snprintf(c->base.error, sizeof(c->base.error), "'%s' does not answer: it hangs or was cut off",
-             c->base.peer);
+    snprintf(c->base.error, sizeof(c->base.error), "%s %s", c->base.peer,
+             notice_words(NOTICE_SILENT));
     return -EHOSTUNREACH;
 }
 
@@ -162,7 +163,7 @@ static int gone(struct fd_channel *c, int error)
     if (error && error != ECONNRESET && error != EPIPE)
         return fail(c, -ECONNRESET, "the connection to '%s' failed: %s", c->base.peer,
                     strerror(error));
-    return fail(c, -ECONNRESET, "'%s' is gone: it has closed the connection", c->base.peer);
+    return fail(c, -ECONNRESET, "%s %s", c->base.peer, notice_words(NOTICE_GONE));
 }
 
 uint64_t fd_until(uint64_t wait_ns)
@@ -383,6 +384,11 @@ static void plain_address(struct sockaddr_storage *a)
     four->sin_addr.s_addr = address;
 }
 
+int fd_channel_fd(struct channel *channel)
+{
+    return of(channel)->fd;
+}
+
 int fd_channel_address(struct channel *channel, struct sockaddr_storage *own,
                        struct sockaddr_storage *peer)
 {
@@ -425,6 +431,7 @@ const struct channel_ops fd_channel_sock_ops = {
     .beat = fd_channel_beat,
     .expect = fd_channel_expect,
     .quiet_ns = fd_channel_quiet_ns,
+    .fd = fd_channel_fd,
     .address = fd_channel_address,
     .token = fd_channel_token,
     .close = fd_channel_close,

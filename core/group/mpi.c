@@ -3,6 +3,7 @@
  * world.h. */
 #include "core/group/mpi.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "core/backend.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
+#include "core/group/meet.h"
 #include "core/group/secret.h"
 #include "core/group/world.h"
 
@@ -94,7 +96,7 @@ bool mpi_unknown_text(char *text, size_t len)
     return name != NULL;
 }
 
-#define HELLO_WAIT_NS 60000000000u /* ranks of one job may start a minute apart */
+#define START_NS 60000000000u /* ranks of one job may start a minute apart */
 
 static const struct module_kind kind = {
     .file = "plumb-mpi.so",
@@ -296,10 +298,10 @@ static int greet(struct mpi_link *l, unsigned rank)
     l->own.network = host_network();
     int err = secret_random(l->own.key, sizeof(l->own.key));
     if (!err)
-        err = l->mpi->send(rank, &l->own, sizeof(l->own), fd_until(HELLO_WAIT_NS), l->base.error,
+        err = l->mpi->send(rank, &l->own, sizeof(l->own), fd_until(START_NS), l->base.error,
                            sizeof(l->base.error));
     if (!err)
-        err = l->mpi->receive(rank, &l->peer, sizeof(l->peer), &n, fd_until(HELLO_WAIT_NS),
+        err = l->mpi->receive(rank, &l->peer, sizeof(l->peer), &n, fd_until(START_NS),
                               l->base.error, sizeof(l->base.error));
     if (!err && (n != sizeof(l->peer) || l->peer.layout != l->own.layout))
         err = -EPROTO;
@@ -310,7 +312,7 @@ static int greet(struct mpi_link *l, unsigned rank)
     return err;
 }
 
-int mpi_channel(struct channel **c, unsigned rank)
+static int mpi_channel(struct channel **c, unsigned rank)
 {
     char error[256];
     struct mpi_link *l = calloc(1, sizeof(*l));
@@ -331,8 +333,6 @@ int mpi_channel(struct channel **c, unsigned rank)
 }
 
 /* ---- A world of what mpirun or srun started together ---- */
-
-#define START_NS 60000000000u /* ranks of one job may start a minute apart */
 
 static int reach(struct world *w, unsigned rank, char *error, size_t len)
 {
@@ -394,12 +394,132 @@ static int follow(struct world *w, char *error, size_t len)
     return err;
 }
 
+/* ---- The same world by sockets: they give signs of life while a rank waits inside of MPI ---- */
+
+#define CONNECT_NS 5000000000u /* for one to reach rank 0 */
+#define GATHER_NS  6000000000u /* for all */
+
+/* From rank 0 to each, by MPI: where it listens. Then, a byte: whether all have come. */
+struct mpi_meeting {
+    struct meet_secret secret; /* of this launch alone */
+    struct sockaddr_storage address;
+    uint64_t network;
+    uint32_t port; /* 0: nowhere */
+};
+
+struct mpi_gathering {
+    const struct mpi_module *mpi;
+    unsigned size;
+    struct mpi_meeting meeting;
+    bool told;
+};
+
+static int send_to_all(const struct mpi_gathering *g, const void *data, size_t n, char *error,
+                       size_t len)
+{
+    int err = 0;
+
+    for (unsigned rank = 1; rank < g->size && !err; rank++)
+        err = g->mpi->send(rank, data, n, fd_until(START_NS), error, len);
+    return err;
+}
+
+static void tell_port(void *arg, const char *address, uint16_t port)
+{
+    struct mpi_gathering *g = arg;
+    char error[256];
+
+    (void)address;
+    g->meeting.port = port;
+    g->told = true;
+    send_to_all(g, &g->meeting, sizeof(g->meeting), error, sizeof(error));
+}
+
+static uint32_t meeting_protocol(void)
+{
+    static const uint32_t layout[] = {1, sizeof(struct world_member)};
+
+    return meet_protocol(layout, 2);
+}
+
+/* *world NULL: not all could come, and all know it. */
+static int gather(struct world **world, const struct mpi_module *mpi, unsigned size, char *error,
+                  size_t len)
+{
+    char why[MEET_ERROR_BYTES];
+    struct mpi_gathering g = {.mpi = mpi, .size = size, .meeting = {.network = host_network()}};
+    struct world_meeting m = {.address = "::",
+                              .size = size,
+                              .secret = &g.meeting.secret,
+                              .protocol = meeting_protocol(),
+                              .wait_ns = GATHER_NS,
+                              .ready = tell_port,
+                              .arg = &g};
+
+    host_first_address(&g.meeting.address);
+    int err = secret_random(&g.meeting.secret, sizeof(g.meeting.secret));
+    if (!err)
+        err = world_gather(world, &m, why, sizeof(why));
+    if (err && !g.told) { /* not where this machine has no IPv6 */
+        m.address = "0.0.0.0";
+        err = world_gather(world, &m, why, sizeof(why));
+    }
+    if (err && !g.told)
+        tell_port(&g, NULL, 0);
+    uint8_t all = !err;
+    secret_wipe(&g.meeting.secret, sizeof(g.meeting.secret));
+    return send_to_all(&g, &all, sizeof(all), error, len);
+}
+
+static int join(struct world **world, const struct mpi_module *mpi, unsigned rank, unsigned size,
+                char *error, size_t len)
+{
+    struct mpi_meeting to;
+    char host[INET6_ADDRSTRLEN] = "127.0.0.1", why[MEET_ERROR_BYTES];
+    size_t n = 0;
+    uint8_t all = 0;
+    int err = mpi->receive(0, &to, sizeof(to), &n, fd_until(START_NS), error, len);
+
+    if (err || n != sizeof(to))
+        return err ? err : -EPROTO;
+    const void *at = to.address.ss_family == AF_INET6
+                         ? (const void *)&((struct sockaddr_in6 *)&to.address)->sin6_addr
+                         : (const void *)&((struct sockaddr_in *)&to.address)->sin_addr;
+    bool near = to.network && to.network == host_network();
+    const struct world_meeting m = {.address = host,
+                                    .port = (uint16_t)to.port,
+                                    .rank = rank,
+                                    .size = size,
+                                    .secret = &to.secret,
+                                    .protocol = meeting_protocol(),
+                                    .wait_ns = CONNECT_NS};
+    if (to.port && (near || inet_ntop(to.address.ss_family, at, host, sizeof(host))))
+        world_join(world, &m, why, sizeof(why));
+    secret_wipe(&to, sizeof(to));
+    err = mpi->receive(0, &all, sizeof(all), &n, fd_until(START_NS + GATHER_NS), error, len);
+    if (!err && all && !*world)
+        err = world_fail(-EPROTO, error, len, "rank 0 was reached, and is gone: %s", why);
+    if (!all && *world) {
+        world_close(*world);
+        *world = NULL;
+    }
+    return err;
+}
+
 int world_mpi(struct world **world, char *error, size_t len)
 {
     struct world *w = NULL;
     unsigned rank = 0, size = 0;
     int err = mpi_begin(&rank, &size, error, len);
 
+    if (!err && size > 1)
+        err = rank ? join(&w, module_of(error, len), rank, size, error, len)
+                   : gather(&w, module_of(error, len), size, error, len);
+    if (!err && w) {
+        w->group = "mpi";
+        *world = w;
+        return 0;
+    }
     if (!err)
         err = world_new(&w, "mpi", rank, size, error, len);
     if (err)
@@ -412,5 +532,18 @@ int world_mpi(struct world **world, char *error, size_t len)
         return err;
     }
     *world = w;
+    return 0;
+}
+
+int mpi_peer(struct channel **c, char *error, size_t len)
+{
+    struct world *w = NULL;
+    int err = world_mpi(&w, error, len);
+
+    if (err)
+        return err;
+    *c = w->channels[!w->rank];
+    w->channels[!w->rank] = NULL;
+    world_close(w);
     return 0;
 }

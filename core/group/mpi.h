@@ -31,8 +31,8 @@ bool mpi_unknown_text(char *text, size_t len);
 int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len);
 void mpi_end(void);
 
-/* A channel to another rank: both must call it. */
-int mpi_channel(struct channel **c, unsigned rank);
+/* Of two ranks: the channel to the other one. Both must call it, once. 0 or -errno with error. */
+int mpi_peer(struct channel **c, char *error, size_t len);
 
 /* ---- The module, which alone is linked with an MPI ---- */
 

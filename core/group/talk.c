@@ -87,20 +87,20 @@ static int look_fails(struct talk_server *s, int err, const char *why)
 /* One frame that comes while a request is worked on. 1: there is none. */
 static int look_once(struct talk_server *s, bool answers, uint64_t wait_ns)
 {
-    char frame[64];
     uint16_t type = 0;
     size_t len = 0;
-    int err = channel_recv(s->channel, &type, frame, sizeof(frame), &len, wait_ns);
+    int err = channel_recv(s->channel, &type, s->frame, sizeof(s->frame), &len, wait_ns);
 
     if (err == -EAGAIN || err == -ETIMEDOUT)
         return 1;
     if (!err && type == TALK_ECHO && answers)
-        err = echo(s, frame, len);
-    if (err && err != -EMSGSIZE)
+        err = echo(s, s->frame, len);
+    if (err)
         return look_fails(s, -ECONNRESET, channel_error(s->channel));
-    if (!err && type == TALK_GIVE_UP)
-        s->given_up = true;
-    if (!err && (type == TALK_ECHO || type == TALK_GIVE_UP))
+    if (type == TALK_ASIDE && s->aside && answers)
+        s->aside(s, s->frame, len);
+    s->given_up |= type == TALK_GIVE_UP;
+    if (type == TALK_ECHO || type == TALK_GIVE_UP || type == TALK_ASIDE)
         return 0;
     return look_fails(s, -EPROTO, "a request came before the last one was answered");
 }
@@ -119,6 +119,11 @@ static int look_on(struct talk_server *s, bool answers, uint64_t wait_ns)
 int talk_look(struct talk_server *s)
 {
     return look_on(s, true, 0);
+}
+
+int talk_send_aside(struct channel *c, bool reply, const void *data, size_t len)
+{
+    return channel_send(c, reply ? TALK_ASIDE | TALK_REPLY : TALK_ASIDE, data, len);
 }
 
 int talk_be_absent(struct talk_server *s)
@@ -178,7 +183,7 @@ static int take(struct talk_server *s, uint16_t type, size_t len)
 {
     if (type == TALK_ECHO)
         return echo(s, s->frame, len);
-    if (type == TALK_GIVE_UP) /* of what has been answered */
+    if (type == TALK_GIVE_UP || type == TALK_ASIDE) /* of what has been answered */
         return 0;
     int err = talk_add(&s->in, s->frame, len);
     if (err || type & TALK_MORE)
@@ -202,7 +207,7 @@ int talk_serve(struct talk_server *s)
         if (!err)
             err = take(s, type, len);
         else if (err == -ETIMEDOUT)
-            err = s->idle ? s->idle(s) : channel_alive(s->channel);
+            err = channel_alive(s->channel);
     }
     talk_free(&s->in);
     talk_free(&s->out);
@@ -306,10 +311,16 @@ static void take_reply(struct talk *t, struct talk_peer *p)
     snprintf(p->error, sizeof(p->error), "it answered what cannot be");
 }
 
-static bool is_echo(struct talk *t, struct talk_peer *p, uint16_t type, size_t len)
+/* What a peer may say at any time. */
+static bool is_word(struct talk *t, unsigned peer, uint16_t type, size_t len)
 {
+    struct talk_peer *p = &t->peers[peer];
     struct talk_echo e;
 
+    if (type == (TALK_ASIDE | TALK_REPLY) && t->aside) {
+        t->aside(t->arg, peer, t->frame, len);
+        return true;
+    }
     if (type != (TALK_ECHO | TALK_REPLY) || len != sizeof(e))
         return false;
     memcpy(&e, t->frame, len);
@@ -318,10 +329,12 @@ static bool is_echo(struct talk *t, struct talk_peer *p, uint16_t type, size_t l
     return true;
 }
 
-static int take_frame(struct talk *t, struct talk_peer *p, uint16_t type, size_t len)
+static int take_frame(struct talk *t, unsigned peer, uint16_t type, size_t len)
 {
+    struct talk_peer *p = &t->peers[peer];
+
     p->heard_ns = clock_now_ns();
-    if (is_echo(t, p, type, len))
+    if (is_word(t, peer, type, len))
         return 0;
     if (!p->pending || (type & ~TALK_MORE) != (p->pending | TALK_REPLY))
         return -EPROTO;
@@ -358,7 +371,7 @@ static void take_from(struct talk *t, unsigned peer, uint64_t wait_ns)
         if (err)
             talk_lose(t, peer, err, channel_error(p->channel));
         else
-            err = take_frame(t, p, type, len);
+            err = take_frame(t, peer, type, len);
         if (err && !p->gone)
             lose_liar(t, peer, err);
         wait_ns = 0;
@@ -392,7 +405,7 @@ static bool watch_one(struct talk *t, unsigned peer)
                   ? -EAGAIN
                   : channel_recv(p->channel, &type, t->frame, sizeof(t->frame), &len, 0);
 
-    if (err == -EAGAIN || (!err && is_echo(t, p, type, len)))
+    if (err == -EAGAIN || (!err && is_word(t, peer, type, len)))
         return false;
     if (err)
         talk_lose(t, peer, err, channel_error(p->channel));
@@ -486,7 +499,7 @@ bool talk_listen(struct talk *t)
 static bool is_over(const struct talk *t, const struct talk_patience *patience, uint64_t begin_ns)
 {
     uint64_t now_ns = clock_now_ns();
-    bool moving = !patience->still;
+    bool moving = !patience->still_ns;
 
     for (unsigned i = 0; i < t->n; i++) {
         const struct talk_peer *p = &t->peers[i];
@@ -495,7 +508,7 @@ static bool is_over(const struct talk *t, const struct talk_patience *patience, 
             return true;
         moving |= p->pending && looks(t, p) != TALK_ALWAYS;
     }
-    return !moving && talk_still_ns(t) >= TALK_STILL_NS;
+    return !moving && talk_still_ns(t) >= patience->still_ns;
 }
 
 bool talk_settle(struct talk *t, const struct talk_patience *patience)

@@ -35,6 +35,7 @@
 enum talk_word {
     TALK_ECHO = 0x3f00, /* uint32_t; struct talk_echo */
     TALK_GIVE_UP,       /* what is being worked on; no reply of its own */
+    TALK_ASIDE,         /* a question that a table's owner has, to a peer at work */
     TALK_BYE,           /* it is over; no reply */
 };
 
@@ -83,8 +84,8 @@ struct talk_server {
     int (*before)(struct talk_server *s, const struct talk_request *r);
     /* Writes s->error, where a request has failed. NULL: answer() does. */
     void (*failed)(struct talk_server *s);
-    /* Each second in which nothing is asked: not 0 ends it. NULL: is the channel alive? */
-    int (*idle)(struct talk_server *s);
+    /* A question aside, while a request is worked on: answered by talk_send_aside(). NULL: not. */
+    void (*aside)(struct talk_server *s, const void *data, size_t len);
     const uint64_t *moved_ns; /* when something last moved here; NULL: nobody asks */
 
     unsigned state;
@@ -96,7 +97,7 @@ struct talk_server {
     char frame[CHANNEL_FRAME_MAX];
 };
 
-/* Serves until the leader says goodbye: 0. -ETIMEDOUT: it took no answer; what idle() says;
+/* Serves until the leader says goodbye: 0. -ETIMEDOUT: it took no answer;
  * -errno: the channel's, with channel_error(). */
 int talk_serve(struct talk_server *s);
 /* A body of as many bytes, where the table says TALK_ANY. NULL: no memory. */
@@ -104,6 +105,7 @@ void *talk_body(struct talk_server *s, size_t len);
 /* Looks at the channel while a request is worked on. 0; -ECANCELED: the leader has given up;
  * -ECONNRESET, -EPROTO; each with s->error. */
 int talk_look(struct talk_server *s);
+int talk_send_aside(struct channel *c, bool reply, const void *data, size_t len);
 /* Answers nothing, not even echoes, until the leader gives up: as talk_look(). A fault of tests. */
 int talk_be_absent(struct talk_server *s);
 
@@ -128,7 +130,10 @@ struct talk {
     unsigned n;
     const struct talk_request *requests;
     unsigned n_requests;
-    struct beat *beat;           /* NULL: the channels cannot: they are a library's */
+    struct beat *beat; /* NULL: the channels cannot: they are a library's */
+    /* What a peer has answered aside. NULL: nobody asks. */
+    void (*aside)(void *arg, unsigned peer, const void *data, size_t len);
+    void *arg;
     bool broken;                 /* a peer is lost for good */
     char loss[TALK_ERROR_BYTES]; /* the first of them */
     uint32_t echo;               /* the last one's number */
@@ -171,8 +176,8 @@ uint64_t talk_still_ns(const struct talk *t);
 #define TALK_STILL_NS 6500000000u
 
 struct talk_patience {
-    uint64_t quiet_ns;       /* without a word from a peer, at this request */
-    bool still;              /* is it a fault that nothing moves? Of peers that always look */
+    uint64_t quiet_ns; /* without a word from a peer, at this request */
+    uint64_t still_ns; /* in which nothing moves in any, of peers that always look; 0: for ever */
     bool (*heed)(void *arg); /* has one failed, as is known by other means? NULL: no */
     void *arg;
 };

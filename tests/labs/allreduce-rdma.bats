@@ -209,6 +209,6 @@ section_failures() {
     ((${lines[1]##* } <= 25 && ${lines[2]##* } <= 25)) # a guest's seconds: the case would last 60
     [[ $(table killed metric size status reason) == *"time|4194304|failed|'rank 2 (guest)' was killed by signal 9"* ]]
     table killed metric size status elapsed_s | grep -qE '^time\|8192\|(ok|noisy)\|'
-    [[ $(table stopped metric size status reason) == *"time|4194304|failed|'rank 1 (guest)' does not answer"* ]]
+    [[ $(table stopped metric size status reason) == *"time|4194304|failed|rank 1 (guest) does not answer"* ]]
     [[ $(table pulled metric size status reason) == *"time|4194304|failed|rank 1 (guest): 'rxe1:1' reports"*'link went down'* ]]
 }

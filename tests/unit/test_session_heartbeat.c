@@ -156,130 +156,6 @@ static void test_left(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-/* Follows, says so, and comes to request 5 where its number is odd. */
-static int follower(struct world *w, void *arg)
-{
-    struct channel *c = world_channel(w, 0);
-    struct heartbeat *p = NULL;
-    uint16_t type, port;
-    size_t len;
-
-    (void)arg;
-    if (channel_recv(c, &type, &port, sizeof(port), &len, CHANNEL_WAIT_NS))
-        return 1;
-    int err = heartbeat_follow(&p, w, port);
-    heartbeat_at(p, world_rank(w) % 2 ? 5 : 4);
-    channel_send(c, 1, &err, sizeof(err));
-    channel_recv(c, &type, &port, sizeof(port), &len, 60000000000u);
-    heartbeat_close(p);
-    return 0;
-}
-
-/* A stranger that claims to be a rank, without the token. */
-static int intrude(uint16_t port, uint32_t rank)
-{
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    char hello[8 + CHANNEL_TOKEN_BYTES] = "", beat[64] = "";
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    memcpy(hello, &rank, sizeof(rank));
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    assert_true(send(fd, hello, sizeof(hello), MSG_NOSIGNAL) > 0);
-    send(fd, beat, sizeof(beat), MSG_NOSIGNAL);
-    return fd;
-}
-
-static void until_heard(struct heartbeat *p, unsigned ranks)
-{
-    for (unsigned rank = 1; rank <= ranks; rank++)
-        for (int i = 0; i < 500 && !heartbeat_hears(p, rank); i++)
-            usleep(10000);
-}
-
-/* How long until it is told that one of these is lost, by a clock that stands still while this
- * process does: nobody is judged by what this process has slept through. */
-static double until_lost(struct heartbeat *p, unsigned first, unsigned n, int *err, unsigned *rank,
-                         char *text, size_t len)
-{
-    unsigned ranks[] = {first, first + 1, first + 2};
-    uint64_t begin_ns = clock_now_ns(), last_ns = begin_ns, ran_ns = 0;
-
-    for (*err = 0; !*err && last_ns - begin_ns < 60000000000u;) {
-        usleep(10000);
-        *err = heartbeat_lost(p, ranks, n, rank, text, len);
-        uint64_t now_ns = clock_now_ns(), turn_ns = now_ns - last_ns;
-        ran_ns += turn_ns < TURN_NS ? turn_ns : TURN_NS;
-        last_ns = now_ns;
-    }
-    return (double)ran_ns / 1e9;
-}
-
-static void test_heartbeat(void **state)
-{
-    struct world *w;
-    struct heartbeat *p;
-    char text[256] = "";
-    uint16_t port = 0, type;
-    unsigned rank = 0;
-    size_t len;
-    int err = 0, got;
-
-    (void)state;
-    assert_int_equal(world_fork(&w, 4, follower, NULL, text, sizeof(text)), 0);
-    assert_int_equal(heartbeat_lead(&p, w, &port), 0);
-    int stranger = intrude(port, 1), other = intrude(port, 99);
-    usleep(300000);
-    assert_false(heartbeat_hears(p, 1));
-    for (unsigned i = 1; i < 4; i++)
-        channel_send(world_channel(w, i), 1, &port, sizeof(port));
-    for (unsigned i = 1; i < 4; i++) {
-        assert_int_equal(
-            channel_recv(world_channel(w, i), &type, &got, sizeof(got), &len, CHANNEL_WAIT_NS), 0);
-        assert_int_equal(got, 0);
-    }
-    until_heard(p, 3);
-    for (unsigned i = 1; i < 4; i++)
-        assert_true(heartbeat_hears(p, i));
-    heartbeat_at(p, 5);
-    uint64_t at_ns = clock_now_ns();
-    usleep(1000000);
-    assert_int_equal(heartbeat_gone(p, &rank, text, sizeof(text)), 0);
-    assert_int_equal(heartbeat_lost(p, (unsigned[]){1, 2, 3}, 3, &rank, text, sizeof(text)), 0);
-
-    kill(channel_child(world_channel(w, 3)), SIGKILL);
-    assert_true(until_lost(p, 3, 1, &err, &rank, text, sizeof(text)) < 15);
-    assert_int_equal(err, -ECONNRESET); /* not -ETIMEDOUT: its end was seen, not its silence */
-    assert_int_equal(rank, 3);
-    assert_non_null(strstr(text, "rank 3 ("));
-    assert_non_null(strstr(text, " is gone"));
-    assert_int_equal(heartbeat_gone(p, &rank, text, sizeof(text)), -ECONNRESET);
-    assert_int_equal(rank, 3);
-    assert_non_null(strstr(text, "rank 3 ("));
-
-    kill(channel_child(world_channel(w, 1)), SIGSTOP);
-    double s = until_lost(p, 1, 1, &err, &rank, text, sizeof(text));
-    if (!(s > 3 && s < 9))
-        fail_msg("rank 1 is lost after %.1f s", s);
-    assert_int_equal(err, -ETIMEDOUT);
-    assert_non_null(strstr(text, "rank 1 ("));
-    assert_non_null(strstr(text, " does not answer"));
-
-    until_lost(p, 2, 1, &err, &rank, text, sizeof(text));
-    assert_true(clock_now_ns() - at_ns > HEARTBEAT_ABSENT_NS);
-    assert_non_null(strstr(text, "rank 2 ("));
-    assert_non_null(strstr(text, " has not come to the operation"));
-    heartbeat_at(p, 0); /* rank 0 is not waiting: nor is it told */
-    assert_int_equal(heartbeat_lost(p, (unsigned[]){2}, 1, &rank, text, sizeof(text)), 0);
-    assert_int_equal(heartbeat_lost(NULL, (unsigned[]){2}, 1, &rank, text, sizeof(text)), 0);
-    heartbeat_close(p);
-    heartbeat_close(NULL);
-    kill(channel_child(world_channel(w, 1)), SIGKILL);
-    close(stranger);
-    close(other);
-    world_close(w);
-}
-
 static void go_on(struct fixture *f)
 {
     for (unsigned n = 4; n > 0; n--)
@@ -434,9 +310,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_helper),          cmocka_unit_test(test_left),
-        cmocka_unit_test(test_heartbeat),       cmocka_unit_test(test_untaken),
-        cmocka_unit_test(test_session_goes_on), cmocka_unit_test(test_session_stopped),
-        cmocka_unit_test(test_session_killed),  cmocka_unit_test(test_session_deaf),
+        cmocka_unit_test(test_untaken),         cmocka_unit_test(test_session_goes_on),
+        cmocka_unit_test(test_session_stopped), cmocka_unit_test(test_session_killed),
+        cmocka_unit_test(test_session_deaf),
     };
 
     if (argc > 1)

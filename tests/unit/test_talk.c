@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -188,8 +189,8 @@ static void test_give_up(void **state)
     assert_int_equal(talk_post(&s.talk, 1, WORK, NULL, 0), 0);
     assert_int_equal(talk_post(&s.talk, 2, HANG, NULL, 0), 0);
     assert_int_equal(talk_post(&s.talk, 3, WORK, NULL, 0), 0);
-    assert_false(
-        talk_settle(&s.talk, &(struct talk_patience){.quiet_ns = TALK_STILL_NS, .still = true}));
+    assert_false(talk_settle(
+        &s.talk, &(struct talk_patience){.quiet_ns = TALK_STILL_NS, .still_ns = TALK_STILL_NS}));
     talk_give_up(&s.talk, 0);
     assert_true(clock_now_ns() - begin_ns < 30 * SECOND_NS);
     for (unsigned peer = 1; peer <= PEERS; peer++) {
@@ -231,13 +232,43 @@ static void test_watch(void **state)
     }
 }
 
+/* At once, by name and once each, though nobody looks at the channels. */
+static void note(void *arg, unsigned peer)
+{
+    atomic_fetch_add((atomic_uint *)arg, 1u << 8 * peer);
+}
+
+static void test_ends_are_told(void **state)
+{
+    atomic_uint told = 0;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    beat_tell(s.talk.beat, note, &told);
+    usleep(700000);
+    assert_int_equal(told, 0);
+    kill(channel_child(s.channels[2]), SIGKILL);
+    uint64_t begin_ns = clock_now_ns();
+    while (!told && clock_now_ns() - begin_ns < 20 * SECOND_NS)
+        usleep(1000);
+    usleep(700000);
+    assert_int_equal(told, 1u << 16);
+    beat_tell(s.talk.beat, NULL, NULL); /* they are let go */
+    kill(channel_child(s.channels[1]), SIGKILL);
+    usleep(700000);
+    assert_int_equal(told, 1u << 16);
+    beat_tell(NULL, note, NULL);
+    assert_int_equal(beat_stood_ns(NULL), 0);
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_length),
-        cmocka_unit_test(test_turns_and_sizes),
-        cmocka_unit_test(test_give_up),
-        cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_any_length),    cmocka_unit_test(test_turns_and_sizes),
+        cmocka_unit_test(test_give_up),       cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_ends_are_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,23 +193,61 @@ int meet_hear(int fd, struct shake *s);
 int meet_open_listeners(const char *address, uint16_t *port, int fds[MEET_LISTENERS_MAX], size_t *n,
                         char *error, size_t len);
 
-/* ---- The inside of a server ---- */
+/* ---- Where those wait that are still to prove themselves ---- */
 
-#define SERVE_PLACES    64
-#define SERVE_PLACE_NS  2000000000u  /* to prove oneself */
-#define SERVE_HOLD_NS   1000000000u  /* one that has, waits so long for the run before to end */
-#define SERVE_ORPHAN_NS 15000000000u /* a session's child ends so long after its peer is gone */
-#define SERVE_SLICE_MS  100
+#define DOOR_PLACES   64
+#define DOOR_PROVE_NS 2000000000u /* to prove oneself */
+#define DOOR_KEEP_NS  250000000u  /* nobody has to make way for others before that */
+#define DOOR_SLICE_MS 100
 
-/* One that is still to prove itself. */
-struct serve_place {
+/* One that connected. */
+struct meet_place {
     bool taken;
     int fd;
     uint64_t since_ns;
     uint64_t proved_ns; /* 0: not yet */
     struct sockaddr_storage address;
     struct shake shake;
+    struct channel *c; /* door_let_in(): owns fd */
 };
+
+/* Complaints about strangers on stderr: a few a second, the rest is counted. */
+struct meet_log {
+    uint64_t second_ns;
+    unsigned said;
+    uint64_t left_out;
+};
+
+struct meet_door {
+    const struct meet_secret *secret;
+    uint32_t protocol;
+    int listeners[MEET_LISTENERS_MAX];
+    size_t n_listeners;
+    struct meet_log log;
+    struct meet_place places[DOOR_PLACES];
+};
+
+/* As meet_open_listeners(). */
+int door_open(struct meet_door *d, const char *address, uint16_t *port,
+              const struct meet_secret *secret, uint32_t protocol, char *error, size_t len);
+void door_close(struct meet_door *d);
+/* Waits for a slice at most, takes in who connects, and hears what they prove. hear(arg, p): of one
+ * that has proved itself, just now, or from which something has come since. 0 or -errno. */
+int door_turn(struct meet_door *d, void (*hear)(void *arg, struct meet_place *p), void *arg);
+/* The place is free afterwards, and the connection ended. */
+void door_turn_away(struct meet_door *d, struct meet_place *p, const char *why);
+/* The place is free afterwards; the connection is the caller's. */
+void door_free(struct meet_place *p);
+/* Welcomes one that has proved itself: p->c. 0 or -errno, and the socket may be closed: p->fd -1. */
+int door_let_in(struct meet_place *p);
+/* A line on stderr, or counted. */
+void door_complain(struct meet_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- The inside of a server ---- */
+
+#define SERVE_HOLD_NS   1000000000u /* one that has proved itself waits so long for the run before */
+#define SERVE_ORPHAN_NS 15000000000u /* a session's child ends so long after its peer is gone */
 
 /* The run that is on. */
 struct serve_session {
@@ -220,30 +258,15 @@ struct serve_session {
     char peer[SHAKE_NAME_BYTES + MEET_ADDRESS_BYTES + 4];
 };
 
-/* Complaints about strangers on stderr: a few a second, the rest is counted. */
-struct serve_log {
-    uint64_t second_ns;
-    unsigned said;
-    uint64_t left_out;
-};
-
 struct serve {
     const struct meet_listen *l;
     channel_child_fn *fn;
     void *arg;
-    int listeners[MEET_LISTENERS_MAX];
-    size_t n_listeners;
     bool silent;            /* the peer of the last run fell silent: fn() returned -EHOSTUNREACH */
     uint64_t runs, last_ns; /* runs that have ended; when somebody was here last */
-    struct serve_log log;
     struct serve_session session;
-    struct serve_place places[SERVE_PLACES];
+    struct meet_door door;
 };
-
-/* Lines on stderr: of runs, always; about those that are turned away, some. */
-void serve_complain(struct serve_log *log, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void serve_tell_left_out(struct serve_log *log);
 
 /* Has the run ended? Looks after one that hangs. */
 void serve_watch(struct serve *s);

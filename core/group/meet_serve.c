@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end that listens: see meet.h and meet.h. */
+/* The end that listens: see meet.h. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,9 +14,11 @@
 #include "core/clock.h"
 #include "core/group/meet.h"
 
-/* ---- A server's run: a child for one peer. See meet.h. ---- */
+/* ---- The door ---- */
 
 #define COMPLAINTS_A_SECOND 5
+#define ACCEPTS_A_TURN      16 /* then those that wait for an answer get one */
+#define CROWDED_MS          20 /* a place will be free soon */
 
 static void say(const char *format, va_list args)
 {
@@ -36,20 +38,20 @@ static __attribute__((format(printf, 1, 2))) void serve_say(const char *format, 
     va_end(args);
 }
 
-void serve_tell_left_out(struct serve_log *log)
+static void tell_left_out(struct meet_log *log)
 {
     if (log->left_out)
         serve_say("%llu more were turned away", (unsigned long long)log->left_out);
     log->left_out = 0;
 }
 
-void serve_complain(struct serve_log *log, const char *format, ...)
+void door_complain(struct meet_log *log, const char *format, ...)
 {
     uint64_t now_ns = clock_now_ns();
     va_list args;
 
     if (now_ns - log->second_ns >= 1000000000u) {
-        serve_tell_left_out(log);
+        tell_left_out(log);
         log->second_ns = now_ns;
         log->said = 0;
     }
@@ -62,34 +64,203 @@ void serve_complain(struct serve_log *log, const char *format, ...)
     va_end(args);
 }
 
-/* What was the server's alone. The place's own socket stays. */
-static void forget_the_server(struct serve *s, const struct serve_place *p)
+int door_open(struct meet_door *d, const char *address, uint16_t *port,
+              const struct meet_secret *secret, uint32_t protocol, char *error, size_t len)
 {
-    for (size_t i = 0; i < s->n_listeners; i++)
-        close(s->listeners[i]);
-    for (size_t i = 0; i < SERVE_PLACES; i++)
-        if (s->places[i].taken && &s->places[i] != p)
-            close(s->places[i].fd);
+    d->secret = secret;
+    d->protocol = protocol;
+    return meet_open_listeners(address, port, d->listeners, &d->n_listeners, error, len);
+}
+
+void door_free(struct meet_place *p)
+{
+    shake_end(&p->shake);
+    p->c = NULL;
+    p->taken = false;
+}
+
+static void leave(struct meet_place *p)
+{
+    if (p->c)
+        channel_close(p->c);
+    else if (p->fd >= 0)
+        close(p->fd);
+    door_free(p);
+}
+
+void door_close(struct meet_door *d)
+{
+    tell_left_out(&d->log);
+    for (size_t i = 0; i < DOOR_PLACES; i++)
+        if (d->places[i].taken)
+            leave(&d->places[i]);
+    for (size_t i = 0; i < d->n_listeners; i++)
+        close(d->listeners[i]);
+    d->n_listeners = 0;
+}
+
+void door_turn_away(struct meet_door *d, struct meet_place *p, const char *why)
+{
+    char address[MEET_ADDRESS_BYTES];
+
+    meet_address_text(&p->address, address, sizeof(address));
+    door_complain(&d->log, "'%s' was turned away: it %s", address, why);
+    leave(p);
+}
+
+int door_let_in(struct meet_place *p)
+{
+    shake_answer(&p->shake, NULL);
+    int err = meet_say(p->fd, &p->shake);
+    if (err)
+        return err;
+    err = meet_channel(&p->c, p->fd, &p->shake, p->shake.name, &p->address);
+    if (err)
+        p->fd = -1; /* closed */
+    return err;
+}
+
+/* A free place, or that of the oldest stranger, who has had some time at least; NULL: there is none
+ * just now. */
+static struct meet_place *find_place(struct meet_door *d)
+{
+    struct meet_place *oldest = NULL;
+    uint64_t now_ns = clock_now_ns();
+
+    for (size_t i = 0; i < DOOR_PLACES; i++) {
+        struct meet_place *p = &d->places[i];
+        if (!p->taken)
+            return p;
+        if (!p->proved_ns && now_ns - p->since_ns > DOOR_KEEP_NS &&
+            (!oldest || p->since_ns < oldest->since_ns))
+            oldest = p;
+    }
+    return oldest;
+}
+
+/* 0, or -errno: nobody more is waiting, or could be taken in. */
+static int take_one(struct meet_door *d, int listener)
+{
+    struct shake_self self;
+    struct meet_place *p = find_place(d);
+    char name[SHAKE_NAME_BYTES];
+
+    if (!p)
+        return -EBUSY;
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof(address);
+    int fd = accept4(listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int err = meet_self(&self, d->secret, d->protocol, name);
+    if (err) {
+        close(fd);
+        return err;
+    }
+    if (p->taken)
+        door_turn_away(d, p, "had to make way for others");
+    *p = (struct meet_place){
+        .taken = true, .fd = fd, .since_ns = clock_now_ns(), .address = address};
+    shake_begin(&p->shake, true, &self);
+    secret_wipe(&self, sizeof(self));
+    return 0;
+}
+
+static void take_some(struct meet_door *d, int listener)
+{
+    int err = 0;
+
+    for (int i = 0; i < ACCEPTS_A_TURN && !err; i++)
+        err = take_one(d, listener);
+    if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
+        door_complain(&d->log, "nobody can be let in: %s", strerror(-err));
+        nanosleep(&(struct timespec){.tv_nsec = 50000000},
+                  NULL); /* or it would be asked again at once */
+    }
+}
+
+/* Has it proved itself by now? */
+static bool prove(struct meet_door *d, struct meet_place *p)
+{
+    int err = meet_hear(p->fd, &p->shake);
+
+    if (p->shake.state == SHAKE_FAILED) {
+        meet_say(p->fd, &p->shake); /* another version is told which one this is */
+        door_turn_away(d, p, p->shake.error);
+    } else if (err && err != -EAGAIN) {
+        door_turn_away(d, p, "disconnected before it proved itself");
+    } else if (p->shake.state == SHAKE_PROVED) {
+        p->proved_ns = clock_now_ns();
+        return true;
+    }
+    return false;
+}
+
+static void look_at_times(struct meet_door *d)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    for (size_t i = 0; i < DOOR_PLACES; i++) {
+        struct meet_place *p = &d->places[i];
+        if (p->taken && !p->proved_ns && now_ns - p->since_ns > DOOR_PROVE_NS)
+            door_turn_away(d, p, "had not proved itself in time");
+    }
+    if (now_ns - d->log.second_ns >= 1000000000u)
+        tell_left_out(&d->log);
+}
+
+int door_turn(struct meet_door *d, void (*hear)(void *arg, struct meet_place *p), void *arg)
+{
+    struct pollfd polls[MEET_LISTENERS_MAX + DOOR_PLACES];
+    struct meet_place *who[DOOR_PLACES];
+    bool room = find_place(d);
+    size_t n = 0, n_who = 0;
+
+    for (size_t i = 0; i < DOOR_PLACES; i++)
+        if (d->places[i].taken) {
+            who[n_who++] = &d->places[i];
+            polls[n++] = (struct pollfd){.fd = d->places[i].fd, .events = POLLIN | POLLRDHUP};
+        }
+    for (size_t i = 0; i < d->n_listeners; i++)
+        polls[n++] = (struct pollfd){.fd = room ? d->listeners[i] : -1, .events = POLLIN};
+    if (poll(polls, n, room ? DOOR_SLICE_MS : CROWDED_MS) < 0 && errno != EINTR)
+        return -errno;
+    for (size_t i = 0; i < n_who; i++)
+        if (polls[i].revents && (who[i]->proved_ns || prove(d, who[i])))
+            hear(arg, who[i]);
+    look_at_times(d);
+    for (size_t i = 0; i < d->n_listeners; i++)
+        if (polls[n_who + i].revents)
+            take_some(d, d->listeners[i]);
+    return 0;
+}
+
+/* ---- A server's run: a child for one peer ---- */
+
+/* What was the server's alone. The place's own socket stays. */
+static void forget_the_server(struct meet_door *d, const struct meet_place *p)
+{
+    for (size_t i = 0; i < d->n_listeners; i++)
+        close(d->listeners[i]);
+    for (size_t i = 0; i < DOOR_PLACES; i++)
+        if (d->places[i].taken && &d->places[i] != p)
+            close(d->places[i].fd);
 }
 
 /* In the child, which does not return. */
-static void be_the_session(struct serve *s, struct serve_place *p, pid_t parent)
+static void be_the_session(struct serve *s, struct meet_place *p, pid_t parent)
 {
-    struct channel *c = NULL;
-
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);            /* it died before the line above */
     signal(SIGINT, SIG_IGN); /* meant for the server, which ends this process */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    forget_the_server(s, p);
-    shake_answer(&p->shake, NULL);
-    int err = meet_say(p->fd, &p->shake);
-    if (!err)
-        err = meet_channel(&c, p->fd, &p->shake, p->shake.name, &p->address);
-    for (size_t i = 0; i < SERVE_PLACES; i++)
-        shake_end(&s->places[i].shake);
+    forget_the_server(&s->door, p);
+    int err = door_let_in(p);
+    struct channel *c = p->c;
+    for (size_t i = 0; i < DOOR_PLACES; i++)
+        shake_end(&s->door.places[i].shake);
     if (!err)
         err = s->fn(c, s->arg);
     channel_close(c);
@@ -98,7 +269,7 @@ static void be_the_session(struct serve *s, struct serve_place *p, pid_t parent)
 }
 
 /* Starts a run for one that has proved itself; its place is free afterwards. */
-static void serve_start(struct serve *s, struct serve_place *p)
+static void serve_start(struct serve *s, struct meet_place *p)
 {
     struct serve_session *run = &s->session;
     char address[MEET_ADDRESS_BYTES];
@@ -121,8 +292,7 @@ static void serve_start(struct serve *s, struct serve_place *p)
         run->fd = p->fd;
         run->gone_ns = 0;
     }
-    shake_end(&p->shake);
-    p->taken = false;
+    door_free(p);
 }
 
 static void session_ended(struct serve *s, int status)
@@ -186,111 +356,32 @@ void serve_watch(struct serve *s)
     }
 }
 
-#define ACCEPTS_A_TURN 16 /* then those that wait for an answer get one */
-
-static void leave(struct serve_place *p)
+/* Of one that has proved itself and waits: it can only leave. */
+static void hear(void *arg, struct meet_place *p)
 {
-    close(p->fd);
-    shake_end(&p->shake);
-    p->taken = false;
+    struct serve *s = arg;
+    struct pollfd ended = {.fd = p->fd, .events = POLLRDHUP};
+
+    if (poll(&ended, 1, 0) > 0)
+        door_turn_away(&s->door, p, "disconnected");
 }
 
-static void turn_away(struct serve *s, struct serve_place *p, const char *why)
-{
-    char address[MEET_ADDRESS_BYTES];
-
-    meet_address_text(&p->address, address, sizeof(address));
-    serve_complain(&s->log, "'%s' was turned away: it %s", address, why);
-    leave(p);
-}
-
-/* A free place, else the one taken longest of those that have not proved themselves, else of those
- * that have. */
-static struct serve_place *find_place(struct serve *s)
-{
-    struct serve_place *oldest = NULL;
-
-    for (size_t i = 0; i < SERVE_PLACES; i++) {
-        struct serve_place *p = &s->places[i];
-        if (!p->taken)
-            return p;
-        bool less_worth = !oldest || (oldest->proved_ns && !p->proved_ns);
-        if (less_worth || (!oldest->proved_ns == !p->proved_ns && p->since_ns < oldest->since_ns))
-            oldest = p;
-    }
-    turn_away(s, oldest, "had to make way for others");
-    return oldest;
-}
-
-/* 0, or -errno: nobody more is waiting, or could be taken in. */
-static int take_one(struct serve *s, int listener)
-{
-    struct shake_self self;
-    struct sockaddr_storage address = {0};
-    socklen_t len = sizeof(address);
-    char name[SHAKE_NAME_BYTES];
-    int fd = accept4(listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-    if (fd < 0)
-        return -errno;
-    int err = meet_self(&self, s->l->secret, s->l->protocol, name);
-    if (err) {
-        close(fd);
-        return err;
-    }
-    struct serve_place *p = find_place(s);
-    *p = (struct serve_place){
-        .taken = true, .fd = fd, .since_ns = clock_now_ns(), .address = address};
-    shake_begin(&p->shake, true, &self);
-    return 0;
-}
-
-static void take_some(struct serve *s, int listener)
-{
-    int err = 0;
-
-    for (int i = 0; i < ACCEPTS_A_TURN && !err; i++)
-        err = take_one(s, listener);
-    if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
-        serve_complain(&s->log, "nobody can be let in: %s", strerror(-err));
-        nanosleep(&(struct timespec){.tv_nsec = 50000000},
-                  NULL); /* or it would be asked again at once */
-    }
-}
-
-static void hear(struct serve *s, struct serve_place *p)
-{
-    int err = p->proved_ns ? -ECONNRESET : meet_hear(p->fd, &p->shake);
-
-    if (p->shake.state == SHAKE_FAILED) {
-        meet_say(p->fd, &p->shake); /* another version is told which one this is */
-        turn_away(s, p, p->shake.error);
-    } else if (err && err != -EAGAIN) {
-        turn_away(s, p, p->proved_ns ? "disconnected" : "disconnected before it proved itself");
-    } else if (p->shake.state == SHAKE_PROVED && !p->proved_ns) {
-        p->proved_ns = clock_now_ns();
-    }
-}
-
-/* Serves the first of those that proved themselves when nobody is served; looks at everybody's
- * time. */
+/* Serves the first of those that proved themselves when nobody is served. */
 static void serve_the_proved(struct serve *s)
 {
     uint64_t now_ns = clock_now_ns();
-    struct serve_place *first = NULL;
+    struct meet_place *first = NULL;
 
-    for (size_t i = 0; i < SERVE_PLACES; i++) {
-        struct serve_place *p = &s->places[i];
-        if (!p->taken)
+    for (size_t i = 0; i < DOOR_PLACES; i++) {
+        struct meet_place *p = &s->door.places[i];
+        if (!p->taken || !p->proved_ns)
             continue;
-        if (p->proved_ns && (!first || p->proved_ns < first->proved_ns))
+        if (!first || p->proved_ns < first->proved_ns)
             first = p;
-        if (!p->proved_ns && now_ns - p->since_ns > SERVE_PLACE_NS) {
-            turn_away(s, p, "had not proved itself in time");
-        } else if (p->proved_ns && s->session.child && now_ns - p->proved_ns > SERVE_HOLD_NS) {
+        if (s->session.child && now_ns - p->proved_ns > SERVE_HOLD_NS) {
             shake_answer(&p->shake, s->session.name);
             meet_say(p->fd, &p->shake);
-            turn_away(s, p, p->shake.error);
+            door_turn_away(&s->door, p, p->shake.error);
         }
     }
     if (first && first->taken && !s->session.child)
@@ -300,31 +391,11 @@ static void serve_the_proved(struct serve *s)
 /* Waits for a slice, then does what there is to do. */
 static int one_turn(struct serve *s)
 {
-    struct pollfd polls[MEET_LISTENERS_MAX + SERVE_PLACES];
-    struct serve_place *who[SERVE_PLACES];
-    size_t n = 0, n_who = 0;
+    int err = door_turn(&s->door, hear, s);
 
-    for (; n < s->n_listeners; n++)
-        polls[n] = (struct pollfd){.fd = s->listeners[n], .events = POLLIN};
-    for (size_t i = 0; i < SERVE_PLACES; i++)
-        if (s->places[i].taken) {
-            who[n_who++] = &s->places[i];
-            polls[n++] = (struct pollfd){.fd = s->places[i].fd,
-                                         .events = s->places[i].proved_ns ? POLLRDHUP : POLLIN};
-        }
-    if (poll(polls, n, SERVE_SLICE_MS) < 0 && errno != EINTR)
-        return -errno;
-    for (size_t i = 0; i < n_who; i++)
-        if (polls[s->n_listeners + i].revents)
-            hear(s, who[i]);
     serve_watch(s);
     serve_the_proved(s);
-    if (clock_now_ns() - s->log.second_ns >= 1000000000u)
-        serve_tell_left_out(&s->log);
-    for (size_t i = 0; i < s->n_listeners; i++)
-        if (polls[i].revents)
-            take_some(s, s->listeners[i]);
-    return 0;
+    return err;
 }
 
 static int serve_all(struct serve *s, char *error, size_t len)
@@ -370,19 +441,14 @@ int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, cha
     s->l = l;
     s->fn = fn;
     s->arg = arg;
-    err = meet_open_listeners(l->address, &port, s->listeners, &s->n_listeners, error, len);
+    err = door_open(&s->door, l->address, &port, l->secret, l->protocol, error, len);
     if (err)
         goto free_server;
     if (l->ready)
         l->ready(l->arg, l->address ? l->address : "localhost", port);
     err = serve_all(s, error, len);
     serve_kill(s);
-    serve_tell_left_out(&s->log);
-    for (size_t i = 0; i < SERVE_PLACES; i++)
-        if (s->places[i].taken)
-            leave(&s->places[i]);
-    for (size_t i = 0; i < s->n_listeners; i++)
-        close(s->listeners[i]);
+    door_close(&s->door);
 free_server:
     secret_wipe(s, sizeof(*s));
     free(s);

@@ -14,28 +14,12 @@
 #include "core/group/secret.h"
 #include "core/group/world.h"
 
-#define GATHER_KEEP_NS 250000000u /* nobody has to make way for others before that */
-#define GATHER_PLACES  SERVE_PLACES
-
-/* One that connected and is no rank yet. */
-struct gather_place {
-    bool taken;
-    int fd;
-    uint64_t since_ns; /* it came, or has proved itself */
-    struct sockaddr_storage address;
-    struct shake shake;
-    struct channel *c; /* once it has proved itself: owns fd */
-};
-
 struct gather {
     const struct world_meeting *m;
     struct world *w;
     unsigned missing;
     uint64_t until_ns, looked_ns; /* looked: whether those that have come are still there */
-    int listeners[MEET_LISTENERS_MAX];
-    size_t n_listeners;
-    struct serve_log log;
-    struct gather_place places[GATHER_PLACES];
+    struct meet_door door;
 };
 
 /* ---- Who is a rank of the world that gathers, and who is not ---- */
@@ -64,7 +48,7 @@ static int is_wrong(const struct world *w, const struct world_hello *h, char *wh
 
 /* Lets in who has proved itself and said its rank, or turns it away; its channel is not the place's
  * any more. */
-static void gather_judge(struct gather *g, struct gather_place *p, const struct world_hello *h)
+static void gather_judge(struct gather *g, struct meet_place *p, const struct world_hello *h)
 {
     struct world *w = g->w;
     struct channel *c = p->c;
@@ -75,7 +59,7 @@ static void gather_judge(struct gather *g, struct gather_place *p, const struct 
 
     p->c = NULL;
     if (err) {
-        serve_complain(&g->log, "'%s' was turned away: %s", channel_peer(c), why);
+        door_complain(&g->door.log, "'%s' was turned away: %s", channel_peer(c), why);
         world_refuse(c, err, why);
         channel_close(c);
         return;
@@ -95,7 +79,7 @@ static void gather_look(struct gather *g)
     unsigned rank = 0;
 
     while (world_alive(w, &rank, error, sizeof(error))) {
-        serve_complain(&g->log, "a rank that had come has left: %s", error);
+        door_complain(&g->door.log, "a rank that had come has left: %s", error);
         channel_close(w->channels[rank]);
         w->channels[rank] = NULL;
         memset(&w->members[rank], 0, sizeof(w->members[rank]));
@@ -208,180 +192,51 @@ int world_join(struct world **world, const struct world_meeting *m, char *error,
     return 0;
 }
 
-#define ACCEPTS_A_TURN 16          /* then those that wait for an answer get one */
-#define HELLO_NS       5000000000u /* for one that has proved itself to say its rank */
-#define CROWDED_MS     20          /* a place will be free soon */
+#define HELLO_NS 5000000000u /* for one that has proved itself to say its rank */
 
-static void leave(struct gather_place *p)
+/* One that has proved itself is let in: from here on it costs memory. Then it says its rank. */
+static void hear(void *arg, struct meet_place *p)
 {
-    if (p->c)
-        channel_close(p->c);
-    else if (p->fd >= 0)
-        close(p->fd);
-    shake_end(&p->shake);
-    p->c = NULL;
-    p->taken = false;
-}
-
-static void turn_away(struct gather *g, struct gather_place *p, const char *why)
-{
-    char address[MEET_ADDRESS_BYTES];
-
-    meet_address_text(&p->address, address, sizeof(address));
-    serve_complain(&g->log, "'%s' was turned away: it %s", address, why);
-    leave(p);
-}
-
-/* A free place, or that of the oldest stranger, who has had some time at least; NULL: there is none
- * just now. */
-static struct gather_place *find_place(struct gather *g)
-{
-    struct gather_place *oldest = NULL;
-    uint64_t now_ns = clock_now_ns();
-
-    for (size_t i = 0; i < GATHER_PLACES; i++) {
-        struct gather_place *p = &g->places[i];
-        if (!p->taken)
-            return p;
-        if (!p->c && now_ns - p->since_ns > GATHER_KEEP_NS &&
-            (!oldest || p->since_ns < oldest->since_ns))
-            oldest = p;
-    }
-    return oldest;
-}
-
-/* 0, or -errno: nobody more is waiting, or could be taken in. */
-static int take_one(struct gather *g, int listener)
-{
-    struct shake_self self;
-    struct gather_place *p = find_place(g);
-    char name[SHAKE_NAME_BYTES];
-
-    if (!p)
-        return -EBUSY;
-    struct sockaddr_storage address = {0};
-    socklen_t len = sizeof(address);
-    int fd = accept4(listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    int err = meet_self(&self, g->m->secret, g->m->protocol, name);
-    if (err) {
-        close(fd);
-        return err;
-    }
-    if (p->taken)
-        turn_away(g, p, "had to make way for others");
-    *p = (struct gather_place){
-        .taken = true, .fd = fd, .since_ns = clock_now_ns(), .address = address};
-    shake_begin(&p->shake, true, &self);
-    secret_wipe(&self, sizeof(self));
-    return 0;
-}
-
-static void take_some(struct gather *g, int listener)
-{
-    int err = 0;
-
-    for (int i = 0; i < ACCEPTS_A_TURN && !err; i++)
-        err = take_one(g, listener);
-    if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
-        serve_complain(&g->log, "nobody can be let in: %s", strerror(-err));
-        nanosleep(&(struct timespec){.tv_nsec = 50000000},
-                  NULL); /* or it would be asked again at once */
-    }
-}
-
-/* It knows the secret: from here on it costs memory. */
-static void let_in(struct gather *g, struct gather_place *p)
-{
-    shake_answer(&p->shake, NULL);
-    int err = meet_say(p->fd, &p->shake);
-    if (!err) {
-        err = meet_channel(&p->c, p->fd, &p->shake, p->shake.name, &p->address);
-        if (err)
-            p->fd = -1; /* closed */
-    }
-    if (err)
-        turn_away(g, p, "left, or there is no memory for it");
-    p->since_ns = clock_now_ns();
-}
-
-static void hear_hello(struct gather *g, struct gather_place *p)
-{
+    struct gather *g = arg;
     struct world_hello h;
-    int err = world_hello_recv(p->c, &h, 0);
 
+    if (!p->c && door_let_in(p)) {
+        door_turn_away(&g->door, p, "left, or there is no memory for it");
+        return;
+    }
+    int err = world_hello_recv(p->c, &h, 0);
     if (err == -EAGAIN)
         return;
     if (err) {
-        turn_away(g, p,
-                  err == -ECONNRESET ? "disconnected before it sent its rank"
-                                     : "spoke out of turn: is it another program?");
+        door_turn_away(&g->door, p,
+                       err == -ECONNRESET ? "disconnected before it sent its rank"
+                                          : "spoke out of turn: is it another program?");
         return;
     }
     gather_judge(g, p, &h);
-    shake_end(&p->shake);
-    p->taken = false;
-}
-
-static void hear(struct gather *g, struct gather_place *p)
-{
-    if (p->c) {
-        hear_hello(g, p);
-        return;
-    }
-    int err = meet_hear(p->fd, &p->shake);
-    if (p->shake.state == SHAKE_FAILED) {
-        meet_say(p->fd, &p->shake); /* another version is told which one this is */
-        turn_away(g, p, p->shake.error);
-    } else if (err && err != -EAGAIN) {
-        turn_away(g, p, "disconnected before it proved itself");
-    } else if (p->shake.state == SHAKE_PROVED) {
-        let_in(g, p);
-    }
+    door_free(p);
 }
 
 static void look_at_times(struct gather *g)
 {
     uint64_t now_ns = clock_now_ns();
 
-    for (size_t i = 0; i < GATHER_PLACES; i++) {
-        struct gather_place *p = &g->places[i];
-        if (p->taken && now_ns - p->since_ns > (p->c ? HELLO_NS : SERVE_PLACE_NS))
-            turn_away(g, p,
-                      p->c ? "had not said its rank in time" : "had not proved itself in time");
+    for (size_t i = 0; i < DOOR_PLACES; i++) {
+        struct meet_place *p = &g->door.places[i];
+        if (p->taken && p->c && now_ns - p->proved_ns > HELLO_NS)
+            door_turn_away(&g->door, p, "had not said its rank in time");
     }
-    if (now_ns - g->looked_ns > SERVE_SLICE_MS * 1000000ull)
+    if (now_ns - g->looked_ns > DOOR_SLICE_MS * 1000000ull)
         gather_look(g);
-    if (now_ns - g->log.second_ns >= 1000000000u)
-        serve_tell_left_out(&g->log);
 }
 
 /* Waits for a slice, then does what there is to do. */
 static int one_turn(struct gather *g)
 {
-    struct pollfd polls[MEET_LISTENERS_MAX + GATHER_PLACES];
-    struct gather_place *who[GATHER_PLACES];
-    bool room = find_place(g);
-    size_t n = 0, n_who = 0;
+    int err = door_turn(&g->door, hear, g);
 
-    for (size_t i = 0; i < GATHER_PLACES; i++)
-        if (g->places[i].taken) {
-            who[n_who++] = &g->places[i];
-            polls[n++] = (struct pollfd){.fd = g->places[i].fd, .events = POLLIN};
-        }
-    for (size_t i = 0; i < g->n_listeners; i++)
-        polls[n++] = (struct pollfd){.fd = room ? g->listeners[i] : -1, .events = POLLIN};
-    if (poll(polls, n, room ? SERVE_SLICE_MS : CROWDED_MS) < 0 && errno != EINTR)
-        return -errno;
-    for (size_t i = 0; i < n_who; i++)
-        if (polls[i].revents)
-            hear(g, who[i]);
     look_at_times(g);
-    for (size_t i = 0; i < g->n_listeners; i++)
-        if (polls[n_who + i].revents)
-            take_some(g, g->listeners[i]);
-    return 0;
+    return err;
 }
 
 /* Those that have come shall know why it comes to nothing. */
@@ -457,28 +312,18 @@ static int tell_all(struct gather *g, char *error, size_t len)
     return err;
 }
 
-static void end_meeting(struct gather *g)
-{
-    serve_tell_left_out(&g->log);
-    for (size_t i = 0; i < GATHER_PLACES; i++)
-        if (g->places[i].taken)
-            leave(&g->places[i]);
-    for (size_t i = 0; i < g->n_listeners; i++)
-        close(g->listeners[i]);
-}
-
 static int gather_all(struct gather *g, char *error, size_t len)
 {
     const struct world_meeting *m = g->m;
     uint16_t port = m->port;
-    int err = meet_open_listeners(m->address, &port, g->listeners, &g->n_listeners, error, len);
+    int err = door_open(&g->door, m->address, &port, m->secret, m->protocol, error, len);
 
     if (err)
         return err;
     if (m->ready)
         m->ready(m->arg, m->address ? m->address : "localhost", port);
     err = wait_for_all(g, error, len);
-    end_meeting(g);
+    door_close(&g->door);
     return err ? err : tell_all(g, error, len);
 }
 

@@ -264,7 +264,7 @@ static void test_ten_thousand_strangers(void **state)
             assert_int_equal(knock(&s, 0, &next, error), -EBUSY);
     }
     assert_true(most > before + 8); /* they were let in at all */
-    assert_true(most <= before + SERVE_PLACES + 1);
+    assert_true(most <= before + DOOR_PLACES + 1);
     assert_true(kib > 0);
     if (resident_is_ours())
         assert_true(resident_kib(s.pid) <= kib + 256);

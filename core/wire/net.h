@@ -198,9 +198,9 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
 
 struct wire_ops;
 struct net_ops {
-    const char *name;            /* "tcp" */
-    const char *help;            /* one line */
-    const struct wire_ops *wire; /* what its messages go over (stream.c); NULL: a way of its own */
+    const char *name;                                 /* "tcp" */
+    const char *help;                                 /* one line */
+    const struct wire_ops *wire;                      /* what its messages go over (stream.c) */
     int (*way)(const struct net_point *p, bool ping); /* enum wire_way of its workers */
 
     /* Does a message count when all of it is there (RDMA: a completion), not as it arrives? */
@@ -212,6 +212,8 @@ struct net_ops {
     /* Is the time of ping() that of one way (a read is there and back by itself), not to be halved?
      * NULL: always halved. */
     bool (*ping_is_whole)(const struct net_point *p);
+
+    bool bursts; /* pings: see ping() */
 
     /* Says what it has to work with here: "eth0", "present: 25 Gb/s". As bench.backends. */
     void (*backends)(backend_say_fn *say, void *arg);

@@ -109,9 +109,15 @@ int wire_rails(struct wire *w, unsigned rank)
     return w->ops->rails ? w->ops->rails(w, rank) : 0;
 }
 
+int wire_memory_of(struct wire *w, struct wire_memory *m)
+{
+    return w->ops->memory ? w->ops->memory(w, m) : 0;
+}
+
 int wire_memory(struct wire *w, void *at, size_t bytes)
 {
-    return w->ops->memory ? w->ops->memory(w, at, bytes) : 0;
+    return wire_memory_of(
+        w, &(struct wire_memory){.at = at, .bytes = bytes, .sides = WIRE_BOTH, .file = -ENODATA});
 }
 
 int wire_worker(struct wire *w, enum wire_way way, unsigned rail)

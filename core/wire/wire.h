@@ -73,19 +73,43 @@ struct wire_flow {
 };
 
 /* All messages of a link, if they come from one place and go to one: a transport may then prepare
- * them, and let one end alone act (RDMA's write and read). */
+ * them, and let one end alone act: who sends (RDMA's write), or who receives (its read). Who does
+ * not act posts nothing, and hears by ops->word() when all is there. */
 struct wire_window {
     void *out, *in; /* memory that is known (wire_memory()); NULL: nothing goes that way */
     uint64_t message_bytes;
+    /* Each message out is answered by one in: that one proves that it is through, as it counts at
+     * once. See wire_link.turn_out. */
+    bool turns;
 };
 
-struct wire_link {
+/* Memory that messages are sent from or received into. */
+struct wire_memory {
+    void *at;
+    size_t bytes;
+    enum wire_side sides; /* what goes out of it, what comes into it */
+    unsigned rail;        /* of the workers whose links use it */
+    const char *device;   /* "cuda:0": memory of a GPU, which no CPU touches; NULL: of the host */
+    int file;             /* the same as a dma-buf, or -errno */
+    const char *why;      /* there is no file */
+    const char *way;      /* how memory of a GPU was registered: "dma-buf"; filled in */
+};
+
+struct wire_link { /* NOLINT(clang-analyzer-optin.performance.Padding): each flow has its lines */
     struct wire_worker *worker;
     unsigned index, peer; /* in wire->links; rank of the world */
     unsigned number;      /* from 0, of this wire's to that peer: the same at both ends */
     char device[64]; /* what carries its bytes here, after join: "eth0", "lo", "mlx5_0:1", "shm" */
     struct wire_window window; /* zeroes: none */
-    uint64_t ahead; /* bytes that are worth posting at once, each way; or one message: by link() */
+    /* bytes that are worth posting at once, each way; or one message: by link() */
+    uint64_t ahead;
+    /* Of messages in turns: a byte whose lower 7 bits differ from the one before it. Who sends sets
+     * turn_out and has written it into the message's last byte; who receives sets turn_in to what
+     * it waits for. turns_beside, after join: it travels beside the message instead, and turn_in
+     * becomes what came. */
+    uint8_t turn_out, turn_in;
+    bool turns_beside;
+    uint64_t words_out, words_in; /* of ops->word(): through, each way, since join */
     struct wire_flow out, in;
     void *state; /* the transport's */
 };
@@ -96,7 +120,7 @@ struct wire_turn {                         /* one side of a worker */
     uint64_t yield_ns; /* of wire_spin(): no CPU is given way before that */
 };
 
-struct wire_worker {
+struct wire_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): so has each turn */
     struct wire *wire;
     unsigned index, rail;
     enum wire_way way;
@@ -114,7 +138,8 @@ struct wire_options {
     const char *device;
     bool every;
     struct net_tcp tcp;    /* mode is left aside: workers have ways */
-    struct net_rdma rdma;  /* with windows; else verb is left aside */
+    struct net_rdma rdma;  /* without windows verb is left aside */
+    bool windows;          /* all links have one; else none has */
     uint64_t message_most; /* no message will be longer: for what must be set aside */
     uint64_t ring_bytes;   /* of shared memory, each way of a link; 0: chosen */
     bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
@@ -134,6 +159,9 @@ struct wire_ops {
     const char *help;
     unsigned ways; /* WIRE_CAN() of each */
     bool streams;  /* bytes have no bounds: see above */
+    /* A message of a link with a window may be posted several times at once: `bytes` are that many
+     * of message_bytes. Memory may be a GPU's. */
+    bool windows;
     void (*backends)(backend_say_fn *say, void *arg);
 
     int (*open)(struct wire *w);
@@ -141,7 +169,7 @@ struct wire_ops {
     int (*rails)(struct wire *w, unsigned rank);
     /* Memory that will be sent from or received into; all of it is known before link(). Kept until
      * close. NULL: any memory will do. */
-    int (*memory)(struct wire *w, void *at, size_t bytes);
+    int (*memory)(struct wire *w, struct wire_memory *m);
     int (*worker)(struct wire_worker *k); /* Not required. */
     int (*link)(struct wire_link *l);
     int (*address)(struct wire_link *l, void *address, size_t *len); /* for this peer */
@@ -162,6 +190,9 @@ struct wire_ops {
     int (*settle)(struct wire_link *l);
     /* From another thread: a wait without end ends. Not required: waits end by themselves. */
     void (*interrupt)(struct wire_link *l);
+    /* An empty message, behind all that was sent on this link. Links with a window, where an end
+     * may not act; not required: NULL where all that is sent is received. */
+    int (*word)(struct wire_link *l);
 
     /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not
      * required. */
@@ -204,7 +235,8 @@ void wire_close(struct wire *w); /* NULL is left alone */
 int wire_rails(struct wire *w, unsigned rank);
 /* The index in w->workers of one more, or -errno: -EOPNOTSUPP, it cannot wait like that. */
 int wire_worker(struct wire *w, enum wire_way way, unsigned rail);
-int wire_memory(struct wire *w, void *at, size_t bytes);
+int wire_memory(struct wire *w, void *at, size_t bytes); /* of the host, both ways, rail 0 */
+int wire_memory_of(struct wire *w, struct wire_memory *m);
 /* The index in w->links of a link of the worker that was made last (of a first one, which yields,
  * where there is none), or -errno. With a window one more; without, the one to that rank, made where
  * there is none. */
@@ -343,97 +375,38 @@ static inline void wire_posts_retract(struct wire_posts *q, struct wire_flow *f)
     f->posted = f->through;
 }
 
-/* Between core (core/wire/rdma.c) and the module plumb-rdma.so: the hooks of struct net_ops and of
- * struct wire_ops, and what the module calls back. What a point asks for can be told without the
- * module: the functions below. */
+/* Between core (core/wire/rdma.c) and the module plumb-rdma.so, whose table takes the place of
+ * wire_rdma's in w->ops. */
 
 #define RDMA_MODULE_SYMBOL "plumb_rdma_module"
-#define RDMA_MODULE_ABI    5u
-
-/* Memory of a GPU, for the module, which knows none (core/wire/rdma.c). Errors are said by
- * net_fail(), but for export_memory()'s, which is a reason among others. */
-struct rdma_gpu;
-struct rdma_gpu_core {
-    /* The GPU that e->local->memory names; *gpu is NULL where that is the host. */
-    int (*open)(struct net_end *e, struct rdma_gpu **gpu);
-    void (*close)(struct rdma_gpu *gpu); /* NULL is left alone */
-    const char *(*name)(const struct rdma_gpu *gpu);
-    bool (*simulated)(const struct rdma_gpu *gpu);
-    /* The way to an RDMA device, in the words of nvidia-smi topo: "PIX"; "" where the system does
-     * not say. */
-    const char *(*way)(const struct rdma_gpu *gpu, const char *device);
-    /* At a multiple of RDMA_GPU_ALIGN; bytes are a multiple of it. */
-    int (*alloc)(struct rdma_gpu *gpu, size_t bytes, void **at);
-    void (*free)(struct rdma_gpu *gpu, void *at); /* NULL is left alone */
-    int (*export_memory)(struct rdma_gpu *gpu, void *at, size_t bytes, int *fd, char *why,
-                         size_t len);
-    /* As fill and check below. `wrong`: every byte is another one than that. */
-    int (*fill)(struct rdma_gpu *gpu, void *at, size_t bytes, uint64_t seed, bool wrong);
-    int (*check)(struct rdma_gpu *gpu, const void *at, size_t bytes, uint64_t seed, size_t *first);
-};
-#define RDMA_GPU_ALIGN 65536u /* of a GPU's pages */
+#define RDMA_MODULE_ABI    6u
 
 /* Of the program, for the module. */
 struct rdma_core {
-    int (*fail)(struct net_end *e, int err, const char *format, ...)
+    int (*fail)(struct wire *w, int err, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-    void (*fill)(void *at, size_t bytes, uint64_t seed);
-    size_t (*check)(const void *at, size_t bytes, uint64_t seed);
-    bool (*has_tag)(const char *root, const char *interface); /* nic_has_tag() */
-    const struct rdma_gpu_core *gpu;                          /* of net's ends */
-};
-
-/* For wires: what the module asks of the world. */
-struct rdma_wire_core {
-    struct rdma_core core;
+    bool (*has_tag)(const char *root, const char *interface);       /* nic_has_tag() */
+    int (*fill)(const char *root, struct net_rail *r, bool within); /* nic_fill_rdma() */
     const char *(*name)(const struct world *w, unsigned rank, char *text, size_t len);
     const struct world_member *(*member)(const struct world *w, unsigned rank);
     unsigned (*rank)(const struct world *w);
+    /* Between two ranks of this world alone, of the link of this number. */
+    void (*token)(const struct world *w, unsigned from, unsigned to, unsigned number,
+                  uint8_t token[CHANNEL_TOKEN_BYTES]);
 };
 
 struct rdma_module {
     uint32_t abi;
-    uint32_t layout; /* rdma_layout() of the sources it was built from */
+    uint32_t layout; /* RDMA_LAYOUT of the sources it was built from */
     void (*backends)(backend_say_fn *say, void *arg);
-    /* What the system says of the ports (line, PCIe link) the program puts into the rails:
-     * nic_fill_rdma(). */
-    int (*open)(struct net_end *e, const struct rdma_core *core);
-    int (*address)(struct net_end *e, void *address, size_t *len);
-    int (*join)(struct net_end *e, const void *address, size_t len);
-    int (*work)(struct net_worker *w);
-    int (*ping)(struct net_end *e, bool last, uint64_t *ns);
-    int (*pong)(struct net_end *e);
-    int (*check)(struct net_end *e);
-    size_t (*facts)(struct net_end *e, struct net_fact *facts);
-    void (*close)(struct net_end *e);
-    int (*wire_open)(struct wire *f, const struct rdma_wire_core *core);
-    const struct wire_ops *wire; /* all but open */
-};
-
-extern const struct rdma_gpu_core rdma_gpu_core;
-
-/* What net_end.state and wire.state point to begins with this, so that core finds the module's
- * hooks. */
-struct rdma_state {
-    const struct rdma_module *module;
+    int (*open)(struct wire *w, const struct rdma_core *core);
 };
 
 /* Changes with the structs that both sides use. */
 #define RDMA_LAYOUT                                                                                \
-    ((uint32_t)(sizeof(struct net_end) * 31 + sizeof(struct net_point) * 7 +                       \
-                sizeof(struct net_worker) * 5 + sizeof(struct net_rail) * 3 +                      \
-                offsetof(struct net_end, state) + sizeof(struct net_local) +                       \
-                sizeof(struct wire) * 11 + sizeof(struct wire_link) * 13))
-
-static inline bool rdma_is_read(const struct net_point *p)
-{
-    return p->rdma.verb == NET_READ;
-}
-
-/* Does a message take a work request of its receiver? */
-static inline bool rdma_takes_receives(const struct net_point *p)
-{
-    return p->rdma.verb == NET_SEND || p->rdma.verb == NET_WRITE_IMM;
-}
+    ((uint32_t)(sizeof(struct wire) * 31 + sizeof(struct wire_link) * 7 +                          \
+                sizeof(struct wire_worker) * 5 + sizeof(struct net_rail) * 3 +                     \
+                sizeof(struct wire_ops) * 11 + sizeof(struct wire_memory) * 13 +                   \
+                offsetof(struct wire, state) + sizeof(struct world_member)))
 
 #endif

@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both ends tell each other, and queue pairs made ready to receive and to send. */
+/* What both ends of a link tell each other, and queue pairs made ready to receive and to send. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/wire/rdma/rdma.h"
 
-/* Connections by RDMA CM: the peer listens on each rail's address, the leader connects. What comes
- * with a request proves that it is the leader's, and says for which connection it is; all others
- * are refused. */
+/* ---- By RDMA CM: of two ranks the lower listens on each rail's address, the higher connects. What
+ * comes with a request proves that it is that rank's, and says for which link it is; all others are
+ * refused. ---- */
 
 #define STEP_MS 5000
 
 /* 56 bytes are all that InfiniBand's CM carries for this. */
 struct request {
     uint8_t token[CHANNEL_TOKEN_BYTES];
-    uint32_t number;
+    uint32_t from, number;
 };
+_Static_assert(sizeof(struct request) <= 56, "a request fits");
 
-static int create_id(struct net_end *e, struct rdma_cm_id **id)
+static bool connects(const struct wire_link *l)
 {
-    struct rdma_end *r = rdma_of(e);
+    const struct wire *w = l->worker->wire;
+
+    return rdma_of(w)->core->rank(w->world) > l->peer;
+}
+
+static int create_id(struct wire *w, struct rdma_cm_id **id)
+{
+    struct rdma *r = rdma_of(w);
 
     if (!r->cm_events) {
         r->cm_events = rdma_create_event_channel();
@@ -30,148 +40,171 @@ static int create_id(struct net_end *e, struct rdma_cm_id **id)
             fcntl(r->cm_events->fd, F_SETFL, O_NONBLOCK);
     }
     if (!r->cm_events || rdma_create_id(r->cm_events, id, NULL, RDMA_PS_TCP))
-        return rdma_fail(e, -EOPNOTSUPP,
+        return rdma_fail(w, -EOPNOTSUPP,
                          "RDMA CM is not to be had: %s; load rdma_ucm, and let this process reach "
                          "/dev/infiniband/rdma_cm",
                          strerror(errno));
     return 0;
 }
 
-static int bind_to(struct net_end *e, struct rdma_cm_id *id, const struct rdma_rail *rail)
+int rdma_cm_open(struct wire *w, struct rdma_rail *rail)
 {
     struct sockaddr_storage own = rail->address; /* port 0: any */
+    int err = create_id(w, &rail->anchor);
 
+    if (err)
+        return err;
     if (!own.ss_family)
         return rdma_fail(
-            e, -EOPNOTSUPP,
+            w, -EOPNOTSUPP,
             "RDMA CM connects by IP, and the interface of '%s' has no address: give it "
             "one",
             rail->device);
-    if (rdma_bind_addr(id, (struct sockaddr *)&own))
-        return rdma_fail(e, -errno, "RDMA CM cannot use the address of '%s': %s", rail->device,
+    if (rdma_bind_addr(rail->anchor, (struct sockaddr *)&own))
+        return rdma_fail(w, -errno, "RDMA CM cannot use the address of '%s': %s", rail->device,
                          strerror(errno));
-    return 0;
-}
-
-int rdma_cm_open(struct net_end *e, struct rdma_rail *rail)
-{
-    int err = create_id(e, &rail->anchor);
-
-    if (!err)
-        err = bind_to(e, rail->anchor, rail);
-    if (err)
-        return err;
     if (!rail->anchor->verbs ||
         strcmp(ibv_get_device_name(rail->anchor->verbs->device), rail->device))
-        return rdma_fail(e, -ENODEV, "RDMA CM takes another device than '%s' for its address",
+        return rdma_fail(w, -ENODEV, "RDMA CM takes another device than '%s' for its address",
                          rail->device);
     rail->context = rail->anchor->verbs;
     return 0;
 }
 
-static int rdma_cm_listen(struct net_end *e, struct rdma_rail *rail, uint16_t *port)
+static int cm_listen(struct wire *w, struct rdma_rail *rail)
 {
+    if (rail->listens)
+        return 0;
     if (rdma_listen(rail->anchor, NET_CONNECTIONS_MAX))
-        return rdma_fail(e, -errno, "RDMA CM cannot listen on '%s': %s", rail->device,
+        return rdma_fail(w, -errno, "RDMA CM cannot listen on '%s': %s", rail->device,
                          strerror(errno));
-    *port = rdma_get_src_port(rail->anchor);
+    rail->listens = rdma_get_src_port(rail->anchor);
     return 0;
 }
 
 /* The next event, to be acknowledged; a peer that says nothing for 10 s is gone. */
-static int next_event(struct net_end *e, struct rdma_cm_event **event)
+static int next_event(struct wire *w, struct rdma_cm_event **event)
 {
-    struct rdma_event_channel *c = rdma_of(e)->cm_events;
+    struct rdma_event_channel *c = rdma_of(w)->cm_events;
     uint64_t end_ns = clock_now_ns() + NET_STILL_NS;
+    const char *peer = rdma_of(w)->queues[0].peer;
+    int err;
 
     while (rdma_get_cm_event(c, event)) {
         struct pollfd fd = {.fd = c->fd, .events = POLLIN};
         if (errno != EAGAIN && errno != EINTR)
-            return rdma_fail(e, -errno, "RDMA CM does not answer: %s", strerror(errno));
-        if (net_over(e))
-            return -ECANCELED;
+            return rdma_fail(w, -errno, "RDMA CM does not answer: %s", strerror(errno));
+        if ((err = wire_attend(w)) != 0)
+            return rdma_fail(w, err, "the wait for %s by RDMA CM was ended", peer);
         if (clock_now_ns() > end_ns)
-            return rdma_fail(e, -ETIMEDOUT, "%s did not connect by RDMA CM within 10 s",
-                             channel_peer(e->channel));
+            return rdma_fail(w, -ETIMEDOUT, "%s did not connect by RDMA CM within 10 s", peer);
         poll(&fd, 1, 100);
     }
     return 0;
 }
 
 /* Waits for one kind of event of one connection. */
-static int expect_event(struct net_end *e, const struct rdma_cm_id *id,
-                        enum rdma_cm_event_type type)
+static int expect_event(struct rdma_queue *q, enum rdma_cm_event_type type)
 {
+    struct wire *w = rdma_wire_of(q);
     struct rdma_cm_event *event;
-    int err = next_event(e, &event);
+    int err = next_event(w, &event);
 
     if (err)
         return err;
     enum rdma_cm_event_type got = event->event;
     int status = event->status;
-    bool right = got == type && event->id == id;
+    bool right = got == type && event->id == q->id;
     rdma_ack_cm_event(event);
     return right ? 0
-                 : rdma_fail(e, got == RDMA_CM_EVENT_REJECTED ? -ECONNREFUSED : -EHOSTUNREACH,
+                 : rdma_fail(w, got == RDMA_CM_EVENT_REJECTED ? -ECONNREFUSED : -EHOSTUNREACH,
                              "RDMA CM cannot connect to %s: %s (%d); is its address routed, and no "
                              "firewall between",
-                             channel_peer(e->channel), rdma_event_str(got), status);
+                             q->peer, rdma_event_str(got), status);
 }
 
-static struct rdma_conn_param parameters(struct net_end *e, const struct rdma_queue *q,
-                                         unsigned reads)
-{
-    const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
-    unsigned most = (unsigned)rail->attr.max_qp_rd_atom;
+#define READS_AT_ONCE 16u /* what most adapters have */
 
+static unsigned reads_at_once(const struct rdma_queue *q)
+{
+    unsigned n = (unsigned)q->rail->attr.max_qp_init_rd_atom;
+
+    n = n < q->remote.reads ? n : q->remote.reads;
+    return n < READS_AT_ONCE ? n : READS_AT_ONCE;
+}
+
+static uint8_t reads_answered(const struct rdma_queue *q)
+{
+    return (uint8_t)(q->rail->attr.max_qp_rd_atom < 128 ? q->rail->attr.max_qp_rd_atom : 128);
+}
+
+static uint8_t timeout_of(const struct wire *w)
+{
+    return (uint8_t)(w->options.rdma.timeout ? w->options.rdma.timeout : RDMA_TIMEOUT);
+}
+
+static uint8_t retry_of(const struct wire *w)
+{
+    return (uint8_t)(w->options.rdma.retry ? w->options.rdma.retry : RDMA_RETRY);
+}
+
+static struct rdma_conn_param parameters(const struct rdma_queue *q)
+{
     return (struct rdma_conn_param){
-        .responder_resources = (uint8_t)(most < 128 ? most : 128),
-        .initiator_depth = (uint8_t)reads,
-        .retry_count = (uint8_t)(e->point->rdma.retry ? e->point->rdma.retry : RDMA_RETRY),
+        .responder_resources = reads_answered(q),
+        .initiator_depth = (uint8_t)reads_at_once(q),
+        .retry_count = retry_of(rdma_wire_of(q)),
         .rnr_retry_count = 7,
     };
 }
 
-static int prepare(struct net_end *e, struct rdma_queue *q)
+static int prepare(struct rdma_queue *q)
 {
-    uint8_t timeout = (uint8_t)(e->point->rdma.timeout ? e->point->rdma.timeout : RDMA_TIMEOUT);
+    uint8_t timeout = timeout_of(rdma_wire_of(q));
 
     /* iWARP has none: its TCP has its own */
     rdma_set_option(q->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof(timeout));
-    int err = rdma_queue_create(e, q);
-    return err ? err : rdma_post_receives(e, q, q->shape->receives);
+    return rdma_queue_create(q);
 }
 
-static int connect_one(struct net_end *e, struct rdma_queue *q, const struct sockaddr_storage *peer,
-                       unsigned reads)
+static int cm_failed(struct rdma_queue *q, const char *what)
 {
-    struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
-    struct sockaddr_storage own = rail->address, to = *peer;
-    struct request request = {.number = q->number};
-    struct rdma_conn_param param = parameters(e, q, reads);
-    int err = create_id(e, &q->id);
+    return rdma_fail(rdma_wire_of(q), -errno, "RDMA CM %s %s: %s", what, q->peer, strerror(errno));
+}
 
-    if (!err)
-        err = channel_token(e->channel, "rdma-cm", q->number, request.token);
+static void address_of(const struct sockaddr_in6 *a, struct sockaddr_storage *to)
+{
+    memset(to, 0, sizeof(*to));
+    memcpy(to, a, sizeof(*a));
+}
+
+static int connect_one(struct rdma_queue *q)
+{
+    struct wire *w = rdma_wire_of(q);
+    const struct rdma_core *core = rdma_of(w)->core;
+    struct sockaddr_storage own = q->rail->address, to;
+    struct request request = {.from = core->rank(w->world), .number = q->link->number};
+    struct rdma_conn_param param = parameters(q);
+    int err = create_id(w, &q->id);
+
     if (err)
-        return rdma_fail(e, err, "the connection cannot be proved: %s", channel_error(e->channel));
+        return err;
+    core->token(w->world, request.from, q->link->peer, request.number, request.token);
+    address_of(&q->remote.listens, &to);
     if (rdma_resolve_addr(q->id, (struct sockaddr *)&own, (struct sockaddr *)&to, STEP_MS))
-        return rdma_fail(e, -errno, "RDMA CM does not know the address of %s: %s",
-                         channel_peer(e->channel), strerror(errno));
-    err = expect_event(e, q->id, RDMA_CM_EVENT_ADDR_RESOLVED);
+        return cm_failed(q, "does not know the address of");
+    err = expect_event(q, RDMA_CM_EVENT_ADDR_RESOLVED);
     if (!err && rdma_resolve_route(q->id, STEP_MS))
-        err = rdma_fail(e, -errno, "RDMA CM has no route to %s: %s", channel_peer(e->channel),
-                        strerror(errno));
+        err = cm_failed(q, "has no route to");
     if (!err)
-        err = expect_event(e, q->id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+        err = expect_event(q, RDMA_CM_EVENT_ROUTE_RESOLVED);
     if (!err)
-        err = prepare(e, q);
+        err = prepare(q);
     param.private_data = &request;
     param.private_data_len = sizeof(request);
     if (!err && rdma_connect(q->id, &param))
-        err = rdma_fail(e, -errno, "RDMA CM does not connect to %s: %s", channel_peer(e->channel),
-                        strerror(errno));
-    return err ? err : expect_event(e, q->id, RDMA_CM_EVENT_ESTABLISHED);
+        err = cm_failed(q, "does not connect to");
+    return err ? err : expect_event(q, RDMA_CM_EVENT_ESTABLISHED);
 }
 
 static bool same(const uint8_t *a, const uint8_t *b, size_t n)
@@ -183,52 +216,53 @@ static bool same(const uint8_t *a, const uint8_t *b, size_t n)
     return !different;
 }
 
-/* The queue that a request is for; NULL: it is not the leader's. iWARP and InfiniBand pad what
- * comes with it. */
-static struct rdma_queue *claimed(struct net_end *e, const struct rdma_cm_event *event)
+/* The queue that a request is for; NULL: it is not that rank's. iWARP and InfiniBand pad what comes
+ * with it. */
+static struct rdma_queue *claimed(struct wire *w, const struct rdma_cm_event *event)
 {
-    struct rdma_end *r = rdma_of(e);
+    const struct rdma_core *core = rdma_of(w)->core;
     struct request request;
     uint8_t token[CHANNEL_TOKEN_BYTES];
 
     if (!event->param.conn.private_data || event->param.conn.private_data_len < sizeof(request))
         return NULL;
     memcpy(&request, event->param.conn.private_data, sizeof(request));
-    if (request.number >= r->n_queues ||
-        channel_token(e->channel, "rdma-cm", request.number, token) ||
-        !same(token, request.token, sizeof(token)))
+    core->token(w->world, request.from, core->rank(w->world), request.number, token);
+    if (!same(token, request.token, sizeof(token)))
         return NULL;
-    struct rdma_queue *q = &r->queues[request.number];
-    return q->id || event->listen_id != r->rails[q->rail].anchor ? NULL : q;
+    for (unsigned i = 0; i < w->n_links; i++) {
+        struct rdma_queue *q = &rdma_of(w)->queues[i];
+        if (q->link->peer == request.from && q->link->number == request.number)
+            return q->id || event->listen_id != q->rail->anchor ? NULL : q;
+    }
+    return NULL;
 }
 
-static int accept_one(struct net_end *e, const struct rdma_cm_event *event, const unsigned *reads)
+static int accept_one(struct wire *w, const struct rdma_cm_event *event)
 {
-    struct rdma_queue *q = claimed(e, event);
+    struct rdma_queue *q = claimed(w, event);
 
     if (!q) {
         rdma_reject(event->id, NULL, 0);
         rdma_destroy_id(event->id);
         return 0;
     }
-    struct rdma_conn_param param = parameters(e, q, reads[q->rail]);
+    struct rdma_conn_param param = parameters(q);
     q->id = event->id;
-    int err = prepare(e, q);
+    int err = prepare(q);
     if (!err && rdma_accept(q->id, &param))
-        err = rdma_fail(e, -errno, "RDMA CM cannot accept a connection of %s: %s",
-                        channel_peer(e->channel), strerror(errno));
+        err = cm_failed(q, "cannot accept a connection of");
     return err;
 }
 
-static int accept_all(struct net_end *e, const unsigned *reads)
+static int accept_all(struct wire *w, unsigned left)
 {
-    unsigned left = rdma_of(e)->n_queues;
     int err = 0;
 
     while (left && !err) {
         struct rdma_cm_event *event, copy;
         uint8_t data[256];
-        err = next_event(e, &event);
+        err = next_event(w, &event);
         if (err)
             return err;
         copy = *event; /* a connection's id cannot be destroyed before its event is acknowledged */
@@ -238,162 +272,145 @@ static int accept_all(struct net_end *e, const unsigned *reads)
         }
         rdma_ack_cm_event(event);
         if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-            err = accept_one(e, &copy, reads);
+            err = accept_one(w, &copy);
         else if (copy.event == RDMA_CM_EVENT_ESTABLISHED)
             left--;
         else
-            err = rdma_fail(e, -ECONNRESET, "RDMA CM lost a connection of %s: %s",
-                            channel_peer(e->channel), rdma_event_str(copy.event));
+            err = rdma_fail(w, -ECONNRESET, "RDMA CM lost a connection of %s: %s",
+                            rdma_of(w)->queues[0].peer, rdma_event_str(copy.event));
     }
     return err;
 }
 
-static int rdma_cm_join(struct net_end *e, const struct sockaddr_storage *peers, unsigned n_peers,
-                        const unsigned *reads)
+static int join_by_cm(struct wire *w)
 {
-    struct rdma_end *r = rdma_of(e);
+    unsigned awaited = 0;
     int err = 0;
 
-    (void)n_peers;
-    if (!e->leader)
-        return accept_all(e, reads);
-    for (unsigned i = 0; i < r->n_queues && !err; i++)
-        err = connect_one(e, &r->queues[i], &peers[r->queues[i].rail], reads[r->queues[i].rail]);
-    return err;
-}
-
-#define READS_AT_ONCE 16u /* what most adapters have */
-#define ADDRESS_MAGIC 0x504c4d42u
-
-struct address {
-    uint32_t magic, by_cm, n_rails, n_queues;
-    uint32_t on_gpu, reserved; /* buffers are */
-    uint64_t piece_bytes[2];   /* of streams and of the ping: both ends must cut messages alike */
-    struct rdma_address_rail rails[NET_RAILS_MAX];
-    struct rdma_remote queues[NET_CONNECTIONS_MAX + 1];
-};
-_Static_assert(sizeof(struct address) <= NET_ADDRESS_MAX, "an address fits in its frame");
-
-static size_t address_len(unsigned n_queues)
-{
-    return offsetof(struct address, queues) + n_queues * sizeof(struct rdma_remote);
-}
-
-static void set_port(struct sockaddr_storage *a, uint16_t port)
-{
-    if (a->ss_family == AF_INET)
-        ((struct sockaddr_in *)a)->sin_port = port;
-    else
-        ((struct sockaddr_in6 *)a)->sin6_port = port;
-}
-
-void rdma_rail_address(const struct rdma_rail *rail, struct rdma_address_rail *out)
-{
-    *out = (struct rdma_address_rail){.protocol = rail->protocol,
-                                      .lid = rail->port_attr.lid,
-                                      .mtu_bytes = rail->mtu_bytes,
-                                      .reads = (uint32_t)rail->attr.max_qp_rd_atom,
-                                      .address = rail->address};
-    memcpy(out->gid, rail->gid.raw, sizeof(out->gid));
-}
-
-static int rail_address(struct net_end *e, struct rdma_rail *rail, struct rdma_address_rail *out)
-{
-    uint16_t port = 0;
-
-    rdma_rail_address(rail, out);
-    if (!rdma_of(e)->by_cm || e->leader)
-        return 0;
-    int err = rdma_cm_listen(e, rail, &port);
-    set_port(&out->address, port);
-    return err;
-}
-
-static void queue_address(const struct rdma_end *r, const struct rdma_queue *q,
-                          struct rdma_remote *out)
-{
-    const struct rdma_rail *rail = &r->rails[q->rail];
-
-    *out = (struct rdma_remote){.in_at = (uintptr_t)q->in,
-                                .out_at = (uintptr_t)q->out,
-                                .in_key = q->receives ? rail->in.mr->rkey : 0,
-                                .out_key = q->sends ? rail->out.mr->rkey : 0,
-                                .qpn = q->qp ? q->qp->qp_num : 0,
-                                .psn = q->psn};
-    if (q->told) { /* sends are not read: what the other end may read is this */
-        out->out_at = (uintptr_t)q->told;
-        out->out_key = rail->told.mr->rkey;
+    for (unsigned i = 0; i < w->n_links && !err; i++) {
+        if (connects(&w->links[i]))
+            err = connect_one(&rdma_of(w)->queues[i]);
+        else
+            awaited++;
     }
+    return err ? err : accept_all(w, awaited);
 }
 
-int rdma_address(struct net_end *e, void *out, size_t *len)
-{
-    struct rdma_end *r = rdma_of(e);
-    struct address *address = out;
-    int err = rdma_queues_open(e);
+/* ---- Addresses ---- */
 
+#define ADDRESS_MAGIC 0x504c4d47u
+/* for the others to be ready: a greeting that is lost is sent again after a quarter of a second */
+#define SETTLE_US 2000
+
+static int fill_listens(struct rdma_queue *q, struct sockaddr_in6 *to)
+{
+    int err = connects(q->link) ? 0 : cm_listen(rdma_wire_of(q), q->rail);
+
+    memcpy(to, &q->rail->address, sizeof(*to));
+    to->sin6_port = q->rail->listens; /* where IPv4 has it, too */
+    return err;
+}
+
+static void fill_memory(const struct rdma_queue *q, struct rdma_address *a)
+{
+    const struct wire_window *window = &q->link->window;
+    const struct rdma_region *in = NULL, *out = NULL;
+
+    a->piece_bytes = q->shape.piece_bytes;
+    if (window->in)
+        in = rdma_region_of(q, window->in, window->message_bytes);
+    if (window->out)
+        out = rdma_region_of(q, window->out, window->message_bytes);
+    a->in_at = (uintptr_t)window->in;
+    a->in_key = in ? in->mr->rkey : 0;
+    a->out_at = (uintptr_t)window->out;
+    a->out_key = out && rdma_reads(rdma_wire_of(q)) ? out->mr->rkey : 0;
+    a->on_gpu = (in && in->device) || (out && out->device);
+}
+
+int rdma_address(struct wire_link *l, void *at, size_t *len)
+{
+    struct wire *w = l->worker->wire;
+    struct rdma *r = rdma_of(w);
+    struct rdma_queue *q = l->state;
+    const struct rdma_rail *rail = q->rail;
+    struct rdma_address a = {.magic = ADDRESS_MAGIC,
+                             .by_cm = r->by_cm,
+                             .turns = l->window.turns,
+                             .protocol = (uint8_t)rail->protocol,
+                             .lid = rail->port_attr.lid,
+                             .mtu_bytes = rail->mtu_bytes,
+                             .reads = (uint32_t)rail->attr.max_qp_rd_atom,
+                             .psn = q->psn};
+    int err = r->made ? 0 : rdma_queues_open(w);
+
+    if (!err && r->by_cm)
+        err = fill_listens(q, &a.listens);
     if (err)
         return err;
-    memset(address, 0, address_len(r->n_queues));
-    address->magic = ADDRESS_MAGIC;
-    address->by_cm = r->by_cm;
-    address->n_rails = r->n_rails;
-    address->n_queues = r->n_queues;
-    address->on_gpu = r->gpu != NULL;
-    address->piece_bytes[0] = r->stream.piece_bytes;
-    address->piece_bytes[1] = r->ping.piece_bytes;
-    for (unsigned i = 0; i < r->n_rails && !err; i++)
-        err = rail_address(e, &r->rails[i], &address->rails[i]);
-    for (unsigned i = 0; i < r->n_queues; i++)
-        queue_address(r, &r->queues[i], &address->queues[i]);
-    *len = address_len(r->n_queues);
-    return err;
+    memcpy(a.gid, rail->gid.raw, sizeof(a.gid));
+    a.qpn = q->qp ? q->qp->qp_num : 0;
+    a.piece_bytes = rail->port_attr.max_msg_sz < 1u << 30 ? rail->port_attr.max_msg_sz : 1u << 30;
+    if (w->options.windows)
+        fill_memory(q, &a);
+    if (q->posts) { /* sends are not read: what the other end may read is this */
+        a.out_at = (uintptr_t)q->posts;
+        a.out_key = q->credits[0].mr->rkey;
+    }
+    memcpy(at, &a, sizeof(a));
+    *len = sizeof(a);
+    return 0;
 }
 
 static const char *const protocols[] = {"InfiniBand", "RoCE v1", "RoCE v2", "iWARP"};
 
-int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_address_rail *to,
-                       const char *peer)
-{
-    enum rdma_protocol own = rdma_of(e)->rails[i].protocol;
-
-    if (to->protocol > RDMA_IWARP)
-        return rdma_fail(e, -EPROTO, "the address of %s is damaged", peer);
-    if (to->protocol == own)
-        return 0;
-    return rdma_fail(e, -EOPNOTSUPP,
-                     "'%s' speaks %s, and %s speaks %s there: they cannot talk; choose "
-                     "the GID index at both ends, or other devices",
-                     e->rails[i].name, protocols[own], peer, protocols[to->protocol]);
-}
-
 /* Can these two talk at all? */
-static int compare(struct net_end *e, const struct address *address, size_t len)
+static int compare(const struct rdma_queue *q, size_t len)
 {
-    const struct rdma_end *r = rdma_of(e);
+    struct wire *w = rdma_wire_of(q);
+    const struct rdma_address *a = &q->remote;
 
-    if (len < address_len(0) || address->magic != ADDRESS_MAGIC ||
-        address->n_queues != r->n_queues || len != address_len(r->n_queues) ||
-        address->n_rails < 1 || address->n_rails > NET_RAILS_MAX)
-        return rdma_fail(e, -EPROTO, "the address of %s is damaged", channel_peer(e->channel));
-    if (address->by_cm != r->by_cm)
-        return rdma_fail(e, -EOPNOTSUPP,
+    if (len != sizeof(*a) || a->magic != ADDRESS_MAGIC || !a->piece_bytes ||
+        a->protocol > RDMA_IWARP || a->turns != q->link->window.turns)
+        return rdma_fail(w, -EPROTO, "the address of %s is damaged", q->peer);
+    if (a->by_cm != rdma_of(w)->by_cm)
+        return rdma_fail(w, -EOPNOTSUPP,
                          "one end connects by RDMA CM, the other does not: ask both for cm");
-    if (address->n_rails != r->n_rails)
-        return rdma_fail(e, -EINVAL, "%u devices here, %u at %s: name as many at both ends",
-                         r->n_rails, address->n_rails, channel_peer(e->channel));
-    if (address->piece_bytes[0] != r->stream.piece_bytes ||
-        address->piece_bytes[1] != r->ping.piece_bytes)
+    if (w->options.windows && a->piece_bytes != q->shape.piece_bytes)
         return rdma_fail(
-            e, -EOPNOTSUPP,
+            w, -EOPNOTSUPP,
             "the largest message differs: here %llu bytes, at %s %llu; use messages no "
             "larger than either",
-            (unsigned long long)r->stream.piece_bytes, channel_peer(e->channel),
-            (unsigned long long)address->piece_bytes[0]);
-    int err = 0;
-    for (unsigned i = 0; i < r->n_rails && !err; i++)
-        err = rdma_same_protocol(e, i, &address->rails[i], channel_peer(e->channel));
-    return err;
+            (unsigned long long)q->shape.piece_bytes, q->peer, (unsigned long long)a->piece_bytes);
+    if (a->protocol == q->rail->protocol)
+        return 0;
+    return rdma_fail(w, -EOPNOTSUPP,
+                     "'%s' speaks %s, and %s speaks %s there: they cannot talk; choose "
+                     "the GID index at both ends, or other devices",
+                     q->link->device, protocols[q->rail->protocol], q->peer,
+                     protocols[a->protocol]);
+}
+
+/* The path carries what both ends can. */
+static unsigned path_mtu(const struct rdma_queue *q)
+{
+    unsigned own = q->rail->mtu_bytes, theirs = q->remote.mtu_bytes;
+
+    return theirs < 256 || theirs > 4096 || own < theirs ? own : theirs;
+}
+
+/* Told where they differ; of several paths the least. */
+static void tell_mtu(const struct rdma_queue *q)
+{
+    struct net_rail *shown = &rdma_wire_of(q)->rails[q->rail - rdma_of(rdma_wire_of(q))->rails];
+    unsigned own = q->rail->mtu_bytes, theirs = q->remote.mtu_bytes, path = path_mtu(q);
+    size_t at = strlen(shown->text);
+
+    if (own == theirs || theirs < 256 || theirs > 4096 || strstr(shown->text, ", path MTU "))
+        return;
+    shown->mtu_bytes = path < shown->mtu_bytes ? path : shown->mtu_bytes;
+    snprintf(shown->text + at, sizeof(shown->text) - at, ", path MTU %u (here %u, there %u)", path,
+             own, theirs);
 }
 
 static enum ibv_mtu mtu_code(unsigned bytes)
@@ -405,160 +422,121 @@ static enum ibv_mtu mtu_code(unsigned bytes)
     return code;
 }
 
-/* The path carries what both ends can. */
-unsigned rdma_path_mtu(unsigned own, unsigned theirs)
+static int ready_to_receive(struct rdma_queue *q)
 {
-    return theirs < 256 || theirs > 4096 || own < theirs ? own : theirs;
-}
-
-/* Told where they differ. */
-static void agree_mtu(struct net_end *e, unsigned i, unsigned theirs)
-{
-    struct rdma_rail *rail = &rdma_of(e)->rails[i];
-    struct net_rail *shown = &e->rails[i];
-    unsigned own = rail->mtu_bytes;
-
-    if (own == theirs || theirs < 256 || theirs > 4096)
-        return;
-    rail->mtu_bytes = rdma_path_mtu(own, theirs);
-    shown->mtu_bytes = rail->mtu_bytes;
-    size_t at = strlen(shown->text);
-    snprintf(shown->text + at, sizeof(shown->text) - at, ", path MTU %u (here %u, there %u)",
-             rail->mtu_bytes, own, theirs);
-}
-
-static unsigned reads_at_once(const struct rdma_rail *own, const struct rdma_address_rail *theirs)
-{
-    unsigned n = (unsigned)own->attr.max_qp_init_rd_atom;
-
-    n = n < theirs->reads ? n : theirs->reads;
-    return n < READS_AT_ONCE ? n : READS_AT_ONCE;
-}
-
-static int ready_to_receive(struct net_end *e, struct rdma_queue *q,
-                            const struct rdma_address_rail *to)
-{
-    const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
+    const struct rdma_rail *rail = q->rail;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = mtu_code(rdma_path_mtu(rail->mtu_bytes, to->mtu_bytes)),
+        .path_mtu = mtu_code(path_mtu(q)),
         .dest_qp_num = q->remote.qpn,
         .rq_psn = q->remote.psn,
-        .max_dest_rd_atomic =
-            (uint8_t)(rail->attr.max_qp_rd_atom < 128 ? rail->attr.max_qp_rd_atom : 128),
+        .max_dest_rd_atomic = reads_answered(q),
         .min_rnr_timer = 12, /* 0.64 ms */
-        .ah_attr = {.dlid = (uint16_t)to->lid, .port_num = (uint8_t)rail->port},
+        .ah_attr = {.dlid = (uint16_t)q->remote.lid, .port_num = (uint8_t)rail->port},
     };
 
     if (rail->protocol != RDMA_INFINIBAND || !rail->port_attr.lid) {
         attr.ah_attr.is_global = 1;
         attr.ah_attr.grh.hop_limit = 64;
         attr.ah_attr.grh.sgid_index = (uint8_t)rail->gid_index;
-        memcpy(attr.ah_attr.grh.dgid.raw, to->gid, sizeof(to->gid));
+        memcpy(attr.ah_attr.grh.dgid.raw, q->remote.gid, sizeof(q->remote.gid));
     }
     int err = ibv_modify_qp(q->qp, &attr,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    return err ? rdma_fail(e, -err,
+    return err ? rdma_fail(rdma_wire_of(q), -err,
                            "'%s' finds no way to %s: %s; is the GID the right one, and is the "
                            "address of its interface reachable",
-                           e->rails[q->rail].name, q->peer, strerror(err))
+                           q->link->device, q->peer, strerror(err))
                : 0;
 }
 
-static int ready_to_send(struct net_end *e, struct rdma_queue *q,
-                         const struct rdma_address_rail *to)
+static int ready_to_send(struct rdma_queue *q)
 {
-    const struct net_rdma *p = &e->point->rdma;
-    const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
+    struct wire *w = rdma_wire_of(q);
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTS,
         .sq_psn = q->psn,
-        .timeout = (uint8_t)(p->timeout ? p->timeout : RDMA_TIMEOUT),
-        .retry_cnt = (uint8_t)(p->retry ? p->retry : RDMA_RETRY),
+        .timeout = timeout_of(w),
+        .retry_cnt = retry_of(w),
         .rnr_retry = 7, /* without end: a receiver that stays away is found by nothing moving */
-        .max_rd_atomic = (uint8_t)reads_at_once(rail, to),
+        .max_rd_atomic = (uint8_t)reads_at_once(q),
     };
     int err = ibv_modify_qp(q->qp, &attr,
                             IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                                 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-    return err ? rdma_fail(e, -err, "connection %u of '%s' cannot be made ready: %s", q->number,
-                           e->rails[q->rail].name, strerror(err))
+    return err ? rdma_fail(w, -err, "connection %u of '%s' cannot be made ready: %s",
+                           q->link->index, q->link->device, strerror(err))
                : 0;
 }
 
-int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_address_rail *to)
+static int join_by_exchange(struct wire *w)
 {
-    int err = ready_to_receive(e, q, to);
-
-    return err ? err : ready_to_send(e, q, to);
-}
-
-static int join_by_exchange(struct net_end *e, const struct address *address)
-{
-    struct rdma_end *r = rdma_of(e);
     int err = 0;
 
-    for (unsigned i = 0; i < r->n_rails; i++)
-        agree_mtu(e, i, address->rails[i].mtu_bytes);
-    for (unsigned i = 0; i < r->n_queues && !err; i++)
-        err = rdma_queue_connect(e, &r->queues[i], &address->rails[r->queues[i].rail]);
+    for (unsigned i = 0; i < w->n_links && !err; i++) {
+        struct rdma_queue *q = &rdma_of(w)->queues[i];
+        tell_mtu(q);
+        err = ready_to_receive(q);
+        err = err ? err : ready_to_send(q);
+    }
     return err;
 }
 
-static int join_by_cm(struct net_end *e, const struct address *address)
+/* Messages in turns whose numbers not both ends' CPUs can read and write in their buffers. */
+static int choose_marks(struct rdma_queue *q)
 {
-    struct rdma_end *r = rdma_of(e);
-    struct sockaddr_storage peers[NET_RAILS_MAX];
-    unsigned reads[NET_RAILS_MAX];
+    struct wire *w = rdma_wire_of(q);
+    enum net_verb verb = (enum net_verb)w->options.rdma.verb;
+    const struct wire_window *window = &q->link->window;
+    const struct rdma_region *own =
+        rdma_region_of(q, window->in ? window->in : window->out, window->message_bytes);
+    struct net_rail *shown = &w->rails[q->rail - rdma_of(w)->rails];
+    size_t at = strlen(shown->text);
 
-    for (unsigned i = 0; i < r->n_rails; i++) {
-        peers[i] = address->rails[i].address;
-        reads[i] = reads_at_once(&r->rails[i], &address->rails[i]);
-    }
-    return rdma_cm_join(e, peers, r->n_rails, reads);
-}
-
-/* Pings whose numbers not both ends' CPUs can read and write in their buffers. */
-static int choose_marks(struct net_end *e, const struct address *address)
-{
-    struct rdma_end *r = rdma_of(e);
-    enum net_verb verb = (enum net_verb)e->point->rdma.verb;
-    char *text = e->rails[0].text;
-    size_t at = strlen(text);
-
-    if (!e->point->ping || (!r->gpu && !address->on_gpu) || (verb != NET_WRITE && verb != NET_SEND))
+    q->link->turns_beside = window->turns && verb == NET_WRITE_IMM;
+    if (!window->turns || (!(own && own->device) && !q->remote.on_gpu) ||
+        (verb != NET_WRITE && verb != NET_SEND))
         return 0;
-    if (r->rails[0].protocol == RDMA_IWARP)
-        return rdma_fail(e, -EOPNOTSUPP,
+    if (q->rail->protocol == RDMA_IWARP)
+        return rdma_fail(w, -EOPNOTSUPP,
                          "latency of '%s' with memory of a GPU takes immediate data, and '%s' is "
                          "iWARP, which has none: use read",
-                         verb == NET_SEND ? "send" : "write", e->rails[0].name);
-    r->marks_by_imm = true;
-    snprintf(text + at, sizeof(e->rails[0].text) - at, ", pings by immediate data");
+                         verb == NET_SEND ? "send" : "write", q->link->device);
+    q->link->turns_beside = true;
+    snprintf(shown->text + at, sizeof(shown->text) - at, ", pings by immediate data");
     return 0;
 }
 
-int rdma_join(struct net_end *e, const void *at, size_t len)
+static int ready(struct wire *w)
 {
-    struct rdma_end *r = rdma_of(e);
-    struct address address;
+    int err = 0;
 
-    if (len > sizeof(address))
-        return rdma_fail(e, -EPROTO, "the address of %s is damaged", channel_peer(e->channel));
-    memset(&address, 0, sizeof(address));
-    memcpy(&address, at, len);
-    int err = compare(e, &address, len);
+    for (unsigned i = 0; i < w->n_links && !err; i++)
+        err = rdma_window_ready(&rdma_of(w)->queues[i]);
+    return err || !rdma_of(w)->by_cm ? err : rdma_window_greet(w);
+}
+
+int rdma_join(struct wire *w, const void *const *addresses, const size_t *lens)
+{
+    struct rdma *r = rdma_of(w);
+    int err = 0;
+
+    for (unsigned i = 0; i < w->n_links && !err; i++) {
+        struct rdma_queue *q = &r->queues[i];
+        if (lens[i] == sizeof(q->remote))
+            memcpy(&q->remote, addresses[i], sizeof(q->remote));
+        err = compare(q, lens[i]);
+        if (!err && w->options.windows)
+            err = choose_marks(q);
+    }
     if (!err)
-        err = choose_marks(e, &address);
-    for (unsigned i = 0; i < r->n_queues && !err; i++)
-        r->queues[i].remote = address.queues[i];
-    if (!err)
-        err = r->by_cm ? join_by_cm(e, &address) : join_by_exchange(e, &address);
-    for (unsigned i = 0; i < r->n_queues && !err; i++)
-        err = rdma_queue_prepare(e, &r->queues[i]);
-    if (!err && r->by_cm)
-        err = rdma_greet(e);
+        err = r->by_cm ? join_by_cm(w) : join_by_exchange(w);
+    if (err)
+        return err;
+    if (!w->options.windows)
+        usleep(SETTLE_US);
+    err = w->options.windows ? ready(w) : rdma_messages_greet(w);
     if (!err)
         rdma_facts_begin(r);
     return err;

@@ -105,13 +105,13 @@ static const char *table_text(const struct ibv_gid_entry *table, unsigned n, cha
     return text;
 }
 
-static int no_such(struct net_end *e, const struct rdma_rail *rail,
-                   const struct ibv_gid_entry *table, unsigned n)
+static int no_such(struct wire *w, const struct rdma_rail *rail, const struct ibv_gid_entry *table,
+                   unsigned n)
 {
     char text[240];
 
-    return rdma_fail(e, -EINVAL, "'%s:%u' has no GID %d; it has %s", rail->device, rail->port,
-                     e->point->rdma.gid_index, table_text(table, n, text, sizeof(text)));
+    return rdma_fail(w, -EINVAL, "'%s:%u' has no GID %d; it has %s", rail->device, rail->port,
+                     w->options.rdma.gid_index, table_text(table, n, text, sizeof(text)));
 }
 
 static const struct ibv_gid_entry *best(const struct ibv_gid_entry *table, unsigned n, int given,
@@ -168,26 +168,26 @@ static void find_address(struct rdma_rail *rail, const struct ibv_gid_entry *g)
 }
 
 /* Each of a port's VLANs has GIDs of its own. */
-static bool has_tag(const struct net_end *e, const struct ibv_gid_entry *g)
+static bool has_tag(const struct wire *w, const struct ibv_gid_entry *g)
 {
     char name[IF_NAMESIZE];
 
     return g->ndev_ifindex && if_indextoname(g->ndev_ifindex, name) &&
-           rdma_of(e)->core->has_tag(NULL, name);
+           rdma_of(w)->core->has_tag(NULL, name);
 }
 
-static int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail,
+static int rdma_gid_choose(struct wire *w, struct rdma_rail *rail,
                            const struct sockaddr_storage *own)
 {
     struct ibv_gid_entry table[GIDS_MAX];
     unsigned n = read_table(rail->own, rail->port, table);
-    const struct ibv_gid_entry *g = best(table, n, e->point->rdma.gid_index, own);
+    const struct ibv_gid_entry *g = best(table, n, w->options.rdma.gid_index, own);
 
     if (!g &&
-        (e->point->rdma.gid_index >= 0 || rail->port_attr.link_layer != IBV_LINK_LAYER_INFINIBAND))
-        return e->point->rdma.gid_index >= 0
-                   ? no_such(e, rail, table, n)
-                   : rdma_fail(e, -ENODEV,
+        (w->options.rdma.gid_index >= 0 || rail->port_attr.link_layer != IBV_LINK_LAYER_INFINIBAND))
+        return w->options.rdma.gid_index >= 0
+                   ? no_such(w, rail, table, n)
+                   : rdma_fail(w, -ENODEV,
                                "'%s:%u' has no GID: give its interface an address, and bring it up",
                                rail->device, rail->port);
     if (g) {
@@ -201,7 +201,7 @@ static int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail,
         rail->protocol = RDMA_INFINIBAND;
     else
         rail->protocol = g->gid_type == IBV_GID_TYPE_ROCE_V2 ? RDMA_ROCE_2 : RDMA_ROCE_1;
-    rail->vlan = (rail->protocol == RDMA_ROCE_1 || rail->protocol == RDMA_ROCE_2) && has_tag(e, g);
+    rail->vlan = (rail->protocol == RDMA_ROCE_1 || rail->protocol == RDMA_ROCE_2) && has_tag(w, g);
     return 0;
 }
 
@@ -261,13 +261,13 @@ static bool kernel_has(char *name, size_t len)
     return any;
 }
 
-static int no_device(struct net_end *e)
+static int no_device(struct wire *w)
 {
     char name[64];
 
     if (kernel_has(name, sizeof(name)))
-        return rdma_fail(e, -ENODEV, NO_PROVIDER, name);
-    return rdma_fail(e, -ENODEV, NO_DEVICE);
+        return rdma_fail(w, -ENODEV, NO_PROVIDER, name);
+    return rdma_fail(w, -ENODEV, NO_DEVICE);
 }
 
 /* Devices without reliable connections: EFA and usNIC. */
@@ -276,51 +276,51 @@ static bool has_connections(const struct ibv_device *d)
     return d->transport_type == IBV_TRANSPORT_IB || d->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-static int open_device(struct net_end *e, struct rdma_rail *rail, struct ibv_device *d)
+static int open_device(struct wire *w, struct rdma_rail *rail, struct ibv_device *d)
 {
     snprintf(rail->device, sizeof(rail->device), "%s", ibv_get_device_name(d));
     rail->own = ibv_open_device(d);
     if (!rail->own)
-        return rdma_fail(e, errno == EACCES ? -EACCES : -ENODEV,
+        return rdma_fail(w, errno == EACCES ? -EACCES : -ENODEV,
                          "'%s' cannot be opened: %s; let this user read and write /dev/infiniband",
                          rail->device, strerror(errno));
     rdma_sysfs_driver(rail);
     if (!has_connections(d))
-        return rdma_fail(e, -EOPNOTSUPP,
+        return rdma_fail(w, -EOPNOTSUPP,
                          "'%s' (%s) has no reliable connections (RC): it cannot do these verbs; "
                          "use tcp over its interface",
                          rail->device, rail->driver);
     if (ibv_query_device(rail->own, &rail->attr))
-        return rdma_fail(e, -ENODEV, "'%s' does not say what it can do: %s", rail->device,
+        return rdma_fail(w, -ENODEV, "'%s' does not say what it can do: %s", rail->device,
                          strerror(errno));
     return 0;
 }
 
-static int open_port(struct net_end *e, struct rdma_rail *rail, unsigned port)
+static int open_port(struct wire *w, struct rdma_rail *rail, unsigned port)
 {
     rail->port = port;
     if (port < 1 || port > rail->attr.phys_port_cnt)
-        return rdma_fail(e, -EINVAL, "'%s' has no port %u: it has 1..%u", rail->device, port,
+        return rdma_fail(w, -EINVAL, "'%s' has no port %u: it has 1..%u", rail->device, port,
                          rail->attr.phys_port_cnt);
     if (ibv_query_port(rail->own, (uint8_t)port, &rail->port_attr))
-        return rdma_fail(e, -ENODEV, "port '%s:%u' does not answer: %s", rail->device, port,
+        return rdma_fail(w, -ENODEV, "port '%s:%u' does not answer: %s", rail->device, port,
                          strerror(errno));
     if (rail->port_attr.state != IBV_PORT_ACTIVE)
-        return rdma_fail(e, -ENODEV,
+        return rdma_fail(w, -ENODEV,
                          "port '%s:%u' is not active but %s: bring its link up (and, for "
                          "InfiniBand, a subnet manager)",
                          rail->device, port, ibv_port_state_str(rail->port_attr.state));
     return 0;
 }
 
-static int choose_mtu(struct net_end *e, struct rdma_rail *rail)
+static int choose_mtu(struct wire *w, struct rdma_rail *rail)
 {
-    unsigned active = mtu_bytes(rail->port_attr.active_mtu), asked = e->point->rdma.mtu;
+    unsigned active = mtu_bytes(rail->port_attr.active_mtu), asked = w->options.rdma.mtu;
 
     if (asked && (asked < 256 || asked > 4096 || asked & (asked - 1)))
-        return rdma_fail(e, -EINVAL, "a path MTU is 256, 512, 1024, 2048 or 4096, not %u", asked);
+        return rdma_fail(w, -EINVAL, "a path MTU is 256, 512, 1024, 2048 or 4096, not %u", asked);
     if (asked > active)
-        return rdma_fail(e, -EINVAL,
+        return rdma_fail(w, -EINVAL,
                          "MTU %u is more than the active %u of '%s:%u': ask for less, or raise the "
                          "interface's",
                          asked, active, rail->device, rail->port);
@@ -354,47 +354,47 @@ static void describe(const struct rdma_rail *rail, struct net_rail *out)
              rail->mtu_bytes, *rail->driver ? rail->driver : "driver unknown", rail->attr.fw_ver);
 }
 
-static int check_verb(struct net_end *e, const struct rdma_rail *rail)
+static int check_verb(struct wire *w, const struct rdma_rail *rail)
 {
     if (rail->protocol != RDMA_IWARP)
         return 0;
-    if (e->point->rdma.verb == NET_WRITE_IMM)
-        return rdma_fail(e, -EOPNOTSUPP,
+    if (w->options.rdma.verb == NET_WRITE_IMM)
+        return rdma_fail(w, -EOPNOTSUPP,
                          "'%s' is iWARP, which has no write with immediate data: %s", rail->device,
-                         rdma_of(e)->instead);
-    if (e->point->rdma.mtu || e->point->rdma.gid_index >= 0)
-        return rdma_fail(e, -EOPNOTSUPP, "'%s' is iWARP, which has neither path MTU nor GIDs",
+                         w->options.windows ? "use write or send" : "use tcp over its interface");
+    if (w->options.rdma.mtu || w->options.rdma.gid_index >= 0)
+        return rdma_fail(w, -EOPNOTSUPP, "'%s' is iWARP, which has neither path MTU nor GIDs",
                          rail->device);
     return 0;
 }
 
 /* The port stands: how it is addressed, its MTU, its protection domain. */
-static int finish(struct net_end *e, struct rdma_rail *rail)
+static int finish(struct wire *w, struct rdma_rail *rail)
 {
-    struct rdma_end *r = rdma_of(e);
-    int err = rdma_gid_choose(e, rail, &r->own);
+    struct rdma *r = rdma_of(w);
+    int err = rdma_gid_choose(w, rail, &r->own);
 
     if (!err)
-        err = check_verb(e, rail);
+        err = check_verb(w, rail);
     if (!err)
-        err = choose_mtu(e, rail);
+        err = choose_mtu(w, rail);
     if (err)
         return err;
     r->by_cm |= rail->protocol == RDMA_IWARP;
     rail->context = rail->own;
-    if (r->by_cm && (err = rdma_cm_open(e, rail)) != 0)
+    if (r->by_cm && (err = rdma_cm_open(w, rail)) != 0)
         return err;
     fcntl(rail->context->async_fd, F_SETFL, O_NONBLOCK);
     rail->pd = ibv_alloc_pd(rail->context);
     if (!rail->pd)
-        return rdma_no_memory(e, "a protection domain", rail, 0, errno);
-    describe(rail, &e->rails[e->n_rails]);
-    e->rails[e->n_rails++].simulated = r->gpu && r->core->gpu->simulated(r->gpu);
+        return rdma_no_memory(w, "a protection domain", rail, 0, errno);
+    describe(rail, &w->rails[w->n_rails]);
+    w->n_rails++;
     return 0;
 }
 
 /* "mlx5_0:1": the port may be left out. */
-static int open_named(struct net_end *e, struct rdma_rail *rail, struct ibv_device **list, int n,
+static int open_named(struct wire *w, struct rdma_rail *rail, struct ibv_device **list, int n,
                       const char *name)
 {
     const char *colon = strchr(name, ':');
@@ -403,12 +403,12 @@ static int open_named(struct net_end *e, struct rdma_rail *rail, struct ibv_devi
     unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 1;
 
     if (end && (*end || end == colon + 1))
-        return rdma_fail(e, -EINVAL, "'%s' is no port: DEVICE or DEVICE:PORT", name);
+        return rdma_fail(w, -EINVAL, "'%s' is no port: DEVICE or DEVICE:PORT", name);
     for (int i = 0; i < n; i++) {
         if (strncmp(ibv_get_device_name(list[i]), name, len) || ibv_get_device_name(list[i])[len])
             continue;
-        int err = open_device(e, rail, list[i]);
-        return err ? err : open_port(e, rail, (unsigned)port);
+        int err = open_device(w, rail, list[i]);
+        return err ? err : open_port(w, rail, (unsigned)port);
     }
     char have[160];
     size_t at = 0;
@@ -416,24 +416,24 @@ static int open_named(struct net_end *e, struct rdma_rail *rail, struct ibv_devi
     for (int i = 0; i < n && at < sizeof(have); i++)
         at += (size_t)snprintf(have + at, sizeof(have) - at, "%s%s", i ? ", " : "",
                                ibv_get_device_name(list[i]));
-    return rdma_fail(e, -ENODEV, "there is no RDMA device '%.*s': there are %s", (int)len, name,
+    return rdma_fail(w, -ENODEV, "there is no RDMA device '%.*s': there are %s", (int)len, name,
                      have);
 }
 
 /* How good an active port is for an end that was told none; 0: not at all. */
-static int worth_of_rail(struct net_end *e, const struct rdma_rail *rail, unsigned port,
+static int worth_of_rail(struct wire *w, const struct rdma_rail *rail, unsigned port,
                          const struct sockaddr_storage *own)
 {
     struct ibv_port_attr attr;
 
     if (ibv_query_port(rail->own, (uint8_t)port, &attr) || attr.state != IBV_PORT_ACTIVE)
         return 0;
-    return 1 + (e->local->node >= 0 && rdma_sysfs_node(rail) == e->local->node) +
+    return 1 + (w->options.node >= 0 && rdma_sysfs_node(rail) == w->options.node) +
            2 * rdma_gid_has(rail->own, port, own);
 }
 
 /* The best active port of all devices; in `name` as the user would ask for it. */
-static bool find_best(struct net_end *e, struct ibv_device **list, int n,
+static bool find_best(struct wire *w, struct ibv_device **list, int n,
                       const struct sockaddr_storage *own, char *name, size_t len)
 {
     int most = 0;
@@ -446,7 +446,7 @@ static bool find_best(struct net_end *e, struct ibv_device **list, int n,
         if (ibv_query_device(rail.own, &rail.attr))
             rail.attr.phys_port_cnt = 0;
         for (unsigned port = 1; port <= rail.attr.phys_port_cnt; port++) {
-            int value = worth_of_rail(e, &rail, port, own);
+            int value = worth_of_rail(w, &rail, port, own);
             if (value > most)
                 snprintf(name, len, "%.48s:%u", rail.device, port);
             most = value > most ? value : most;
@@ -456,53 +456,46 @@ static bool find_best(struct net_end *e, struct ibv_device **list, int n,
     return most > 0;
 }
 
-static int open_all(struct net_end *e, struct ibv_device **list, int n)
+static int open_all(struct wire *w, struct ibv_device **list, int n)
 {
-    struct rdma_end *r = rdma_of(e);
-    char names[sizeof(e->local->devices)], *save = NULL;
+    struct rdma *r = rdma_of(w);
+    char names[128], *save = NULL;
     int err = 0;
 
-    snprintf(names, sizeof(names), "%s", e->local->devices);
-    if (!*names && !find_best(e, list, n, &r->own, names, sizeof(names))) {
+    snprintf(names, sizeof(names), "%s", w->options.device);
+    if (!*names && !find_best(w, list, n, &r->own, names, sizeof(names))) {
         char any[64];
         snprintf(any, sizeof(any), "%s", ibv_get_device_name(list[0]));
-        err = open_named(e, &r->rails[r->n_rails++], list, n, any); /* says what is wrong */
-        return err ? err : rdma_fail(e, -ENODEV, "no port of any RDMA device is active");
+        err = open_named(w, &r->rails[r->n_rails++], list, n, any); /* says what is wrong */
+        return err ? err : rdma_fail(w, -ENODEV, "no port of any RDMA device is active");
     }
     for (char *name = strtok_r(names, "+", &save); name && !err;
          name = strtok_r(NULL, "+", &save)) {
         if (r->n_rails == NET_RAILS_MAX)
-            return rdma_fail(e, -EINVAL, "more than %d devices", NET_RAILS_MAX);
+            return rdma_fail(w, -EINVAL, "more than %d devices", NET_RAILS_MAX);
         struct rdma_rail *rail = &r->rails[r->n_rails++];
-        err = open_named(e, rail, list, n, name);
+        err = open_named(w, rail, list, n, name);
         if (!err)
-            err = finish(e, rail);
+            err = finish(w, rail);
     }
     return err;
 }
 
-int rdma_devices_open(struct net_end *e)
+int rdma_devices_open(struct wire *w)
 {
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
-    int err = list && n ? open_all(e, list, n) : no_device(e);
+    int err = list && n ? open_all(w, list, n) : no_device(w);
 
     if (list)
         ibv_free_device_list(list);
-    if (!err && e->n_rails > 1 && e->n_rails > e->point->connections)
-        err = rdma_fail(e, -EINVAL, "%u devices need at least as many connections, not %u",
-                        e->n_rails, e->point->connections);
     return err;
 }
 
-void rdma_devices_close(struct rdma_end *r)
+void rdma_devices_close(struct rdma *r)
 {
     for (unsigned i = 0; i < r->n_rails; i++) {
         struct rdma_rail *rail = &r->rails[i];
-        rdma_memory_close(r, &rail->in);
-        rdma_memory_close(r, &rail->out);
-        rdma_memory_close(r, &rail->told);
-        rdma_memory_close(r, &rail->heard);
         if (rail->pd)
             ibv_dealloc_pd(rail->pd);
         if (rail->anchor)

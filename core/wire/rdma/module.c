@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module's table. */
+/* What the system says of a device beside verbs, and a wire's life. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -127,15 +127,15 @@ static void rdma_sysfs_counters(const struct rdma_rail *rail, uint64_t counters[
 /* What the ports' own counters say since the ends joined: of the whole port, whoever else uses
  * it. */
 
-void rdma_facts_begin(struct rdma_end *r)
+void rdma_facts_begin(struct rdma *r)
 {
     for (unsigned i = 0; i < r->n_rails; i++)
         rdma_sysfs_counters(&r->rails[i], r->rails[i].counters);
 }
 
-size_t rdma_facts(struct net_end *e, struct net_fact *facts)
+size_t rdma_facts(struct wire *w, struct net_fact *facts)
 {
-    const struct rdma_end *r = rdma_of(e);
+    const struct rdma *r = rdma_of(w);
     uint64_t sums[RDMA_COUNTERS] = {0};
     bool told[RDMA_COUNTERS] = {false};
     size_t n = 0;
@@ -158,63 +158,121 @@ size_t rdma_facts(struct net_end *e, struct net_fact *facts)
     return n;
 }
 
-/* What cannot be, whatever the device is. */
-static int check_point(struct net_end *e)
+void rdma_describe(struct wire *w, char *text, size_t len)
 {
-    const struct net_rdma *p = &e->point->rdma;
+    const struct rdma_rail *rail = &rdma_of(w)->rails[0];
+    bool lid = rail->protocol == RDMA_INFINIBAND && rail->port_attr.lid;
 
-    if (p->verb > NET_SEND || p->connect > NET_CONNECT_CM || !p->depth ||
-        e->point->connections > NET_CONNECTIONS_MAX)
-        return rdma_fail(e, -EINVAL, "the RDMA part of the point is damaged");
+    snprintf(text, len, "%s, %s %u, MTU %u", w->rails[0].kind, lid ? "LID" : "GID",
+             lid ? rail->port_attr.lid : rail->gid_index, w->rails[0].mtu_bytes);
+}
+
+/* Links may lead to other machines. */
+int rdma_rail(struct wire *w, struct net_rail *out)
+{
+    *out = w->rails[0];
+    rdma_of(w)->core->fill(NULL, out, false);
+    return 0;
+}
+
+/* ---- A wire's life ---- */
+
+/* rxe takes 7 for without end, and a peer that is gone would not be missed */
+#define MESSAGE_RETRY 6
+#define SOFT_TIMEOUT  17 /* who answers for a software device may have to wait for a CPU */
+
+/* What cannot be, whatever the device is. */
+static int check_options(struct wire *w)
+{
+    const struct net_rdma *p = &w->options.rdma;
+
+    if (p->verb > NET_SEND || p->connect > NET_CONNECT_CM || !p->depth)
+        return rdma_fail(w, -EINVAL, "the RDMA part of the point is damaged");
     if (p->connect == NET_CONNECT_CM && p->mtu)
-        return rdma_fail(e, -EOPNOTSUPP,
+        return rdma_fail(w, -EOPNOTSUPP,
                          "RDMA CM chooses the path MTU itself: leave it out, or connect by "
                          "exchange");
-    return rdma_of(e)->core->gpu->open(e, &rdma_of(e)->gpu);
+    return 0;
 }
 
-static int open_end(struct net_end *e, const struct rdma_core *core)
+static int open_messages(struct wire *w)
 {
-    struct rdma_end *r = calloc(1, sizeof(*r));
-    struct sockaddr_storage peer;
+    struct net_rdma *p = &w->options.rdma;
+
+    p->verb = NET_WRITE_IMM;
+    p->connect = NET_CONNECT_EXCHANGE;
+    p->inline_bytes = -1;
+    p->retry = p->retry ? p->retry : MESSAGE_RETRY;
+    int err = rdma_devices_open(w);
+    if (!err && rdma_of(w)->rails[0].software && !p->timeout)
+        p->timeout = SOFT_TIMEOUT;
+    return err;
+}
+
+static int open_windows(struct wire *w)
+{
+    int err = check_options(w);
+
+    rdma_of(w)->by_cm = w->options.rdma.connect == NET_CONNECT_CM;
+    return err ? err : rdma_devices_open(w);
+}
+
+static int open_wire(struct wire *w, const struct rdma_core *core)
+{
+    struct rdma *r = calloc(1, sizeof(*r));
 
     if (!r)
-        return core->fail(e, -ENOMEM, "out of memory");
-    r->state.module = &plumb_rdma_module;
+        return core->fail(w, -ENOMEM, "out of memory");
+    w->state = r;
+    w->ops = w->options.windows ? &rdma_window_ops : &rdma_message_ops;
     r->core = core;
-    r->by_cm = e->point->rdma.connect == NET_CONNECT_CM;
-    r->instead = "use write or send";
-    channel_address(e->channel, &r->own, &peer);
-    e->state = r;
-    int err = check_point(e);
-    return err ? err : rdma_devices_open(e);
+    r->own = core->member(w->world, core->rank(w->world))->address;
+    r->queues = calloc(w->options.links_most, sizeof(*r->queues));
+    if (!r->queues)
+        return core->fail(w, -ENOMEM, "out of memory");
+    return w->options.windows ? open_windows(w) : open_messages(w);
 }
 
-static void close_end(struct net_end *e)
+int rdma_link(struct wire_link *l)
 {
-    struct rdma_end *r = rdma_of(e);
+    struct wire *w = l->worker->wire;
+    struct rdma *r = rdma_of(w);
+    struct rdma_queue *q = &r->queues[l->index];
 
-    rdma_queues_close(r);
+    if (r->made)
+        return rdma_fail(w, -EINVAL, "a link after the first address was made");
+    if (w->options.windows != (l->window.message_bytes > 0))
+        return rdma_fail(w, -EINVAL, "either all links have a window or none has");
+    if (l->worker->rail >= r->n_rails)
+        return rdma_fail(w, -ENODEV, "no device to make queues on");
+    l->state = q;
+    q->link = l;
+    q->rail = &r->rails[l->worker->rail];
+    q->psn = (uint32_t)(clock_now_ns() / 64 + l->index * 7919u) & 0xffffff;
+    r->core->name(w->world, l->peer, q->peer, sizeof(q->peer));
+    snprintf(l->device, sizeof(l->device), "%s", w->rails[l->worker->rail].name);
+    if (w->options.windows)
+        return rdma_window_link(l);
+    rdma_messages_link(q);
+    return 0;
+}
+
+void rdma_close(struct wire *w)
+{
+    struct rdma *r = rdma_of(w);
+
+    rdma_queues_close(w);
+    rdma_regions_close(r);
     rdma_devices_close(r);
-    r->core->gpu->close(r->gpu); /* after what was registered of it */
     if (r->cm_events)
         rdma_destroy_event_channel(r->cm_events);
     free(r);
+    w->state = NULL;
 }
 
 __attribute__((visibility("default"))) const struct rdma_module plumb_rdma_module = {
     .abi = RDMA_MODULE_ABI,
     .layout = RDMA_LAYOUT,
     .backends = rdma_devices_say,
-    .open = open_end,
-    .address = rdma_address,
-    .join = rdma_join,
-    .work = rdma_work,
-    .ping = rdma_ping,
-    .pong = rdma_pong,
-    .check = rdma_check,
-    .facts = rdma_facts,
-    .close = close_end,
-    .wire_open = rdma_wire_open,
-    .wire = &rdma_wire_ops,
+    .open = open_wire,
 };

@@ -5,7 +5,7 @@
  * lane 1 back.
  *
  * Messages between two ends, timed and checked: within this process by memcpy, a thread for each
- * direction, or between two processes by a transport.
+ * direction, or between two processes over a wire (core/wire/wire.h).
  *
  * Before each run the senders change what they send, after it the receivers look for the change;
  * the times hold neither.
@@ -20,13 +20,15 @@
 
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
+#include "core/wire/wire.h"
 
 /*
- * How processes find each other and act together. Here: this process (rank 0) and one peer that it
- * forks (rank 1), which share a page of control and what the caller wants to share.
+ * Two processes that start together, as tightly as can be: this one (rank 0) and one peer that it
+ * forks (rank 1), which share a page of control and what the caller wants to share. What is timed
+ * hangs on that start.
  *
- * The peer lives and dies with its parent: the kernel kills it when the parent dies, however that
- * comes about. A peer that dies, fails or stands still ends a wait in the parent with an error.
+ * The peer lives and dies with its parent (channel_fork()). A peer that dies, fails or stands still
+ * ends a wait in the parent with an error.
  */
 
 struct group;
@@ -43,13 +45,14 @@ struct group_times {
 typedef int group_fn(struct group *g, void *arg, uint64_t count, struct group_times *times);
 
 /* Forks the peer. Both are bound to their CPUs; `arg` is what group_run() hands to the functions,
- * in the peer as it was at the fork; `shared_bytes` of zeroed memory are common. 0 or -errno. */
+ * in the peer as it was at the fork; `shared_bytes` of zeroed memory are common. `topo` and `cpus`
+ * must outlive it. 0 or -errno. */
 int group_open(struct group **g, const struct topo *topo, const unsigned cpus[2], void *arg,
                size_t shared_bytes);
 void group_close(struct group *g); /* ends the peer and waits for it; NULL is left alone */
 
 unsigned group_rank(const struct group *g);
-pid_t group_peer(const struct group *g); /* the other one's process */
+pid_t group_peer(const struct group *g); /* of rank 0: the process that was forked */
 void *group_shared(const struct group *g);
 
 /* Rank 0: both run fn(g, arg, count, &times[rank]). 0, or the first error: fn's own, the peer's,
@@ -58,53 +61,30 @@ int group_run(struct group *g, group_fn *fn, uint64_t count, struct group_times 
 
 #define GROUP_STILL_NS 8000000000u
 
-/* One turn of a loop that waits for the other rank: spins, now and then lets others run and looks
- * whether the other is still there. Start with a zeroed one; zero it when something moved. 0 or an
- * error as above. */
+/* Of a loop that waits for the other rank: zeroed at its start, and when something moved. */
 struct group_wait {
     uint64_t turns, since_ns;
 };
+/* Looks whether the other is still there, and moves. 0 or an error as above. */
+int group_look(struct group *g, struct group_wait *wait);
+/* One turn: spins, now and then lets others run and looks. */
 int group_pause(struct group *g, struct group_wait *wait);
 
-struct transport {
-    const struct transport_ops *ops;
-    struct group *group; /* from attach on */
-    bool both;           /* both ranks send; else only rank 0 */
-    void *state;         /* the table's own */
+/* A wire of one link to the other rank, for messages of up to `bytes`, to both or to rank 1 alone.
+ * The rings that it needs lie on the node, or with -1 where the rank runs. */
+struct group_link {
+    struct world *world;
+    struct wire *wire;
 };
+/* Of both ranks at once. 0 or -errno; then, too, group_leave() undoes it. */
+int group_join(struct group *g, struct group_link *l, const struct wire_ops *ops, size_t bytes,
+               bool both, int node);
+void group_leave(struct group_link *l); /* after group_close(); a zeroed one is left alone */
 
-struct transport_ops {
-    const char *name;
-
-    /* Before the fork. 0 or -errno. */
-    int (*open)(struct transport *t);
-    /* After it, in both ranks; t->group is set. 0 or -errno. */
-    int (*attach)(struct transport *t);
-
-    /* Hands over bytes to the peer, or takes some that came. Returns how many are through (of a
-     * push: the memory may be used again), 0 when nothing can move now, or -errno; -ECONNRESET: the
-     * peer closed its end. May block where only one rank sends and the system wakes it when the
-     * peer moves or dies. A message must be pushed and pulled with the same length. */
-    ssize_t (*push)(struct transport *t, const void *data, size_t len);
-    ssize_t (*pull)(struct transport *t, void *data, size_t len);
-
-    /* For evidence: what it is made of; "" when there is nothing to say. Returns text. */
-    const char *(*describe)(const struct transport *t, char *text, size_t len);
-
-    /* Undoes open, also one that failed half-way, and attach in this process. */
-    void (*close)(struct transport *t);
-};
-
-extern const struct transport_ops transport_shm; /* through a ring of shared memory: two copies */
-extern const struct transport_ops transport_pipe;
-extern const struct transport_ops transport_cma;       /* the receiver reads the sender's memory */
-extern const struct transport_ops transport_cma_write; /* the sender writes the receiver's */
-
-/* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where
- * not NULL, at the same time. *arrived_ns is set when the last one is in. 0 or -errno,
- * of group_pause() too. */
-int transport_move(struct transport *t, const void *out, void *in, size_t bytes, uint64_t count,
-                   uint64_t *arrived_ns);
+/* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where not NULL,
+ * at the same time. *arrived_ns is set when the last one is in. 0 or -errno, also group_look()'s. */
+int transfer_move(struct wire_link *l, struct group *g, const void *out, void *in, size_t bytes,
+                  uint64_t count, uint64_t *arrived_ns);
 
 struct lanes {
     struct place ends[2];
@@ -138,13 +118,13 @@ struct transfer_config {
     const struct topo *topo;
     const struct lanes *lanes; /* allocated, untouched; must outlive the transfer */
     unsigned cpus[2]; /* of the ends; a memcpy forward runs on the first, back on the other */
-    const struct transport_ops *transport; /* NULL: memcpy */
+    const struct wire_ops *wire; /* NULL: memcpy */
     bool settle; /* each run begins a moment late, when the receiver waits already: for latency */
     uint64_t seed;
     enum transfer_fault fault;
 };
 
-/* 0, -errno of the transport's open, or as transfer_run(): one message has been moved. */
+/* 0, -errno of the wire's hooks, or as transfer_run(): one message has been moved. */
 int transfer_open(struct transfer **t, const struct transfer_config *config);
 void transfer_close(struct transfer *t); /* no process is left; NULL is left alone */
 

@@ -24,16 +24,10 @@
 #include "core/hw/machine.h"
 #include "core/wire/shm.h"
 
-/* Sent as it is. */
-struct wire_shm_address {
-    int32_t pid, fd;
-    uint64_t map_bytes, ring_at, ring_bytes;
-};
-
 /* ---- What goes through the rings of shm.h ---- */
 
 #define LOOKS_A_CLOCK 64u   /* looks in vain between two readings of the clock */
-#define TURNS_A_YIELD 64u   /* of a worker that polls */
+#define TURNS_A_YIELD 64u   /* of a worker that polls; with a CPU of its own: */
 #define TURNS_A_LOOK  1024u /* at clock and peers */
 
 static inline size_t least(size_t a, size_t b)
@@ -41,12 +35,12 @@ static inline size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static int wire_shm_send(struct wire_link *l, const void *at, size_t bytes)
+int wire_shm_send(struct wire_link *l, const void *at, size_t bytes)
 {
     return wire_posts_add(l, &wire_shm_link_of(l)->out_posts, &l->out, at, bytes);
 }
 
-static int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
+int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
 {
     return wire_posts_add(l, &wire_shm_link_of(l)->in_posts, &l->in, at, bytes);
 }
@@ -90,8 +84,7 @@ static bool take_brief(const struct wire_shm_ring *r, uint64_t end, const struct
     return true;
 }
 
-/* It, if it sleeps for that. */
-static void wire_shm_wake(struct wire_shm_head *head, uint32_t what)
+void wire_shm_wake(struct wire_shm_head *head, uint32_t what)
 {
     if (head->polls)
         return;
@@ -115,7 +108,7 @@ static bool wire_shm_dead(const struct wire_shm_link *sl)
 
 /* A chunk, of one message or of several small ones, so that the peer works on it while the next is
  * copied. */
-static bool push(struct wire_link *l, struct wire_shm_link *sl)
+static int push_bytes(struct wire_link *l, struct wire_shm_link *sl)
 {
     struct wire_shm_ring *r = sl->out;
     unsigned whole = 0;
@@ -137,15 +130,16 @@ static bool push(struct wire_link *l, struct wire_shm_link *sl)
         whole += wire_posts_moved(&sl->out_posts, n);
     }
     if (!moved)
-        return false;
+        return 0;
     atomic_store_explicit(&r->written, written + moved, memory_order_release);
     wire_went(l, moved, whole);
     wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
-    return true;
+    return 1;
 }
 
-static bool pull(size_t ring_bytes, struct wire_link *l, struct wire_shm_link *sl)
+static int pull_bytes(struct wire_link *l, struct wire_shm_link *sl)
 {
+    size_t ring_bytes = wire_shm_of(l->worker)->ring_bytes;
     struct wire_shm_ring *r = sl->in;
     unsigned whole = 0;
     uint64_t read = atomic_load_explicit(&r->read, memory_order_relaxed);
@@ -165,28 +159,27 @@ static bool pull(size_t ring_bytes, struct wire_link *l, struct wire_shm_link *s
         whole += wire_posts_moved(&sl->in_posts, n);
     }
     if (!moved)
-        return false;
+        return 0;
     atomic_store_explicit(&r->read, read + moved, memory_order_release);
     wire_came(l, moved, whole);
     wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_ROOM);
-    return true;
+    return 1;
 }
 
 /* Something of each link. */
-static int look(struct wire_worker *k, enum wire_side sides)
+static WIRE_INLINE int look(struct wire_worker *k, enum wire_side sides)
 {
-    size_t ring_bytes = wire_shm_of(k)->ring_bytes;
-    bool moved = false;
+    const struct wire_shm_worker *s = wire_shm_of(k);
+    int rc = 0;
 
-    for (unsigned i = 0; i < k->n_links; i++) {
+    for (unsigned i = 0; i < k->n_links && rc >= 0; i++) {
         struct wire_link *l = &k->links[i];
         struct wire_shm_link *sl = wire_shm_link_of(l);
-        if (sides & WIRE_OUT && sl->out_posts.n)
-            moved |= push(l, sl);
-        if (sides & WIRE_IN && sl->in_posts.n)
-            moved |= pull(ring_bytes, l, sl);
+        int out = sides & WIRE_OUT && sl->out_posts.n ? s->push(l, sl) : 0;
+        int in = out >= 0 && sides & WIRE_IN && sl->in_posts.n ? s->pull(l, sl) : 0;
+        rc = out < 0 ? out : in < 0 ? in : rc | out | in;
     }
-    return moved;
+    return rc;
 }
 
 /* What it waits for, of WIRE_SHM_FOR_...: 0: nothing. */
@@ -207,23 +200,28 @@ static uint32_t waits_any(const struct wire_worker *k, enum wire_side sides)
     return what;
 }
 
+int wire_shm_gone(struct wire_link *l)
+{
+    struct wire *w = l->worker->wire;
+    char name[160];
+
+    return wire_fail(
+        w, -ECONNRESET, "%s is gone: it ended with %llu bytes outstanding",
+        world_name(w->world, l->peer, name, sizeof(name)),
+        (unsigned long long)(l->out.posted - l->out.through + l->in.posted - l->in.through));
+}
+
 /* Who is waited for, and has ended? What it left in the ring is taken first. */
 static int look_after(struct wire_link *l, enum wire_side sides, bool ask_kernel)
 {
     const struct wire_shm_link *sl = wire_shm_link_of(l);
     uint32_t what = waits(l, sides);
-    struct wire *w = l->worker->wire;
-    char name[160];
 
     bool ended = (what & WIRE_SHM_FOR_DATA && atomic_load(&sl->in->sender_ended)) ||
                  (what & WIRE_SHM_FOR_ROOM && atomic_load(&sl->out->receiver_ended)) ||
                  (what && ask_kernel && wire_shm_dead(sl));
-    if (!ended || look(l->worker, sides))
-        return 0;
-    return wire_fail(
-        w, -ECONNRESET, "%s is gone: it ended with %llu bytes outstanding",
-        world_name(w->world, l->peer, name, sizeof(name)),
-        (unsigned long long)(l->out.posted - l->out.through + l->in.posted - l->in.through));
+    int rc = ended ? look(l->worker, sides) : 0;
+    return !ended || rc ? rc : wire_shm_gone(l);
 }
 
 /* Nothing moves. The kernel is asked now and then, what peers say themselves each time. */
@@ -271,24 +269,28 @@ static int sleep_until(struct wire_worker *k, enum wire_side sides, uint64_t sta
 }
 
 /* A turn of a worker that never sleeps: now and then it lets others run. */
-static int poll_turn(struct wire_worker *k, enum wire_side sides)
+static WIRE_INLINE int poll_turn(struct wire_worker *k, enum wire_side sides)
 {
+    unsigned yields = k->wire->options.own_cpus ? TURNS_A_LOOK : TURNS_A_YIELD;
+
     for (unsigned i = 1; i <= TURNS_A_LOOK; i++) {
         cpu_pause();
-        if (look(k, sides))
-            return 1;
-        if (i % TURNS_A_YIELD == 0)
+        int rc = look(k, sides);
+        if (rc)
+            return rc;
+        if ((i & (yields - 1)) == 0)
             sched_yield();
     }
     return look_after_all(k, sides, clock_now_ns());
 }
 
-static int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
     _Atomic uint64_t *looks = &wire_shm_of(k)->still_looks;
+    int rc = look(k, sides);
 
-    if (look(k, sides))
-        return 1;
+    if (rc)
+        return rc;
     if (!wait_ns) {
         uint64_t n = atomic_load_explicit(looks, memory_order_relaxed) + 1;
         atomic_store_explicit(looks, n, memory_order_relaxed);
@@ -299,57 +301,75 @@ static int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64
     if (k->way == WIRE_POLL)
         return poll_turn(k, sides);
     uint64_t start_ns = clock_now_ns();
-    int rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
+    rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     if (!rc)
         rc = look_after_all(k, sides, clock_now_ns());
     return rc ? rc : sleep_until(k, sides, start_ns, wait_ns);
 }
 
-static void backends(backend_say_fn *say, void *arg)
+void wire_shm_backends(backend_say_fn *say, void *arg)
 {
     say(arg, &(struct backend){.name = "shm",
                                .state = BACKEND_PRESENT,
                                .what = "between processes of this machine"});
 }
 
-static int open_wire(struct wire *w)
+int wire_shm_no_line(struct wire *w)
 {
+    const char *name = w->ops->name;
+
     w->n_rails = 1;
-    w->rails[0] = (struct net_rail){.name = "shm", .kind = "shm", .node = -1};
+    w->rails[0] = (struct net_rail){.kind = "shm", .node = -1};
+    snprintf(w->rails[0].name, sizeof(w->rails[0].name), "%s", name);
     snprintf(w->rails[0].line_source, sizeof(w->rails[0].line_source),
-             "not known: two copies by the ranks' own CPUs, not a line");
+             "not known: copies by the ranks' own CPUs, not a line");
     if (w->options.device[0])
-        return wire_fail(w, -EOPNOTSUPP, "shared memory uses no device: leave '%.60s' to others",
+        return wire_fail(w, -EOPNOTSUPP, "'%s' uses no device: leave '%.60s' to others", name,
                          w->options.device);
     return 0;
 }
 
-static int open_worker(struct wire_worker *k)
+int wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull)
 {
     struct wire_shm_worker *s = calloc(1, sizeof(*s));
 
     k->state = s;
     if (!s)
         return wire_fail(k->wire, -ENOMEM, "out of memory");
+    s->push = push;
+    s->pull = pull;
     s->fd = -1;
     return 0;
 }
 
+static int open_worker(struct wire_worker *k)
+{
+    return wire_shm_worker(k, push_bytes, pull_bytes);
+}
+
 /* Where it is not known which machine a rank is on, join finds out. */
-static int open_link(struct wire_link *l)
+int wire_shm_same_machine(struct wire_link *l)
 {
     struct wire *w = l->worker->wire;
     const struct world_member *own = world_member(w->world, world_rank(w->world));
     const struct world_member *peer = world_member(w->world, l->peer);
     char name[160];
 
-    if (own->machine[0] && peer->machine[0] && !machine_same(own->machine, peer->machine))
-        return wire_fail(w, -EOPNOTSUPP,
-                         "shared memory is for ranks of one machine: %s is on another",
-                         world_name(w->world, l->peer, name, sizeof(name)));
+    if (!own->machine[0] || !peer->machine[0] || machine_same(own->machine, peer->machine))
+        return 0;
+    return wire_fail(w, -EOPNOTSUPP, "'%s' is for ranks of one machine: %s is on another",
+                     w->ops->name, world_name(w->world, l->peer, name, sizeof(name)));
+}
+
+int wire_shm_link(struct wire_link *l)
+{
+    int err = wire_shm_same_machine(l);
+
+    if (err)
+        return err;
     struct wire_shm_link *sl = aligned_alloc(_Alignof(struct wire_shm_link), sizeof(*sl));
     if (!sl)
-        return wire_fail(w, -ENOMEM, "out of memory");
+        return wire_fail(l->worker->wire, -ENOMEM, "out of memory");
     *sl = (struct wire_shm_link){.pid = -1, .pidfd = -1};
     l->state = sl;
     l->ahead = WIRE_SHM_CHUNK;
@@ -381,7 +401,7 @@ static void close_worker(struct wire_shm_worker *s)
     free(s);
 }
 
-static void close_wire(struct wire *w)
+void wire_shm_close(struct wire *w)
 {
     for (unsigned i = 0; i < w->n_links; i++)
         leave(w->links[i].state);
@@ -396,7 +416,7 @@ static void describe(struct wire *w, char *text, size_t len)
     snprintf(text, len, "rings of %zu KiB", bytes >> 10);
 }
 
-static int rail(struct wire *w, struct net_rail *rail)
+int wire_shm_rail(struct wire *w, struct net_rail *rail)
 {
     *rail = w->rails[0];
     return 0;
@@ -410,9 +430,14 @@ static int rail(struct wire *w, struct net_rail *rail)
 #define SYS_pidfd_open 434
 #endif
 
-static void make_token(const struct wire *w, unsigned rank, uint8_t *token)
+void wire_shm_token(const struct wire *w, unsigned rank, uint8_t token[CHANNEL_TOKEN_BYTES])
 {
     secret_token(token, world_key(w->world), "wire shm", rank);
+}
+
+int wire_shm_pidfd(int pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
 static size_t power_of_2(size_t bytes)
@@ -518,7 +543,7 @@ static int make_memory(struct wire_worker *k)
     s->head = at;
     place(w, s);
     s->head->polls = k->way == WIRE_POLL;
-    make_token(w, world_rank(w->world), s->head->token);
+    wire_shm_token(w, world_rank(w->world), s->head->token);
     for (unsigned i = 0; i < k->n_links; i++)
         wire_shm_link_of(&k->links[i])->in = ring_at(s->head, own_ring_at(s, i));
     measure_reference(k);
@@ -526,7 +551,7 @@ static int make_memory(struct wire_worker *k)
     return 0;
 }
 
-static int make_address(struct wire_link *l, void *address, size_t *len)
+int wire_shm_address(struct wire_link *l, void *address, size_t *len)
 {
     struct wire_shm_worker *s = wire_shm_of(l->worker);
     int err = s->head ? 0 : make_memory(l->worker);
@@ -559,7 +584,7 @@ static int map_peer(struct wire_link *l, const struct wire_shm_address *theirs, 
         return wire_fail(w, -errno, "the memory of %s cannot be mapped: %s", name, strerror(errno));
     sl->peer_head = at;
     sl->peer_map_bytes = theirs->map_bytes;
-    make_token(w, l->peer, right);
+    wire_shm_token(w, l->peer, right);
     if (memcmp(sl->peer_head->token, right, sizeof(right)) != 0) {
         munmap(at, theirs->map_bytes); /* nothing of it is ours to touch */
         sl->peer_head = NULL;
@@ -581,13 +606,29 @@ static bool sound(const struct wire_shm_address *c)
            c->map_bytes - c->ring_at >= sizeof(struct wire_shm_ring) + bytes;
 }
 
+int wire_shm_open_fd(struct wire_link *l, int pid, int fd, int flags, const char *what)
+{
+    struct wire *w = l->worker->wire;
+    char path[64], name[160];
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    int mine = open(path, flags | O_CLOEXEC | O_NONBLOCK);
+    if (mine >= 0)
+        return mine;
+    return wire_fail(w, -EOPNOTSUPP,
+                     "the %s of %s (%s) cannot be opened: %s; ranks must be one user's and in one "
+                     "container",
+                     what, world_name(w->world, l->peer, name, sizeof(name)), path,
+                     strerror(errno));
+}
+
 /* The process first, then its memory: so the number is that of the one whose memory it is. */
 static int attach(struct wire_link *l, const void *address, size_t len)
 {
     struct wire_shm_link *sl = wire_shm_link_of(l);
     struct wire *w = l->worker->wire;
     struct wire_shm_address theirs;
-    char path[64], name[160];
+    char name[160];
 
     world_name(w->world, l->peer, name, sizeof(name));
     if (len == sizeof(theirs))
@@ -595,14 +636,10 @@ static int attach(struct wire_link *l, const void *address, size_t len)
     if (len != sizeof(theirs) || !sound(&theirs))
         return wire_fail(w, -EPROTO, "%s did not say where its memory is", name);
     sl->pid = theirs.pid;
-    sl->pidfd = (int)syscall(SYS_pidfd_open, theirs.pid, 0); /* -1: kill() has to do */
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", theirs.pid, theirs.fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    sl->pidfd = wire_shm_pidfd(theirs.pid); /* -1: kill() has to do */
+    int fd = wire_shm_open_fd(l, theirs.pid, theirs.fd, O_RDWR, "memory");
     if (fd < 0)
-        return wire_fail(w, -EOPNOTSUPP,
-                         "the memory of %s (%s) cannot be opened: %s; ranks must be one user's "
-                         "and in one container",
-                         name, path, strerror(errno));
+        return fd;
     int err = map_peer(l, &theirs, fd, name);
     close(fd);
     return err;
@@ -633,14 +670,14 @@ static int wait_attached(struct wire_link *l)
 }
 
 /* All that can be attached is, so that one that cannot holds nobody else up. */
-static int join_wire(struct wire *w, const void *const *addresses, const size_t *lens)
+int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     int err = 0;
 
     for (unsigned i = 0; i < w->n_links; i++) {
         int now = attach(&w->links[i], addresses[i], lens[i]);
         err = err ? err : now;
-        snprintf(w->links[i].device, sizeof(w->links[i].device), "shm");
+        snprintf(w->links[i].device, sizeof(w->links[i].device), "%s", w->ops->name);
     }
     for (unsigned i = 0; i < w->n_links && !err; i++)
         err = wait_attached(&w->links[i]);
@@ -655,21 +692,14 @@ static int join_wire(struct wire *w, const void *const *addresses, const size_t 
 }
 
 const struct wire_ops wire_shm = {
+    WIRE_SHM_HOOKS,
     .name = "shm",
     .help = "memory that processes of one machine share",
-    .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL),
     .streams = true,
-    .backends = backends,
-    .open = open_wire,
+    .open = wire_shm_no_line,
     .worker = open_worker,
-    .link = open_link,
-    .address = make_address,
-    .join = join_wire,
-    .send = wire_shm_send,
-    .receive = wire_shm_receive,
-    .progress = wire_shm_progress,
+    .join = wire_shm_join,
     .retract = wire_shm_retract,
     .describe = describe,
-    .rail = rail,
-    .close = close_wire,
+    .close = wire_shm_close,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between processes of one machine, through rings in memory that both have mapped. The
- * transport is wire_shm (wire.h); this is its inside, which its test looks at.
+ * transport is wire_shm (wire.h); this is its inside, for its test and for transports that stand on
+ * it: cma.c puts into the rings where messages are, pipe.c finds its peers in the same way.
  *
  * Each worker makes one memory: a head, and a ring for each link that comes in to it. Peers open it
  * by /proc/PID/fd, so that ranks need no common parent. The sender copies chunks of a message in
@@ -21,6 +22,10 @@
 
 #include "core/group/channel.h"
 #include "core/wire/wire.h"
+
+/* After a system call each return from a function may cost some ns: what lies between the arrival
+ * of a message and its count is one function. */
+#define WIRE_INLINE inline __attribute__((always_inline))
 
 #define WIRE_SHM_PAGE        4096u
 #define WIRE_SHM_RING_MOST   ((size_t)1 << 20) /* bytes, chosen; a power of 2, as all rings are */
@@ -68,7 +73,11 @@ struct wire_shm_link {
     int pid, pidfd; /* -1: not known */
 };
 
+/* Moves what it can of a link, one way. 1: something moved; 0: nothing; -errno. */
+typedef int wire_shm_move_fn(struct wire_link *l, struct wire_shm_link *sl);
+
 struct wire_shm_worker {
+    wire_shm_move_fn *push, *pull;
     struct wire_shm_head *head; /* NULL: not made yet */
     size_t map_bytes, ring_bytes;
     int fd;                       /* until all peers have it */
@@ -85,5 +94,47 @@ static inline struct wire_shm_link *wire_shm_link_of(const struct wire_link *l)
 {
     return l->state;
 }
+
+/* Sent as it is. */
+struct wire_shm_address {
+    int32_t pid, fd;
+    uint64_t map_bytes, ring_at, ring_bytes;
+};
+
+/* It, if it sleeps for that. */
+void wire_shm_wake(struct wire_shm_head *head, uint32_t what);
+
+/* ---- Hooks of struct wire_ops, for transports that put something else into the rings ---- */
+
+int wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull);
+int wire_shm_link(struct wire_link *l);
+int wire_shm_address(struct wire_link *l, void *address, size_t *len);
+int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *lens);
+int wire_shm_send(struct wire_link *l, const void *at, size_t bytes);
+int wire_shm_receive(struct wire_link *l, void *at, size_t bytes);
+int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
+int wire_shm_rail(struct wire *w, struct net_rail *rail);
+void wire_shm_close(struct wire *w);
+void wire_shm_backends(backend_say_fn *say, void *arg);
+
+#define WIRE_SHM_HOOKS                                                                             \
+    .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL), .backends = wire_shm_backends,             \
+    .link = wire_shm_link, .address = wire_shm_address, .send = wire_shm_send,                     \
+    .receive = wire_shm_receive, .progress = wire_shm_progress, .rail = wire_shm_rail
+
+/* ---- For any transport between processes of one machine ---- */
+
+/* What w->rails says where there is no line. -EOPNOTSUPP: a device was asked for. */
+int wire_shm_no_line(struct wire *w);
+/* -EOPNOTSUPP: the peer is on another machine. 0 also where that is not known. */
+int wire_shm_same_machine(struct wire_link *l);
+/* What that rank proves itself with. */
+void wire_shm_token(const struct wire *w, unsigned rank, uint8_t token[CHANNEL_TOKEN_BYTES]);
+int wire_shm_pidfd(int pid); /* -1: the kernel has none */
+/* The file that the peer has open under that number: a file descriptor, or -errno. `what` it is,
+ * for the message. */
+int wire_shm_open_fd(struct wire_link *l, int pid, int fd, int flags, const char *what);
+/* -ECONNRESET: the peer has ended while this link waits for it. */
+int wire_shm_gone(struct wire_link *l);
 
 #endif

@@ -143,6 +143,7 @@ struct wire_options {
     uint64_t message_most; /* no message will be longer: for what must be set aside */
     uint64_t ring_bytes;   /* of shared memory, each way of a link; 0: chosen */
     bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
+    bool own_cpus;         /* no two ranks share a CPU: who polls gives way seldom */
     bool reference; /* rails say the speed of this memory, where there is no line (shared memory) */
     /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread
      * runs */
@@ -225,6 +226,10 @@ struct wire {
 };
 
 extern const struct wire_ops wire_shm, wire_tcp, wire_rdma;
+/* For copies between two processes of a machine; cma: the receiver reads the sender's memory,
+ * cma_write: the sender writes the receiver's. */
+extern const struct wire_ops wire_pipe, wire_cma, wire_cma_write;
+
 extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
 const struct wire_ops *wire_find(const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What copy stands on: patterns, lanes, groups of two processes, transports and transfers. */
+/* What copy stands on: patterns, lanes, groups of two processes, messages over wires and transfers. */
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -24,8 +24,8 @@
 
 #define SLOW_NS 30000000u
 
-static const struct transport_ops *const transports[] = {
-    &transport_shm, &transport_pipe, &transport_cma, &transport_cma_write, NULL};
+static const struct wire_ops *const wires[] = {&wire_shm, &wire_pipe, &wire_cma, &wire_cma_write,
+                                               NULL};
 
 static void test_pattern_finds_every_byte(void **state)
 {
@@ -111,9 +111,10 @@ static void no_child_is_left(void)
 
 /* A conversation: every message has contents of its own, all of which the receiver checks. */
 struct talk {
-    struct transport transport;
+    const struct wire_ops *ops;
+    struct group_link link;
     size_t bytes;
-    bool attached;
+    bool both;
     unsigned char out[3000000], in[3000000];
 };
 
@@ -121,100 +122,131 @@ static int talk(struct group *g, void *arg, uint64_t count, struct group_times *
 {
     struct talk *t = arg;
     unsigned me = group_rank(g);
-    bool sends = me == 0 || t->transport.both, receives = me == 1 || t->transport.both;
-    int err = 0;
+    bool sends = me == 0 || t->both, receives = me == 1 || t->both;
+    int err = t->link.wire ? 0 : group_join(g, &t->link, t->ops, t->bytes, t->both, -1);
 
-    t->transport.group = g;
-    if (!t->attached)
-        err = t->transport.ops->attach(&t->transport);
-    t->attached = true;
     for (uint64_t i = 0; !err && i < count; i++) {
         pattern_fill(t->out, t->bytes, 2 * i + me);
         memset(t->in, 0, t->bytes);
-        err = transport_move(&t->transport, sends ? t->out : NULL, receives ? t->in : NULL,
-                             t->bytes, 1, &times->arrived_ns);
+        err = transfer_move(t->link.wire->links, g, sends ? t->out : NULL, receives ? t->in : NULL,
+                            t->bytes, 1, &times->arrived_ns);
         if (!err && receives && pattern_check(t->in, t->bytes, 2 * i + !me) != PATTERN_RIGHT)
             err = -EBADMSG;
     }
     return err;
 }
 
-static void test_transports_carry_bytes(void **state)
+static void test_wires_carry_bytes(void **state)
 {
     const struct fixture *f = *state;
     const size_t sizes[] = {1, 8, 4096, 65537, 3000000}; /* the last is more than a pipe holds */
     static struct talk t;
 
-    for (int i = 0; transports[i]; i++)
+    for (int i = 0; wires[i]; i++)
         for (int both = 0; both < 2; both++)
             for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
                 struct group *g;
                 struct group_times times[2];
-                t.transport = (struct transport){.ops = transports[i], .both = both};
+                t.ops = wires[i];
+                t.both = both;
                 t.bytes = sizes[s];
-                t.attached = false;
-                assert_int_equal(transports[i]->open(&t.transport), 0);
                 assert_int_equal(group_open(&g, f->topo, f->cpus, &t, 0), 0);
                 int err = group_run(g, talk, 7, times);
-                if (err == -EPERM && !strncmp(transports[i]->name, "cma", 3))
+                if (err == -EPERM && !strncmp(wires[i]->name, "cma", 3))
                     print_message("cross-memory attach is refused here\n");
                 else if (err)
-                    fail_msg("%s, %s, %zu bytes: error %d", transports[i]->name,
+                    fail_msg("%s, %s, %zu bytes: error %d", wires[i]->name,
                              both ? "both ways" : "one way", sizes[s], err);
                 assert_true(err || times[1].arrived_ns);
                 assert_true(err || !times[0].arrived_ns == !both);
                 group_close(g);
-                transports[i]->close(&t.transport);
+                group_leave(&t.link);
                 no_child_is_left();
             }
 }
 
-/* A transport that counts what goes through it, and takes its time: for looking at the driver. */
-struct counter {
+/* A wire that counts what goes through it, bit by bit, and takes its time: for looking at the
+ * driver. */
+struct meter {
     size_t pushed, pulled, largest;
+    struct wire_posts sends, receives;
 };
 
-static ssize_t count_push(struct transport *t, const void *data, size_t len)
+static struct meter *meter_of(const struct wire_link *l)
 {
-    struct counter *c = t->state;
-    size_t n = len < 100 ? len : 100;
-
-    (void)data;
-    c->largest = len > c->largest ? len : c->largest;
-    c->pushed += n;
-    return (ssize_t)n;
+    return l->state;
 }
 
-static ssize_t count_pull(struct transport *t, void *data, size_t len)
+static int count_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    struct counter *c = t->state;
-    size_t n = len < 70 ? len : 70;
+    struct meter *c = meter_of(l);
 
-    memset(data, 1, n);
-    c->pulled += n;
-    return (ssize_t)n;
+    c->largest = bytes > c->largest ? bytes : c->largest;
+    return wire_posts_add(l, &c->sends, &l->out, at, bytes);
+}
+
+static int count_receive(struct wire_link *l, void *at, size_t bytes)
+{
+    return wire_posts_add(l, &meter_of(l)->receives, &l->in, at, bytes);
+}
+
+/* So much of the oldest. */
+static size_t count_move(struct wire_posts *q, size_t most, unsigned *messages)
+{
+    size_t left = q->n ? wire_posts_at(q, 0)->bytes - q->done : 0, n = left < most ? left : most;
+
+    *messages = wire_posts_moved(q, n);
+    return n;
+}
+
+static int count_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    struct meter *c = meter_of(k->links);
+    size_t out = 0, in = 0;
+    unsigned messages;
+
+    (void)wait_ns;
+    if (sides & WIRE_OUT && (out = count_move(&c->sends, 100, &messages)) > 0)
+        wire_went(k->links, out, messages);
+    if (sides & WIRE_IN && (in = count_move(&c->receives, 70, &messages)) > 0)
+        wire_came(k->links, in, messages);
+    c->pushed += out;
+    c->pulled += in;
+    return out || in;
 }
 
 static void test_moved_bytes_are_counted_bytes(void **state)
 {
-    const struct transport_ops ops = {.name = "counter", .push = count_push, .pull = count_pull};
-    struct counter c = {0};
-    struct transport t = {.ops = &ops, .state = &c};
+    const struct wire_ops ops = {.name = "counter",
+                                 .send = count_send,
+                                 .receive = count_receive,
+                                 .progress = count_progress};
+    struct wire w = {.ops = &ops, .options.message_most = 1000};
+    struct wire_link *moved[2], l = {.worker = NULL};
+    struct wire_worker k = {
+        .wire = &w, .links = &l, .n_links = 1, .out.moved = &moved[0], .in.moved = &moved[1]};
+    struct meter c = {0};
     char in[1000], out[1000] = {0};
     uint64_t arrived_ns = 0;
 
     (void)state;
-    assert_int_equal(transport_move(&t, out, NULL, 1000, 3, &arrived_ns), 0);
+    l.worker = &k;
+    l.state = &c;
+    assert_int_equal(transfer_move(&l, NULL, out, NULL, 1000, 3, &arrived_ns), 0);
     assert_int_equal(c.pushed, 3000);
     assert_int_equal(c.largest, 1000);
     assert_int_equal(c.pulled, 0);
     assert_int_equal(arrived_ns, 0);
-    assert_int_equal(transport_move(&t, NULL, in, 1000, 2, &arrived_ns), 0);
+    assert_int_equal(transfer_move(&l, NULL, NULL, in, 1000, 2, &arrived_ns), 0);
     assert_int_equal(c.pulled, 2000);
     assert_true(arrived_ns > 0);
-    assert_int_equal(transport_move(&t, out, in, 999, 4, &arrived_ns), 0);
+    assert_int_equal(transfer_move(&l, NULL, out, in, 999, 4, &arrived_ns), 0);
     assert_int_equal(c.pushed, 3000 + 4 * 999);
     assert_int_equal(c.pulled, 2000 + 4 * 999);
+    /* more than may be posted at once */
+    assert_int_equal(transfer_move(&l, NULL, out, in, 10, 5 * WIRE_POSTS, &arrived_ns), 0);
+    assert_int_equal(c.pushed, 3000 + 4 * 999 + 50 * WIRE_POSTS);
+    assert_int_equal(c.pulled, 2000 + 4 * 999 + 50 * WIRE_POSTS);
 }
 
 static void make_lanes(const struct fixture *f, struct lanes *l, size_t bytes, unsigned used)
@@ -226,13 +258,10 @@ static void make_lanes(const struct fixture *f, struct lanes *l, size_t bytes, u
 }
 
 static struct transfer_config config_of(const struct fixture *f, const struct lanes *l,
-                                        const struct transport_ops *transport)
+                                        const struct wire_ops *wire)
 {
-    return (struct transfer_config){.topo = f->topo,
-                                    .lanes = l,
-                                    .cpus = {f->cpus[0], f->cpus[1]},
-                                    .transport = transport,
-                                    .seed = 3};
+    return (struct transfer_config){
+        .topo = f->topo, .lanes = l, .cpus = {f->cpus[0], f->cpus[1]}, .wire = wire, .seed = 3};
 }
 
 static void test_lanes(void **state)
@@ -261,7 +290,7 @@ static void test_lanes(void **state)
     lanes_free(&l);
 }
 
-static void run_transfer(const struct fixture *f, const struct transport_ops *ops, unsigned used)
+static void run_transfer(const struct fixture *f, const struct wire_ops *ops, unsigned used)
 {
     struct lanes l;
     struct transfer *t;
@@ -298,15 +327,15 @@ static void test_transfers(void **state)
 {
     for (unsigned used = 1; used <= 2; used++) {
         run_transfer(*state, NULL, used);
-        for (int i = 0; transports[i]; i++)
-            run_transfer(*state, transports[i], used);
+        for (int i = 0; wires[i]; i++)
+            run_transfer(*state, wires[i], used);
     }
 }
 
 static void test_wrong_data_is_found(void **state)
 {
     const struct fixture *f = *state;
-    const struct transport_ops *some[] = {NULL, &transport_shm, &transport_pipe};
+    const struct wire_ops *some[] = {NULL, &wire_shm, &wire_pipe};
     uint64_t ns[3];
 
     for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
@@ -325,23 +354,33 @@ static void test_wrong_data_is_found(void **state)
 }
 
 /* A pipe whose receiver forgets the middle of a long message: only the last check can see it. */
-static ssize_t forgetful_pull(struct transport *t, void *data, size_t len)
-{
-    ssize_t n = transport_pipe.pull(t, data, len);
+static char *received_at;
 
-    if (n > 2000)
-        ((char *)data)[1000] ^= 1;
-    return n;
+static int forgetful_receive(struct wire_link *l, void *at, size_t bytes)
+{
+    received_at = at;
+    return wire_pipe.receive(l, at, bytes);
+}
+
+static int forgetful_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
+{
+    uint64_t before = k->links->in.through;
+    int rc = wire_pipe.progress(k, sides, wait_ns);
+
+    if (k->links->in.through - before > 2000)
+        received_at[before % 50000 + 1000] ^= 1;
+    return rc;
 }
 
 static void test_all_bytes_are_verified(void **state)
 {
     const struct fixture *f = *state;
-    struct transport_ops ops = transport_pipe;
+    struct wire_ops ops = wire_pipe;
     struct lanes l;
     struct transfer *t;
 
-    ops.pull = forgetful_pull;
+    ops.receive = forgetful_receive;
+    ops.progress = forgetful_progress;
     make_lanes(f, &l, 50000, 1);
     struct transfer_config config = config_of(f, &l, &ops);
     assert_int_equal(transfer_open(&t, &config), 0);
@@ -353,24 +392,25 @@ static void test_all_bytes_are_verified(void **state)
 }
 
 /* The sender of a pipe is rid of its bytes at once; the time must be that of a slow receiver. */
-static ssize_t slow_pull(struct transport *t, void *data, size_t len)
+static int slow_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
     struct timespec nap = {0, SLOW_NS};
-    ssize_t got = transport_pipe.pull(t, data, len);
+    int rc = wire_pipe.progress(k, sides, wait_ns);
 
-    nanosleep(&nap, NULL); /* after the bytes came: before, the sender might not have begun yet */
-    return got;
+    if (sides & WIRE_IN)
+        nanosleep(&nap, NULL); /* after the bytes came: before, the sender might not have begun */
+    return rc;
 }
 
 static void test_time_ends_at_the_receiver(void **state)
 {
     const struct fixture *f = *state;
-    struct transport_ops ops = transport_pipe;
+    struct wire_ops ops = wire_pipe;
     struct lanes l;
     struct transfer *t;
     uint64_t ns[3];
 
-    ops.pull = slow_pull;
+    ops.progress = slow_progress;
     make_lanes(f, &l, 1000, 1);
     struct transfer_config config = config_of(f, &l, &ops);
     assert_int_equal(transfer_open(&t, &config), 0);
@@ -385,13 +425,13 @@ static void test_dead_peer_is_an_error(void **state)
     const struct fixture *f = *state;
     uint64_t ns[3], begin = clock_now_ns();
 
-    for (int i = 0; transports[i]; i++)
+    for (int i = 0; wires[i]; i++)
         for (unsigned used = 1; used <= 2; used++) {
             struct lanes l;
             struct transfer *t;
             int err;
             make_lanes(f, &l, 1 << 20, used);
-            struct transfer_config config = config_of(f, &l, transports[i]);
+            struct transfer_config config = config_of(f, &l, wires[i]);
             config.fault = TRANSFER_PEER_DIES;
             err = transfer_open(&t, &config);
             for (int run = 0; !err && run < 5; run++)
@@ -496,7 +536,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pattern_finds_every_byte),
         cmocka_unit_test(test_stamps_mark_both_ends),
-        cmocka_unit_test_setup_teardown(test_transports_carry_bytes, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(test_wires_carry_bytes, open_fixture, close_fixture),
         cmocka_unit_test(test_moved_bytes_are_counted_bytes),
         cmocka_unit_test_setup_teardown(test_lanes, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(test_transfers, open_fixture, close_fixture),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for messages over shared memory and TCP: it sleeps, and is woken when there is something to do. */
+/* Who waits for messages, over each wire that needs no device: it sleeps, and is woken when there is something to do. */
 /* waits: for messages */
 #include <errno.h>
 #include <sched.h>
@@ -15,9 +15,8 @@
 #include "core/wire/shm.h"
 #include "wire_fixture.h"
 
-#define BOTH 2
-
-static const struct wire_ops *const both[BOTH] = {&wire_shm, &wire_tcp};
+static const struct wire_ops *wires[WIRES_MAX];
+static unsigned n_wires;
 
 static void run(struct wire_fixture *x, struct wire_outcome *outcomes)
 {
@@ -69,8 +68,8 @@ static void who_waits_sleeps(void **state)
     struct wire_outcome outcomes[2];
 
     (void)state;
-    for (unsigned i = 0; i < 2 * BOTH; i++) {
-        struct wire_fixture x = pair_of(both[i / 2], wait_for_it);
+    for (unsigned i = 0; i < 2 * n_wires; i++) {
+        struct wire_fixture x = pair_of(wires[i / 2], wait_for_it);
         x.options.crowded = i % 2;
         run(&x, outcomes);
     }
@@ -136,8 +135,8 @@ static void who_sleeps_is_woken(void **state)
     struct wire_outcome outcomes[2];
 
     (void)state;
-    for (unsigned i = 0; i < 4 * BOTH; i++) {
-        struct wire_fixture x = pair_of(both[i / 4], i & 2 ? play : pour);
+    for (unsigned i = 0; i < 4 * n_wires; i++) {
+        struct wire_fixture x = pair_of(wires[i / 4], i & 2 ? play : pour);
         x.options.crowded = i & 1;
         x.options.message_most = 8192;
         run(&x, outcomes);
@@ -191,10 +190,10 @@ static void who_joins_is_called_back(void **state)
     struct wire_outcome outcomes[2];
 
     (void)state;
-    for (unsigned i = 0; i < BOTH; i++) {
-        struct wire_ops alone = *both[i];
+    for (unsigned i = 0; i < n_wires; i++) {
+        struct wire_ops alone = *wires[i];
         struct wire_fixture x = pair_of(&alone, NULL);
-        joined = both[i];
+        joined = wires[i];
         calls = 0;
         apart_ns = UINT64_MAX;
         alone.join = join_alone;
@@ -313,5 +312,6 @@ int main(void)
         cmocka_unit_test(strangers_cost_a_twentieth),
     };
 
+    n_wires = wire_fixture_wires(wires);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

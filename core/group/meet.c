@@ -245,14 +245,16 @@ static int try_address(struct attempt *t, struct channel **c)
     struct shake_self self;
     struct shake s;
     char name[SHAKE_NAME_BYTES];
-    int err = meet_self(&self, t->m->secret, t->m->protocol, name);
-
-    if (err)
-        return no_connection(t, err);
     int fd = open_connection(t);
     if (fd < 0)
         return fd;
+    int err = meet_self(&self, t->m->secret, t->m->protocol, name);
+    if (err) {
+        close(fd);
+        return no_connection(t, err);
+    }
     shake_begin(&s, false, &self);
+    secret_wipe(&self, sizeof(self));
     err = shake_hands(t, fd, &s);
     if (!err && s.state == SHAKE_DONE) {
         err = meet_channel(c, fd, &s, t->m->host, &t->address);

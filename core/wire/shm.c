@@ -35,14 +35,33 @@ static inline size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* By reading, since the other end may be at work already. */
+static void touch(const struct wire_shm_ring *r, size_t bytes)
+{
+    const volatile char *data = r->data;
+
+    for (size_t at = 0; at < bytes; at += WIRE_SHM_PAGE)
+        (void)data[at];
+}
+
+/* The thread that sends and the one that receives touch the ring before the first byte of a link
+ * with a window: no fault is in what is timed, and pages lie where the receiver runs. */
 int wire_shm_send(struct wire_link *l, const void *at, size_t bytes)
 {
-    return wire_posts_add(l, &wire_shm_link_of(l)->out_posts, &l->out, at, bytes);
+    struct wire_shm_link *sl = wire_shm_link_of(l);
+
+    if (!l->out.posted && l->window.message_bytes)
+        touch(sl->out, sl->out_bytes);
+    return wire_posts_add(l, &sl->out_posts, &l->out, at, bytes);
 }
 
 int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
 {
-    return wire_posts_add(l, &wire_shm_link_of(l)->in_posts, &l->in, at, bytes);
+    struct wire_shm_link *sl = wire_shm_link_of(l);
+
+    if (!l->in.posted && l->window.message_bytes)
+        touch(sl->in, wire_shm_of(l->worker)->ring_bytes);
+    return wire_posts_add(l, &sl->in_posts, &l->in, at, bytes);
 }
 
 static void wire_shm_retract(struct wire_link *l)
@@ -63,22 +82,22 @@ static void put_brief(struct wire_shm_ring *r, uint64_t end, const struct wire_p
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i * 8 < p->bytes; i++)
         atomic_store_explicit(&r->brief[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&r->brief_end, end, memory_order_release);
+    atomic_store_explicit(&r->brief_end, WIRE_SHM_BRIEF_OF(end, p->bytes), memory_order_release);
 }
 
 /* The message that ends there in the stream, as the peer sent it whole. False: it is to be had from
- * the ring alone. */
+ * the ring alone, as where the ends cut the bytes differently. */
 static bool take_brief(const struct wire_shm_ring *r, uint64_t end, const struct wire_post *p)
 {
-    uint64_t words[WIRE_SHM_BRIEF / 8];
+    uint64_t words[WIRE_SHM_BRIEF / 8], which = WIRE_SHM_BRIEF_OF(end, p->bytes);
 
     if (p->bytes > WIRE_SHM_BRIEF ||
-        atomic_load_explicit(&r->brief_end, memory_order_acquire) != end)
+        atomic_load_explicit(&r->brief_end, memory_order_acquire) != which)
         return false;
     for (size_t i = 0; i * 8 < p->bytes; i++)
         words[i] = atomic_load_explicit(&r->brief[i], memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&r->brief_end, memory_order_relaxed) != end)
+    if (atomic_load_explicit(&r->brief_end, memory_order_relaxed) != which)
         return false;
     memcpy(p->at, words, p->bytes);
     return true;
@@ -383,12 +402,16 @@ static void leave(struct wire_shm_link *sl)
         atomic_store(&sl->in->receiver_ended, 1);
     if (sl->out)
         atomic_store(&sl->out->sender_ended, 1);
-    if (sl->peer_head) {
+    if (sl->peer_head)
         wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA | WIRE_SHM_FOR_ROOM);
-        munmap(sl->peer_head, sl->peer_map_bytes);
-    }
     if (sl->pidfd >= 0)
         close(sl->pidfd);
+}
+
+static void close_link(struct wire_shm_link *sl)
+{
+    if (sl->peer_head && sl->owns_map)
+        munmap(sl->peer_head, sl->peer_map_bytes);
     free(sl);
 }
 
@@ -405,6 +428,8 @@ void wire_shm_close(struct wire *w)
 {
     for (unsigned i = 0; i < w->n_links; i++)
         leave(w->links[i].state);
+    for (unsigned i = 0; i < w->n_links; i++)
+        close_link(w->links[i].state);
     for (unsigned i = 0; i < w->n_workers; i++)
         close_worker(w->workers[i].state);
 }
@@ -476,9 +501,11 @@ static uint64_t own_ring_at(const struct wire_shm_worker *s, unsigned link)
     return WIRE_SHM_PAGE + link * (sizeof(struct wire_shm_ring) + s->ring_bytes);
 }
 
-/* The receiver's pages lie where it runs, or where it was told: it touches them first. */
-static void place(const struct wire *w, struct wire_shm_worker *s)
+/* The receiver's pages lie where it runs, or where it was told: it touches them first. Of a link
+ * with a window the thread that receives does, and where nothing comes in nobody. */
+static void place(const struct wire_worker *k, struct wire_shm_worker *s)
 {
+    const struct wire *w = k->wire;
     unsigned long nodes[16] = {0};
     unsigned node = (unsigned)w->options.node, bits = 8 * sizeof(*nodes);
 
@@ -486,8 +513,10 @@ static void place(const struct wire *w, struct wire_shm_worker *s)
         nodes[node / bits] = 1ul << node % bits;
         (void)syscall(SYS_mbind, s->head, s->map_bytes, MPOL_PREFERRED, nodes, 16 * bits, 0);
     }
-    for (size_t at = 0; at < s->map_bytes; at += WIRE_SHM_PAGE)
-        ((volatile char *)s->head)[at] = 0;
+    for (unsigned i = 0; i < k->n_links; i++)
+        if (!k->links[i].window.message_bytes)
+            for (size_t at = 0; at < s->ring_bytes; at += WIRE_SHM_PAGE)
+                ((volatile char *)ring_at(s->head, own_ring_at(s, i))->data)[at] = 0;
 }
 
 /* All ranks of the machine take as much. A fault on a machine that has no more would kill the
@@ -541,7 +570,7 @@ static int make_memory(struct wire_worker *k)
         return wire_fail(w, -errno, "%zu KiB of shared memory cannot be mapped: %s",
                          s->map_bytes >> 10, strerror(errno));
     s->head = at;
-    place(w, s);
+    place(k, s);
     s->head->polls = k->way == WIRE_POLL;
     wire_shm_token(w, world_rank(w->world), s->head->token);
     for (unsigned i = 0; i < k->n_links; i++)
@@ -584,16 +613,27 @@ static int map_peer(struct wire_link *l, const struct wire_shm_address *theirs, 
         return wire_fail(w, -errno, "the memory of %s cannot be mapped: %s", name, strerror(errno));
     sl->peer_head = at;
     sl->peer_map_bytes = theirs->map_bytes;
+    sl->owns_map = true;
     wire_shm_token(w, l->peer, right);
     if (memcmp(sl->peer_head->token, right, sizeof(right)) != 0) {
         munmap(at, theirs->map_bytes); /* nothing of it is ours to touch */
         sl->peer_head = NULL;
         return wire_fail(w, -EPROTO, "the memory that /proc shows of %s is another's", name);
     }
-    sl->out = ring_at(sl->peer_head, theirs->ring_at);
-    sl->out_bytes = theirs->ring_bytes;
-    atomic_store(&sl->out->attached, 1);
     return 0;
+}
+
+/* Links of one worker whose rings are in the same memory share what one of them has mapped. */
+static struct wire_shm_head *mapped(const struct wire_link *l,
+                                    const struct wire_shm_address *theirs)
+{
+    for (const struct wire_link *o = l->worker->links; o < l; o++) {
+        const struct wire_shm_link *ol = wire_shm_link_of(o);
+        if (o->peer == l->peer && ol->pid == theirs->pid && ol->peer_fd == theirs->fd &&
+            ol->peer_map_bytes == theirs->map_bytes && ol->peer_head)
+            return ol->peer_head;
+    }
+    return NULL;
 }
 
 static bool sound(const struct wire_shm_address *c)
@@ -637,12 +677,21 @@ static int attach(struct wire_link *l, const void *address, size_t len)
         return wire_fail(w, -EPROTO, "%s did not say where its memory is", name);
     sl->pid = theirs.pid;
     sl->pidfd = wire_shm_pidfd(theirs.pid); /* -1: kill() has to do */
-    int fd = wire_shm_open_fd(l, theirs.pid, theirs.fd, O_RDWR, "memory");
-    if (fd < 0)
+    sl->peer_fd = theirs.fd;
+    sl->peer_map_bytes = theirs.map_bytes;
+    sl->peer_head = mapped(l, &theirs);
+    int fd = sl->peer_head ? -1 : wire_shm_open_fd(l, theirs.pid, theirs.fd, O_RDWR, "memory");
+    if (fd < 0 && !sl->peer_head)
         return fd;
-    int err = map_peer(l, &theirs, fd, name);
-    close(fd);
-    return err;
+    int err = fd < 0 ? 0 : map_peer(l, &theirs, fd, name);
+    if (fd >= 0)
+        close(fd);
+    if (err)
+        return err;
+    sl->out = ring_at(sl->peer_head, theirs.ring_at);
+    sl->out_bytes = theirs.ring_bytes;
+    atomic_store(&sl->out->attached, 1);
+    return 0;
 }
 
 /* Until the peer has this rank's memory, which it opens by this rank's fd. */

@@ -33,6 +33,8 @@
 #define WIRE_SHM_RING_ASKED  ((size_t)64 << 20) /* at most, where it is asked for */
 #define WIRE_SHM_RINGS_BYTES ((size_t)8 << 20)  /* of all rings of a worker, where they are many */
 #define WIRE_SHM_BRIEF       ((size_t)48)       /* what is left of a cache line */
+/* Where in the stream a short message ends, and how long it is. */
+#define WIRE_SHM_BRIEF_OF(end, bytes) ((uint64_t)(end) << 6 | (bytes))
 #define WIRE_SHM_CHUNK       ((size_t)64 << 10)
 #define WIRE_SHM_FOR_DATA    1u /* who sleeps, for what: only that wakes it */
 #define WIRE_SHM_FOR_ROOM    2u
@@ -51,7 +53,7 @@ struct wire_shm_head { /* NOLINT(clang-analyzer-optin.performance.Padding): line
  * gone, while the bytes in the ring are not. */
 struct wire_shm_ring {
     _Alignas(64) _Atomic uint64_t written; /* bytes since the start */
-    _Atomic uint64_t brief_end;            /* 0: there is none, or it is being written */
+    _Atomic uint64_t brief_end; /* WIRE_SHM_BRIEF_OF; 0: there is none, or it is being written */
     _Atomic uint64_t brief[WIRE_SHM_BRIEF / 8];
     _Alignas(64) _Atomic uint64_t read;
     _Alignas(64) _Atomic uint32_t attached; /* the sender has mapped it */
@@ -70,6 +72,8 @@ struct wire_shm_link {
     struct wire_posts in_posts;
     _Alignas(64) struct wire_shm_head *peer_head;
     size_t peer_map_bytes;
+    bool owns_map; /* else another link of the worker does */
+    int peer_fd;   /* the number that it is there */
     int pid, pidfd; /* -1: not known */
 };
 

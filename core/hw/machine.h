@@ -63,7 +63,6 @@ double cpu_softirq(const struct cpu_reading *before, const struct cpu_reading *a
 /* Both of so long from now on, in which this thread sleeps; NAN: not known. */
 void cpu_watch(uint64_t ns, double *busy, double *softirq);
 
-
 /* CPU time of a thread of this process that has not been joined, user and system, exact; 0 where it
  * cannot be known. */
 uint64_t cpu_of_thread(pthread_t thread);

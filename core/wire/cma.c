@@ -166,12 +166,14 @@ static int cma_open(struct wire *w)
  * the call is refused and not needed. */
 static int cma_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
-    const struct wire_shm_address *first = addresses[0];
+    struct wire_shm_address first; /* as it came, wherever it lies */
 
-    if (w->n_links > 1)
+    if (w->n_links > 1) {
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    else if (lens[0] == sizeof(*first))
-        prctl(PR_SET_PTRACER, (unsigned long)first->pid, 0, 0, 0);
+    } else if (lens[0] == sizeof(first)) {
+        memcpy(&first, addresses[0], sizeof(first));
+        prctl(PR_SET_PTRACER, (unsigned long)first.pid, 0, 0, 0);
+    }
     return wire_shm_join(w, addresses, lens);
 }
 

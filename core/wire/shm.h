@@ -35,9 +35,9 @@
 #define WIRE_SHM_BRIEF       ((size_t)48)       /* what is left of a cache line */
 /* Where in the stream a short message ends, and how long it is. */
 #define WIRE_SHM_BRIEF_OF(end, bytes) ((uint64_t)(end) << 6 | (bytes))
-#define WIRE_SHM_CHUNK       ((size_t)64 << 10)
-#define WIRE_SHM_FOR_DATA    1u /* who sleeps, for what: only that wakes it */
-#define WIRE_SHM_FOR_ROOM    2u
+#define WIRE_SHM_CHUNK                ((size_t)64 << 10)
+#define WIRE_SHM_FOR_DATA             1u /* who sleeps, for what: only that wakes it */
+#define WIRE_SHM_FOR_ROOM             2u
 /* who stands still looks so often whether the peer lives */
 #define WIRE_SHM_LOOK_NS 50000000u
 
@@ -72,8 +72,8 @@ struct wire_shm_link {
     struct wire_posts in_posts;
     _Alignas(64) struct wire_shm_head *peer_head;
     size_t peer_map_bytes;
-    bool owns_map; /* else another link of the worker does */
-    int peer_fd;   /* the number that it is there */
+    bool owns_map;  /* else another link of the worker does */
+    int peer_fd;    /* the number that it is there */
     int pid, pidfd; /* -1: not known */
 };
 

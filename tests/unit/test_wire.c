@@ -78,8 +78,8 @@ static int in_other_parts(struct wire_party *p, unsigned sends, unsigned receive
                            p->rank ? 0 : before + sizeof(data));
     for (unsigned i = 0; i < sizeof(data) && !p->rank && !err; i++)
         if (data[i] != (char)('A' + i + sends))
-            err = wire_fault(p, -EBADMSG, "%u sends, %u receives: byte %u is '%c'", sends,
-                             receives, i, data[i]);
+            err = wire_fault(p, -EBADMSG, "%u sends, %u receives: byte %u is '%c'", sends, receives,
+                             i, data[i]);
     int met = wire_barrier(p);
     return err ? err : met;
 }

@@ -798,7 +798,7 @@ static int stream_in(struct net_worker *w)
     for (unsigned i = w->first; i < w->first + w->n; i++)
         if (k->wire->ops->retract)
             k->wire->ops->retract(connection(e, i)->link);
-    return err;
+    return err && !net_over(e) ? wire_failed(e, err) : err;
 }
 
 static int net_stream_work(struct net_worker *w)

@@ -12,6 +12,7 @@
 #include "core/program.h"
 #include "core/units.h"
 #include "core/wire/net.h"
+#include "core/wire/wire.h"
 
 #define MOST_SAMPLES "20000000" /* that -D and -n keep: with what is made of them, 1 GB */
 
@@ -405,8 +406,8 @@ static void say_backends(backend_say_fn *say, void *arg)
 {
     for (size_t i = 0; net_names[i]; i++) {
         const struct net_ops *ops = net_find(net_names[i]);
-        if (ops->backends)
-            ops->backends(say, arg);
+        if (ops->wire->backends)
+            ops->wire->backends(say, arg);
         else
             say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
     }

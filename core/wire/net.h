@@ -215,9 +215,6 @@ struct net_ops {
 
     bool bursts; /* pings: see ping() */
 
-    /* Says what it has to work with here: "eth0", "present: 25 Gb/s". As bench.backends. */
-    void (*backends)(backend_say_fn *say, void *arg);
-
     /* Is the sender the one that knows what has arrived (RDMA completions), not the receiver
      * (TCP)? */
     bool (*counted_by_sender)(const struct net_point *p, enum net_direction d);

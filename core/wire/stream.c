@@ -1213,17 +1213,11 @@ static int polls_always(const struct net_point *p, bool ping)
     return WIRE_POLL;
 }
 
-static void shm_backends(backend_say_fn *say, void *arg)
-{
-    wire_shm.backends(say, arg);
-}
-
 const struct net_ops net_shm = {
     .name = "shm",
     .help = "memory that two processes of one machine share",
     .wire = &wire_shm,
     .way = polls_always,
-    .backends = shm_backends,
     .counted_by_sender = never_by_sender,
     .needs_worker = both_work,
     .polls = always,
@@ -1250,11 +1244,6 @@ static int tcp_way(const struct net_point *p, bool ping)
     return p->tcp.mode == NET_TCP_EPOLL ? WIRE_EVENTS : WIRE_BLOCK;
 }
 
-static void tcp_say(backend_say_fn *say, void *arg)
-{
-    wire_tcp.backends(say, arg);
-}
-
 /* A thread that blocks has one connection. */
 static int open_tcp(struct net_end *e)
 {
@@ -1275,7 +1264,6 @@ const struct net_ops net_tcp = {
     .help = "TCP over any network: blocking threads or epoll",
     .wire = &wire_tcp,
     .way = tcp_way,
-    .backends = tcp_say,
     .counted_by_sender = never_by_sender,
     .needs_worker = both_work,
     .polls = polls_busily,
@@ -1323,11 +1311,6 @@ static bool reads_are_whole(const struct net_point *p)
     return p->rdma.verb == NET_READ;
 }
 
-static void rdma_say(backend_say_fn *say, void *arg)
-{
-    wire_rdma.backends(say, arg);
-}
-
 const struct net_ops net_rdma = {
     .name = "rdma",
     .help = "RDMA verbs over reliable connections: InfiniBand, RoCE, iWARP",
@@ -1337,7 +1320,6 @@ const struct net_ops net_rdma = {
     .bursts = true,
     .polls = polls_rdma,
     .ping_is_whole = reads_are_whole,
-    .backends = rdma_say,
     .counted_by_sender = writes_are_counted_by_sender,
     .needs_worker = rdma_needs_worker,
     .open = net_stream_open,

@@ -18,6 +18,7 @@
 
 #include "core/hw/nic.h"
 #include "core/wire/net.h"
+#include "core/wire/wire.h"
 #include "net_pair.h"
 #include "net_pair_channel.h"
 
@@ -51,7 +52,7 @@ static struct found need_port(void)
 {
     struct found f = {.name = ""};
 
-    net_rdma.backends(find, &f);
+    wire_rdma.backends(find, &f);
     if (!f.name[0]) {
         print_message("no RDMA port here: %s\n", f.absent);
         skip();
@@ -159,7 +160,7 @@ static void test_no_device_says_what_to_do(void **state)
     struct found f = {.name = ""};
 
     (void)state;
-    net_rdma.backends(find, &f);
+    wire_rdma.backends(find, &f);
     if (f.name[0])
         skip();
     int err = net_pair_open(&pair, &net_rdma, &p, NULL, NULL);

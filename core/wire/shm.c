@@ -26,6 +26,7 @@
 
 /* ---- What goes through the rings of shm.h ---- */
 
+#define AT_ONCE       2048u /* bytes of a message in turns that goes as it is posted */
 #define LOOKS_A_CLOCK 64u   /* looks in vain between two readings of the clock */
 #define TURNS_A_YIELD 64u   /* of a worker that polls; with a CPU of its own: */
 #define TURNS_A_LOOK  1024u /* at clock and peers */
@@ -44,50 +45,35 @@ static void touch(const struct wire_shm_ring *r, size_t bytes)
         (void)data[at];
 }
 
-/* The thread that sends and the one that receives touch the ring before the first byte of a link
- * with a window: no fault is in what is timed, and pages lie where the receiver runs. */
-int wire_shm_send(struct wire_link *l, const void *at, size_t bytes)
+/* Up to 8 bytes. */
+static WIRE_INLINE uint64_t word_at(const char *at, size_t bytes)
 {
-    struct wire_shm_link *sl = wire_shm_link_of(l);
+    uint64_t word = 0;
 
-    if (!l->out.posted && l->window.message_bytes)
-        touch(sl->out, sl->out_bytes);
-    return wire_posts_add(l, &sl->out_posts, &l->out, at, bytes);
-}
-
-int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
-{
-    struct wire_shm_link *sl = wire_shm_link_of(l);
-
-    if (!l->in.posted && l->window.message_bytes)
-        touch(sl->in, wire_shm_of(l->worker)->ring_bytes);
-    return wire_posts_add(l, &sl->in_posts, &l->in, at, bytes);
-}
-
-static void wire_shm_retract(struct wire_link *l)
-{
-    wire_posts_retract(&wire_shm_link_of(l)->in_posts, &l->in);
+    if (bytes >= 8)
+        memcpy(&word, at, 8);
+    else
+        memcpy(&word, at, bytes);
+    return word;
 }
 
 /* A whole message that is short. Before its place in the stream is told anew, what the peer may be
  * copying is no longer valid. */
-static void put_brief(struct wire_shm_ring *r, uint64_t end, const struct wire_post *p)
+static WIRE_INLINE void put_brief(struct wire_shm_ring *r, uint64_t end, const char *at,
+                                  size_t bytes)
 {
-    uint64_t words[WIRE_SHM_BRIEF / 8] = {0};
-
-    if (p->bytes > WIRE_SHM_BRIEF)
-        return;
-    memcpy(words, p->at, p->bytes);
     atomic_store_explicit(&r->brief_end, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    for (size_t i = 0; i * 8 < p->bytes; i++)
-        atomic_store_explicit(&r->brief[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&r->brief_end, WIRE_SHM_BRIEF_OF(end, p->bytes), memory_order_release);
+    for (size_t i = 0; i * 8 < bytes; i++)
+        atomic_store_explicit(&r->brief[i], word_at(at + i * 8, bytes - i * 8),
+                              memory_order_relaxed);
+    atomic_store_explicit(&r->brief_end, WIRE_SHM_BRIEF_OF(end, bytes), memory_order_release);
 }
 
 /* The message that ends there in the stream, as the peer sent it whole. False: it is to be had from
  * the ring alone, as where the ends cut the bytes differently. */
-static bool take_brief(const struct wire_shm_ring *r, uint64_t end, const struct wire_post *p)
+static WIRE_INLINE bool take_brief(const struct wire_shm_ring *r, uint64_t end,
+                                   const struct wire_post *p)
 {
     uint64_t words[WIRE_SHM_BRIEF / 8], which = WIRE_SHM_BRIEF_OF(end, p->bytes);
 
@@ -113,6 +99,62 @@ void wire_shm_wake(struct wire_shm_head *head, uint32_t what)
     atomic_fetch_and(&head->sleeping, ~what);
     atomic_fetch_add(&head->events, 1);
     syscall(SYS_futex, &head->events, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* A message in turns, at once: nothing is before it, and the peer waits for it. False: there is no
+ * room for it in one piece. */
+static bool push_at_once(struct wire_link *l, struct wire_shm_link *sl, const void *at,
+                         size_t bytes)
+{
+    struct wire_shm_ring *r = sl->out;
+    uint64_t written = atomic_load_explicit(&r->written, memory_order_relaxed);
+    size_t place = written & (sl->out_bytes - 1);
+
+    if (sl->out_bytes - (size_t)(written - sl->out_read) < bytes || sl->out_bytes - place < bytes)
+        return false;
+    memcpy(r->data + place, at, bytes);
+    if (bytes <= WIRE_SHM_BRIEF)
+        put_brief(r, written + bytes, at, bytes);
+    atomic_store_explicit(&r->written, written + bytes, memory_order_release);
+    l->out.posted += bytes;
+    wire_went(l, bytes, 1);
+    wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
+    return true;
+}
+
+/* The thread that sends and the one that receives touch the ring before the first byte of a link
+ * with a window: no fault is in what is timed, and pages lie where the receiver runs. */
+int wire_shm_send(struct wire_link *l, const void *at, size_t bytes)
+{
+    struct wire_shm_link *sl = wire_shm_link_of(l);
+
+    if (!l->out.posted && l->window.message_bytes)
+        touch(sl->out, sl->out_bytes);
+    return wire_posts_add(l, &sl->out_posts, &l->out, at, bytes);
+}
+
+static int send_bytes(struct wire_link *l, const void *at, size_t bytes)
+{
+    struct wire_shm_link *sl = wire_shm_link_of(l);
+
+    bool now = l->window.turns && bytes == l->window.message_bytes && bytes <= AT_ONCE;
+    if (now && l->out.posted && !sl->out_posts.n && push_at_once(l, sl, at, bytes))
+        return 0;
+    return wire_shm_send(l, at, bytes);
+}
+
+int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
+{
+    struct wire_shm_link *sl = wire_shm_link_of(l);
+
+    if (!l->in.posted && l->window.message_bytes)
+        touch(sl->in, wire_shm_of(l->worker)->ring_bytes);
+    return wire_posts_add(l, &sl->in_posts, &l->in, at, bytes);
+}
+
+static void wire_shm_retract(struct wire_link *l)
+{
+    wire_posts_retract(&wire_shm_link_of(l)->in_posts, &l->in);
 }
 
 /* The process has ended, as far as can be told. */
@@ -144,8 +186,8 @@ static int push_bytes(struct wire_link *l, struct wire_shm_link *sl)
         n = least(least(p->bytes - done, most - moved), sl->out_bytes - at);
         memcpy(r->data + at, p->at + done, n);
         moved += n;
-        if (n == p->bytes)
-            put_brief(r, written + moved, p);
+        if (n == p->bytes && n <= WIRE_SHM_BRIEF)
+            put_brief(r, written + moved, p->at, n);
         whole += wire_posts_moved(&sl->out_posts, n);
     }
     if (!moved)
@@ -156,7 +198,7 @@ static int push_bytes(struct wire_link *l, struct wire_shm_link *sl)
     return 1;
 }
 
-static int pull_bytes(struct wire_link *l, struct wire_shm_link *sl)
+static WIRE_INLINE int pull_bytes(struct wire_link *l, struct wire_shm_link *sl)
 {
     size_t ring_bytes = wire_shm_of(l->worker)->ring_bytes;
     struct wire_shm_ring *r = sl->in;
@@ -185,12 +227,16 @@ static int pull_bytes(struct wire_link *l, struct wire_shm_link *sl)
     return 1;
 }
 
-/* Something of each link. */
+/* Something of each link. Where there is one, and a message is waited for, little lies between its
+ * arrival and its count. */
 static WIRE_INLINE int look(struct wire_worker *k, enum wire_side sides)
 {
     const struct wire_shm_worker *s = wire_shm_of(k);
     int rc = 0;
 
+    if (k->n_links == 1 && sides == WIRE_IN && s->pull == pull_bytes &&
+        wire_shm_link_of(k->links)->in_posts.n)
+        return pull_bytes(k->links, wire_shm_link_of(k->links));
     for (unsigned i = 0; i < k->n_links && rc >= 0; i++) {
         struct wire_link *l = &k->links[i];
         struct wire_shm_link *sl = wire_shm_link_of(l);
@@ -744,6 +790,7 @@ const struct wire_ops wire_shm = {
     WIRE_SHM_HOOKS,
     .name = "shm",
     .help = "memory that processes of one machine share",
+    .send = send_bytes,
     .streams = true,
     .open = wire_shm_no_line,
     .worker = open_worker,

@@ -123,8 +123,8 @@ void wire_shm_backends(backend_say_fn *say, void *arg);
 
 #define WIRE_SHM_HOOKS                                                                             \
     .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL), .backends = wire_shm_backends,             \
-    .link = wire_shm_link, .address = wire_shm_address, .send = wire_shm_send,                     \
-    .receive = wire_shm_receive, .progress = wire_shm_progress, .rail = wire_shm_rail
+    .link = wire_shm_link, .address = wire_shm_address, .receive = wire_shm_receive,               \
+    .progress = wire_shm_progress, .rail = wire_shm_rail
 
 /* ---- For any transport between processes of one machine ---- */
 

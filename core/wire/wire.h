@@ -79,7 +79,7 @@ struct wire_window {
     void *out, *in; /* memory that is known (wire_memory()); NULL: nothing goes that way */
     uint64_t message_bytes;
     /* Each message out is answered by one in: that one proves that it is through, as it counts at
-     * once. See wire_link.turn_out. */
+     * once: it may be through when wire_send() returns. See wire_link.turn_out. */
     bool turns;
 };
 

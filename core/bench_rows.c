@@ -123,6 +123,15 @@ static const struct rows_field limits[] = {
     END,
 };
 
+static const struct rows_field experiments[] = {
+    NEEDED(bench_experiment, check),  NEEDED(bench_experiment, cause),
+    NEEDED(bench_experiment, lost),   TEXT(bench_experiment, both),
+    NEEDED(bench_experiment, with),   NEEDED(bench_experiment, without),
+    NEEDED(bench_experiment, metric), TEXT(bench_experiment, where),
+    NEEDED(bench_experiment, pipe),   TEXT(bench_experiment, machine),
+    TEXT(bench_experiment, lacks),    END,
+};
+
 #define LIST(member)                                                                               \
     {                                                                                              \
 #member, offsetof(struct bench_rows, member), sizeof(*((struct bench_rows *)0)->member),   \
@@ -130,6 +139,6 @@ static const struct rows_field limits[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),    LIST(plots),
-    LIST(terms),   LIST(pipes),   LIST(limits),    {NULL, 0, 0, NULL},
+    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),   LIST(plots),
+    LIST(terms),   LIST(pipes),   LIST(limits),    LIST(experiments), {NULL, 0, 0, NULL},
 };

@@ -166,6 +166,35 @@ struct bench_limit {
     const char *exceeded;
 };
 
+/*
+ * The price of one cause on this machine: the same case with it and without it, in turn
+ * (plumb doctor --measure). Both sides run the benchmark with options that its command line has; a
+ * row is `metric` and `where`, and there is one of it. Several may have the same id.
+ *
+ * `machine` is a condition on these facts of the machine. A fact that is not known holds.
+ *
+ *   cpus        CPUs that this process may use
+ *   nodes       NUMA nodes with memory
+ *   gpus        GPUs that a program here can use
+ *   rdma        RDMA devices
+ *   huge_pages  transparent huge pages: always, madvise, never
+ *   congestion  congestion controls that a program may choose: +reno+cubic+
+ *   quota       CPUs of the quota, or none
+ *   guest       true or false
+ */
+struct bench_experiment {
+    const char *check; /* id of the cause: "far-memory" */
+    const char *cause; /* what the one side has: "memory of another NUMA node" */
+    const char *lost;  /* what it costs: "memory bandwidth" */
+    const char *both;  /* options of both sides; NULL: none */
+    const char *with, *without;
+    const char *metric;
+    const char *where;   /* which of its rows; NULL: there is one */
+    const char *pipe;    /* the component of the machine, as in the table `pipes` */
+    const char *machine; /* NULL: any */
+    const char *lacks;   /* where `machine` does not hold: "it has one NUMA node" */
+};
+
 struct bench_rows {
     enum bench_stage stage;
     const struct bench_column *columns;
@@ -176,6 +205,7 @@ struct bench_rows {
     const struct bench_terms *terms;
     const struct bench_pipe *pipes;
     const struct bench_limit *limits;
+    const struct bench_experiment *experiments;
 };
 
 /* The same as data: names of JSON members and where they are kept, for who writes and who reads. */

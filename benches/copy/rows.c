@@ -134,6 +134,20 @@ static const struct bench_limit limits[] = {
     {.where = NULL},
 };
 
+#define PAGEABLE(way, what)                                                                        \
+    {                                                                                              \
+        .check = "pageable-memory", .cause = "pageable host memory in place of pinned",            \
+        .lost = "bandwidth of copies " what, .both = way " --engine ce --size 64M",                \
+        .with = "--memory pageable", .without = "--memory pinned", .metric = "bandwidth",          \
+        .pipe = "PCIe", .machine = "gpus!=0", .lacks = "it has no GPU that programs can use"       \
+    }
+
+static const struct bench_experiment experiments[] = {
+    PAGEABLE("--source host --destination cuda:0", "to the GPU"),
+    PAGEABLE("--source cuda:0 --destination host", "from the GPU"),
+    {.check = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_COPY,
     .columns = columns,
@@ -143,4 +157,5 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .limits = limits,
+    .experiments = experiments,
 };

@@ -113,6 +113,29 @@ static const struct bench_limit limits[] = {
     {.where = NULL},
 };
 
+/* A load that a page walk delays shows the size of pages best, and its distance that of the node.
+ */
+#define ON_MEMORY(id, has, of, figure, options, one, other, ...)                                   \
+    {                                                                                              \
+        .check = id, .cause = has, .lost = of, .both = options, .with = one, .without = other,     \
+        .metric = figure, .pipe = "Memory", __VA_ARGS__                                            \
+    }
+#define TWO_NODES .machine = "nodes!=0,1", .lacks = "it has one NUMA node"
+#define THP_THERE .machine = "huge_pages!=never", .lacks = "transparent huge pages are off"
+
+static const struct bench_experiment experiments[] = {
+    ON_MEMORY("far-memory", "memory of another NUMA node", "memory bandwidth", "bandwidth",
+              "--op read --level DRAM", "--memory-node remote", "--memory-node local", TWO_NODES),
+    ON_MEMORY("far-memory", "memory of another NUMA node", "memory latency", "latency",
+              "--op latency --level DRAM", "--memory-node remote", "--memory-node local",
+              TWO_NODES),
+    ON_MEMORY("huge-pages", "base pages in place of huge ones", "latency of random loads",
+              "latency", "--op latency --size 256M", "--pages base", "--pages thp", THP_THERE),
+    ON_MEMORY("huge-pages", "base pages in place of huge ones", "memory bandwidth", "bandwidth",
+              "--op triad --size 256M", "--pages base", "--pages thp", THP_THERE),
+    {.check = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_MEMORY,
     .columns = columns,
@@ -122,4 +145,5 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .limits = limits,
+    .experiments = experiments,
 };

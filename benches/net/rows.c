@@ -65,6 +65,34 @@ static const struct bench_plot plots[] = {
 static const struct bench_pipe pipes[] = {
     {.pipe = "Copies", .where = "transport=shm"}, {.pipe = "Network"}, {.pipe = NULL}};
 
+#define ON_WIRE(id, has, of, figure, options, one, other, ...)                                     \
+    {                                                                                              \
+        .check = id, .cause = has, .lost = of, .both = options " --no-cpu", .with = one,           \
+        .without = other, .metric = figure, .pipe = "Network", __VA_ARGS__                         \
+    }
+#define BY_TCP   "--transport tcp --pattern bandwidth --size 1M"
+#define BY_RDMA  "--transport rdma --pattern bandwidth --size 1M"
+#define PINGS    " --pattern latency --size 8"
+#define A_DEVICE .machine = "rdma!=0", .lacks = "it has no RDMA device"
+#define TWO_CPUS .machine = "cpus!=1", .lacks = "it has one CPU"
+
+static const struct bench_experiment experiments[] = {
+    ON_WIRE("congestion", "BBR in place of CUBIC", "TCP bandwidth", "bandwidth", BY_TCP,
+            "--congestion bbr", "--congestion cubic", .machine = "congestion=*+bbr+*",
+            .lacks = "its kernel has no BBR that programs may choose"),
+    ON_WIRE("one-connection", "one TCP connection in place of four", "TCP bandwidth", "bandwidth",
+            BY_TCP, "--streams 1", "--streams 4", TWO_CPUS),
+    ON_WIRE("tcp-waiting", "a thread that sleeps in place of one that polls", "TCP latency",
+            "latency", "--transport tcp" PINGS, "--poll block", "--poll spin", TWO_CPUS),
+    ON_WIRE("rdma-waiting", "completions by events in place of polling", "RDMA latency", "latency",
+            "--transport rdma" PINGS, "--completion event", "--completion poll", A_DEVICE),
+    ON_WIRE("one-queue", "one queue pair in place of four", "RDMA bandwidth", "bandwidth", BY_RDMA,
+            "--streams 1", "--streams 4", A_DEVICE),
+    ON_WIRE("rdma-mtu", "a path MTU of 1024 in place of the port's", "RDMA bandwidth", "bandwidth",
+            BY_RDMA, "--mtu 1024", "--mtu 0", A_DEVICE),
+    {.check = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_NETWORK,
     .columns = columns,
@@ -72,4 +100,5 @@ const struct bench_rows bench_rows = {
     .headlines = headlines,
     .plots = plots,
     .pipes = pipes,
+    .experiments = experiments,
 };

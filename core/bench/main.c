@@ -152,9 +152,9 @@ static void json_out_flag(struct json_out *j, const char *key, bool value)
  *              (simulated)}: core/backend.h; what is not known is not there
  *   options    a list of {name, owner (own, all), letter, type, list, column, kept, default (a
  *              list), min, max, choices, help, when, scope}; what an option has not is not there
- *   rows       {stage, columns, metrics, headlines, contrasts, plots, terms, pipes, limits}:
- *              core/bench_rows.h. Its columns are all columns of parameters, in the order of the
- *              rows
+ *   rows       {stage, columns, metrics, headlines, contrasts, plots, terms, pipes, limits,
+ *              experiments}: core/bench_rows.h. Its columns are all columns of parameters, in the
+ *              order of the rows
  */
 
 static void say_backend(void *arg, const struct backend *b)

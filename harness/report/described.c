@@ -28,8 +28,9 @@ const struct bench_rows *described_of(const struct described *described, const c
     static const struct bench_terms terms[] = {{.where = NULL}};
     static const struct bench_pipe pipes[] = {{.pipe = NULL}};
     static const struct bench_limit limits[] = {{.where = NULL}};
+    static const struct bench_experiment experiments[] = {{.check = NULL}};
     static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines, contrasts,
-                                              plots,      terms,   pipes,   limits};
+                                              plots,      terms,   pipes,   limits,    experiments};
     const struct told_bench *known = find(described, bench);
 
     return known ? &known->rows : &nothing;

@@ -6,6 +6,7 @@
 
 #include "core/condition.h"
 #include "harness/plan/bench_info.h"
+#include "harness/text.h"
 #include "tests/unit/built_benches.h"
 
 struct checking {
@@ -51,6 +52,54 @@ static void check_words(const struct bench_info *b, const char *words)
     }
 }
 
+static bool check_fact(void *arg, const char *name, size_t len)
+{
+    static const char facts[] = "cpus nodes gpus rdma huge_pages congestion quota guest";
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.*s", (int)len, name);
+    if (!word_in(facts, text))
+        fail_msg("no fact of a machine: '%s', in '%s'", text, (const char *)arg);
+    return false;
+}
+
+/* Its benchmark takes the options of a side, as they are and not as others. */
+static void check_side(const struct bench_info *b, const struct bench_experiment *e,
+                       const char *side)
+{
+    struct argv words = {NULL};
+    char error[512] = "";
+
+    argv_split(&words, e->both ? e->both : "");
+    argv_split(&words, side);
+    assert_int_equal(words.err, 0);
+    char **defaults = bench_ask_defaults(b, (const char *const *)words.all, error, sizeof(error));
+    if (!defaults)
+        fail_msg("%s refuses '%s' '%s': %s", b->name, e->both ? e->both : "", side, error);
+    texts_free(defaults);
+    argv_release(&words);
+}
+
+static void check_experiment(const struct bench_info *b, const struct bench_experiment *e)
+{
+    const struct bench_metric *m = b->rows.metrics;
+    const struct bench_pipe *p = b->rows.pipes;
+
+    check_condition(b, e->where);
+    while (m->name && strcmp(m->name, e->metric) != 0)
+        m++;
+    while (p->pipe && strcmp(p->pipe, e->pipe) != 0)
+        p++;
+    if (!m->name || !p->pipe)
+        fail_msg("%s: no such metric or pipe: '%s', '%s'", e->check, e->metric, e->pipe);
+    if (!e->machine != !e->lacks)
+        fail_msg("%s: a condition of the machine and its reason go together", e->check);
+    if (e->machine)
+        condition_names(e->machine, check_fact, (void *)e->machine);
+    check_side(b, e, e->with);
+    check_side(b, e, e->without);
+}
+
 static void check_rows(const struct bench_info *b)
 {
     for (const struct bench_column *c = b->rows.columns; c->name; c++)
@@ -81,6 +130,8 @@ static void check_rows(const struct bench_info *b)
         check_condition(b, p->where);
     for (const struct bench_limit *l = b->rows.limits; l->where; l++)
         check_condition(b, l->where);
+    for (const struct bench_experiment *e = b->rows.experiments; e->check; e++)
+        check_experiment(b, e);
 }
 
 /* A word that names no column never fits, and nobody would see it. */
@@ -114,6 +165,9 @@ static void test_what_is_written_is_read(void **state)
                   " \"bytes\": true, \"outcome\": true, \"left_by\": \"\"}],"
                   " \"headlines\": [{\"pipe\": \"P\", \"label\": \"l\", \"where\": \"a=1\","
                   " \"low_below\": 70, \"gpu\": true, \"later\": [1]}],"
+                  " \"experiments\": [{\"check\": \"far\", \"cause\": \"far memory\","
+                  " \"lost\": \"time\", \"with\": \"--far 1\", \"without\": \"--far 0\","
+                  " \"metric\": \"rate\", \"pipe\": \"P\", \"machine\": \"nodes!=1\"}],"
                   " \"limits\": [{\"where\": \"\", \"of\": \"peer link\"}], \"later\": {}}",
                   &rows, &json),
         0);
@@ -125,6 +179,10 @@ static void test_what_is_written_is_read(void **state)
     assert_true(rows.headlines[0].low_below == 70);
     assert_int_equal(rows.headlines[0].flags, HEADLINE_GPU);
     assert_int_equal(rows.limits[0].of, LIMIT_PEER_LINK);
+    assert_string_equal(rows.experiments[0].without, "--far 0");
+    assert_string_equal(rows.experiments[0].machine, "nodes!=1");
+    assert_null(rows.experiments[0].both);
+    assert_null(rows.experiments[1].check);
     assert_null(rows.plots[0].x);
     rows_described_release(&rows);
     json_decref(json);
@@ -144,6 +202,7 @@ static void test_what_is_damaged_is_refused(void **state)
         "{\"headlines\": [{\"pipe\": \"P\", \"label\": \"l\", \"where\": \"\", \"low_below\": "
         "\"x\"}]}",
         "{\"limits\": [{\"where\": \"\", \"of\": \"a\"}]}",
+        "{\"experiments\": [{\"check\": \"far\"}]}",
     };
 
     (void)state;

@@ -25,6 +25,27 @@ static const struct bench_headline headlines[] = {
 static const struct bench_plot plots[] = {{.x = "turns", .undrawn = "spare hits"}, {.x = NULL}};
 static const struct bench_pipe pipes[] = {{.pipe = "Dial"}, {.pipe = NULL}};
 
+#define TURN(id, one, other, ...)                                                                  \
+    {                                                                                              \
+        .check = id, .cause = "a dial that is set lower", .lost = "turns", .with = "--speed " one, \
+        .without = "--speed " other, .metric = "rate", .pipe = "Dial", __VA_ARGS__                 \
+    }
+
+/* One costs a fifth, one nothing, one a quarter of the time; one is for no machine. */
+static const struct bench_experiment experiments[] = {
+    TURN("dial-low", "80", "100"),
+    TURN("dial-same", "100", "100", .both = "--turns 4"),
+    {.check = "dial-late",
+     .cause = "a dial that is set lower",
+     .lost = "time of a turn",
+     .with = "--speed 80",
+     .without = "--speed 100",
+     .metric = "spare",
+     .pipe = "Dial"},
+    TURN("dial-none", "80", "100", .machine = "nodes=none", .lacks = "it has NUMA nodes"),
+    {.check = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_CALL,
     .columns = columns,
@@ -32,4 +53,5 @@ const struct bench_rows bench_rows = {
     .headlines = headlines,
     .plots = plots,
     .pipes = pipes,
+    .experiments = experiments,
 };

@@ -73,19 +73,10 @@ static size_t pairs_wanted(const struct judgement *j, double margin)
 int judge(const double *ours, const double *theirs, size_t pairs, double margin,
           bool higher_is_better, struct judgement *j)
 {
-    double *ratios = pairs ? malloc(pairs * sizeof(*ratios)) : NULL;
     struct median_ci ci;
-    int err = !pairs ? -EINVAL : ratios ? 0 : -ENOMEM;
 
     *j = (struct judgement){.pairs = pairs, .verdict = VERDICT_UNDECIDED};
-    for (size_t i = 0; !err && i < pairs; i++) {
-        if (!(ours[i] > 0) || !(theirs[i] > 0) || !isfinite(ours[i]) || !isfinite(theirs[i]))
-            err = -EINVAL;
-        else
-            ratios[i] = ours[i] / theirs[i];
-    }
-    if (!err)
-        err = stats_ci_median(ratios, pairs, JUDGE_CONFIDENCE, &ci);
+    int err = stats_ci_ratio(ours, theirs, pairs, JUDGE_CONFIDENCE, &ci);
     if (!err) {
         j->ours = stats_median(ours, pairs);
         j->theirs = stats_median(theirs, pairs);
@@ -98,7 +89,6 @@ int judge(const double *ours, const double *theirs, size_t pairs, double margin,
         if (j->verdict == VERDICT_UNDECIDED)
             j->pairs_wanted = pairs_wanted(j, margin);
     }
-    free(ratios);
     return err;
 }
 

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a cause costs here: turns, and what they say. See measure.h. */
+#include "harness/doctor/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/stats.h"
+
+/* ---- Turns ---- */
+
+/* The first and the last of four are the same side. */
+static bool side_of(const struct measure_turn *t, int i)
+{
+    return (i == 0 || i == 3) == t->with_first;
+}
+
+static double mean_of(const struct measure_turn *t, bool with)
+{
+    int outer = with == t->with_first;
+
+    return outer ? sqrt(t->values[0] * t->values[3]) : sqrt(t->values[1] * t->values[2]);
+}
+
+static int summarise(struct measurement *m)
+{
+    double *with = calloc(m->n_turns + 1, sizeof(*with));
+    double *without = calloc(m->n_turns + 1, sizeof(*without));
+    struct median_ci ci;
+    int err = with && without ? 0 : -ENOMEM;
+
+    for (size_t i = 0; !err && i < m->n_turns; i++) {
+        with[i] = mean_of(&m->turns[i], true);
+        without[i] = mean_of(&m->turns[i], false);
+    }
+    if (!err && m->n_turns) {
+        err = stats_ci_ratio(with, without, m->n_turns, MEASURE_CONFIDENCE, &ci);
+        m->ratio = ci.median;
+        m->low = ci.low;
+        m->high = ci.high;
+    }
+    free(with);
+    free(without);
+    return err;
+}
+
+static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
+{
+    struct measure_turn t = {.with_first = m->n_turns % 2 == 0};
+    int err = 0;
+
+    for (int i = 0; !err && i < 4; i++)
+        err = side(arg, m, side_of(&t, i), &t.values[i]);
+    for (int i = 0; !err && i < 4; i++)
+        if (!(t.values[i] > 0) || !isfinite(t.values[i])) {
+            snprintf(m->reason, sizeof(m->reason), "it measured %g, which has no ratio",
+                     t.values[i]);
+            err = -EINVAL;
+        }
+    if (!err)
+        m->turns[m->n_turns++] = t;
+    return err;
+}
+
+static bool is_narrow(const struct measurement *m, double width)
+{
+    return m->high - m->ratio <= width * m->ratio && m->ratio - m->low <= width * m->ratio;
+}
+
+static size_t next_look(size_t turns)
+{
+    size_t next = turns + turns / 2;
+
+    return next < MEASURE_TURNS_MAX ? next : MEASURE_TURNS_MAX;
+}
+
+static void set_state(struct measurement *m, int err)
+{
+    if (!err)
+        m->state = MEASURE_DONE;
+    else if (err == -ECANCELED)
+        m->state = m->n_turns ? MEASURE_STOPPED : MEASURE_TODO;
+    else
+        m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
+}
+
+int measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
+                  void *arg)
+{
+    uint64_t until_ns = clock_now_ns() + rule->budget_ns;
+    size_t look = MEASURE_TURNS_MIN;
+    int err = 0;
+
+    m->ratio = m->low = m->high = NAN;
+    m->turns = calloc(MEASURE_TURNS_MAX, sizeof(*m->turns));
+    if (!m->turns)
+        return -ENOMEM;
+    while (!err && m->n_turns < MEASURE_TURNS_MAX) {
+        err = measure_turn(m, side, arg);
+        if (err || m->n_turns < look)
+            continue;
+        err = summarise(m);
+        if (!err && (is_narrow(m, rule->width) || clock_now_ns() >= until_ns))
+            break;
+        look = next_look(look);
+    }
+    set_state(m, err);
+    return summarise(m);
+}
+
+/* ---- What it says ---- */
+
+bool measure_share(const struct measurement *m, double *low, double *high)
+{
+    if ((m->state != MEASURE_DONE && m->state != MEASURE_STOPPED) || isnan(m->low))
+        return false;
+    *low = m->more_is_better ? 1 - m->high : m->low - 1;
+    *high = m->more_is_better ? 1 - m->low : m->high - 1;
+    return true;
+}
+
+static const char *unknown_text(const struct measurement *m, char *text, size_t len)
+{
+    if (*m->reason)
+        snprintf(text, len, "%s: %s", m->state == MEASURE_SKIPPED ? "skipped" : "failed",
+                 m->reason);
+    else if (m->state == MEASURE_TODO)
+        snprintf(text, len, "not measured: interrupted");
+    else
+        snprintf(text, len, "not known: too few turns for an interval (%zu)", m->n_turns);
+    return text;
+}
+
+const char *measure_text(const struct measurement *m, char *text, size_t len)
+{
+    const char *than = m->more_is_better ? "less" : "more";
+    double low, high;
+
+    if (!measure_share(m, &low, &high))
+        return unknown_text(m, text, len);
+    low *= 100;
+    high *= 100;
+    if (low > 0)
+        snprintf(text, len, "%.3g %% to %.3g %% %s %s", low, high, than, m->cause->lost);
+    else if (high < 0)
+        snprintf(text, len, "no cost: %.3g %% to %.3g %% %s %s", -high, -low,
+                 m->more_is_better ? "more" : "less", m->cause->lost);
+    else
+        snprintf(text, len, "no cost seen in %s (%.2g %% to %.2g %%)", m->cause->lost, low, high);
+    return text;
+}
+
+static const char *const state_names[] = {"todo", "done", "stopped", "skipped", "failed"};
+
+static json_t *real(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+json_t *measure_json(const struct measurement *m)
+{
+    double low = NAN, high = NAN;
+    bool known = measure_share(m, &low, &high);
+    json_t *turns = json_array(), *json;
+
+    for (size_t i = 0; i < m->n_turns; i++) {
+        const struct measure_turn *t = &m->turns[i];
+        json_array_append_new(
+            turns, json_pack("{s:s, s:[f,f,f,f]}", "first", t->with_first ? "with" : "without",
+                             "values", t->values[0], t->values[1], t->values[2], t->values[3]));
+    }
+    json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
+        "s:b, s:f, s:o}",
+        "check", m->cause->check, "cause", m->cause->cause, "lost", m->cause->lost, "pipe",
+        m->cause->pipe, "state", state_names[m->state], "reason", *m->reason ? m->reason : NULL,
+        "command", m->command ? m->command : "", "metric", m->cause->metric, "unit",
+        *m->unit ? m->unit : NULL, "ratio", real(m->ratio), "ratio_low", real(m->low), "ratio_high",
+        real(m->high), "share_low", real(known ? low : NAN), "share_high", real(known ? high : NAN),
+        "of_time", !m->more_is_better, "confidence", MEASURE_CONFIDENCE, "turns", turns);
+    return json;
+}
+
+void measurement_release(struct measurement *m)
+{
+    free(m->turns);
+    free(m->command);
+}
+
+/* ---- Facts of the machine ---- */
+
+static const char *number_text(size_t n, char *text, size_t len)
+{
+    snprintf(text, len, "%zu", n);
+    return text;
+}
+
+/* "0-3,8": 5 */
+static const char *count_cpus(const char *list, char *text, size_t len)
+{
+    unsigned long n = 0;
+
+    while (*list) {
+        char *end;
+        unsigned long from = strtoul(list, &end, 10), to = from;
+        if (end == list)
+            return NULL;
+        if (*end == '-')
+            to = strtoul(end + 1, &end, 10);
+        n += to - from + 1;
+        list = end + (*end == ',');
+    }
+    return n ? number_text(n, text, len) : NULL;
+}
+
+static const json_t *at(const json_t *machine, const char *outer, const char *inner)
+{
+    return json_object_get(json_object_get(machine, outer), inner);
+}
+
+static const char *cpus_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *limits = at(machine, "virtualization", "limits");
+    const char *allowed = json_string_value(json_object_get(limits, "allowed_cpus"));
+    const char *found = allowed ? count_cpus(allowed, text, len) : NULL;
+    json_int_t threads = json_integer_value(at(machine, "cpu", "threads"));
+
+    return found || threads <= 0 ? found : number_text((size_t)threads, text, len);
+}
+
+static const char *nodes_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *nodes = at(machine, "numa", "nodes"), *node;
+    size_t i, n = 0;
+
+    json_array_foreach (nodes, i, node)
+        n += json_number_value(json_object_get(node, "memory_bytes")) > 0;
+    return n ? number_text(n, text, len) : NULL;
+}
+
+/* Those that CUDA shows; where it was not asked, only that there is none. */
+static const char *gpus_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *shown = json_object_get(at(machine, "gpus", "cuda"), "devices");
+    const json_t *all = at(machine, "gpus", "devices");
+
+    if (json_is_integer(shown))
+        return number_text((size_t)json_integer_value(shown), text, len);
+    return json_is_array(all) && !json_array_size(all) ? "0" : NULL;
+}
+
+static const char *quota_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *quota = json_object_get(at(machine, "virtualization", "limits"), "cpu_quota");
+
+    if (json_is_number(quota)) {
+        snprintf(text, len, "%g", json_number_value(quota));
+        return text;
+    }
+    return json_string_value(quota);
+}
+
+static const char *rdma_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *rdma = json_object_get(machine, "rdma");
+
+    return json_is_array(rdma) ? number_text(json_array_size(rdma), text, len) : NULL;
+}
+
+static const char *huge_pages_text(const json_t *machine, char *text, size_t len)
+{
+    (void)text;
+    (void)len;
+    return json_string_value(
+        json_object_get(at(machine, "memory", "transparent_huge_pages"), "enabled"));
+}
+
+static const char *guest_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *guest = at(machine, "virtualization", "guest");
+
+    (void)text;
+    (void)len;
+    return !json_is_boolean(guest) ? NULL : json_is_true(guest) ? "true" : "false";
+}
+
+static const struct {
+    const char *name;
+    const char *(*text)(const json_t *machine, char *text, size_t len);
+} facts[] = {{"cpus", cpus_text},
+             {"nodes", nodes_text},
+             {"gpus", gpus_text},
+             {"rdma", rdma_text},
+             {"huge_pages", huge_pages_text},
+             {"quota", quota_text},
+             {"guest", guest_text},
+             {NULL, NULL}};
+
+const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
+                         size_t text_len)
+{
+    for (size_t i = 0; facts[i].name; i++)
+        if (strlen(facts[i].name) == len && !strncmp(facts[i].name, name, len))
+            return facts[i].text(machine, text, text_len);
+    return NULL;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Causes that no option of a benchmark switches: small tests of our own. See measure.h. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/hw/machine.h"
+#include "core/ledger.h"
+#include "core/stats.h"
+#include "harness/doctor/measure.h"
+
+#define MS 1000000ull
+
+/* ---- Threads on CPUs ---- */
+
+struct worker {
+    pthread_t thread;
+    unsigned cpu;
+    bool bound, started;
+    uint64_t from_ns, begin_ns, end_ns;
+    double result;
+    void *(*work)(void *worker);
+};
+
+/* The CPUs that this process may use; how many. */
+static unsigned allowed_cpus(unsigned *cpus, unsigned most)
+{
+    cpu_set_t set;
+    unsigned n = 0;
+
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return 0;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && n < most; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            cpus[n++] = cpu;
+    return n;
+}
+
+static void bind_to(unsigned cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+static void *start_work(void *arg)
+{
+    struct worker *w = arg;
+
+    if (w->bound)
+        bind_to(w->cpu);
+    return w->work(w);
+}
+
+/* Runs a worker for each CPU, all with these times. *n is how many; results are theirs. 0 or
+ * -errno. */
+static int run_workers(const struct worker *like, struct worker **all, unsigned *n)
+{
+    unsigned cpus[CPU_SETSIZE];
+    int err = 0;
+
+    *n = allowed_cpus(cpus, CPU_SETSIZE);
+    *all = calloc(*n + 1, sizeof(**all));
+    if (!*all)
+        return -ENOMEM;
+    for (unsigned i = 0; !err && i < *n; i++) {
+        struct worker *w = &(*all)[i];
+        *w = *like;
+        w->cpu = cpus[i];
+        err = -pthread_create(&w->thread, NULL, start_work, w);
+        w->started = !err;
+    }
+    for (unsigned i = 0; i < *n; i++)
+        if ((*all)[i].started)
+            pthread_join((*all)[i].thread, NULL);
+    return err ? err : *n ? 0 : -ENODEV;
+}
+
+/* ---- Does a thread that wants to run get its CPU? ---- */
+
+#define GAP_NS    20000ull   /* a shorter gap between two readings of the clock is no lost time */
+#define LEAD_NS   (200 * MS) /* until a quota that was saved up is used */
+#define WINDOW_NS (300 * MS) /* whole periods of the usual quota, 100 ms */
+
+static void *spin(void *arg)
+{
+    struct worker *w = arg;
+    uint64_t last_ns = w->from_ns, lost_ns = 0;
+
+    while (last_ns < w->end_ns) {
+        uint64_t now_ns = clock_now_ns(), until_ns = now_ns < w->end_ns ? now_ns : w->end_ns;
+        uint64_t since_ns = last_ns > w->begin_ns ? last_ns : w->begin_ns;
+        if (now_ns - last_ns > GAP_NS && until_ns > since_ns)
+            lost_ns += until_ns - since_ns;
+        last_ns = now_ns;
+    }
+    w->result = 1 - (double)lost_ns / (double)(w->end_ns - w->begin_ns);
+    return NULL;
+}
+
+/* Over all CPUs: the share of the time that a spinning thread ran, and the share that another guest
+ * had the CPU, as far as the hypervisor tells. */
+static int spin_share(double *ran, double *stolen)
+{
+    uint64_t now_ns = clock_now_ns();
+    struct worker *all, like = {.work = spin,
+                                .bound = true,
+                                .from_ns = now_ns,
+                                .begin_ns = now_ns + LEAD_NS,
+                                .end_ns = now_ns + LEAD_NS + WINDOW_NS};
+    struct ledger_mark before, after;
+    struct ledger between;
+    unsigned n = 0;
+
+    ledger_mark(&before);
+    int err = run_workers(&like, &all, &n);
+    ledger_mark(&after);
+    ledger_between(&before, &after, &between);
+    *ran = 0;
+    for (unsigned i = 0; i < n; i++)
+        *ran += all[i].result / n;
+    *stolen = isnan(between.steal_percent) ? 0 : between.steal_percent / 100;
+    free(all);
+    return err;
+}
+
+/* Without the cause a thread that wants to run always runs: 1, which takes no time to know. */
+static int quota_side(bool with, double *value)
+{
+    double ran = 1, stolen = 0;
+    int err = with ? spin_share(&ran, &stolen) : 0;
+
+    *value = fmin(1, ran + stolen);
+    return err;
+}
+
+static int steal_side(bool with, double *value)
+{
+    double ran = 1, stolen = 0;
+    int err = with ? spin_share(&ran, &stolen) : 0;
+
+    *value = 1 - stolen;
+    return err;
+}
+
+/* ---- How long does a thread take to wake on a CPU that was idle? ---- */
+
+#define IDLE_GAP_NS (2 * MS) /* CPUs enter their deepest state well within it */
+#define WAKES       40
+
+struct sleeper {
+    unsigned cpu;
+    int fd;
+    atomic_ulong woken_ns; /* 0: it sleeps */
+    atomic_bool stop;
+};
+
+static void *sleep_and_wake(void *arg)
+{
+    struct sleeper *s = arg;
+    uint64_t count;
+
+    bind_to(s->cpu);
+    while (!atomic_load(&s->stop) && read(s->fd, &count, sizeof(count)) == sizeof(count))
+        atomic_store(&s->woken_ns, clock_now_ns());
+    return NULL;
+}
+
+/* Keeps the CPU from idling, and gives it away at once to any other thread. */
+static void *keep_awake(void *arg)
+{
+    struct sleeper *s = arg;
+
+    bind_to(s->cpu);
+    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
+    while (!atomic_load(&s->stop))
+        continue;
+    return NULL;
+}
+
+static void spin_until(uint64_t ns)
+{
+    while (clock_now_ns() < ns)
+        cpu_pause();
+}
+
+static double wake_us(struct sleeper *s)
+{
+    const uint64_t one = 1;
+
+    spin_until(clock_now_ns() + IDLE_GAP_NS);
+    atomic_store(&s->woken_ns, 0);
+    uint64_t begin_ns = clock_now_ns(), woken_ns;
+    if (write(s->fd, &one, sizeof(one)) != sizeof(one))
+        return NAN;
+    while (!(woken_ns = atomic_load(&s->woken_ns)))
+        cpu_pause();
+    return (double)(woken_ns - begin_ns) / 1e3;
+}
+
+static int measure_wakes(struct sleeper *s, double *value)
+{
+    double us[WAKES];
+
+    for (int i = 0; i < WAKES; i++)
+        us[i] = wake_us(s);
+    *value = stats_median(us, WAKES);
+    return 0;
+}
+
+static void end_sleeper(struct sleeper *s, pthread_t thread)
+{
+    const uint64_t one = 1;
+
+    atomic_store(&s->stop, true);
+    if (write(s->fd, &one, sizeof(one)) == sizeof(one))
+        pthread_join(thread, NULL);
+}
+
+/* The caller wakes from another CPU, to which it is bound meanwhile. */
+static int idle_side(bool with, double *value)
+{
+    struct sleeper s = {.fd = eventfd(0, EFD_CLOEXEC)};
+    unsigned cpus[CPU_SETSIZE], n = allowed_cpus(cpus, CPU_SETSIZE);
+    pthread_t thread, awake;
+    cpu_set_t before;
+
+    if (s.fd < 0 || n < 2) {
+        int no = s.fd < 0 ? -errno : -EOPNOTSUPP;
+        if (s.fd >= 0)
+            close(s.fd);
+        return no;
+    }
+    s.cpu = cpus[n - 1];
+    sched_getaffinity(0, sizeof(before), &before);
+    bind_to(cpus[0]);
+    int err = -pthread_create(&thread, NULL, sleep_and_wake, &s);
+    if (err)
+        goto unbind;
+    err = with ? 0 : -pthread_create(&awake, NULL, keep_awake, &s);
+    bool kept = !with && !err;
+    if (!err)
+        err = measure_wakes(&s, value);
+    end_sleeper(&s, thread);
+    if (kept)
+        pthread_join(awake, NULL);
+unbind:
+    sched_setaffinity(0, sizeof(before), &before);
+    close(s.fd);
+    return err;
+}
+
+/* ---- Do threads that the system places do as much as those that are bound? ---- */
+
+#define PASS_WORDS (32 * 1024) /* 256 KiB: what a thread leaves behind when it is moved */
+
+static void *passes(void *arg)
+{
+    struct worker *w = arg;
+    uint64_t *words = calloc(PASS_WORDS, sizeof(*words)), n = 0;
+
+    while (clock_now_ns() < w->begin_ns)
+        cpu_pause();
+    for (; words && clock_now_ns() < w->end_ns; n++)
+        for (size_t i = 0; i < PASS_WORDS; i++)
+            words[i] = words[i] * 3 + n;
+    w->result = (double)n;
+    free(words);
+    return NULL;
+}
+
+/* A team waits for its slowest thread: all do as much as that one. */
+static int binding_side(bool with, double *value)
+{
+    uint64_t now_ns = clock_now_ns();
+    struct worker *all, like = {.work = passes,
+                                .bound = !with,
+                                .begin_ns = now_ns + 5 * MS,
+                                .end_ns = now_ns + 155 * MS};
+    unsigned n = 0;
+    int err = run_workers(&like, &all, &n);
+
+    *value = INFINITY;
+    for (unsigned i = 0; i < n; i++)
+        *value = fmin(*value, all[i].result);
+    free(all);
+    *value *= n / 0.15 / 1e6;
+    return err;
+}
+
+#define CPU_CAUSE(id, has, what, of)                                                               \
+    .check = id, .cause = has, .lost = what, .metric = of, .pipe = "Processor"
+
+const struct measure_own measure_own[] = {
+    {.cause = {CPU_CAUSE("cpu-quota", "a CPU quota", "CPU time", "share"), .machine = "quota!=none",
+               .lacks = "it has no CPU quota"},
+     .unit = "share",
+     .how = "a thread on each CPU spins for 300 ms, after 200 ms; gaps of its clock over 20 us are "
+            "lost, but for what the hypervisor says it took",
+     .side_ns = (LEAD_NS + WINDOW_NS) / 2,
+     .side = quota_side},
+    {.cause = {CPU_CAUSE("steal", "other guests on the same CPUs", "CPU time", "share"),
+               .machine = "guest!=false", .lacks = "it is no guest"},
+     .unit = "share",
+     .how = "a thread on each CPU spins for 500 ms; the share is the hypervisor's own count",
+     .side_ns = (LEAD_NS + WINDOW_NS) / 2,
+     .side = steal_side},
+    {.cause = {CPU_CAUSE("idle-states", "a CPU that was idle for 2 ms in place of a busy one",
+                         "time to wake a thread", "latency"),
+               .machine = "cpus!=1", .lacks = "it has one CPU"},
+     .unit = "us",
+     .how = "a thread wakes one on another CPU, every 2 ms; without the cause, a thread of the "
+            "policy SCHED_IDLE spins there",
+     .side_ns = WAKES * IDLE_GAP_NS,
+     .side = idle_side},
+    {.cause = {CPU_CAUSE("unbound-threads", "threads that the system places in place of bound ones",
+                         "work of the slowest thread", "rate"),
+               .machine = "cpus!=1", .lacks = "it has one CPU"},
+     .unit = "Mop/s",
+     .how = "a thread for each CPU passes over 256 KiB of its own for 150 ms; the slowest counts",
+     .side_ns = 160 * MS,
+     .side = binding_side},
+    {.cause = {.check = NULL}},
+};

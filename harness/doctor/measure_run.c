@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The causes that can be priced here, and their sides: see measure.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/condition.h"
+#include "core/units.h"
+#include "harness/doctor/measure.h"
+#include "harness/run/launch.h"
+#include "harness/run/progress.h"
+#include "harness/table.h"
+#include "harness/text.h"
+
+/* ---- One side, by a benchmark ---- */
+
+/* Short, since what varies is between launches, and there are many of them. */
+#define SIDE_WORDS "--budget 200ms --warmup 100ms"
+#define SIDE_NS    60000000000ull /* the longest time of a side */
+
+struct running {
+    struct measures *all;
+    struct launch_context context;
+    struct hosts_run no_hosts;
+    struct kept kept;
+    struct progress progress;
+};
+
+/* The launch of a side; its arguments are the caller's to free. */
+static int side_launch(const struct running *r, const struct measurement *m, bool with,
+                       struct launch *l)
+{
+    const struct bench_experiment *e = m->cause;
+    const char *peer = bench_needs(m->bench, "peer") ? r->all->options->peer : NULL;
+
+    *l = (struct launch){.case_number = (unsigned)(m - r->all->all) + 1,
+                         .repeat = (unsigned)m->n_turns + 1,
+                         .bench = m->bench->name,
+                         .timeout_ns = SIDE_NS};
+    if (asprintf(&l->arguments, "%s %s %s%s %s", e->both ? e->both : "",
+                 with ? e->with : e->without, peer ? "--host " : "", peer ? peer : "",
+                 SIDE_WORDS) < 0) {
+        l->arguments = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+struct table_row {
+    const struct table *t;
+    size_t row;
+};
+
+static const char *cell_of(const void *arg, const char *name, size_t len)
+{
+    const struct table_row *at = arg;
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.*s", (int)len, name);
+    return table_text(at->t, at->row, text);
+}
+
+static bool is_the_row(const struct bench_experiment *e, const struct table *t, size_t row)
+{
+    return !strcmp(table_text(t, row, "metric"), e->metric) &&
+           condition_holds(e->where ? e->where : "", cell_of, &(struct table_row){t, row});
+}
+
+static bool more_is_better(const struct measurement *m, const struct unit *unit)
+{
+    for (const struct bench_metric *k = m->bench->rows.metrics; k->name; k++)
+        if (!strcmp(k->name, m->cause->metric) && k->better != BETTER_BY_UNIT)
+            return k->better == BETTER_MORE;
+    return unit->higher_is_better;
+}
+
+static int take_value(struct measurement *m, const struct table *t, double *value)
+{
+    const struct unit *unit = NULL;
+    size_t found = 0;
+
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (!is_the_row(m->cause, t, row))
+            continue;
+        found++;
+        *value = table_number(t, row, "value");
+        unit = units_find(table_text(t, row, "unit"));
+    }
+    if (found != 1 || !unit) {
+        snprintf(m->reason, sizeof(m->reason), "%s printed %zu rows of %s, not one", m->bench->name,
+                 found, m->cause->metric);
+        return -EBADMSG;
+    }
+    snprintf(m->unit, sizeof(m->unit), "%s", unit->name);
+    m->more_is_better = more_is_better(m, unit);
+    return 0;
+}
+
+/* Why the launch has no value: the reason of its first row that is not good. */
+static int take_reason(struct measurement *m, const struct launched *l, const struct table *t)
+{
+    bool skipped = l->record.state == LAUNCH_SKIP;
+
+    snprintf(m->reason, sizeof(m->reason), "%s", l->summary);
+    for (size_t row = 0; skipped && row < t->n_rows; row++)
+        snprintf(m->reason, sizeof(m->reason), "%s", table_text(t, row, "reason"));
+    return skipped ? -EOPNOTSUPP : -EIO;
+}
+
+static int read_rows(struct measurement *m, const struct launched *l, double *value)
+{
+    struct buffer text = {0};
+    struct table t = {0};
+    int err = buffer_add(&text, l->header, strlen(l->header));
+
+    err = err ? err : buffer_add(&text, l->rows, strlen(l->rows));
+    err = err ? err
+              : table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
+    if (!err)
+        err = l->record.state == LAUNCH_DONE ? take_value(m, &t, value) : take_reason(m, l, &t);
+    table_release(&t);
+    buffer_release(&text);
+    return err;
+}
+
+static int launch_side(struct running *r, struct measurement *m, bool with, double *value)
+{
+    struct launched launched = {0};
+    struct launch l;
+    int err = side_launch(r, m, with, &l);
+
+    if (err)
+        return err;
+    err = launch_run(&r->context, &l, &launched);
+    if (err)
+        snprintf(m->reason, sizeof(m->reason), "cannot launch '%s': %s", l.bench, strerror(-err));
+    else
+        err = launched.cancelled ? -ECANCELED : read_rows(m, &launched, value);
+    launched_release(&launched);
+    free(l.arguments);
+    return err;
+}
+
+static int own_side(struct measurement *m, bool with, double *value)
+{
+    const struct unit *unit = units_find(m->own->unit);
+    int err = m->own->side(with, value);
+
+    snprintf(m->unit, sizeof(m->unit), "%s", m->own->unit);
+    m->more_is_better = !unit || unit->higher_is_better;
+    if (err)
+        snprintf(m->reason, sizeof(m->reason), "%s", strerror(-err));
+    return err;
+}
+
+static int side(void *arg, struct measurement *m, bool with, double *value)
+{
+    struct running *r = arg;
+
+    if (r->context.cancel && *r->context.cancel)
+        return -ECANCELED;
+    snprintf(r->progress.now, sizeof(r->progress.now), "%s, turn %zu: %s the cause",
+             m->cause->check, m->n_turns + 1, with ? "with" : "without");
+    progress_show(&r->progress);
+    int err = m->own ? own_side(m, with, value) : launch_side(r, m, with, value);
+    r->progress.done += !err;
+    r->progress.total += !err && m->n_turns >= MEASURE_TURNS_MIN;
+    return err;
+}
+
+/* ---- All of them ---- */
+
+static void tick(void *arg)
+{
+    progress_show(arg);
+}
+
+/* What a side is asked to take. */
+static uint64_t side_ns(const struct running *r, const struct measurement *m)
+{
+    struct launch l;
+
+    if (m->own)
+        return m->own->side_ns;
+    if (side_launch(r, m, true, &l))
+        return 0;
+    uint64_t ns = estimate_plan(r->all->benches, &(struct plan){.launches = &l, .n = 1}, 0).all_ns;
+    free(l.arguments);
+    return ns;
+}
+
+static size_t count_todo(const struct measures *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        n += m->all[i].state == MEASURE_TODO;
+    return n;
+}
+
+/* The starts of programs come on top. */
+static void say_duration(const struct running *r, size_t n, FILE *chatter)
+{
+    uint64_t least_ns = 0, most_ns = r->all->options->rule.budget_ns * n;
+    char least[32], most[32];
+
+    for (size_t i = 0; i < r->all->n; i++)
+        if (r->all->all[i].state == MEASURE_TODO)
+            least_ns += 4 * MEASURE_TURNS_MIN * side_ns(r, &r->all->all[i]);
+    fprintf(chatter,
+            "plumb doctor: measures %zu cause%s with and without, in turn, %u times each or more: "
+            "%s at least, about %s at most\n",
+            n, n == 1 ? "" : "s", 2 * MEASURE_TURNS_MIN,
+            units_format_duration(least_ns, least, sizeof(least)),
+            units_format_duration(most_ns > least_ns ? most_ns : least_ns, most, sizeof(most)));
+}
+
+int measure_run(struct measures *m, FILE *chatter)
+{
+    struct running r = {.all = m};
+    size_t n = count_todo(m), sides = 4 * MEASURE_TURNS_MIN;
+    int err = 0;
+
+    if (!n)
+        return 0;
+    r.context = (struct launch_context){.benches = m->benches,
+                                        .run = "",
+                                        .seed = 1,
+                                        .hosts = &r.no_hosts,
+                                        .kept = &r.kept,
+                                        .cancel = m->options->cancel,
+                                        .tick = tick,
+                                        .tick_arg = &r.progress};
+    say_duration(&r, n, chatter);
+    progress_start(&r.progress, chatter, n * sides, 0);
+    for (size_t i = 0; !err && i < m->n; i++) {
+        struct measurement *one = &m->all[i];
+        if (one->state != MEASURE_TODO)
+            continue;
+        err = measure_turns(one, &m->options->rule, side, &r);
+        r.progress.total = r.progress.done + --n * sides;
+        if (m->options->cancel && *m->options->cancel)
+            err = -ECANCELED;
+    }
+    progress_clear(&r.progress);
+    kept_release(&r.kept);
+    return err;
+}
+
+struct machine_text {
+    const json_t *machine;
+    char *text;
+    size_t len;
+};
+
+static const char *fact_value(const void *arg, const char *name, size_t len)
+{
+    const struct machine_text *t = arg;
+
+    return measure_fact(t->machine, name, len, t->text, t->len);
+}
+
+static bool is_chosen(const char *only, const char *check)
+{
+    size_t n = strlen(check);
+
+    for (const char *at = only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, check, n) && (!at[n] || at[n] == ','))
+            return true;
+    return !only;
+}
+
+static int add(struct measures *m, const struct bench_info *bench, const struct measure_own *own,
+               const struct bench_experiment *e)
+{
+    char text[256];
+    struct machine_text facts = {m->options->machine, text, sizeof(text)};
+    struct measurement *one = &m->all[m->n++];
+
+    *one = (struct measurement){
+        .cause = e, .bench = bench, .own = own, .ratio = NAN, .low = NAN, .high = NAN};
+    if (e->machine && !condition_holds(e->machine, fact_value, &facts)) {
+        one->state = MEASURE_SKIPPED;
+        snprintf(one->reason, sizeof(one->reason), "%s", e->lacks);
+    }
+    int n = own ? asprintf(&one->command, "plumb doctor --measure=%s", e->check)
+                : asprintf(&one->command, "plumb %s %s%s%s, against %s", bench->name,
+                           e->both ? e->both : "", e->both ? " " : "", e->with, e->without);
+    if (n >= 0)
+        return 0;
+    one->command = NULL;
+    return -ENOMEM;
+}
+
+/* Calls add() for each cause that is chosen. *n is how many causes there are. */
+static int add_all(struct measures *m, const char *only, size_t *n)
+{
+    int err = 0;
+
+    *n = 0;
+    for (size_t i = 0; i < m->benches->n; i++) {
+        const struct bench_info *b = &m->benches->benches[i];
+        for (const struct bench_experiment *e = b->rows.experiments; !err && e->check; e++, ++*n)
+            if (m->all && is_chosen(only, e->check))
+                err = add(m, b, NULL, e);
+    }
+    for (const struct measure_own *own = measure_own; !err && own->cause.check; own++, ++*n)
+        if (m->all && is_chosen(only, own->cause.check))
+            err = add(m, NULL, own, &own->cause);
+    return err;
+}
+
+static bool has(const struct measures *m, const char *check, size_t len)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (strlen(m->all[i].cause->check) == len && !strncmp(m->all[i].cause->check, check, len))
+            return true;
+    return false;
+}
+
+/* "'far' is no cause that can be measured; there are: ..." */
+static int say_unknown(struct measures *m, const char *name, size_t len, char *error, size_t size)
+{
+    size_t at = (size_t)snprintf(
+               error, size, "'%.*s' is no cause that can be measured; there are:", (int)len, name),
+           n;
+
+    measures_release(m);
+    m->all = NULL;
+    add_all(m, NULL, &n);
+    struct measurement *all = calloc(n + 1, sizeof(*all));
+    m->all = all;
+    if (!all || add_all(m, NULL, &n))
+        return -ENOMEM;
+    for (size_t i = 0; i < m->n && at < size; i++)
+        if (!i || strcmp(all[i].cause->check, all[i - 1].cause->check) != 0)
+            at += (size_t)snprintf(error + at, size - at, " %s", all[i].cause->check);
+    return -ENOENT;
+}
+
+int measure_plan(struct measures *m, const struct bench_list *benches,
+                 const struct measure_options *o, char *error, size_t len)
+{
+    size_t n;
+
+    *m = (struct measures){.options = o, .benches = benches};
+    add_all(m, o->only, &n);
+    m->all = calloc(n + 1, sizeof(*m->all));
+    int err = m->all ? add_all(m, o->only, &n) : -ENOMEM;
+    for (const char *at = o->only; !err && o->named && at;
+         at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!has(m, at, strcspn(at, ",")))
+            return say_unknown(m, at, strcspn(at, ","), error, len);
+    return err;
+}
+
+void measures_release(struct measures *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        measurement_release(&m->all[i]);
+    free(m->all);
+    m->all = NULL;
+    m->n = 0;
+}

@@ -42,10 +42,11 @@ struct limits {
     double cpus;               /* quota over period; 0: none found */
     long long memory;          /* bytes; 0: none found */
     char cpuset[TREE_LINE];    /* "": none found */
-    char unread[3][TREE_LINE]; /* by enum limit: a file that could hold a tighter one; or "" */
+    long long periods, paused; /* of the group that was paused most often; 0 */
+    char unread[4][TREE_LINE]; /* by enum limit: a file that could hold a tighter one; or "" */
 };
 
-enum limit { LIMIT_CPUS, LIMIT_MEMORY, LIMIT_CPUSET };
+enum limit { LIMIT_CPUS, LIMIT_MEMORY, LIMIT_CPUSET, LIMIT_STAT };
 
 /* A file that a group is known not to have limits nothing (the root of a hierarchy has none); one
  * that was not read may. */
@@ -102,6 +103,28 @@ static int read_cpu_max(const struct tree *tree, const char *folder, struct limi
     return 0;
 }
 
+/* How many of the periods with work ended early because the quota was used up, "nr_periods 10",
+ * "nr_throttled 3", since the group was made. */
+static void read_cpu_stat(const struct tree *tree, const char *folder, struct limits *limits)
+{
+    char text[2048];
+    const char *periods, *paused;
+    long long all, some;
+    int rc = tree_read(tree, tree_join(folder, "cpu.stat").s, text, sizeof(text), NULL);
+
+    if (rc) {
+        note_unread(tree, folder, "cpu.stat", rc, limits->unread[LIMIT_STAT]);
+        return;
+    }
+    periods = strstr(text, "nr_periods ");
+    paused = strstr(text, "nr_throttled ");
+    if (periods && paused && sscanf(periods, "nr_periods %lld", &all) == 1 &&
+        sscanf(paused, "nr_throttled %lld", &some) == 1 && some >= limits->paused) {
+        limits->periods = all;
+        limits->paused = some;
+    }
+}
+
 /* "max" or bytes. */
 static int read_memory_max(const struct tree *tree, const char *folder, struct limits *limits)
 {
@@ -121,6 +144,7 @@ static void limits_v2_cpu(const struct tree *tree, const char *folder, struct li
 {
     int rc = read_cpu_max(tree, folder, limits);
 
+    read_cpu_stat(tree, folder, limits);
     if (rc)
         note_unread(tree, folder, "cpu.max", rc, limits->unread[LIMIT_CPUS]);
 }
@@ -144,6 +168,7 @@ static void limits_v1_cpu(const struct tree *tree, const char *folder, struct li
     long long quota = 0, period = 0;
     int rc = tree_number_at(tree, folder, "cpu.cfs_quota_us", &quota);
 
+    read_cpu_stat(tree, folder, limits);
     if (!rc && quota > 0)
         rc = tree_number_at(tree, folder, "cpu.cfs_period_us", &period);
     if (rc)
@@ -258,6 +283,22 @@ static void set_limit(json_t *json, const char *key, json_t *value, const char *
     json_decref(value);
 }
 
+static void set_paused(json_t *json, const struct limits *limits, const char *unread)
+{
+    const char *why = unread                          ? unread
+                      : limits->unread[LIMIT_CPUS][0] ? limits->unread[LIMIT_CPUS]
+                                                      : limits->unread[LIMIT_STAT];
+    json_t *counters;
+
+    if (why[0]) {
+        fact_set_unknown(json, "counters", "%s", why);
+        return;
+    }
+    counters = fact_object(json, "counters");
+    fact_set_number(counters, "periods", limits->periods);
+    fact_set_number(counters, "throttled_periods", limits->paused);
+}
+
 static void probe_limits(struct probe *p, json_t *virtualization)
 {
     static const char no_groups[] = "/proc/self/cgroup: not there or without groups";
@@ -273,6 +314,7 @@ static void probe_limits(struct probe *p, json_t *virtualization)
         fact_set_unknown(json, "cgroup_version", "%s", no_groups);
     set_limit(json, "cpu_quota", limits.cpus > 0 ? json_real(limits.cpus) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUS]);
+    set_paused(json, &limits, unread);
     set_limit(json, "memory_bytes", limits.memory ? json_integer(limits.memory) : NULL,
               unread ? unread : limits.unread[LIMIT_MEMORY]);
     set_limit(json, "cpuset", limits.cpuset[0] ? fact_text(limits.cpuset) : NULL,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the processor is, the vector features that decide a GEMM, and who steers its clock. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,6 +320,64 @@ static void cpu_clock(struct probe *p, json_t *cpu)
     names_free(&all.names);
 }
 
+/* ---- idle states ---- */
+
+static const char cpuidle[] = "sys/devices/system/cpu/cpuidle";
+static const char first_states[] = "sys/devices/system/cpu/cpu0/cpuidle";
+
+static void add_idle_state(struct probe *p, json_t *list, const char *name)
+{
+    struct path at = tree_join(first_states, name);
+    json_t *state = json_object();
+    long long disabled;
+
+    json_array_append_new(list, state);
+    fact_set_number(state, "index", digits_number(name + strlen("state")));
+    fact_set_line(state, "name", &p->tree, tree_join(at.s, "name").s);
+    fact_set_file_number(state, "exit_latency_us", &p->tree, tree_join(at.s, "latency").s);
+    if (!tree_number_at(&p->tree, at.s, "disable", &disabled))
+        fact_set_bool(state, "disabled", disabled != 0);
+    else
+        fact_set_unknown(state, "disabled", "/%s/disable: not readable", at.s);
+}
+
+/* How deep an idle CPU sleeps, and what it needs to wake up: of the first CPU, as all have the same
+ * driver. A list that is not whole could lack the deepest. */
+static void cpu_idle(struct probe *p, json_t *cpu)
+{
+    json_t *idle = fact_object(cpu, "idle"), *states = json_array();
+    struct names names;
+    int rc = tree_list(&p->tree, first_states, &names);
+
+    fact_set_line(idle, "driver", &p->tree, tree_join(cpuidle, "current_driver").s);
+    if (tree_exists_at(&p->tree, cpuidle, "current_governor"))
+        fact_set_line(idle, "governor", &p->tree, tree_join(cpuidle, "current_governor").s);
+    else
+        fact_set_line(idle, "governor", &p->tree, tree_join(cpuidle, "current_governor_ro").s);
+    for (size_t i = 0; i < names.count; i++)
+        if (!strncmp(names.name[i], "state", 5) && digits_number(names.name[i] + 5) >= 0)
+            add_idle_state(p, states, names.name[i]);
+    if (!rc || tree_absent(&p->tree, first_states))
+        json_object_set(idle, "states", states);
+    else
+        fact_set_unknown(idle, "states", "/%s: %s", first_states, fact_errno(rc));
+    json_decref(states);
+    names_free(&names);
+}
+
+/* CPUs on which the scheduler places nothing by itself: "" none. */
+static void cpu_isolated(struct probe *p, json_t *cpu)
+{
+    static const char path[] = "sys/devices/system/cpu/isolated";
+    char line[TREE_LINE];
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+
+    if (!rc || rc == -ENODATA)
+        fact_set_text(cpu, "isolated_cpus", line);
+    else
+        fact_set_unknown(cpu, "isolated_cpus", "/%s: %s", path, fact_errno(rc));
+}
+
 void probe_cpu(struct probe *p)
 {
     static const char *const keys[] = {"vendor",   "model",     "family",  "model_number",
@@ -336,4 +395,6 @@ void probe_cpu(struct probe *p)
     }
     cpu_smt(p, cpu);
     cpu_clock(p, cpu);
+    cpu_idle(p, cpu);
+    cpu_isolated(p, cpu);
 }

@@ -108,6 +108,21 @@ int fact_set_file_number(json_t *object, const char *key, const struct tree *tre
     return rc;
 }
 
+void fact_set_counters(json_t *object, const char *key, const struct tree *tree, const char *folder,
+                       const char *const *files)
+{
+    json_t *counters;
+
+    if (!tree_exists(tree, folder) && !tree_absent(tree, folder)) {
+        fact_set_unknown(object, key, "/%s: not readable here", folder);
+        return;
+    }
+    counters = fact_object(object, key);
+    for (; *files; files++)
+        if (!tree_absent_at(tree, folder, *files))
+            fact_set_file_number(counters, *files, tree, tree_join(folder, *files).s);
+}
+
 void fact_say(json_t *list, const char *format, ...)
 {
     char sentence[SENTENCE];

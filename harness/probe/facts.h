@@ -164,6 +164,15 @@ const char *fact_errno(int rc);
 /* The start of /proc/cpuinfo, whole lines of it. Returns 0 or -errno. */
 int read_cpuinfo(const struct tree *tree, char *buf, size_t size);
 
+/* The bytes of "key:  16384 kB" in /proc/meminfo; -1 where it is no such text. */
+long long meminfo_bytes(const char *text, const char *key);
+
+/* An object of numbers, one for each of these files (ends in NULL) of the folder. One that the
+ * kernel is known not to have is left out. Keys "counters" and "hw_counters" change from call to
+ * call. */
+void fact_set_counters(json_t *object, const char *key, const struct tree *tree, const char *folder,
+                       const char *const *files);
+
 /* The value of the first "key : value" in text such as /proc/cpuinfo. */
 bool text_field(const char *text, const char *key, char *buf, size_t size);
 /* Whether a list of words separated by white space has the word. */
@@ -180,6 +189,8 @@ void probe_pci(struct probe *p);
 /* Whether a network driver's devices are made by hypervisors. */
 bool net_guest_driver(const char *driver);
 void probe_network(struct probe *p);
+void probe_tcp(struct probe *p);
+void probe_load(struct probe *p);
 void probe_rdma(struct probe *p);
 void probe_gpus(struct probe *p);
 void probe_proximity(struct probe *p);
@@ -208,6 +219,7 @@ struct pci_device {
     bool may_be_vf;     /* neither known to be a virtual function nor known to be none */
     long physical;      /* index of the function whose virtual one this is by its links; -1 */
     bool no_node;       /* the firmware says that it has no NUMA node */
+    int control;        /* device control register of PCI Express; -1: only root reads it */
     int acs_redirect;   /* ports: 1 sends peer traffic to the root, 0 does not, -1 unknown */
     bool link_reported; /* its link to the port above has a finding already */
     json_t *json;       /* borrowed; NULL where not reported */
@@ -256,6 +268,19 @@ const char *pci_relation(const struct pci *pci, const struct pci_device *a,
 
 /* Adds "nature" and "because": physical, passthrough, sriov-vf, paravirtual, ... */
 void pci_report_nature(struct probe *p, struct pci_device *device);
+
+/* What only a running kernel tells of interfaces, a line each: "eth0 max_mtu 9000", "eth0 qdisc
+ * tbf rate_gbits_per_s=1.0". A recording has such lines in plumb/net. */
+void net_ask(FILE *out);
+
+/* Those lines, as an object of interfaces; a new one. Never NULL but without memory. */
+json_t *net_asked(const struct tree *tree);
+/* MTU, queues, interrupts, shaping, pauses, rings, counters and members of a bond. path: of the
+ * interface's folder. */
+void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t *asked,
+                    const char *interrupts);
+/* /proc/interrupts whole; a new text, NULL where it could not be read. */
+char *net_interrupts(const struct tree *tree);
 
 /* gpu_nvml.c */
 

@@ -78,7 +78,30 @@ static void set_dma_buf(struct probe *p, const json_t *gpus, json_t *direct)
     json_object_set_new(direct, "because", because);
 }
 
-/* "driver_flavour", "peer_memory_module" and "gpudirect". */
+/*
+ * GPUDirect Storage: whether its settings let it copy through the machine's memory where nvidia_fs
+ * cannot serve. Its file is JSON with comments, and true is its default (NVIDIA, cuFile API
+ * reference). "none": no such file, so it is not installed.
+ */
+static void set_compatible(struct probe *p, json_t *direct)
+{
+    static const char path[] = "etc/cufile.json", key[] = "\"allow_compat_mode\"";
+    char text[16384], word[8] = "true";
+    int rc = tree_read(&p->tree, path, text, sizeof(text), NULL);
+    const char *at = rc ? NULL : strstr(text, key);
+
+    if (rc && tree_absent(&p->tree, path))
+        fact_set_text(direct, "storage_compatible", "none");
+    else if (rc)
+        fact_set_unknown(direct, "storage_compatible", "/%s: %s", path, fact_errno(rc));
+    else if (at && sscanf(at + sizeof(key) - 1, " : %7[a-z]", word) != 1)
+        fact_set_unknown(direct, "storage_compatible", "/%s: no word behind %s", path, key);
+    else
+        fact_set_bool(direct, "storage_compatible", !strcmp(word, "true"));
+}
+
+/* "driver_flavour", "peer_memory_module" and "gpudirect"; the file that tells NCCL of a guest how
+ * its host is wired (NCCL, "Environment variables": NCCL_TOPO_FILE). */
 static void probe_gpudirect(struct probe *p, json_t *gpus)
 {
     json_t *direct;
@@ -89,6 +112,9 @@ static void probe_gpudirect(struct probe *p, json_t *gpus)
     set_dma_buf(p, gpus, direct);
     set_module(p, direct, "gdrcopy", "gdrdrv");
     set_module(p, direct, "storage", "nvidia_fs");
+    set_compatible(p, direct);
+    fact_set_there(gpus, "nccl_topology_file", &p->tree,
+                   "var/run/nvidia-topologyd/virtualTopology.xml");
 }
 
 enum { GPUS_MAX = 256 };

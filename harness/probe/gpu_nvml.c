@@ -211,6 +211,37 @@ static void fill_power(const struct nvml *nvml, struct nvml_device *device, json
     set_watts(gpu, "power_max_watts", status, most);
 }
 
+/* What keeps the clocks down now, of those reasons that take speed; "idle" stands beside them. */
+static void fill_clock_reasons(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    static const struct {
+        unsigned long long bit;
+        const char *name;
+    } reasons[] = {{NVML_REASON_IDLE, "idle"},
+                   {NVML_REASON_APPLICATION_CLOCKS, "application clocks"},
+                   {NVML_REASON_POWER_CAP, "power cap"},
+                   {NVML_REASON_HW_SLOWDOWN, "hardware slowdown"},
+                   {NVML_REASON_SYNC_BOOST, "sync boost"},
+                   {NVML_REASON_SW_THERMAL, "temperature (driver)"},
+                   {NVML_REASON_HW_THERMAL, "temperature (hardware)"},
+                   {NVML_REASON_POWER_BRAKE, "power brake"},
+                   {NVML_REASON_DISPLAY_CLOCKS, "display clocks"}};
+    unsigned long long bits = 0;
+    int status = NVML_CALL(nvml, reasons, device, &bits);
+    json_t *list;
+
+    if (status)
+        status = NVML_CALL(nvml, reasons_old, device, &bits);
+    if (status) {
+        fact_set_unknown(gpu, "clock_reasons", "%s", nvml_why(status));
+        return;
+    }
+    list = fact_list(gpu, "clock_reasons");
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        if (bits & reasons[i].bit)
+            json_array_append_new(list, fact_text(reasons[i].name));
+}
+
 static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
     static const struct {
@@ -365,6 +396,7 @@ void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *
     fill_bar1(nvml, device, gpu);
     fill_engine(nvml, device, gpu);
     fill_power(nvml, device, gpu);
+    fill_clock_reasons(nvml, device, gpu);
     fill_ecc(nvml, device, gpu);
     fill_pcie(nvml, device, gpu);
     fill_virtualization(nvml, device, gpu);

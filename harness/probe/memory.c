@@ -11,27 +11,37 @@
 static const char thp[] = "sys/kernel/mm/transparent_hugepage";
 static const char hugetlb[] = "sys/kernel/mm/hugepages";
 
-/* "16384 kB", or 0 where it is no such text. */
-static long long kib_number(char *field)
+long long meminfo_bytes(const char *text, const char *key)
 {
-    size_t digits = strspn(field, "0123456789");
+    char field[64];
+    size_t digits;
 
+    if (!text_field(text, key, field, sizeof(field)))
+        return -1;
+    digits = strspn(field, "0123456789");
     if (!digits || digits > 15 || strcmp(field + digits, " kB") != 0)
-        return 0;
-    return atoll(field);
+        return -1;
+    return atoll(field) * 1024;
 }
 
+/* "total_bytes"; "swap_bytes", which may be 0. */
 static void memory_total(struct probe *p, json_t *memory)
 {
-    char text[8192], field[64];
+    char text[8192];
     int rc = tree_read(&p->tree, "proc/meminfo", text, sizeof(text), NULL);
+    long long total = rc ? 0 : meminfo_bytes(text, "MemTotal"),
+              swap = rc ? -1 : meminfo_bytes(text, "SwapTotal");
 
-    if (rc)
-        fact_set_unknown(memory, "total_bytes", "/proc/meminfo: %s", fact_errno(rc));
-    else if (!text_field(text, "MemTotal", field, sizeof(field)) || !kib_number(field))
-        fact_set_unknown(memory, "total_bytes", "/proc/meminfo has no MemTotal");
+    if (total > 0)
+        fact_set_number(memory, "total_bytes", total);
     else
-        fact_set_number(memory, "total_bytes", kib_number(field) * 1024);
+        fact_set_unknown(memory, "total_bytes", "/proc/meminfo%s%s", rc ? ": " : " has no MemTotal",
+                         rc ? fact_errno(rc) : "");
+    if (swap >= 0)
+        fact_set_number(memory, "swap_bytes", swap);
+    else
+        fact_set_unknown(memory, "swap_bytes", "/proc/meminfo%s%s", rc ? ": " : " has no SwapTotal",
+                         rc ? fact_errno(rc) : "");
 }
 
 /* The kernel marks the choice: "always [madvise] never". */
@@ -87,6 +97,7 @@ void probe_memory(struct probe *p)
     set_choice(p, pages, "enabled", "enabled");
     set_choice(p, pages, "defrag", "defrag");
     memory_hugetlb(p, memory);
+    fact_set_file_number(memory, "overcommit_mode", &p->tree, "proc/sys/vm/overcommit_memory");
     probe_dmi_memory(p, memory);
 }
 

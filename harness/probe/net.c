@@ -156,7 +156,8 @@ static void set_driver(struct probe *p, json_t *nic, const char *path, const cha
                      none ? "none: no device is behind it" : "device/driver could not be read");
 }
 
-static void add_interface(struct probe *p, json_t *list, const char *name)
+static void add_interface(struct probe *p, json_t *list, const char *name, const json_t *asked,
+                          const char *interrupts)
 {
     char path[TREE_PATH], driver[TREE_LINE] = "";
     int rc = tree_resolve(&p->tree, tree_join(class_net, name).s, path, sizeof(path));
@@ -184,21 +185,27 @@ static void add_interface(struct probe *p, json_t *list, const char *name)
     fact_set_file_number(nic, "mtu", &p->tree, tree_join(path, "mtu").s);
     fact_set_line(nic, "state", &p->tree, tree_join(path, "operstate").s);
     set_place(p, nic, path, is_virtual);
+    net_fill_state(p, nic, path, asked, interrupts);
 }
 
 void probe_network(struct probe *p)
 {
     struct names names = {0};
     int rc = tree_list(&p->tree, class_net, &names);
-    json_t *list;
+    json_t *list, *asked;
+    char *interrupts;
 
     if (rc) {
         fact_set_unknown(p->machine, "network", "/%s: %s", class_net, fact_errno(rc));
         return;
     }
     list = fact_list(p->machine, "network");
+    asked = net_asked(&p->tree);
+    interrupts = net_interrupts(&p->tree);
     for (size_t i = 0; i < names.count && i < INTERFACES_MAX; i++)
-        add_interface(p, list, names.name[i]);
+        add_interface(p, list, names.name[i], asked, interrupts);
+    free(interrupts);
+    json_decref(asked);
     names_free(&names);
 }
 
@@ -321,6 +328,52 @@ static void set_gids(struct probe *p, json_t *port, const char *path)
     names_free(&names);
 }
 
+/* What a port counts itself, and what its driver counts. */
+static void set_port_counters(struct probe *p, json_t *port, const char *path)
+{
+    static const char *const own[] = {"port_xmit_packets",   "port_rcv_packets", "port_xmit_wait",
+                                      "port_xmit_discards",  "port_rcv_errors",  "symbol_error",
+                                      "link_error_recovery", "link_downed",      NULL};
+    static const char *const drivers[] = {
+        "out_of_sequence",   "packet_seq_err", "local_ack_timeout_err",
+        "rnr_nak_retry_err", "out_of_buffer",  "np_ecn_marked_roce_packets",
+        "np_cnp_sent",       "rp_cnp_handled", NULL};
+
+    fact_set_counters(port, "counters", &p->tree, tree_join(path, "counters").s, own);
+    fact_set_counters(port, "hw_counters", &p->tree, tree_join(path, "hw_counters").s, drivers);
+}
+
+/*
+ * The largest packet's payload of RoCE, as the kernel takes it from the interface's MTU: the
+ * largest power of two that fits beside 96 bytes of headers (include/rdma/ib_addr.h,
+ * iboe_get_mtu()).
+ */
+static void set_roce_mtu(struct probe *p, json_t *port, const char *layer)
+{
+    enum { ROCE_HEADERS = 96, LEAST = 256, MOST = 4096 };
+    const json_t *gids = json_object_get(port, "gids"), *gid, *nics, *nic;
+    const char *netdev = NULL;
+    long long mtu = 0, fits = LEAST;
+    size_t i;
+
+    json_array_foreach (gids, i, gid)
+        netdev = netdev ? netdev : fact_string(gid, "netdev");
+    nics = json_object_get(p->machine, "network");
+    json_array_foreach (nics, i, nic)
+        if (netdev && !strcmp(fact_string(nic, "name"), netdev))
+            mtu = fact_integer(nic, "mtu", 0);
+    if (!layer || strcmp(layer, "Ethernet") != 0 || mtu < ROCE_HEADERS + LEAST) {
+        fact_set_unknown(port, "roce_mtu_bytes", "%s",
+                         !layer                      ? "its link layer is not known"
+                         : strcmp(layer, "Ethernet") ? "no RoCE: the subnet manager sets the MTU"
+                                                     : "the MTU of its interface is not known");
+        return;
+    }
+    while (fits < MOST && 2 * fits + ROCE_HEADERS <= mtu)
+        fits *= 2;
+    fact_set_number(port, "roce_mtu_bytes", fits);
+}
+
 static void add_ports(struct probe *p, json_t *device, const char *path)
 {
     struct path ports = tree_join(path, "ports");
@@ -346,6 +399,8 @@ static void add_ports(struct probe *p, json_t *device, const char *path)
         set_rate(p, port, at.s);
         fact_set_line(port, "link_layer", &p->tree, tree_join(at.s, "link_layer").s);
         set_gids(p, port, at.s);
+        set_roce_mtu(p, port, fact_string(port, "link_layer"));
+        set_port_counters(p, port, at.s);
     }
     names_free(&names);
 }

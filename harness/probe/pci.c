@@ -227,6 +227,26 @@ static int read_acs(const struct tree *tree, const char *path)
     return 0;
 }
 
+/* Device control of the PCI Express capability (0x10), as above for root only: bits 5 to 7 the
+ * largest payload, 12 to 14 the largest read request, 4 relaxed ordering. -1: not read. */
+static int read_control(const struct tree *tree, const char *path)
+{
+    unsigned char config[256];
+    size_t length, at;
+    struct path file = tree_join(path, "config");
+
+    if (tree_read(tree, file.s, (char *)config, sizeof(config), &length) || length <= 64 ||
+        !(config[6] & 0x10))
+        return -1;
+    at = config[0x34] & 0xfc;
+    for (int hops = 0; at && at + 10 <= length && hops < 48; hops++) {
+        if (config[at] == 0x10)
+            return config[at + 8] | config[at + 9] << 8;
+        at = config[at + 1] & 0xfc;
+    }
+    return -1;
+}
+
 /* A kind where the vendor is one of theirs; else other, which is not reported where it is NULL. */
 static const char *if_vendor(const struct pci_device *d, const long *vendors, const char *kind,
                              const char *other)
@@ -310,6 +330,7 @@ static int read_device(const struct tree *tree, const char *address, struct pci_
     d->kind = kind_of(d);
     d->link = read_link(tree, real);
     d->acs_redirect = d->class_code >> 8 == 0x0604 ? read_acs(tree, real) : -1;
+    d->control = d->kind ? read_control(tree, real) : -1;
     d->parent = d->physical = -1;
     return 0;
 }

@@ -293,6 +293,57 @@ static void pci_report_links(struct probe *p, struct pci_device *d)
     report_acs(p, d);
 }
 
+/* ---- packets and errors ---- */
+
+static void report_control(const struct pci_device *d)
+{
+    static const char *const keys[] = {"max_payload_bytes", "max_read_request_bytes",
+                                       "relaxed_ordering"};
+    enum { LEAST = 128 };
+
+    for (size_t i = 0; d->control < 0 && i < sizeof(keys) / sizeof(*keys); i++)
+        fact_set_unknown(d->json, keys[i], "the device's configuration is readable by root only");
+    if (d->control < 0)
+        return;
+    fact_set_number(d->json, keys[0], LEAST << (d->control >> 5 & 7));
+    fact_set_number(d->json, keys[1], LEAST << (d->control >> 12 & 7));
+    fact_set_bool(d->json, keys[2], d->control >> 4 & 1);
+}
+
+/* Advanced error reporting: lines "RxErr 0", the last "TOTAL_ERR_COR 0". The kernel has no file
+ * where the device has no such capability, or the firmware keeps it for itself. */
+static void set_errors(struct probe *p, json_t *counters, const char *key, const char *folder,
+                       const char *file, const char *total)
+{
+    char text[2048];
+    const char *at;
+    long long count;
+    int rc = tree_read(&p->tree, tree_join(folder, file).s, text, sizeof(text), NULL);
+
+    if (tree_absent_at(&p->tree, folder, file))
+        return;
+    at = rc ? NULL : strstr(text, total);
+    if (at && sscanf(at + strlen(total), " %lld", &count) == 1 && count >= 0)
+        fact_set_number(counters, key, count);
+    else
+        fact_set_unknown(counters, key, "/%s/%s: %s", folder, file,
+                         rc ? fact_errno(rc) : "without a total");
+}
+
+/* Errors on the way in are counted by the device, those on the way out by the port above it. */
+static void report_errors(struct probe *p, const struct pci_device *d)
+{
+    const struct pci_device *port = pci_parent(p->pci, d);
+    json_t *counters = fact_object(d->json, "counters");
+
+    set_errors(p, counters, "correctable_errors", d->path, "aer_dev_correctable", "TOTAL_ERR_COR");
+    set_errors(p, counters, "nonfatal_errors", d->path, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL");
+    set_errors(p, counters, "fatal_errors", d->path, "aer_dev_fatal", "TOTAL_ERR_FATAL");
+    if (port)
+        set_errors(p, counters, "port_correctable_errors", port->path, "aer_dev_correctable",
+                   "TOTAL_ERR_COR");
+}
+
 enum { VFS_MAX = 256 };
 
 static void set_hex(json_t *json, const char *key, const struct pci_device *d, const char *file,
@@ -461,6 +512,8 @@ void probe_pci(struct probe *p)
         pci_report_links(p, d);
         report_sriov(p, d);
         report_mdev(p, d);
+        report_control(d);
+        report_errors(p, d);
     }
 }
 

@@ -201,8 +201,10 @@ static void probe_all(struct probe *p)
     probe_cpu(p);
     probe_topology(p);
     probe_memory(p);
+    probe_load(p);
     probe_pci(p);
     probe_network(p);
+    probe_tcp(p);
     probe_rdma(p);
     probe_gpus(p);
     probe_proximity(p);

@@ -99,7 +99,7 @@ static bool same_entry(const json_t *a, const json_t *b)
     static const char *const keys[][2] = {
         {"address", NULL}, {"gpu", "nic"},     {"a", "b"},      {"level", "type"},
         {"node", NULL},    {"port", "device"}, {"index", NULL}, {"page_bytes", NULL},
-        {"port", NULL},    {"locator", NULL},  {"name", NULL},
+        {"port", NULL},    {"locator", NULL},  {"name", NULL},  {"kind", NULL},
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What else runs here, and what this process may take: "load", which changes from call to call, and
+ * "process". */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "harness/probe/facts.h"
+
+enum { VMSTAT = 65536 };
+
+/* "0.29 0.33 1.68 1/87 23730" */
+static void set_averages(struct probe *p, json_t *load)
+{
+    static const char *const keys[] = {"average_1min", "average_5min", "average_15min"};
+    char line[TREE_LINE];
+    double average[3];
+    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line));
+    bool read = !rc && sscanf(line, "%lf %lf %lf", &average[0], &average[1], &average[2]) == 3;
+
+    for (size_t i = 0; i < 3; i++)
+        if (read && average[i] >= 0 && average[i] < 1e9)
+            fact_set_real(load, keys[i], average[i]);
+        else
+            fact_set_unknown(load, keys[i], "/proc/loadavg: %s",
+                             rc ? fact_errno(rc) : "not three numbers");
+}
+
+/* "some avg10=4.62 avg60=4.37 avg300=3.31 total=35197412316": the share of the time in which some
+ * task waited for the resource. */
+static void set_pressure(struct probe *p, json_t *load, const char *resource)
+{
+    struct path file = tree_join("proc/pressure", resource);
+    char line[TREE_LINE], key[32];
+    double ten, sixty;
+    int rc = tree_line(&p->tree, file.s, line, sizeof(line));
+
+    snprintf(key, sizeof(key), "%s_pressure", resource);
+    if (rc || sscanf(line, "some avg10=%lf avg60=%lf", &ten, &sixty) != 2) {
+        fact_set_unknown(load, key, "/%s: %s", file.s, rc ? fact_errno(rc) : "not two numbers");
+        return;
+    }
+    json_t *pressure = fact_object(load, key);
+    fact_set_real(pressure, "percent_10s", ten);
+    fact_set_real(pressure, "percent_60s", sixty);
+}
+
+/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks since boot. */
+static void set_steal(struct probe *p, json_t *load)
+{
+    unsigned long long ticks[8] = {0}, all = 0;
+    char line[TREE_LINE];
+    int rc = tree_line(&p->tree, "proc/stat", line, sizeof(line));
+
+    if (!rc && sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1],
+                      &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]) == 8)
+        for (size_t i = 0; i < 8; i++)
+            all += ticks[i];
+    if (all)
+        fact_set_real(load, "steal_percent", 100.0 * (double)ticks[7] / (double)all);
+    else
+        fact_set_unknown(load, "steal_percent", "/proc/stat: %s",
+                         rc ? fact_errno(rc) : "no times of the CPUs");
+}
+
+/* The number of the line "pswpin 0" in /proc/vmstat, since boot. */
+static void set_event(json_t *load, const char *key, const char *text, const char *event,
+                      const char *why)
+{
+    const char *at = text ? strstr(text, event) : NULL;
+    unsigned long long count;
+
+    if (at && sscanf(at + strlen(event), " %llu", &count) == 1)
+        fact_set_number(load, key, (long long)(count & INT64_MAX));
+    else
+        fact_set_unknown(load, key, "/proc/vmstat: %s", text ? "not told there" : why);
+}
+
+static void set_swapping(struct probe *p, json_t *load)
+{
+    char *text = malloc(VMSTAT);
+    int rc = text ? tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL) : -ENOMEM;
+
+    set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
+    set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));
+    free(text);
+}
+
+/* Bytes of swap in use, and of memory that programs could still have. */
+static void set_memory(struct probe *p, json_t *load)
+{
+    char text[8192] = "";
+    int rc = tree_read(&p->tree, "proc/meminfo", text, sizeof(text), NULL);
+    long long total = rc ? -1 : meminfo_bytes(text, "SwapTotal"),
+              unused = rc ? -1 : meminfo_bytes(text, "SwapFree"),
+              available = rc ? -1 : meminfo_bytes(text, "MemAvailable");
+    const char *why = rc ? fact_errno(rc) : "not told there";
+
+    if (total >= unused && unused >= 0)
+        fact_set_number(load, "swap_used_bytes", total - unused);
+    else
+        fact_set_unknown(load, "swap_used_bytes", "/proc/meminfo: %s", why);
+    if (available >= 0)
+        fact_set_number(load, "memory_available_bytes", available);
+    else
+        fact_set_unknown(load, "memory_available_bytes", "/proc/meminfo: %s", why);
+}
+
+/* What /dev/shm holds: asked of the kernel, or the line "BYTES FREE" of a recording. */
+static void set_shared_memory(struct probe *p, json_t *process, json_t *load)
+{
+    struct statvfs st;
+    unsigned long long bytes = 0, free_bytes = 0;
+    char line[TREE_LINE];
+    bool known;
+
+    if (p->tree.live) {
+        known = !statvfs("/dev/shm", &st);
+        bytes = known ? (unsigned long long)st.f_blocks * st.f_frsize : 0;
+        free_bytes = known ? (unsigned long long)st.f_bavail * st.f_frsize : 0;
+    } else {
+        known = !tree_line(&p->tree, "plumb/shm", line, sizeof(line)) &&
+                sscanf(line, "%llu %llu", &bytes, &free_bytes) == 2;
+    }
+    if (known && bytes >> 62 == 0 && free_bytes <= bytes) {
+        fact_set_number(process, "shared_memory_bytes", (long long)bytes);
+        fact_set_number(load, "shared_memory_free_bytes", (long long)free_bytes);
+        return;
+    }
+    fact_set_unknown(process, "shared_memory_bytes", "/dev/shm could not be asked");
+    fact_set_unknown(load, "shared_memory_free_bytes", "/dev/shm could not be asked");
+}
+
+/* "Max locked memory         8388608              8388608              bytes": the first. */
+static void set_limit(json_t *process, const char *key, const char *text, const char *name,
+                      const char *why)
+{
+    const char *at = text ? strstr(text, name) : NULL;
+    char value[32] = "";
+
+    if (at && sscanf(at + strlen(name), "%31s", value) == 1 && digits_number(value) >= 0)
+        fact_set_number(process, key, digits_number(value));
+    else if (!strcmp(value, "unlimited"))
+        fact_set_text(process, key, value);
+    else
+        fact_set_unknown(process, key, "/proc/self/limits: %s", text ? "not told there" : why);
+}
+
+/* CAP_IPC_LOCK: bit 14 of the effective capabilities; with it, no limit of locked memory holds. */
+static void set_lock_right(struct probe *p, json_t *process)
+{
+    char text[8192], field[64];
+
+    if (!tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL) &&
+        text_field(text, "CapEff", field, sizeof(field)))
+        fact_set_bool(process, "may_lock_memory", strtoull(field, NULL, 16) >> 14 & 1);
+    else
+        fact_set_unknown(process, "may_lock_memory", "/proc/self/status: without CapEff");
+}
+
+static void set_limits(struct probe *p, json_t *process)
+{
+    char text[4096];
+    int rc = tree_read(&p->tree, "proc/self/limits", text, sizeof(text), NULL);
+    const char *limits = rc ? NULL : text, *why = fact_errno(rc);
+
+    set_limit(process, "locked_memory_bytes", limits, "Max locked memory", why);
+    set_limit(process, "open_files", limits, "Max open files", why);
+    set_limit(process, "stack_bytes", limits, "Max stack size", why);
+    set_lock_right(p, process);
+}
+
+void probe_load(struct probe *p)
+{
+    json_t *process = fact_object(p->machine, "process"), *load = fact_object(p->machine, "load");
+
+    set_limits(p, process);
+    set_averages(p, load);
+    set_pressure(p, load, "cpu");
+    set_pressure(p, load, "memory");
+    set_pressure(p, load, "io");
+    set_steal(p, load);
+    set_memory(p, load);
+    set_swapping(p, load);
+    set_shared_memory(p, process, load);
+}

@@ -310,6 +310,53 @@ void row_print_csv(FILE *out, const struct row *row)
     fputc('\n', out);
 }
 
+/* A name of ours: it needs no escapes. */
+static void print_key(FILE *out, const char *name)
+{
+    fprintf(out, ", \"%s\": ", name);
+}
+
+/* Digits alone, as JSON has them. */
+static bool is_count(const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+
+    return n && !text[n] && (*text != '0' || n == 1);
+}
+
+static void print_member(FILE *out, const struct row *row, const struct row_column *c)
+{
+    const char *at = (const char *)row + c->offset;
+    const char *text = c->kind == ROW_TEXT ? *(const char *const *)at : NULL;
+    double value = c->kind == ROW_NUMBER || c->kind == ROW_SHARE ? *(const double *)at : NAN;
+
+    if (text && *text) {
+        print_key(out, c->name);
+        json_print(out, text);
+    } else if (c->kind == ROW_COUNT ? !is_unmeasured_count(row, c) : isfinite(value)) {
+        print_key(out, c->name);
+        print_cell(out, row, c);
+    }
+}
+
+void row_print_json(FILE *out, const char *bench, const struct row *row)
+{
+    fprintf(out, "{\"bench\": \"%s\"", bench);
+    for (size_t i = 0; i < row->n_params; i++) {
+        const char *text = row->params[i];
+        if (!text || !*text)
+            continue;
+        print_key(out, row->param_names[i]);
+        if (row->param_counts[i] && is_count(text))
+            fputs(text, out);
+        else
+            json_print(out, text);
+    }
+    for (const struct row_column *c = row_columns; c->name; c++)
+        print_member(out, row, c);
+    fputs("}\n", out);
+}
+
 /* ---- Sentences on a row, made of its columns: see row_says() in row.h ---- */
 
 __attribute__((format(printf, 2, 3))) static void add(char text[ROW_SAYS_BYTES], const char *format,

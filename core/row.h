@@ -24,6 +24,7 @@
 struct row {
     const char *const *param_names; /* n_params of them: the same for every row of a benchmark */
     const char *params[ROW_PARAMS_MAX];
+    bool param_counts[ROW_PARAMS_MAX]; /* numbers, where they are not words such as auto */
     size_t n_params;
 
     const char *metric, *unit;
@@ -100,6 +101,8 @@ const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_B
 
 void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params);
 void row_print_csv(FILE *out, const struct row *row);
+/* One object on a line: `bench`, then what the row has of these columns. */
+void row_print_json(FILE *out, const char *bench, const struct row *row);
 
 /*
  * The aligned table for people: parameters that are swept or are outcomes as columns, the others

@@ -3,6 +3,7 @@
 #include "core/text.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -30,6 +31,45 @@ void csv_print_number(FILE *out, double value)
 {
     if (!isnan(value))
         fprintf(out, "%.9g", value);
+}
+
+/* ---- JSON ---- */
+
+/* The length of the UTF-8 character at `text`; 0: it is none. */
+static size_t character(const unsigned char *text)
+{
+    size_t n = *text < 0x80                    ? 1
+               : *text >= 0xc2 && *text < 0xe0 ? 2
+               : (*text & 0xf0) == 0xe0        ? 3
+               : *text >= 0xf0 && *text < 0xf5 ? 4
+                                               : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = n == 3 && *text == 0xe0 && text[1] < 0xa0;
+    bool surrogate = n == 3 && *text == 0xed && text[1] >= 0xa0;
+    bool beyond =
+        n == 4 && ((*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] > 0x8f));
+    return overlong || surrogate || beyond ? 0 : n;
+}
+
+void json_print(FILE *out, const char *text)
+{
+    fputc('"', out);
+    while (*text) {
+        unsigned char c = (unsigned char)*text;
+        size_t n = character((const unsigned char *)text);
+
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else
+            fwrite(n ? text : "?", 1, n ? n : 1, out);
+        text += n ? n : 1;
+    }
+    fputc('"', out);
 }
 
 #define LEAST 60 /* columns: on less a table is no table any more */

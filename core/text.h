@@ -11,6 +11,8 @@
 /* One field, quoted if it holds , " CR or LF; NULL prints nothing. */
 void csv_print(FILE *out, const char *field);
 void csv_print_number(FILE *out, double value); /* nine digits; NaN prints nothing: not measured */
+/* A string of JSON, with its quotes. Texts may hold any bytes: what is not UTF-8 becomes '?'. */
+void json_print(FILE *out, const char *text);
 
 /* ---- Lines that fit a terminal: broken at blanks, never inside a word or a number ---- */
 

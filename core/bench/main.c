@@ -15,6 +15,7 @@
 #include "core/option.h"
 #include "core/program.h"
 #include "core/stats.h"
+#include "core/text.h"
 
 struct json_out {
     FILE *out;
@@ -25,48 +26,10 @@ struct json_out {
 /*
  * ---- Writing JSON, a member or an element at a time ----
  *
- * `key` is NULL in lists. Names of jansson, which the harness links, are not taken. Texts may hold
- * any bytes: what is not UTF-8 becomes '?'.
+ * `key` is NULL in lists. Names of jansson, which the harness links, are not taken.
  */
 
 #define LINES_DEPTH 2 /* so far each member has a line of its own */
-
-/* The length of the UTF-8 character at `text`; 0: it is none. */
-static size_t character(const unsigned char *text)
-{
-    size_t n = *text < 0x80                    ? 1
-               : *text >= 0xc2 && *text < 0xe0 ? 2
-               : (*text & 0xf0) == 0xe0        ? 3
-               : *text >= 0xf0 && *text < 0xf5 ? 4
-                                               : 0;
-
-    for (size_t i = 1; i < n; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = n == 3 && *text == 0xe0 && text[1] < 0xa0;
-    bool surrogate = n == 3 && *text == 0xed && text[1] >= 0xa0;
-    bool beyond =
-        n == 4 && ((*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] > 0x8f));
-    return overlong || surrogate || beyond ? 0 : n;
-}
-
-static void print_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    while (*text) {
-        unsigned char c = (unsigned char)*text;
-        size_t n = character((const unsigned char *)text);
-
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(out, "\\u%04x", c);
-        else
-            fwrite(n ? text : "?", 1, n ? n : 1, out);
-        text += n ? n : 1;
-    }
-    fputc('"', out);
-}
 
 static void begin(struct json_out *j, const char *key, bool line)
 {
@@ -77,7 +40,7 @@ static void begin(struct json_out *j, const char *key, bool line)
     else if (j->more)
         fputc(' ', j->out);
     if (key) {
-        print_text(j->out, key);
+        json_print(j->out, key);
         fputs(": ", j->out);
     }
     j->more = true;
@@ -109,7 +72,7 @@ static void json_out_text(struct json_out *j, const char *key, const char *text)
 {
     begin(j, key, false);
     if (text)
-        print_text(j->out, text);
+        json_print(j->out, text);
     else
         fputs("null", j->out);
 }
@@ -375,6 +338,10 @@ static const struct opt common_options[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct bench_common, csv),
      .help = "print rows as CSV with all columns (docs/schema.md), not as a table"},
+    {.name = "json",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct bench_common, json),
+     .help = "print each row as a JSON object on a line of its own, with the columns it has"},
     {.name = "output",
      .letter = 'O',
      .type = OPT_STRING,
@@ -504,6 +471,10 @@ int main(int argc, char **argv)
         err = opts_apply(&o, common_options, NULL, &common);
     if (!err && o.n_args) {
         snprintf(o.error, sizeof(o.error), "'%s' is not an option: see --help", o.args[0]);
+        err = -EINVAL;
+    }
+    if (!err && common.csv && common.json) {
+        snprintf(o.error, sizeof(o.error), "rows are CSV or JSON: leave out --csv or --json");
         err = -EINVAL;
     }
     if (err) {

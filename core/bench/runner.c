@@ -335,7 +335,7 @@ static int run_open(struct runner *r, size_t points)
     }
     if (r->common->csv)
         row_print_csv_header(r->out, r->columns.list, r->columns.n);
-    else
+    else if (!r->common->json)
         runner_lay_out_table(r);
     err = run_all(r, points);
     if (r->b->close)

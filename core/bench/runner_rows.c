@@ -51,21 +51,34 @@ static void fill_params(const struct runner *r, const struct point *pt, const si
     row->n_params = r->columns.n;
     for (size_t i = 0; i < r->n_own; i++) {
         const struct opt_values *v = &r->o->values[r->first_own + i];
-        if (r->b->options[i].flags & OPT_COLUMN)
-            row->params[n++] = v->n ? v->texts[pick[i]] : NULL;
+        enum opt_type type = r->b->options[i].type;
+        if (!(r->b->options[i].flags & OPT_COLUMN))
+            continue;
+        row->param_counts[n] = type == OPT_U64 || type == OPT_SIZE;
+        row->params[n++] = v->n ? v->texts[pick[i]] : NULL;
     }
-    for (size_t i = 0; bench_columns(r->b)[i].name; i++)
+    for (size_t i = 0; bench_columns(r->b)[i].name; i++) {
+        row->param_counts[n] = bench_columns(r->b)[i].flags & COLUMN_BYTES;
         row->params[n++] = pt->columns[i];
+    }
     for (size_t k = 0; k < BENCH_OPTIONS_SET_MAX && pt->options[k].name[0]; k++)
         set_param(row, pt->options[k].name, pt->options[k].value);
     for (size_t k = 0; s && k < SERIES_SET_MAX && s->set[k].column; k++)
         set_param(row, s->set[k].column, s->set[k].value);
 }
 
+/* Rows are for programs, not for people. */
+static bool is_data(const struct runner *r)
+{
+    return r->common->csv || r->common->json;
+}
+
 static void print_row(struct runner *r, const struct row *row)
 {
     if (r->common->csv)
         row_print_csv(r->out, row);
+    else if (r->common->json)
+        row_print_json(r->out, r->b->name, row);
     else
         row_print_table(r->out, &r->table, row);
     fflush(r->out);
@@ -211,8 +224,8 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
     char carriers_text[CARRIERS_BYTES];
     bool narrow = oc->samples.doubt[index] == SAMPLER_SURE;
     bool quiet = narrow && !pt->noisy;
-    bool again = index && !r->common->csv; /* people have read above what holds for all series */
-    int err = oc->err;                     /* one series' error is not the next one's */
+    bool again = index && !is_data(r); /* people have read above what holds for all series */
+    int err = oc->err;                 /* one series' error is not the next one's */
 
     row_init(&row);
     fill_params(r, pt, pick, s, &row);
@@ -351,10 +364,10 @@ void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
     size_t n = 0;
 
     for (const struct figure *f = pt->figures; f; f = f->next, n++)
-        if (r->common->csv && f->n &&
+        if (is_data(r) && f->n &&
             !stats_summarise(f->values, f->n, r->common->confidence, &summary))
             print_figure(r, pt, pick, oc, f, &summary);
-    if (n && !r->common->csv)
+    if (n && !is_data(r))
         tell_figures(r, pt->figures, n);
 }
 

@@ -364,8 +364,8 @@ static const char *const own_keys[] = {"bench",   "repeat", "timeout", "margin",
                                        "between", "shapes", NULL};
 
 /* Options that all benchmarks have but a suite may not set, since the harness does. */
-static const char *const kept_options[] = {"csv",  "output",  "samples",  "describe", "help",
-                                           "seed", "version", "no-color", NULL};
+static const char *const kept_options[] = {"csv",  "json", "output",  "samples",  "describe",
+                                           "help", "seed", "version", "no-color", NULL};
 
 static bool among(const char *text, const char *const *names)
 {

@@ -124,6 +124,45 @@ END
     [ "$(head -n 1 "$out")" = "number,level,noise,spread,fault,$wanted" ]
 }
 
+@test "JSON: an object a line, with the same cells as CSV, numbers as numbers; what is empty is not there" {
+    bench --csv --number 1,7 --noise normal --seed 5
+    cp "$out" "$BATS_TEST_TMPDIR/rows.csv"
+    bench --json --number 1,7 --noise normal --seed 5
+    [ "$status" -eq 0 ]
+    python3 - "$out" "$BATS_TEST_TMPDIR/rows.csv" <<'END'
+import csv, json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+cells = list(csv.DictReader(open(sys.argv[2])))
+assert len(rows) == len(cells) == 2
+moving = {"elapsed_s", "time_utc", "steal_percent", "disturbed", "status", "cpu_mhz_low", "cpu_mhz_high"}
+for row, want in zip(rows, cells):
+    assert row.pop("bench") == "null"
+    order = [name for name in want if name in row]
+    assert list(row) == order, (list(row), order)
+    for name, cell in want.items():
+        if name in moving or name.startswith(("ctx_", "faults_")):
+            continue
+        assert (name in row) == (cell != ""), (name, cell)
+        if cell == "":
+            continue
+        value = row[name]
+        if isinstance(value, str):
+            assert value == cell, (name, value, cell)
+        else:
+            assert value == float(cell), (name, value, cell)
+    assert isinstance(row["number"], int) and isinstance(row["value"], float) and isinstance(row["samples"], int)
+    assert isinstance(row["noise"], str)
+END
+}
+
+@test "JSON: a skipped and a wrong row are objects, too; with CSV at once it is refused" {
+    bench --json --fault skip
+    python3 -c 'import json, sys; r = json.loads(sys.stdin.read()); assert r["status"] == "skipped" and "value" not in r and r["reason"]' <"$out"
+    bench --json --csv
+    [ "$status" -eq 2 ]
+    [ "$(cat "$err")" = "plumb-null: rows are CSV or JSON: leave out --csv or --json" ]
+}
+
 @test "a row tells what is known: value inside its interval, counts, stop, origin, when and where" {
     bench --csv --noise normal --spread 2% --seed 5
     [ "$(cell metric)" = time ]

@@ -15,6 +15,7 @@
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"
+#include "harness/doctor/doctor.h"
 #include "harness/history/history.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/plan.h"
@@ -214,6 +215,7 @@ struct command {
 
 static const struct command commands[] = {
     {"probe", cmd_probe, "what this machine is, virtual or not, and its limits"},
+    {"doctor", cmd_doctor, "why this machine is slow, what each cause costs, and the remedy"},
     {"list", cmd_list, "benchmarks, suites and backends: present, or why not"},
     {"run", cmd_run, "measure a suite into a run folder, and make its report"},
     {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},

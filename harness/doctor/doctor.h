@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plumb doctor: why a machine is slow, what each cause costs, and what to do first.
+ *
+ *   exam      harness/exam: the table of checks, and their results on one machine
+ *   load      a machine: this one, a recorded tree, a run's run.json, a file of --json
+ *   print     results for a terminal; --list and --explain: the checks themselves
+ */
+#ifndef PLUMB_DOCTOR_H
+#define PLUMB_DOCTOR_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "harness/exam/exam.h"
+
+/* The command. argv[0] is "doctor". Returns the exit status: 0 nothing is found, 1 something is, 2
+ * usage, 3 what matters is not known, 4 the output could not be written whole, 5 a file is damaged.
+ */
+int cmd_doctor(int argc, char **argv);
+
+/*
+ * The object of docs/probe.md, from a run folder, a recorded tree, or a file written by "plumb
+ * probe --json" or "plumb doctor --json". path NULL: this machine. The caller owns *machine. Returns 0;
+ * -EBADMSG: a file is damaged; other -errno. error says what failed.
+ */
+int doctor_load(const char *path, json_t **machine, char *error, size_t len);
+
+/* Findings, what is unknown, and what to do first. name: of the machine, where it is none of the
+ * machine's own; or NULL. */
+void doctor_print(FILE *out, struct exam *x, const char *name);
+/* The object of docs/doctor.md, with the machine in it. New. */
+json_t *doctor_json(struct exam *x);
+
+/* The exit status of these results: EXIT_GOOD, EXIT_BAD or EXIT_UNDECIDED. */
+int doctor_status(struct exam *x);
+
+/* The table of checks, or the one with this id; 0, or -ENOENT. */
+int doctor_print_checks(FILE *out, const char *id);
+
+/* "50 % of the bandwidth of the PCIe link (computed: 1 - 15.75/31.51 GB/s)". */
+void doctor_cost_text(const struct exam_cost *cost, char *text, size_t len);
+
+#endif

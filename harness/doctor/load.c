@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a machine's facts come from: see doctor.h. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/doctor/doctor.h"
+#include "harness/probe/probe.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* The machine of a run's run.json, of "plumb doctor --json", or the object itself. */
+static json_t *machine_in(json_t *json)
+{
+    json_t *machine = json_object_get(json, "machine");
+
+    if (json_is_object(machine))
+        return json_incref(machine);
+    return json_object_get(json, "probe_schema") ? json_incref(json) : NULL;
+}
+
+static int load_file(const char *path, json_t **machine, char *error, size_t len)
+{
+    json_error_t where;
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+
+    if (!json && where.line < 0) {
+        snprintf(error, len, "cannot read '%s': %s", path, strerror(errno));
+        return errno ? -errno : -EIO;
+    }
+    *machine = json ? machine_in(json) : NULL;
+    if (!json)
+        snprintf(error, len, "'%s' is damaged: line %d: %s", path, where.line, where.text);
+    else if (!*machine)
+        snprintf(error, len,
+                 "'%s' describes no machine: give a run folder, a recorded tree, or a file of "
+                 "plumb probe --json",
+                 path);
+    json_decref(json);
+    return *machine ? 0 : -EBADMSG;
+}
+
+static int load_tree(const char *path, json_t **machine, char *error, size_t len)
+{
+    int err = probe_machine(path, machine);
+
+    if (err)
+        snprintf(error, len, "cannot read '%s': %s", path ? path : "/",
+                 err == -ENODATA ? "it is no run folder, and holds neither \"sys\" nor \"proc\""
+                                 : strerror(-err));
+    return err;
+}
+
+int doctor_load(const char *path, json_t **machine, char *error, size_t len)
+{
+    char file[4096];
+    struct stat st;
+
+    *machine = NULL;
+    if (!path || !is_folder(path))
+        return path ? load_file(path, machine, error, len) : load_tree(NULL, machine, error, len);
+    if ((size_t)snprintf(file, sizeof(file), "%s/run.json", path) < sizeof(file) &&
+        !stat(file, &st))
+        return load_file(file, machine, error, len);
+    return load_tree(path, machine, error, len);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results and checks for a terminal: see doctor.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/program.h"
+#include "core/text.h"
+#include "harness/doctor/doctor.h"
+
+#define FIRST_MAX    3 /* things to do first */
+#define SUBJECTS_MAX 3 /* named of equal results; the others are counted */
+
+struct pen {
+    FILE *out;
+    size_t width;
+};
+
+static struct pen pen_of(FILE *out)
+{
+    return (struct pen){out, wrap_width(out)};
+}
+
+/* The label at column `indent`, the text from column `at` on, also in its further lines. */
+static void entry(const struct pen *p, size_t indent, const char *label, size_t at,
+                  const char *text)
+{
+    size_t next, n;
+    int used = fprintf(p->out, "%*s%s", (int)indent, "", label);
+
+    fprintf(p->out, "%*s", used < (int)at ? (int)at - used : *label != 0, "");
+    do {
+        n = wrap_take(text, p->width - at, &next);
+        fprintf(p->out, "%.*s\n", (int)n, text);
+        text += next;
+        if (*text)
+            fprintf(p->out, "%*s", (int)at, "");
+    } while (*text);
+}
+
+static void heading(const struct pen *p, const char *text)
+{
+    fprintf(p->out, "\n%s\n", text);
+}
+
+/* ---- Costs */
+
+static void share_text(const struct exam_cost *cost, char *text, size_t len)
+{
+    double low = cost->low * 100, high = cost->high * 100;
+
+    if (high - low < 0.005 * high)
+        snprintf(text, len, "%.2g %%", high);
+    else
+        snprintf(text, len, "%.2g to %.2g %%", low, high);
+}
+
+void doctor_cost_text(const struct exam_cost *cost, char *text, size_t len)
+{
+    char share[64];
+
+    if (cost->basis == EXAM_NOT_PRICED) {
+        snprintf(text, len, "not priced");
+        return;
+    }
+    share_text(cost, share, sizeof(share));
+    snprintf(text, len, "%s %s%s (%s: %s)", share, cost->of_time ? "longer: " : "of the ", cost->of,
+             cost->basis == EXAM_COMPUTED   ? "computed"
+             : cost->basis == EXAM_MEASURED ? "measured"
+             : cost->controlled             ? "elsewhere, with and without"
+                                            : "elsewhere, before and after the remedy",
+             cost->source);
+}
+
+/* ---- Results. Those of one check with the same sentence are one entry. */
+
+static bool is_same(const struct exam_result *a, const struct exam_result *b)
+{
+    return a->check == b->check && a->state == b->state && !strcmp(a->text, b->text) &&
+           a->matters == b->matters;
+}
+
+static bool was_before(struct exam *x, const struct exam_result *r)
+{
+    for (const struct exam_result *at = exam_results(x); at != r; at = at->next)
+        if (is_same(at, r))
+            return true;
+    return false;
+}
+
+/* "0000:3b:00.0, 0000:67:00.0 and 6 more: ...". */
+static const char *with_subjects(struct exam *x, const struct exam_result *r)
+{
+    const char *text = "";
+    size_t n = 0;
+
+    for (const struct exam_result *at = r; at; at = at->next)
+        if (is_same(at, r) && ++n <= SUBJECTS_MAX)
+            text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", at->subject);
+    if (n > SUBJECTS_MAX)
+        text = exam_format(x, "%s and %zu more", text, n - SUBJECTS_MAX);
+    return exam_format(x, "%s: %s", text, r->text);
+}
+
+static void print_finding(const struct pen *p, struct exam *x, const struct exam_result *r,
+                          size_t n)
+{
+    char number[16], cost[512];
+
+    snprintf(number, sizeof(number), "%zu.", n);
+    doctor_cost_text(&r->cost, cost, sizeof(cost));
+    entry(p, 2, number, 6, with_subjects(x, r));
+    entry(p, 6, "cost", 14, cost);
+    if (*r->remedy)
+        entry(p, 6, "remedy", 14, r->remedy);
+    entry(p, 6, "check", 14, exam_format(x, "%s (%s)", r->check->id, r->area));
+}
+
+static void print_findings(const struct pen *p, struct exam *x)
+{
+    size_t n = 0;
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (r->state != EXAM_FOUND || was_before(x, r))
+            continue;
+        if (!n)
+            heading(p, "FINDINGS, costliest first");
+        print_finding(p, x, r, ++n);
+    }
+}
+
+static size_t count_unknown(struct exam *x, bool matters)
+{
+    size_t n = 0;
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        n += r->state == EXAM_UNKNOWN && r->matters == matters;
+    return n;
+}
+
+static void print_unknown(const struct pen *p, struct exam *x)
+{
+    const char *others = "", *last = "";
+
+    if (count_unknown(x, true))
+        heading(p, "UNKNOWN, and it matters");
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (r->state != EXAM_UNKNOWN || was_before(x, r))
+            continue;
+        if (r->matters) {
+            entry(p, 2, r->check->id, 16, with_subjects(x, r));
+            if (r->check->more)
+                entry(p, 2, "", 16, exam_format(x, "more with %s", r->check->more));
+        } else if (strcmp(last, r->check->id) != 0) {
+            last = r->check->id;
+            others = exam_format(x, "%s%s%s", others, *others ? ", " : "", last);
+        }
+    }
+    if (!*others)
+        return;
+    heading(p, "ALSO UNKNOWN");
+    entry(p, 2, "", 2, exam_format(x, "%s (the reasons: plumb doctor --json)", others));
+}
+
+static void print_first(const struct pen *p, struct exam *x)
+{
+    size_t n = 0;
+
+    for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
+        char number[16], share[64] = "";
+
+        if (r->state != EXAM_FOUND || was_before(x, r) || !*r->remedy)
+            continue;
+        if (!n)
+            heading(p, "DO FIRST");
+        if (r->cost.basis != EXAM_NOT_PRICED)
+            share_text(&r->cost, share, sizeof(share));
+        snprintf(number, sizeof(number), "%zu.", ++n);
+        entry(p, 2, number, 6,
+              exam_format(x, "%s of %s%s%s%s", r->check->id, r->subject, *share ? ": " : "", share,
+                          *share && r->cost.of_time ? " longer" : ""));
+        entry(p, 6, "", 6, r->remedy);
+    }
+    if (!n && count_unknown(x, true)) {
+        heading(p, "DO FIRST");
+        entry(p, 2, "1.", 6, "sudo plumb doctor");
+    }
+}
+
+/* "gpu01, Supermicro SYS-821GE-TNHR, bare metal". */
+static const char *machine_text(struct exam *x, const char *name)
+{
+    const json_t *host = json_object_get(exam_machine(x), "host"),
+                 *virtualization = json_object_get(exam_machine(x), "virtualization");
+    const char *hypervisor = exam_name(virtualization, "hypervisor"),
+               *text = name ? name : exam_name(host, "hostname");
+
+    text = exam_format(x, "%s: %s%s%s", *text ? text : "machine", exam_name(host, "vendor"),
+                       *exam_name(host, "vendor") ? " " : "", exam_name(host, "product"));
+    return exam_format(x, "%s%s%s", text, *exam_name(host, "product") ? ", " : "",
+                       !*hypervisor                  ? "bare metal or virtual: not known"
+                       : !strcmp(hypervisor, "none") ? "bare metal"
+                                                     : exam_format(x, "a guest of %s", hypervisor));
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static const char *counts_text(struct exam *x)
+{
+    size_t found = 0, matters = count_unknown(x, true), others = count_unknown(x, false);
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        found += r->state == EXAM_FOUND && !was_before(x, r);
+    return exam_format(
+        x, "%s; %zu result%s fine, %zu unknown%s",
+        found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found",
+        exam_count(x, EXAM_FINE), plural(exam_count(x, EXAM_FINE)), matters + others,
+        matters ? exam_format(x, ", %zu of them matter%s", matters, matters == 1 ? "s" : "") : "");
+}
+
+void doctor_print(FILE *out, struct exam *x, const char *name)
+{
+    struct pen p = pen_of(out);
+
+    entry(&p, 0, "", 0, machine_text(x, name));
+    entry(&p, 0, "", 0, counts_text(x));
+    print_findings(&p, x);
+    print_unknown(&p, x);
+    print_first(&p, x);
+}
+
+/* ---- JSON and exit status */
+
+json_t *doctor_json(struct exam *x)
+{
+    json_t *results = json_array();
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        json_array_append_new(results, exam_result_json(r));
+    return json_pack("{s:i, s:{s:I, s:I, s:I, s:I}, s:o, s:O}", "doctor_schema", 1, "counts",
+                     "found", (json_int_t)exam_count(x, EXAM_FOUND), "unknown",
+                     (json_int_t)exam_count(x, EXAM_UNKNOWN), "fine",
+                     (json_int_t)exam_count(x, EXAM_FINE), "not applicable",
+                     (json_int_t)exam_count(x, EXAM_NOT_APPLICABLE), "results", results, "machine",
+                     exam_machine(x));
+}
+
+int doctor_status(struct exam *x)
+{
+    if (exam_count(x, EXAM_FOUND))
+        return EXIT_BAD;
+    return count_unknown(x, true) ? EXIT_UNDECIDED : EXIT_GOOD;
+}
+
+/* ---- The checks themselves */
+
+static void print_check(const struct pen *p, const struct exam_check *c, const char *area)
+{
+    char cost[512];
+
+    fprintf(p->out, "%s (%s)%s\n", c->id, area, c->matters ? ": unknown is exit status 3" : "");
+    entry(p, 2, "question", 14, c->question);
+    entry(p, 2, "seen by", 14, c->seen);
+    if (c->more)
+        entry(p, 2, "more with", 14, c->more);
+    if (c->pipes)
+        entry(p, 2, "explains", 14, c->pipes);
+    doctor_cost_text(&c->cost, cost, sizeof(cost));
+    entry(p, 2, "cost", 14,
+          c->cost.basis == EXAM_NOT_PRICED ? "of this machine's facts, measured, "
+                                             "or not priced"
+                                           : cost);
+}
+
+int doctor_print_checks(FILE *out, const char *id)
+{
+    struct pen p = pen_of(out);
+    bool any = false;
+
+    for (const struct exam_area *area = exam_areas; area->name; area++)
+        for (const struct exam_check *c = area->checks; c->id; c++) {
+            if (id && strcmp(id, c->id) != 0)
+                continue;
+            if (any)
+                fputc('\n', out);
+            print_check(&p, c, area->name);
+            any = true;
+        }
+    return any ? 0 : -ENOENT;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the PCI bus: links, slots, and the path between devices. See exam.h. */
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+static bool is_nic(const json_t *device)
+{
+    return exam_is(device, "kind", "ethernet") || exam_is(device, "kind", "infiniband");
+}
+
+static bool is_gpu(const json_t *device)
+{
+    return exam_is(device, "kind", "gpu");
+}
+
+static const char *address_of(const json_t *device)
+{
+    const char *address = exam_name(device, "address");
+
+    return *address ? address : "?";
+}
+
+/* What the ports of an adapter can carry; 0: not known, or no adapter. */
+static double port_gbytes_per_s(const struct exam *x, const json_t *device)
+{
+    const json_t *nic;
+    double gbits = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        if (is_nic(device) && exam_is(nic, "pci", address_of(device)))
+            gbits += exam_value(nic, "speed_gbits_per_s", 0);
+    return gbits / 8;
+}
+
+/* ---- Links */
+
+/* An idle GPU slows its link down to save power, and keeps its width. */
+static bool may_rest(const json_t *device, const json_t *link)
+{
+    return is_gpu(device) && exam_is(link, "device", address_of(device)) &&
+           exam_value(link, "now_width", 0) >= exam_value(link, "best_width", 1);
+}
+
+#define RUNS(link)                                                                                 \
+    exam_value(link, "now_width", 0), exam_value(link, "now_gt_s", 0),                             \
+        exam_value(link, "best_width", 0), exam_value(link, "best_gt_s", 0)
+
+static void find_link(struct exam *x, const json_t *device, const json_t *link, const char *subject)
+{
+    double now = exam_value(link, "now_gbytes_per_s", 0),
+           best = exam_value(link, "best_gbytes_per_s", 0);
+    bool narrow = exam_value(link, "now_width", 0) < exam_value(link, "best_width", 0);
+    const char *port = exam_name(link, "port");
+    struct exam_result *r;
+
+    if (strcmp(subject, address_of(device)) != 0)
+        r = exam_found(
+            x, subject,
+            "on the way to %s, the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f",
+            address_of(device), RUNS(link));
+    else
+        r = exam_found(x, subject,
+                       "the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f",
+                       RUNS(link));
+    if (best > 0)
+        exam_price(x, r, 1 - now / best, "bandwidth of the PCIe link", "1 - %.4g/%.4g GB/s", now,
+                   best);
+    if (narrow)
+        exam_remedy(x, r, "reseat %s, check its riser and the slot's bifurcation in the firmware",
+                    subject);
+    else
+        exam_remedy(x, r, "check the speed of port %s in the firmware, the riser and the cable",
+                    *port ? port : "above");
+}
+
+/* A link that is below its best, and still above what the adapter's ports carry, costs nothing. */
+static bool is_enough(const struct exam *x, const json_t *device, const json_t *link)
+{
+    double ports = port_gbytes_per_s(x, device);
+
+    return ports > 0 && exam_value(link, "now_gbytes_per_s", 0) > ports;
+}
+
+static void look_at_link(struct exam *x, const json_t *device, const json_t *link)
+{
+    const char *name = exam_name(link, "device"), *subject = *name ? name : address_of(device);
+    bool down;
+
+    if (exam_has(x, subject)) /* a link of several devices */
+        return;
+    if (!exam_get(x, link, "now_gbytes_per_s") || !exam_get(x, link, "best_gbytes_per_s"))
+        exam_get(x, link, "max_width");
+    if (!exam_flag(x, subject, link, "downtrained", &down))
+        return;
+    if (!down || is_enough(x, device, link))
+        exam_fine(x, subject);
+    else if (may_rest(device, link))
+        exam_unknown(x, subject,
+                     "the link rests at %.1f of %.1f GT/s, as idle GPUs do: look again under load",
+                     exam_value(link, "now_gt_s", 0), exam_value(link, "best_gt_s", 0));
+    else
+        find_link(x, device, link, subject);
+}
+
+/* Devices whose link carries what is measured. */
+static bool is_pipe(const json_t *device)
+{
+    return is_nic(device) || is_gpu(device) || exam_is(device, "kind", "nvme") ||
+           exam_is(device, "kind", "accelerator") || exam_is(device, "kind", "nvswitch");
+}
+
+/* Has no lanes of its own. */
+static bool is_made_up(const json_t *device)
+{
+    return exam_is(device, "nature", "paravirtual") || exam_is(device, "nature", "emulated") ||
+           exam_is(device, "nature", "sriov-vf") || exam_is(device, "nature", "software");
+}
+
+static void look_links(struct exam *x)
+{
+    const json_t *devices = exam_list(x, "pci"), *device, *link;
+    size_t i, k;
+
+    json_array_foreach (devices, i, device) {
+        if (!is_pipe(device) || is_made_up(device))
+            continue;
+        link = exam_fact(x, address_of(device), device, "link");
+        if (link)
+            look_at_link(x, device, link);
+        json_array_foreach (json_object_get(device, "uplinks"), k, link)
+            look_at_link(x, device, link);
+    }
+}
+
+/* The device can do more than the slot that it is in. */
+static void look_at_slot(struct exam *x, const json_t *device)
+{
+    const json_t *link = json_object_get(device, "link");
+    double slot = exam_value(link, "best_gt_s", 0) * exam_value(link, "best_width", 0),
+           most = exam_value(link, "max_gt_s", 0) * exam_value(link, "max_width", 0),
+           path = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
+    struct exam_result *r;
+
+    exam_get(x, device, "link");
+    if (!slot || !most) {
+        exam_unknown(x, address_of(device), "what its slot can do: %s",
+                     json_is_object(link) ? exam_name(link, "best_gt_s_why")
+                                          : exam_name(device, "link_why"));
+        return;
+    }
+    if (slot >= most || (is_nic(device) && !ports) || (ports > 0 && path > ports)) {
+        exam_fine(x, address_of(device));
+        return;
+    }
+    r = exam_found(x, address_of(device),
+                   "its slot offers x%.0f at %.1f GT/s of the x%.0f at %.1f GT/s that it can do",
+                   exam_value(link, "best_width", 0), exam_value(link, "best_gt_s", 0),
+                   exam_value(link, "max_width", 0), exam_value(link, "max_gt_s", 0));
+    if (ports > 0)
+        exam_price(x, r, 1 - path / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
+                   path, ports);
+    else
+        exam_price(x, r, 1 - slot / most, "bandwidth of the device's link",
+                   "1 - %.4g/%.4g GT/s of all lanes", slot, most);
+    exam_remedy(x, r, "move %s to a slot of x%.0f at %.1f GT/s", address_of(device),
+                exam_value(link, "max_width", 0), exam_value(link, "max_gt_s", 0));
+}
+
+static void look_slots(struct exam *x)
+{
+    const json_t *devices = exam_list(x, "pci"), *device;
+    size_t i;
+
+    json_array_foreach (devices, i, device)
+        if (is_pipe(device) && !is_made_up(device) && !exam_is(device, "kind", "nvswitch"))
+            look_at_slot(x, device);
+}
+
+/* ---- From device to device */
+
+static size_t count_gpus(const struct exam *x)
+{
+    const json_t *device;
+    size_t n = 0, i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+        n += is_gpu(device) && !is_made_up(device);
+    return n;
+}
+
+static bool is_switch_pair(const json_t *pair)
+{
+    return exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB");
+}
+
+static const json_t *pairs_of_gpus(const struct exam *x)
+{
+    return json_object_get(json_object_get(exam_machine(x), "gpus"), "pairs");
+}
+
+/* The device that is below the same switch as this one; "": none. */
+static const char *neighbour(const struct exam *x, const char *address)
+{
+    const json_t *const lists[] = {json_object_get(exam_machine(x), "proximity"), pairs_of_gpus(x)};
+    static const char *const keys[][2] = {{"gpu", "nic"}, {"a", "b"}};
+    const json_t *pair;
+    size_t i;
+
+    for (int k = 0; k < 2; k++)
+        json_array_foreach (lists[k], i, pair)
+            for (int end = 0; end < 2; end++)
+                if (is_switch_pair(pair) && exam_is(pair, keys[k][end], address))
+                    return exam_name(pair, keys[k][!end]);
+    return "";
+}
+
+static const json_t *device_at(const struct exam *x, const char *address)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+        if (exam_is(device, "address", address))
+            return device;
+    return NULL;
+}
+
+/* Without root: the kernel puts two devices below one switch into one IOMMU group where the ports
+ * between them do not redirect, and into two where it switched redirection on when it started. */
+static void guess_redirect(struct exam *x, const json_t *device, const json_t *other)
+{
+    const json_t *group = exam_get(x, device, "iommu_group"),
+                 *others = json_object_get(other, "iommu_group");
+    struct exam_result *r;
+
+    if (group && json_is_integer(others) && json_equal(group, others)) {
+        exam_fine(x, address_of(device));
+        return;
+    }
+    r = exam_unknown(x, address_of(device), "acs_redirect: %s%s",
+                     exam_name(device, "acs_redirect_why"),
+                     group ? "; its IOMMU group hints that the kernel switched ACS on" : "");
+    r->matters = group != NULL;
+}
+
+static void look_acs(struct exam *x)
+{
+    const json_t *devices, *device;
+    size_t i;
+
+    if (!exam_metal(x) || !count_gpus(x))
+        return;
+    devices = exam_list(x, "pci");
+    json_array_foreach (devices, i, device) {
+        const char *address = address_of(device), *other = neighbour(x, address);
+        const json_t *redirect;
+
+        if (!*other)
+            continue;
+        redirect = exam_get(x, device, "acs_redirect");
+        if (json_is_true(redirect))
+            exam_remedy(x,
+                        exam_found(x, address,
+                                   "ACS sends its traffic to other devices through the root, not "
+                                   "through their switch"),
+                        "sudo setpci -s %s ECAP_ACS+6.w=0000 (each port of the switch)",
+                        exam_name(json_object_get(device, "link"), "port"));
+        else if (redirect)
+            exam_fine(x, address);
+        else
+            guess_redirect(x, device, device_at(x, other));
+    }
+}
+
+/* Adapters below this rate do not feel it. */
+#define FAST_GBYTES_PER_S 3
+
+static void look_iommu(struct exam *x)
+{
+    const json_t *devices, *device;
+    size_t i;
+
+    if (!exam_metal(x))
+        return;
+    devices = exam_list(x, "pci");
+    json_array_foreach (devices, i, device) {
+        const json_t *type;
+
+        if (is_made_up(device) ||
+            (!is_gpu(device) && port_gbytes_per_s(x, device) < FAST_GBYTES_PER_S))
+            continue;
+        type = exam_get(x, device, "iommu_type");
+        if (json_is_string(type) && !strncmp(json_string_value(type), "DMA", 3))
+            exam_remedy(x,
+                        exam_found(x, address_of(device),
+                                   "the IOMMU translates its accesses to memory (type %s)",
+                                   json_string_value(type)),
+                        "boot with iommu=pt");
+        else /* pass-through, or none is active for it */
+            exam_fine(x, address_of(device));
+    }
+}
+
+/* ---- Places */
+
+static void look_nodes(struct exam *x)
+{
+    const json_t *nodes = exam_list(x, "numa.nodes"), *devices, *device;
+    size_t i;
+
+    if (json_array_size(nodes) < 2)
+        return;
+    devices = exam_list(x, "pci");
+    json_array_foreach (devices, i, device) {
+        struct exam_result *r;
+
+        if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated"))
+            continue;
+        if (exam_get(x, device, "numa_node")) {
+            exam_fine(x, address_of(device));
+            continue;
+        }
+        r = exam_found(x, address_of(device),
+                       "no NUMA node of %zu is given for it: programs cannot be placed near it",
+                       json_array_size(nodes));
+        exam_remedy(x, r, "%s",
+                    exam_guest(x) ? "on the host, give the guest's PCIe root port a NUMA node "
+                                    "(QEMU: pxb-pcie,numa_node=N)"
+                                  : "switch the NUMA nodes of PCIe devices on in the firmware");
+    }
+}
+
+#define PIPES_PCIE "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*"
+#define PIPES_PEER "GPU peers|Collectives|Gradients|Allreduce*|Network"
+
+const struct exam_check exam_bus[] = {
+    {.id = "pcie-link",
+     .question = "Does each PCIe link up to the root run at what both its ends can do?",
+     .seen = "current_link_speed, current_link_width and max_* of each PCI function",
+     .more = "load: idle GPUs rest at a low speed",
+     .pipes = PIPES_PCIE,
+     .look = look_links},
+    {.id = "pcie-slot",
+     .question = "Does each slot offer what its device, or the device's ports, can use?",
+     .seen = "max_link_speed, max_link_width of the device and of the port above it",
+     .pipes = PIPES_PCIE,
+     .look = look_slots},
+    {.id = "acs",
+     .question = "Do GPUs and adapters below one switch reach each other through it?",
+     .seen = "IOMMU groups: one group for both devices shows that nothing is redirected",
+     .more = "root: the access control (ACSCtl) of each port",
+     .pipes = PIPES_PEER,
+     .matters = true,
+     .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between hosts",
+              .source = "https://github.com/NVIDIA/nccl/issues/949"},
+     .look = look_acs},
+    {.id = "iommu",
+     .question = "Do GPUs and fast adapters reach memory without translation?",
+     .seen = "/sys/kernel/iommu_groups/*/type",
+     .pipes = PIPES_PCIE,
+     .cost = {EXAM_CITED, 0.7, 0.7, .controlled = true, .of = "packets per second at 40 Gb/s",
+              .source = "https://git.karo-electronics.de/?p=karo-tx-linux.git;a=commit;h=bfd20f1"},
+     .look = look_iommu},
+    {.id = "device-node",
+     .question = "Is it known which NUMA node each GPU and adapter is near?",
+     .seen = "numa_node of each PCI function",
+     .pipes = PIPES_PCIE,
+     .look = look_nodes},
+    {.id = NULL},
+};

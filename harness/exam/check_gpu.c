@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of GPUs. Most facts come from NVML, and so need the NVIDIA driver. See exam.h. */
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+static const json_t *gpus_of(const struct exam *x)
+{
+    return json_object_get(exam_machine(x), "gpus");
+}
+
+/* A fact that NVML knows, or an unknown with the reason why there is no NVML. */
+static const json_t *fact_of(struct exam *x, const json_t *gpu, const char *path)
+{
+    const char *why = exam_name(gpus_of(x), "nvml_why");
+    const json_t *value = exam_get(x, gpu, path);
+
+    if (!value && *why)
+        exam_unknown(x, exam_name(gpu, "address"), "%s", why);
+    else if (!value)
+        exam_fact(x, exam_name(gpu, "address"), gpu, path);
+    return value;
+}
+
+/* ---- Each GPU. `look_gpu` adds one result, or none. */
+
+typedef void look_gpu(struct exam *x, const json_t *gpu, const char *address);
+
+static void each_gpu(struct exam *x, look_gpu *look)
+{
+    const json_t *devices = exam_list(x, "gpus.devices"), *gpu;
+    size_t i;
+
+    json_array_foreach (devices, i, gpu)
+        look(x, gpu, exam_name(gpu, "address"));
+}
+
+/* The same for those that the NVIDIA driver runs. */
+static void each_nvidia(struct exam *x, look_gpu *look)
+{
+    const json_t *devices = exam_list(x, "gpus.devices"), *gpu;
+    size_t i;
+
+    json_array_foreach (devices, i, gpu)
+        if (exam_is(gpu, "driver", "nvidia"))
+            look(x, gpu, exam_name(gpu, "address"));
+}
+
+static void driver_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const char *driver = exam_text(x, address, gpu, "driver");
+
+    if (!driver)
+        return;
+    if (!strcmp(driver, "none"))
+        exam_remedy(x, exam_found(x, address, "the GPU has no driver: no program can use it"),
+                    "sudo modprobe nvidia");
+    else if (!strcmp(driver, "nouveau"))
+        exam_remedy(x, exam_found(x, address, "nouveau drives the GPU: CUDA cannot use it"),
+                    "install the NVIDIA driver, which replaces nouveau");
+    else
+        exam_fine(x, address);
+}
+
+static void look_driver(struct exam *x)
+{
+    each_gpu(x, driver_of);
+}
+
+static void power_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *limit = fact_of(x, gpu, "power_limit_watts"), *usual;
+    struct exam_result *r;
+
+    if (!limit)
+        return;
+    usual = fact_of(x, gpu, "power_default_watts");
+    if (!usual)
+        return;
+    if (json_number_value(limit) >= json_number_value(usual)) {
+        exam_fine(x, address);
+        return;
+    }
+    r = exam_found(x, address, "the power limit is %.0f W, by default %.0f W",
+                   json_number_value(limit), json_number_value(usual));
+    exam_remedy(x, r, "sudo nvidia-smi -i %s -pl %.0f", address, json_number_value(usual));
+}
+
+static void look_power(struct exam *x)
+{
+    each_nvidia(x, power_of);
+}
+
+static void persistence_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *mode = fact_of(x, gpu, "persistence_mode");
+
+    if (!mode)
+        return;
+    if (json_is_false(mode))
+        exam_remedy(x,
+                    exam_found(x, address,
+                               "persistence mode is off: each first program waits for the driver"),
+                    "sudo nvidia-smi -i %s -pm 1", address);
+    else
+        exam_fine(x, address);
+}
+
+/* In a guest the hypervisor's settings decide. */
+static void look_persistence(struct exam *x)
+{
+    if (exam_metal(x))
+        each_nvidia(x, persistence_of);
+}
+
+static void memory_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *errors = fact_of(x, gpu, "ecc_errors"), *rows;
+    double uncorrected = exam_value(errors, "uncorrected", 0);
+
+    if (!errors)
+        return;
+    rows = exam_get(x, gpu, "remapped_rows");
+    if (json_is_true(json_object_get(rows, "failed")))
+        exam_remedy(x, exam_found(x, address, "no spare rows are left for faulty memory"),
+                    "have GPU %s replaced", address);
+    else if (json_is_true(json_object_get(rows, "pending")))
+        exam_remedy(x, exam_found(x, address, "faulty memory stays in use until the next reset"),
+                    "sudo nvidia-smi -i %s -r", address);
+    else if (uncorrected > 0)
+        exam_remedy(x,
+                    exam_found(x, address,
+                               "%.0f uncorrected memory errors since the driver was loaded",
+                               uncorrected),
+                    "sudo nvidia-smi -i %s -r, and have it replaced if they come again", address);
+    else
+        exam_fine(x, address);
+}
+
+static void look_memory(struct exam *x)
+{
+    each_nvidia(x, memory_of);
+}
+
+/* The multiprocessors of the largest slice. */
+static double largest_slice(const json_t *mig)
+{
+    const json_t *slice;
+    double most = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(mig, "instances"), i, slice)
+        most = exam_value(slice, "sms", 0) > most ? exam_value(slice, "sms", 0) : most;
+    return most;
+}
+
+static void mig_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *mig = fact_of(x, gpu, "mig");
+    double sms = exam_value(gpu, "sms", 0), most = largest_slice(mig);
+    struct exam_result *r;
+
+    if (!mig)
+        return;
+    if (!json_is_true(json_object_get(mig, "enabled"))) {
+        exam_fine(x, address);
+        return;
+    }
+    r = exam_found(x, address, "MIG is on: a program sees one slice of the GPU");
+    if (sms > most && most > 0)
+        exam_price(x, r, 1 - most / sms, "GPU compute of one program",
+                   "1 - %.0f/%.0f multiprocessors", most, sms);
+    exam_remedy(x, r, "sudo nvidia-smi -i %s -mig 0", address);
+}
+
+static void look_mig(struct exam *x)
+{
+    each_nvidia(x, mig_of);
+}
+
+static void mode_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *mode = fact_of(x, gpu, "compute_mode");
+
+    if (!mode)
+        return;
+    if (exam_is(gpu, "compute_mode", "prohibited"))
+        exam_remedy(x, exam_found(x, address, "compute mode \"prohibited\": no program can use it"),
+                    "sudo nvidia-smi -i %s -c 0", address);
+    else
+        exam_fine(x, address);
+}
+
+static void look_mode(struct exam *x)
+{
+    each_nvidia(x, mode_of);
+}
+
+#define GIB (1024. * 1024 * 1024)
+
+static void window_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *size = exam_fact(x, address, gpu, "bar1_bytes");
+    double bytes = json_number_value(size), best = exam_value(gpu, "bar1_best_bytes", 0);
+
+    if (!size)
+        return;
+    exam_get(x, gpu, "bar1_best_bytes");
+    if (bytes > 0 && best > bytes)
+        exam_remedy(x,
+                    exam_found(x, address,
+                               "other devices reach %.4g GiB of its memory at a time (BAR1), not "
+                               "%.4g GiB",
+                               bytes / GIB, best / GIB),
+                    "switch resizable BAR and decoding above 4 GiB on in the firmware");
+    else
+        exam_fine(x, address);
+}
+
+static void look_window(struct exam *x)
+{
+    each_nvidia(x, window_of);
+}
+
+static void nvlink_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *nvlink = fact_of(x, gpu, "nvlink");
+    double links = exam_value(nvlink, "links", 0), active = exam_value(nvlink, "active", 0);
+    struct exam_result *r;
+
+    if (!nvlink || !links || !active) /* none, or no bridge is on them */
+        return;
+    if (active >= links) {
+        exam_fine(x, address);
+        return;
+    }
+    r = exam_found(x, address, "%.0f of %.0f NVLinks are active", active, links);
+    exam_price(x, r, 1 - active / links, "NVLink bandwidth", "1 - %.0f/%.0f links", active, links);
+    exam_remedy(x, r, "nvidia-smi nvlink -s -i %s", address);
+}
+
+static void look_nvlink(struct exam *x)
+{
+    each_nvidia(x, nvlink_of);
+}
+
+static void fabric_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *fabric = json_object_get(gpu, "fabric");
+    const char *state = exam_name(fabric, "state");
+
+    if (!json_is_object(fabric))
+        return;
+    exam_get(x, gpu, "fabric");
+    if (strcmp(state, "completed") != 0)
+        exam_remedy(x,
+                    exam_found(x, address, "the NVLink fabric is not ready (%s): CUDA cannot start",
+                               *state ? state : "state not known"),
+                    "sudo systemctl restart nvidia-fabricmanager");
+    else if (exam_value(fabric, "status", 0) > 0)
+        exam_remedy(x,
+                    exam_found(x, address, "the GPU could not join the NVLink fabric (error %.0f)",
+                               exam_value(fabric, "status", 0)),
+                    "sudo journalctl -u nvidia-fabricmanager");
+    else if (json_is_true(json_object_get(fabric, "degraded")))
+        exam_remedy(x, exam_found(x, address, "the NVLink fabric has lost bandwidth"),
+                    "sudo journalctl -u nvidia-fabricmanager");
+    else
+        exam_fine(x, address);
+}
+
+static void look_fabric(struct exam *x)
+{
+    each_nvidia(x, fabric_of);
+}
+
+/* Where the bus does not show the link, NVML may: check_bus.c looks at the others. */
+static void lanes_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *device, *pcie = json_object_get(gpu, "pcie");
+    double width = exam_value(pcie, "width", 0), most = exam_value(pcie, "max_width", 0);
+    struct exam_result *r;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+        if (exam_is(device, "address", address) && json_is_object(json_object_get(device, "link")))
+            return;
+    if (!width || !most)
+        return;
+    exam_get(x, gpu, "pcie");
+    if (width >= most) {
+        exam_fine(x, address);
+        return;
+    }
+    r = exam_found(x, address, "the PCIe link runs at x%.0f of x%.0f lanes", width, most);
+    exam_price(x, r, 1 - width / most, "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes", width,
+               most);
+    exam_remedy(x, r, "reseat %s, check its riser and the slot's bifurcation in the firmware",
+                address);
+}
+
+static void look_lanes(struct exam *x)
+{
+    each_nvidia(x, lanes_of);
+}
+
+/* ---- All GPUs together */
+
+static bool has_nvidia(const struct exam *x)
+{
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach (json_object_get(gpus_of(x), "devices"), i, gpu)
+        if (exam_is(gpu, "driver", "nvidia"))
+            return true;
+    return false;
+}
+
+static void look_cuda(struct exam *x)
+{
+    const json_t *works;
+
+    if (!has_nvidia(x) || !exam_is(exam_machine(x), "source", "this machine"))
+        return;
+    works = exam_get(x, NULL, "gpus.cuda.works");
+    if (json_is_false(works))
+        exam_remedy(x,
+                    exam_found(x, "gpus", "CUDA does not work: %s",
+                               exam_name(json_object_get(gpus_of(x), "cuda"), "works_why")),
+                    "plumb list");
+    else if (works)
+        exam_fine(x, "gpus");
+    else
+        exam_fact(x, "gpus", NULL, "gpus.cuda.works");
+}
+
+static void look_peers(struct exam *x)
+{
+    const json_t *pair, *first = NULL;
+    size_t i, refused = 0, known = 0, all = 0;
+
+    json_array_foreach (json_object_get(gpus_of(x), "pairs"), i, pair) {
+        const char *read = exam_name(pair, "p2p_read");
+
+        all++;
+        known += *read != 0;
+        if (!*read || !strcmp(read, "ok"))
+            continue;
+        refused++;
+        first = first ? first : pair;
+    }
+    if (refused)
+        exam_remedy(x,
+                    exam_found(x, "gpus",
+                               "%zu of %zu pairs of GPUs have no peer access (%s and %s: %s)",
+                               refused, all, exam_name(first, "a"), exam_name(first, "b"),
+                               exam_name(first, "p2p_read")),
+                    "nvidia-smi topo -p2p r");
+    else if (known)
+        exam_fine(x, "gpus");
+    else if (all)
+        exam_unknown(
+            x, "gpus", "%s",
+            exam_name(json_array_get(json_object_get(gpus_of(x), "pairs"), 0), "p2p_read_why"));
+}
+
+/* An adapter in hardware, which could reach GPU memory by itself. */
+static bool has_rdma(const struct exam *x)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
+            exam_is(device, "nature", "sriov-vf"))
+            return true;
+    return false;
+}
+
+static void look_rdma(struct exam *x)
+{
+    const json_t *module, *dma_buf;
+
+    if (!has_nvidia(x) || !has_rdma(x))
+        return;
+    module = exam_get(x, NULL, "gpus.peer_memory_module");
+    dma_buf = exam_get(x, NULL, "gpus.gpudirect.dma_buf");
+    if (json_is_true(module) || json_is_true(dma_buf))
+        exam_fine(x, "gpus");
+    else if (json_is_false(module) && json_is_false(dma_buf))
+        exam_remedy(
+            x,
+            exam_found(x, "gpus",
+                       "adapters cannot reach GPU memory: no nvidia_peermem and no DMA-BUF"),
+            "sudo modprobe nvidia_peermem");
+    else
+        exam_fact(x, "gpus", NULL, module ? "gpus.gpudirect.dma_buf" : "gpus.peer_memory_module");
+}
+
+static void look_confidential(struct exam *x)
+{
+    const json_t *on = has_nvidia(x) ? exam_get(x, NULL, "gpus.confidential_computing") : NULL;
+
+    if (json_is_true(on))
+        exam_remedy(x,
+                    exam_found(x, "gpus",
+                               "confidential computing is on: copies between host and GPU are "
+                               "encrypted"),
+                    "sudo nvidia-smi conf-compute -srs 0, or the GPU's CC mode off on the host");
+    else if (on)
+        exam_fine(x, "gpus");
+}
+
+#define PIPES_GPU "GPU*"
+
+const struct exam_check exam_gpu[] = {
+    {.id = "gpu-driver",
+     .question = "Has each GPU a driver that CUDA can use?",
+     .seen = "driver of each PCI function",
+     .pipes = PIPES_GPU,
+     .look = look_driver},
+    {.id = "gpu-cuda",
+     .question = "Does CUDA work?",
+     .seen = "libcuda, asked by this build's module",
+     .pipes = PIPES_GPU,
+     .matters = true,
+     .look = look_cuda},
+    {.id = "gpu-mode",
+     .question = "May programs use each GPU?",
+     .seen = "NVML: compute mode",
+     .pipes = PIPES_GPU,
+     .look = look_mode},
+    {.id = "gpu-power",
+     .question = "May each GPU draw its default power?",
+     .seen = "NVML: enforced and default power limit",
+     .pipes = "GPU matrix core|GPU memory",
+     .look = look_power},
+    {.id = "gpu-persistence",
+     .question = "Does the driver stay loaded without programs?",
+     .seen = "NVML: persistence mode",
+     .pipes = "GPU launch",
+     .look = look_persistence},
+    {.id = "gpu-memory",
+     .question = "Is the memory of each GPU without faults?",
+     .seen = "NVML: uncorrected ECC errors, remapped rows",
+     .pipes = "GPU memory",
+     .look = look_memory},
+    {.id = "gpu-mig",
+     .question = "Does a program see the whole GPU?",
+     .seen = "NVML: MIG mode and instances",
+     .pipes = PIPES_GPU,
+     .look = look_mig},
+    {.id = "gpu-bar",
+     .question = "Can other devices reach all of each GPU's memory?",
+     .seen = "NVML: BAR1; resource and resource*_resize of the PCI function",
+     .pipes = "GPU peers|Network|Collectives",
+     .look = look_window},
+    {.id = "gpu-lanes",
+     .question = "Has the link of each GPU all its lanes, where the bus does not show it?",
+     .seen = "NVML: current and highest link width",
+     .pipes = "GPU copies|Copies|GPU peers",
+     .look = look_lanes},
+    {.id = "gpu-nvlink",
+     .question = "Are all NVLinks active?",
+     .seen = "NVML: state of each link",
+     .pipes = "GPU peers|Collectives|Gradients|Allreduce*",
+     .look = look_nvlink},
+    {.id = "gpu-fabric",
+     .question = "Is the NVLink fabric ready and whole?",
+     .seen = "NVML: fabric state and health",
+     .pipes = "GPU peers|Collectives|Gradients|Allreduce*",
+     .look = look_fabric},
+    {.id = "gpu-peers",
+     .question = "Do GPUs reach each other's memory?",
+     .seen = "NVML: peer access of each pair",
+     .pipes = "GPU peers|Collectives|Gradients|Allreduce*",
+     .look = look_peers},
+    {.id = "gpu-rdma",
+     .question = "Can RDMA adapters reach GPU memory?",
+     .seen = "module nvidia_peermem; DMA-BUF: open kernel modules, Linux 5.12 or newer",
+     .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .matters = true,
+     .cost = {EXAM_CITED, 0.64, 0.64, .of = "allreduce bandwidth between hosts",
+              .source = "https://github.com/NVIDIA/nccl/issues/1412"},
+     .look = look_rdma},
+    {.id = "gpu-confidential",
+     .question = "Are copies between host and GPU free of encryption?",
+     .seen = "NVML: confidential computing",
+     .pipes = "GPU copies|Copies",
+     .cost = {EXAM_CITED, 0.13, 0.27, .controlled = true, .of = "throughput of LLM serving",
+              .source = "https://arxiv.org/abs/2606.23969"},
+     .look = look_confidential},
+    {.id = NULL},
+};

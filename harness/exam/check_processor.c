@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the processor: its clock, and how much of it may be used. See exam.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+#define PROCESSOR "processor"
+
+static bool has_word(const json_t *list, const char *word)
+{
+    const json_t *entry;
+    size_t i;
+
+    json_array_foreach (list, i, entry)
+        if (json_is_string(entry) && !strcmp(json_string_value(entry), word))
+            return true;
+    return false;
+}
+
+static const char *word_at(const json_t *list, size_t i)
+{
+    const char *word = json_string_value(json_array_get(list, i));
+
+    return word ? word : "";
+}
+
+static bool is_word(const char *word, const char *const *words)
+{
+    while (*words && strcmp(*words, word) != 0)
+        words++;
+    return *words;
+}
+
+/* ---- Clock */
+
+#define SET_GOVERNOR                                                                               \
+    "echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor"
+
+/* In their active mode intel_pstate and amd-pstate steer the clock themselves: there "powersave" is
+ * no lowest clock, and the preference says how soon the clock rises. */
+static bool steers_itself(const json_t *drivers)
+{
+    return has_word(drivers, "intel_pstate") || has_word(drivers, "amd-pstate-epp");
+}
+
+static void look_preference(struct exam *x)
+{
+    static const char *const slow[] = {"power", "balance_power", NULL};
+    const json_t *list = exam_fact(x, PROCESSOR, NULL, "cpu.clock.energy_preferences");
+    const char *first = word_at(list, 0);
+
+    if (!list)
+        return;
+    if (is_word(first, slow))
+        exam_remedy(x,
+                    exam_found(x, PROCESSOR,
+                               "the energy preference is \"%s\": the clock rises late", first),
+                    "echo performance | sudo tee "
+                    "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference");
+    else
+        exam_fine(x, PROCESSOR);
+}
+
+/* "powersave" of other drivers is the lowest clock. */
+static void find_lowest_clock(struct exam *x)
+{
+    const json_t *least = exam_get(x, NULL, "cpu.clock.min_mhz"),
+                 *most = exam_get(x, NULL, "cpu.clock.max_mhz");
+    double min = json_number_value(least), max = json_number_value(most);
+    struct exam_result *r =
+        exam_found(x, PROCESSOR, "the governor \"powersave\" keeps the lowest clock");
+
+    if (min > 0 && max > min)
+        exam_price(x, r, 1 - min / max, "CPU speed", "1 - %.0f/%.0f MHz", min, max);
+    exam_remedy(x, r, SET_GOVERNOR);
+}
+
+static void look_governor(struct exam *x)
+{
+    const json_t *governors = exam_fact(x, PROCESSOR, NULL, "cpu.clock.governors");
+    const json_t *drivers = exam_get(x, NULL, "cpu.clock.drivers");
+    const char *first = word_at(governors, 0);
+
+    if (!governors)
+        return;
+    if (!json_array_size(governors)) /* the firmware or hypervisor steers the clock */
+        return;
+    if (json_array_size(governors) > 1)
+        exam_remedy(x,
+                    exam_found(x, PROCESSOR, "CPUs differ in their governor: \"%s\", \"%s\"", first,
+                               word_at(governors, 1)),
+                    SET_GOVERNOR);
+    else if (!strcmp(first, "performance"))
+        exam_fine(x, PROCESSOR);
+    else if (steers_itself(drivers))
+        look_preference(x);
+    else if (!strcmp(first, "powersave"))
+        find_lowest_clock(x);
+    else
+        exam_remedy(x,
+                    exam_found(x, PROCESSOR,
+                               "the governor \"%s\" raises the clock only after load was seen",
+                               first),
+                    SET_GOVERNOR);
+}
+
+static void look_boost(struct exam *x)
+{
+    bool boost;
+
+    if (!json_array_size(exam_list(x, "cpu.clock.governors")))
+        return;
+    if (!exam_flag(x, PROCESSOR, NULL, "cpu.clock.boost", &boost))
+        return;
+    if (boost)
+        exam_fine(x, PROCESSOR);
+    else
+        exam_remedy(x, exam_found(x, PROCESSOR, "boost clocks are switched off"),
+                    has_word(exam_get(x, NULL, "cpu.clock.drivers"), "intel_pstate")
+                        ? "echo 0 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+                        : "echo 1 | sudo tee /sys/devices/system/cpu/cpufreq/boost");
+}
+
+/* Reading these needs no system call. */
+static void look_clock_source(struct exam *x)
+{
+    static const char *const fast[] = {"tsc",
+                                       "tsc-early",
+                                       "arch_sys_counter",
+                                       "timebase",
+                                       "kvm-clock",
+                                       "xen",
+                                       "hyperv_clocksource_tsc_page",
+                                       NULL};
+    const char *name = exam_text(x, "clock", NULL, "host.clocksource");
+    struct exam_result *r;
+
+    if (!name)
+        return;
+    if (is_word(name, fast)) {
+        exam_fine(x, "clock");
+        return;
+    }
+    r = exam_found(x, "clock", "reading the time from \"%s\" is slow", name);
+    if (has_word(exam_get(x, NULL, "host.clocksources"), "tsc"))
+        exam_remedy(x, r,
+                    "echo tsc | sudo tee "
+                    "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    else
+        exam_remedy(x, r, "sudo dmesg | grep -i tsc");
+}
+
+/* ---- How much may be used */
+
+/* How many CPUs "0-3,8" names; 0 where it is no such list. */
+static double count_cpus(const char *list)
+{
+    double count = 0;
+
+    while (*list) {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = first;
+
+        if (end == list)
+            return 0;
+        if (*end == '-') {
+            list = end + 1;
+            last = strtoul(list, &end, 10);
+        }
+        if (end == list || last < first || (*end && *end != ','))
+            return 0;
+        count += (double)(last - first) + 1;
+        list = end + (*end == ',');
+    }
+    return count;
+}
+
+/* CPUs that the process may run on; 0: not known. */
+static double allowed_cpus(struct exam *x)
+{
+    const json_t *list = exam_get(x, NULL, "virtualization.limits.allowed_cpus");
+
+    return json_is_string(list) ? count_cpus(json_string_value(list)) : 0;
+}
+
+static void remedy_group(struct exam *x, struct exam_result *r, const char *docker,
+                         const char *systemd)
+{
+    const json_t *container = exam_get(x, NULL, "virtualization.container");
+
+    if (json_is_string(container) && !strcmp(json_string_value(container), "docker"))
+        exam_remedy(x, r, "docker update %s CONTAINER", docker);
+    else
+        exam_remedy(x, r, "sudo systemctl set-property UNIT %s", systemd);
+}
+
+static void look_quota(struct exam *x)
+{
+    const json_t *quota = exam_fact(x, PROCESSOR, NULL, "virtualization.limits.cpu_quota");
+    double threads, allowed = allowed_cpus(x), cpus = json_number_value(quota);
+    struct exam_result *r;
+
+    if (!quota || !exam_number(x, PROCESSOR, NULL, "cpu.threads", &threads))
+        return;
+    if (allowed > 0 && allowed < threads)
+        threads = allowed;
+    if (!json_is_number(quota) || cpus >= threads) {
+        exam_fine(x, PROCESSOR);
+        return;
+    }
+    r = exam_found(
+        x, PROCESSOR,
+        "the control group allows the time of %.3g of %.0f CPUs: threads beyond are paused", cpus,
+        threads);
+    exam_price(x, r, 1 - cpus / threads, "CPU throughput of all threads", "1 - %.3g/%.0f CPUs",
+               cpus, threads);
+    remedy_group(x, r, exam_format(x, "--cpus %.0f", threads), "CPUQuota=");
+}
+
+static void look_cpus(struct exam *x)
+{
+    const char *list = exam_text(x, PROCESSOR, NULL, "virtualization.limits.allowed_cpus");
+    double threads, allowed = list ? count_cpus(list) : 0;
+    struct exam_result *r;
+
+    if (!list || !exam_number(x, PROCESSOR, NULL, "cpu.threads", &threads))
+        return;
+    if (allowed <= 0 || allowed >= threads) {
+        exam_fine(x, PROCESSOR);
+        return;
+    }
+    r = exam_found(x, PROCESSOR, "only %.0f of %.0f CPUs may be used: %s", allowed, threads, list);
+    exam_price(x, r, 1 - allowed / threads, "CPU throughput of all threads", "1 - %.0f/%.0f CPUs",
+               allowed, threads);
+    remedy_group(x, r, exam_format(x, "--cpuset-cpus 0-%.0f", threads - 1),
+                 exam_format(x, "AllowedCPUs=0-%.0f", threads - 1));
+}
+
+/* ---- Mitigations */
+
+/* Those that make each system call slow; nearly all machines have the cheap ones. */
+static bool is_heavy(const char *state)
+{
+    static const char *const heavy[] = {"Mitigation: IBRS", "Mitigation: IBPB", NULL};
+
+    for (size_t i = 0; heavy[i]; i++) {
+        size_t n = strlen(heavy[i]);
+
+        /* "IBPB on VMEXIT only" is of hosts of guests. */
+        if (!strncmp(state, heavy[i], n) && (!state[n] || strchr(";,", state[n])))
+            return true;
+    }
+    return false;
+}
+
+static void look_mitigations(struct exam *x)
+{
+    const json_t *all = exam_fact(x, "kernel", NULL, "host.mitigations");
+    bool any = false;
+    const char *name;
+    json_t *state;
+
+    json_object_foreach ((json_t *)all, name, state) {
+        const char *text = json_string_value(state);
+
+        if (!text || !is_heavy(text))
+            continue;
+        any = true;
+        exam_remedy(x, exam_found(x, name, "\"%s\" makes system calls and interrupts slow", text),
+                    "boot with mitigations=off, only where all users are trusted");
+    }
+    if (all && !any)
+        exam_fine(x, "kernel");
+}
+
+const struct exam_check exam_processor[] = {
+    {.id = "governor",
+     .question = "Does the clock governor allow full clocks at once?",
+     .seen = "/sys/devices/system/cpu/cpufreq: scaling_governor, scaling_driver, "
+             "energy_performance_preference",
+     .pipes = "Matrix core|Memory|Caches|Latency|Network|Collectives|Gradients|Allreduce*|"
+              "Between two processes",
+     .look = look_governor},
+    {.id = "boost",
+     .question = "Are boost clocks on?",
+     .seen = "/sys/devices/system/cpu/cpufreq/boost, intel_pstate/no_turbo",
+     .pipes = "Matrix core|Latency|Caches",
+     .look = look_boost},
+    {.id = "clock-source",
+     .question = "Is the clock read without a system call?",
+     .seen = "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+     .pipes = "Latency|Allreduce latency|GPU latency|GPU launch",
+     .look = look_clock_source},
+    {.id = "cpu-quota",
+     .question = "May all CPUs be used all of the time?",
+     .seen = "cpu.max or cpu.cfs_quota_us of the process's control groups",
+     .pipes = "Matrix core|Memory|Network|Collectives|Gradients|Allreduce*|Between two processes",
+     .matters = true,
+     .look = look_quota},
+    {.id = "cpu-set",
+     .question = "May the process run on all CPUs?",
+     .seen = "Cpus_allowed_list in /proc/self/status",
+     .pipes = "Matrix core|Memory|Network|Collectives|Gradients|Allreduce*|Between two processes",
+     .matters = true,
+     .look = look_cpus},
+    {.id = "mitigations",
+     .question = "Do mitigations of CPU faults make each system call slow?",
+     .seen = "/sys/devices/system/cpu/vulnerabilities",
+     .pipes = "Latency|Network|Allreduce latency|Between two processes",
+     .look = look_mitigations},
+    {.id = NULL},
+};

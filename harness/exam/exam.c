@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the checks over a machine, and keeps their results: see exam.h. */
+#include "harness/exam/exam.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/document/pool.h"
+#include "harness/document/utf8.h"
+
+const struct exam_area exam_areas[] = {
+    {"processor", exam_processor},
+    {"bus", exam_bus},
+    {"gpu", exam_gpu},
+    {NULL, NULL},
+};
+
+struct exam {
+    struct pool pool;
+    const json_t *machine;
+    const struct exam_check *check; /* the one that looks now */
+    const char *area;
+    json_t *common, *own; /* evidence: facts of the machine, and of the next result's subject */
+    struct exam_result *results, **end;
+    struct exam_result spare; /* where memory is short */
+};
+
+/* ---- Texts */
+
+/* Facts may come from a file of somebody else: only what is printable is kept. */
+static const char *printable(struct exam *x, const char *text)
+{
+    char *kept =
+        pool_alloc(&x->pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
+    size_t n, used, at = 0;
+
+    for (; kept && *text; text += used, at += n) {
+        const char *c = utf8_printable(text, &n, &used);
+
+        memcpy(kept + at, c, n);
+    }
+    return kept ? kept : "";
+}
+
+static const char *format_all(struct exam *x, const char *format, va_list args)
+{
+    char *text = NULL;
+    const char *kept;
+
+    if (vasprintf(&text, format, args) < 0)
+        return "";
+    kept = printable(x, text);
+    free(text);
+    return kept;
+}
+
+const char *exam_format(struct exam *x, const char *format, ...)
+{
+    const char *text;
+    va_list args;
+
+    va_start(args, format);
+    text = format_all(x, format, args);
+    va_end(args);
+    return text;
+}
+
+/* ---- Facts */
+
+struct fact {
+    const json_t *value; /* NULL: absent, or null */
+    const char *why;     /* then */
+};
+
+/* Follows "cpu.clock.boost". What is null on the way has the reason for all below it. */
+static struct fact follow(struct exam *x, const json_t *object, const char *path)
+{
+    const char *at = path;
+
+    for (;;) {
+        size_t n = strcspn(at, ".");
+        const char *key = pool_text(&x->pool, "%.*s", (int)n, at);
+        const json_t *value = json_object_get(object, key);
+
+        if (!value || json_is_null(value)) {
+            const char *why = exam_name(object, exam_format(x, "%s_why", key));
+
+            return (struct fact){NULL, *why ? why : "not recorded"};
+        }
+        if (!at[n])
+            return (struct fact){value, NULL};
+        object = value;
+        at += n + 1;
+    }
+}
+
+static struct fact read_fact(struct exam *x, const json_t *object, const char *path)
+{
+    struct fact fact = follow(x, object ? object : x->machine, path);
+
+    json_object_set_new(object ? x->own : x->common, path,
+                        fact.value ? json_deep_copy(fact.value) : json_null());
+    return fact;
+}
+
+const json_t *exam_get(struct exam *x, const json_t *object, const char *path)
+{
+    return read_fact(x, object, path).value;
+}
+
+const json_t *exam_fact(struct exam *x, const char *subject, const json_t *object, const char *path)
+{
+    struct fact fact = read_fact(x, object, path);
+
+    if (!fact.value)
+        exam_unknown(x, subject, "%s: %s", path, fact.why);
+    return fact.value;
+}
+
+/* A fact of another type than the probe writes: a recording that was changed. */
+static bool is_type(struct exam *x, const char *subject, const char *path, bool is,
+                    const char *type)
+{
+    if (!is)
+        exam_unknown(x, subject, "%s: recorded, but not as a %s", path, type);
+    return is;
+}
+
+const char *exam_text(struct exam *x, const char *subject, const json_t *object, const char *path)
+{
+    const json_t *value = exam_fact(x, subject, object, path);
+
+    if (!value || !is_type(x, subject, path, json_is_string(value), "text"))
+        return NULL;
+    return json_string_value(value);
+}
+
+bool exam_number(struct exam *x, const char *subject, const json_t *object, const char *path,
+                 double *value)
+{
+    const json_t *fact = exam_fact(x, subject, object, path);
+
+    if (!fact || !is_type(x, subject, path, json_is_number(fact), "number"))
+        return false;
+    *value = json_number_value(fact);
+    return true;
+}
+
+bool exam_flag(struct exam *x, const char *subject, const json_t *object, const char *path,
+               bool *value)
+{
+    const json_t *fact = exam_fact(x, subject, object, path);
+
+    if (!fact || !is_type(x, subject, path, json_is_boolean(fact), "flag"))
+        return false;
+    *value = json_is_true(fact);
+    return true;
+}
+
+const json_t *exam_list(struct exam *x, const char *path)
+{
+    struct fact fact = follow(x, x->machine, path);
+
+    if (!fact.value)
+        exam_unknown(x, "machine", "%s: %s", path, fact.why);
+    return json_is_array(fact.value) ? fact.value : NULL;
+}
+
+const char *exam_name(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+double exam_value(const json_t *object, const char *key, double other)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) ? json_number_value(value) : other;
+}
+
+bool exam_is(const json_t *object, const char *key, const char *text)
+{
+    return !strcmp(exam_name(object, key), text);
+}
+
+const json_t *exam_machine(const struct exam *x)
+{
+    return x->machine;
+}
+
+bool exam_has(const struct exam *x, const char *subject)
+{
+    for (const struct exam_result *r = x->results; r; r = r->next)
+        if (r->check == x->check && !strcmp(r->subject, subject))
+            return true;
+    return false;
+}
+
+static const json_t *guest_of(const struct exam *x)
+{
+    return json_object_get(json_object_get(x->machine, "virtualization"), "guest");
+}
+
+bool exam_guest(const struct exam *x)
+{
+    return json_is_true(guest_of(x));
+}
+
+bool exam_metal(const struct exam *x)
+{
+    return json_is_false(guest_of(x));
+}
+
+/* ---- Results */
+
+static struct exam_result *add(struct exam *x, const char *subject, enum exam_state state)
+{
+    struct exam_result *r = pool_alloc(&x->pool, 1, sizeof(*r));
+
+    if (!r)
+        return &x->spare;
+    *r = (struct exam_result){.check = x->check,
+                              .area = x->area,
+                              .state = state,
+                              .subject = printable(x, subject),
+                              .text = "",
+                              .remedy = "",
+                              .matters = x->check->matters,
+                              .evidence = json_copy(x->common)};
+    json_object_update(r->evidence, x->own);
+    json_object_clear(x->own);
+    *x->end = r;
+    x->end = &r->next;
+    return r;
+}
+
+struct exam_result *exam_fine(struct exam *x, const char *subject)
+{
+    return add(x, subject, EXAM_FINE);
+}
+
+#define ADD_SENTENCE(x, subject, state, format)                                                    \
+    struct exam_result *r = add(x, subject, state);                                                \
+    va_list args;                                                                                  \
+                                                                                                   \
+    va_start(args, format);                                                                        \
+    r->text = format_all(x, format, args);                                                         \
+    va_end(args)
+
+struct exam_result *exam_found(struct exam *x, const char *subject, const char *format, ...)
+{
+    ADD_SENTENCE(x, subject, EXAM_FOUND, format);
+    r->cost = x->check->cost;
+    return r;
+}
+
+struct exam_result *exam_unknown(struct exam *x, const char *subject, const char *format, ...)
+{
+    ADD_SENTENCE(x, subject, EXAM_UNKNOWN, format);
+    return r;
+}
+
+struct exam_result *exam_not_applicable(struct exam *x, const char *subject, const char *format,
+                                        ...)
+{
+    ADD_SENTENCE(x, subject, EXAM_NOT_APPLICABLE, format);
+    return r;
+}
+
+void exam_remedy(struct exam *x, struct exam_result *r, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    r->remedy = format_all(x, format, args);
+    va_end(args);
+}
+
+void exam_price(struct exam *x, struct exam_result *r, double share, const char *of,
+                const char *formula, ...)
+{
+    va_list args;
+
+    va_start(args, formula);
+    r->cost = (struct exam_cost){.basis = EXAM_COMPUTED,
+                                 .low = share,
+                                 .high = share,
+                                 .of = of,
+                                 .source = format_all(x, formula, args)};
+    va_end(args);
+}
+
+/* ---- The exam */
+
+static void look(struct exam *x, const struct exam_area *area, const struct exam_check *check)
+{
+    struct exam_result **before = x->end;
+
+    x->area = area->name;
+    x->check = check;
+    json_object_clear(x->common);
+    json_object_clear(x->own);
+    check->look(x);
+    if (!*before && !x->pool.failed)
+        add(x, "machine", EXAM_NOT_APPLICABLE);
+}
+
+struct exam *exam_new(const json_t *machine)
+{
+    struct exam *x = calloc(1, sizeof(*x));
+
+    if (!x)
+        return NULL;
+    x->machine = machine;
+    x->end = &x->results;
+    x->common = json_object();
+    x->own = json_object();
+    for (const struct exam_area *area = exam_areas; area->name; area++)
+        for (const struct exam_check *check = area->checks; check->id; check++)
+            look(x, area, check);
+    exam_sort(x);
+    if (x->pool.failed || !x->common || !x->own) {
+        exam_free(x);
+        return NULL;
+    }
+    return x;
+}
+
+void exam_free(struct exam *x)
+{
+    if (!x)
+        return;
+    for (struct exam_result *r = x->results; r; r = r->next)
+        json_decref(r->evidence);
+    json_decref(x->common);
+    json_decref(x->own);
+    pool_release(&x->pool);
+    free(x);
+}
+
+struct exam_result *exam_results(struct exam *x)
+{
+    return x->results;
+}
+
+double exam_loss(const struct exam_cost *cost)
+{
+    double middle = (cost->low + cost->high) / 2;
+
+    if (cost->basis == EXAM_NOT_PRICED)
+        return -1;
+    return cost->of_time ? middle / (1 + middle) : middle;
+}
+
+/* Is a to stand before b? */
+static bool is_before(const struct exam_result *a, const struct exam_result *b)
+{
+    static const int place[] = {
+        [EXAM_FOUND] = 0, [EXAM_UNKNOWN] = 1, [EXAM_FINE] = 2, [EXAM_NOT_APPLICABLE] = 3};
+
+    if (a->state != b->state)
+        return place[a->state] < place[b->state];
+    if (a->state == EXAM_FOUND)
+        return exam_loss(&a->cost) > exam_loss(&b->cost);
+    return a->state == EXAM_UNKNOWN && a->matters && !b->matters;
+}
+
+void exam_sort(struct exam *x)
+{
+    struct exam_result *sorted = NULL, *next;
+
+    for (struct exam_result *r = x->results; r; r = next) {
+        struct exam_result **at = &sorted;
+
+        next = r->next;
+        while (*at && !is_before(r, *at))
+            at = &(*at)->next;
+        r->next = *at;
+        *at = r;
+    }
+    x->results = sorted;
+}
+
+size_t exam_count(const struct exam *x, enum exam_state state)
+{
+    size_t n = 0;
+
+    for (const struct exam_result *r = x->results; r; r = r->next)
+        n += r->state == state;
+    return n;
+}
+
+const struct exam_check *exam_find(const char *id, const char **area)
+{
+    for (const struct exam_area *a = exam_areas; a->name; a++)
+        for (const struct exam_check *check = a->checks; check->id; check++)
+            if (!strcmp(check->id, id)) {
+                if (area)
+                    *area = a->name;
+                return check;
+            }
+    return NULL;
+}
+
+/* ---- JSON */
+
+const char *exam_state_name(enum exam_state state)
+{
+    static const char *const names[] = {[EXAM_FINE] = "fine",
+                                        [EXAM_FOUND] = "found",
+                                        [EXAM_UNKNOWN] = "unknown",
+                                        [EXAM_NOT_APPLICABLE] = "not applicable"};
+
+    return names[state];
+}
+
+const char *exam_basis_name(enum exam_basis basis)
+{
+    static const char *const names[] = {[EXAM_NOT_PRICED] = "none",
+                                        [EXAM_CITED] = "cited",
+                                        [EXAM_COMPUTED] = "computed",
+                                        [EXAM_MEASURED] = "measured"};
+
+    return names[basis];
+}
+
+/* NULL where it is not priced. */
+static json_t *cost_json(const struct exam_cost *cost)
+{
+    json_t *json;
+
+    if (cost->basis == EXAM_NOT_PRICED)
+        return json_null();
+    json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:s}", "basis", exam_basis_name(cost->basis), "of",
+                     cost->of, "change", cost->of_time ? "longer" : "lost", "low", cost->low,
+                     "high", cost->high, "source", cost->source);
+    if (cost->basis == EXAM_CITED)
+        json_object_set_new(json, "controlled", json_boolean(cost->controlled));
+    return json;
+}
+
+json_t *exam_result_json(const struct exam_result *r)
+{
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:b, s:O}", "check", r->check->id, "area",
+                             r->area, "subject", r->subject, "state", exam_state_name(r->state),
+                             "matters", r->matters, "evidence", r->evidence);
+
+    if (*r->text)
+        json_object_set_new(json, "text", json_string(r->text));
+    if (r->state == EXAM_FOUND) {
+        json_object_set_new(json, "remedy", *r->remedy ? json_string(r->remedy) : json_null());
+        json_object_set_new(json, "cost", cost_json(&r->cost));
+    }
+    return json;
+}

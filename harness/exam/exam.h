@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checks of plumb doctor: why a machine is slow, what each cause costs, and the remedy.
+ *
+ * A check is a row of a table and one pure function. It reads a machine as the probe recorded it
+ * (docs/probe.md), live, from a recorded tree, or out of a run's run.json, and nothing else. A fact
+ * that a check needs is the probe's to learn. So runs, nights and hosts are examined alike. Where a
+ * fact is null, the check is unknown, with the probe's reason.
+ *
+ * How to add a check:
+ *  1. The probe learns the fact: a key of its object, listed in docs/probe.md.
+ *  2. check_AREA.c gets a row in its table exam_AREA[], and the row's `look`. A new area is a new
+ *     file, and a line in exam_areas[] (exam.c).
+ *  3. `look` reads facts with exam_fact() and adds a result for each subject (interface, GPU,
+ *     "machine"). If it adds none, the check is not applicable.
+ *
+ *        static void look_boost(struct exam *x)
+ *        {
+ *            bool boost;
+ *
+ *            if (!exam_flag(x, "processor", NULL, "cpu.clock.boost", &boost))
+ *                return;                      // an unknown was added, with the reason
+ *            if (boost) {
+ *                exam_fine(x, "processor");
+ *                return;
+ *            }
+ *            exam_remedy(x, exam_found(x, "processor", "boost clocks are switched off"),
+ *                        "echo 1 >/sys/devices/system/cpu/cpufreq/boost");
+ *        }
+ *
+ *  4. tests/machines has a machine with the fault and one without (test_exam.c, doctor.bats).
+ *
+ * A finding costs speed, or can. What merely could be otherwise is none: no check may find anything
+ * on a healthy machine (test_exam.c holds that for tests/machines). A sentence has at most 25 words
+ * and does not name its subject, so that equal results are shown as one. Nothing reads it.
+ */
+#ifndef PLUMB_EXAM_H
+#define PLUMB_EXAM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum exam_state {
+    EXAM_FINE,
+    EXAM_FOUND,
+    EXAM_UNKNOWN,        /* a fact is missing: `text` says which one and why */
+    EXAM_NOT_APPLICABLE, /* the machine has nothing that the question is about */
+};
+
+enum exam_basis {
+    EXAM_NOT_PRICED, /* no figure is known: sorted last */
+    EXAM_CITED,      /* a figure of another machine: see `source`, `controlled` */
+    EXAM_COMPUTED, /* a closed form of this machine's facts: share of a quota, framing of an MTU */
+    EXAM_MEASURED, /* with and without, in turn, on this machine */
+};
+
+/*
+ * low to high: the share of the rate that is lost, 0.25: a quarter of the bandwidth; or, of_time,
+ * the share by which the time grows, 1.0: twice as long. They are the interval of what was
+ * measured, the range that a source gives, or twice the same value.
+ */
+struct exam_cost {
+    enum exam_basis basis;
+    double low, high;
+    bool of_time;
+    bool controlled;    /* cited: the source tested with and without, all else equal */
+    const char *of;     /* what is lost: "TCP bandwidth" */
+    const char *source; /* cited: URL; computed: the formula; measured: the command */
+};
+
+struct exam;
+
+/* A member without a value is NULL, false, or EXAM_NOT_PRICED. A table ends with an id of NULL. */
+struct exam_check {
+    const char *id;        /* "mtu": stable, in JSON and documents; small letters, digits, '-' */
+    const char *question;  /* for people: "Does each interface use jumbo frames?" */
+    const char *seen;      /* how it is seen without root: files, calls */
+    const char *more;      /* which right would tell more: "root: the ports' ACS control"; NULL */
+    const char *pipes;     /* which components of a report it can explain (bench_headline.pipe,
+                             bench_pipe.pipe): patterns, with '|' between; NULL: none */
+    bool matters;          /* unknown here is exit status 3 */
+    struct exam_cost cost; /* of a finding that `look` does not price */
+    void (*look)(struct exam *x);
+};
+
+struct exam_area {
+    const char *name; /* "processor" */
+    const struct exam_check *checks;
+};
+
+/* processor.. guest: each in check_NAME.c. The table ends with a name of NULL. */
+extern const struct exam_area exam_areas[];
+extern const struct exam_check exam_processor[], exam_bus[], exam_gpu[];
+
+struct exam_result {
+    struct exam_result *next;
+    const struct exam_check *check;
+    const char *area;
+    enum exam_state state;
+    const char *subject; /* "eth0", "0000:3b:00.0", "machine" */
+    const char *text;    /* of a finding and an unknown; else "" */
+    const char *remedy;  /* one command, names filled in; "" */
+    bool matters;        /* as the check's; a `look` may clear it */
+    struct exam_cost cost;
+    json_t *evidence; /* {path: value}: the facts that were read */
+};
+
+/* ---- Examining */
+
+/* All checks over one machine, which must outlive the exam. NULL: no memory. */
+struct exam *exam_new(const json_t *machine);
+void exam_free(struct exam *x);
+
+/* Findings first, by what they cost (exam_loss()), unpriced ones last; then what is unknown, fine,
+ * not applicable. In the order of the tables where equal. */
+struct exam_result *exam_results(struct exam *x);
+/* Again in that order: after costs were changed, as --measure does. */
+void exam_sort(struct exam *x);
+size_t exam_count(const struct exam *x, enum exam_state state);
+
+/* The share of the rate that is lost, in the middle of the cost's range; -1 where not priced. */
+double exam_loss(const struct exam_cost *cost);
+
+/* NULL: there is no such check. area may be NULL. */
+const struct exam_check *exam_find(const char *id, const char **area);
+
+/* The names in JSON: "fine" "found" "unknown" "not applicable"; "none" "cited" ... */
+const char *exam_state_name(enum exam_state state);
+const char *exam_basis_name(enum exam_basis basis);
+
+/* The result as an object of docs/doctor.md. New. */
+json_t *exam_result_json(const struct exam_result *r);
+
+/* ---- For checks: reading facts. `object` NULL is the whole machine; a path: "cpu.clock.boost".
+ * Each fact that is read becomes evidence: those of the machine for all results of the check, those
+ * of an object for the next result. */
+
+const json_t *exam_get(struct exam *x, const json_t *object, const char *path);
+/* The same, but null, absent or of another type adds an unknown for `subject`, with the reason:
+ * NULL, or false. */
+const json_t *exam_fact(struct exam *x, const char *subject, const json_t *object,
+                        const char *path);
+const char *exam_text(struct exam *x, const char *subject, const json_t *object, const char *path);
+bool exam_number(struct exam *x, const char *subject, const json_t *object, const char *path,
+                 double *value);
+bool exam_flag(struct exam *x, const char *subject, const json_t *object, const char *path,
+               bool *value);
+/* A list of the machine; null adds an unknown for "machine" and is an empty list. Not evidence. */
+const json_t *exam_list(struct exam *x, const char *path);
+
+/* The machine itself, for what is no fact of its own: the devices near a device. Not evidence. */
+const json_t *exam_machine(const struct exam *x);
+/* Has this check a result for the subject already? */
+bool exam_has(const struct exam *x, const char *subject);
+
+/* Quiet readers, which are not evidence: "" where there is no such text, `other` no such number. */
+const char *exam_name(const json_t *object, const char *key);
+double exam_value(const json_t *object, const char *key, double other);
+bool exam_is(const json_t *object, const char *key, const char *text);
+
+/* Is it known that this is a guest; that it is none? */
+bool exam_guest(const struct exam *x);
+bool exam_metal(const struct exam *x);
+
+/* ---- For checks: results. Texts are copied. What is returned may be changed; it is never NULL. */
+
+#define EXAM_PRINTF(text, args) __attribute__((format(printf, text, args)))
+
+struct exam_result *exam_fine(struct exam *x, const char *subject);
+struct exam_result *exam_found(struct exam *x, const char *subject, const char *format, ...)
+    EXAM_PRINTF(3, 4);
+struct exam_result *exam_unknown(struct exam *x, const char *subject, const char *format, ...)
+    EXAM_PRINTF(3, 4);
+/* Only where there is a reason worth showing; a `look` that adds nothing is not applicable. */
+struct exam_result *exam_not_applicable(struct exam *x, const char *subject, const char *format,
+                                        ...) EXAM_PRINTF(3, 4);
+void exam_remedy(struct exam *x, struct exam_result *r, const char *format, ...) EXAM_PRINTF(3, 4);
+/* A cost that was computed: `share` of the rate is lost, by `formula`. of: a literal. */
+void exam_price(struct exam *x, struct exam_result *r, double share, const char *of,
+                const char *formula, ...) EXAM_PRINTF(5, 6);
+
+/* ---- What `look` functions of several areas ask */
+
+/* A copy in the exam's memory. */
+const char *exam_format(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
+
+#endif

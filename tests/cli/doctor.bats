@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb doctor: its options, its output and its exit status, on machines of tests/machines.
+
+setup_file()
+{
+    make -s -C "$BATS_TEST_DIRNAME/../.." machines
+}
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    plumb=${PLUMB:-build/bin/plumb} machines=build/machines
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+}
+
+# doctor ARGUMENTS...: sets status, and leaves stdout and stderr in $out and $err.
+doctor()
+{
+    status=0
+    "$plumb" doctor "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# says FILE TEXT: FILE has the text, or we see FILE.
+says()
+{
+    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
+}
+
+# narrow COLUMNS COMMAND...: on a terminal of that width
+narrow()
+{
+    local columns=$1
+    shift
+    script -qec "stty cols $columns; $*" /dev/null | tr -d '\r'
+}
+
+@test "this machine: an answer, nothing on stderr" {
+    doctor
+    [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ]
+    [ ! -s "$err" ]
+    grep -qE 'nothing found|[0-9]+ finding' "$out"
+}
+
+@test "nothing found on healthy machines: exit status 0" {
+    for machine in nvlink-8gpu kvm-virtio esxi-pvrdma firecracker; do
+        doctor --sysroot "$machines/$machine/root"
+        [ "$status" -eq 0 ]
+        says "$out" "nothing found"
+        if grep -qE 'FINDINGS|DO FIRST' "$out"; then cat "$out" && false; fi
+    done
+}
+
+@test "findings: the costliest first, each with cost and remedy, and three things to do" {
+    doctor --sysroot "$machines/downtrained/root"
+    [ "$status" -eq 1 ]
+    says "$out" "1.  0000:3b:00.0: the link runs at x8, 8.0 GT/s; both ends could do x16, 16.0"
+    says "$out" "cost    75 % of the bandwidth of the PCIe link (computed: 1 - 7.877/31.51 GB/s)"
+    says "$out" "0000:67:00.0, 0000:68:00.0: ACS sends its traffic"
+    [ "$(sed -n '/^DO FIRST/,$p' "$out" | grep -cE '^  [0-9]\.')" -eq 3 ]
+    "$plumb" doctor --sysroot "$machines/downtrained/root" --json >"$out" || [ $? -eq 1 ]
+    python3 - "$out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+found = [r for r in d["results"] if r["state"] == "found"]
+assert d["counts"]["found"] == len(found) > 8
+def loss(r):
+    c = r["cost"]
+    if not c:
+        return -1
+    m = (c["low"] + c["high"]) / 2
+    return m / (1 + m) if c["change"] == "longer" else m
+assert [loss(r) for r in found] == sorted(map(loss, found), reverse=True)
+assert all(c["source"].startswith("https://") for c in (r["cost"] for r in found)
+           if c and c["basis"] == "cited")
+assert d["machine"]["host"]["hostname"] == "box7"
+END
+}
+
+@test "a run folder, a file of probe --json and one of doctor --json are examined alike" {
+    tree=$machines/docker-quota/root run=$BATS_TEST_TMPDIR/run
+    doctor "$tree"
+    [ "$status" -eq 1 ]
+    cp "$out" "$out.tree"
+    mkdir "$run"
+    "$plumb" probe --sysroot "$tree" --json >"$BATS_TEST_TMPDIR/probe.json"
+    python3 -c 'import json, sys; json.dump({"machine": json.load(sys.stdin)}, sys.stdout)' \
+        <"$BATS_TEST_TMPDIR/probe.json" >"$run/run.json"
+    "$plumb" doctor "$tree" --json >"$BATS_TEST_TMPDIR/doctor.json" || [ $? -eq 1 ]
+    for of in "$run" "$BATS_TEST_TMPDIR/probe.json" "$BATS_TEST_TMPDIR/doctor.json"; do
+        doctor "$of"
+        [ "$status" -eq 1 ]
+        cmp "$out" "$out.tree"
+    done
+}
+
+@test "what matters and is not known: exit status 3, and the right that would tell" {
+    python3 - >"$BATS_TEST_TMPDIR/m.json" <<'END'
+import json
+why = "the ports' configuration is readable by root only"
+def device(address, kind, group):
+    return {"address": address, "kind": kind, "nature": "physical", "driver": "nvidia",
+            "iommu_group": group, "iommu_type": "identity",
+            "acs_redirect": None, "acs_redirect_why": why}
+print(json.dumps({
+    "probe_schema": 3, "cpu": {"threads": 8},
+    "virtualization": {"guest": False, "hypervisor": "none",
+                       "limits": {"cpu_quota": "none", "allowed_cpus": "0-7"}},
+    "pci": [device("0000:18:00.0", "gpu", 24), device("0000:19:00.0", "infiniband", 25)],
+    "proximity": [{"gpu": "0000:18:00.0", "nic": "0000:19:00.0", "relation": "PIX"}]}))
+END
+    doctor "$BATS_TEST_TMPDIR/m.json"
+    [ "$status" -eq 3 ]
+    says "$out" "UNKNOWN, and it matters"
+    says "$out" "more with root: the access control (ACSCtl) of each port"
+    says "$out" "sudo plumb doctor"
+}
+
+@test "the output fits 60, 80 and 160 columns" {
+    command -v script >/dev/null || skip "needs script"
+    for columns in 60 80 160; do
+        narrow $columns "$plumb" doctor --sysroot "$machines/downtrained/root" >"$out"
+        says "$out" "DO FIRST"
+        awk -v columns=$columns 'length($0) > columns && $0 !~ /(https|\/sys):?\/[^ ]*/ {
+            print; bad = 1 } END { exit bad }' "$out"
+    done
+}
+
+@test "--list and --explain: the checks for people" {
+    doctor --list
+    [ "$status" -eq 0 ]
+    for word in 'governor (processor)' 'question' 'seen by' 'acs (bus): unknown is exit status 3' \
+        'https://github.com/NVIDIA/nccl/issues/949'; do
+        says "$out" "$word"
+    done
+    doctor --explain acs
+    [ "$status" -eq 0 ]
+    says "$out" "more with   root"
+    [ "$(grep -c question "$out")" -eq 1 ]
+    doctor --explain governer
+    [ "$status" -eq 2 ]
+    says "$err" "did you mean 'governor'?"
+}
+
+@test "usage and damaged files" {
+    doctor --sysroot "$BATS_TEST_TMPDIR"
+    [ "$status" -eq 2 ]
+    says "$err" 'holds neither "sys" nor "proc"'
+    doctor "$BATS_TEST_TMPDIR/none"
+    [ "$status" -eq 2 ]
+    printf '{"machine": ' >"$BATS_TEST_TMPDIR/torn.json"
+    doctor "$BATS_TEST_TMPDIR/torn.json"
+    [ "$status" -eq 5 ]
+    echo '{}' >"$BATS_TEST_TMPDIR/empty.json"
+    doctor "$BATS_TEST_TMPDIR/empty.json"
+    [ "$status" -eq 5 ]
+    doctor --nonsense
+    [ "$status" -eq 2 ]
+    if "$plumb" doctor >/dev/full 2>"$err"; then false; else [ $? -eq 4 ]; fi
+    says "$err" "cannot write the whole output"
+}

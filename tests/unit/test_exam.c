@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The checks of plumb doctor, over machines that nobody here owns and over objects made here. */
+#include "harness/exam/exam.h"
+#include "harness/probe/probe.h"
+#include "tests/unit/machines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *machine(const char *name)
+{
+    char path[512];
+    json_t *json;
+
+    snprintf(path, sizeof(path), MACHINE("%s"), name);
+    assert_int_equal(probe_machine(path, &json), 0);
+    return json;
+}
+
+/* "check subject;check subject;" of all results in this state, costliest first. */
+static void list(const json_t *json, enum exam_state state, char *text, size_t len)
+{
+    struct exam *x = exam_new(json);
+    size_t at = 0;
+
+    assert_non_null(x);
+    text[0] = 0;
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == state && at < len)
+            at += (size_t)snprintf(text + at, len - at, "%s %s;", r->check->id, r->subject);
+    assert_true(at < len);
+    exam_free(x);
+}
+
+static void assert_found(const json_t *json, const char *expected)
+{
+    char text[8192];
+
+    list(json, EXAM_FOUND, text, sizeof(text));
+    assert_string_equal(text, expected);
+}
+
+static const struct {
+    const char *name, *found;
+} machines[] = {
+    /* Healthy: whoever finds something in everybody is not asked twice. */
+    {"nvlink-8gpu", ""},
+    {"kvm-virtio", ""},
+    {"esxi-pvrdma", ""},
+    {"firecracker", ""},
+    {"arm64-server", "pcie-slot 0004:01:00.0;governor processor;"},
+    {"docker-quota", "cpu-quota processor;cpu-set processor;"},
+    {"kvm-sriov", "gpu-rdma gpus;device-node 0000:00:03.0;device-node 0000:00:05.0;"
+                  "device-node 0000:00:06.0;"},
+    {"downtrained",
+     "pcie-link 0000:3b:00.0;pcie-slot 0000:01:00.0;governor processor;iommu 0000:3b:00.0;"
+     "iommu 0000:67:00.0;gpu-rdma gpus;pcie-link 0000:65:00.0;acs 0000:67:00.0;acs 0000:68:00.0;"
+     "boost processor;clock-source clock;gpu-bar 0000:3b:00.0;"},
+};
+
+static void look_at(const char *name, void *arg)
+{
+    size_t i = 0;
+
+    (void)arg;
+    while (i < sizeof(machines) / sizeof(*machines) && strcmp(machines[i].name, name) != 0)
+        i++;
+    if (i == sizeof(machines) / sizeof(*machines))
+        fail_msg("what is to be found on \"%s\" is not listed", name);
+    json_t *json = machine(name);
+    assert_found(json, machines[i].found);
+    json_decref(json);
+}
+
+static void test_machines(void **state)
+{
+    (void)state;
+    assert_int_equal(machines_each(look_at, NULL), sizeof(machines) / sizeof(*machines));
+}
+
+/* Without any fact nothing is found, nothing is fine, and what matters is unknown. */
+static void test_no_facts(void **state)
+{
+    json_t *json = json_object();
+    struct exam *x = exam_new(json);
+
+    (void)state;
+    assert_int_equal(exam_count(x, EXAM_FOUND), 0);
+    assert_int_equal(exam_count(x, EXAM_FINE), 0);
+    assert_true(exam_results(x)->matters);
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_UNKNOWN)
+            assert_non_null(strstr(r->text, ": not recorded"));
+    exam_free(x);
+    json_decref(json);
+}
+
+static json_t *parse(const char *text)
+{
+    json_error_t error;
+    json_t *json = json_loads(text, 0, &error);
+
+    if (!json)
+        fail_msg("%s: %s", error.text, text);
+    return json;
+}
+
+static const struct exam_result *result_of(struct exam *x, const char *check, const char *subject)
+{
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (!strcmp(r->check->id, check) && (!subject || !strcmp(r->subject, subject)))
+            return r;
+    fail_msg("no result of %s for %s", check, subject ? subject : "anything");
+    return NULL;
+}
+
+/* The reason of a null, on the way to the fact too, is the probe's. */
+static void test_reasons(void **state)
+{
+    json_t *json = parse("{\"cpu\": {\"threads\": 4, \"clock\": {\"governors\": null,"
+                         " \"governors_why\": \"not there\"}},"
+                         " \"virtualization\": {\"limits\": null, \"limits_why\": \"no /proc\"}}");
+    struct exam *x = exam_new(json);
+
+    (void)state;
+    assert_string_equal(result_of(x, "governor", NULL)->text, "cpu.clock.governors: not there");
+    assert_string_equal(result_of(x, "cpu-quota", NULL)->text,
+                        "virtualization.limits.cpu_quota: no /proc");
+    exam_free(x);
+    json_decref(json);
+}
+
+/* What a file of somebody else holds in place of a fact: no crash, and nothing is found. */
+static void test_other_types(void **state)
+{
+    static const char *const values[] = {"7",           "\"x\"", "[7, null, {}]",
+                                         "{\"x\": []}", "true",  "[[]]"};
+    json_t *whole = machine("downtrained");
+    const char *key;
+    json_t *value;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        json_t *other = json_loads(values[i], JSON_DECODE_ANY, NULL);
+
+        json_object_foreach (whole, key, value) {
+            json_t *changed = json_copy(whole);
+            struct exam *x;
+
+            json_object_set(changed, key, other);
+            x = exam_new(changed);
+            assert_non_null(x);
+            exam_free(x);
+            json_decref(changed);
+        }
+        json_decref(other);
+    }
+    json_decref(whole);
+}
+
+/* Facts of a file go to a terminal: no character of theirs may steer it. */
+static void test_control_characters(void **state)
+{
+    json_t *json = parse("{\"host\": {\"clocksource\": \"\\u001b[2Jtsc\\n\"}}");
+    struct exam *x = exam_new(json);
+    const struct exam_result *r = result_of(x, "clock-source", NULL);
+
+    (void)state;
+    assert_int_equal(r->state, EXAM_FOUND);
+    assert_null(strpbrk(r->text, "\033\n"));
+    exam_free(x);
+    json_decref(json);
+}
+
+#define QUOTA(quota)                                                                               \
+    "{\"cpu\": {\"threads\": 8}, \"virtualization\": {\"limits\": {\"allowed_cpus\": \"0-7\","     \
+    " \"cpu_quota\": " quota "}}}"
+
+static void test_costs(void **state)
+{
+    json_t *json = parse(QUOTA("2"));
+    struct exam *x = exam_new(json);
+    const struct exam_result *r = result_of(x, "cpu-quota", NULL);
+
+    (void)state;
+    assert_int_equal(r->cost.basis, EXAM_COMPUTED);
+    assert_float_equal(r->cost.low, 0.75, 1e-9);
+    assert_float_equal(exam_loss(&r->cost), 0.75, 1e-9);
+    assert_float_equal(
+        json_number_value(json_object_get(r->evidence, "virtualization.limits.cpu_quota")), 2, 0);
+    exam_free(x);
+    json_decref(json);
+    json = parse(QUOTA("\"none\""));
+    assert_found(json, "");
+    json_decref(json);
+    json = parse(QUOTA("8"));
+    assert_found(json, "");
+    json_decref(json);
+}
+
+/* Twice the time is half the rate. */
+static void test_loss_of_time(void **state)
+{
+    struct exam_cost cost = {.basis = EXAM_MEASURED, .low = 1, .high = 1, .of_time = true};
+
+    (void)state;
+    assert_float_equal(exam_loss(&cost), 0.5, 1e-9);
+    cost.basis = EXAM_NOT_PRICED;
+    assert_true(exam_loss(&cost) < 0);
+}
+
+#define GPU_PAIR(gpu, nic)                                                                         \
+    "{\"virtualization\": {\"guest\": false}, \"pci\": ["                                          \
+    "{\"address\": \"a\", \"kind\": \"gpu\", \"nature\": \"physical\", " gpu "},"                  \
+    "{\"address\": \"b\", \"kind\": \"infiniband\", \"nature\": \"physical\", " nic "}],"          \
+    "\"proximity\": [{\"gpu\": \"a\", \"nic\": \"b\", \"relation\": \"PIX\"}]}"
+#define BY_ROOT "\"acs_redirect\": null, \"acs_redirect_why\": \"root only\", "
+
+/* Without root, one IOMMU group for both shows that the switch does not redirect. */
+static void test_acs_by_groups(void **state)
+{
+    static const struct {
+        const char *text;
+        enum exam_state state;
+        bool matters;
+    } cases[] = {
+        {GPU_PAIR("\"acs_redirect\": true", "\"acs_redirect\": true"), EXAM_FOUND, true},
+        {GPU_PAIR("\"acs_redirect\": false", "\"acs_redirect\": false"), EXAM_FINE, true},
+        {GPU_PAIR(BY_ROOT "\"iommu_group\": 7", BY_ROOT "\"iommu_group\": 7"), EXAM_FINE, true},
+        {GPU_PAIR(BY_ROOT "\"iommu_group\": 7", BY_ROOT "\"iommu_group\": 8"), EXAM_UNKNOWN, true},
+        {GPU_PAIR(BY_ROOT "\"iommu_group\": null", BY_ROOT "\"iommu_group\": null"), EXAM_UNKNOWN,
+         false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        json_t *json = parse(cases[i].text);
+        struct exam *x = exam_new(json);
+
+        for (int k = 0; k < 2; k++) {
+            const struct exam_result *r = result_of(x, "acs", k ? "b" : "a");
+
+            assert_int_equal(r->state, cases[i].state);
+            assert_int_equal(r->matters, cases[i].matters);
+        }
+        exam_free(x);
+        json_decref(json);
+    }
+}
+
+static size_t count_words(const char *text)
+{
+    size_t n = 0;
+
+    while (*(text += strspn(text, " "))) {
+        n++;
+        text += strcspn(text, " ");
+    }
+    return n;
+}
+
+static bool is_id(const char *id)
+{
+    return id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")] == 0;
+}
+
+/* The table itself: each id once, no cost without a source. */
+static void test_table(void **state)
+{
+    (void)state;
+    for (const struct exam_area *area = exam_areas; area->name; area++)
+        for (const struct exam_check *c = area->checks; c->id; c++) {
+            const char *found_in;
+
+            assert_true(is_id(c->id));
+            assert_ptr_equal(exam_find(c->id, &found_in), c);
+            assert_string_equal(found_in, area->name);
+            assert_non_null(c->question);
+            assert_true(count_words(c->question) <= 25);
+            assert_non_null(c->seen);
+            assert_int_equal(c->cost.basis, c->cost.source ? EXAM_CITED : EXAM_NOT_PRICED);
+            if (c->cost.source)
+                assert_true(c->cost.of && c->cost.low > 0 && c->cost.high >= c->cost.low &&
+                            !strncmp(c->cost.source, "https://", 8));
+        }
+}
+
+/* Each finding has its sentence and a remedy. */
+static void check_sentences(const char *name, void *arg)
+{
+    json_t *json = machine(name);
+    struct exam *x = exam_new(json);
+
+    (void)arg;
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (r->state != EXAM_FOUND)
+            continue;
+        assert_in_range(count_words(r->text), 3, 25);
+        assert_true(*r->remedy);
+        assert_null(strstr(r->text, r->subject));
+        assert_true(json_object_size(r->evidence) > 0);
+    }
+    exam_free(x);
+    json_decref(json);
+}
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    machines_each(check_sentences, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_machines),
+        cmocka_unit_test(test_no_facts),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_other_types),
+        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_loss_of_time),
+        cmocka_unit_test(test_acs_by_groups),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_sentences),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -67,7 +67,9 @@ static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
 
 static bool is_narrow(const struct measurement *m, double width)
 {
-    return m->high - m->ratio <= width * m->ratio && m->ratio - m->low <= width * m->ratio;
+    double most = width * fmax(1, m->ratio);
+
+    return m->high - m->ratio <= most && m->ratio - m->low <= most;
 }
 
 static size_t next_look(size_t turns)
@@ -111,8 +113,6 @@ int measure_turns(struct measurement *m, const struct measure_rule *rule, measur
     return summarise(m);
 }
 
-/* ---- What it says ---- */
-
 bool measure_share(const struct measurement *m, double *low, double *high)
 {
     if ((m->state != MEASURE_DONE && m->state != MEASURE_STOPPED) || isnan(m->low))
@@ -120,74 +120,6 @@ bool measure_share(const struct measurement *m, double *low, double *high)
     *low = m->more_is_better ? 1 - m->high : m->low - 1;
     *high = m->more_is_better ? 1 - m->low : m->high - 1;
     return true;
-}
-
-static const char *unknown_text(const struct measurement *m, char *text, size_t len)
-{
-    if (*m->reason)
-        snprintf(text, len, "%s: %s", m->state == MEASURE_SKIPPED ? "skipped" : "failed",
-                 m->reason);
-    else if (m->state == MEASURE_TODO)
-        snprintf(text, len, "not measured: interrupted");
-    else
-        snprintf(text, len, "not known: too few turns for an interval (%zu)", m->n_turns);
-    return text;
-}
-
-const char *measure_text(const struct measurement *m, char *text, size_t len)
-{
-    const char *than = m->more_is_better ? "less" : "more";
-    double low, high;
-
-    if (!measure_share(m, &low, &high))
-        return unknown_text(m, text, len);
-    low *= 100;
-    high *= 100;
-    if (low > 0)
-        snprintf(text, len, "%.3g %% to %.3g %% %s %s", low, high, than, m->cause->lost);
-    else if (high < 0)
-        snprintf(text, len, "no cost: %.3g %% to %.3g %% %s %s", -high, -low,
-                 m->more_is_better ? "more" : "less", m->cause->lost);
-    else
-        snprintf(text, len, "no cost seen in %s (%.2g %% to %.2g %%)", m->cause->lost, low, high);
-    return text;
-}
-
-static const char *const state_names[] = {"todo", "done", "stopped", "skipped", "failed"};
-
-static json_t *real(double value)
-{
-    return isnan(value) ? json_null() : json_real(value);
-}
-
-json_t *measure_json(const struct measurement *m)
-{
-    double low = NAN, high = NAN;
-    bool known = measure_share(m, &low, &high);
-    json_t *turns = json_array(), *json;
-
-    for (size_t i = 0; i < m->n_turns; i++) {
-        const struct measure_turn *t = &m->turns[i];
-        json_array_append_new(
-            turns, json_pack("{s:s, s:[f,f,f,f]}", "first", t->with_first ? "with" : "without",
-                             "values", t->values[0], t->values[1], t->values[2], t->values[3]));
-    }
-    json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
-        "s:b, s:f, s:o}",
-        "check", m->cause->check, "cause", m->cause->cause, "lost", m->cause->lost, "pipe",
-        m->cause->pipe, "state", state_names[m->state], "reason", *m->reason ? m->reason : NULL,
-        "command", m->command ? m->command : "", "metric", m->cause->metric, "unit",
-        *m->unit ? m->unit : NULL, "ratio", real(m->ratio), "ratio_low", real(m->low), "ratio_high",
-        real(m->high), "share_low", real(known ? low : NAN), "share_high", real(known ? high : NAN),
-        "of_time", !m->more_is_better, "confidence", MEASURE_CONFIDENCE, "turns", turns);
-    return json;
-}
-
-void measurement_release(struct measurement *m)
-{
-    free(m->turns);
-    free(m->command);
 }
 
 /* ---- Facts of the machine ---- */
@@ -287,17 +219,25 @@ static const char *guest_text(const json_t *machine, char *text, size_t len)
     return !json_is_boolean(guest) ? NULL : json_is_true(guest) ? "true" : "false";
 }
 
+/* "+reno+cubic+" */
+static const char *congestion_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *all = at(machine, "tcp", "congestion_controls"), *name;
+    size_t i, used = (size_t)snprintf(text, len, "+");
+
+    json_array_foreach (all, i, name)
+        if (used < len)
+            used += (size_t)snprintf(text + used, len - used, "%s+", json_string_value(name));
+    return json_is_array(all) ? text : NULL;
+}
+
 static const struct {
     const char *name;
     const char *(*text)(const json_t *machine, char *text, size_t len);
-} facts[] = {{"cpus", cpus_text},
-             {"nodes", nodes_text},
-             {"gpus", gpus_text},
-             {"rdma", rdma_text},
-             {"huge_pages", huge_pages_text},
-             {"quota", quota_text},
-             {"guest", guest_text},
-             {NULL, NULL}};
+} facts[] = {
+    {"cpus", cpus_text},   {"nodes", nodes_text},           {"gpus", gpus_text},
+    {"rdma", rdma_text},   {"quota", quota_text},           {"huge_pages", huge_pages_text},
+    {"guest", guest_text}, {"congestion", congestion_text}, {NULL, NULL}};
 
 const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
                          size_t text_len)

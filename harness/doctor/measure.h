@@ -78,7 +78,7 @@ int measure_turns(struct measurement *m, const struct measure_rule *rule, measur
 /* The share that is lost with the cause: of a rate 1 - ratio, of a time ratio - 1 (it grows by so
  * much). False: not known. */
 bool measure_share(const struct measurement *m, double *low, double *high);
-/* "19.8 % to 20.3 % of the memory bandwidth", "no cost seen in memory bandwidth (-1 % to 1 %)", or
+/* "19.8 % to 20.3 % less memory bandwidth", "no cost seen in memory bandwidth (-1 % to 1 %)", or
  * why there is none. */
 const char *measure_text(const struct measurement *m, char *text, size_t len);
 /* With all turns, so that it can be calculated again. A new object, or NULL. */
@@ -122,6 +122,8 @@ int measure_plan(struct measures *m, const struct bench_list *benches,
 /* Measures one after another. Writes to `chatter` how long it takes and how far it is. 0;
  * -ECANCELED: what was measured until then is kept; -ENOMEM. */
 int measure_run(struct measures *m, FILE *chatter);
+/* For people, at the width of the terminal. */
+void measure_print(FILE *out, const struct measures *m);
 void measures_release(struct measures *m);
 
 /* A fact of the machine for bench_experiment.machine; NULL: not known. */

@@ -153,8 +153,9 @@ static int steal_side(bool with, double *value)
 
 /* ---- How long does a thread take to wake on a CPU that was idle? ---- */
 
-#define IDLE_GAP_NS (2 * MS) /* CPUs enter their deepest state well within it */
-#define WAKES       40
+#define LONG_IDLE_NS  (2 * MS) /* CPUs enter their deepest state well within it */
+#define SHORT_IDLE_NS 20000ull /* too short for more than the first one */
+#define WAKES         40
 
 struct sleeper {
     unsigned cpu;
@@ -174,29 +175,18 @@ static void *sleep_and_wake(void *arg)
     return NULL;
 }
 
-/* Keeps the CPU from idling, and gives it away at once to any other thread. */
-static void *keep_awake(void *arg)
-{
-    struct sleeper *s = arg;
-
-    bind_to(s->cpu);
-    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
-    while (!atomic_load(&s->stop))
-        continue;
-    return NULL;
-}
-
 static void spin_until(uint64_t ns)
 {
     while (clock_now_ns() < ns)
         cpu_pause();
 }
 
-static double wake_us(struct sleeper *s)
+/* The time from the call that wakes the sleeper, which slept so long, until it runs. */
+static double wake_us(struct sleeper *s, uint64_t idle_ns)
 {
     const uint64_t one = 1;
 
-    spin_until(clock_now_ns() + IDLE_GAP_NS);
+    spin_until(clock_now_ns() + idle_ns);
     atomic_store(&s->woken_ns, 0);
     uint64_t begin_ns = clock_now_ns(), woken_ns;
     if (write(s->fd, &one, sizeof(one)) != sizeof(one))
@@ -204,16 +194,6 @@ static double wake_us(struct sleeper *s)
     while (!(woken_ns = atomic_load(&s->woken_ns)))
         cpu_pause();
     return (double)(woken_ns - begin_ns) / 1e3;
-}
-
-static int measure_wakes(struct sleeper *s, double *value)
-{
-    double us[WAKES];
-
-    for (int i = 0; i < WAKES; i++)
-        us[i] = wake_us(s);
-    *value = stats_median(us, WAKES);
-    return 0;
 }
 
 static void end_sleeper(struct sleeper *s, pthread_t thread)
@@ -225,35 +205,37 @@ static void end_sleeper(struct sleeper *s, pthread_t thread)
         pthread_join(thread, NULL);
 }
 
+static int measure_wakes(struct sleeper *s, bool with, double *value)
+{
+    double us[WAKES];
+    pthread_t thread;
+    int err = -pthread_create(&thread, NULL, sleep_and_wake, s);
+
+    if (err)
+        return err;
+    for (int i = 0; i < WAKES; i++)
+        us[i] = wake_us(s, with ? LONG_IDLE_NS : SHORT_IDLE_NS);
+    *value = stats_median(us, WAKES);
+    end_sleeper(s, thread);
+    return 0;
+}
+
 /* The caller wakes from another CPU, to which it is bound meanwhile. */
 static int idle_side(bool with, double *value)
 {
-    struct sleeper s = {.fd = eventfd(0, EFD_CLOEXEC)};
     unsigned cpus[CPU_SETSIZE], n = allowed_cpus(cpus, CPU_SETSIZE);
-    pthread_t thread, awake;
+    struct sleeper s = {.cpu = cpus[n ? n - 1 : 0], .fd = eventfd(0, EFD_CLOEXEC)};
     cpu_set_t before;
 
-    if (s.fd < 0 || n < 2) {
-        int no = s.fd < 0 ? -errno : -EOPNOTSUPP;
-        if (s.fd >= 0)
-            close(s.fd);
-        return no;
+    if (s.fd < 0)
+        return -errno;
+    int err = n < 2 ? -EOPNOTSUPP : 0;
+    if (!err) {
+        sched_getaffinity(0, sizeof(before), &before);
+        bind_to(cpus[0]);
+        err = measure_wakes(&s, with, value);
+        sched_setaffinity(0, sizeof(before), &before);
     }
-    s.cpu = cpus[n - 1];
-    sched_getaffinity(0, sizeof(before), &before);
-    bind_to(cpus[0]);
-    int err = -pthread_create(&thread, NULL, sleep_and_wake, &s);
-    if (err)
-        goto unbind;
-    err = with ? 0 : -pthread_create(&awake, NULL, keep_awake, &s);
-    bool kept = !with && !err;
-    if (!err)
-        err = measure_wakes(&s, value);
-    end_sleeper(&s, thread);
-    if (kept)
-        pthread_join(awake, NULL);
-unbind:
-    sched_setaffinity(0, sizeof(before), &before);
     close(s.fd);
     return err;
 }
@@ -313,13 +295,12 @@ const struct measure_own measure_own[] = {
      .how = "a thread on each CPU spins for 500 ms; the share is the hypervisor's own count",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
      .side = steal_side},
-    {.cause = {CPU_CAUSE("idle-states", "a CPU that was idle for 2 ms in place of a busy one",
+    {.cause = {CPU_CAUSE("idle-states", "a CPU that was idle for 2 ms in place of 20 us",
                          "time to wake a thread", "latency"),
                .machine = "cpus!=1", .lacks = "it has one CPU"},
      .unit = "us",
-     .how = "a thread wakes one on another CPU, every 2 ms; without the cause, a thread of the "
-            "policy SCHED_IDLE spins there",
-     .side_ns = WAKES * IDLE_GAP_NS,
+     .how = "a thread wakes one on another CPU, 2 ms after that one went to sleep, or 20 us after",
+     .side_ns = WAKES * LONG_IDLE_NS / 2,
      .side = idle_side},
     {.cause = {CPU_CAUSE("unbound-threads", "threads that the system places in place of bound ones",
                          "work of the slowest thread", "rate"),

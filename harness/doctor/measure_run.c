@@ -234,6 +234,7 @@ int measure_run(struct measures *m, FILE *chatter)
                                         .tick_arg = &r.progress};
     say_duration(&r, n, chatter);
     progress_start(&r.progress, chatter, n * sides, 0);
+    r.progress.command = "doctor";
     for (size_t i = 0; !err && i < m->n; i++) {
         struct measurement *one = &m->all[i];
         if (one->state != MEASURE_TODO)

@@ -112,7 +112,8 @@ static void show_in_log(struct progress *p)
     if (now_ns < p->next_ns)
         return;
     p->next_ns = now_ns + p->every_ns;
-    fprintf(p->log, "plumb run: %s\n", progress_log_line(p, now_ns, text, sizeof(text)));
+    fprintf(p->log, "plumb %s: %s\n", p->command ? p->command : "run",
+            progress_log_line(p, now_ns, text, sizeof(text)));
     fflush(p->log);
 }
 

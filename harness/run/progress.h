@@ -27,7 +27,8 @@ struct progress {
      * left_at_ns is 0 they are unknown, and launches count as equally long. */
     uint64_t left_at_ns;
     double left_ns, rest_ns;
-    char now[160]; /* what is running */
+    char now[160];       /* what is running */
+    const char *command; /* of plumb, in the lines of the log; NULL: "run" */
 };
 
 void progress_start(struct progress *p, FILE *out, size_t total, size_t done);

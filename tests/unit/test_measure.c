@@ -157,6 +157,35 @@ static void test_a_time_grows(void **state)
 }
 
 /* No new turn once the time is used up, but for those that an interval needs. */
+/* An interval that holds no change is a result only where it is narrow. */
+static void test_words(void **state)
+{
+    static const struct {
+        double low, high;
+        bool more;
+        const char *text;
+    } words[] = {
+        {0.79, 0.81, true, "19 % to 21 % less turns"},
+        {1.02, 1.04, true, "no cost: 2 % to 4 % more turns"},
+        {0.99, 1.01, true, "no cost seen in turns (-1 % to 1 %)"},
+        {0.8, 1.2, true, "undecided: -20 % to 20 % less turns"},
+        {1.5, 2.5, false, "50 % to 150 % more turns"},
+        {0.9, 0.95, false, "no cost: 5 % to 10 % less turns"},
+        {0.95, 3, false, "undecided: -5 % to 200 % more turns"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        struct measurement m = {.cause = &cause,
+                                .state = MEASURE_DONE,
+                                .more_is_better = words[i].more,
+                                .low = words[i].low,
+                                .high = words[i].high};
+        char text[200];
+        assert_string_equal(measure_text(&m, text, sizeof(text)), words[i].text);
+    }
+}
+
 static void test_the_budget_ends_it(void **state)
 {
     struct measurement m = {.cause = &cause};
@@ -243,7 +272,8 @@ static void test_facts_of_a_machine(void **state)
         " \"cpu_quota\": 1.5}}, \"numa\": {\"nodes\": [{\"memory_bytes\": 1}, {\"memory_bytes\": "
         "0},"
         " {\"memory_bytes\": 2}]}, \"gpus\": {\"devices\": [{}], \"cuda\": {\"devices\": 1}},"
-        " \"rdma\": [], \"memory\": {\"transparent_huge_pages\": {\"enabled\": \"madvise\"}}}";
+        " \"rdma\": [], \"tcp\": {\"congestion_controls\": [\"reno\", \"bbr\"]},"
+        " \"memory\": {\"transparent_huge_pages\": {\"enabled\": \"madvise\"}}}";
     json_t *machine = json_loads(text, 0, NULL), *empty = json_object();
 
     (void)state;
@@ -254,10 +284,12 @@ static void test_facts_of_a_machine(void **state)
     check_fact(machine, "huge_pages", "madvise");
     check_fact(machine, "quota", "1.5");
     check_fact(machine, "guest", "true");
+    check_fact(machine, "congestion", "+reno+bbr+");
     check_fact(machine, "moon", NULL);
     check_fact(empty, "cpus", NULL);
     check_fact(empty, "gpus", NULL);
     check_fact(empty, "rdma", NULL);
+    check_fact(empty, "congestion", NULL);
     json_decref(machine);
     json_decref(empty);
 }
@@ -271,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_outliers_of_one_side),
         cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_a_time_grows),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_the_budget_ends_it),
         cmocka_unit_test(test_an_end_before_the_end),
         cmocka_unit_test(test_json_has_all_turns),

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What causes cost here, for people and for programs: see measure.h. */
+#include <math.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "harness/doctor/measure.h"
+
+#define SEEN_PERCENT 5 /* an interval that holds 0 and reaches beyond decides nothing */
+
+static const char *unknown_text(const struct measurement *m, char *text, size_t len)
+{
+    if (*m->reason)
+        snprintf(text, len, "%s: %s", m->state == MEASURE_SKIPPED ? "skipped" : "failed",
+                 m->reason);
+    else if (m->state == MEASURE_TODO)
+        snprintf(text, len, "not measured: interrupted");
+    else
+        snprintf(text, len, "not known: too few turns for an interval (%zu)", m->n_turns);
+    return text;
+}
+
+const char *measure_text(const struct measurement *m, char *text, size_t len)
+{
+    const char *than = m->more_is_better ? "less" : "more";
+    double low, high;
+
+    if (!measure_share(m, &low, &high))
+        return unknown_text(m, text, len);
+    low *= 100;
+    high *= 100;
+    if (low > 0)
+        snprintf(text, len, "%.3g %% to %.3g %% %s %s", low, high, than, m->cause->lost);
+    else if (high < 0)
+        snprintf(text, len, "no cost: %.3g %% to %.3g %% %s %s", -high, -low,
+                 m->more_is_better ? "more" : "less", m->cause->lost);
+    else if (fmax(high, -low) <= SEEN_PERCENT)
+        snprintf(text, len, "no cost seen in %s (%.2g %% to %.2g %%)", m->cause->lost, low, high);
+    else
+        snprintf(text, len, "undecided: %.3g %% to %.3g %% %s %s", low, high, than, m->cause->lost);
+    return text;
+}
+
+static const char *const state_names[] = {"todo", "done", "stopped", "skipped", "failed"};
+
+static json_t *real(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+json_t *measure_json(const struct measurement *m)
+{
+    double low = NAN, high = NAN;
+    bool known = measure_share(m, &low, &high);
+    json_t *turns = json_array(), *json;
+
+    for (size_t i = 0; i < m->n_turns; i++) {
+        const struct measure_turn *t = &m->turns[i];
+        json_array_append_new(
+            turns, json_pack("{s:s, s:[f,f,f,f]}", "first", t->with_first ? "with" : "without",
+                             "values", t->values[0], t->values[1], t->values[2], t->values[3]));
+    }
+    json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
+                     "s:o, s:f, s:o}",
+                     "check", m->cause->check, "cause", m->cause->cause, "lost", m->cause->lost,
+                     "pipe", m->cause->pipe, "state", state_names[m->state], "reason",
+                     *m->reason ? m->reason : NULL, "command", m->command ? m->command : "",
+                     "metric", m->cause->metric, "unit", *m->unit ? m->unit : NULL, "ratio",
+                     real(m->ratio), "ratio_low", real(m->low), "ratio_high", real(m->high),
+                     "share_low", real(known ? low : NAN), "share_high", real(known ? high : NAN),
+                     "of_time", *m->unit ? json_boolean(!m->more_is_better) : json_null(),
+                     "confidence", MEASURE_CONFIDENCE, "turns", turns);
+    return json;
+}
+
+void measurement_release(struct measurement *m)
+{
+    free(m->turns);
+    free(m->command);
+}
+
+#define INDENT 6
+
+static void print_priced(FILE *out, const struct measurement *m, size_t width)
+{
+    char cost[600], text[800];
+
+    measure_text(m, cost, sizeof(cost));
+    snprintf(text, sizeof(text), "%s: %s", m->cause->check, m->cause->cause);
+    wrap_print(out, text, 2, width);
+    snprintf(text, sizeof(text), "%s; %zu turns", cost, m->n_turns);
+    wrap_print(out, m->n_turns ? text : cost, INDENT, width);
+    wrap_print(out, m->command, INDENT, width);
+}
+
+/* One line for those of one id and reason. */
+static void print_skipped(FILE *out, const struct measures *m, size_t i, size_t width)
+{
+    const struct measurement *one = &m->all[i], *last = i ? one - 1 : NULL;
+    char text[700];
+
+    if (last && !strcmp(last->cause->check, one->cause->check) &&
+        !strcmp(last->reason, one->reason))
+        return;
+    snprintf(text, sizeof(text), "%s: skipped: %s", one->cause->check, one->reason);
+    wrap_print(out, text, 2, width);
+}
+
+void measure_print(FILE *out, const struct measures *m)
+{
+    size_t width = wrap_width(out);
+
+    fputs("\nCOSTS MEASURED HERE, with and without the cause, in turn\n", out);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->all[i].state != MEASURE_SKIPPED)
+            print_priced(out, &m->all[i], width);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->all[i].state == MEASURE_SKIPPED)
+            print_skipped(out, m, i, width);
+}

@@ -11,8 +11,7 @@
 #include "benches/allreduce/work.h"
 #include "core/bench/bench.h"
 #include "core/group/mpi.h"
-#include "core/wire/net.h"
-#include "core/wire/wire.h"
+#include "core/wire/bench.h"
 
 #define AT(field)            .offset = offsetof(struct collective_params, field)
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN
@@ -408,15 +407,15 @@ static uint64_t whole_blocks(enum collective_op op, uint64_t count, unsigned n)
 static void fill_transport(const struct collective_params *p, struct collective_point *c)
 {
     snprintf(c->transport, sizeof(c->transport), "%s", wire_names[p->transport]);
-    c->tcp = (struct net_tcp){.busy_poll_us = (uint32_t)p->busy_poll_us,
-                              .buffer_bytes = p->buffer_bytes,
-                              .data_port = (uint32_t)p->data_port};
+    c->tcp = (struct wire_tcp_options){.busy_poll_us = (uint32_t)p->busy_poll_us,
+                                       .buffer_bytes = p->buffer_bytes,
+                                       .data_port = (uint32_t)p->data_port};
     snprintf(c->tcp.congestion, sizeof(c->tcp.congestion), "%s",
              p->congestion ? p->congestion : "");
-    c->rdma = (struct net_rdma){.events = p->completion == 1,
-                                .mtu = (uint32_t)p->mtu,
-                                .gid_index = p->gid_index,
-                                .inline_bytes = -1};
+    c->rdma = (struct wire_rdma_options){.events = p->completion == 1,
+                                         .mtu = (uint32_t)p->mtu,
+                                         .gid_index = p->gid_index,
+                                         .inline_bytes = -1};
 }
 
 static void fill(struct point *pt, const struct collective_params *p, struct collective_point *c)

@@ -62,7 +62,7 @@ static void less_flow(struct collective_flow *f, const struct collective_flow *m
     f->in_messages -= mark->in_messages;
 }
 
-static void less_fact(struct net_fact *fact, const struct collective_report *mark)
+static void less_fact(struct wire_fact *fact, const struct collective_report *mark)
 {
     for (uint32_t i = 0; i < mark->n_facts && !strcmp(fact->unit, "count"); i++)
         if (!strcmp(fact->metric, mark->facts[i].metric)) {
@@ -295,7 +295,7 @@ static bool account_sound(struct collective_account *account)
 {
     struct collective_report *told = &account->told;
     bool sound = told->carriers <= CARRIER_ALL && told->n_flows <= COLLECTIVE_FLOWS_MAX &&
-                 told->n_facts <= NET_FACTS_MAX && rail_sound(&told->rail) &&
+                 told->n_facts <= WIRE_FACTS_MAX && rail_sound(&told->rail) &&
                  gpu_ledger_sound(&account->gpu);
 
     END(account->gpu_address);

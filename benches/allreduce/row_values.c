@@ -9,13 +9,14 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/row.h"
+#include "core/wire/bench.h"
 
 /* What busbw is held against: the line of the nodes' links, and what it leaves to the operation
  * (work.h). */
 
 #define EACH_NODE   ", the most that any algorithm gets through each node's link"
 #define TOO_EARLY   "the case ended before its links were looked at"
-#define SOURCE      200 /* bytes of net_limit_gbps()'s words */
+#define SOURCE      200 /* bytes of wire_limit_gbps()'s words */
 #define NAMES_BYTES 160
 
 struct bound {
@@ -24,12 +25,12 @@ struct bound {
     char source[SOURCE + 2 * WORLD_NAME_MAX + NAMES_BYTES + 128];
 };
 
-static const struct net_point large = {
-    .message_bytes = 1u << 20, .connections = 1, .rdma = {.verb = NET_WRITE_IMM}};
+static const struct wire_load large = {
+    .verb = NET_WRITE_IMM, .message_bytes = 1u << 20, .threads = 1};
 
 static double rail_gbps(const struct net_rail *r, char source[SOURCE])
 {
-    return net_limit_gbps(r, r->kind, &large, source, SOURCE);
+    return wire_limit_gbps(r, r->kind, &large, source, SOURCE);
 }
 
 /* What all links of a node carry at once. NAN where one is not known: then *which is that one and
@@ -147,7 +148,7 @@ static void say_wire(const char *host, const struct collective_wire *wire, bool 
     size_t used = 0;
 
     wire_gbps(wire, &which, source);
-    b->link = wire->n ? net_limit_link(&wire->rails[which], &large) : NULL;
+    b->link = wire->n ? wire_limit_link(&wire->rails[which], &large) : NULL;
     for (uint32_t i = 0; i < wire->n && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " + " : "",
                                  wire->rails[i].name);
@@ -185,7 +186,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
         wire_of(w, &nodes[i], own, &wire);
         gbps[number_of(w, &nodes[i])] = wire_gbps(&wire, &which, source);
         unknown += isnan(gbps[number_of(w, &nodes[i])]);
-        may_add = may_add && wire.n && net_switches_may_sum(&wire.rails[which]);
+        may_add = may_add && wire.n && wire_switches_may_sum(&wire.rails[which]);
     }
     if (!n) {
         snprintf(b.source, sizeof(b.source), TOO_EARLY);
@@ -463,13 +464,13 @@ static void add_facts(struct point *pt, const struct collective_work *w)
 {
     const struct collective_report *first = session_report(w->session, 0);
 
-    for (unsigned i = 0; first && i < first->n_facts && i < NET_FACTS_MAX; i++) {
-        const struct net_fact *fact = &first->facts[i];
+    for (unsigned i = 0; first && i < first->n_facts && i < WIRE_FACTS_MAX; i++) {
+        const struct wire_fact *fact = &first->facts[i];
         bool counts = !strcmp(fact->unit, "count");
         double sum = fact->value;
         for (unsigned m = 1; counts && m < w->n; m++) {
             const struct collective_report *told = session_report(w->session, m);
-            for (unsigned k = 0; told && k < told->n_facts && k < NET_FACTS_MAX; k++)
+            for (unsigned k = 0; told && k < told->n_facts && k < WIRE_FACTS_MAX; k++)
                 if (!strcmp(told->facts[k].metric, fact->metric))
                     sum += told->facts[k].value;
         }

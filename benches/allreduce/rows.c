@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce: what is said of its rows. */
-#include "core/wire/net.h"
+#include "core/wire/bench.h"
 
 static const struct bench_column columns[] = {
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},

@@ -17,6 +17,7 @@
 #include "core/collective/collective.h"
 #include "core/group/talk.h"
 #include "core/hw/path.h"
+#include "core/ledger.h"
 
 struct session;
 

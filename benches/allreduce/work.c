@@ -549,11 +549,5 @@ void collective_bench_backends(backend_say_fn *say, void *arg)
         else
             say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
     }
-    for (size_t i = 0; wire_names[i]; i++) {
-        const struct wire_ops *ops = wire_find(wire_names[i]);
-        if (ops->backends)
-            ops->backends(say, arg);
-        else
-            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
-    }
+    wire_backends(say, arg);
 }

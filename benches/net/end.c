@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a point: its CPUs, its threads, its life. See core/wire/net.h and lead.h. */
+/* One end of a point: its CPUs, its threads, its life. See end.h. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "benches/net/lead.h"
-#include "core/group/meet.h"
+#include "benches/net/end.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/units.h"
+
+int net_fail(struct net_end *e, int err, const char *format, ...)
+{
+    va_list args;
+
+    pthread_mutex_lock(&e->error_lock);
+    if (!atomic_load(&e->error_code)) { /* what follows is, as a rule, for the first one's sake */
+        va_start(args, format);
+        vsnprintf(e->error, sizeof(e->error), format, args);
+        va_end(args);
+        atomic_store(&e->error_code, err);
+    }
+    atomic_store(&e->give_up, true);
+    pthread_mutex_unlock(&e->error_lock);
+    return err;
+}
 
 /* ---- CPUs and memory: near the device, apart from the other end's ---- */
 
@@ -54,8 +70,7 @@ static unsigned threads_of(const struct net_end *e)
     unsigned n = e->point->ping ? 1 : 0;
 
     for (int d = 0; d < NET_DIRECTIONS; d++)
-        if (e->point->stream[d] &&
-            e->ops->needs_worker(e->point, d, (d == NET_FORWARD) == e->leader))
+        if (e->point->stream[d] && net_needs_worker(e, net_sends(e, d)))
             n += e->point->threads;
     return n ? n : 1;
 }
@@ -100,11 +115,6 @@ static int choose_cpus(struct net_end *e, const uint32_t *taken, unsigned n_take
 
 /* ---- Threads ---- */
 
-static bool sends(const struct net_end *e, int direction)
-{
-    return (direction == NET_FORWARD) == e->leader;
-}
-
 /* Signals are for the thread that leads or serves. */
 static int start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
 {
@@ -125,7 +135,7 @@ static void *run_worker(void *arg)
     int err = topo_bind_self(e->topo, w->cpu);
     if (err)
         net_fail(e, err, "cannot bind a thread to CPU %u: %s", w->cpu, strerror(-err));
-    else if ((err = e->ops->work(w)) != 0)
+    else if ((err = net_work(w)) != 0)
         net_fail(e, err, "%s: %s", e->ops->name, strerror(-err)); /* where it said nothing itself */
     return NULL;
 }
@@ -160,7 +170,7 @@ static unsigned add_workers(struct net_end *e, struct net_worker *workers, unsig
         unsigned from = first + (end - first) * k / threads;
         workers[n] = (struct net_worker){.end = e,
                                          .direction = (enum net_direction)direction,
-                                         .sends = sends(e, direction),
+                                         .sends = net_sends(e, direction),
                                          .index = n,
                                          .rail = rail,
                                          .cpu = e->cpus[n % e->n_cpus],
@@ -180,8 +190,7 @@ static int lay_out(struct net_end *e)
     e->n_workers = 0;
     for (int sender = 0; sender < 2; sender++)
         for (int d = 0; d < NET_DIRECTIONS; d++) {
-            if (!e->point->stream[d] || sends(e, d) != sender ||
-                !e->ops->needs_worker(e->point, d, sender))
+            if (!e->point->stream[d] || net_sends(e, d) != sender || !net_needs_worker(e, sender))
                 continue;
             for (unsigned rail = 0; rail < e->n_rails; rail++)
                 e->n_workers = add_workers(e, e->workers, e->n_workers, d, rail);
@@ -246,7 +255,7 @@ static void *run_pong(void *arg)
     int err = topo_bind_self(e->topo, e->cpus[e->n_cpus - 1]);
 
     if (!err)
-        err = e->ops->pong(e);
+        err = net_pong(e);
     if (err)
         net_fail(e, err, "%s: answering failed: %s", e->ops->name, strerror(-err));
     return NULL;
@@ -300,12 +309,12 @@ static void read_machine(struct net_end *e, struct net_reading *r)
 
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
 {
-    if ((flags & NET_READ_MARK) && e->ops->facts) /* first: it may wait for counters */
-        e->n_mark_facts = e->ops->facts(e, e->mark_facts);
+    if (flags & NET_READ_MARK) /* first: it may wait for counters */
+        e->n_mark_facts = net_facts(e, e->mark_facts);
     *r = (struct net_reading){.n_workers = e->n_workers, .from_ns = clock_now_ns()};
     for (unsigned i = 0; i < e->n_workers; i++) {
         const struct net_worker *w = &e->workers[i];
-        if (e->ops->counted_by_sender(e->point, w->direction) == w->sends) {
+        if (net_counted_by_sender(e) == w->sends) {
             struct net_rate one = tally_read(&w->tally), *sum = &r->rates[w->direction][w->rail];
             sum->bytes += one.bytes;
             sum->messages += one.messages;
@@ -365,7 +374,7 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     int err = check_point(e, e->point);
     if (err)
         return err;
-    e->ops = net_find(e->point->transport);
+    e->ops = wire_find(e->point->transport);
     if (!e->ops)
         return net_fail(e, -EOPNOTSUPP, "this build knows no transport '%.15s'",
                         e->point->transport);
@@ -375,7 +384,7 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     if (!e->counts || !e->expect)
         return net_fail(e, -ENOMEM, "out of memory");
     memset(e->counts, 0, n * sizeof(*e->counts));
-    err = e->ops->open(e);
+    err = net_wire_open(e);
     if (err)
         return net_fail(e, err, "%s: %s", e->ops->name, strerror(-err));
     err = check_rails(e);
@@ -384,9 +393,6 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     if (e->point->connections && e->point->connections < e->n_rails)
         return net_fail(e, -EINVAL, "%u devices want a stream each: --streams %u or more",
                         e->n_rails, e->n_rails);
-    for (unsigned i = 0; i < e->n_rails; i++)
-        if (!strcmp(e->rails[i].kind, "tcp"))
-            nic_fill(&e->rails[i], e->rails[i].name);
     return choose_cpus(e, order->cpus, order->n_cpus);
 }
 
@@ -394,8 +400,7 @@ void net_end_close(struct net_end *e)
 {
     net_workers_end(e);
     path_close(e->path);
-    if (e->ops)
-        e->ops->close(e);
+    net_wire_close(e);
     free(e->workers);
     free(e->counts);
     free(e->expect);
@@ -434,7 +439,7 @@ static double larger(uint64_t a, uint64_t b)
 static bool tells_messages(const struct net_end *e, unsigned connection)
 {
     return connection == e->point->connections ||
-           (e->ops->counts_whole && strncmp(e->rails[net_rail_of(e, connection)].kind, "iwarp", 5));
+           (!e->ops->streams && strncmp(e->rails[net_rail_of(e, connection)].kind, "iwarp", 5));
 }
 
 /* Whose memory is written or read by the other end's NIC counts nothing itself: the
@@ -477,7 +482,7 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received)
     e->path = NULL;
 }
 
-static void less_mark(const struct net_end *e, struct net_fact *fact)
+static void less_mark(const struct net_end *e, struct wire_fact *fact)
 {
     for (size_t i = 0; i < e->n_mark_facts; i++)
         if (!strcmp(fact->unit, "count") && !strcmp(fact->metric, e->mark_facts[i].metric))
@@ -486,7 +491,7 @@ static void less_mark(const struct net_end *e, struct net_fact *fact)
 
 void net_facts_take(struct net_end *e)
 {
-    e->n_facts = e->ops->facts ? e->ops->facts(e, e->facts) : 0;
+    e->n_facts = net_facts(e, e->facts);
     for (size_t i = 0; i < e->n_facts; i++)
         less_mark(e, &e->facts[i]);
 }
@@ -517,7 +522,7 @@ bool net_rails_sound(struct net_rails *rails)
 bool net_report_sound(struct net_report *report)
 {
     END(report->proof.text);
-    if (report->n_facts > NET_FACTS_MAX || !net_rails_sound(&report->rails))
+    if (report->n_facts > WIRE_FACTS_MAX || !net_rails_sound(&report->rails))
         return false;
     for (unsigned i = 0; i < report->n_facts; i++) {
         END(report->facts[i].metric);
@@ -526,18 +531,4 @@ bool net_report_sound(struct net_report *report)
             return false;
     }
     return true;
-}
-
-uint32_t net_protocol(void)
-{
-    static const uint32_t layout[] = {
-        8, /* of the requests: raise it when their order or meaning changes */
-        sizeof(struct net_hello),
-        sizeof(struct net_order),
-        sizeof(struct net_rails),
-        sizeof(struct net_report),
-        sizeof(struct net_reading),
-    };
-
-    return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
 }

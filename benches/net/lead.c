@@ -13,13 +13,13 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 
-/* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for
+/* Opening, connecting and checking have deadlines of their own at the peer, of WIRE_STILL_NS for
  * each step. Signs of life say meanwhile that it is there. */
-#define STEP_WAIT_NS (3 * NET_STILL_NS)
+#define STEP_WAIT_NS (3 * WIRE_STILL_NS)
 
 #define WHY_WAIT_NS 1200000000u /* for the peer's view of an error: two signs of life */
 
-_Static_assert(NET_STILL_NS + WHY_WAIT_NS < BEAT_NAMED_NS, "who hangs is named in time");
+_Static_assert(WIRE_STILL_NS + WHY_WAIT_NS < BEAT_NAMED_NS, "who hangs is named in time");
 
 static bool is_loss(int err)
 {
@@ -211,7 +211,7 @@ unsigned net_lead_thread_count(const struct net_lead *l)
 
 bool net_lead_polls(const struct net_lead *l)
 {
-    return l->end.ops->polls && l->end.ops->polls(l->end.point);
+    return l->end.traits.busy;
 }
 
 bool net_lead_same_machine(const struct net_lead *l)
@@ -266,13 +266,13 @@ static int connect_both(struct net_lead *l)
     size_t n_theirs = 0, n_own = 0;
     int err = net_lead_send(l, NET_ASK_ADDRESS, NULL, 0);
 
-    int own_err = err ? 0 : l->end.ops->address(&l->end, own, &n_own);
+    int own_err = err ? 0 : net_address(&l->end, own, &n_own);
     if (!err)
         err = net_lead_reply(l, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
     if (err || own_err)
         return err ? err : net_lead_own(l, own_err);
     err = net_lead_send(l, NET_ASK_JOIN, own, n_own);
-    own_err = err ? 0 : l->end.ops->join(&l->end, theirs, n_theirs);
+    own_err = err ? 0 : net_join(&l->end, theirs, n_theirs);
     if (!err)
         err = net_lead_reply(l, NULL, 0, NULL, STEP_WAIT_NS);
     if (own_err && !(err && l->peer_failed))
@@ -350,7 +350,7 @@ static int stop_both(struct net_lead *l)
     uint64_t theirs[NET_CONNECTIONS_MAX], own[NET_CONNECTIONS_MAX];
     size_t size = l->end.point->connections * sizeof(*own);
     uint64_t ns;
-    int err = l->end.point->ping ? l->end.ops->ping(&l->end, true, &ns) : 0;
+    int err = l->end.point->ping ? net_ping(&l->end, true, &ns) : 0;
 
     err = net_lead_own(l, err);
     if (!err)
@@ -391,7 +391,7 @@ static int check_both(struct net_lead *l)
 
     if (err)
         return err;
-    int own_err = l->end.ops->check(&l->end);
+    int own_err = net_check(&l->end);
     err = net_lead_reply(l, NULL, 0, NULL, finish_wait_ns(l));
     if (own_err == -EBADMSG || (own_err && !err))
         return net_lead_fail(l, own_err, "%s", l->end.error);

@@ -9,6 +9,7 @@
 #include "benches/net/lead.h"
 #include "core/clock.h"
 #include "core/hw/nic.h"
+#include "core/wire/bench.h"
 
 #define AGAIN_NS                                                                                   \
     1000000u /* until the next look, where nothing had arrived; twice as long each time, */
@@ -19,9 +20,7 @@
 /* The end whose tallies count a direction. */
 static enum net_side counter_of(const struct net_lead *l, int direction)
 {
-    bool by_sender = l->end.ops->counted_by_sender(l->end.point, direction);
-
-    return by_sender == (direction == NET_FORWARD) ? NET_OWN : NET_PEER;
+    return net_counted_by_sender(&l->end) == (direction == NET_FORWARD) ? NET_OWN : NET_PEER;
 }
 
 static const struct net_rate *rate_of(const struct net_lead *l, const struct net_readings *pair,
@@ -75,7 +74,7 @@ static uint64_t enough_messages(const struct net_lead *l)
 {
     const struct net_point *p = l->end.point;
 
-    if (!l->end.ops->counts_whole)
+    if (l->end.ops->streams)
         return 0;
     return CLUMPS * ((p->connections + l->end.n_rails - 1) / l->end.n_rails);
 }
@@ -356,12 +355,11 @@ uint64_t net_lead_messages(const struct net_lead *l)
 
 int net_lead_ping(struct net_lead *l, uint64_t *ns)
 {
-    const struct net_ops *ops = l->end.ops;
-    int err = ops->ping(&l->end, false, ns);
+    int err = net_ping(&l->end, false, ns);
 
     if (err)
         return net_lead_own(l, err);
-    if (!ops->ping_is_whole || !ops->ping_is_whole(l->end.point))
+    if (!net_ping_is_whole(&l->end))
         *ns /= 2;
     return 0;
 }
@@ -385,23 +383,32 @@ unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
 
 /* ---- The names of rates, and their limits ---- */
 
+static struct wire_load load_of(const struct net_point *p)
+{
+    return (struct wire_load){.verb = (enum net_verb)p->rdma.verb,
+                              .message_bytes = p->message_bytes,
+                              .mtu = p->rdma.mtu,
+                              .threads = net_rail_threads(p, 1, p->connections)};
+}
+
 /* The slower end's line is the limit. */
 static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *name)
 {
+    const struct wire_load load = load_of(l->end.point);
     char source[200];
 
     name->limit_gbps = NAN;
     name->limit_source[0] = 0;
     for (int side = 0; side < NET_SIDES; side++) {
         const struct net_rail *r = &l->reports[side].rails.rails[rail];
-        double gbps = net_limit_gbps(r, r->kind, l->end.point, source, sizeof(source));
+        double gbps = wire_limit_gbps(r, r->kind, &load, source, sizeof(source));
         if (!(isnan(name->limit_gbps) || gbps < name->limit_gbps))
             continue;
         if (isnan(gbps) && name->limit_source[0])
             continue;
         name->limit_gbps = gbps;
-        name->limit_kind = net_limit_kind(r);
-        name->limit_link = net_limit_link(r, l->end.point);
+        name->limit_kind = wire_limit_kind(r);
+        name->limit_link = wire_limit_link(r, &load);
         memcpy(name->limit_source, source, sizeof(name->limit_source));
     }
 }

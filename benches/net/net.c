@@ -11,8 +11,7 @@
 #include "core/hw/place.h"
 #include "core/program.h"
 #include "core/units.h"
-#include "core/wire/net.h"
-#include "core/wire/wire.h"
+#include "core/wire/bench.h"
 
 #define MOST_SAMPLES "20000000" /* that -D and -n keep: with what is made of them, 1 GB */
 
@@ -95,7 +94,7 @@ static const struct opt options[] = {
      .def = "0",
      .help = "number of peers after which a listener ends; 0: never"},
     {.name = "transport",
-     CHOICE(transport, net_names),
+     CHOICE(transport, wire_names),
      .def = "shm",
      .help = "shm: both ends on one machine; default with HOST: tcp and rdma"},
     {.name = "pattern",
@@ -208,7 +207,7 @@ static const struct opt options[] = {
      .scope = &by_rdma,
      .help = "memory of the peer's buffers"},
     {.name = "mode",
-     CHOICE(mode, net_tcp_modes),
+     CHOICE(mode, wire_tcp_modes),
      .def = "blocking",
      .scope = &tcp_streams,
      .help = "blocking: one thread per stream; epoll: several streams per thread"},
@@ -231,7 +230,7 @@ static const struct opt options[] = {
     WIRE_OPT_DATA_PORT(AT(data_port),
                        .help = "first port for TCP streams at the peer, for firewalls; 0: any"),
     {.name = "verb",
-     CHOICE(verb, net_verbs),
+     CHOICE(verb, wire_verbs),
      .def = "write",
      .scope = &by_rdma,
      .help = "RDMA operation; write-imm: a write with immediate data"},
@@ -250,7 +249,7 @@ static const struct opt options[] = {
      AT(inline_bytes),
      .def = "auto",
      .arg = "auto|BYTES",
-     .parse = net_parse_auto,
+     .parse = wire_parse_auto,
      .scope = &by_rdma,
      .help = "messages up to this size are sent inline"},
     {.name = "signal",
@@ -267,7 +266,7 @@ static const struct opt options[] = {
     WIRE_OPT_MTU(SWEPT, AT(mtu), .scope = &by_rdma),
     WIRE_OPT_GID_INDEX(SWEPT, AT(gid_index), .scope = &by_rdma),
     {.name = "connect",
-     CHOICE(connect, net_connects),
+     CHOICE(connect, wire_connects),
      .def = "exchange",
      .scope = &by_rdma,
      .help = "exchange: over the control connection; cm: by the RDMA connection manager (iWARP "
@@ -402,17 +401,6 @@ static bool is_wanted(struct point *pt)
     }
 }
 
-static void say_backends(backend_say_fn *say, void *arg)
-{
-    for (size_t i = 0; net_names[i]; i++) {
-        const struct net_ops *ops = net_find(net_names[i]);
-        if (ops->wire->backends)
-            ops->wire->backends(say, arg);
-        else
-            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
-    }
-}
-
 const struct bench bench = {
     .name = "net",
     .help = "messages to another process or machine: bandwidth, latency, rate, CPU cost",
@@ -443,5 +431,5 @@ const struct bench bench = {
     .check = net_bench_check,
     .evidence = net_bench_evidence,
     .teardown = net_bench_teardown,
-    .backends = say_backends,
+    .backends = wire_backends,
 };

@@ -273,8 +273,8 @@ static void add_costs(struct point *pt, struct net_session *s)
 
 static void add_facts(struct point *pt, const struct net_report *report, const char *side)
 {
-    for (unsigned i = 0; i < report->n_facts && i < NET_FACTS_MAX; i++) {
-        const struct net_fact *fact = &report->facts[i];
+    for (unsigned i = 0; i < report->n_facts && i < WIRE_FACTS_MAX; i++) {
+        const struct wire_fact *fact = &report->facts[i];
         figure_value(add_figure(pt, fact->metric, fact->unit, side, ""), fact->value);
     }
 }
@@ -451,29 +451,36 @@ static int need_lead(struct point *pt, struct net_session *s)
     return err;
 }
 
-static void fill_tcp(const struct net_params *p, struct net_tcp *tcp)
+static void fill_tcp(const struct net_params *p, struct wire_tcp_options *tcp)
 {
-    *tcp = (struct net_tcp){.mode = (uint32_t)p->mode,
-                            .zerocopy = p->zerocopy,
-                            .spin = p->wait == 1,
-                            .busy_poll_us = (uint32_t)p->busy_poll_us,
-                            .buffer_bytes = p->buffer_bytes,
-                            .data_port = (uint32_t)p->data_port};
+    *tcp = (struct wire_tcp_options){.mode = (uint32_t)p->mode,
+                                     .zerocopy = p->zerocopy,
+                                     .spin = p->wait == 1,
+                                     .busy_poll_us = (uint32_t)p->busy_poll_us,
+                                     .buffer_bytes = p->buffer_bytes,
+                                     .data_port = (uint32_t)p->data_port};
     snprintf(tcp->congestion, sizeof(tcp->congestion), "%s", p->congestion ? p->congestion : "");
 }
 
-static void fill_rdma(const struct net_params *p, struct net_rdma *rdma)
+static void fill_rdma(const struct net_params *p, struct wire_rdma_options *rdma)
 {
-    *rdma = (struct net_rdma){.verb = (uint32_t)p->verb,
-                              .connect = (uint32_t)p->connect,
-                              .depth = (uint32_t)p->depth,
-                              .signal_every = (uint32_t)p->signal_every,
-                              .inline_bytes = p->inline_bytes,
-                              .events = p->completion == 1,
-                              .mtu = (uint32_t)p->mtu,
-                              .gid_index = p->gid_index,
-                              .timeout = (uint32_t)p->timeout,
-                              .retry = (uint32_t)p->retry};
+    *rdma = (struct wire_rdma_options){.verb = (uint32_t)p->verb,
+                                       .connect = (uint32_t)p->connect,
+                                       .depth = (uint32_t)p->depth,
+                                       .signal_every = (uint32_t)p->signal_every,
+                                       .inline_bytes = p->inline_bytes,
+                                       .events = p->completion == 1,
+                                       .mtu = (uint32_t)p->mtu,
+                                       .gid_index = p->gid_index,
+                                       .timeout = (uint32_t)p->timeout,
+                                       .retry = (uint32_t)p->retry};
+}
+
+static struct wire_traits traits_of(const struct net_point *p)
+{
+    const struct wire_options options = {.tcp = p->tcp, .rdma = p->rdma};
+
+    return wire_traits_of(wire_find(p->transport), &options);
 }
 
 void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point)
@@ -484,7 +491,7 @@ void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *p
                                 .count_messages = p->pattern == NET_MESSAGE_RATE,
                                 .inject = (uint8_t)p->inject,
                                 .seed = seed};
-    snprintf(point->transport, sizeof(point->transport), "%s", net_names[p->transport]);
+    snprintf(point->transport, sizeof(point->transport), "%s", wire_names[p->transport]);
     point->stream[NET_FORWARD] = streams && p->way != NET_WAY_REVERSE;
     point->stream[NET_REVERSE] = streams && p->way != NET_WAY_FORWARD;
     if (streams) {
@@ -496,7 +503,7 @@ void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *p
         point->ping_bytes = p->size;
     fill_tcp(p, &point->tcp);
     fill_rdma(p, &point->rdma);
-    if (!strcmp(point->transport, "tcp") && p->mode == NET_TCP_BLOCKING && !p->threads)
+    if (traits_of(point).way == WIRE_BLOCK && !p->threads)
         point->threads = point->connections;
 }
 
@@ -534,7 +541,7 @@ static int need_gpu(struct point *pt, const struct net_params *p)
     struct place place;
     struct gpu *gpu;
 
-    if (strcmp(net_names[p->transport], "rdma") != 0 || !p->memory || !*p->memory)
+    if (!wire_find(wire_names[p->transport])->windows || !p->memory || !*p->memory)
         return 0;
     int err = place_parse(p->memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error));
     if (err)
@@ -556,8 +563,7 @@ int net_bench_setup(struct point *pt)
     s->begun = false;
     s->samples = s->windows.n = 0;
     net_point_of(p, pt->common->seed, &s->point);
-    if (!strcmp(s->point.transport, "tcp") && s->point.tcp.mode == NET_TCP_BLOCKING &&
-        s->point.connections && s->point.threads != s->point.connections)
+    if (traits_of(&s->point).way == WIRE_BLOCK && s->point.threads != s->point.connections)
         return point_reason(pt, -EOPNOTSUPP,
                             "with --mode blocking each of the %u streams has a thread: leave "
                             "--threads out, or take --mode epoll",

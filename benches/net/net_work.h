@@ -10,7 +10,6 @@
 #include "core/bench/bench.h"
 #include "core/group/meet.h"
 #include "core/search.h"
-#include "core/wire/net.h"
 
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };
 

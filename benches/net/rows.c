@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net: what is said of its rows. */
-#include "core/wire/net.h"
+#include "core/wire/bench.h"
 
 static const struct bench_column columns[] = {
     {.name = "side", .width = 4},

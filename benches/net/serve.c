@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "benches/net/lead.h"
+#include "core/group/meet.h"
 #include "core/hw/machine.h"
 
 #define IDLE_MOST_NS 10000000000u /* that it may ask to watch the idle machine */
@@ -84,7 +85,7 @@ static int address(struct talk_server *t, const void *data, size_t len)
 {
     char own[NET_ADDRESS_MAX];
     size_t n = 0;
-    int err = of(t)->end.ops->address(&of(t)->end, own, &n);
+    int err = net_address(&of(t)->end, own, &n);
 
     (void)data, (void)len;
     if (!err && !talk_body(t, n))
@@ -96,7 +97,7 @@ static int address(struct talk_server *t, const void *data, size_t len)
 
 static int join(struct talk_server *t, const void *data, size_t len)
 {
-    return of(t)->end.ops->join(&of(t)->end, data, len);
+    return net_join(&of(t)->end, data, len);
 }
 
 static int start(struct talk_server *t, const void *data, size_t len)
@@ -154,7 +155,7 @@ static int prove(struct talk_server *t, const void *data, size_t len)
 static int check(struct talk_server *t, const void *data, size_t len)
 {
     (void)data, (void)len;
-    return of(t)->end.ops->check(&of(t)->end);
+    return net_check(&of(t)->end);
 }
 
 static int report(struct talk_server *t, const void *data, size_t len)
@@ -193,6 +194,20 @@ const struct talk_request net_requests[NET_REQUESTS] = {
                         report},
     [NET_ASK_CLOSE] = {0, 0, NOTHING, DRAINED, NOTHING, TALK_NEVER, close_point},
 };
+
+uint32_t net_protocol(void)
+{
+    static const uint32_t layout[] = {
+        8, /* of the requests: raise it when their order or meaning changes */
+        sizeof(struct net_hello),
+        sizeof(struct net_order),
+        sizeof(struct net_rails),
+        sizeof(struct net_report),
+        sizeof(struct net_reading),
+    };
+
+    return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
+}
 
 /* A thread may have failed while nothing was asked. */
 static int before(struct talk_server *t, const struct talk_request *r)

@@ -104,7 +104,7 @@ static int search(struct tune *t, const char *what, uint64_t *value, uint64_t fi
     return err;
 }
 
-static int search_all(struct tune *t, bool rdma)
+static int search_all(struct tune *t, bool has_depth)
 {
     uint64_t rails = 1;
 
@@ -113,7 +113,7 @@ static int search_all(struct tune *t, bool rdma)
     t->params.pattern = NET_BANDWIDTH;
     t->params.size = START_SIZE;
     int err = search(t, "streams", &t->params.streams, rails, rails * 16);
-    if (!err && rdma)
+    if (!err && has_depth)
         err = search(t, "depth", &t->params.depth, 1, 1024);
     return err ? err : search(t, "size", &t->params.size, 4096, 16u << 20);
 }
@@ -127,12 +127,12 @@ static int set_number(struct opts *o, const char *name, uint64_t value)
 }
 
 /* What was found is what the sweep then is. */
-static int keep_found(struct tune *t, struct opts *o, bool rdma)
+static int keep_found(struct tune *t, struct opts *o, bool has_depth)
 {
     char size[24];
     int err = set_number(o, "streams", t->params.streams);
 
-    if (!err && rdma)
+    if (!err && has_depth)
         err = set_number(o, "depth", t->params.depth);
     if (!err)
         err = set_number(o, "size", t->params.size);
@@ -144,7 +144,7 @@ static int keep_found(struct tune *t, struct opts *o, bool rdma)
     }
     fprintf(stderr, "%s: tune: the plateau begins at %" PRIu64 " stream%s",
             program_invocation_short_name, t->params.streams, t->params.streams == 1 ? "" : "s");
-    if (rdma)
+    if (has_depth)
         fprintf(stderr, ", depth %" PRIu64, t->params.depth);
     fprintf(stderr, ", size %s (within %.0f %% of the best)\n",
             units_format_size(t->params.size, size, sizeof(size)), 100 * (1 - TUNE_SHARE));
@@ -181,7 +181,7 @@ int net_tune(struct opts *o, const struct net_params *p, const volatile int *can
     struct tune t = {.params = *p, .cancel = cancel, .error = error, .len = len};
     struct net_secret secret = {0};
     struct channel *c = NULL;
-    bool rdma = !strcmp(net_names[p->transport], "rdma");
+    bool has_depth = wire_find(wire_names[p->transport])->windows;
 
     t.params.sizes_chosen = false;
     int err = refuse(o, p, error, len);
@@ -196,8 +196,8 @@ int net_tune(struct opts *o, const struct net_params *p, const volatile int *can
             keep_error(&t, err);
     }
     if (!err)
-        err = search_all(&t, rdma);
+        err = search_all(&t, has_depth);
     net_lead_close(t.lead);
     topo_close(t.topo);
-    return err ? err : keep_found(&t, o, rdma);
+    return err ? err : keep_found(&t, o, has_depth);
 }

@@ -38,7 +38,7 @@
 #include "core/backend.h"
 #include "core/group/world.h"
 #include "core/hw/topo.h"
-#include "core/wire/net.h"
+#include "core/wire/wire.h"
 
 #define COLLECTIVE_CALLS_MAX   4096
 #define COLLECTIVE_ADDRESS_MAX 1024
@@ -94,8 +94,8 @@ struct collective_point {
     uint64_t count; /* elements of the vector: buffers are for so many, and every call lies in it */
     uint64_t segment_bytes; /* of our own backends: what a message is cut to; 0: chosen */
     uint64_t seed;
-    struct net_tcp tcp;
-    struct net_rdma rdma;
+    struct wire_tcp_options tcp;
+    struct wire_rdma_options rdma;
 };
 
 /* What one operation consists of: calls one after another, each of `count` elements from `first`
@@ -126,7 +126,7 @@ struct collective_report {
     uint32_t members_add; /* a library says that its members alone add: no switch does on the way */
     uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */
     struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
-    struct net_fact facts[NET_FACTS_MAX];
+    struct wire_fact facts[WIRE_FACTS_MAX];
     struct net_rail rail; /* that its bytes take to members of other nodes */
 };
 

@@ -522,7 +522,7 @@ int engine_progress(struct engine *e, uint64_t wait_ns)
 /* A wire may count a message when all of it is there, and those of all ways may share a link. */
 static uint64_t message_ns(const struct engine *e)
 {
-    return NET_SLOWEST_NS * engine_segment_bytes(e) * e->n_ways;
+    return WIRE_SLOWEST_NS * engine_segment_bytes(e) * e->n_ways;
 }
 
 int engine_attend(struct engine *e)

@@ -74,6 +74,19 @@ static bool on_one_machine(const struct world *w)
     return true;
 }
 
+/* A read is the receiver's own doing; of a write nothing tells the receiver. */
+static void traits(const struct wire_options *o, struct wire_traits *t)
+{
+    if (o->rdma.events) {
+        t->way = t->probe_way = WIRE_EVENTS;
+        t->busy = false;
+    }
+    if (o->rdma.verb == NET_READ)
+        t->acts = WIRE_IN;
+    else if (o->rdma.verb == NET_WRITE)
+        t->acts = WIRE_OUT;
+}
+
 /* The module puts its own table into w->ops. */
 static int open_module(struct wire *w)
 {
@@ -97,6 +110,7 @@ const struct wire_ops wire_rdma = {
     .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_EVENTS),
     .windows = true,
     .backends = backends,
+    .traits = traits,
     .open = open_module,
     .close = close_nothing,
 };

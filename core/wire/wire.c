@@ -104,6 +104,21 @@ void wire_close(struct wire *w)
     free(w);
 }
 
+struct wire_traits wire_traits_of(const struct wire_ops *ops, const struct wire_options *o)
+{
+    static const enum wire_way ways[] = {WIRE_POLL, WIRE_BLOCK, WIRE_EVENTS, WIRE_YIELD};
+    struct wire_traits t = {.acts = WIRE_BOTH};
+    size_t i = 0;
+
+    while (i + 1 < sizeof(ways) / sizeof(*ways) && !(ops->ways & WIRE_CAN(ways[i])))
+        i++;
+    t.way = t.probe_way = ways[i];
+    t.busy = t.way == WIRE_POLL;
+    if (ops->traits)
+        ops->traits(o, &t);
+    return t;
+}
+
 int wire_rails(struct wire *w, unsigned rank)
 {
     return w->ops->rails ? w->ops->rails(w, rank) : 0;

@@ -39,13 +39,17 @@
 
 #include "core/backend.h"
 #include "core/group/world.h"
-#include "core/wire/net.h"
+#include "core/hw/nic.h"
 
 #define WIRE_ADDRESS_MAX 512 /* bytes */
-#define WIRE_POSTS       32  /* messages of a link that may be posted and not through, each way */
+#define WIRE_FACTS_MAX   24
+#define WIRE_POSTS       32 /* messages of a link that may be posted and not through, each way */
 #define WIRE_ERROR_BYTES 384
 #define WIRE_JOIN_NS     8000000000u /* no link more came to stand for so long: join gives up */
-#define WIRE_SPINS_NS    50000       /* before it sleeps for the system to wake it */
+/* nothing moved for so long: the peer or the path is gone */
+#define WIRE_STILL_NS   6500000000u
+#define WIRE_SLOWEST_NS 20    /* a byte, over the slowest network: 0.4 Gbit/s */
+#define WIRE_SPINS_NS   50000 /* before it sleeps for the system to wake it */
 /* a CPU that was given way comes back so late: others have work */
 #define WIRE_LATE_NS    400000
 #define WIRE_FOREVER    UINT64_MAX /* to wait: until something moves, or interrupt() */
@@ -64,6 +68,15 @@ enum wire_way {
     WIRE_EVENTS, /* it sleeps until the system says which link can move (epoll, completions) */
 };
 #define WIRE_CAN(way) (1u << (way))
+
+/* What follows from a transport and its options, before anything is opened. */
+struct wire_traits {
+    enum wire_way way, probe_way; /* how a worker waits: of streams, of single messages */
+    bool busy; /* its thread takes all of a CPU, whatever there is to do: something polls */
+    /* enum wire_side: who posts the messages of a link with a window, who sends or who receives;
+     * both, as on links without one */
+    unsigned acts;
+};
 
 /* One way of a link, bytes and whole messages since join. */
 struct wire_flow {
@@ -131,19 +144,46 @@ struct wire_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): so has
     void *state; /* the transport's */
 };
 
+enum wire_tcp_mode { WIRE_TCP_BLOCKING, WIRE_TCP_EPOLL };
+struct wire_tcp_options {
+    /* enum wire_tcp_mode: a thread blocks in one connection (threads = connections), or serves
+     * several by epoll */
+    uint32_t mode;
+    uint32_t zerocopy;     /* MSG_ZEROCOPY sends */
+    uint32_t spin;         /* ping: asks again and again instead of sleeping in the kernel */
+    uint32_t busy_poll_us; /* SO_BUSY_POLL; 0: as the system has it */
+    uint64_t buffer_bytes; /* SO_SNDBUF and SO_RCVBUF; 0: the kernel tunes them */
+    char congestion[16];   /* ""; the system's default; else TCP_CONGESTION */
+    uint32_t data_port;    /* the first port that the peer listens on for data; 0: any */
+    uint32_t reserved;
+};
+
+enum wire_connect { WIRE_CONNECT_EXCHANGE, WIRE_CONNECT_CM };
+struct wire_rdma_options {
+    uint32_t verb;           /* enum net_verb */
+    uint32_t connect;        /* enum wire_connect */
+    uint32_t depth;          /* work requests in flight on each QP */
+    uint32_t signal_every;   /* one of so many is signalled; 0: chosen */
+    int32_t inline_bytes;    /* messages up to this size are sent inline; -1: chosen */
+    uint32_t events;         /* completions by events, not by polling */
+    uint32_t mtu;            /* path MTU in bytes; 0: the port's active one */
+    int32_t gid_index;       /* -1: chosen */
+    uint32_t timeout, retry; /* of the QP: 4.096 us * 2^timeout; 0: chosen */
+};
+
 struct wire_options {
     /* NIC, RDMA device; NULL or "": the one that leads to the peer. "mlx5_0+mlx5_1": the ranks of a
      * machine take them in turn, and a transport sees its rank's own alone; unless `every`: all are
      * rails of this rank. */
     const char *device;
     bool every;
-    struct net_tcp tcp;    /* mode is left aside: workers have ways */
-    struct net_rdma rdma;  /* without windows verb is left aside */
-    bool windows;          /* all links have one; else none has */
-    uint64_t message_most; /* no message will be longer: for what must be set aside */
-    uint64_t ring_bytes;   /* of shared memory, each way of a link; 0: chosen */
-    bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
-    bool own_cpus;         /* no two ranks share a CPU: who polls gives way seldom */
+    struct wire_tcp_options tcp;   /* mode and spin are left aside: workers have ways */
+    struct wire_rdma_options rdma; /* without windows verb is left aside */
+    bool windows;                  /* all links have one; else none has */
+    uint64_t message_most;         /* no message will be longer: for what must be set aside */
+    uint64_t ring_bytes;           /* of shared memory, each way of a link; 0: chosen */
+    bool crowded;   /* more ranks than CPUs on this machine: who waits gives way or sleeps */
+    bool own_cpus;  /* no two ranks share a CPU: who polls gives way seldom */
     bool reference; /* rails say the speed of this memory, where there is no line (shared memory) */
     /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread
      * runs */
@@ -155,15 +195,25 @@ struct wire_options {
     void *attend_arg;
 };
 
+/* What a transport says of itself: rows of their own. */
+struct wire_fact {
+    char metric[32]; /* "retransmits", "rtt", "cwnd" */
+    char unit[16];   /* a name of units_table: "count", "us", "KiB"... */
+    double value;
+};
+
 struct wire_ops {
     const char *name; /* shm tcp rdma */
     const char *help;
     unsigned ways; /* WIRE_CAN() of each */
-    bool streams;  /* bytes have no bounds: see above */
+    /* Bytes have no bounds: see above. Where not, a message counts when all of it is there. */
+    bool streams;
     /* A message of a link with a window may be posted several times at once: `bytes` are that many
      * of message_bytes. Memory may be a GPU's. */
     bool windows;
-    void (*backends)(backend_say_fn *say, void *arg);
+    void (*backends)(backend_say_fn *say, void *arg); /* not required: it is there, always */
+    /* Changes what wire_traits_of() says without it, where the options want that. Not required. */
+    void (*traits)(const struct wire_options *o, struct wire_traits *t);
 
     int (*open)(struct wire *w);
     /* What links to that rank may start from: fills in w->rails. Not required: then open() does. */
@@ -184,7 +234,8 @@ struct wire_ops {
     /* Moves what can be moved on these sides. 1: something moved; 0: nothing did, for wait_ns (0:
      * it only looked); -errno. It may return 0 early. */
     int (*progress)(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
-    /* Takes back what was posted to come in and has not come. Where ops->streams. */
+    /* Takes back what was posted to come in and has not come: at the end of a stream, which its
+     * sender alone knows. Where ops->streams or windows; else not required. */
     void (*retract)(struct wire_link *l);
     /* May the memory of what went out be written again? 1; 0: not yet, after a moment: it is sent
      * without a copy; -errno. Not required: always. */
@@ -199,12 +250,12 @@ struct wire_ops {
      * required. */
     void (*describe)(struct wire *w, char *text, size_t len);
     /* What counts up (retransmits) since join, of which rows have what came between the mark and
-     * the end: up to NET_FACTS_MAX; how many. Not required. */
-    size_t (*facts)(struct wire *w, struct net_fact *facts);
+     * the end: up to WIRE_FACTS_MAX; how many. Not required. */
+    size_t (*facts)(struct wire *w, struct wire_fact *facts);
     /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told,
      * and nothing been heard of it for so long? Not required. */
     bool (*unheard)(const struct wire_link *l, uint64_t for_ns);
-    /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment.
+    /* The rail that its bytes take here, for limits (wire_limit_gbps()): name, kind, MTU, segment.
      * 0, or -ENODATA. Not required. */
     int (*rail)(struct wire *w, struct net_rail *rail);
     void (*close)(struct wire *w); /* undoes open, also one that failed half-way */
@@ -232,6 +283,10 @@ extern const struct wire_ops wire_pipe, wire_cma, wire_cma_write;
 
 extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
 const struct wire_ops *wire_find(const char *name);
+void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
+/* The first way that it can of poll, block, events and yield; both ends act. Of options, those of
+ * transports alone are looked at. */
+struct wire_traits wire_traits_of(const struct wire_ops *ops, const struct wire_options *o);
 
 int wire_open(struct wire **w, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len);

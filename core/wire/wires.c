@@ -4,8 +4,13 @@
 
 #include "core/wire/wire.h"
 
-static const struct wire_ops *const wires[] = {&wire_shm, &wire_tcp, &wire_rdma, NULL};
-const char *const wire_names[] = {"shm", "tcp", "rdma", NULL};
+/* A transport is a word here. Its table is wire_NAME. */
+#define WIRES(wire) wire(shm) wire(tcp) wire(rdma)
+
+#define OPS(name)  &wire_##name,
+#define NAME(name) #name,
+static const struct wire_ops *const wires[] = {WIRES(OPS) NULL};
+const char *const wire_names[] = {WIRES(NAME) NULL};
 
 const struct wire_ops *wire_find(const char *name)
 {
@@ -13,4 +18,13 @@ const struct wire_ops *wire_find(const char *name)
         if (!strcmp(wires[i]->name, name))
             return wires[i];
     return NULL;
+}
+
+void wire_backends(backend_say_fn *say, void *arg)
+{
+    for (size_t i = 0; wires[i]; i++)
+        if (wires[i]->backends)
+            wires[i]->backends(say, arg);
+        else
+            say(arg, &(struct backend){.name = wires[i]->name, .state = BACKEND_PRESENT});
 }

@@ -389,8 +389,8 @@ static void fake_tell(struct collective *c, struct collective_report *told)
 
     snprintf(told->algorithm, sizeof(told->algorithm), "through memory");
     told->n_facts = 2;
-    told->facts[0] = (struct net_fact){"retransmits", "count", s->messages};
-    told->facts[1] = (struct net_fact){"rtt", "us", 5};
+    told->facts[0] = (struct wire_fact){"retransmits", "count", s->messages};
+    told->facts[1] = (struct wire_fact){"rtt", "us", 5};
     if (!fake->device[0])
         return;
     told->n_flows = 1;

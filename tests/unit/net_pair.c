@@ -44,7 +44,7 @@ static void give_up(struct net_pair *pair)
         atomic_store(&pair->ends[i].give_up, true);
 }
 
-static int prepare_end(struct net_pair *pair, int i, const struct net_ops *ops)
+static int prepare_end(struct net_pair *pair, int i, const struct wire_ops *ops)
 {
     struct net_end *e = &pair->ends[i];
     unsigned usable = topo_cpus(pair->topo);
@@ -61,14 +61,14 @@ static int prepare_end(struct net_pair *pair, int i, const struct net_ops *ops)
     e->counts = aligned_alloc(64, (pair->point.connections + 1) * sizeof(*e->counts));
     memset(e->counts, 0, (pair->point.connections + 1) * sizeof(*e->counts));
     e->expect = calloc(pair->point.connections + 1, sizeof(*e->expect));
-    int err = ops->open(e);
+    int err = net_wire_open(e);
     if (err)
         return err;
     e->n_cpus = usable < NET_WORKERS_MAX ? usable : NET_WORKERS_MAX;
     return topo_spread(pair->topo, -1, e->n_cpus, e->cpus);
 }
 
-int net_pair_prepare(struct net_pair *pair, const struct net_ops *ops,
+int net_pair_prepare(struct net_pair *pair, const struct wire_ops *ops,
                      const struct net_point *point, const struct net_local *leader,
                      const struct net_local *peer)
 {
@@ -135,7 +135,7 @@ static int send_address(struct net_end *e)
 {
     char *own = malloc(NET_ADDRESS_MAX);
     size_t len = NET_ADDRESS_MAX;
-    int err = e->ops->address(e, own, &len);
+    int err = net_address(e, own, &len);
     int sent = channel_send(e->channel, err ? NO_ADDRESS : ADDRESS, own, err ? 0 : len);
 
     free(own);
@@ -154,7 +154,7 @@ static int join_end(struct net_pair *pair, struct net_end *e, void *arg)
     if (!err)
         err = e->leader ? send_address(e) : receive_address(e, address, &len);
     if (!err)
-        err = e->ops->join(e, address, len);
+        err = net_join(e, address, len);
     free(address);
     return err;
 }
@@ -164,7 +164,7 @@ int net_pair_join(struct net_pair *pair)
     return call_both(pair, join_end, NULL);
 }
 
-int net_pair_open(struct net_pair *pair, const struct net_ops *ops, const struct net_point *point,
+int net_pair_open(struct net_pair *pair, const struct wire_ops *ops, const struct net_point *point,
                   const struct net_local *leader, const struct net_local *peer)
 {
     int err = net_pair_prepare(pair, ops, point, leader, peer);
@@ -177,7 +177,7 @@ static void add_workers(struct net_end *e, enum net_direction d, bool sends)
     const struct net_point *p = e->point;
     unsigned threads = p->threads < p->connections ? p->threads : p->connections;
 
-    for (unsigned t = 0; t < threads && e->ops->needs_worker(p, d, sends); t++) {
+    for (unsigned t = 0; t < threads && net_needs_worker(e, sends); t++) {
         struct net_worker *w = &e->workers[e->n_workers];
         w->end = e;
         w->direction = d;
@@ -207,7 +207,7 @@ static void make_workers(struct net_end *e)
 static void *run_worker(void *arg)
 {
     struct net_worker *w = arg;
-    int err = w->end->ops->work(w);
+    int err = net_work(w);
 
     if (err)
         net_fail(w->end, err, "a worker ended with %d and no text", err);
@@ -263,7 +263,7 @@ static void add_tallies(struct net_pair *pair, uint64_t *bytes)
     for (int i = 0; i < NET_PAIR_ENDS; i++)
         for (unsigned k = 0; k < pair->ends[i].n_workers; k++) {
             struct net_worker *w = &pair->ends[i].workers[k];
-            if (w->sends != pair->ends[i].ops->counted_by_sender(&pair->point, w->direction))
+            if (w->sends != net_counted_by_sender(&pair->ends[i]))
                 continue;
             bytes[w->direction] += atomic_load(&w->tally.bytes);
             uint64_t at_ns = atomic_load(&w->tally.last_ns);
@@ -332,9 +332,9 @@ static int ping_end(struct net_pair *pair, struct net_end *e, void *arg)
 
     (void)pair;
     if (!e->leader)
-        return e->ops->pong(e);
+        return net_pong(e);
     for (size_t i = 0; i < pings->n && !err; i++)
-        err = e->ops->ping(e, i + 1 == pings->n, &pings->ns[i]);
+        err = net_ping(e, i + 1 == pings->n, &pings->ns[i]);
     return err;
 }
 
@@ -349,7 +349,7 @@ static int check_end(struct net_pair *pair, struct net_end *e, void *arg)
 {
     (void)pair;
     (void)arg;
-    return e->ops->check(e);
+    return net_check(e);
 }
 
 int net_pair_check(struct net_pair *pair)
@@ -361,8 +361,7 @@ void net_pair_close(struct net_pair *pair)
 {
     for (int i = 0; i < NET_PAIR_ENDS; i++) {
         struct net_end *e = &pair->ends[i];
-        if (e->ops)
-            e->ops->close(e);
+        net_wire_close(e);
         channel_close(pair->channels[i]);
         free(e->workers);
         free(e->counts);

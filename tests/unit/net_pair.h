@@ -2,10 +2,10 @@
 /*
  * Both ends of a transport in one process: opened, connected, made to stream, ping and check, each
  * end's calls in a thread of its own, with a channel over a socket pair between them. Works with any
- * struct net_ops; what two processes and a real channel do is for the tests of the engine.
+ * struct wire_ops; what two processes and a real channel do is for the tests of the engine.
  *
  *   struct net_pair pair;
- *   assert_int_equal(net_pair_open(&pair, &net_tcp, &point, NULL, NULL), 0);
+ *   assert_int_equal(net_pair_open(&pair, &wire_tcp, &point, NULL, NULL), 0);
  *   net_pair_stream(&pair, 50, bytes);
  *   net_pair_check(&pair);
  *   net_pair_close(&pair);
@@ -15,7 +15,8 @@
 #ifndef PLUMB_TESTS_UNIT_NET_PAIR_H
 #define PLUMB_TESTS_UNIT_NET_PAIR_H
 
-#include "core/wire/net.h"
+#include "benches/net/end.h"
+#include "core/wire/wire.h"
 
 enum { NET_PAIR_LEADER, NET_PAIR_PEER, NET_PAIR_ENDS };
 
@@ -34,10 +35,10 @@ struct net_point net_pair_point(const char *transport, unsigned connections);
 
 /* Opens both ends, exchanges addresses and joins them. A local that is NULL asks for nothing. On an error
  * call net_pair_close() all the same. */
-int net_pair_open(struct net_pair *pair, const struct net_ops *ops, const struct net_point *point,
+int net_pair_open(struct net_pair *pair, const struct wire_ops *ops, const struct net_point *point,
                   const struct net_local *leader, const struct net_local *peer);
 /* The same in two steps, for what a test does before the ends join. */
-int net_pair_prepare(struct net_pair *pair, const struct net_ops *ops,
+int net_pair_prepare(struct net_pair *pair, const struct wire_ops *ops,
                      const struct net_point *point, const struct net_local *leader,
                      const struct net_local *peer);
 int net_pair_join(struct net_pair *pair);

@@ -23,14 +23,14 @@
 #define TEXT_BYTES 1024
 
 /* What a child sets before it starts the module. */
-struct world {
+struct surroundings {
     const char *variables[4][2]; /* a value of NULL: unset */
     bool ordinary_user;
 };
 
 static void start(void *arg, char *text, size_t len)
 {
-    const struct world *world = arg;
+    const struct surroundings *world = arg;
 
     for (size_t i = 0; i < 4 && world->variables[i][0]; i++) {
         if (world->variables[i][1])
@@ -51,7 +51,7 @@ static void start(void *arg, char *text, size_t len)
 }
 
 /* Sentences are whole: not cut off at the end of the buffer. */
-static void says(const struct world *world, const char *one, const char *other)
+static void says(const struct surroundings *world, const char *one, const char *other)
 {
     char text[TEXT_BYTES];
 
@@ -71,7 +71,7 @@ static int module_there(void **state)
 static void without_module(void **state)
 {
     (void)state;
-    says(&(struct world){.variables = {{"PLUMB_CUDA_MODULE", "/nonexistent/plumb-cuda.so"}}},
+    says(&(struct surroundings){.variables = {{"PLUMB_CUDA_MODULE", "/nonexistent/plumb-cuda.so"}}},
          "does not load", "/nonexistent/plumb-cuda.so");
 }
 
@@ -80,7 +80,7 @@ static void library_that_is_named_and_not_there(void **state)
     (void)state;
     if (!cuda_fixture_module())
         skip();
-    says(&(struct world){.variables = {{"PLUMB_LIBCUDA", "/nonexistent/libcuda.so.1"}}},
+    says(&(struct surroundings){.variables = {{"PLUMB_LIBCUDA", "/nonexistent/libcuda.so.1"}}},
          "PLUMB_LIBCUDA", "/nonexistent/libcuda.so.1");
 }
 
@@ -89,7 +89,7 @@ static void library_that_is_another(void **state)
     (void)state;
     if (!cuda_fixture_module())
         skip();
-    says(&(struct world){.variables = {{"PLUMB_LIBCUDA", "libm.so.6"}}}, "no CUDA driver",
+    says(&(struct surroundings){.variables = {{"PLUMB_LIBCUDA", "libm.so.6"}}}, "no CUDA driver",
          "cuDriverGetVersion");
 }
 
@@ -114,7 +114,7 @@ static void no_library(void **state)
         skip();
     }
     scratch_open(&tree);
-    const struct world world = {
+    const struct surroundings world = {
         .variables = {{"PLUMB_SYSROOT", tree.root}, {"PLUMB_LIBCUDA", NULL}}};
     says(&world, "PCI shows no GPU", "--gpus all");
     add_pci(&tree, "0x10de\n", "0x040300\n"); /* its sound device */
@@ -139,7 +139,7 @@ static void stub_library(void **state)
     for (size_t i = 0; home && i < 2; i++) {
         snprintf(path, sizeof(path), "%s/%s/libcuda.so", home, folders[i]);
         if (!access(path, R_OK)) {
-            says(&(struct world){.variables = {{"PLUMB_LIBCUDA", path}}}, "toolkit's stub",
+            says(&(struct surroundings){.variables = {{"PLUMB_LIBCUDA", path}}}, "toolkit's stub",
                  "LD_LIBRARY_PATH");
             return;
         }
@@ -153,7 +153,7 @@ static void old_driver(void **state)
     (void)state;
     if (!cuda_fixture_simulate("one") || cuda_fixture_real())
         skip();
-    says(&(struct world){.variables = {{"PLUMB_SIM_FAULT", "old_driver:version=10020"}}},
+    says(&(struct surroundings){.variables = {{"PLUMB_SIM_FAULT", "old_driver:version=10020"}}},
          "the driver supports CUDA 10.2, this build needs", "or newer, or build with an older");
 }
 
@@ -174,7 +174,7 @@ static void codes(void **state)
     if (!cuda_fixture_simulate("one") || cuda_fixture_real())
         skip();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        says(&(struct world){.variables = {{"PLUMB_SIM_FAULT", cases[i][0]}}}, cases[i][1],
+        says(&(struct surroundings){.variables = {{"PLUMB_SIM_FAULT", cases[i][0]}}}, cases[i][1],
              cases[i][2]);
 }
 
@@ -184,9 +184,9 @@ static void order_of_devices(void **state)
     (void)state;
     if (!cuda_fixture_simulate("two") || cuda_fixture_real())
         skip();
-    says(&(struct world){.variables = {{"CUDA_DEVICE_ORDER", NULL}}}, "started: 2 GPUs",
+    says(&(struct surroundings){.variables = {{"CUDA_DEVICE_ORDER", NULL}}}, "started: 2 GPUs",
          "CUDA_DEVICE_ORDER=PCI_BUS_ID");
-    says(&(struct world){.variables = {{"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}}}, "started",
+    says(&(struct surroundings){.variables = {{"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}}}, "started",
          "CUDA_DEVICE_ORDER=FASTEST_FIRST");
 }
 
@@ -195,8 +195,8 @@ static void hidden_devices(void **state)
     (void)state;
     if (!cuda_fixture_simulate("one") || cuda_fixture_real())
         skip();
-    says(&(struct world){.variables = {{"PLUMB_SIM_FAULT", "no_device"},
-                                       {"CUDA_VISIBLE_DEVICES", "7"}}},
+    says(&(struct surroundings){.variables = {{"PLUMB_SIM_FAULT", "no_device"},
+                                              {"CUDA_VISIBLE_DEVICES", "7"}}},
          "CUDA_VISIBLE_DEVICES='7'", "unset it");
 }
 
@@ -209,7 +209,7 @@ static void device_nodes(void **state)
     if (!cuda_fixture_simulate("one") || cuda_fixture_real())
         skip();
     scratch_open(&tree);
-    struct world world = {
+    struct surroundings world = {
         .variables = {{"PLUMB_SIM_FAULT", "no_device"}, {"PLUMB_SYSROOT", tree.root}}};
     says(&world, "kernel driver is not loaded", "PCI shows no GPU");
     add_pci(&tree, "0x10de\n", "0x030000\n");

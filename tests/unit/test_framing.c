@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/hw/nic.h"
-#include "core/wire/net.h"
+#include "core/wire/bench.h"
 
 static void near(double have, double want, int line)
 {
@@ -147,18 +147,18 @@ static struct net_rail rail_of(const char *kind, double gbps, unsigned mtu)
     return r;
 }
 
-static void check_limit(const struct net_rail *r, const struct net_point *p, double want,
+static void check_limit(const struct net_rail *r, const struct wire_load *p, double want,
                         const char *text)
 {
     char source[160];
 
-    NEAR(net_limit_gbps(r, r->kind, p, source, sizeof(source)), want);
+    NEAR(wire_limit_gbps(r, r->kind, p, source, sizeof(source)), want);
     assert_string_equal(source, text);
 }
 
 static void test_limits(void **state)
 {
-    struct net_point p = {.message_bytes = 1048576, .rdma = {.verb = NET_WRITE}};
+    struct wire_load p = {.message_bytes = 1048576, .verb = NET_WRITE};
     struct net_rail r = rail_of("roce v2", 100, 4096);
 
     (void)state;
@@ -168,7 +168,7 @@ static void test_limits(void **state)
     check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 256 * 102 + 16),
                 "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (97.6 %)");
     r = rail_of("infiniband", 100, 0);
-    p.rdma.mtu = 2048;
+    p.mtu = 2048;
     check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 512 * 26 + 16),
                 "sysfs: 100 Gb/s less InfiniBand framing at MTU 2048 (98.7 %)");
     r = rail_of("tcp", 100, 1500);
@@ -190,7 +190,7 @@ static void test_limits(void **state)
 /* Four bytes more of each frame; InfiniBand has none. */
 static void test_tag(void **state)
 {
-    struct net_point p = {.message_bytes = 1048576, .rdma = {.verb = NET_WRITE}};
+    struct wire_load p = {.message_bytes = 1048576, .verb = NET_WRITE};
     struct net_rail r = rail_of("tcp", 100, 1500);
 
     (void)state;
@@ -226,23 +226,23 @@ static void test_kinds(void **state)
                  {"roce v2, PVRDMA", 82}, {"roce v1", 94},
                  {"roce v1, rxe", 94},    {"roce v1, SR-IOV function", 94},
                  {"infiniband", 26},      {"infiniband, SR-IOV function", 26}};
-    struct net_point p = {.message_bytes = 4096, .rdma = {.verb = NET_SEND}};
+    struct wire_load p = {.message_bytes = 4096, .verb = NET_SEND};
     char source[160];
 
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         struct net_rail r = rail_of(kinds[i].kind, 100, 4096);
-        NEAR(net_limit_gbps(&r, r.kind, &p, source, sizeof(source)),
+        NEAR(wire_limit_gbps(&r, r.kind, &p, source, sizeof(source)),
              12.5 * 4096 / (4096 + kinds[i].each));
     }
     struct net_rail r = rail_of("roce v21", 100, 4096);
-    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+    assert_true(isnan(wire_limit_gbps(&r, NULL, &p, source, sizeof(source))));
 }
 
 /* A card in a slot that is narrower than its line. */
 static void test_narrow_slot(void **state)
 {
-    struct net_point p = {.message_bytes = 1048576, .rdma = {.verb = NET_WRITE}};
+    struct wire_load p = {.message_bytes = 1048576, .verb = NET_WRITE};
     struct net_rail r = rail_of("roce v2", 200, 4096);
 
     (void)state;
@@ -265,39 +265,39 @@ static void test_narrow_slot(void **state)
     r = rail_of("tcp", 0, 1500);
     r.pcie = (struct net_pcie){.gt_s = 8, .width = 1};
     char source[160];
-    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+    assert_true(isnan(wire_limit_gbps(&r, NULL, &p, source, sizeof(source))));
 }
 
 /* What the kernel says of a segment tells how long the headers are. */
 static void test_segments_of_a_rail(void **state)
 {
-    struct net_point p = {.message_bytes = 1048576};
+    struct wire_load p = {.message_bytes = 1048576};
     struct net_rail r = rail_of("tcp", 100, 9000);
     char source[160];
 
     (void)state;
     r.segment_bytes = 8960;
-    NEAR(net_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 8960 / 9038);
+    NEAR(wire_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 8960 / 9038);
     r.segment_bytes = 8948;
-    NEAR(net_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 8948 / 9038);
+    NEAR(wire_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 8948 / 9038);
     r.segment_bytes = 1448; /* the peer's MTU is 1500 */
-    NEAR(net_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 1448 / 1538);
+    NEAR(wire_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 1448 / 1538);
 }
 
 static void test_no_limit(void **state)
 {
-    struct net_point p = {.message_bytes = 64};
+    struct wire_load p = {.message_bytes = 64};
     struct net_rail r = rail_of("tcp", 0, 1500);
     char source[160];
 
     (void)state;
-    assert_true(isnan(net_limit_gbps(&r, "tcp", &p, source, sizeof(source))));
+    assert_true(isnan(wire_limit_gbps(&r, "tcp", &p, source, sizeof(source))));
     assert_string_equal(source, "virtio shows none");
     r = rail_of("roce v2", 100, 0);
-    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+    assert_true(isnan(wire_limit_gbps(&r, NULL, &p, source, sizeof(source))));
     assert_string_equal(source, "no limit: the path's MTU is not known");
     r = rail_of("pigeon", 100, 1500);
-    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+    assert_true(isnan(wire_limit_gbps(&r, NULL, &p, source, sizeof(source))));
     assert_string_equal(source, "no limit: 'pigeon' has no framing that is known");
 }
 

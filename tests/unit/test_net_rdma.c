@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "core/hw/nic.h"
-#include "core/wire/net.h"
 #include "core/wire/wire.h"
 #include "net_pair.h"
 #include "net_pair_channel.h"
@@ -105,7 +104,7 @@ static void run_point(const struct net_point *p)
         return;
     size_t pings = p->ping_bytes > 65536 ? 2 : 20;
 
-    int err = net_pair_open(&pair, &net_rdma, p, NULL, NULL);
+    int err = net_pair_open(&pair, &wire_rdma, p, NULL, NULL);
     if (!err && (p->stream[NET_FORWARD] || p->stream[NET_REVERSE]))
         err = stream(&pair, bytes);
     if (!err && p->ping)
@@ -142,7 +141,7 @@ static void test_absent_says_why(void **state)
     const char *was = getenv("PLUMB_RDMA_MODULE");
     char *kept = was ? strdup(was) : NULL;
     setenv("PLUMB_RDMA_MODULE", "/nowhere/plumb-rdma.so", 1);
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), -EOPNOTSUPP);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), -EOPNOTSUPP);
     assert_non_null(strstr(net_pair_error(&pair), "/nowhere/plumb-rdma.so"));
     assert_non_null(strstr(net_pair_error(&pair), "PLUMB_RDMA_MODULE"));
     if (kept)
@@ -163,7 +162,7 @@ static void test_no_device_says_what_to_do(void **state)
     wire_rdma.backends(find, &f);
     if (f.name[0])
         skip();
-    int err = net_pair_open(&pair, &net_rdma, &p, NULL, NULL);
+    int err = net_pair_open(&pair, &wire_rdma, &p, NULL, NULL);
     assert_true(err == -ENODEV || err == -EOPNOTSUPP);
     assert_true(strstr(net_pair_error(&pair), "rdma link add") ||
                 strstr(net_pair_error(&pair), "libibverbs"));
@@ -272,7 +271,7 @@ static void test_connection_manager(void **state)
     need_port();
     for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
         struct net_point p = rdma_point((enum net_verb)verb, 3);
-        p.rdma.connect = NET_CONNECT_CM;
+        p.rdma.connect = WIRE_CONNECT_CM;
         p.stream[NET_REVERSE] = 1;
         p.ping = 1;
         run_point(&p);
@@ -309,7 +308,7 @@ static void test_many_pings(void **state)
         p.ping_bytes = 8;
         if (cannot(&p))
             continue;
-        assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
         assert_int_equal(net_pair_ping(&pair, FEW, ns), 0);
         uint64_t quickest_ns = ns[0];
         for (size_t i = 1; i < FEW; i++)
@@ -349,7 +348,7 @@ static void test_little_is_under_way(void **state)
     need_port();
     p.threads = 1;
     p.message_bytes = 1 << 20;
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
     net_pair_begin(&pair);
     while (!all_moved(&pair) && !pair.ends[0].error[0] && !pair.ends[1].error[0])
         usleep(5000);
@@ -361,12 +360,12 @@ static void test_little_is_under_way(void **state)
 
 static void test_a_read_is_whole(void **state)
 {
-    struct net_point p = rdma_point(NET_READ, 1);
+    struct wire_options o = {.rdma = {.verb = NET_READ}};
 
     (void)state;
-    assert_true(net_rdma.ping_is_whole(&p));
-    p.rdma.verb = NET_SEND;
-    assert_false(net_rdma.ping_is_whole(&p));
+    assert_int_equal(wire_traits_of(&wire_rdma, &o).acts, WIRE_IN);
+    o.rdma.verb = NET_SEND;
+    assert_int_equal(wire_traits_of(&wire_rdma, &o).acts, WIRE_BOTH);
 }
 
 /* Opens with what is refused; the text must name `what`. */
@@ -374,7 +373,7 @@ static void refused(const struct net_point *p, const struct net_local *local, in
                     const char *what)
 {
     struct net_pair pair;
-    int err = net_pair_open(&pair, &net_rdma, p, local, local);
+    int err = net_pair_open(&pair, &wire_rdma, p, local, local);
 
     if (err != expected || !strstr(net_pair_error(&pair), what))
         fail_msg("expected %d with '%s', got %d: %s", expected, what, err, net_pair_error(&pair));
@@ -422,7 +421,7 @@ static void test_a_given_gid_and_mtu_are_shown(void **state)
         skip();
     p.rdma.gid_index = 0;
     p.rdma.mtu = 512;
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
     assert_non_null(strstr(pair.ends[0].rails[0].text, "GID 0 (RoCE v2"));
     assert_non_null(strstr(pair.ends[0].rails[0].text, "MTU 512"));
     assert_int_equal(pair.ends[0].rails[0].mtu_bytes, 512);
@@ -440,7 +439,7 @@ static void test_the_line(void **state)
 
     (void)state;
     need_port();
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
     const struct net_rail *r = &pair.ends[0].rails[0];
     assert_int_equal(nic_parse_port(NULL, r->name, device, &port), 0);
     assert_int_equal(nic_read_port(NULL, device, port, &np), 0);
@@ -468,7 +467,7 @@ static void test_memlock(void **state)
     if (!child) {
         getrlimit(RLIMIT_MEMLOCK, &was);
         int err = setrlimit(RLIMIT_MEMLOCK, &low) || setgid(65534) || setuid(65534);
-        err = err ? 99 : net_pair_open(&pair, &net_rdma, &p, NULL, NULL);
+        err = err ? 99 : net_pair_open(&pair, &wire_rdma, &p, NULL, NULL);
         if (err == -EACCES || err == -ENODEV)
             _exit(77); /* devices are not for everyone here */
         if (err == -ENOMEM && strstr(net_pair_error(&pair), "ulimit -l unlimited"))
@@ -496,13 +495,13 @@ static void test_a_wrong_key_opens_nothing(void **state)
     need_port();
     if (is_iwarp())
         skip();
-    assert_int_equal(net_pair_prepare(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_prepare(&pair, &wire_rdma, &p, NULL, NULL), 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(net_rdma.address(&pair.ends[i], addresses[i], &len[i]), 0);
+        assert_int_equal(net_address(&pair.ends[i], addresses[i], &len[i]), 0);
     /* struct rdma_address, behind its length (16 bits): eight words, of which `reads` is the seventh, then in_key */
     addresses[1][2 + 7 * 4] ^= 0x55;
-    assert_int_equal(net_rdma.join(&pair.ends[0], addresses[1], len[1]), 0);
-    assert_int_equal(net_rdma.join(&pair.ends[1], addresses[0], len[0]), 0);
+    assert_int_equal(net_join(&pair.ends[0], addresses[1], len[1]), 0);
+    assert_int_equal(net_join(&pair.ends[1], addresses[0], len[0]), 0);
     assert_int_equal(net_pair_stream(&pair, 2000, bytes), -EACCES);
     assert_non_null(strstr(net_pair_error(&pair), "remote access error"));
     net_pair_close(&pair);
@@ -519,15 +518,15 @@ static void test_damaged_addresses(void **state)
     need_port();
     for (int i = 0; i < 4; i++) {
         struct net_pair pair;
-        assert_int_equal(net_pair_prepare(&pair, &net_rdma, &p, NULL, NULL), 0);
-        assert_int_equal(net_rdma.address(&pair.ends[1], address, &len), 0);
+        assert_int_equal(net_pair_prepare(&pair, &wire_rdma, &p, NULL, NULL), 0);
+        assert_int_equal(net_address(&pair.ends[1], address, &len), 0);
         size_t given = i == 0 ? 0 : i == 1 ? len - 1 : i == 2 ? NET_ADDRESS_MAX : len;
         char own[NET_ADDRESS_MAX];
         size_t own_len;
-        assert_int_equal(net_rdma.address(&pair.ends[0], own, &own_len), 0);
+        assert_int_equal(net_address(&pair.ends[0], own, &own_len), 0);
         if (i == 3)
             address[0] ^= 1; /* of another kind */
-        assert_int_equal(net_rdma.join(&pair.ends[0], address, given), -EPROTO);
+        assert_int_equal(net_join(&pair.ends[0], address, given), -EPROTO);
         net_pair_close(&pair);
     }
 }
@@ -541,7 +540,7 @@ static void test_wrong_data_is_found(void **state)
 
     (void)state;
     need_port();
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
     assert_int_equal(net_pair_stream(&pair, 50, bytes), 0);
     pair.point.seed++; /* what is expected is something else now */
     assert_int_equal(net_pair_check(&pair), -EBADMSG);
@@ -564,7 +563,7 @@ static void begin_loss(struct loss *l, enum net_verb verb, bool stays)
     *l = (struct loss){.stays = stays};
     if (!stays)
         p.message_bytes = 1 << 20;
-    assert_int_equal(net_pair_open(&l->pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&l->pair, &wire_rdma, &p, NULL, NULL), 0);
     /* No thread is in the end that goes. */
     l->pair.deaf = verb == NET_SEND || verb == NET_WRITE_IMM;
     l->lost_ns = clock_now_ns();
@@ -572,7 +571,7 @@ static void begin_loss(struct loss *l, enum net_verb verb, bool stays)
     if (stays)
         return;
     usleep(100000);
-    net_rdma.close(&l->pair.ends[verb == NET_READ ? NET_PAIR_LEADER : NET_PAIR_PEER]);
+    net_wire_close(&l->pair.ends[verb == NET_READ ? NET_PAIR_LEADER : NET_PAIR_PEER]);
     l->lost_ns = clock_now_ns();
 }
 
@@ -642,7 +641,7 @@ static void *receive(void *worker)
 {
     struct net_worker *w = worker;
 
-    net_rdma.work(w);
+    net_work(w);
     return NULL;
 }
 
@@ -705,7 +704,7 @@ static void late_receiver(uint64_t bytes, uint32_t events, unsigned connections,
     p.rdma.depth = depth;
     p.threads = 1;
     p.stream[NET_REVERSE] = 1;
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
     late_round(&pair);
     late_round(&pair);
     net_pair_close(&pair);
@@ -723,16 +722,16 @@ static void test_a_receiver_that_is_late(void **state)
 static void test_facts(void **state)
 {
     struct net_point p = rdma_point(NET_WRITE, 1);
-    struct net_fact facts[NET_FACTS_MAX];
+    struct wire_fact facts[WIRE_FACTS_MAX];
     struct net_pair pair;
 
     (void)state;
     need_port();
     if (is_iwarp())
         skip();
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
-    size_t n = net_rdma.facts(&pair.ends[0], facts);
-    assert_true(n <= NET_FACTS_MAX);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
+    size_t n = net_facts(&pair.ends[0], facts);
+    assert_true(n <= WIRE_FACTS_MAX);
     for (size_t i = 0; i < n; i++)
         assert_true(facts[i].metric[0] && facts[i].value >= 0);
     net_pair_close(&pair);
@@ -748,7 +747,7 @@ static void test_nothing_is_left(void **state)
     need_port();
     for (int i = 0; i < 6; i++) {
         p.rdma.events = (uint32_t)i & 1;
-        p.rdma.connect = i / 2 % 2 ? NET_CONNECT_CM : NET_CONNECT_EXCHANGE;
+        p.rdma.connect = i / 2 % 2 ? WIRE_CONNECT_CM : WIRE_CONNECT_EXCHANGE;
         run_point(&p);
         int now = dup(0);
         assert_true(!i || now <= files + 4); /* RDMA CM keeps some of its own */
@@ -770,7 +769,7 @@ static void test_a_link_that_goes_down(void **state)
     need_port();
     if (!link)
         skip();
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
     net_pair_begin(&pair);
     usleep(200000);
     snprintf(command, sizeof(command), "ip link set %.32s down", link);
@@ -791,11 +790,11 @@ static void test_a_link_that_goes_down(void **state)
 static void test_a_large_message_takes_its_time(void **state)
 {
     struct net_point p = {.connections = 2, .message_bytes = 1 << 30};
-    struct net_end rdma = {.ops = &net_rdma, .point = &p}, tcp = {.ops = &net_tcp, .point = &p};
+    struct net_end rdma = {.ops = &wire_rdma, .point = &p}, tcp = {.ops = &wire_tcp, .point = &p};
 
     (void)state;
-    assert_true(net_still_ns(&rdma) > NET_STILL_NS + 2 * 8600000000u);
-    assert_int_equal(net_still_ns(&tcp), NET_STILL_NS);
+    assert_true(net_still_ns(&rdma) > WIRE_STILL_NS + 2 * 8600000000u);
+    assert_int_equal(net_still_ns(&tcp), WIRE_STILL_NS);
 }
 
 int main(int argc, char **argv)

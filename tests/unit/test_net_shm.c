@@ -51,7 +51,7 @@ static void every_size_in_every_direction(void **state)
             memcpy(p.stream, directions[d], sizeof(p.stream));
             p.message_bytes = sizes[s];
             p.threads = 2;
-            assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), 0);
+            assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
             right(&pair);
             net_pair_close(&pair);
         }
@@ -69,7 +69,7 @@ static void pings_go_there_and_back(void **state)
         p.stream[NET_FORWARD] = 0;
         p.ping = 1;
         p.ping_bytes = sizes[s];
-        assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
         assert_int_equal(net_pair_ping(&pair, 20, ns), 0);
         for (int i = 0; i < 20; i++)
             assert_true(ns[i] > 0);
@@ -88,7 +88,7 @@ static void pings_go_while_a_stream_runs(void **state)
 
     (void)state;
     p.ping = 1;
-    assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
     assert_int_equal(net_pair_begin(&pair), 0);
     assert_int_equal(net_pair_ping(&pair, 10, ns), 0);
     assert_int_equal(net_pair_end(&pair, bytes), 0);
@@ -106,7 +106,7 @@ static void a_byte_that_changed_is_found(void **state)
         struct net_point p = net_pair_point("shm", 2);
         struct net_pair pair;
         p.message_bytes = sizes[s];
-        assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
         assert_int_equal(net_pair_some(&pair, bytes), 0);
         *net_stream_memory(&pair.ends[NET_PAIR_PEER], 1, sizes[s] - 1) ^= 1;
         assert_int_equal(net_pair_check(&pair), -EBADMSG);
@@ -121,7 +121,7 @@ static void a_fresh_message_that_differs_is_found(void **state)
     struct net_pair pair;
 
     (void)state;
-    assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
     p.seed++; /* the peer expects something else */
     pair.ends[NET_PAIR_PEER].point = &p;
     assert_int_equal(net_pair_check(&pair), -EBADMSG);
@@ -138,12 +138,12 @@ static void a_peer_that_hangs_is_named(void **state)
     (void)state;
     p.ping = 1;
     for (int ping = 0; ping < 2; ping++) {
-        assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
         struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
         net_stream_patience(leader, 300000000);
         pair.deaf = true;
         if (ping)
-            assert_int_equal(leader->ops->ping(leader, false, &ns), -ETIMEDOUT);
+            assert_int_equal(net_ping(leader, false, &ns), -ETIMEDOUT);
         else
             assert_int_equal(net_pair_stream(&pair, 30000, bytes), -ETIMEDOUT);
         assert_non_null(strstr(net_pair_error(&pair), "the peer for 0.3 s"));
@@ -158,14 +158,14 @@ static void another_machine_is_refused(void **state)
     struct net_pair pair;
 
     (void)state;
-    assert_int_equal(net_pair_open(&pair, &net_shm, &p, &device, NULL), -EOPNOTSUPP);
+    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, &device, NULL), -EOPNOTSUPP);
     assert_non_null(strstr(net_pair_error(&pair), "'eth0'"));
     net_pair_close(&pair);
-    assert_int_equal(net_pair_prepare(&pair, &net_shm, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_prepare(&pair, &wire_shm, &p, NULL, NULL), 0);
     struct net_end *e = &pair.ends[NET_PAIR_PEER];
-    net_shm.close(e);
+    net_wire_close(e);
     e->same_machine = false;
-    assert_int_equal(net_shm.open(e), 0);
+    assert_int_equal(net_wire_open(e), 0);
     assert_int_equal(net_pair_join(&pair), -EOPNOTSUPP);
     assert_non_null(strstr(net_pair_error(&pair), "one machine"));
     net_pair_close(&pair);
@@ -178,7 +178,7 @@ static void too_much_is_refused(void **state)
 
     (void)state;
     p.message_bytes = (uint64_t)1 << 50;
-    assert_int_equal(net_pair_open(&pair, &net_shm, &p, NULL, NULL), -EOPNOTSUPP);
+    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), -EOPNOTSUPP);
     assert_non_null(strstr(net_pair_error(&pair), "MiB of memory"));
     net_pair_close(&pair);
 }
@@ -186,19 +186,19 @@ static void too_much_is_refused(void **state)
 static int wrong_fd;
 
 /* The leader's address leads to other memory, or to none. */
-static int address_of_another(struct net_end *e, void *address, size_t *len)
+static int address_of_another(struct wire_link *l, void *address, size_t *len)
 {
-    int err = net_shm.address(e, address, len);
+    int err = wire_shm.address(l, address, len);
 
-    if (e->leader) /* behind its length and the process */
-        memcpy((char *)address + 2 + sizeof(int32_t), &wrong_fd, sizeof(wrong_fd));
+    if (world_rank(l->worker->wire->world)) /* who leads; behind the process */
+        memcpy((char *)address + sizeof(int32_t), &wrong_fd, sizeof(wrong_fd));
     return err;
 }
 
 static void join_wrong(int fd, int err, const char *text)
 {
     struct net_point p = net_pair_point("shm", 1);
-    struct net_ops ops = net_shm;
+    struct wire_ops ops = wire_shm;
     struct net_pair pair;
 
     wrong_fd = fd;

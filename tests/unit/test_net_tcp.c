@@ -17,7 +17,7 @@ static void run_point(const struct net_point *p)
 {
     struct net_pair pair;
 
-    net_pair_open(&pair, &net_tcp, p, NULL, NULL);
+    net_pair_open(&pair, &wire_tcp, p, NULL, NULL);
     assert_string_equal(net_pair_error(&pair), "");
     stream_and_check(&pair);
     net_pair_close(&pair);
@@ -46,7 +46,7 @@ static void epoll_serves_many_connections(void **state)
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
         struct net_point p = net_pair_point("tcp", 8);
         p.stream[NET_REVERSE] = 1;
-        p.tcp.mode = NET_TCP_EPOLL;
+        p.tcp.mode = WIRE_TCP_EPOLL;
         p.threads = 2;
         p.message_bytes = sizes[s];
         run_point(&p);
@@ -55,8 +55,8 @@ static void epoll_serves_many_connections(void **state)
 
 static double fact(struct net_end *e, const char *metric)
 {
-    struct net_fact facts[NET_FACTS_MAX];
-    size_t n = e->ops->facts(e, facts);
+    struct wire_fact facts[WIRE_FACTS_MAX];
+    size_t n = net_facts(e, facts);
 
     for (size_t i = 0; i < n; i++)
         if (!strcmp(facts[i].metric, metric))
@@ -67,14 +67,14 @@ static double fact(struct net_end *e, const char *metric)
 static void sends_without_a_copy_are_accounted_for(void **state)
 {
     (void)state;
-    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++) {
+    for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++) {
         struct net_point p = net_pair_point("tcp", 2);
         struct net_pair pair;
         p.stream[NET_REVERSE] = 1;
         p.tcp.mode = mode;
         p.tcp.zerocopy = 1;
         p.message_bytes = MiB;
-        assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
         stream_and_check(&pair);
         for (int i = 0; i < NET_PAIR_ENDS; i++) {
             struct tcp_zerocopy *z = &tcp_at(&pair, i, 0)->zerocopy;
@@ -98,7 +98,7 @@ static void ping_at(uint64_t bytes, uint32_t spin, uint32_t mode)
     p.ping_bytes = bytes;
     p.tcp.spin = spin;
     p.tcp.mode = mode;
-    assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
     assert_int_equal(net_pair_ping(&pair, 20, ns), 0);
     for (int i = 0; i < 20; i++)
         assert_true(ns[i] > 0);
@@ -114,9 +114,9 @@ static void pings_go_there_and_back(void **state)
 
     (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
-        ping_at(sizes[s], 0, NET_TCP_BLOCKING);
-        ping_at(sizes[s], 1, NET_TCP_BLOCKING);
-        ping_at(sizes[s], 1, NET_TCP_EPOLL);
+        ping_at(sizes[s], 0, WIRE_TCP_BLOCKING);
+        ping_at(sizes[s], 1, WIRE_TCP_BLOCKING);
+        ping_at(sizes[s], 1, WIRE_TCP_EPOLL);
     }
 }
 
@@ -128,7 +128,7 @@ static void pings_go_while_a_stream_runs(void **state)
 
     (void)state;
     p.ping = 1;
-    assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
     assert_int_equal(net_pair_begin(&pair), 0);
     assert_int_equal(net_pair_ping(&pair, 10, ns), 0);
     assert_int_equal(net_pair_end(&pair, bytes), 0);
@@ -147,7 +147,7 @@ static void a_byte_that_changed_is_found(void **state)
         struct net_point p = net_pair_point("tcp", 2);
         struct net_pair pair;
         p.message_bytes = sizes[s];
-        assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
         assert_int_equal(net_pair_some(&pair, bytes), 0);
         *net_stream_memory(&pair.ends[NET_PAIR_PEER], 1, sizes[s] - 1) ^= 1;
         assert_int_equal(net_pair_check(&pair), -EBADMSG);
@@ -163,7 +163,7 @@ static void a_fresh_message_that_differs_is_found(void **state)
     struct net_pair pair;
 
     (void)state;
-    assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
     p.seed++; /* the peer expects something else */
     pair.ends[NET_PAIR_PEER].point = &p;
     assert_int_equal(net_pair_check(&pair), -EBADMSG);
@@ -179,7 +179,7 @@ static void a_stream_after_a_check_is_right(void **state)
 
     (void)state;
     p.message_bytes = 1000;
-    assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
     stream_and_check(&pair);
     stream_and_check(&pair);
     net_pair_close(&pair);
@@ -194,7 +194,7 @@ static void rails_say_what_carries(void **state)
     (void)state;
     snprintf(p.tcp.congestion, sizeof(p.tcp.congestion), "reno");
     p.tcp.buffer_bytes = (uint64_t)1 << 30;
-    assert_int_equal(net_pair_open(&pair, &net_tcp, &p, &two, NULL), 0);
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, &two, NULL), 0);
     struct net_end *leader = &pair.ends[NET_PAIR_LEADER], *peer = &pair.ends[NET_PAIR_PEER];
     assert_int_equal(leader->n_rails, 2);
     assert_int_equal(peer->n_rails, 1);
@@ -222,7 +222,7 @@ static void six_works_too(void **state)
     struct net_pair pair;
 
     (void)state;
-    int err = net_pair_open(&pair, &net_tcp, &p, &local, &local);
+    int err = net_pair_open(&pair, &wire_tcp, &p, &local, &local);
     if (!err) {
         stream_and_check(&pair);
         assert_true(pair.ends[NET_PAIR_LEADER].rails[0].ipv6);
@@ -236,12 +236,12 @@ static void six_works_too(void **state)
 /* A thread that sleeps in the kernel has time left; one that was told to spin there has none, whatever the link does. */
 static void who_polls_says_so(void **state)
 {
-    struct net_point p = net_pair_point("tcp", 1);
+    struct wire_options o = {.tcp = {.mode = WIRE_TCP_BLOCKING}};
 
     (void)state;
-    assert_false(net_tcp.polls(&p));
-    p.tcp.busy_poll_us = 50;
-    assert_true(net_tcp.polls(&p));
+    assert_false(wire_traits_of(&wire_tcp, &o).busy);
+    o.tcp.busy_poll_us = 50;
+    assert_true(wire_traits_of(&wire_tcp, &o).busy);
 }
 
 int main(void)

@@ -28,15 +28,17 @@ static int connect_to(const struct sockaddr_storage *to)
 static int strangers[STRANGERS];
 
 /* Some are silent, some say half, some all but the token, one number after the other; some go. */
-static int address_with_strangers(struct net_end *e, void *address, size_t *len)
+static int address_with_strangers(struct wire_link *l, void *address, size_t *len)
 {
-    int err = net_tcp.address(e, address, len);
+    struct wire *w = l->worker->wire;
+    int err = wire_tcp.address(l, address, len);
+    bool come = !world_rank(w->world) && l->index + 1 == w->n_links;
 
-    for (unsigned i = 0; i < STRANGERS && !e->leader && !err; i++) {
+    for (unsigned i = 0; i < STRANGERS && come && !err; i++) {
         struct tcp_hello hello = {0};
         bytes_put32(hello.from, 1);
         bytes_put32(hello.number, i % 5);
-        strangers[i] = connect_to(&tcp_of(net_stream_wire(e))->rails[0].address);
+        strangers[i] = connect_to(&tcp_of(w)->rails[0].address);
         size_t n = i % 4 == 0 ? 0 : i % 4 == 1 ? 20 : sizeof(hello);
         assert_int_equal(send(strangers[i], &hello, n, MSG_NOSIGNAL), n);
         if (i % 7 == 0)
@@ -48,7 +50,7 @@ static int address_with_strangers(struct net_end *e, void *address, size_t *len)
 static void strangers_spoil_nothing(void **state)
 {
     struct net_point p = net_pair_point("tcp", 3);
-    struct net_ops ops = net_tcp;
+    struct wire_ops ops = wire_tcp;
     struct net_pair pair;
     char byte;
 
@@ -74,29 +76,29 @@ static void turned_away(const struct sockaddr_storage *to, const struct tcp_hell
 }
 
 /* Another number's token; the right one of a number that is not wanted. */
-static int join_after_others(struct net_end *e, const void *address, size_t len)
+static int join_after_others(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     struct tcp_address theirs;
     struct tcp_hello swapped, beyond;
 
-    if (!e->leader)
-        return net_tcp.join(e, address, len);
-    memcpy(&theirs, (const char *)address + 2, sizeof(theirs)); /* behind its length */
+    if (!world_rank(w->world)) /* the peer */
+        return wire_tcp.join(w, addresses, lens);
+    memcpy(&theirs, addresses[0], sizeof(theirs));
     bytes_put32(swapped.from, 1);
     bytes_put32(beyond.from, 1);
     bytes_put32(swapped.number, 0);
     bytes_put32(beyond.number, 2);
-    tcp_token(net_stream_wire(e), "hello", theirs.nonce, 1, 0, 1, swapped.token);
-    tcp_token(net_stream_wire(e), "hello", theirs.nonce, 1, 0, 2, beyond.token);
+    tcp_token(w, "hello", theirs.nonce, 1, 0, 1, swapped.token);
+    tcp_token(w, "hello", theirs.nonce, 1, 0, 2, beyond.token);
     turned_away(&theirs.address, &swapped);
     turned_away(&theirs.address, &beyond);
-    return net_tcp.join(e, address, len);
+    return wire_tcp.join(w, addresses, lens);
 }
 
 static void a_token_is_good_for_its_number_only(void **state)
 {
     struct net_point p = net_pair_point("tcp", 2);
-    struct net_ops ops = net_tcp;
+    struct wire_ops ops = wire_tcp;
     struct net_pair pair;
 
     (void)state;
@@ -109,18 +111,17 @@ static void a_token_is_good_for_its_number_only(void **state)
 static int false_listener;
 
 /* The leader is led to somebody who answers, but not with the token. */
-static int join_false_listener(struct net_end *e, const void *address, size_t len)
+static int join_false_listener(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     uint8_t hello[sizeof(struct tcp_hello)], answer[CHANNEL_TOKEN_BYTES] = {0};
-    char theirs[2 + sizeof(struct tcp_address)]; /* its length, and it */
-    struct sockaddr_storage at = {0};
-    socklen_t address_len = sizeof(at);
+    struct tcp_address theirs;
+    const void *to = &theirs;
+    socklen_t address_len = sizeof(theirs.address);
 
-    if (e->leader) {
-        memcpy(theirs, address, sizeof(theirs));
-        getsockname(false_listener, (struct sockaddr *)&at, &address_len);
-        memcpy(theirs + 2, &at, sizeof(at));
-        return net_tcp.join(e, theirs, len);
+    if (world_rank(w->world)) { /* who leads */
+        memcpy(&theirs, addresses[0], sizeof(theirs));
+        getsockname(false_listener, (struct sockaddr *)&theirs.address, &address_len);
+        return wire_tcp.join(w, &to, lens);
     }
     int fd = accept(false_listener, NULL, NULL);
     assert_int_equal(recv(fd, hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
@@ -132,7 +133,7 @@ static int join_false_listener(struct net_end *e, const void *address, size_t le
 static void a_stranger_that_answers_is_found(void **state)
 {
     struct net_point p = net_pair_point("tcp", 1);
-    struct net_ops ops = net_tcp;
+    struct wire_ops ops = wire_tcp;
     struct net_pair pair;
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
@@ -147,18 +148,18 @@ static void a_stranger_that_answers_is_found(void **state)
     net_pair_close(&pair);
 }
 
-static int join_without_connecting(struct net_end *e, const void *address, size_t len)
+static int join_without_connecting(struct wire *w, const void *const *addresses, const size_t *lens)
 {
-    if (e->leader)
+    if (world_rank(w->world)) /* who leads */
         return 0;
-    tcp_of(net_stream_wire(e))->wait_ns = 200000000;
-    return net_tcp.join(e, address, len);
+    tcp_of(w)->wait_ns = 200000000;
+    return wire_tcp.join(w, addresses, lens);
 }
 
 static void a_leader_that_does_not_connect_is_named(void **state)
 {
     struct net_point p = net_pair_point("tcp", 2);
-    struct net_ops ops = net_tcp;
+    struct wire_ops ops = wire_tcp;
     struct net_pair pair;
 
     (void)state;
@@ -170,7 +171,7 @@ static void a_leader_that_does_not_connect_is_named(void **state)
 
 static void open_impatient(struct net_pair *pair, const struct net_point *p)
 {
-    assert_int_equal(net_pair_open(pair, &net_tcp, p, NULL, NULL), 0);
+    assert_int_equal(net_pair_open(pair, &wire_tcp, p, NULL, NULL), 0);
     for (int i = 0; i < NET_PAIR_ENDS; i++)
         net_stream_patience(&pair->ends[i], 400000000);
 }
@@ -180,7 +181,7 @@ static void a_peer_that_hangs_is_named(void **state)
     uint64_t bytes[NET_DIRECTIONS];
 
     (void)state;
-    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++) {
+    for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++) {
         struct net_point p = net_pair_point("tcp", 1);
         struct net_pair pair;
         p.tcp.mode = mode;
@@ -204,7 +205,7 @@ static void a_ping_that_nobody_answers_ends(void **state)
         p.tcp.spin = spin;
         open_impatient(&pair, &p);
         struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
-        assert_int_equal(leader->ops->ping(leader, false, &ns), -ETIMEDOUT);
+        assert_int_equal(net_ping(leader, false, &ns), -ETIMEDOUT);
         net_pair_close(&pair);
     }
 }
@@ -214,12 +215,12 @@ static void a_peer_that_closes_is_named(void **state)
     uint64_t bytes[NET_DIRECTIONS];
 
     (void)state;
-    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++)
+    for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++)
         for (int end = 0; end < NET_PAIR_ENDS; end++) {
             struct net_point p = net_pair_point("tcp", 2);
             struct net_pair pair;
             p.tcp.mode = mode;
-            assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+            assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
             net_pair_begin(&pair);
             shutdown(tcp_at(&pair, end, 1)->fd, SHUT_RDWR);
             for (int i = 0; i < 3000 && !pair.ends[0].error_code && !pair.ends[1].error_code; i++)
@@ -236,7 +237,7 @@ static void refused(const struct net_point *p, const struct net_local *local, in
 {
     struct net_pair pair;
 
-    assert_int_equal(net_pair_open(&pair, &net_tcp, p, local, local), err);
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, p, local, local), err);
     if (!strstr(net_pair_error(&pair), text))
         fail_msg("'%s' is not in: %s", text, net_pair_error(&pair));
     net_pair_close(&pair);
@@ -294,13 +295,13 @@ static void wait_for_bytes(struct net_pair *pair)
 static void giving_up_ends_a_sender_that_waits(void **state)
 {
     (void)state;
-    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++) {
+    for (uint32_t mode = WIRE_TCP_BLOCKING; mode <= WIRE_TCP_EPOLL; mode++) {
         struct net_point p = net_pair_point("tcp", 1);
         struct net_pair pair;
         uint64_t bytes[NET_DIRECTIONS];
         p.tcp.mode = mode;
         p.message_bytes = 64 * MiB;
-        assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
         pair.deaf = true; /* a message that will never be through */
         net_pair_begin(&pair);
         wait_for_bytes(&pair);
@@ -308,7 +309,7 @@ static void giving_up_ends_a_sender_that_waits(void **state)
         uint64_t start_ns = clock_now_ns();
         atomic_store(&pair.ends[NET_PAIR_LEADER].give_up, true);
         assert_int_equal(net_pair_end(&pair, bytes), 0); /* not an error of this end */
-        assert_true(clock_now_ns() - start_ns < NET_STILL_NS / 2);
+        assert_true(clock_now_ns() - start_ns < WIRE_STILL_NS / 2);
         net_pair_close(&pair);
     }
 }

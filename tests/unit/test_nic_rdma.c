@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/hw/nic.h"
-#include "core/wire/net.h"
+#include "core/wire/bench.h"
 #include "tests/unit/path_tree.h"
 
 /* As its transport hands it over. */
@@ -140,7 +140,7 @@ static void put_above(const struct scratch *s, const char *kind, const char *nam
 /* iWARP goes in its interface's segments, of an MTU that no path MTU is. */
 static void test_iwarp(void **state)
 {
-    struct net_point p = {.message_bytes = 1428, .rdma = {.verb = NET_WRITE}};
+    struct wire_load p = {.message_bytes = 1428, .verb = NET_WRITE};
     char source[256];
     SCRATCH(s);
     put_adapter(&s, "irdma0", "irdma", "Ethernet", "eth0");
@@ -150,7 +150,7 @@ static void test_iwarp(void **state)
     struct net_rail r = filled(&s, "irdma0:1", false);
     assert_int_equal(r.mtu_bytes, 1500);
     assert_false(r.vlan);
-    double gbps = net_limit_gbps(&r, "iwarp", &p, source, sizeof(source));
+    double gbps = wire_limit_gbps(&r, "iwarp", &p, source, sizeof(source));
     assert_string_equal(source, "sysfs: 100 Gb/s (eth0) less iWARP framing at MTU 1500 (92.8 %)");
     assert_true(fabs(gbps - 12.5 * 1428 / 1538) < 1e-9);
     put_above(&s, "vlan", "eth0.7", "eth0");
@@ -181,7 +181,7 @@ static bool tagged(const struct scratch *s, const char *name)
 
 static void test_tags(void **state)
 {
-    struct net_point p = {.message_bytes = 1 << 20};
+    struct wire_load p = {.message_bytes = 1 << 20};
     struct net_rail r = {.kind = "tcp"};
     char source[256];
     SCRATCH(s);
@@ -204,7 +204,7 @@ static void test_tags(void **state)
     put_above(&s, "bond", "bond1", "nothing");
     assert_false(tagged(&s, "bond1"));
     assert_int_equal(nic_fill_at(s.root, &r, "eth0.7"), 0);
-    net_limit_gbps(&r, "tcp", &p, source, sizeof(source));
+    wire_limit_gbps(&r, "tcp", &p, source, sizeof(source));
     assert_string_equal(source, "sysfs: 25 Gb/s (eth0) less TCP/IPv4 framing with a VLAN tag at "
                                 "MTU 1500, 1448 bytes a segment (93.9 %)");
     assert_false(nic_has_tag(s.root, "eth9"));

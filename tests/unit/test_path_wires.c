@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 #include "core/hw/nic.h"
-#include "core/wire/net.h"
+#include "core/wire/bench.h"
 #include "tests/unit/path_tree.h"
 
 /* "eth0+eth1", or why not. */
@@ -228,9 +228,9 @@ static void test_set(void **state)
 
 static double limit_of(const struct net_rail *r, char source[256])
 {
-    struct net_point point = {.message_bytes = 1u << 20, .rdma.verb = NET_WRITE_IMM};
+    struct wire_load load = {.verb = NET_WRITE_IMM, .message_bytes = 1u << 20};
 
-    return net_limit_gbps(r, r->kind, &point, source, 256);
+    return wire_limit_gbps(r, r->kind, &load, source, 256);
 }
 
 /* TCP without options: no segment holds more. */

@@ -240,7 +240,7 @@ static int tells(struct side *s)
     struct nic_port np;
     char device[NIC_NAME];
     unsigned port;
-    struct net_fact facts[NET_FACTS_MAX];
+    struct wire_fact facts[WIRE_FACTS_MAX];
 
     s->f->ops->describe(s->f, text, sizeof(text));
     SURE(!strncmp(text, "roce v2, ", 9) && strstr(text, "GID 0, MTU 512"));
@@ -251,7 +251,7 @@ static int tells(struct side *s)
          !nic_read_port(NULL, device, port, &np));
     SURE(np.line_source[0] && !strcmp(rail.line_source, np.line_source));
     size_t n = s->f->ops->facts(s->f, facts);
-    SURE(n <= NET_FACTS_MAX);
+    SURE(n <= WIRE_FACTS_MAX);
     for (size_t i = 0; i < n; i++)
         SURE(facts[i].metric[0] && facts[i].value >= 0);
     return 0;

@@ -17,7 +17,7 @@
 
 static int no_rnr(struct side *s)
 {
-    struct net_fact facts[NET_FACTS_MAX];
+    struct wire_fact facts[WIRE_FACTS_MAX];
     size_t n = s->f->ops->facts(s->f, facts);
 
     for (size_t i = 0; i < n; i++)

@@ -175,7 +175,7 @@ static void who_does_not_listen_is_named(void **state)
 /* What is told of the path, after some traffic. */
 static int tell(struct wire_party *p)
 {
-    struct net_fact facts[NET_FACTS_MAX];
+    struct wire_fact facts[WIRE_FACTS_MAX];
     struct net_rail rail;
     char text[160], segment[32];
     int err = wire_all_to_all(p);

@@ -75,7 +75,7 @@ static int cm_listen(struct wire *w, struct rdma_rail *rail)
 {
     if (rail->listens)
         return 0;
-    if (rdma_listen(rail->anchor, NET_CONNECTIONS_MAX))
+    if (rdma_listen(rail->anchor, (int)w->options.links_most))
         return rdma_fail(w, -errno, "RDMA CM cannot listen on '%s': %s", rail->device,
                          strerror(errno));
     rail->listens = rdma_get_src_port(rail->anchor);
@@ -86,7 +86,7 @@ static int cm_listen(struct wire *w, struct rdma_rail *rail)
 static int next_event(struct wire *w, struct rdma_cm_event **event)
 {
     struct rdma_event_channel *c = rdma_of(w)->cm_events;
-    uint64_t end_ns = clock_now_ns() + NET_STILL_NS;
+    uint64_t end_ns = clock_now_ns() + WIRE_STILL_NS;
     const char *peer = rdma_of(w)->queues[0].peer;
     int err;
 

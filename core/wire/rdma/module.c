@@ -133,7 +133,7 @@ void rdma_facts_begin(struct rdma *r)
         rdma_sysfs_counters(&r->rails[i], r->rails[i].counters);
 }
 
-size_t rdma_facts(struct wire *w, struct net_fact *facts)
+size_t rdma_facts(struct wire *w, struct wire_fact *facts)
 {
     const struct rdma *r = rdma_of(w);
     uint64_t sums[RDMA_COUNTERS] = {0};
@@ -152,7 +152,7 @@ size_t rdma_facts(struct wire *w, struct net_fact *facts)
     for (int c = 0; c < RDMA_COUNTERS; c++) {
         if (!told[c])
             continue;
-        facts[n] = (struct net_fact){.unit = "count", .value = (double)sums[c]};
+        facts[n] = (struct wire_fact){.unit = "count", .value = (double)sums[c]};
         snprintf(facts[n++].metric, sizeof(facts->metric), "%s", rdma_counter_names[c]);
     }
     return n;
@@ -184,11 +184,11 @@ int rdma_rail(struct wire *w, struct net_rail *out)
 /* What cannot be, whatever the device is. */
 static int check_options(struct wire *w)
 {
-    const struct net_rdma *p = &w->options.rdma;
+    const struct wire_rdma_options *p = &w->options.rdma;
 
-    if (p->verb > NET_SEND || p->connect > NET_CONNECT_CM || !p->depth)
+    if (p->verb > NET_SEND || p->connect > WIRE_CONNECT_CM || !p->depth)
         return rdma_fail(w, -EINVAL, "the RDMA part of the point is damaged");
-    if (p->connect == NET_CONNECT_CM && p->mtu)
+    if (p->connect == WIRE_CONNECT_CM && p->mtu)
         return rdma_fail(w, -EOPNOTSUPP,
                          "RDMA CM chooses the path MTU itself: leave it out, or connect by "
                          "exchange");
@@ -197,10 +197,10 @@ static int check_options(struct wire *w)
 
 static int open_messages(struct wire *w)
 {
-    struct net_rdma *p = &w->options.rdma;
+    struct wire_rdma_options *p = &w->options.rdma;
 
     p->verb = NET_WRITE_IMM;
-    p->connect = NET_CONNECT_EXCHANGE;
+    p->connect = WIRE_CONNECT_EXCHANGE;
     p->inline_bytes = -1;
     p->retry = p->retry ? p->retry : MESSAGE_RETRY;
     int err = rdma_devices_open(w);
@@ -213,7 +213,7 @@ static int open_windows(struct wire *w)
 {
     int err = check_options(w);
 
-    rdma_of(w)->by_cm = w->options.rdma.connect == NET_CONNECT_CM;
+    rdma_of(w)->by_cm = w->options.rdma.connect == WIRE_CONNECT_CM;
     return err ? err : rdma_devices_open(w);
 }
 

@@ -263,7 +263,7 @@ extern const struct wire_ops rdma_window_ops, rdma_message_ops;
 
 /* module.c, for them */
 int rdma_link(struct wire_link *l);
-size_t rdma_facts(struct wire *w, struct net_fact *facts);
+size_t rdma_facts(struct wire *w, struct wire_fact *facts);
 int rdma_rail(struct wire *w, struct net_rail *rail);
 void rdma_describe(struct wire *w, char *text, size_t len);
 void rdma_close(struct wire *w);

@@ -47,7 +47,7 @@ static unsigned multiple(unsigned n, unsigned of)
 
 /* One of how many is signalled: every one of large messages, since each is a reading; of small ones
  * a quarter of those in flight at most. */
-static unsigned choose_signal(const struct net_rdma *p, const struct rdma_shape *s)
+static unsigned choose_signal(const struct wire_rdma_options *p, const struct rdma_shape *s)
 {
     unsigned most = s->window < 4 ? 1 : s->window / 4, every = p->signal_every;
 
@@ -755,7 +755,7 @@ static int wait_greetings(struct wire *w, bool out)
             err = rdma_events(w);
         if (!err && (err = wire_attend(w)) != 0)
             return rdma_fail(w, err, "the wait for the first message was ended");
-        if (clock_now_ns() - start_ns > NET_STILL_NS)
+        if (clock_now_ns() - start_ns > WIRE_STILL_NS)
             return rdma_fail(w, -ETIMEDOUT, "the first message of %s did not come through",
                              rdma_of(w)->queues[0].peer);
         usleep(WORD_US);

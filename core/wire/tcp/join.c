@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/secret.h"
 #include "core/hw/nic.h"

@@ -264,10 +264,10 @@ static void add(struct sums *s, const struct tcp_link *c)
     s->buffer += (double)info.tcpi_sndbuf_limited;
 }
 
-static void tell(struct net_fact *facts, size_t *n, const char *metric, const char *unit,
+static void tell(struct wire_fact *facts, size_t *n, const char *metric, const char *unit,
                  double value)
 {
-    struct net_fact *f = &facts[(*n)++];
+    struct wire_fact *f = &facts[(*n)++];
 
     snprintf(f->metric, sizeof(f->metric), "%s", metric);
     snprintf(f->unit, sizeof(f->unit), "%s", unit);
@@ -282,7 +282,7 @@ static bool counts(const struct wire *w, const struct wire_link *l)
     return !receives && !(l->worker->probes && w->n_workers > 1);
 }
 
-size_t tcp_facts(struct wire *w, struct net_fact *facts)
+size_t tcp_facts(struct wire *w, struct wire_fact *facts)
 {
     struct sums s = {0};
     uint64_t done = 0, copied = 0;

@@ -489,6 +489,14 @@ static void tcp_interrupt(struct wire_link *l)
 
 /* ---- Opened and closed ---- */
 
+/* The kernel polls for who is to be busy. */
+static void tcp_traits(const struct wire_options *o, struct wire_traits *t)
+{
+    t->way = o->tcp.mode == WIRE_TCP_EPOLL ? WIRE_EVENTS : WIRE_BLOCK;
+    t->probe_way = o->tcp.spin ? WIRE_POLL : WIRE_BLOCK;
+    t->busy = o->tcp.busy_poll_us > 0;
+}
+
 static int tcp_open(struct wire *w)
 {
     struct tcp *t = calloc(1, sizeof(*t));
@@ -668,6 +676,7 @@ const struct wire_ops wire_tcp = {
         WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL) | WIRE_CAN(WIRE_BLOCK) | WIRE_CAN(WIRE_EVENTS),
     .streams = true,
     .backends = tcp_backends,
+    .traits = tcp_traits,
     .open = tcp_open,
     .rails = tcp_rails,
     .worker = tcp_worker,

@@ -150,7 +150,7 @@ int tcp_finish_socket(struct wire_link *l);
 int tcp_tick(struct wire_link *l, bool ticks);
 bool tcp_zerocopies(const struct wire_worker *k);
 void tcp_describe_rails(struct wire *w); /* algorithm, segment and buffers as they really are */
-size_t tcp_facts(struct wire *w, struct net_fact *facts);
+size_t tcp_facts(struct wire *w, struct wire_fact *facts);
 uint32_t tcp_retransmits(int fd); /* of segments, since the connection was made */
 /* Are segments under way that have not been acknowledged, and has no acknowledgement of any come
  * for so long? */

@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "benches/net/end.h"
+#include "benches/net/memory.h"
 #include "core/hw/host_buffer.h"
 #include "core/rng.h"
-#include "core/wire/memory.h"
-#include "core/wire/wire.h"
 
 #define ALIGN         4096u
 #define RECEIVE_LEAST ((size_t)128 << 10) /* a receive has so many bytes, or one message */
@@ -95,11 +95,6 @@ static bool is_ping(const struct net_end *e, unsigned number)
     return number == e->point->connections;
 }
 
-static bool sends(const struct net_end *e, enum net_direction d)
-{
-    return (d == NET_FORWARD) == e->leader;
-}
-
 /* Is a ping what the leader reads? */
 static bool ping_is_read(const struct net_end *e)
 {
@@ -112,12 +107,6 @@ static bool goes(const struct net_end *e, unsigned number, enum net_direction d)
     if (is_ping(e, number))
         return e->point->ping && (d == NET_REVERSE || !ping_is_read(e));
     return e->point->stream[d];
-}
-
-/* Does this end post what goes out, comes in? */
-static bool acts(const struct net_end *e, enum net_direction d)
-{
-    return e->ops->needs_worker(e->point, d, sends(e, d));
 }
 
 /* What ended because all is over is no error of its own. */
@@ -140,13 +129,13 @@ static void set_sizes(const struct net_end *e, unsigned number)
 {
     struct connection *c = connection(e, number);
     uint64_t bytes = is_ping(e, number) ? e->point->ping_bytes : e->point->message_bytes;
-    bool many = !is_ping(e, number) && e->ops->wire->streams && bytes < RECEIVE_LEAST;
+    bool many = !is_ping(e, number) && e->ops->streams && bytes < RECEIVE_LEAST;
 
     *c = (struct connection){.message_bytes = bytes};
     for (int d = 0; d < NET_DIRECTIONS; d++) {
         if (!goes(e, number, (enum net_direction)d))
             continue;
-        if (sends(e, (enum net_direction)d))
+        if (net_sends(e, (enum net_direction)d))
             c->out_bytes = bytes;
         else
             c->in_bytes = bytes * (many ? RECEIVE_LEAST / bytes : 1);
@@ -163,7 +152,7 @@ static int make_connections(struct net_end *e)
     if (!s)
         return net_fail(e, -ENOMEM, "out of memory");
     s->still_ns = net_still_ns(e);
-    s->ping_is_read = e->ops->ping_is_whole && e->ops->ping_is_whole(p);
+    s->ping_is_read = e->traits.acts == WIRE_IN;
     s->first = streams ? 0 : p->connections;
     s->n = p->connections + (p->ping ? 1 : 0) - s->first;
     s->connections = aligned_alloc(_Alignof(struct connection), s->n * sizeof(*s->connections));
@@ -221,14 +210,31 @@ static int open_windows(struct net_end *e)
 static int open_gpu(struct net_end *e)
 {
     char error[NET_ERROR_BYTES] = "";
-    int err = e->ops->wire->windows
+    int err = e->ops->windows
                   ? device_memory_open(&stream_of(e)->gpu, e->local->memory, error, sizeof(error))
                   : 0;
 
     return err ? net_fail(e, err, "%s", error) : 0;
 }
 
-static int net_stream_open(struct net_end *e)
+static int check_stream(struct net_end *e)
+{
+    const struct net_point *p = e->point;
+
+    if (!p->stream[NET_FORWARD] && !p->stream[NET_REVERSE])
+        return 0;
+    if (!e->ops->retract && !e->ops->windows)
+        return net_fail(e, -EOPNOTSUPP, "'%s' takes no receive back, as a stream ends",
+                        e->ops->name);
+    if (e->traits.way != WIRE_BLOCK || p->threads >= p->connections)
+        return 0;
+    return net_fail(e, -EOPNOTSUPP,
+                    "a thread that blocks serves one connection: %u threads for %u connections, "
+                    "or epoll",
+                    p->connections, p->connections);
+}
+
+int net_wire_open(struct net_end *e)
 {
     struct wire_options options = {.device = e->local->devices,
                                    .every = true,
@@ -241,8 +247,10 @@ static int net_stream_open(struct net_end *e)
                                    .attend = attend,
                                    .attend_arg = e};
     char error[NET_ERROR_BYTES] = "";
-    int err = make_connections(e);
 
+    e->traits = wire_traits_of(e->ops, &options);
+    int err = check_stream(e);
+    err = err ? err : make_connections(e);
     err = err ? err : open_gpu(e);
     if (err)
         return err;
@@ -251,14 +259,14 @@ static int net_stream_open(struct net_end *e)
     options.links_most = options.workers_most = s->n;
     err = world_pair(&s->world, e->channel, e->leader, e->same_machine, error, sizeof(error));
     if (!err)
-        err = wire_open(&s->wire, e->ops->wire, s->world, &options, error, sizeof(error));
+        err = wire_open(&s->wire, e->ops, s->world, &options, error, sizeof(error));
     if (err)
         return net_fail(e, err, "%s", error);
     err = wire_rails(s->wire, e->leader ? 0 : 1);
     if (err)
         return wire_failed(e, err);
     e->n_rails = s->wire->n_rails;
-    err = e->ops->wire->windows ? open_windows(e) : 0;
+    err = e->ops->windows ? open_windows(e) : 0;
     memcpy(e->rails, s->wire->rails, sizeof(e->rails));
     return err;
 }
@@ -377,7 +385,7 @@ static int fill_buffers(struct net_end *e)
     enum net_direction d = e->leader ? NET_FORWARD : NET_REVERSE;
     int err = 0;
 
-    for (unsigned i = s->first; i < s->first + s->n && !err && e->ops->wire->windows; i++) {
+    for (unsigned i = s->first; i < s->first + s->n && !err && e->ops->windows; i++) {
         struct connection *c = connection(e, i);
         if (c->out_bytes)
             err = fill(e, c->out, c->out_bytes, net_seed(e->point, d, i, 0), false);
@@ -430,7 +438,7 @@ static int make_workers(struct net_end *e, unsigned rail, unsigned first, unsign
 
     for (unsigned k = 0; k < threads && err >= 0; k++) {
         unsigned to = first + (end - first) * (k + 1) / threads;
-        err = wire_worker(stream_of(e)->wire, (enum wire_way)e->ops->way(e->point, false), rail);
+        err = wire_worker(stream_of(e)->wire, e->traits.way, rail);
         if (err < 0)
             return wire_failed(e, err);
         for (; at < to && err >= 0; at++)
@@ -454,7 +462,7 @@ static int make_links(struct net_end *e)
     }
     if (err || !p->ping)
         return err;
-    err = wire_worker(stream_of(e)->wire, (enum wire_way)e->ops->way(p, true), 0);
+    err = wire_worker(stream_of(e)->wire, e->traits.probe_way, 0);
     if (err < 0)
         return wire_failed(e, err);
     stream_of(e)->wire->workers[err].probes = true;
@@ -480,12 +488,11 @@ static int pack(struct net_end *e, char *to, size_t *len)
     return err ? wire_failed(e, err) : 0;
 }
 
-static int net_stream_address(struct net_end *e, void *address, size_t *len)
+int net_address(struct net_end *e, void *address, size_t *len)
 {
     struct stream *s = stream_of(e);
 
     s->wire->options.node = e->memory_node;
-    memcpy(s->wire->rails, e->rails, sizeof(e->rails)); /* the engine has added what it knows */
     int err = make_buffers(e);
     err = err ? err : make_links(e);
     bool bound = !err && !topo_bind_self(e->topo, e->cpus[0]); /* it may measure a reference */
@@ -495,7 +502,7 @@ static int net_stream_address(struct net_end *e, void *address, size_t *len)
     return err;
 }
 
-static int net_stream_join(struct net_end *e, const void *address, size_t len)
+int net_join(struct net_end *e, const void *address, size_t len)
 {
     struct wire *w = stream_of(e)->wire;
     const void **addresses = calloc(w->n_links + 1, sizeof(*addresses));
@@ -535,7 +542,7 @@ static void guard_stop(struct net_end *e)
     g->started = false;
 }
 
-static void net_stream_close(struct net_end *e)
+void net_wire_close(struct net_end *e)
 {
     struct stream *s = stream_of(e);
 
@@ -551,7 +558,7 @@ static void net_stream_close(struct net_end *e)
     e->state = NULL;
 }
 
-static size_t net_stream_facts(struct net_end *e, struct net_fact *facts)
+size_t net_facts(struct net_end *e, struct wire_fact *facts)
 {
     struct wire *w = stream_of(e)->wire;
     size_t n = w->ops->facts ? w->ops->facts(w, facts) : 0;
@@ -728,7 +735,7 @@ static int initiate(struct net_worker *w, enum wire_side side)
     struct net_end *e = w->end;
     struct wire_worker *k = connection(e, w->first)->link->worker;
     const struct wire_turn *turn = side == WIRE_OUT ? &k->out : &k->in;
-    bool counts = e->ops->counted_by_sender(e->point, w->direction) == w->sends;
+    bool counts = net_counted_by_sender(e) == w->sends;
     uint64_t since_ns = 0;
     unsigned left = w->n;
     int err = 0;
@@ -801,10 +808,10 @@ static int stream_in(struct net_worker *w)
     return err && !net_over(e) ? wire_failed(e, err) : err;
 }
 
-static int net_stream_work(struct net_worker *w)
+int net_work(struct net_worker *w)
 {
     struct net_end *e = w->end;
-    bool fetches = !w->sends && !e->ops->needs_worker(e->point, w->direction, true);
+    bool fetches = !w->sends && !net_needs_worker(e, true);
 
     for (unsigned i = w->first; i < w->first + w->n; i++) {
         if (w->sends)
@@ -970,7 +977,7 @@ static int there_and_back(struct net_end *e, struct connection *c, bool last)
 static int burst(struct net_end *e, struct connection *c, bool last)
 {
     struct burst *b = &stream_of(e)->burst;
-    unsigned most = e->ops->bursts ? BURST : 1;
+    unsigned most = e->ops->windows ? BURST : 1;
     uint64_t begin_ns = clock_now_ns(), since_ns = begin_ns, now_ns;
     int err;
 
@@ -999,7 +1006,7 @@ static int say_word(struct net_end *e, struct connection *c)
     return err;
 }
 
-static int net_stream_ping(struct net_end *e, bool last, uint64_t *ns)
+int net_ping(struct net_end *e, bool last, uint64_t *ns)
 {
     struct connection *c = connection(e, e->point->connections);
     struct burst *b = &stream_of(e)->burst;
@@ -1036,7 +1043,7 @@ static int wait_word(struct net_end *e, struct connection *c)
     return 0;
 }
 
-static int net_stream_pong(struct net_end *e)
+int net_pong(struct net_end *e)
 {
     struct connection *c = connection(e, e->point->connections);
     uint64_t before = c->pings;
@@ -1057,6 +1064,11 @@ static int net_stream_pong(struct net_end *e)
     count_pings(e, ping_is_read(e) ? 0 : c->pings - before);
     guard_stop(e);
     return net_over(e) ? atomic_load(&e->error_code) : err;
+}
+
+bool net_ping_is_whole(const struct net_end *e)
+{
+    return ping_is_read(e);
 }
 
 struct wire *net_stream_wire(struct net_end *e)
@@ -1104,7 +1116,7 @@ static int check_last(struct net_end *e, unsigned number)
     size_t held = c->in_held - c->in_held % c->message_bytes;
     int err = 0;
 
-    if (!is_ping(e, number) && !acts(e, e->leader ? NET_REVERSE : NET_FORWARD) &&
+    if (!is_ping(e, number) && !net_needs_worker(e, false) &&
         e->expect[number]) /* they came without this end's doing */
         held = c->message_bytes;
     for (size_t at = 0; at < held && !err; at += c->message_bytes)
@@ -1135,12 +1147,12 @@ static int send_fresh(struct net_end *e, unsigned number, enum net_direction d)
 
     c->out_ready = false;
     err = err ? err : meet(e, c);
-    if (!err && acts(e, d))
+    if (!err && net_needs_worker(e, true))
         err = push(e, c);
     err = err ? err : meet(e, c);
     c->out_seen = c->link->out.through;
     c->out_messages = c->link->out.messages;
-    if (err || !e->ops->wire->windows)
+    if (err || !e->ops->windows)
         return err;
     c->out_ready = true;
     return fill(e, c->out, c->message_bytes, net_seed(e->point, d, number, 0), false);
@@ -1158,7 +1170,7 @@ static int receive_fresh(struct net_end *e, unsigned number, enum net_direction 
         return wrong;
     int err = fill(e, c->in, c->message_bytes, net_seed(e->point, d, number, 1), true);
     err = err ? err : meet(e, c);
-    if (!err && acts(e, d))
+    if (!err && net_needs_worker(e, false))
         err = pull(e, c, through);
     err = err ? err : meet(e, c);
     c->in_seen = c->link->in.through;
@@ -1171,7 +1183,7 @@ static int receive_fresh(struct net_end *e, unsigned number, enum net_direction 
 
 /* One direction of one connection after the other, at both ends: no two ends wait for each other
  * with full buffers. */
-static int net_stream_check(struct net_end *e)
+int net_check(struct net_end *e)
 {
     struct stream *s = stream_of(e);
     int err = 0;
@@ -1180,155 +1192,7 @@ static int net_stream_check(struct net_end *e)
         for (int k = 0; k < NET_DIRECTIONS && !err; k++) {
             enum net_direction d = (enum net_direction)k;
             if (goes(e, i, d))
-                err = sends(e, d) ? send_fresh(e, i, d) : receive_fresh(e, i, d);
+                err = net_sends(e, d) ? send_fresh(e, i, d) : receive_fresh(e, i, d);
         }
     return err;
 }
-
-static bool never_by_sender(const struct net_point *p, enum net_direction d)
-{
-    (void)p;
-    (void)d;
-    return false;
-}
-
-static bool both_work(const struct net_point *p, enum net_direction d, bool sends)
-{
-    (void)p;
-    (void)d;
-    (void)sends;
-    return true;
-}
-
-static bool always(const struct net_point *p)
-{
-    (void)p;
-    return true;
-}
-
-static int polls_always(const struct net_point *p, bool ping)
-{
-    (void)p;
-    (void)ping;
-    return WIRE_POLL;
-}
-
-const struct net_ops net_shm = {
-    .name = "shm",
-    .help = "memory that two processes of one machine share",
-    .wire = &wire_shm,
-    .way = polls_always,
-    .counted_by_sender = never_by_sender,
-    .needs_worker = both_work,
-    .polls = always,
-    .open = net_stream_open,
-    .address = net_stream_address,
-    .join = net_stream_join,
-    .work = net_stream_work,
-    .ping = net_stream_ping,
-    .pong = net_stream_pong,
-    .check = net_stream_check,
-    .facts = net_stream_facts,
-    .close = net_stream_close,
-};
-
-static bool polls_busily(const struct net_point *p)
-{
-    return p->tcp.busy_poll_us > 0;
-}
-
-static int tcp_way(const struct net_point *p, bool ping)
-{
-    if (ping)
-        return p->tcp.spin ? WIRE_POLL : WIRE_BLOCK;
-    return p->tcp.mode == NET_TCP_EPOLL ? WIRE_EVENTS : WIRE_BLOCK;
-}
-
-/* A thread that blocks has one connection. */
-static int open_tcp(struct net_end *e)
-{
-    const struct net_point *p = e->point;
-    bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
-
-    if (streams && p->tcp.mode == NET_TCP_BLOCKING && p->threads < p->connections)
-        return net_fail(
-            e, -EOPNOTSUPP,
-            "a thread that blocks serves one connection: %u threads for %u connections, "
-            "or epoll",
-            p->connections, p->connections);
-    return net_stream_open(e);
-}
-
-const struct net_ops net_tcp = {
-    .name = "tcp",
-    .help = "TCP over any network: blocking threads or epoll",
-    .wire = &wire_tcp,
-    .way = tcp_way,
-    .counted_by_sender = never_by_sender,
-    .needs_worker = both_work,
-    .polls = polls_busily,
-    .open = open_tcp,
-    .address = net_stream_address,
-    .join = net_stream_join,
-    .work = net_stream_work,
-    .ping = net_stream_ping,
-    .pong = net_stream_pong,
-    .check = net_stream_check,
-    .facts = net_stream_facts,
-    .close = net_stream_close,
-};
-
-/* ---- RDMA ---- */
-
-static bool polls_rdma(const struct net_point *p)
-{
-    return !p->rdma.events;
-}
-
-static int rdma_way(const struct net_point *p, bool ping)
-{
-    (void)ping;
-    return p->rdma.events ? WIRE_EVENTS : WIRE_POLL;
-}
-
-/* A write is through when its completion says so: nothing tells the receiver. A read is the
- * receiver's own. Sends, and writes with immediate data, complete at the receiver. */
-static bool writes_are_counted_by_sender(const struct net_point *p, enum net_direction d)
-{
-    (void)d;
-    return p->rdma.verb == NET_WRITE;
-}
-
-static bool rdma_needs_worker(const struct net_point *p, enum net_direction d, bool sends)
-{
-    (void)d;
-    return sends ? p->rdma.verb != NET_READ : p->rdma.verb != NET_WRITE;
-}
-
-/* It goes there and comes back. */
-static bool reads_are_whole(const struct net_point *p)
-{
-    return p->rdma.verb == NET_READ;
-}
-
-const struct net_ops net_rdma = {
-    .name = "rdma",
-    .help = "RDMA verbs over reliable connections: InfiniBand, RoCE, iWARP",
-    .wire = &wire_rdma,
-    .way = rdma_way,
-    .counts_whole = true,
-    .bursts = true,
-    .polls = polls_rdma,
-    .ping_is_whole = reads_are_whole,
-    .counted_by_sender = writes_are_counted_by_sender,
-    .needs_worker = rdma_needs_worker,
-    .open = net_stream_open,
-    .address = net_stream_address,
-    .join = net_stream_join,
-    .work = net_stream_work,
-    .ping = net_stream_ping,
-    .pong = net_stream_pong,
-    .check = net_stream_check,
-    .facts = net_stream_facts,
-    .close = net_stream_close,
-};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transports by name, their options' choices, and how an end fails: see net.h. */
-#include "core/wire/net.h"
+/* See bench.h. */
+#include "core/wire/bench.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,19 +52,19 @@ static double tcp_limit(const struct net_rail *r, char *how, size_t len)
     return framing_tcp_fraction(&f);
 }
 
-static double iwarp_limit(const struct net_rail *r, const struct net_point *p, char *how,
+static double iwarp_limit(const struct net_rail *r, const struct wire_load *p, char *how,
                           size_t len)
 {
     struct framing_tcp f = rail_tcp(r);
 
     snprintf(how, len, "iWARP framing%s at MTU %u", tag_text(r), f.mtu);
-    return framing_iwarp_fraction(&f, (enum net_verb)p->rdma.verb, p->message_bytes);
+    return framing_iwarp_fraction(&f, p->verb, p->message_bytes);
 }
 
-static double rdma_limit(const struct net_rail *r, const char *kind, const struct net_point *p,
+static double rdma_limit(const struct net_rail *r, const char *kind, const struct wire_load *p,
                          char *how, size_t len)
 {
-    unsigned mtu = r->mtu_bytes ? r->mtu_bytes : p->rdma.mtu;
+    unsigned mtu = r->mtu_bytes ? r->mtu_bytes : p->mtu;
     enum framing_rdma_kind k = FRAMING_INFINIBAND;
 
     if (is_kind(kind, "roce v1"))
@@ -81,10 +80,10 @@ static double rdma_limit(const struct net_rail *r, const char *kind, const struc
              : k == FRAMING_ROCE_V1  ? "RoCE v1"
                                      : "RoCE v2",
              tag_text(r), mtu);
-    return framing_rdma_fraction(k, (enum net_verb)p->rdma.verb, p->message_bytes, mtu, r->vlan);
+    return framing_rdma_fraction(k, p->verb, p->message_bytes, mtu, r->vlan);
 }
 
-static double kind_limit(const struct net_rail *r, const char *kind, const struct net_point *p,
+static double kind_limit(const struct net_rail *r, const char *kind, const struct wire_load *p,
                          char *how, size_t len)
 {
     static const char *const packets[] = {"roce v1", "roce v2", "infiniband"};
@@ -117,8 +116,8 @@ static double narrower_pcie(const struct net_rail *r, double payload_gbps, char 
     return gbps;
 }
 
-double net_limit_gbps(const struct net_rail *r, const char *kind, const struct net_point *p,
-                      char *source, size_t len)
+double wire_limit_gbps(const struct net_rail *r, const char *kind, const struct wire_load *p,
+                       char *source, size_t len)
 {
     char how[96];
     double fraction, pcie_gbps;
@@ -126,7 +125,7 @@ double net_limit_gbps(const struct net_rail *r, const char *kind, const struct n
     kind = kind ? kind : r->kind;
     if (is_kind(kind, "shm") && r->line_gbps > 0) {
         snprintf(source, len, "%s", r->line_source);
-        return r->line_gbps / 8 * net_rail_threads(p, 1, p->connections);
+        return r->line_gbps / 8 * p->threads;
     }
     if (!(r->line_gbps > 0)) {
         snprintf(source, len, "%s",
@@ -144,12 +143,12 @@ double net_limit_gbps(const struct net_rail *r, const char *kind, const struct n
     return r->line_gbps / 8 * fraction;
 }
 
-enum limit_kind net_limit_kind(const struct net_rail *r)
+enum limit_kind wire_limit_kind(const struct net_rail *r)
 {
     return is_kind(r->kind, "shm") ? LIMIT_REFERENCE : LIMIT_SYSFS;
 }
 
-const char *net_limit_link(const struct net_rail *r, const struct net_point *p)
+const char *wire_limit_link(const struct net_rail *r, const struct wire_load *p)
 {
     char how[96], source[200];
     double fraction = r->line_gbps > 0 ? kind_limit(r, r->kind, p, how, sizeof(how)) : NAN;
@@ -161,28 +160,17 @@ const char *net_limit_link(const struct net_rail *r, const struct net_point *p)
     return is_kind(r->kind, "roce v1") || is_kind(r->kind, "roce v2") ? LIMIT_LINK_ROCE : "";
 }
 
-bool net_switches_may_sum(const struct net_rail *r)
+bool wire_switches_may_sum(const struct net_rail *r)
 {
     return is_kind(r->kind, "infiniband");
 }
 
-static const struct net_ops *const transports[] = {&net_shm, &net_tcp, &net_rdma, NULL};
-const char *const net_names[] = {"shm", "tcp", "rdma", NULL};
+const char *const wire_tcp_modes[] = {"blocking", "epoll", NULL};
+const char *const wire_verbs[] = {"write", "write-imm", "read", "send", NULL};
+const char *const wire_connects[] = {"exchange", "cm", NULL};
+const char *const wire_completions[] = {"poll", "event", NULL};
 
-const char *const net_tcp_modes[] = {"blocking", "epoll", NULL};
-const char *const net_verbs[] = {"write", "write-imm", "read", "send", NULL};
-const char *const net_connects[] = {"exchange", "cm", NULL};
-const char *const net_completions[] = {"poll", "event", NULL};
-
-const struct net_ops *net_find(const char *name)
-{
-    for (size_t i = 0; transports[i]; i++)
-        if (!strcmp(transports[i]->name, name))
-            return transports[i];
-    return NULL;
-}
-
-int net_parse_auto(const char *text, void *value, char *error, size_t len)
+int wire_parse_auto(const char *text, void *value, char *error, size_t len)
 {
     uint64_t number;
 
@@ -195,20 +183,4 @@ int net_parse_auto(const char *text, void *value, char *error, size_t len)
     }
     *(int *)value = (int)number;
     return 0;
-}
-
-int net_fail(struct net_end *e, int err, const char *format, ...)
-{
-    va_list args;
-
-    pthread_mutex_lock(&e->error_lock);
-    if (!atomic_load(&e->error_code)) { /* what follows is, as a rule, for the first one's sake */
-        va_start(args, format);
-        vsnprintf(e->error, sizeof(e->error), format, args);
-        va_end(args);
-        atomic_store(&e->error_code, err);
-    }
-    atomic_store(&e->give_up, true);
-    pthread_mutex_unlock(&e->error_lock);
-    return err;
 }

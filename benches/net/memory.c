@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of a GPU: see memory.h. */
-#include "core/wire/memory.h"
+#include "benches/net/memory.h"
 
 #include <errno.h>
 #include <stdio.h>

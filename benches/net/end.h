@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two ends that send each other messages over a wire, whichever it is: end.c has an end's life,
+ * stream.c its messages. The leader samples and prints rows; the peer does as it is told over the
+ * channel (lead.c, serve.c). The life of a point, both ends at once:
+ *
+ *   open -> address, exchanged -> join -> stream and ping, as the pattern says -> check -> facts
+ *     -> close
+ *
+ * Connection i is the wire's link i, the ping's the last. A worker of the wire has the connections
+ * of one thread; where both directions stream, one thread drives each of its sides.
+ *
+ * Streams. `connections` of them, each with its own buffers; forward is from the leader to the
+ * peer, reverse back, both at once on the same connections. Workers (threads bound to CPUs) serve
+ * them: at each end `threads` for what goes out and `threads` for what comes in, where a direction
+ * and the wire need them. They run without a pause while the leader takes readings; a sample
+ * is what moved between two readings.
+ *
+ * Readings. A worker adds to its tally the bytes that are through and the time of that moment. The
+ * rate between two readings is bytes over time between the *last arrivals* that they saw: so bytes
+ * and time belong together however few the arrivals are. Counted is where the data is known to have
+ * arrived: at the receiver, or by a completion that says so (see net_counted_by_sender()).
+ *
+ * Ping. One more connection, number `connections`, carries messages there and back, one at a time.
+ */
+#ifndef PLUMB_BENCHES_NET_END_H
+#define PLUMB_BENCHES_NET_END_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "core/group/channel.h"
+#include "core/hw/path.h"
+#include "core/hw/topo.h"
+#include "core/wire/wire.h"
+
+#define NET_CONNECTIONS_MAX 256
+#define NET_WORKERS_MAX     64
+#define NET_BYTES_MAX       (1ull << 40) /* of a message */
+#define NET_ADDRESS_MAX     57344        /* bytes */
+#define NET_ERROR_BYTES     384
+
+enum net_direction { NET_FORWARD, NET_REVERSE, NET_DIRECTIONS };
+
+/* For tests: what must be found. */
+enum net_inject {
+    NET_SOUND,
+    NET_CORRUPT,   /* both ends expect other data than is sent */
+    NET_ELSEWHERE, /* the leader says that another device carries the bytes than does */
+};
+
+/* One point, as both ends must know it: sent as it is, so it holds no pointers and both ends must
+ * be of one layout (net_protocol()). */
+struct net_point {
+    char transport[16];
+    uint8_t stream[NET_DIRECTIONS]; /* which directions are streamed */
+    uint8_t ping;
+    uint8_t inject;         /* enum net_inject */
+    uint8_t count_messages; /* rate of messages is asked for: many small ones, not bytes */
+    uint32_t connections, threads;
+    uint64_t message_bytes, ping_bytes;
+    uint64_t seed;
+    struct wire_tcp_options tcp;
+    struct wire_rdma_options rdma;
+};
+
+/* What is this end's own: from its own command line, else from the leader's. */
+struct net_local {
+    char devices[128]; /* NICs or RDMA devices, '+' between several (rails); "": chosen */
+    int node;        /* NUMA node of threads and buffers: a number, NET_NODE_NEAR or NET_NODE_FAR */
+    char memory[32]; /* "host", "cuda:0" */
+};
+enum { NET_NODE_NEAR = -1 /* the NIC's */, NET_NODE_FAR = -2 /* another one */ };
+
+struct net_order {
+    struct net_point point;
+    struct net_local local; /* for what the peer's own command line does not say */
+    uint32_t n_cpus;        /* that the leader uses of the machine that both are on; else 0 */
+    uint32_t cpus[NET_WORKERS_MAX];
+};
+
+struct net_rails {
+    uint32_t n, n_cpus;
+    struct net_rail rails[NET_RAILS_MAX];
+    uint32_t cpus[NET_WORKERS_MAX];
+    int32_t memory_node;
+};
+
+struct net_rate {
+    uint64_t bytes, messages, last_ns;
+};
+
+struct net_reading {
+    uint64_t from_ns, now_ns; /* before all that is read, and after it */
+    struct net_rate rates[NET_DIRECTIONS][NET_RAILS_MAX]; /* those that are counted at this end */
+    uint64_t busy_ns, softirq_ns;                         /* of the machine, where it is known */
+    uint32_t machine_known;
+    uint32_t n_workers;
+    uint64_t worker_ns[NET_WORKERS_MAX]; /* CPU time of each thread */
+};
+
+struct net_report {
+    struct net_rails rails; /* again: their text may know more now */
+    uint32_t n_facts, reserved;
+    struct wire_fact facts[WIRE_FACTS_MAX];
+    struct path_proof proof;
+};
+
+enum net_read_flags {
+    NET_READ_MACHINE = 1, /* what the machine has spent, too */
+    NET_READ_MARK = 2,    /* sampling begins: what counts up counts from here */
+};
+
+/* A rate's counters, written by one worker, read by anybody: bytes and the time belong together. */
+struct net_tally {
+    _Alignas(64) _Atomic uint32_t sequence; /* odd while it is written */
+    _Atomic uint64_t bytes, messages, last_ns;
+};
+
+/* `bytes` more have arrived just now, and with them `messages` whole ones. */
+static inline void net_tally_add(struct net_tally *t, uint64_t bytes, uint64_t messages)
+{
+    uint32_t sequence = atomic_load_explicit(&t->sequence, memory_order_relaxed);
+    uint64_t now_ns = clock_now_ns();
+
+    atomic_store_explicit(&t->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&t->bytes, atomic_load_explicit(&t->bytes, memory_order_relaxed) + bytes,
+                          memory_order_relaxed);
+    atomic_store_explicit(&t->messages,
+                          atomic_load_explicit(&t->messages, memory_order_relaxed) + messages,
+                          memory_order_relaxed);
+    atomic_store_explicit(&t->last_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&t->sequence, sequence + 2, memory_order_release);
+}
+
+struct net_end;
+
+/* A thread of one end that serves connections [first, first + n) in one direction. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the tally has lines of its own */
+struct net_worker {
+    struct net_end *end;
+    enum net_direction direction;
+    bool sends; /* this end is the sender of that direction */
+    unsigned index, rail, cpu;
+    unsigned first, n;
+    struct net_tally tally;
+    pthread_t thread;
+    bool started;
+};
+
+/* Whole messages of one connection since open: written by the worker that serves it. */
+struct net_count {
+    _Alignas(64) _Atomic uint64_t sent, received;
+};
+
+/* One end of one point. */
+struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the order of its life */
+    const struct wire_ops *ops;
+    struct wire_traits traits;
+    const struct net_point *point;
+    const struct net_local *local;
+    const struct topo *topo;
+    struct channel *channel;
+    bool leader;
+    bool same_machine; /* both ends run on one */
+    unsigned cpus[NET_WORKERS_MAX],
+        n_cpus;      /* where this end's threads run, in order of use; set between
+                                               open() and address() */
+    int memory_node; /* where buffers go: of the system's numbers, -1: where the thread runs */
+    struct net_rail rails[NET_RAILS_MAX];
+    unsigned n_rails;
+    struct net_worker *workers;
+    unsigned n_workers;
+    struct net_count *counts;  /* of connections, and of the ping's: point->connections + 1 */
+    _Atomic bool stop_sending; /* workers that send end after the message that they are in */
+    _Atomic bool expect_known; /* `expect` holds: workers that receive end when they have so many */
+    uint64_t *expect;          /* messages of each connection that its sender has sent */
+    _Atomic bool give_up;      /* everything ends at once: an error, or the peer is gone */
+    _Atomic int error_code;    /* the first error of any thread; its text in `error` */
+    char error[NET_ERROR_BYTES];
+    pthread_mutex_t error_lock;
+    struct wire_fact facts[WIRE_FACTS_MAX]; /* since the mark; see net_facts_take() */
+    struct wire_fact mark_facts[WIRE_FACTS_MAX];
+    size_t n_facts, n_mark_facts;
+    pthread_t pong;
+    bool pong_started;
+    struct path *path; /* counters at net_prove_begin() */
+    struct path_proof proof;
+    void *state; /* of stream.c */
+};
+
+/* Keeps the first error of an end, stops its workers, and returns err. The text: what failed, on
+ * what, what to do. From any thread. */
+int net_fail(struct net_end *e, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* For work(): should this sender end now (after a whole message)? Has this receiver all that it
+ * will get on connection i? Is everything over, whatever is in flight? */
+static inline bool net_stop(const struct net_end *e)
+{
+    return atomic_load_explicit(&e->stop_sending, memory_order_relaxed) ||
+           atomic_load_explicit(&e->give_up, memory_order_relaxed);
+}
+
+static inline bool net_drained(const struct net_end *e, unsigned i)
+{
+    return atomic_load_explicit(&e->expect_known, memory_order_acquire) &&
+           atomic_load_explicit(&e->counts[i].received, memory_order_relaxed) >= e->expect[i];
+}
+
+/* What goes that way is sent by this end. */
+static inline bool net_sends(const struct net_end *e, enum net_direction d)
+{
+    return (d == NET_FORWARD) == e->leader;
+}
+
+/* Does the sender, or the receiver, of a stream need workers: does it post messages? */
+static inline bool net_needs_worker(const struct net_end *e, bool sends)
+{
+    return e->traits.acts & (sends ? WIRE_OUT : WIRE_IN);
+}
+
+/* Is the sender the one that knows what has arrived? The receiver is, but where it does nothing. */
+static inline bool net_counted_by_sender(const struct net_end *e)
+{
+    return e->traits.acts == WIRE_OUT;
+}
+
+/* For so long nothing may be seen to move. A message that counts when it is whole takes its time:
+ * each connection may have one under way, and they share a link. */
+static inline uint64_t net_still_ns(const struct net_end *e)
+{
+    const struct net_point *p = e->point;
+    uint64_t bytes = p->connections * p->message_bytes + p->ping_bytes;
+
+    return WIRE_STILL_NS + (e->ops->streams ? 0 : WIRE_SLOWEST_NS * bytes);
+}
+
+static inline bool net_over(const struct net_end *e)
+{
+    return atomic_load_explicit(&e->give_up, memory_order_relaxed);
+}
+
+/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its
+ * own. `round`: 0 streamed, 1 the fresh one of check(). */
+static inline uint64_t net_seed(const struct net_point *p, enum net_direction d,
+                                unsigned connection, unsigned round)
+{
+    return p->seed + 0x9e3779b97f4a7c15u * (1 + connection) + 0xd1b54a32d192ed03u * round + d;
+}
+
+/* Which rail carries a connection (the ping's: the first one): blocks of equal size. */
+static inline unsigned net_rail_of(const struct net_end *e, unsigned connection)
+{
+    if (connection >= e->point->connections)
+        return 0;
+    return (unsigned)((uint64_t)connection * e->n_rails / e->point->connections);
+}
+
+/* Threads that serve the `connections` of one of n_rails in one direction: its share of what was
+ * asked for, at least one, and none that would have nothing to do. */
+static inline unsigned net_rail_threads(const struct net_point *p, unsigned n_rails,
+                                        unsigned connections)
+{
+    unsigned threads = p->threads > n_rails ? p->threads / n_rails : 1;
+
+    return threads < connections ? threads : connections;
+}
+
+/* An end's life; each 0, or -errno with e->error. */
+int net_end_open(struct net_end *e, const struct net_order *order, struct channel *c,
+                 const struct topo *topo, bool leader, bool same_machine);
+void net_end_close(struct net_end *e);
+/* Chooses e->cpus: near the first rail's device, none of `taken` if it can be helped. */
+void net_end_rails(const struct net_end *e, struct net_rails *rails);
+
+int net_workers_start(struct net_end *e);
+/* Those that send end after the message that they are in, sent[connections] of each; those that
+ * receive when they have all of what was sent. Either may take as long as messages take. */
+int net_workers_stop(struct net_end *e, uint64_t *sent);
+int net_workers_drain(struct net_end *e, const uint64_t *sent);
+int net_pong_start(struct net_end *e);
+int net_pong_end(struct net_end *e); /* waits for it */
+void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
+/* What the transport says now: kept for net_report_make(), less what it said at the mark where
+ * it counts up. */
+void net_facts_take(struct net_end *e);
+/* How many threads serve a direction at an end that serves it. */
+unsigned net_threads(const struct net_end *e);
+/* What the other end reports is whole: texts end, numbers are within bounds, units are known. */
+bool net_rails_sound(struct net_rails *rails);
+bool net_report_sound(struct net_report *report);
+
+/* What this end should have put through each rail since net_workers_start(). */
+void net_prove_begin(struct net_end *e);
+void net_prove_end(struct net_end *e, const uint64_t *others_received);
+void net_received(const struct net_end *e, uint64_t *received); /* of connections, and the ping's */
+void net_report_make(struct net_end *e, struct net_report *report);
+
+/* An end's way through a point, in this order; each 0, or -errno after net_fail(). */
+
+/* Finds the wire's devices: e->rails. -EOPNOTSUPP or -ENODEV where it cannot be done here
+ * (a skipped row). No buffers yet: e->cpus comes after it. */
+int net_wire_open(struct net_end *e);
+/* Buffers and links; then what the other end must know to connect, up to NET_ADDRESS_MAX bytes. */
+int net_address(struct net_end *e, void *address, size_t *len);
+/* The other end's address. At both ends at once; returns when all connections stand. */
+int net_join(struct net_end *e, const void *address, size_t len);
+/* A worker's whole work, in its own thread: until told to stop (net_stop(), net_drained()). Adds to
+ * its tally and to e->counts. */
+int net_work(struct net_worker *w);
+/* Leader: one message there and back over the ping's connection, timed from before it is handed
+ * over until the answer is here; of a read, which is there and back by itself, that one. Pings may
+ * go in bursts, each timed from post to post; what is left of the last burst is dropped. `last`:
+ * tells the peer's net_pong() to return. */
+int net_ping(struct net_end *e, bool last, uint64_t *ns);
+int net_pong(struct net_end *e); /* peer: answers until the last one */
+/* Is the time of net_ping() that of one way, not to be halved? */
+bool net_ping_is_whole(const struct net_end *e);
+/* After the streams have stopped and drained, at both ends at once: compares what the last messages
+ * left, then sends one fresh message on each connection and direction that there is and compares
+ * that. -EBADMSG: what is wrong where. */
+int net_check(struct net_end *e);
+/* At the start and at the end of the sampling, while the streams run: up to WIRE_FACTS_MAX facts of
+ * this end as a sender or receiver; those that count up (retransmits) since join. Rows have the
+ * difference of the two: from the end of the warm-up to the end of the sampling. Returns how many.
+ * Renews rails' text. */
+size_t net_facts(struct net_end *e, struct wire_fact *facts);
+void net_wire_close(struct net_end *e); /* also of one that stopped half-way; workers have ended */
+
+/* For tests: what its messages go over; a byte of what the last messages of a connection left; how long nothing may move. */
+struct wire *net_stream_wire(struct net_end *e);
+char *net_stream_memory(struct net_end *e, unsigned connection, size_t at);
+void net_stream_patience(struct net_end *e, uint64_t still_ns);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What benchmarks over wires have in common: choices of options, what a rail can carry at most, and
+ * entries of their tables: options of the transports, for struct opt, and metrics, for struct
+ * bench_metric.
+ */
+#ifndef PLUMB_CORE_WIRE_BENCH_H
+#define PLUMB_CORE_WIRE_BENCH_H
+
+#include "core/bench_rows.h"
+#include "core/option.h"
+#include "core/row.h"
+#include "core/wire/wire.h"
+
+/* Choices of options, NULL-terminated, in the order of the enums; completions: polled for, or
+ * waited for by events. */
+extern const char *const wire_tcp_modes[], *const wire_verbs[], *const wire_connects[],
+                                                                    *const wire_completions[];
+/* As struct opt's `parse`, of an int: "auto" (-1) or a number. */
+int wire_parse_auto(const char *text, void *value, char *error, size_t len);
+
+/* What is sent over a rail. */
+struct wire_load {
+    enum net_verb verb; /* of RDMA */
+    uint64_t message_bytes;
+    unsigned mtu;     /* RDMA: of the path, where the rail does not say */
+    unsigned threads; /* shared memory: that copy at once */
+};
+
+/*
+ * What one rail can carry at most in one direction, payload, GB/s, and how that is known, for
+ * limit_source: "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (98.0 %)"; the less of line and
+ * PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s)". `kind`: of
+ * net_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
+ * "iwarp, siw"). NaN where the line is not known or there is none: `source` says why. RDMA's
+ * packets are IPv6's where r->text names it.
+ */
+double wire_limit_gbps(const struct net_rail *r, const char *kind, const struct wire_load *p,
+                       char *source, size_t len);
+/* The same limit's limit_kind and limit_link. */
+enum limit_kind wire_limit_kind(const struct net_rail *r);
+const char *wire_limit_link(const struct net_rail *r, const struct wire_load *p);
+/* Are there switches of its line that sum what goes through them? Of InfiniBand (SHARP); of
+ * Ethernet none, whatever its PCIe link. */
+bool wire_switches_may_sum(const struct net_rail *r);
+
+/* The caller adds flags and the member (`...`), and the scope where the rows say one. */
+
+/* clang-format off */
+#define WIRE_OPT_BUFFER(...)                                                                       \
+    {.name = "buffer", .type = OPT_SIZE, __VA_ARGS__, .def = "0", .max = 1ull << 31,               \
+     .help = "SO_SNDBUF and SO_RCVBUF; 0: the kernel tunes them"}
+#define WIRE_OPT_BUSY_POLL(...)                                                                    \
+    {.name = "busy-poll", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 1000000,                \
+     .help = "SO_BUSY_POLL in us; 0: the system's value"}
+#define WIRE_OPT_CONGESTION(...)                                                                   \
+    {.name = "congestion", .type = OPT_STRING, __VA_ARGS__, .arg = "NAME"}
+#define WIRE_OPT_DATA_PORT(...)                                                                    \
+    {.name = "data-port", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 65000}
+#define WIRE_OPT_MTU(...)                                                                          \
+    {.name = "mtu", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 4096,                         \
+     .help = "path MTU; 0: the port's"}
+#define WIRE_OPT_GID_INDEX(...)                                                                    \
+    {.name = "gid-index", .letter = 'x', .type = OPT_CUSTOM, __VA_ARGS__, .def = "auto",           \
+     .arg = "auto|N", .parse = wire_parse_auto, .help = "index of the port's GID (RoCE v1 or v2)"}
+#define WIRE_OPT_COMPLETION(...)                                                                   \
+    {.name = "completion", .type = OPT_CHOICE, __VA_ARGS__, .choices = wire_completions,            \
+     .def = "poll"}
+
+#define WIRE_COUNTS "counts or extremes: their spread is none of a launch's median"
+#define WIRE_STATE  "neither more nor less is better by itself"
+
+/* The round-trip time is measured while the stream fills its queues. */
+#define WIRE_METRICS                                                                               \
+    {.name = "cpu_per_gb", .units = "s/GB"},                                                       \
+    {.name = "cpu_cores", .units = "cores",                                                        \
+     .unjudged = "CPU time per byte times the rate: both of these are judged"},                    \
+    {.name = "retransmits", .units = "count", .unjudged = WIRE_COUNTS},                            \
+    {.name = "rnr naks", .units = "count", .unjudged = WIRE_COUNTS},                               \
+    {.name = "out of sequence", .units = "count", .unjudged = WIRE_COUNTS},                        \
+    {.name = "congestion notices", .units = "count", .unjudged = WIRE_COUNTS},                     \
+    {.name = "rtt", .units = "us", .unjudged = WIRE_STATE},                                        \
+    {.name = "cwnd", .units = "packets", .unjudged = WIRE_STATE},                                  \
+    {.name = "limited_by_receiver", .units = "percent", .unjudged = WIRE_STATE},                   \
+    {.name = "limited_by_buffer", .units = "percent", .unjudged = WIRE_STATE},                     \
+    {.name = "zerocopy_copied", .units = "percent", .unjudged = WIRE_STATE}
+
+#endif

@@ -11,7 +11,7 @@
 #include "benches/allreduce/work.h"
 #include "core/bench/bench.h"
 #include "core/group/mpi.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 #define AT(field)            .offset = offsetof(struct collective_params, field)
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN

@@ -9,7 +9,7 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/row.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 /* What busbw is held against: the line of the nodes' links, and what it leaves to the operation
  * (work.h). */

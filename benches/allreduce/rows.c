@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce: what is said of its rows. */
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 static const struct bench_column columns[] = {
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},

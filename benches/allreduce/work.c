@@ -18,7 +18,7 @@
 #include "core/program.h"
 #include "core/row.h"
 #include "core/stats.h"
-#include "core/wire/wire.h"
+#include "core/wire/wires.h"
 
 /* Who takes part: children of this process, ranks that find each other by sockets, or those of an
  * MPI launcher. See work.h. */

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One end of a point: its CPUs, its threads, its life. See end.h. */
 #include <errno.h>
-#include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "benches/net/end.h"
-#include "core/hw/machine.h"
-#include "core/hw/nic.h"
-#include "core/units.h"
+#include "core/wire/wires.h"
 
 int net_fail(struct net_end *e, int err, const char *format, ...)
 {
@@ -113,219 +108,6 @@ static int choose_cpus(struct net_end *e, const uint32_t *taken, unsigned n_take
     return e->n_cpus ? 0 : net_fail(e, -ENODEV, "no CPU may be used here");
 }
 
-/* ---- Threads ---- */
-
-/* Signals are for the thread that leads or serves. */
-static int start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = -pthread_create(thread, NULL, body, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return err;
-}
-
-static void *run_worker(void *arg)
-{
-    struct net_worker *w = arg;
-    struct net_end *e = w->end;
-
-    int err = topo_bind_self(e->topo, w->cpu);
-    if (err)
-        net_fail(e, err, "cannot bind a thread to CPU %u: %s", w->cpu, strerror(-err));
-    else if ((err = net_work(w)) != 0)
-        net_fail(e, err, "%s: %s", e->ops->name, strerror(-err)); /* where it said nothing itself */
-    return NULL;
-}
-
-/* A rail's connections [first, end), and its threads. */
-static unsigned rail_threads(const struct net_end *e, unsigned rail, unsigned *first, unsigned *end)
-{
-    *first = 0;
-    while (*first < e->point->connections && net_rail_of(e, *first) != rail)
-        ++*first;
-    for (*end = *first; *end < e->point->connections && net_rail_of(e, *end) == rail; ++*end) {
-    }
-    return net_rail_threads(e->point, e->n_rails, *end - *first);
-}
-
-unsigned net_threads(const struct net_end *e)
-{
-    unsigned n = 0, first, end;
-
-    for (unsigned rail = 0; rail < e->n_rails; rail++)
-        n += rail_threads(e, rail, &first, &end);
-    return n;
-}
-
-/* Connections of one rail in one direction over its share of the threads. */
-static unsigned add_workers(struct net_end *e, struct net_worker *workers, unsigned n,
-                            int direction, unsigned rail)
-{
-    unsigned first, end, threads = rail_threads(e, rail, &first, &end);
-
-    for (unsigned k = 0; k < threads && n < NET_WORKERS_MAX; k++, n++) {
-        unsigned from = first + (end - first) * k / threads;
-        workers[n] = (struct net_worker){.end = e,
-                                         .direction = (enum net_direction)direction,
-                                         .sends = net_sends(e, direction),
-                                         .index = n,
-                                         .rail = rail,
-                                         .cpu = e->cpus[n % e->n_cpus],
-                                         .first = from,
-                                         .n = first + (end - first) * (k + 1) / threads - from};
-    }
-    return n;
-}
-
-/* Receivers first: they are there when the first byte comes. */
-static int lay_out(struct net_end *e)
-{
-    e->workers =
-        aligned_alloc(_Alignof(struct net_worker), NET_WORKERS_MAX * sizeof(struct net_worker));
-    if (!e->workers)
-        return net_fail(e, -ENOMEM, "out of memory");
-    e->n_workers = 0;
-    for (int sender = 0; sender < 2; sender++)
-        for (int d = 0; d < NET_DIRECTIONS; d++) {
-            if (!e->point->stream[d] || net_sends(e, d) != sender || !net_needs_worker(e, sender))
-                continue;
-            for (unsigned rail = 0; rail < e->n_rails; rail++)
-                e->n_workers = add_workers(e, e->workers, e->n_workers, d, rail);
-        }
-    return 0;
-}
-
-int net_workers_start(struct net_end *e)
-{
-    int err = lay_out(e);
-
-    for (unsigned i = 0; !err && i < e->n_workers; i++) {
-        err = start_thread(&e->workers[i].thread, run_worker, &e->workers[i]);
-        if (err)
-            net_fail(e, err, "cannot start a thread: %s", strerror(-err));
-        else
-            e->workers[i].started = true;
-    }
-    return err;
-}
-
-static void join_workers(struct net_end *e, bool senders)
-{
-    for (unsigned i = 0; i < e->n_workers; i++)
-        if (e->workers[i].started && e->workers[i].sends == senders) {
-            pthread_join(e->workers[i].thread, NULL);
-            e->workers[i].started = false;
-        }
-}
-
-/* A direction that the receiver fetches has no sender's thread: nothing is sent that
- * was not received. */
-int net_workers_stop(struct net_end *e, uint64_t *sent)
-{
-    atomic_store(&e->stop_sending, true);
-    join_workers(e, true);
-    for (unsigned i = 0; i < e->point->connections; i++)
-        sent[i] = atomic_load(&e->counts[i].sent);
-    return atomic_load(&e->error_code);
-}
-
-int net_workers_drain(struct net_end *e, const uint64_t *sent)
-{
-    memcpy(e->expect, sent, e->point->connections * sizeof(*sent));
-    atomic_store(&e->expect_known, true);
-    join_workers(e, false);
-    return atomic_load(&e->error_code);
-}
-
-/* Ends all threads at once. */
-static void net_workers_end(struct net_end *e)
-{
-    atomic_store(&e->give_up, true);
-    join_workers(e, true);
-    join_workers(e, false);
-    net_pong_end(e);
-}
-
-static void *run_pong(void *arg)
-{
-    struct net_end *e = arg;
-    int err = topo_bind_self(e->topo, e->cpus[e->n_cpus - 1]);
-
-    if (!err)
-        err = net_pong(e);
-    if (err)
-        net_fail(e, err, "%s: answering failed: %s", e->ops->name, strerror(-err));
-    return NULL;
-}
-
-int net_pong_start(struct net_end *e)
-{
-    int err = start_thread(&e->pong, run_pong, e);
-
-    if (err)
-        return net_fail(e, err, "cannot start a thread: %s", strerror(-err));
-    e->pong_started = true;
-    return 0;
-}
-
-int net_pong_end(struct net_end *e)
-{
-    if (e->pong_started)
-        pthread_join(e->pong, NULL);
-    e->pong_started = false;
-    return atomic_load(&e->error_code);
-}
-
-static struct net_rate tally_read(const struct net_tally *t)
-{
-    struct net_rate rate;
-    uint32_t before, after;
-
-    do {
-        before = atomic_load_explicit(&t->sequence, memory_order_acquire);
-        rate.bytes = atomic_load_explicit(&t->bytes, memory_order_relaxed);
-        rate.messages = atomic_load_explicit(&t->messages, memory_order_relaxed);
-        rate.last_ns = atomic_load_explicit(&t->last_ns, memory_order_relaxed);
-        atomic_thread_fence(memory_order_acquire);
-        after = atomic_load_explicit(&t->sequence, memory_order_relaxed);
-    } while (before != after || before & 1);
-    return rate;
-}
-
-static void read_machine(struct net_end *e, struct net_reading *r)
-{
-    struct cpu_reading cpu;
-
-    for (unsigned i = 0; i < e->n_workers; i++)
-        if (e->workers[i].started)
-            r->worker_ns[i] = cpu_of_thread(e->workers[i].thread);
-    r->machine_known = !cpu_read(&cpu);
-    r->busy_ns = cpu.busy_ns;
-    r->softirq_ns = cpu.softirq_ns;
-}
-
-void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
-{
-    if (flags & NET_READ_MARK) /* first: it may wait for counters */
-        e->n_mark_facts = net_facts(e, e->mark_facts);
-    *r = (struct net_reading){.n_workers = e->n_workers, .from_ns = clock_now_ns()};
-    for (unsigned i = 0; i < e->n_workers; i++) {
-        const struct net_worker *w = &e->workers[i];
-        if (net_counted_by_sender(e) == w->sends) {
-            struct net_rate one = tally_read(&w->tally), *sum = &r->rates[w->direction][w->rail];
-            sum->bytes += one.bytes;
-            sum->messages += one.messages;
-            sum->last_ns = sum->last_ns > one.last_ns ? sum->last_ns : one.last_ns;
-        }
-    }
-    if (flags & NET_READ_MACHINE)
-        read_machine(e, r);
-    r->now_ns = clock_now_ns();
-}
-
 /* ---- An end: opened, described, closed ---- */
 
 /* Bounds of what came from the other end: it proved who it is, not that it is sound. */
@@ -390,9 +172,6 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     err = check_rails(e);
     if (err)
         return err;
-    if (e->point->connections && e->point->connections < e->n_rails)
-        return net_fail(e, -EINVAL, "%u devices want a stream each: --streams %u or more",
-                        e->n_rails, e->n_rails);
     return choose_cpus(e, order->cpus, order->n_cpus);
 }
 
@@ -412,7 +191,8 @@ void net_end_rails(const struct net_end *e, struct net_rails *rails)
 {
     *rails =
         (struct net_rails){.n = e->n_rails, .n_cpus = e->n_cpus, .memory_node = e->memory_node};
-    memcpy(rails->rails, e->rails, sizeof(rails->rails));
+    if (e->n_rails)
+        memcpy(rails->rails, e->rails, e->n_rails * sizeof(*e->rails));
     for (unsigned i = 0; i < e->n_cpus; i++)
         rails->cpus[i] = e->cpus[i];
 }
@@ -501,34 +281,4 @@ void net_report_make(struct net_end *e, struct net_report *report)
     *report = (struct net_report){.proof = e->proof, .n_facts = (uint32_t)e->n_facts};
     memcpy(report->facts, e->facts, sizeof(report->facts));
     net_end_rails(e, &report->rails);
-}
-
-#define END(text) ((text)[sizeof(text) - 1] = 0)
-
-bool net_rails_sound(struct net_rails *rails)
-{
-    if (!rails->n || rails->n > NET_RAILS_MAX || rails->n_cpus > NET_WORKERS_MAX)
-        return false;
-    for (unsigned i = 0; i < rails->n; i++) {
-        struct net_rail *r = &rails->rails[i];
-        END(r->name);
-        END(r->kind);
-        END(r->text);
-        END(r->line_source);
-    }
-    return true;
-}
-
-bool net_report_sound(struct net_report *report)
-{
-    END(report->proof.text);
-    if (report->n_facts > WIRE_FACTS_MAX || !net_rails_sound(&report->rails))
-        return false;
-    for (unsigned i = 0; i < report->n_facts; i++) {
-        END(report->facts[i].metric);
-        END(report->facts[i].unit);
-        if (!units_find(report->facts[i].unit))
-            return false;
-    }
-    return true;
 }

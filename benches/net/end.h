@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two ends that send each other messages over a wire, whichever it is: end.c has an end's life,
- * stream.c its messages. The leader samples and prints rows; the peer does as it is told over the
- * channel (lead.c, serve.c). The life of a point, both ends at once:
+ * connection.c its
+ * connections, memory.c their buffers; stream.c streams, message.c sends one message at a time. The leader samples and prints rows; the peer does as it is told over the
+ * channel (lead.c, peer.c). The life of a point, both ends at once:
  *
  *   open -> address, exchanged -> join -> stream and ping, as the pattern says -> check -> facts
  *     -> close
@@ -34,6 +35,7 @@
 
 #include "core/clock.h"
 #include "core/group/channel.h"
+#include "core/hw/host_buffer.h"
 #include "core/hw/path.h"
 #include "core/hw/topo.h"
 #include "core/wire/wire.h"
@@ -121,33 +123,20 @@ struct net_tally {
     _Atomic uint64_t bytes, messages, last_ns;
 };
 
-/* `bytes` more have arrived just now, and with them `messages` whole ones. */
-static inline void net_tally_add(struct net_tally *t, uint64_t bytes, uint64_t messages)
-{
-    uint32_t sequence = atomic_load_explicit(&t->sequence, memory_order_relaxed);
-    uint64_t now_ns = clock_now_ns();
+/* Connections [first, first + n) of one rail that one thread serves. */
+struct net_share {
+    unsigned rail, first, n;
+};
 
-    atomic_store_explicit(&t->sequence, sequence + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&t->bytes, atomic_load_explicit(&t->bytes, memory_order_relaxed) + bytes,
-                          memory_order_relaxed);
-    atomic_store_explicit(&t->messages,
-                          atomic_load_explicit(&t->messages, memory_order_relaxed) + messages,
-                          memory_order_relaxed);
-    atomic_store_explicit(&t->last_ns, now_ns, memory_order_relaxed);
-    atomic_store_explicit(&t->sequence, sequence + 2, memory_order_release);
-}
-
-struct net_end;
-
-/* A thread of one end that serves connections [first, first + n) in one direction. */
+/* A thread of one end that serves a share in one direction. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the tally has lines of its own */
 struct net_worker {
     struct net_end *end;
     enum net_direction direction;
     bool sends; /* this end is the sender of that direction */
-    unsigned index, rail, cpu;
-    unsigned first, n;
+    unsigned rail, cpu;
+    struct net_connection *connections; /* n of them */
+    unsigned n;
     struct net_tally tally;
     pthread_t thread;
     bool started;
@@ -156,6 +145,21 @@ struct net_worker {
 /* Whole messages of one connection since open: written by the worker that serves it. */
 struct net_count {
     _Alignas(64) _Atomic uint64_t sent, received;
+};
+
+/* Pings that were timed together, of which `told` have been handed out. */
+#define NET_BURST 1024
+struct net_burst {
+    unsigned n, told;
+    uint64_t ns[NET_BURST];
+};
+
+/* Watches over pings that wait without end. */
+struct net_guard {
+    pthread_t thread;
+    bool started;
+    _Atomic bool end;
+    _Atomic uint64_t turns; /* messages that came over the ping's connection */
 };
 
 /* One end of one point. */
@@ -169,11 +173,21 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
     bool leader;
     bool same_machine; /* both ends run on one */
     unsigned cpus[NET_WORKERS_MAX],
-        n_cpus;      /* where this end's threads run, in order of use; set between
+        n_cpus;          /* where this end's threads run, in order of use; set between
                                                open() and address() */
-    int memory_node; /* where buffers go: of the system's numbers, -1: where the thread runs */
-    struct net_rail rails[NET_RAILS_MAX];
+    int memory_node;     /* where buffers go: of the system's numbers, -1: where the thread runs */
+    struct world *world; /* of the two ends */
+    struct wire *wire;
+    struct net_rail *rails; /* the wire's */
     unsigned n_rails;
+    struct net_connection *connections; /* n, of numbers from `first`: without streams the ping's */
+    unsigned first, n;
+    struct net_share shares[NET_WORKERS_MAX]; /* of a direction, a thread has one each */
+    unsigned n_shares;
+    struct host_buffer buffer;
+    struct net_gpu *gpu; /* where buffers are instead; NULL: the host has them */
+    uint64_t still_ns;   /* nothing moved for so long: given up */
+    uint64_t looked_ns;  /* whether the other end lives */
     struct net_worker *workers;
     unsigned n_workers;
     struct net_count *counts;  /* of connections, and of the ping's: point->connections + 1 */
@@ -187,11 +201,12 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
     struct wire_fact facts[WIRE_FACTS_MAX]; /* since the mark; see net_facts_take() */
     struct wire_fact mark_facts[WIRE_FACTS_MAX];
     size_t n_facts, n_mark_facts;
+    struct net_burst burst;
+    struct net_guard guard;
     pthread_t pong;
     bool pong_started;
     struct path *path; /* counters at net_prove_begin() */
     struct path_proof proof;
-    void *state; /* of stream.c */
 };
 
 /* Keeps the first error of an end, stops its workers, and returns err. The text: what failed, on
@@ -231,6 +246,12 @@ static inline bool net_counted_by_sender(const struct net_end *e)
     return e->traits.acts == WIRE_OUT;
 }
 
+/* Is a ping what the leader reads, there and back by itself? Then its time is not to be halved. */
+static inline bool net_ping_is_read(const struct net_end *e)
+{
+    return e->traits.acts == WIRE_IN;
+}
+
 /* For so long nothing may be seen to move. A message that counts when it is whole takes its time:
  * each connection may have one under way, and they share a link. */
 static inline uint64_t net_still_ns(const struct net_end *e)
@@ -244,14 +265,6 @@ static inline uint64_t net_still_ns(const struct net_end *e)
 static inline bool net_over(const struct net_end *e)
 {
     return atomic_load_explicit(&e->give_up, memory_order_relaxed);
-}
-
-/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its
- * own. `round`: 0 streamed, 1 the fresh one of check(). */
-static inline uint64_t net_seed(const struct net_point *p, enum net_direction d,
-                                unsigned connection, unsigned round)
-{
-    return p->seed + 0x9e3779b97f4a7c15u * (1 + connection) + 0xd1b54a32d192ed03u * round + d;
 }
 
 /* Which rail carries a connection (the ping's: the first one): blocks of equal size. */
@@ -276,10 +289,10 @@ static inline unsigned net_rail_threads(const struct net_point *p, unsigned n_ra
 int net_end_open(struct net_end *e, const struct net_order *order, struct channel *c,
                  const struct topo *topo, bool leader, bool same_machine);
 void net_end_close(struct net_end *e);
-/* Chooses e->cpus: near the first rail's device, none of `taken` if it can be helped. */
 void net_end_rails(const struct net_end *e, struct net_rails *rails);
 
 int net_workers_start(struct net_end *e);
+int net_workers_make(struct net_end *e); /* the first part of that: no thread runs yet */
 /* Those that send end after the message that they are in, sent[connections] of each; those that
  * receive when they have all of what was sent. Either may take as long as messages take. */
 int net_workers_stop(struct net_end *e, uint64_t *sent);
@@ -290,11 +303,6 @@ void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
 /* What the transport says now: kept for net_report_make(), less what it said at the mark where
  * it counts up. */
 void net_facts_take(struct net_end *e);
-/* How many threads serve a direction at an end that serves it. */
-unsigned net_threads(const struct net_end *e);
-/* What the other end reports is whole: texts end, numbers are within bounds, units are known. */
-bool net_rails_sound(struct net_rails *rails);
-bool net_report_sound(struct net_report *report);
 
 /* What this end should have put through each rail since net_workers_start(). */
 void net_prove_begin(struct net_end *e);
@@ -320,8 +328,6 @@ int net_work(struct net_worker *w);
  * tells the peer's net_pong() to return. */
 int net_ping(struct net_end *e, bool last, uint64_t *ns);
 int net_pong(struct net_end *e); /* peer: answers until the last one */
-/* Is the time of net_ping() that of one way, not to be halved? */
-bool net_ping_is_whole(const struct net_end *e);
 /* After the streams have stopped and drained, at both ends at once: compares what the last messages
  * left, then sends one fresh message on each connection and direction that there is and compares
  * that. -EBADMSG: what is wrong where. */
@@ -333,9 +339,71 @@ int net_check(struct net_end *e);
 size_t net_facts(struct net_end *e, struct wire_fact *facts);
 void net_wire_close(struct net_end *e); /* also of one that stopped half-way; workers have ended */
 
-/* For tests: what its messages go over; a byte of what the last messages of a connection left; how long nothing may move. */
-struct wire *net_stream_wire(struct net_end *e);
-char *net_stream_memory(struct net_end *e, unsigned connection, size_t at);
-void net_stream_patience(struct net_end *e, uint64_t still_ns);
+/* ---- For those that move messages (connection.c, memory.c, stream.c, message.c) alone ---- */
+
+#define NET_TICK_NS 20000000u /* a wait comes back so often to look at flags */
+
+/* Who sends and who receives on a connection are two threads: each has lines of its own. */
+struct net_connection {
+    _Alignas(64) struct wire_link *link;
+    unsigned number; /* the ping's: point->connections */
+    bool ping;
+    size_t message_bytes, out_bytes, in_bytes; /* 0: this end does not send, receive on it */
+    _Alignas(64) char *out;                    /* one message */
+    bool out_ready;                            /* it has been filled */
+    uint64_t out_seen, out_messages;           /* bytes and messages that have been counted */
+    _Alignas(64) char *in;                     /* whole messages as they arrive */
+    bool in_ready;                             /* it has been touched */
+    uint64_t in_seen;                          /* bytes that have been counted */
+    size_t in_held;                            /* of `in`, what has come since the last check */
+    uint64_t pings;                            /* there and back */
+    uint64_t said, heard;                      /* wire_link.words_out, words_in, as they must be */
+};
+
+static inline struct net_connection *net_connection(const struct net_end *e, unsigned number)
+{
+    return &e->connections[number - e->first];
+}
+
+static inline void net_count_add(_Atomic uint64_t *count, uint64_t n)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/* An error of the wire; but what ended because all is over is none of its own. */
+int net_wire_failed(struct net_end *e, int err);
+/* After a turn in which nothing moved, or an error (rc): 0, or why it is over. *since_ns: 0 where
+ * something has moved since. */
+int net_stood_still(struct net_end *e, const struct net_connection *c, int rc, uint64_t *since_ns);
+int net_settle_slowly(struct net_end *e, struct net_connection *c);
+
+/* Until the memory of what went out may be written again. */
+static inline int net_settle(struct net_end *e, struct net_connection *c)
+{
+    return e->wire->ops->settle ? net_settle_slowly(e, c) : 0;
+}
+
+/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its
+ * own. `round`: 0 streamed, 1 the fresh one of net_check(). */
+uint64_t net_seed(const struct net_end *e, const struct net_connection *c, enum wire_side side,
+                  unsigned round);
+/* pattern_fill(); every byte is another one than that, where `wrong`. */
+int net_fill(struct net_end *e, char *at, size_t bytes, uint64_t seed, bool wrong);
+/* The first byte that is wrong, or PATTERN_RIGHT. */
+int net_find_wrong(struct net_end *e, const char *at, size_t bytes, uint64_t seed, size_t *wrong);
+/* Fills in what is sent, where it is not yet; touches what will be written, by that thread. */
+void net_ready_out(struct net_end *e, struct net_connection *c);
+void net_ready_in(struct net_connection *c);
+
+/* Where buffers are, for rails to say; then those of all connections, known to the wire. */
+int net_memory_open(struct net_end *e);
+int net_memory_make(struct net_end *e);
+void net_memory_close(struct net_end *e);
+
+/* Signals are for the thread that leads or serves. 0, or as net_fail(). */
+int net_thread_start(struct net_end *e, pthread_t *thread, void *(*body)(void *), void *arg);
+void net_workers_end(struct net_end *e); /* at once; all threads of streams */
+void net_guard_stop(struct net_end *e);  /* what watches over pings, if it does */
 
 #endif

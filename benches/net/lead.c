@@ -12,6 +12,7 @@
 
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
+#include "core/units.h"
 
 /* Opening, connecting and checking have deadlines of their own at the peer, of WIRE_STILL_NS for
  * each step. Signs of life say meanwhile that it is there. */
@@ -206,7 +207,7 @@ void net_lead_close(struct net_lead *l)
 
 unsigned net_lead_thread_count(const struct net_lead *l)
 {
-    return net_threads(&l->end);
+    return l->end.n_shares;
 }
 
 bool net_lead_polls(const struct net_lead *l)
@@ -229,6 +230,38 @@ const char *net_lead_host(const struct net_lead *l)
     return l->hello[NET_PEER].host;
 }
 
+/* What the other end reports is whole: texts end, numbers are within bounds, units are known. */
+
+#define END(text) ((text)[sizeof(text) - 1] = 0)
+
+static bool rails_sound(struct net_rails *rails)
+{
+    if (!rails->n || rails->n > NET_RAILS_MAX || rails->n_cpus > NET_WORKERS_MAX)
+        return false;
+    for (unsigned i = 0; i < rails->n; i++) {
+        struct net_rail *r = &rails->rails[i];
+        END(r->name);
+        END(r->kind);
+        END(r->text);
+        END(r->line_source);
+    }
+    return true;
+}
+
+static bool report_sound(struct net_report *report)
+{
+    END(report->proof.text);
+    if (report->n_facts > WIRE_FACTS_MAX || !rails_sound(&report->rails))
+        return false;
+    for (unsigned i = 0; i < report->n_facts; i++) {
+        END(report->facts[i].metric);
+        END(report->facts[i].unit);
+        if (!units_find(report->facts[i].unit))
+            return false;
+    }
+    return true;
+}
+
 /* This end first: it says what CPUs it takes of a machine that both share. */
 static int open_both(struct net_lead *l, const struct net_local *peers)
 {
@@ -249,7 +282,7 @@ static int open_both(struct net_lead *l, const struct net_local *peers)
     if (!err)
         err = net_lead_reply(l, &l->reports[NET_PEER].rails, sizeof(struct net_rails), NULL,
                              STEP_WAIT_NS);
-    if (!err && !net_rails_sound(&l->reports[NET_PEER].rails))
+    if (!err && !rails_sound(&l->reports[NET_PEER].rails))
         err = net_lead_fail(l, -EPROTO, "%s reported devices that cannot be",
                             channel_peer(l->channel));
     if (!err && l->reports[NET_PEER].rails.n != l->end.n_rails)
@@ -420,7 +453,7 @@ int net_lead_end(struct net_lead *l)
         err = check_both(l);
     if (!err)
         err = net_lead_ask(l, NET_ASK_REPORT, &l->reports[NET_PEER], sizeof(l->reports[NET_PEER]));
-    if (!err && !net_report_sound(&l->reports[NET_PEER]))
+    if (!err && !report_sound(&l->reports[NET_PEER]))
         err = net_lead_fail(l, -EPROTO, "%s reported what cannot be", channel_peer(l->channel));
     if (!err) {
         net_report_make(&l->end, &l->reports[NET_OWN]);

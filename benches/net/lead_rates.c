@@ -9,7 +9,7 @@
 #include "benches/net/lead.h"
 #include "core/clock.h"
 #include "core/hw/nic.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 #define AGAIN_NS                                                                                   \
     1000000u /* until the next look, where nothing had arrived; twice as long each time, */
@@ -359,7 +359,7 @@ int net_lead_ping(struct net_lead *l, uint64_t *ns)
 
     if (err)
         return net_lead_own(l, err);
-    if (!net_ping_is_whole(&l->end))
+    if (!net_ping_is_read(&l->end))
         *ns /= 2;
     return 0;
 }

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a GPU: see memory.h. */
-#include "benches/net/memory.h"
+/* Memory of an end's buffers: the host's, or a GPU's, which is filled and checked through a
+ * page-locked buffer of the host, a part at a time; the CPU never touches it itself. */
+#include "benches/net/end.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/hw/gpu.h"
 #include "core/hw/nic.h"
 #include "core/hw/place.h"
 #include "core/rng.h"
 
-#define STAGING (1u << 20) /* of 8 */
+#define ALIGN     4096u
+#define GPU_ALIGN 65536u     /* of a GPU's pages */
+#define STAGING   (1u << 20) /* of 8 */
 
 struct block {
     void *raw;
     struct block *next;
 };
 
-struct device_memory {
+struct net_gpu {
     struct gpus *gpus;
     struct gpu *gpu;
     struct gpu_stream *stream;
@@ -29,13 +33,13 @@ struct device_memory {
     char error[GPU_ERROR_BYTES + 128];
 };
 
-static int failed(struct device_memory *m, const char *what, int err)
+static int failed(struct net_gpu *m, const char *what, int err)
 {
     snprintf(m->error, sizeof(m->error), "%s of '%s': %s", what, m->name, gpu_error(m->gpu));
     return err;
 }
 
-static int open_gpu(struct device_memory *m, unsigned index)
+static int open_gpu(struct net_gpu *m, unsigned index)
 {
     int err = gpus_get(m->gpus, index, &m->gpu, m->error, GPU_ERROR_BYTES);
 
@@ -49,37 +53,11 @@ static int open_gpu(struct device_memory *m, unsigned index)
     return err ? failed(m, "a buffer for checking memory", err) : 0;
 }
 
-int device_memory_open(struct device_memory **memory, const char *text, char *error, size_t len)
-{
-    struct place place;
-
-    *memory = NULL;
-    if (!*text || !strcmp(text, "host"))
-        return 0;
-    int err = place_parse(text, PLACE_GPU, &place, error, len);
-    if (err)
-        return err;
-    struct device_memory *m = calloc(1, sizeof(*m));
-    if (!m || !(m->gpus = gpus_open())) {
-        snprintf(error, len, "out of memory");
-        free(m);
-        return -ENOMEM;
-    }
-    err = open_gpu(m, place.index);
-    if (err) {
-        snprintf(error, len, "%s", m->error);
-        device_memory_close(m);
-        return err;
-    }
-    *memory = m;
-    return 0;
-}
-
-void device_memory_close(struct device_memory *m)
+static void gpu_memory_close(struct net_gpu *m)
 {
     if (!m)
         return;
-    bool silent = gpus_silent(m->gpus);
+    bool silent = !m->gpus || gpus_silent(m->gpus);
     for (struct block *b = m->blocks, *next; b; b = next) {
         next = b->next;
         if (!silent)
@@ -95,29 +73,9 @@ void device_memory_close(struct device_memory *m)
     free(m);
 }
 
-const char *device_memory_name(const struct device_memory *m)
-{
-    return m->name;
-}
-
-const char *device_memory_error(const struct device_memory *m)
-{
-    return m->error;
-}
-
-bool device_memory_simulated(const struct device_memory *m)
-{
-    return !strcmp(gpus_origin(m->gpus), "simulated");
-}
-
-const char *device_memory_way(const struct device_memory *m, const char *device)
-{
-    return nic_way(NULL, device, gpu_base(m->gpu)->facts.address);
-}
-
 /* Devices that register it by its address want the GPU's whole pages, and no other's memory in
  * them. */
-int device_memory_take(struct device_memory *m, size_t bytes, void **at)
+static int gpu_memory_take(struct net_gpu *m, size_t bytes, void **at)
 {
     struct block *block = calloc(1, sizeof(*block));
 
@@ -126,20 +84,20 @@ int device_memory_take(struct device_memory *m, size_t bytes, void **at)
         snprintf(m->error, sizeof(m->error), "out of memory");
         return -ENOMEM;
     }
-    bytes = (bytes + DEVICE_MEMORY_ALIGN - 1) / DEVICE_MEMORY_ALIGN * DEVICE_MEMORY_ALIGN;
-    int err = gpu_ops(m->gpu)->alloc(m->gpu, GPU_DEVICE, bytes + DEVICE_MEMORY_ALIGN, &block->raw);
+    bytes = (bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
+    int err = gpu_ops(m->gpu)->alloc(m->gpu, GPU_DEVICE, bytes + GPU_ALIGN, &block->raw);
     if (err) {
         free(block);
         return failed(m, "memory for buffers", err);
     }
     uintptr_t first = (uintptr_t)block->raw;
-    *at = (void *)((first + DEVICE_MEMORY_ALIGN - 1) / DEVICE_MEMORY_ALIGN * DEVICE_MEMORY_ALIGN);
+    *at = (void *)((first + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN);
     block->next = m->blocks;
     m->blocks = block;
     return 0;
 }
 
-int device_memory_export(struct device_memory *m, void *at, size_t bytes, char *why, size_t len)
+static int gpu_memory_export(struct net_gpu *m, void *at, size_t bytes, char *why, size_t len)
 {
     int fd = -1, err = gpu_ops(m->gpu)->export_memory(m->gpu, at, bytes, &fd);
 
@@ -147,7 +105,7 @@ int device_memory_export(struct device_memory *m, void *at, size_t bytes, char *
     return err ? err : fd;
 }
 
-static int copy(struct device_memory *m, void *to, const void *from, size_t bytes)
+static int copy(struct net_gpu *m, void *to, const void *from, size_t bytes)
 {
     int err = gpu_ops(m->gpu)->copy(m->stream, to, from, bytes);
 
@@ -159,7 +117,7 @@ static size_t part(size_t left)
     return left < STAGING ? left : STAGING;
 }
 
-int device_memory_fill(struct device_memory *m, void *at, size_t bytes, uint64_t seed, bool wrong)
+static int gpu_memory_fill(struct net_gpu *m, void *at, size_t bytes, uint64_t seed, bool wrong)
 {
     int err = 0;
 
@@ -175,8 +133,8 @@ int device_memory_fill(struct device_memory *m, void *at, size_t bytes, uint64_t
 
 /* A completion says that the data is on its way into the GPU's memory, which need not mean that the
  * GPU sees it. */
-int device_memory_check(struct device_memory *m, const void *at, size_t bytes, uint64_t seed,
-                        size_t *first)
+static int gpu_memory_check(struct net_gpu *m, const void *at, size_t bytes, uint64_t seed,
+                            size_t *first)
 {
     int err = 0;
 
@@ -191,4 +149,181 @@ int device_memory_check(struct device_memory *m, const void *at, size_t bytes, u
         *first = wrong == PATTERN_RIGHT ? wrong : done + wrong;
     }
     return err ? failed(m, "reading memory", err) : 0;
+}
+
+/* ---- Buffers, wherever they are ---- */
+
+int net_fill(struct net_end *e, char *at, size_t bytes, uint64_t seed, bool wrong)
+{
+    if (e->gpu) {
+        int err = gpu_memory_fill(e->gpu, at, bytes, seed, wrong);
+        return err ? net_fail(e, err, "%s", e->gpu->error) : 0;
+    }
+    pattern_fill(at, bytes, seed);
+    for (size_t i = 0; i < bytes && wrong; i++)
+        at[i] = (char)~at[i];
+    return 0;
+}
+
+int net_find_wrong(struct net_end *e, const char *at, size_t bytes, uint64_t seed, size_t *wrong)
+{
+    *wrong = PATTERN_RIGHT;
+    if (!e->gpu)
+        *wrong = pattern_check(at, bytes, seed);
+    int err = e->gpu && bytes ? gpu_memory_check(e->gpu, at, bytes, seed, wrong) : 0;
+    return err ? net_fail(e, err, "%s", e->gpu->error) : 0;
+}
+
+/* Only some wires send memory of a GPU. */
+int net_memory_open(struct net_end *e)
+{
+    const char *text = e->ops->windows ? e->local->memory : "";
+    char error[NET_ERROR_BYTES] = "";
+    struct place place;
+
+    if (!*text || !strcmp(text, "host"))
+        return 0;
+    int err = place_parse(text, PLACE_GPU, &place, error, sizeof(error));
+    if (err)
+        return net_fail(e, err, "%s", error);
+    e->gpu = calloc(1, sizeof(*e->gpu));
+    if (!e->gpu || !(e->gpu->gpus = gpus_open()))
+        return net_fail(e, -ENOMEM, "out of memory");
+    err = open_gpu(e->gpu, place.index);
+    for (unsigned i = 0; i < e->n_rails; i++)
+        e->rails[i].simulated = !strcmp(gpus_origin(e->gpu->gpus), "simulated");
+    return err ? net_fail(e, err, "%s", e->gpu->error) : 0;
+}
+
+void net_memory_close(struct net_end *e)
+{
+    host_free(&e->buffer);
+    gpu_memory_close(e->gpu);
+    e->gpu = NULL;
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Where both ends are on one machine, both take theirs from the same memory. */
+static int refuse(struct net_end *e, uint64_t bytes)
+{
+    uint64_t available = host_available();
+
+    if (available == UINT64_MAX)
+        return 0;
+    available = (available - available / 8) / (e->same_machine ? 2 : 1);
+    if (bytes <= available)
+        return 0;
+    return net_fail(e, -EOPNOTSUPP,
+                    "buffers of all connections need %llu MiB of memory, %llu can be had: smaller "
+                    "messages or fewer connections",
+                    (unsigned long long)(bytes >> 20), (unsigned long long)(available >> 20));
+}
+
+/* Of a rail's connections, one way: one after the other from `at`. Returns how much that is. */
+static size_t place(struct net_end *e, unsigned rail, enum wire_side side, char *at)
+{
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < e->n; i++) {
+        struct net_connection *c = &e->connections[i];
+        if (net_rail_of(e, c->number) != rail)
+            continue;
+        if (at && side == WIRE_OUT)
+            c->out = at + bytes;
+        else if (at)
+            c->in = at + bytes;
+        bytes += rounded(side == WIRE_OUT ? c->out_bytes : c->in_bytes);
+    }
+    return bytes;
+}
+
+/* In the rail's text: "cuda:0 by dma-buf and peermem, PIX". */
+static void tell_memory(struct net_end *e, unsigned rail, const char *out, const char *in)
+{
+    struct net_rail *r = &e->rails[rail];
+    size_t at = strlen(r->text), len = sizeof(r->text);
+
+    if (!in && !out)
+        return;
+    const char *way = nic_way(NULL, r->name, gpu_base(e->gpu->gpu)->facts.address);
+    bool two = in && out && strcmp(in, out) != 0;
+    snprintf(r->text + at, len - at, ", %s by %s%s%s%s%s", e->gpu->name, in ? in : out,
+             two ? " and " : "", two ? out : "", *way ? ", " : "", way);
+}
+
+static int expose(struct net_end *e, struct wire_memory *m)
+{
+    char why[GPU_ERROR_BYTES] = "";
+
+    m->file = -ENODATA;
+    if (e->gpu) {
+        m->bytes = (m->bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
+        m->device = e->gpu->name;
+        m->file = gpu_memory_export(e->gpu, m->at, m->bytes, why, sizeof(why));
+        m->why = why;
+    }
+    int err = wire_memory_of(e->wire, m);
+    if (m->file >= 0)
+        close(m->file);
+    return err ? net_wire_failed(e, err) : 0;
+}
+
+/* Buffers of a rail's connections, each way by itself: what goes out need not be open to writes. */
+static int make_rail_buffers(struct net_end *e, unsigned rail, char **at)
+{
+    static const enum wire_side sides[] = {WIRE_OUT, WIRE_IN};
+    const char *ways[2] = {NULL, NULL};
+    int err = 0;
+
+    for (int i = 0; i < 2 && !err; i++) {
+        struct wire_memory m = {
+            .at = *at, .bytes = place(e, rail, sides[i], NULL), .sides = sides[i], .rail = rail};
+        if (e->gpu && m.bytes && (err = gpu_memory_take(e->gpu, m.bytes, &m.at)) != 0)
+            return net_fail(e, err, "%s", e->gpu->error);
+        place(e, rail, sides[i], m.at);
+        if (!e->gpu)
+            *at += m.bytes;
+        err = m.bytes ? expose(e, &m) : 0;
+        ways[i] = m.way;
+    }
+    if (!err && e->gpu)
+        tell_memory(e, rail, ways[0], ways[1]);
+    return err;
+}
+
+/* Where an end may not act, its buffers are ready before it is read or written. */
+static int fill_buffers(struct net_end *e)
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < e->n && !err && e->ops->windows; i++) {
+        struct net_connection *c = &e->connections[i];
+        if (c->out_bytes)
+            err = net_fill(e, c->out, c->out_bytes, net_seed(e, c, WIRE_OUT, 0), false);
+        c->out_ready = c->in_ready = true;
+    }
+    return err;
+}
+
+int net_memory_make(struct net_end *e)
+{
+    uint64_t bytes = ALIGN;
+    char error[160] = "", *at = NULL;
+    int err = 0;
+
+    for (unsigned i = 0; i < e->n && !e->gpu; i++)
+        bytes += rounded(e->connections[i].out_bytes) + rounded(e->connections[i].in_bytes);
+    if (!e->gpu && (err = refuse(e, bytes)) != 0)
+        return err;
+    if (!e->gpu && (err = host_alloc(&e->buffer, e->topo, bytes, HOST_PAGES_THP, e->memory_node,
+                                     error, sizeof(error))) != 0)
+        return net_fail(e, err, "%s", error);
+    at = e->buffer.at;
+    for (unsigned rail = 0; rail < e->n_rails && !err; rail++)
+        err = make_rail_buffers(e, rail, &at);
+    return err ? err : fill_buffers(e);
 }

@@ -11,7 +11,7 @@
 #include "core/hw/place.h"
 #include "core/program.h"
 #include "core/units.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 #define MOST_SAMPLES "20000000" /* that -D and -n keep: with what is made of them, 1 GB */
 

@@ -14,6 +14,7 @@
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 #include "core/row.h"
+#include "core/wire/wires.h"
 
 enum net_way { NET_WAY_FORWARD, NET_WAY_REVERSE, NET_WAY_BOTH };
 

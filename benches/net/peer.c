@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is the peer: see net_work.h. */
+/* The peer: what it does as the leader asks (lead.h), and who it is (net_work.h). */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "benches/net/net_work.h"
 #include "core/group/channel.h"
@@ -11,8 +13,250 @@
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
 #include "core/hw/gpu.h"
+#include "core/hw/machine.h"
 #include "core/hw/place.h"
 #include "core/program.h"
+
+/* ---- What it does: request by request, until the leader says goodbye ---- */
+
+#define IDLE_MOST_NS 10000000000u /* that it may ask to watch the idle machine */
+
+/* How far a point has come. */
+enum state { NOTHING, OPENED, ADDRESSED, JOINED, STARTED, STOPPED, DRAINED };
+
+struct server {
+    struct talk_server talk;
+    const struct net_service *service;
+    struct topo *topo;
+    bool same_machine;
+    struct net_order order; /* of the point that is open */
+    struct net_end end;
+    bool open;
+};
+
+static struct server *of(struct talk_server *t)
+{
+    return t->arg;
+}
+
+static int hello(struct talk_server *t, const void *data, size_t len)
+{
+    struct net_hello asked, *own = t->body;
+
+    memcpy(&asked, data, len);
+    asked.machine[sizeof(asked.machine) - 1] = 0;
+    *own = (struct net_hello){.idle_ns = asked.idle_ns, .idle_cores = NAN, .idle_softirq = NAN};
+    machine_id(own->machine);
+    gethostname(own->host, sizeof(own->host) - 1);
+    of(t)->same_machine = machine_same(own->machine, asked.machine);
+    if (asked.idle_ns && asked.idle_ns <= IDLE_MOST_NS && !of(t)->same_machine)
+        cpu_watch(asked.idle_ns, &own->idle_cores, &own->idle_softirq);
+    return 0;
+}
+
+/* What this end's own command line says goes before what the leader asks. */
+static void add_own(struct net_local *local, const struct net_local *own)
+{
+    if (!own)
+        return;
+    if (own->devices[0])
+        memcpy(local->devices, own->devices, sizeof(local->devices));
+    if (own->node != NET_NODE_NEAR)
+        local->node = own->node;
+    if (own->memory[0])
+        memcpy(local->memory, own->memory, sizeof(local->memory));
+}
+
+static int open_point(struct talk_server *t, const void *data, size_t len)
+{
+    struct server *s = of(t);
+    struct net_order *o = &s->order;
+
+    if (s->open)
+        return -EPROTO;
+    memcpy(o, data, len);
+    o->point.transport[sizeof(o->point.transport) - 1] = 0;
+    o->point.tcp.congestion[sizeof(o->point.tcp.congestion) - 1] = 0;
+    o->local.devices[sizeof(o->local.devices) - 1] = 0;
+    o->local.memory[sizeof(o->local.memory) - 1] = 0;
+    if (o->n_cpus > NET_WORKERS_MAX)
+        return -EPROTO;
+    add_own(&o->local, s->service->own);
+    s->open = true;
+    int err = net_end_open(&s->end, o, t->channel, s->topo, false, s->same_machine);
+    if (!err)
+        net_end_rails(&s->end, t->body);
+    return err;
+}
+
+static int address(struct talk_server *t, const void *data, size_t len)
+{
+    char own[NET_ADDRESS_MAX];
+    size_t n = 0;
+    int err = net_address(&of(t)->end, own, &n);
+
+    (void)data, (void)len;
+    if (!err && !talk_body(t, n))
+        err = -ENOMEM;
+    if (!err)
+        memcpy(t->body, own, n);
+    return err;
+}
+
+static int join(struct talk_server *t, const void *data, size_t len)
+{
+    return net_join(&of(t)->end, data, len);
+}
+
+static int start(struct talk_server *t, const void *data, size_t len)
+{
+    struct net_end *e = &of(t)->end;
+
+    (void)data, (void)len;
+    net_prove_begin(e);
+    int err = net_workers_start(e);
+    return err || !e->point->ping ? err : net_pong_start(e);
+}
+
+static int read_end(struct talk_server *t, const void *data, size_t len)
+{
+    uint32_t flags = 0;
+
+    memcpy(&flags, data, len);
+    net_read(&of(t)->end, t->body, flags);
+    return atomic_load(&of(t)->end.error_code);
+}
+
+static int stop(struct talk_server *t, const void *data, size_t len)
+{
+    struct net_end *e = &of(t)->end;
+    uint64_t *sent = talk_body(t, e->point->connections * sizeof(*sent));
+
+    (void)data, (void)len;
+    net_facts_take(e);
+    return sent ? net_workers_stop(e, sent) : -ENOMEM;
+}
+
+static int drain(struct talk_server *t, const void *data, size_t len)
+{
+    struct net_end *e = &of(t)->end;
+
+    if (len != e->point->connections * sizeof(uint64_t))
+        return -EPROTO;
+    int err = net_workers_drain(e, data);
+    int pong_err = net_pong_end(e);
+    return err ? err : pong_err;
+}
+
+static int prove(struct talk_server *t, const void *data, size_t len)
+{
+    struct net_end *e = &of(t)->end;
+
+    if (len != (e->point->connections + 1u) * sizeof(uint64_t))
+        return -EPROTO;
+    net_prove_end(e, data);
+    if (talk_body(t, len))
+        net_received(e, t->body);
+    return t->body ? 0 : -ENOMEM;
+}
+
+static int check(struct talk_server *t, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    return net_check(&of(t)->end);
+}
+
+static int report(struct talk_server *t, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    net_report_make(&of(t)->end, t->body);
+    return 0;
+}
+
+static int close_point(struct talk_server *t, const void *data, size_t len)
+{
+    struct server *s = of(t);
+
+    (void)data, (void)len;
+    if (s->open)
+        net_end_close(&s->end);
+    s->open = false;
+    return 0;
+}
+
+const struct talk_request net_requests[NET_REQUESTS] = {
+    [NET_ASK_HELLO] = {sizeof(struct net_hello), sizeof(struct net_hello), NOTHING, NOTHING,
+                       NOTHING, TALK_NEVER, hello},
+    [NET_ASK_OPEN] = {sizeof(struct net_order), sizeof(struct net_rails), NOTHING, NOTHING, OPENED,
+                      TALK_NEVER, open_point},
+    [NET_ASK_ADDRESS] = {0, TALK_ANY, OPENED, OPENED, ADDRESSED, TALK_NEVER, address},
+    [NET_ASK_JOIN] = {TALK_ANY, 0, ADDRESSED, ADDRESSED, JOINED, TALK_NEVER, join},
+    [NET_ASK_START] = {0, 0, JOINED, JOINED, STARTED, TALK_NEVER, start},
+    [NET_ASK_READ] = {sizeof(uint32_t), sizeof(struct net_reading), OPENED, DRAINED, TALK_STAYS,
+                      TALK_NEVER, read_end},
+    [NET_ASK_STOP] = {0, TALK_ANY, STARTED, STARTED, STOPPED, TALK_NEVER, stop},
+    [NET_ASK_DRAIN] = {TALK_ANY, 0, STOPPED, STOPPED, DRAINED, TALK_NEVER, drain},
+    [NET_ASK_PROVE] = {TALK_ANY, TALK_ANY, DRAINED, DRAINED, DRAINED, TALK_NEVER, prove},
+    [NET_ASK_CHECK] = {0, 0, DRAINED, DRAINED, DRAINED, TALK_NEVER, check},
+    [NET_ASK_REPORT] = {0, sizeof(struct net_report), DRAINED, DRAINED, DRAINED, TALK_NEVER,
+                        report},
+    [NET_ASK_CLOSE] = {0, 0, NOTHING, DRAINED, NOTHING, TALK_NEVER, close_point},
+};
+
+uint32_t net_protocol(void)
+{
+    static const uint32_t layout[] = {
+        8, /* of the requests: raise it when their order or meaning changes */
+        sizeof(struct net_hello),
+        sizeof(struct net_order),
+        sizeof(struct net_rails),
+        sizeof(struct net_report),
+        sizeof(struct net_reading),
+    };
+
+    return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
+}
+
+/* A thread may have failed while nothing was asked. */
+static int before(struct talk_server *t, const struct talk_request *r)
+{
+    return r->from > NOTHING ? atomic_load(&of(t)->end.error_code) : 0;
+}
+
+static void failed(struct talk_server *t)
+{
+    if (of(t)->open)
+        snprintf(t->error, sizeof(t->error), "%s", of(t)->end.error);
+}
+
+int net_serve(struct channel *c, void *arg)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct beat *beat = NULL;
+
+    if (!s)
+        return 1;
+    s->service = arg;
+    s->talk = (struct talk_server){.channel = c,
+                                   .requests = net_requests,
+                                   .n_requests = NET_REQUESTS,
+                                   .arg = s,
+                                   .before = before,
+                                   .failed = failed};
+    int err = topo_open(&s->topo);
+    if (!err)
+        err = beat_start(&beat, &c, 1, BEAT_LEADING_NS);
+    if (!err || err == -EOPNOTSUPP)
+        err = talk_serve(&s->talk);
+    beat_end(beat);
+    if (s->open)
+        net_end_close(&s->end);
+    topo_close(s->topo);
+    free(s);
+    return err == -EHOSTUNREACH ? err : err ? 1 : 0;
+}
+
+/* ---- Who it is ---- */
 
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net: what is said of its rows. */
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 static const struct bench_column columns[] = {
     {.name = "side", .width = 4},

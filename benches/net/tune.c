@@ -8,6 +8,7 @@
 
 #include "benches/net/net_work.h"
 #include "core/units.h"
+#include "core/wire/wires.h"
 
 #define STEPS_MAX  24
 #define WINDOW_NS  50000000u

@@ -7,6 +7,7 @@
 
 #include "core/collective/engine.h"
 #include "core/units.h"
+#include "core/wire/wires.h"
 
 struct own_call { /* all calls of one count */
     uint64_t count;

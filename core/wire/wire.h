@@ -5,7 +5,7 @@
  *
  * A wire is this process' use of one transport in a world of ranks. A worker is the part of it that
  * one thread drives: it owns links and moves their bytes. A link is one connection to one peer. A
- * transport is a const table of operations: a file, and a line in wires.c.
+ * transport is a const table of operations: a file, and a word in wires.c.
  *
  *   wire_open -> wire_worker for each worker -> wire_memory -> wire_link for each link ->
  *     wire_address of each link, exchanged by the caller -> wire_join, in all ranks at the same
@@ -281,9 +281,6 @@ extern const struct wire_ops wire_shm, wire_tcp, wire_rdma;
  * cma_write: the sender writes the receiver's. */
 extern const struct wire_ops wire_pipe, wire_cma, wire_cma_write;
 
-extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
-const struct wire_ops *wire_find(const char *name);
-void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
 /* The first way that it can of poll, block, events and yield; both ends act. Of options, those of
  * transports alone are looked at. */
 struct wire_traits wire_traits_of(const struct wire_ops *ops, const struct wire_options *o);

@@ -172,38 +172,6 @@ int net_pair_open(struct net_pair *pair, const struct wire_ops *ops, const struc
     return err ? err : net_pair_join(pair);
 }
 
-static void add_workers(struct net_end *e, enum net_direction d, bool sends)
-{
-    const struct net_point *p = e->point;
-    unsigned threads = p->threads < p->connections ? p->threads : p->connections;
-
-    for (unsigned t = 0; t < threads && net_needs_worker(e, sends); t++) {
-        struct net_worker *w = &e->workers[e->n_workers];
-        w->end = e;
-        w->direction = d;
-        w->sends = sends;
-        w->index = e->n_workers++;
-        w->cpu = e->cpus[w->index % e->n_cpus];
-        w->first = t * p->connections / threads;
-        w->n = (t + 1) * p->connections / threads - w->first;
-        w->rail = net_rail_of(e, w->first);
-    }
-}
-
-static void make_workers(struct net_end *e)
-{
-    size_t most = 4 * (size_t)e->point->threads + 4;
-
-    free(e->workers);
-    e->workers = aligned_alloc(64, most * sizeof(*e->workers));
-    memset(e->workers, 0, most * sizeof(*e->workers));
-    e->n_workers = 0;
-    for (int d = 0; d < NET_DIRECTIONS; d++) {
-        if (e->point->stream[d])
-            add_workers(e, (enum net_direction)d, (d == NET_FORWARD) == e->leader);
-    }
-}
-
 static void *run_worker(void *arg)
 {
     struct net_worker *w = arg;
@@ -221,8 +189,8 @@ int net_pair_begin(struct net_pair *pair)
         struct net_end *e = &pair->ends[i];
         atomic_store(&e->stop_sending, false);
         atomic_store(&e->expect_known, false);
-        make_workers(e);
-        for (unsigned k = 0; k < e->n_workers; k++)
+        int err = net_workers_make(e);
+        for (unsigned k = 0; k < e->n_workers && !err; k++)
             e->workers[k].started =
                 (e->workers[k].sends || !pair->deaf) &&
                 !pthread_create(&e->workers[k].thread, NULL, run_worker, &e->workers[k]);

@@ -11,7 +11,7 @@
 
 static inline struct tcp_link *tcp_at(struct net_pair *pair, int end, unsigned connection)
 {
-    return tcp_link_of(&net_stream_wire(&pair->ends[end])->links[connection]);
+    return tcp_link_of(&pair->ends[end].wire->links[connection]);
 }
 
 #define MiB ((uint64_t)1 << 20)

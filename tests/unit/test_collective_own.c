@@ -12,6 +12,7 @@
 
 #include "core/collective/data.h"
 #include "core/group/world.h"
+#include "core/wire/wires.h"
 #include "twisted_wire.h"
 
 #define MEMBERS_MAX 6

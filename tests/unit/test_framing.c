@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/hw/nic.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 
 static void near(double have, double want, int line)
 {

@@ -31,13 +31,13 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
     for (int side = 0; side < NET_SIDES; side++) {
         struct net_rails *rails = &l->reports[side].rails;
         rails->n = n;
+        l->end.rails = rails->rails;
         for (unsigned i = 0; i < n; i++) {
             struct net_rail *r = &rails->rails[i];
             *r = (struct net_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
             snprintf(r->name, sizeof(r->name), "card%u:1", i);
             snprintf(r->address, sizeof(r->address), "0000:0%u:00.0", i + 1);
             snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of %s", r->name);
-            l->end.rails[i] = *r;
         }
     }
 }

@@ -108,7 +108,7 @@ static void a_byte_that_changed_is_found(void **state)
         p.message_bytes = sizes[s];
         assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
         assert_int_equal(net_pair_some(&pair, bytes), 0);
-        *net_stream_memory(&pair.ends[NET_PAIR_PEER], 1, sizes[s] - 1) ^= 1;
+        net_connection(&pair.ends[NET_PAIR_PEER], 1)->in[sizes[s] - 1] ^= 1;
         assert_int_equal(net_pair_check(&pair), -EBADMSG);
         assert_non_null(strstr(net_pair_error(&pair), "the last message"));
         net_pair_close(&pair);
@@ -140,7 +140,7 @@ static void a_peer_that_hangs_is_named(void **state)
     for (int ping = 0; ping < 2; ping++) {
         assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), 0);
         struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
-        net_stream_patience(leader, 300000000);
+        leader->still_ns = 300000000;
         pair.deaf = true;
         if (ping)
             assert_int_equal(net_ping(leader, false, &ns), -ETIMEDOUT);

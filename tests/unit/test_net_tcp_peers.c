@@ -173,7 +173,7 @@ static void open_impatient(struct net_pair *pair, const struct net_point *p)
 {
     assert_int_equal(net_pair_open(pair, &wire_tcp, p, NULL, NULL), 0);
     for (int i = 0; i < NET_PAIR_ENDS; i++)
-        net_stream_patience(&pair->ends[i], 400000000);
+        pair->ends[i].still_ns = 400000000;
 }
 
 static void a_peer_that_hangs_is_named(void **state)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/hw/nic.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 #include "tests/unit/path_tree.h"
 
 /* As its transport hands it over. */

@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 #include "core/hw/nic.h"
-#include "core/wire/bench.h"
+#include "core/wire/wires.h"
 #include "tests/unit/path_tree.h"
 
 /* "eth0+eth1", or why not. */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What benchmarks over wires have in common: choices of options, what a rail can carry at most, and
- * entries of their tables: options of the transports, for struct opt, and metrics, for struct
- * bench_metric.
+ * The wires by name, and what benchmarks over them have in common: choices of options, what a rail
+ * can carry at most, and entries of their tables: options of the transports, for struct opt, and
+ * metrics, for struct bench_metric.
  */
-#ifndef PLUMB_CORE_WIRE_BENCH_H
-#define PLUMB_CORE_WIRE_BENCH_H
+#ifndef PLUMB_CORE_WIRE_WIRES_H
+#define PLUMB_CORE_WIRE_WIRES_H
 
 #include "core/bench_rows.h"
 #include "core/option.h"
 #include "core/row.h"
 #include "core/wire/wire.h"
+
+extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
+const struct wire_ops *wire_find(const char *name);
+void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
 
 /* Choices of options, NULL-terminated, in the order of the enums; completions: polled for, or
  * waited for by events. */

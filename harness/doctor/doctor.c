@@ -6,10 +6,16 @@
 #include <string.h>
 
 #include "core/program.h"
+#include "harness/child.h"
 #include "harness/command.h"
+#include "harness/doctor/measure.h"
+
+#define MEASURE_FOUND "found" /* of --measure: the causes that were found */
 
 struct options {
-    const char *sysroot, *explain;
+    const char *sysroot, *explain, *measure, *peer;
+    uint64_t measure_time_ns;
+    double measure_width;
     bool json, list, help;
 };
 
@@ -32,6 +38,28 @@ static const struct opt doctor_table[] = {
      .offset = offsetof(struct options, explain),
      .arg = "ID",
      .help = "show one check"},
+    {.name = "measure",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, measure),
+     .arg = "ID,..|all",
+     .help = "measure what causes cost here, with and without, in turn: these, all that there are, "
+             "or without a value those that were found"},
+    {.name = "measure-time",
+     .type = OPT_DURATION,
+     .offset = offsetof(struct options, measure_time_ns),
+     .def = "60s",
+     .help = "--measure: time for each cause, after its first turns"},
+    {.name = "measure-width",
+     .type = OPT_FRACTION,
+     .offset = offsetof(struct options, measure_width),
+     .def = "1%",
+     .help = "--measure: a cause ends when its interval is +/- this"},
+    {.name = "peer",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, peer),
+     .arg = "HOST",
+     .help = "--measure: host whose listener is the other end; default: networks are measured "
+             "within this machine"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
@@ -52,7 +80,8 @@ static void print_help(const struct opts *o)
     fputs(
         "\n"
         "exit status: 0 nothing found, 1 something found, 2 usage error, 3 something that matters\n"
-        "is not known, 4 the output could not be written completely, 5 a file is damaged\n",
+        "is not known, 4 interrupted, or the output could not be written completely, 5 a file is\n"
+        "damaged\n",
         stdout);
 }
 
@@ -86,20 +115,100 @@ static int written(int status)
     return status;
 }
 
-static void show(struct exam *x, bool as_json, const char *name)
+static void show(struct exam *x, bool as_json, const struct measures *m)
 {
     json_t *json = as_json ? doctor_json(x) : NULL;
 
     if (as_json) {
+        if (m)
+            json_object_set_new(json, "measured", measures_json(m));
         json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
     } else {
-        doctor_print(stdout, x, name);
+        doctor_print(stdout, x, NULL);
+        if (m && m->n)
+            measure_print(stdout, m);
     }
     json_decref(json);
 }
 
-static int examine(const char *path, bool as_json)
+/* "governor,huge-pages": the checks that found something. */
+static const char *found_checks(struct exam *x)
+{
+    const char *text = "", *last = "";
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (r->state != EXAM_FOUND || !strcmp(last, r->check->id))
+            continue;
+        last = r->check->id;
+        text = exam_format(x, "%s%s%s", text, *text ? "," : "", last);
+    }
+    return text;
+}
+
+/* What was measured is the price of its findings. Of several figures of one check the largest loss
+ * counts. */
+static void take_costs(struct exam *x, const struct measures *m)
+{
+    for (struct exam_result *r = exam_results(x); r; r = r->next) {
+        struct exam_cost cost = {.basis = EXAM_MEASURED};
+        if (r->state != EXAM_FOUND)
+            continue;
+        for (size_t i = 0; i < m->n; i++) {
+            const struct measurement *one = &m->all[i];
+            if (strcmp(one->cause->check, r->check->id) ||
+                !measure_share(one, &cost.low, &cost.high))
+                continue;
+            cost.of_time = !one->more_is_better;
+            cost.of = one->cause->lost;
+            cost.source = one->command;
+            if (r->cost.basis != EXAM_MEASURED || exam_loss(&cost) > exam_loss(&r->cost))
+                r->cost = cost;
+        }
+    }
+    exam_sort(x);
+}
+
+/* Measures, shows, and frees what the figures stand on. An exit status. */
+static int measure_and_show(struct exam *x, const struct options *options)
+{
+    bool found = !strcmp(options->measure, MEASURE_FOUND);
+    bool all = !strcmp(options->measure, "all");
+    struct measure_options o = {.only = found ? found_checks(x)
+                                        : all ? NULL
+                                              : options->measure,
+                                .named = !found && !all,
+                                .peer = options->peer,
+                                .machine = exam_machine(x),
+                                .rule = {options->measure_width, options->measure_time_ns},
+                                .cancel = cancel_on_signals()};
+    struct bench_list benches;
+    struct measures m;
+    char error[1024] = "out of memory";
+    int status = EXIT_USAGE, err = bench_list_load(&benches);
+
+    if (!err && benches.problems && *benches.problems)
+        fputs(benches.problems, stderr);
+    if (!err)
+        err = measure_plan(&m, &benches, &o, error, sizeof(error));
+    if (err) {
+        status = fail(err == -ENOENT ? EXIT_USAGE : EXIT_INCOMPLETE, error);
+    } else {
+        if (!m.n)
+            fputs("plumb doctor: no cause that was found can be measured; --measure all measures "
+                  "those that can\n",
+                  stderr);
+        err = measure_run(&m, stderr);
+        take_costs(x, &m);
+        show(x, options->json, &m);
+        status = err ? EXIT_INCOMPLETE : doctor_status(x);
+    }
+    measures_release(&m);
+    bench_list_release(&benches);
+    return status;
+}
+
+static int examine(const char *path, const struct options *options)
 {
     char error[1024];
     json_t *machine;
@@ -113,8 +222,12 @@ static int examine(const char *path, bool as_json)
         json_decref(machine);
         return fail(EXIT_INCOMPLETE, "out of memory");
     }
-    show(x, as_json, NULL);
-    status = doctor_status(x);
+    if (options->measure) {
+        status = measure_and_show(x, options);
+    } else {
+        show(x, options->json, NULL);
+        status = doctor_status(x);
+    }
     exam_free(x);
     json_decref(machine);
     return written(status);
@@ -133,7 +246,19 @@ static int run(const struct opts *o, void *context)
         return fail(EXIT_USAGE, "more than one machine: give one run folder, tree or file");
     if (options->sysroot && (o->n_args || !*options->sysroot))
         return fail(EXIT_USAGE, "--sysroot is the machine: give a folder, and nothing beside it");
-    return examine(o->n_args ? o->args[0] : options->sysroot, options->json);
+    if (options->measure && (o->n_args || options->sysroot))
+        return fail(EXIT_USAGE, "--measure is for this machine: give no other");
+    return examine(o->n_args ? o->args[0] : options->sysroot, options);
+}
+
+/* --measure alone is --measure=found. */
+static void complete_measure(int argc, char **argv)
+{
+    static char found[] = "--measure=" MEASURE_FOUND;
+
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--measure") && (i + 1 == argc || *argv[i + 1] == '-'))
+            argv[i] = found;
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -147,5 +272,6 @@ int cmd_doctor(int argc, char **argv)
                                     .run = run,
                                     .context = &options};
 
+    complete_measure(argc, argv);
     return command_run(&command, argc, argv);
 }

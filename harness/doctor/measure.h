@@ -122,6 +122,7 @@ int measure_plan(struct measures *m, const struct bench_list *benches,
 /* Measures one after another. Writes to `chatter` how long it takes and how far it is. 0;
  * -ECANCELED: what was measured until then is kept; -ENOMEM. */
 int measure_run(struct measures *m, FILE *chatter);
+json_t *measures_json(const struct measures *m); /* a new list */
 /* For people, at the width of the terminal. */
 void measure_print(FILE *out, const struct measures *m);
 void measures_release(struct measures *m);

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "harness/doctor/doctor.h"
 #include "harness/doctor/measure.h"
 
-#define SEEN_PERCENT 5 /* an interval that holds 0 and reaches beyond decides nothing */
+#define SEEN_SHARE 0.05 /* an interval that holds 0 and reaches beyond decides nothing */
 
 static const char *unknown_text(const struct measurement *m, char *text, size_t len)
 {
@@ -23,21 +24,23 @@ static const char *unknown_text(const struct measurement *m, char *text, size_t 
 const char *measure_text(const struct measurement *m, char *text, size_t len)
 {
     const char *than = m->more_is_better ? "less" : "more";
+    char from[32], to[32];
     double low, high;
 
     if (!measure_share(m, &low, &high))
         return unknown_text(m, text, len);
-    low *= 100;
-    high *= 100;
+    percent_text(low, 3, from);
+    percent_text(high, 3, to);
     if (low > 0)
-        snprintf(text, len, "%.3g %% to %.3g %% %s %s", low, high, than, m->cause->lost);
+        snprintf(text, len, "%s %% to %s %% %s %s", from, to, than, m->cause->lost);
     else if (high < 0)
-        snprintf(text, len, "no cost: %.3g %% to %.3g %% %s %s", -high, -low,
-                 m->more_is_better ? "more" : "less", m->cause->lost);
-    else if (fmax(high, -low) <= SEEN_PERCENT)
-        snprintf(text, len, "no cost seen in %s (%.2g %% to %.2g %%)", m->cause->lost, low, high);
+        snprintf(text, len, "no cost: %s %% to %s %% %s %s", percent_text(-high, 3, to),
+                 percent_text(-low, 3, from), m->more_is_better ? "more" : "less", m->cause->lost);
+    else if (fmax(high, -low) <= SEEN_SHARE)
+        snprintf(text, len, "no cost seen in %s (%s %% to %s %%)", m->cause->lost,
+                 percent_text(low, 2, from), percent_text(high, 2, to));
     else
-        snprintf(text, len, "undecided: %.3g %% to %.3g %% %s %s", low, high, than, m->cause->lost);
+        snprintf(text, len, "undecided: %s %% to %s %% %s %s", from, to, than, m->cause->lost);
     return text;
 }
 
@@ -77,6 +80,15 @@ void measurement_release(struct measurement *m)
 {
     free(m->turns);
     free(m->command);
+}
+
+json_t *measures_json(const struct measures *m)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < m->n; i++)
+        json_array_append_new(list, measure_json(&m->all[i]));
+    return list;
 }
 
 #define INDENT 6

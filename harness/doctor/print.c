@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results and checks for a terminal: see doctor.h. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/program.h"
@@ -44,22 +45,41 @@ static void heading(const struct pen *p, const char *text)
 
 /* ---- Costs */
 
+const char *percent_text(double share, int digits, char text[32])
+{
+    double percent = share * 100;
+
+    if (fabs(percent) < 0.005)
+        snprintf(text, 32, "0");
+    else if (fabs(percent) < 99.5)
+        snprintf(text, 32, "%.*g", digits, percent);
+    else
+        snprintf(text, 32, "%.0f", fmin(percent, 1e9));
+    return text;
+}
+
 static void share_text(const struct exam_cost *cost, char *text, size_t len)
 {
-    double low = cost->low * 100, high = cost->high * 100;
+    char low[32], high[32];
 
-    if (high - low < 0.005 * high)
-        snprintf(text, len, "%.2g %%", high);
+    percent_text(cost->high, 2, high);
+    if (cost->high - cost->low < 0.005 * cost->high)
+        snprintf(text, len, "%s %%", high);
     else
-        snprintf(text, len, "%.2g to %.2g %%", low, high);
+        snprintf(text, len, "%s to %s %%", percent_text(cost->low, 2, low), high);
 }
 
 void doctor_cost_text(const struct exam_cost *cost, char *text, size_t len)
 {
-    char share[64];
+    char share[80];
 
     if (cost->basis == EXAM_NOT_PRICED) {
         snprintf(text, len, "not priced");
+        return;
+    }
+    if (cost->basis == EXAM_MEASURED && cost->low <= 0) {
+        share_text(cost, share, sizeof(share));
+        snprintf(text, len, "none seen in %s: %s (measured: %s)", cost->of, share, cost->source);
         return;
     }
     share_text(cost, share, sizeof(share));
@@ -166,7 +186,7 @@ static void print_first(const struct pen *p, struct exam *x)
     size_t n = 0;
 
     for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
-        char number[16], share[64] = "";
+        char number[16], share[80] = "";
 
         if (r->state != EXAM_FOUND || was_before(x, r) || !*r->remedy)
             continue;

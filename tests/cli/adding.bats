@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A benchmark is known in one place, its folder: a new one, one of another name, and names that no other place may have.
 
+load tree
+
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     cd "$top" || return 1
@@ -15,14 +17,6 @@ teardown() {
     rm -rf "$work"
 }
 
-# A copy of the tree, with what was compiled of it.
-copy_of_tree() {
-    mkdir -p "$work/tree/tests" "$work/tree/build" "$work/tree/benches"
-    cp -a Makefile core harness scripts "$work/tree/"
-    cp -a tests/sim "$work/tree/tests/"
-    cp -a build/obj build/config* build/flags build/gen "$work/tree/build/"
-}
-
 run_at() { # run_at SPEED FOLDER
     printf 'suite: t\ndefaults: {repeat: 4, budget: 20ms, warmup: 1ms}\ncases:\n  - {bench: dial, turns: [1, 4], speed: %s}\n' \
         "$1" >"$2.yaml"
@@ -31,9 +25,9 @@ run_at() { # run_at SPEED FOLDER
 
 @test "a new benchmark is one folder: it is built, planned, judged, drawn, and has its headline" {
     [ -e build/obj/core.a ] || skip "nothing was compiled here"
-    copy_of_tree
+    copy_of_tree "$top" "$work/tree"
     cp -r tests/tools/dial "$work/tree/benches/"
-    make -s -C "$work/tree" CC="$(sed 's/ -std=.*//' build/flags)" build/bin/plumb build/bin/plumb-dial
+    make_in "$work/tree" "$top" build/bin/plumb build/bin/plumb-dial
     new=$work/tree/build/bin/plumb
     cd "$work"
     run_at 100 a

@@ -1,0 +1,203 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb doctor --measure: costs of which the truth is planted, what is said where there is none, and an interrupt.
+
+# waits: for launches that are measured in turn
+# shellcheck disable=SC2016 # the shells of the namespaces expand it
+load tree
+
+setup_file() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    export TREE=$BATS_FILE_TMPDIR/tree
+    [ -e "$top/build/obj/core.a" ] || return 0
+    copy_of_tree "$top" "$TREE"
+    mkdir "$TREE/path"
+    cp -r "$top/tests/tools/dial" "$TREE/benches/"
+    make_in "$TREE" "$top" build/bin/plumb-dial
+    cp "$TREE/build/bin/plumb-dial" "$TREE/path/"
+}
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    bin=${PLUMB_BIN:-$top/build/bin}
+    cd "$BATS_TEST_TMPDIR" || return 1
+    json=$PWD/json out=$PWD/out err=$PWD/err
+}
+
+teardown() {
+    cd / || return 1
+    [ -z "${listener:-}" ] || kill "$listener" "$hold" || true
+    if [ -n "${group:-}" ]; then
+        for _ in 1 2 3 4 5; do
+            if rmdir "$group" 2>"$BATS_TEST_TMPDIR/rmdir"; then break; fi
+            sleep 0.2
+        done
+    fi
+}
+
+# measure IDS ARGUMENTS...: the JSON in $json, stderr in $err, the exit status in $status.
+measure() {
+    status=0
+    PATH=${with_path:+$with_path:}$PATH "$bin/plumb" doctor --json --measure="$1" "${@:2}" >"$json" 2>"$err" || status=$?
+}
+
+# check PYTHON: asserts on `measured`, a list of objects; share(m) recomputes the share that is lost out of the turns.
+check() {
+    python3 - "$json" <<END
+import json, math, statistics, sys
+told = json.load(open(sys.argv[1]))
+measured = told["measured"]
+
+def ratio(turn):
+    a, b, c, d = turn["values"]
+    outer, inner = math.sqrt(a * d), math.sqrt(b * c)
+    return outer / inner if turn["first"] == "with" else inner / outer
+
+def share(m):
+    r = statistics.median(ratio(t) for t in m["turns"])
+    assert abs(r - m["ratio"]) < 1e-6 * r, (r, m["ratio"])
+    return r - 1 if m["of_time"] else 1 - r
+
+def near(a, b, off):
+    assert abs(a - b) <= off, (a, b)
+$1
+END
+}
+
+need_dial() {
+    [ -x "$TREE/path/plumb-dial" ] || skip "nothing was compiled here"
+    with_path=$TREE/path
+}
+
+@test "a planted loss of a fifth is priced, of a rate and of a time" {
+    need_dial
+    measure dial-low,dial-late
+    check '
+low, late = measured
+assert low["check"] == "dial-low" and late["check"] == "dial-late", measured
+for m, truth in ((low, .2), (late, .25)):
+    assert m["state"] == "done" and len(m["turns"]) == 7, m
+    near(share(m), truth, 1e-6)
+    near(m["share_low"], truth, 1e-6)
+    near(m["share_high"], truth, 1e-6)
+assert not low["of_time"] and late["of_time"]
+assert low["command"] == "plumb dial --speed 80, against --speed 100", low["command"]'
+    grep -q '^plumb doctor: measures 2 causes with and without, in turn, 14 times each or more: ' "$err"
+}
+
+@test "equal sides: no cost is seen; what the machine lacks is a skip with its reason" {
+    need_dial
+    PATH=$with_path:$PATH "$bin/plumb" doctor --measure dial-same,dial-none >"$out" 2>"$err" || [ $? -ne 4 ]
+    grep -qF 'no cost seen in turns (0 % to 0 %); 7 turns' "$out"
+    grep -qF 'plumb dial --turns 4 --speed 100, against --speed 100' "$out"
+    grep -qF 'dial-none: skipped: it has NUMA nodes' "$out"
+    measure dial-none
+    check 'assert measured[0]["state"] == "skipped" and measured[0]["turns"] == [], measured'
+}
+
+@test "a cause that nobody knows is an error, and the others are named; so is another machine" {
+    run "$bin/plumb" doctor --measure=nothing
+    [ "$status" -eq 2 ]
+    [[ "$output" = "plumb doctor: 'nothing' is no cause that can be measured; there are: "*"far-memory"*"idle-states"* ]]
+    run "$bin/plumb" doctor --measure --sysroot /
+    [ "$status" -eq 2 ]
+    [[ "$output" = *"--measure is for this machine"* ]]
+}
+
+@test "without a value it measures what was found, and says where there is nothing to measure" {
+    status=0
+    "$bin/plumb" doctor --measure --measure-time 1s >"$out" 2>"$err" || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ]
+    grep -qE 'measures [0-9]+ cause|no cause that was found can be measured' "$err"
+}
+
+@test "an interrupt keeps all whole turns" {
+    [ "$(nproc)" -gt 1 ] || skip "it takes two CPUs"
+    PLUMB_PROGRESS=50ms "$bin/plumb" doctor --json --measure=unbound-threads,idle-states --measure-width 0.00001% >"$json" 2>"$err" &
+    doctor=$!
+    for _ in {1..200}; do
+        grep -q 'unbound-threads, turn 3' "$err" && break
+        grep -q 'idle-states, turn 60' "$err" && break
+        sleep 0.1
+    done
+    kill -INT "$doctor"
+    status=0
+    wait "$doctor" || status=$?
+    [ "$status" -eq 4 ]
+    check '
+states = [m["state"] for m in measured]
+assert "stopped" in states, states
+for m in measured:
+    assert m["state"] != "stopped" or m["turns"] and all(len(t["values"]) == 4 for t in m["turns"]), m'
+}
+
+# A group of processes with a fifth of the CPUs, which gets them before all others.
+group_of_a_fifth() {
+    local share=$(($(nproc) * 20000)) own
+    if [ -e /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then
+        group=/sys/fs/cgroup/cpu/plumb-test-$$
+        mkdir "$group" 2>"$err" && echo 100000 >"$group/cpu.cfs_period_us" && echo "$share" >"$group/cpu.cfs_quota_us" &&
+            echo 100000 >"$group/cpu.shares"
+    else
+        own=$(sed -n 's/^0:://p' /proc/self/cgroup)
+        group=/sys/fs/cgroup${own%/}/plumb-test-$$
+        mkdir "$group" 2>"$err" && echo "$share 100000" 2>"$err" >"$group/cpu.max" && echo 10000 >"$group/cpu.weight"
+    fi
+}
+
+@test "a quota of a fifth of the CPUs costs four fifths of their time, within 2 %" {
+    group_of_a_fifth || skip "no group of processes with a quota can be made here: $(cat "$err")"
+    # a shell of its own goes into the group, and the group is empty after it
+    BIN=$bin bash -c 'echo $$ >"$1/cgroup.procs" && exec "$BIN/plumb" doctor --json --measure=cpu-quota' - "$group" >"$json" 2>"$err" || [ $? -ne 4 ]
+    check '
+m = measured[0]
+assert m["state"] == "done", m
+near(share(m), .8, .02)
+assert m["share_low"] - .02 <= .8 <= m["share_high"] + .02, m'
+}
+
+# The two ends of a pair of interfaces, of which this end sends 200 Mb/s; then a command.
+on_a_shaped_link() {
+    unshare -n bash -ec '
+        ip link add v0 type veth peer name v1
+        ip link set v1 netns "$HOLD"
+        ip addr add 10.77.0.1/24 dev v0
+        ip link set lo up
+        ip link set v0 mtu 9000 up
+        tc qdisc add dev v0 root tbf rate 200mbit burst 64k latency 40ms
+        nsenter -t "$HOLD" -n sh -c "ip addr add 10.77.0.2/24 dev v1; ip link set lo up; ip link set v1 mtu 9000 up"
+        touch linked
+        for _ in {1..100}; do [ ! -s listening ] || break; sleep 0.1; done
+        exec "$@"' - "$@"
+}
+
+@test "MTU 1400 against 9000 over a shaped link: the cost is that of the frames, within 2 %" {
+    unshare -n true 2>"$err" || skip "no network namespace can be made here: $(cat "$err")"
+    unshare -n sleep 200 3>&- &
+    hold=$!
+    until [ "$(readlink /proc/$hold/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
+    (umask 077 && echo 0123456789abcdef0123456789 >secret)
+    printf '#!/bin/sh\nip link set v0 mtu "$1" && nsenter -t %s -n ip link set v1 mtu "$1"\n' "$hold" >set-mtu
+    chmod +x set-mtu
+    mkdir path
+    install -m 755 "$top/tests/tools/plumb-mtu.py" path/plumb-mtu
+    export HOLD=$hold PLUMB_SECRET_FILE=$PWD/secret PLUMB_NET=$bin/plumb-net
+    export PLUMB_MTU_PEER=10.77.0.2 PLUMB_MTU_SET=$PWD/set-mtu
+    {
+        for _ in {1..100}; do [ ! -e linked ] || break; sleep 0.1; done
+        exec nsenter -t "$hold" -n "$bin/plumb-net" --listen 10.77.0.2 2>listening 3>&-
+    } &
+    listener=$!
+    status=0
+    on_a_shaped_link env PATH="$PWD/path:$PATH" "$bin/plumb" doctor --json --measure=planted-mtu >"$json" 2>"$err" || status=$?
+    if grep -qE 'tbf|Operation not|Unknown device type' "$err"; then skip "no shaped pair of interfaces can be made here: $(tail -n 1 "$err")"; fi
+    check '
+# of a full segment: IPv4 20, TCP 20, time stamps 12; the shaper counts the 14 of Ethernet
+def goodput(mtu):
+    return (mtu - 20 - 20 - 12) / (mtu + 14)
+truth = 1 - goodput(1400) / goodput(9000)
+m = measured[0]
+assert m["state"] == "done", m
+near(share(m), truth, .02)
+assert 0 < m["share_low"] <= m["share_high"] < truth + .02, m'
+}

@@ -39,10 +39,4 @@ int doctor_status(struct exam *x);
 /* The table of checks, or the one with this id; 0, or -ENOENT. */
 int doctor_print_checks(FILE *out, const char *id);
 
-/* A share in percent with so many digits, and never an exponent: "-1.3", "520". Returns text. */
-const char *percent_text(double share, int digits, char text[32]);
-
-/* "50 % of the bandwidth of the PCIe link (computed: 1 - 15.75/31.51 GB/s)". */
-void doctor_cost_text(const struct exam_cost *cost, char *text, size_t len);
-
 #endif

@@ -29,16 +29,16 @@ const char *measure_text(const struct measurement *m, char *text, size_t len)
 
     if (!measure_share(m, &low, &high))
         return unknown_text(m, text, len);
-    percent_text(low, 3, from);
-    percent_text(high, 3, to);
+    exam_percent(low, 3, from);
+    exam_percent(high, 3, to);
     if (low > 0)
         snprintf(text, len, "%s %% to %s %% %s %s", from, to, than, m->cause->lost);
     else if (high < 0)
-        snprintf(text, len, "no cost: %s %% to %s %% %s %s", percent_text(-high, 3, to),
-                 percent_text(-low, 3, from), m->more_is_better ? "more" : "less", m->cause->lost);
+        snprintf(text, len, "no cost: %s %% to %s %% %s %s", exam_percent(-high, 3, to),
+                 exam_percent(-low, 3, from), m->more_is_better ? "more" : "less", m->cause->lost);
     else if (fmax(high, -low) <= SEEN_SHARE)
         snprintf(text, len, "no cost seen in %s (%s %% to %s %%)", m->cause->lost,
-                 percent_text(low, 2, from), percent_text(high, 2, to));
+                 exam_percent(low, 2, from), exam_percent(high, 2, to));
     else
         snprintf(text, len, "undecided: %s %% to %s %% %s %s", from, to, than, m->cause->lost);
     return text;

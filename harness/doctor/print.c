@@ -8,8 +8,7 @@
 #include "core/text.h"
 #include "harness/doctor/doctor.h"
 
-#define FIRST_MAX    3 /* things to do first */
-#define SUBJECTS_MAX 3 /* named of equal results; the others are counted */
+#define FIRST_MAX 3 /* things to do first */
 
 struct pen {
     FILE *out;
@@ -43,83 +42,7 @@ static void heading(const struct pen *p, const char *text)
     fprintf(p->out, "\n%s\n", text);
 }
 
-/* ---- Costs */
-
-const char *percent_text(double share, int digits, char text[32])
-{
-    double percent = share * 100;
-
-    if (fabs(percent) < 0.005)
-        snprintf(text, 32, "0");
-    else if (fabs(percent) < 99.5)
-        snprintf(text, 32, "%.*g", digits, percent);
-    else
-        snprintf(text, 32, "%.0f", fmin(percent, 1e9));
-    return text;
-}
-
-static void share_text(const struct exam_cost *cost, char *text, size_t len)
-{
-    char low[32], high[32];
-
-    percent_text(cost->high, 2, high);
-    if (cost->high - cost->low < 0.005 * cost->high)
-        snprintf(text, len, "%s %%", high);
-    else
-        snprintf(text, len, "%s to %s %%", percent_text(cost->low, 2, low), high);
-}
-
-void doctor_cost_text(const struct exam_cost *cost, char *text, size_t len)
-{
-    char share[80];
-
-    if (cost->basis == EXAM_NOT_PRICED) {
-        snprintf(text, len, "not priced");
-        return;
-    }
-    if (cost->basis == EXAM_MEASURED && cost->low <= 0) {
-        share_text(cost, share, sizeof(share));
-        snprintf(text, len, "none seen in %s: %s (measured: %s)", cost->of, share, cost->source);
-        return;
-    }
-    share_text(cost, share, sizeof(share));
-    snprintf(text, len, "%s %s%s (%s: %s)", share, cost->of_time ? "longer: " : "of the ", cost->of,
-             cost->basis == EXAM_COMPUTED   ? "computed"
-             : cost->basis == EXAM_MEASURED ? "measured"
-             : cost->controlled             ? "elsewhere, with and without"
-                                            : "elsewhere, before and after the remedy",
-             cost->source);
-}
-
-/* ---- Results. Those of one check with the same sentence are one entry. */
-
-static bool is_same(const struct exam_result *a, const struct exam_result *b)
-{
-    return a->check == b->check && a->state == b->state && !strcmp(a->text, b->text) &&
-           a->matters == b->matters;
-}
-
-static bool was_before(struct exam *x, const struct exam_result *r)
-{
-    for (const struct exam_result *at = exam_results(x); at != r; at = at->next)
-        if (is_same(at, r))
-            return true;
-    return false;
-}
-
-/* "0000:3b:00.0, 0000:67:00.0 and 6 more: ...". */
-static const char *with_subjects(struct exam *x, const struct exam_result *r)
-{
-    const char *text = "";
-    size_t n = 0;
-
-    for (const struct exam_result *at = r; at; at = at->next)
-        if (is_same(at, r) && ++n <= SUBJECTS_MAX)
-            text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", at->subject);
-    if (n > SUBJECTS_MAX)
-        text = exam_format(x, "%s and %zu more", text, n - SUBJECTS_MAX);
-    return exam_format(x, "%s: %s", text, r->text);
-}
+/* ---- Results */
 
 static void print_finding(const struct pen *p, struct exam *x, const struct exam_result *r,
                           size_t n)
@@ -127,8 +50,8 @@ static void print_finding(const struct pen *p, struct exam *x, const struct exam
     char number[16], cost[512];
 
     snprintf(number, sizeof(number), "%zu.", n);
-    doctor_cost_text(&r->cost, cost, sizeof(cost));
-    entry(p, 2, number, 6, with_subjects(x, r));
+    exam_cost_text(&r->cost, cost, sizeof(cost));
+    entry(p, 2, number, 6, exam_sentence(x, r));
     entry(p, 6, "cost", 14, cost);
     if (*r->remedy)
         entry(p, 6, "remedy", 14, r->remedy);
@@ -140,7 +63,7 @@ static void print_findings(const struct pen *p, struct exam *x)
     size_t n = 0;
 
     for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        if (r->state != EXAM_FOUND || was_before(x, r))
+        if (r->state != EXAM_FOUND || exam_repeats(x, r))
             continue;
         if (!n)
             heading(p, "FINDINGS, costliest first");
@@ -164,10 +87,10 @@ static void print_unknown(const struct pen *p, struct exam *x)
     if (count_unknown(x, true))
         heading(p, "UNKNOWN, and it matters");
     for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        if (r->state != EXAM_UNKNOWN || was_before(x, r))
+        if (r->state != EXAM_UNKNOWN || exam_repeats(x, r))
             continue;
         if (r->matters) {
-            entry(p, 2, r->check->id, 16, with_subjects(x, r));
+            entry(p, 2, r->check->id, 16, exam_sentence(x, r));
             if (r->check->more)
                 entry(p, 2, "", 16, exam_format(x, "more with %s", r->check->more));
         } else if (strcmp(last, r->check->id) != 0) {
@@ -188,12 +111,12 @@ static void print_first(const struct pen *p, struct exam *x)
     for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
         char number[16], share[80] = "";
 
-        if (r->state != EXAM_FOUND || was_before(x, r) || !*r->remedy)
+        if (r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy)
             continue;
         if (!n)
             heading(p, "DO FIRST");
         if (r->cost.basis != EXAM_NOT_PRICED)
-            share_text(&r->cost, share, sizeof(share));
+            exam_share_text(&r->cost, share, sizeof(share));
         snprintf(number, sizeof(number), "%zu.", ++n);
         entry(p, 2, number, 6,
               exam_format(x, "%s of %s%s%s%s", r->check->id, r->subject, *share ? ": " : "", share,
@@ -232,7 +155,7 @@ static const char *counts_text(struct exam *x)
     size_t found = 0, matters = count_unknown(x, true), others = count_unknown(x, false);
 
     for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        found += r->state == EXAM_FOUND && !was_before(x, r);
+        found += r->state == EXAM_FOUND && !exam_repeats(x, r);
     return exam_format(
         x, "%s; %zu result%s fine, %zu unknown%s",
         found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found",
@@ -287,7 +210,7 @@ static void print_check(const struct pen *p, const struct exam_check *c, const c
         entry(p, 2, "more with", 14, c->more);
     if (c->pipes)
         entry(p, 2, "explains", 14, c->pipes);
-    doctor_cost_text(&c->cost, cost, sizeof(cost));
+    exam_cost_text(&c->cost, cost, sizeof(cost));
     entry(p, 2, "cost", 14,
           c->cost.basis == EXAM_NOT_PRICED ? "of this machine's facts, measured, "
                                              "or not priced"

@@ -315,10 +315,13 @@ static void look_nodes(struct exam *x)
     devices = exam_list(x, "pci");
     json_array_foreach (devices, i, device) {
         struct exam_result *r;
+        bool has;
 
         if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated"))
             continue;
-        if (exam_get(x, device, "numa_node")) {
+        if (!exam_flag(x, address_of(device), device, "has_numa_node", &has))
+            continue;
+        if (has) {
             exam_fine(x, address_of(device));
             continue;
         }

@@ -127,13 +127,13 @@ static void memory_of(struct exam *x, const json_t *gpu, const char *address)
     else if (json_is_true(json_object_get(rows, "pending")))
         exam_remedy(x, exam_found(x, address, "faulty memory stays in use until the next reset"),
                     "sudo nvidia-smi -i %s -r", address);
-    else if (uncorrected > 0)
+    if (uncorrected > 0)
         exam_remedy(x,
                     exam_found(x, address,
                                "%.0f uncorrected memory errors since the driver was loaded",
                                uncorrected),
                     "sudo nvidia-smi -i %s -r, and have it replaced if they come again", address);
-    else
+    if (!exam_has(x, address))
         exam_fine(x, address);
 }
 
@@ -213,6 +213,13 @@ static void window_of(struct exam *x, const json_t *gpu, const char *address)
                                "%.4g GiB",
                                bytes / GIB, best / GIB),
                     "switch resizable BAR and decoding above 4 GiB on in the firmware");
+    else if (json_is_false(exam_get(x, gpu, "bar1_covers_memory")))
+        exam_remedy(
+            x,
+            exam_found(x, address,
+                       "other devices reach %.4g of its %.4g GiB of memory at a time (BAR1)",
+                       bytes / GIB, exam_value(gpu, "memory_bytes", 0) / GIB),
+            "switch resizable BAR and decoding above 4 GiB on in the firmware");
     else
         exam_fine(x, address);
 }
@@ -262,10 +269,10 @@ static void fabric_of(struct exam *x, const json_t *gpu, const char *address)
                     exam_found(x, address, "the GPU could not join the NVLink fabric (error %.0f)",
                                exam_value(fabric, "status", 0)),
                     "sudo journalctl -u nvidia-fabricmanager");
-    else if (json_is_true(json_object_get(fabric, "degraded")))
+    if (json_is_true(json_object_get(fabric, "degraded")))
         exam_remedy(x, exam_found(x, address, "the NVLink fabric has lost bandwidth"),
                     "sudo journalctl -u nvidia-fabricmanager");
-    else
+    if (!exam_has(x, address))
         exam_fine(x, address);
 }
 
@@ -484,7 +491,7 @@ const struct exam_check exam_gpu[] = {
      .cost = {EXAM_CITED, 0.64, 0.64, .of = "allreduce bandwidth between hosts",
               .source = "https://github.com/NVIDIA/nccl/issues/1412"},
      .look = look_rdma},
-    {.id = "gpu-confidential",
+    {.id = "gpu-encryption",
      .question = "Are copies between host and GPU free of encryption?",
      .seen = "NVML: confidential computing",
      .pipes = "GPU copies|Copies",

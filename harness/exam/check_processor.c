@@ -78,20 +78,22 @@ static void find_lowest_clock(struct exam *x)
 
 static void look_governor(struct exam *x)
 {
-    const json_t *governors = exam_fact(x, PROCESSOR, NULL, "cpu.clock.governors");
-    const json_t *drivers = exam_get(x, NULL, "cpu.clock.drivers");
+    const json_t *governors = exam_fact(x, PROCESSOR, NULL, "cpu.clock.governors"), *drivers;
     const char *first = word_at(governors, 0);
 
-    if (!governors)
-        return;
     if (!json_array_size(governors)) /* the firmware or hypervisor steers the clock */
         return;
-    if (json_array_size(governors) > 1)
+    if (json_array_size(governors) > 1) {
         exam_remedy(x,
                     exam_found(x, PROCESSOR, "CPUs differ in their governor: \"%s\", \"%s\"", first,
                                word_at(governors, 1)),
                     SET_GOVERNOR);
-    else if (!strcmp(first, "performance"))
+        return;
+    }
+    drivers = exam_fact(x, PROCESSOR, NULL, "cpu.clock.drivers");
+    if (!drivers)
+        return;
+    if (!strcmp(first, "performance"))
         exam_fine(x, PROCESSOR);
     else if (steers_itself(drivers))
         look_preference(x);

@@ -2,6 +2,8 @@
 /* Runs the checks over a machine, and keeps their results: see exam.h. */
 #include "harness/exam/exam.h"
 
+#include <fnmatch.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +13,8 @@
 #include "harness/document/utf8.h"
 
 const struct exam_area exam_areas[] = {
-    {"processor", exam_processor},
-    {"bus", exam_bus},
-    {"gpu", exam_gpu},
-    {NULL, NULL},
+    {"processor", exam_processor}, {"memory", exam_memory}, {"bus", exam_bus},
+    {"rdma", exam_rdma},           {"gpu", exam_gpu},       {NULL, NULL},
 };
 
 struct exam {
@@ -392,6 +392,94 @@ size_t exam_count(const struct exam *x, enum exam_state state)
     for (const struct exam_result *r = x->results; r; r = r->next)
         n += r->state == state;
     return n;
+}
+
+static bool is_same(const struct exam_result *a, const struct exam_result *b)
+{
+    return a->check == b->check && a->state == b->state && !strcmp(a->text, b->text) &&
+           a->matters == b->matters;
+}
+
+bool exam_repeats(struct exam *x, const struct exam_result *r)
+{
+    for (const struct exam_result *at = x->results; at != r; at = at->next)
+        if (is_same(at, r))
+            return true;
+    return false;
+}
+
+#define SUBJECTS_MAX 3 /* named of equal results; the others are counted */
+
+const char *exam_sentence(struct exam *x, const struct exam_result *r)
+{
+    const char *text = "";
+    size_t n = 0;
+
+    for (const struct exam_result *at = r; at; at = at->next)
+        if (is_same(at, r) && ++n <= SUBJECTS_MAX)
+            text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", at->subject);
+    if (n > SUBJECTS_MAX)
+        text = exam_format(x, "%s and %zu more", text, n - SUBJECTS_MAX);
+    return exam_format(x, "%s: %s", text, r->text);
+}
+
+const char *exam_percent(double share, int digits, char text[32])
+{
+    double percent = share * 100;
+
+    if (fabs(percent) < 0.005)
+        snprintf(text, 32, "0");
+    else if (fabs(percent) < 99.5)
+        snprintf(text, 32, "%.*g", digits, percent);
+    else
+        snprintf(text, 32, "%.0f", fmin(percent, 1e9));
+    return text;
+}
+
+void exam_share_text(const struct exam_cost *cost, char *text, size_t len)
+{
+    char low[32], high[32];
+
+    exam_percent(cost->high, 2, high);
+    if (cost->high - cost->low < 0.005 * cost->high)
+        snprintf(text, len, "%s %%", high);
+    else
+        snprintf(text, len, "%s to %s %%", exam_percent(cost->low, 2, low), high);
+}
+
+void exam_cost_text(const struct exam_cost *cost, char *text, size_t len)
+{
+    char share[80];
+
+    if (cost->basis == EXAM_NOT_PRICED) {
+        snprintf(text, len, "not priced");
+        return;
+    }
+    exam_share_text(cost, share, sizeof(share));
+    if (cost->basis == EXAM_MEASURED && cost->low <= 0) {
+        snprintf(text, len, "none seen in %s: %s (measured: %s)", cost->of, share, cost->source);
+        return;
+    }
+    snprintf(text, len, "%s %s%s (%s: %s)", share, cost->of_time ? "longer: " : "of the ", cost->of,
+             cost->basis == EXAM_COMPUTED   ? "computed"
+             : cost->basis == EXAM_MEASURED ? "measured"
+             : cost->controlled             ? "elsewhere, with and without"
+                                            : "elsewhere, before and after the remedy",
+             cost->source);
+}
+
+bool exam_explains(const struct exam_check *check, const char *pipe)
+{
+    for (const char *at = check->pipes ? check->pipes : ""; *at; at += *at == '|') {
+        size_t n = strcspn(at, "|");
+        char pattern[64];
+
+        if ((size_t)snprintf(pattern, sizeof(pattern), "%.*s", (int)n, at) < sizeof(pattern) &&
+            !fnmatch(pattern, pipe, 0))
+            return true;
+        at += n;
+    }
+    return false;
 }
 
 const struct exam_check *exam_find(const char *id, const char **area)

@@ -91,7 +91,7 @@ struct exam_area {
 
 /* processor.. guest: each in check_NAME.c. The table ends with a name of NULL. */
 extern const struct exam_area exam_areas[];
-extern const struct exam_check exam_processor[], exam_bus[], exam_gpu[];
+extern const struct exam_check exam_processor[], exam_memory[], exam_bus[], exam_rdma[], exam_gpu[];
 
 struct exam_result {
     struct exam_result *next;
@@ -121,6 +121,20 @@ size_t exam_count(const struct exam *x, enum exam_state state);
 
 /* The share of the rate that is lost, in the middle of the cost's range; -1 where not priced. */
 double exam_loss(const struct exam_cost *cost);
+
+/* Results of one check with the same sentence are shown once. Is an equal one before r? */
+bool exam_repeats(struct exam *x, const struct exam_result *r);
+/* "0000:3b:00.0, 0000:67:00.0 and 6 more: the link ...": r, and equal ones after it. */
+const char *exam_sentence(struct exam *x, const struct exam_result *r);
+
+/* "50 %", and "50 % of the PCIe bandwidth (computed: 1 - 15.75/31.51 GB/s)". */
+void exam_share_text(const struct exam_cost *cost, char *text, size_t len);
+void exam_cost_text(const struct exam_cost *cost, char *text, size_t len);
+/* A share in percent with so many digits, and never an exponent: "-1.3", "520". Returns text. */
+const char *exam_percent(double share, int digits, char text[32]);
+
+/* Can a finding of the check explain a low value of this component? */
+bool exam_explains(const struct exam_check *check, const char *pipe);
 
 /* NULL: there is no such check. area may be NULL. */
 const struct exam_check *exam_find(const char *id, const char **area);

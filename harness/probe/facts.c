@@ -174,22 +174,6 @@ bool fact_true(const json_t *object, const char *key)
     return json_is_true(json_object_get(object, key));
 }
 
-void fact_find(struct probe *p, enum severity severity, const char *subject, const char *format,
-               ...)
-{
-    char sentence[SENTENCE];
-    json_t *finding = json_object();
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(sentence, sizeof(sentence), format, args);
-    va_end(args);
-    fact_set_text(finding, "severity", severity == SEVERITY_WARN ? "warn" : "info");
-    fact_set_text(finding, "subject", subject);
-    fact_set_text(finding, "text", sentence);
-    json_array_append_new(p->findings, finding);
-}
-
 const char *fact_errno(int rc)
 {
     switch (-rc) {

@@ -104,7 +104,6 @@ struct pci; /* facts.h */
 struct probe {
     struct tree tree;
     json_t *machine;  /* the object under construction */
-    json_t *findings; /* its "findings" array, borrowed */
     struct pci *pci;  /* every PCI function, the ones that are not reported too; NULL: not read */
     int pci_rc;       /* 0, or why it was not read */
     bool guest;       /* a hypervisor was found, and we are not its control domain */
@@ -153,11 +152,6 @@ long long fact_integer(const json_t *object, const char *key, long long other);
 double fact_number(const json_t *object, const char *key, double other);
 bool fact_true(const json_t *object, const char *key);
 
-enum severity { SEVERITY_INFO, SEVERITY_WARN };
-/* Adds to findings. subject is the device or area that the sentence is about. */
-void fact_find(struct probe *p, enum severity severity, const char *subject, const char *format,
-               ...) FACTS_PRINTF(4, 5);
-
 /* errno's text, in the words of someone who reads a table: "needs root", "not there". */
 const char *fact_errno(int rc);
 
@@ -194,7 +188,6 @@ void probe_load(struct probe *p);
 void probe_rdma(struct probe *p);
 void probe_gpus(struct probe *p);
 void probe_proximity(struct probe *p);
-void probe_findings(struct probe *p);
 
 /* Every PCI function of the machine, with the bridges above it and the link it has to them. */
 
@@ -214,15 +207,13 @@ struct pci_device {
     long parent; /* index of the bridge above; -1 at the root, or where it is not in the list */
     bool orphan; /* there is a bridge above that is not in the list */
     struct pci_link link;
-    const char *kind;   /* "gpu", "ethernet", ..., pci_kind_unknown; NULL: not reported */
-    char *driver;       /* NULL: none is known */
-    bool may_be_vf;     /* neither known to be a virtual function nor known to be none */
-    long physical;      /* index of the function whose virtual one this is by its links; -1 */
-    bool no_node;       /* the firmware says that it has no NUMA node */
-    int control;        /* device control register of PCI Express; -1: only root reads it */
-    int acs_redirect;   /* ports: 1 sends peer traffic to the root, 0 does not, -1 unknown */
-    bool link_reported; /* its link to the port above has a finding already */
-    json_t *json;       /* borrowed; NULL where not reported */
+    const char *kind; /* "gpu", "ethernet", ..., pci_kind_unknown; NULL: not reported */
+    char *driver;     /* NULL: none is known */
+    bool may_be_vf;   /* neither known to be a virtual function nor known to be none */
+    long physical;    /* index of the function whose virtual one this is by its links; -1 */
+    int control;      /* device control register of PCI Express; -1: only root reads it */
+    int acs_redirect; /* ports: 1 sends peer traffic to the root, 0 does not, -1 unknown */
+    json_t *json;     /* borrowed; NULL where not reported */
 };
 
 struct pci {

@@ -119,49 +119,8 @@ static void fill_link(json_t *json, const struct pci_device *d, const struct bes
         fact_set_bool(json, "downtrained", is_below(link, best->gt_s, best->width));
 }
 
-static void find_trained_down(struct probe *p, const struct pci_device *d, const struct best *best,
-                              const char *runs)
-{
-    bool speed_only = d->link.now_width >= best->width;
-
-    if (speed_only && d->kind && !strcmp(d->kind, "gpu"))
-        fact_find(p, SEVERITY_INFO, d->address,
-                  "%s: idle GPUs slow their link to save power, so look again under load", runs);
-    else
-        fact_find(p, SEVERITY_WARN, d->address, "%s: %s could do x%d at %.1f GT/s, so look at %s",
-                  runs, pci_parent(p->pci, d) ? "both ends" : "it", best->width, best->gt_s,
-                  speed_only ? "the firmware's speed setting and at riser or cable"
-                             : "seating, riser and the slot's bifurcation");
-}
-
-/* The sentence a buyer reads, and what to do about it. Once for each link. */
-static void find_lost(struct probe *p, struct pci_device *d, const struct pci_device *leaf,
-                      const struct pci_device *above, const struct best *best)
-{
-    const struct pci_link *link = &d->link;
-    char runs[TREE_LINE], way[64] = "";
-
-    if (d->link_reported || !link->max_width || !is_below(link, link->max_gt_s, link->max_width))
-        return;
-    d->link_reported = true;
-    if (leaf != d)
-        snprintf(way, sizeof(way), ", on the way to %s,", leaf->address);
-    snprintf(runs, sizeof(runs), "%s%s runs at x%d of x%d (%.1f of %.1f GT/s)", d->address, way,
-             link->now_width, link->max_width, link->now_gt_s, link->max_gt_s);
-    if (best->why)
-        fact_find(p, SEVERITY_INFO, d->address,
-                  "%s: whether it could do more here is not known: %s", runs, best->why);
-    else if (is_below(link, best->gt_s, best->width))
-        find_trained_down(p, d, best, runs);
-    else
-        fact_find(p, SEVERITY_INFO, d->address,
-                  "%s: the port above it, %s, offers no more than x%d at %.1f GT/s", runs,
-                  above ? above->address : "?", best->width, best->gt_s);
-}
-
-/* leaf is the device whose way to the root is reported: d itself, or one below it. */
-static json_t *report_link(struct probe *p, struct pci_device *d, const struct pci_device *leaf,
-                           const struct pci_device *above, double *least)
+static json_t *report_link(struct probe *p, struct pci_device *d, const struct pci_device *above,
+                           double *least)
 {
     struct best best = best_of(p, d, above);
     double now = pci_gbytes_per_s(d->link.now_gt_s, d->link.now_width);
@@ -171,7 +130,6 @@ static json_t *report_link(struct probe *p, struct pci_device *d, const struct p
     fact_set_text_or(json, "port", above ? above->address : NULL, "%s",
                      d->orphan ? "not in the list of devices" : "none: it stands at the root");
     fill_link(json, d, &best);
-    find_lost(p, d, leaf, above, &best);
     if (*least <= 0 || now < *least)
         *least = now;
     return json;
@@ -205,7 +163,7 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
         below = pci_parent(p->pci, port);
         above = below ? pci_parent(p->pci, below) : NULL;
         if (above && has_link(below))
-            json_array_append_new(list, report_link(p, below, d, above, &least));
+            json_array_append_new(list, report_link(p, below, above, &least));
         else if (above)
             why = "a link on the way to the root does not show what it runs at";
         port = above;
@@ -269,7 +227,7 @@ static void no_links(json_t *json, const char *why)
         fact_set_unknown(json, keys[i], "%s", why);
 }
 
-/* Adds "link", "uplinks", "path_gbytes_per_s" and, for lost lanes or speed, a finding. */
+/* Adds "link", "uplinks" and "path_gbytes_per_s". */
 static void pci_report_links(struct probe *p, struct pci_device *d)
 {
     const char *nature = fact_string(d->json, "nature");
@@ -288,7 +246,7 @@ static void pci_report_links(struct probe *p, struct pci_device *d)
         no_links(d->json, no_link(p, d, nature));
         return;
     }
-    json_object_set_new(d->json, "link", report_link(p, d, d, pci_parent(p->pci, d), &least));
+    json_object_set_new(d->json, "link", report_link(p, d, pci_parent(p->pci, d), &least));
     report_uplinks(p, d, least);
     report_acs(p, d);
 }
@@ -408,8 +366,11 @@ static void report_place(struct probe *p, struct pci_device *d)
     int rc = tree_number_at(&p->tree, d->path, "numa_node", &node);
 
     report_driver(p, d);
-    d->no_node = !rc && node < 0;
-    if (d->no_node)
+    if (rc)
+        fact_set_unknown(d->json, "has_numa_node", "/%s/numa_node: %s", d->path, fact_errno(rc));
+    else
+        fact_set_bool(d->json, "has_numa_node", node >= 0);
+    if (!rc && node < 0)
         fact_set_unknown(d->json, "numa_node", "the %s gives the device no node",
                          !p->guest_known ? "firmware or hypervisor"
                          : p->guest      ? "hypervisor"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 /* ---- Lays out a table once all of it is known ---- */
@@ -317,21 +318,20 @@ static size_t n_unknown(const json_t *value)
 
 void print_findings(FILE *out, const json_t *machine)
 {
-    static const char *const severities[] = {"warn", "info"};
-    const json_t *list = json_object_get(machine, "findings"), *finding;
-    size_t i;
-
-    fprintf(out, "\nFINDINGS\n");
+    struct exam *x = exam_new(machine);
     size_t unknown = n_unknown(machine);
 
-    if (!json_array_size(list) && unknown)
+    fprintf(out, "\nFINDINGS\n");
+    if (x && !exam_count(x, EXAM_FOUND) && unknown)
         print_line(out, "none",
                    "nothing to hold back a measurement in what was read; %zu facts are unknown",
                    unknown);
-    else if (!json_array_size(list))
+    else if (x && !exam_count(x, EXAM_FOUND))
         print_line(out, "none", "nothing found that would hold back a measurement");
-    for (int pass = 0; pass < 2; pass++)
-        json_array_foreach (list, i, finding)
-            if (!strcmp(print_text(finding, "severity"), severities[pass]))
-                print_line(out, severities[pass], "%s", print_text(finding, "text"));
+    for (const struct exam_result *r = x ? exam_results(x) : NULL; r; r = r->next)
+        if (r->state == EXAM_FOUND && !exam_repeats(x, r))
+            print_line(out, r->check->id, "%s", exam_sentence(x, r));
+    if (x && exam_count(x, EXAM_FOUND))
+        print_line(out, "", "plumb doctor: what each costs, and its remedy");
+    exam_free(x);
 }

@@ -188,9 +188,8 @@ static void probe_host(struct probe *p)
 
 /* Puts the parts together in a fixed order, so that the object's keys always stand alike. */
 
-enum { SCHEMA = 2 };
+enum { SCHEMA = 3 };
 
-/* Findings come last in the object but are added to all along, so they wait outside it. */
 static void probe_all(struct probe *p)
 {
     fact_set_number(p->machine, "probe_schema", SCHEMA);
@@ -208,25 +207,22 @@ static void probe_all(struct probe *p)
     probe_rdma(p);
     probe_gpus(p);
     probe_proximity(p);
-    probe_findings(p);
-    json_object_set(p->machine, "findings", p->findings);
 }
 
 int probe_machine(const char *sysroot, json_t **machine)
 {
-    struct probe p = {.machine = json_object(), .findings = json_array()};
+    struct probe p = {.machine = json_object()};
     int rc = tree_open(&p.tree, sysroot);
 
     *machine = NULL;
     if (!rc && !tree_exists(&p.tree, "sys") && !tree_exists(&p.tree, "proc"))
         rc = -ENODATA;
-    if (!rc && (!p.machine || !p.findings))
+    if (!rc && !p.machine)
         rc = -ENOMEM;
     if (!rc)
         probe_all(&p);
     tree_close(&p.tree);
     pci_free(p.pci);
-    json_decref(p.findings);
     if (rc)
         json_decref(p.machine);
     else

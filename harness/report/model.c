@@ -285,8 +285,20 @@ int report_take(struct report *r, const struct run_folder *run)
     return build(r, error, sizeof(error));
 }
 
+struct exam *report_exam(struct report *r, size_t run)
+{
+    if (!r->exams)
+        r->exams = calloc(r->n_runs, sizeof(struct exam *));
+    if (r->exams && !r->exams[run])
+        r->exams[run] = exam_new(json_object_get(r->runs[run].meta, "machine"));
+    return r->exams ? r->exams[run] : NULL;
+}
+
 void report_release(struct report *r)
 {
+    for (size_t i = 0; i < r->n_runs && r->exams; i++)
+        exam_free(r->exams[i]);
+    free(r->exams);
     pool_release(&r->pool);
     for (size_t i = 0; i < r->n_runs && !r->borrowed; i++)
         run_folder_release(&r->runs[i]);

@@ -23,6 +23,7 @@
 #include "core/bench_rows.h"
 #include "core/levels.h"
 #include "harness/document/pool.h"
+#include "harness/exam/exam.h"
 #include "harness/store/run_folder.h"
 
 enum row_field {
@@ -174,6 +175,7 @@ struct report {
     bool borrowed; /* the runs are the caller's */
     struct report_bench *benches;
     size_t n_benches;
+    struct exam **exams; /* of the runs' machines: report_exam() */
 };
 
 /* Reads the folders and combines. 0 or as run_folder_load(), with error set; *r is to be released
@@ -182,6 +184,9 @@ int report_load(struct report *r, const char *const *paths, size_t n, char *erro
 /* The same from one run that is read already, which stays the caller's. */
 int report_take(struct report *r, const struct run_folder *run);
 void report_release(struct report *r);
+
+/* What plumb doctor says of the machine of a run; NULL: no memory. It is the report's. */
+struct exam *report_exam(struct report *r, size_t run);
 
 const char *report_param(const struct report_bench *b, const struct report_case *c,
                          const char *name); /* "" where there is none */

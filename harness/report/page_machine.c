@@ -355,27 +355,29 @@ static void write_settings(const struct page *page, size_t run)
     fputs("</p>\n", page->out);
 }
 
-/* Most sentences name their subject; where one does not, it stands before. */
-static void write_finding(const struct page *page, const json_t *finding)
+static void write_finding(const struct page *page, struct exam *x, const struct exam_result *r)
 {
-    const char *subject = meta_text(finding, "subject"), *text = meta_text(finding, "text");
-    bool named = strstr(text, subject) != NULL;
+    char cost[512];
 
-    html_print(page->out, "<li class='%s'>", meta_text(finding, "severity"));
-    if (!named)
-        html_print(page->out, "<b>%s</b> ", subject);
-    html_print(page->out, "%s</li>\n", text);
+    exam_cost_text(&r->cost, cost, sizeof(cost));
+    html_print(page->out, "<li class='warn'>%s. Cost: %s.", exam_sentence(x, r), cost);
+    if (*r->remedy)
+        html_print(page->out, " Remedy: <code>%s</code>", r->remedy);
+    fputs("</li>\n", page->out);
 }
 
-static void write_findings(const struct page *page, size_t run, const char *severity)
+static void write_findings(const struct page *page, size_t run)
 {
-    const json_t *findings = json_object_get(machine_of(page, run), "findings");
-    json_t *finding;
-    size_t i;
+    struct exam *x = report_exam(page->r, run);
 
-    json_array_foreach (findings, i, finding)
-        if (!strcmp(meta_text(finding, "severity"), severity))
-            write_finding(page, finding);
+    if (!x || !exam_count(x, EXAM_FOUND))
+        return;
+    html_print(page->out, "<h3>Findings%s%s</h3>\n<ul class='findings'>\n",
+               page->r->n_runs > 1 ? ": " : "", page->r->n_runs > 1 ? page->r->names[run] : "");
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_FOUND && !exam_repeats(x, r))
+            write_finding(page, x, r);
+    fputs("</ul>\n", page->out);
 }
 
 void page_machine(const struct page *page)
@@ -388,16 +390,7 @@ void page_machine(const struct page *page)
         page_hosts_table(page, i);
     write_facts(page);
     for (size_t i = 0; i < page->r->n_runs; i++) {
-        const json_t *findings = json_object_get(machine_of(page, i), "findings");
-
-        if (json_array_size(findings)) {
-            html_print(out, "<h3>Findings%s%s</h3>\n<ul class='findings'>\n",
-                       page->r->n_runs > 1 ? ": " : "",
-                       page->r->n_runs > 1 ? page->r->names[i] : "");
-            write_findings(page, i, "warn");
-            write_findings(page, i, "info");
-            fputs("</ul>\n", out);
-        }
+        write_findings(page, i);
         write_settings(page, i);
         write_evidence(page, i);
     }

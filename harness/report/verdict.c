@@ -29,18 +29,40 @@ static bool names_it(const char *cell, const char *subject)
     return false;
 }
 
-/* A finding is on this case when the rule names its subject, or a parameter of the case is it. */
-static bool is_about(const json_t *finding, const struct report_bench *b,
-                     const struct report_case *c, const struct bench_headline *rule)
+/* Does a parameter of the case name the GPU, by its address or as "cuda:0"? */
+static bool is_on_gpu(const json_t *gpu, const struct report_bench *b, const struct report_case *c)
 {
-    const char *subject = string_of(finding, "subject");
+    const char *address = string_of(gpu, "address"), *name = string_of(gpu, "cuda");
 
-    if (!*subject || strcmp(string_of(finding, "severity"), "warn") != 0)
-        return false;
     for (size_t i = 0; i < b->n_params; i++)
-        if (names_it(c->params[i], subject))
+        if (names_it(c->params[i], address) || (*name && names_it(c->params[i], name)))
             return true;
-    return rule && word_in(rule->subjects, subject);
+    return false;
+}
+
+static const json_t *gpu_at(const json_t *machine, const char *address)
+{
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach (json_object_get(json_object_get(machine, "gpus"), "devices"), i, gpu)
+        if (!strcmp(string_of(gpu, "address"), address))
+            return gpu;
+    return NULL;
+}
+
+/* A finding on a GPU is about the cases on that GPU; another one about those of the components that
+ * its check can explain. */
+static bool is_about(const json_t *machine, const struct exam_result *finding,
+                     const struct report_bench *b, const struct report_case *c,
+                     const struct bench_headline *rule)
+{
+    const json_t *gpu = gpu_at(machine, finding->subject);
+
+    if (finding->state != EXAM_FOUND || (!gpu && !rule) ||
+        (rule && rule->pipe && !exam_explains(finding->check, rule->pipe)))
+        return false;
+    return !gpu || is_on_gpu(gpu, b, c);
 }
 
 void verdict_remark(struct pool *pool, struct verdict *v, const char *text)
@@ -56,20 +78,22 @@ void verdict_remark(struct pool *pool, struct verdict *v, const char *text)
     *end = remark;
 }
 
+#define FINDINGS_MAX 3 /* in a remark: the costliest */
+
 static const char *findings_on(struct report *r, size_t run, const struct report_bench *b,
                                const struct report_case *c, const struct bench_headline *rule)
 {
     const json_t *machine = json_object_get(r->runs[run].meta, "machine");
-    const json_t *findings = json_object_get(machine, "findings");
+    struct exam *x = report_exam(r, run);
     const char *text = "";
-    json_t *finding;
-    size_t i;
+    size_t n = 0;
 
-    json_array_foreach (findings, i, finding)
-        if (is_about(finding, b, c, rule))
-            text =
-                pool_text(&r->pool, "%s%s%s", text, *text ? "; " : "", string_of(finding, "text"));
-    return text;
+    for (const struct exam_result *f = x ? exam_results(x) : NULL; f; f = f->next)
+        if (is_about(machine, f, b, c, rule) && n++ < FINDINGS_MAX)
+            text = pool_text(&r->pool, "%s%s%s: %s", text, *text ? "; " : "", f->subject, f->text);
+    return n > FINDINGS_MAX
+               ? pool_text(&r->pool, "%s; and %zu more: plumb doctor", text, n - FINDINGS_MAX)
+               : text;
 }
 
 const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,

@@ -36,7 +36,6 @@ BARE = {
     "network": [{"name": "eth0", "virtual": False, "driver": "mlx5_core", "speed_gbits_per_s": 200}],
     "gpus": {"nvml": True, "driver_version": "580.95",
              "devices": [{"name": "NVIDIA H200", "address": "0000:1b:00.0", "numa_node": 0, "nature": "physical"}]},
-    "findings": [],
 }
 
 

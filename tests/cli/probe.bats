@@ -239,11 +239,11 @@ record_functions()
     says "$out" '"nature": "passthrough"'
     says "$out" '"nature": "vgpu"'
     says "$out" 'NVML'\''s virtualization mode is \"vgpu\"'
-    says "$out" '0000:f1:00.0 has 17 of 18 NVLinks active'
     lacks "$out" 'has no driver'
     # A question without an answer is null, not 0.
     says "$out" '"max_generation": null'
     probe
+    says "$out" '0000:f1:00.0: 17 of 18 NVLinks are active'
     says "$out" '17 of 18, 452 GB/s'
     says "$out" '2 slices'
     says "$out" '79.65 GiB'
@@ -279,7 +279,7 @@ record_functions()
     says "$out" 'gen 5 x?  gen ? x16'
     says "$out" '256 MiB'
     says "$out" 'NVLink fabric  complete for 2 of 2 GPUs'
-    says "$out" 'shows other devices 0.25 of its 79.65 GiB of memory at a time'
+    says "$out" 'other devices reach 0.25 of its 79.65 GiB of memory at a time (BAR1)'
     [ "$(sed -n '/^GPUS/,/^FINDINGS/p' "$out" | grep -vE '^  (CUDA|nearest) ' | wc -L)" -le 100 ]
 }
 
@@ -288,15 +288,15 @@ record_functions()
     FAKE_NVML=bad probe
     [ "$status" -eq 0 ]
     says "$out" '700 of 750 W'
-    says "$out" 'may draw 700 W of its usual 750 W'
+    says "$out" 'the power limit is 700 W, by default 750 W'
     says "$out" 'on, 10 + 3 errors'
     says "$out" '3 uncorrected memory errors'
-    says "$out" 'the next reset of the GPU takes out of use'
-    says "$out" 'no spare rows left'
-    says "$out" 'compute mode prohibited'
-    says "$out" 'waits for the NVLink fabric (in progress)'
-    says "$out" 'its NVLink fabric has lost bandwidth'
-    says "$out" 'runs at x8 of x16 lanes by NVML'
+    says "$out" 'faulty memory stays in use until the next reset'
+    says "$out" 'no spare rows are left'
+    says "$out" 'compute mode "prohibited"'
+    says "$out" 'the NVLink fabric is not ready (in progress)'
+    says "$out" 'the NVLink fabric has lost bandwidth'
+    says "$out" 'the PCIe link runs at x8 of x16 lanes'
     says "$out" 'gen 5 x8  gen 5 x16  lanes lost'
     says "$out" 'confidential computing is on'
     says "$out" '1 of 1 pairs of GPUs have no peer access'
@@ -339,17 +339,16 @@ record_functions()
     [ "$(grep -c '"a": ' "$out")" -eq 28 ]
     probe
     says "$out" 'a stand-in, for tests: simulated'
-    says "$out" 'nothing of what they say is real'
     grep -qE '^  0000:1b:00.0  0  \.  +NV4  +NV2  +PCIe' "$out"
     says "$out" '(PCIe)'
-    says "$out" '1 of 28 pairs of GPUs have no peer access (first 0000:3c:00.0 and 0000:9a:00.0'
+    says "$out" '1 of 28 pairs of GPUs have no peer access (0000:3c:00.0 and 0000:9a:00.0'
     [ "$(sed -n '/^GPUS/,/^FINDINGS/p' "$out" | grep -v '^  nearest ' | wc -L)" -le 100 ]
 }
 
 @test "CUDA: without its module, or with a driver that does not start, why" {
     simulate one
     PLUMB_CUDA_MODULE=/nonexistent probe
-    says "$out" 'CUDA cannot be used here: the GPU module does not load'
+    says "$out" 'CUDA does not work: the GPU module does not load'
     says "$out" '0000:10:00.0  Simulated GPU'
     fault no_nvml
     probe

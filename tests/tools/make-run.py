@@ -35,15 +35,11 @@ MACHINE = {
         {"level": 2, "type": "unified", "size_bytes": 1048576, "shared_by_threads": 2, "count": 2},
         {"level": 3, "type": "unified", "size_bytes": 33554432, "shared_by_threads": 4, "count": 1}],
     "numa": {"nodes": [{"node": 0, "cpus": "0-3"}]},
-    "memory": {"total_bytes": 25276502016, "transparent_huge_pages": {"enabled": "madvise"},
+    "memory": {"total_bytes": 25276502016, "transparent_huge_pages": {"enabled": "never"},
                "channels": None, "channels_why": "needs root"},
     "network": [{"name": "eth0", "virtual": False, "driver": "virtio_net",
                  "speed_gbits_per_s": None}],
     "gpus": {"devices": []},
-    "findings": [
-        {"severity": "warn", "subject": "memory",
-         "text": "one of two channels is empty: half of the bandwidth is missing"},
-        {"severity": "info", "subject": "cpu", "text": "the hypervisor hides the CPU's clock"}],
 }
 
 NO_GPU = ("no GPU module: 'plumb-cuda.so' was not built, for want of nvcc: install the CUDA toolkit or set CUDA_HOME, "
@@ -68,9 +64,9 @@ def machine_with_gpus(n, simulated):
                      "nature": "simulated" if simulated else "physical"} for i in range(n)],
         "pairs": [{"a": gpu_address(i), "b": gpu_address(k), "nvlinks": nvlinks(i, k),
                    "relation": "NODE" if (i - k) % 2 == 0 else "SYS"} for i in range(n) for k in range(i + 1, n)]}
-    machine["findings"].append({"severity": "warn", "subject": gpu_address(n - 1),
-                                "text": f"{gpu_address(n - 1)} runs at x8 of x16 (32.0 GT/s): look at seating, riser "
-                                        "and the slot's bifurcation"})
+    machine["pci"] = [{"address": gpu_address(n - 1), "kind": "gpu", "link": {
+        "device": gpu_address(n - 1), "now_gt_s": 32.0, "best_gt_s": 32.0, "now_width": 8, "best_width": 16,
+        "now_gbytes_per_s": 31.508, "best_gbytes_per_s": 63.015, "downtrained": True}}]
     return machine
 
 
@@ -436,7 +432,7 @@ class Maker:
         if self.options.hostile:
             machine = json.loads(json.dumps(machine))
             machine["host"]["hostname"] = HOSTILE
-            machine["findings"][0]["text"] = HOSTILE
+            machine["host"]["clocksource"] = HOSTILE
         meta = {"schema": 1, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
                 "run": HOSTILE if self.options.hostile else self.options.name, "suite": "node",
                 "seed": self.options.seed, "command": ["plumb", "run", "node", "--seed",

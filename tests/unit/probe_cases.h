@@ -3,6 +3,7 @@
 #ifndef PLUMB_TESTS_PROBE_CASES_H
 #define PLUMB_TESTS_PROBE_CASES_H
 
+#include "harness/exam/exam.h"
 #include "harness/probe/probe.h"
 #include "tests/unit/scratch_tree.h"
 
@@ -55,16 +56,23 @@ static inline const char *text_in(const json_t *object, const char *key)
     return text ? text : "(null)";
 }
 
-static inline bool finds(const json_t *machine, const char *severity, const char *words)
+/* The state of the check's first result: a finding, if it has one. */
+static inline enum exam_state state_of(const json_t *machine, const char *check)
 {
-    const json_t *list = json_object_get(machine, "findings"), *finding;
-    size_t i;
+    struct exam *x = exam_new(machine);
+    const struct exam_result *r = exam_results(x);
+    enum exam_state state;
 
-    json_array_foreach (list, i, finding) {
-        if (strstr(text_in(finding, "text"), words))
-            return !strcmp(text_in(finding, "severity"), severity);
-    }
-    return false;
+    while (strcmp(r->check->id, check) != 0)
+        r = r->next;
+    state = r->state;
+    exam_free(x);
+    return state;
+}
+
+static inline bool finds(const json_t *machine, const char *check)
+{
+    return state_of(machine, check) == EXAM_FOUND;
 }
 
 #endif

@@ -55,7 +55,8 @@ static const struct {
     {"downtrained",
      "pcie-link 0000:3b:00.0;pcie-slot 0000:01:00.0;governor processor;iommu 0000:3b:00.0;"
      "iommu 0000:67:00.0;gpu-rdma gpus;pcie-link 0000:65:00.0;acs 0000:67:00.0;acs 0000:68:00.0;"
-     "boost processor;clock-source clock;gpu-bar 0000:3b:00.0;"},
+     "memory-speed memory;boost processor;clock-source clock;huge-pages memory;memory-sizes memory;"
+     "rdma-software rxe0;gpu-bar 0000:3b:00.0;"},
 };
 
 static void look_at(const char *name, void *arg)

@@ -90,7 +90,7 @@ static bool is_weaker(const char *where, const char *was, const char *is)
 
 static bool is_reason(const char *key)
 {
-    return ends(key, "_why") || ends(key, "because") || !strcmp(key, "findings");
+    return ends(key, "_why") || ends(key, "because");
 }
 
 /* What makes an entry of a list the same entry: the first of these that both have. */
@@ -234,25 +234,29 @@ static void without_numbers(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* A finding more is one from less evidence, unless it says itself that something is not known; what it
- * counts may be less. */
+static bool has_finding(struct exam *x, const struct exam_result *finding)
+{
+    char own[512], others[512];
+
+    without_numbers(finding->text, own, sizeof(own));
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        without_numbers(r->text, others, sizeof(others));
+        if (r->state == EXAM_FOUND && r->check == finding->check && !strcmp(own, others))
+            return true;
+    }
+    return false;
+}
+
+/* A finding more is one from less evidence; what it counts may be less. */
 static void hold_findings(struct look *l, const json_t *was, const json_t *is)
 {
-    const json_t *before = json_object_get(was, "findings"), *finding, *other;
-    char own[512], others[512];
-    size_t i, k;
+    struct exam *before = exam_new(was), *now = exam_new(is);
 
-    json_array_foreach (json_object_get(is, "findings"), i, finding) {
-        bool known = strstr(text_in(finding, "text"), "not known") != NULL;
-
-        without_numbers(text_in(finding, "text"), own, sizeof(own));
-        json_array_foreach (before, k, other) {
-            without_numbers(text_in(other, "text"), others, sizeof(others));
-            known = known || !strcmp(own, others);
-        }
-        if (!known)
-            say_wrong(l, "finding", text_in(finding, "text"));
-    }
+    for (const struct exam_result *r = exam_results(now); r; r = r->next)
+        if (r->state == EXAM_FOUND && !has_finding(before, r))
+            say_wrong(l, "finding", r->text);
+    exam_free(before);
+    exam_free(now);
 }
 
 /* ---- taking files ---- */

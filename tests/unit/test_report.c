@@ -677,14 +677,12 @@ static void a_low_value_names_the_finding(void **state)
     write_memory(*state, &low, 1);
     fake_run_write(
         *state, "run.json",
-        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
-        "{\"severity\": \"warn\", \"subject\": \"memory\", \"text\": \"a channel is empty\"},"
-        "{\"severity\": \"info\", \"subject\": \"memory\", \"text\": \"not this\"},"
-        "{\"severity\": \"warn\", \"subject\": \"mlx5_0\", \"text\": \"nor this\"}]}}");
+        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"host\": {\"clocksource\": \"hpet\"},"
+        " \"memory\": {\"transparent_huge_pages\": {\"enabled\": \"never\"}}}}");
     struct report r = loaded(*state);
     struct headlines h = headlines_of(&r);
 
-    assert_said(&h, "Memory", "triad", "low; a channel is empty", TONE_LOW);
+    assert_said(&h, "Memory", "triad", "low; memory: transparent huge pages are off: large buffers pay for small pages", TONE_LOW);
     report_release(&r);
 }
 
@@ -1200,8 +1198,8 @@ static void no_text_breaks_out(void **state)
     end(&w);
     fake_run_write(*state, "run.json",
                    "{\"schema\": 1, \"run\": \"</title><script>alert(3)</script>\", \"machine\": "
-                   "{\"host\": {\"hostname\": \"<img src=x>\"}, \"findings\": [{\"severity\": "
-                   "\"warn\", \"subject\": \"<b>\", \"text\": \"<script>alert(4)</script>\"}]}, "
+                   "{\"host\": {\"hostname\": \"<img src=x>\", \"clocksource\": "
+                   "\"<script>alert(4)</script>\"}}, "
                    "\"command\": [\"plumb\", \"run\", \"a'b`c\"], \"config\": \"</pre><script>\"}");
     unlink("/tmp/plumb-test-pwned");
     made(*state);

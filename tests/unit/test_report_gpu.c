@@ -260,9 +260,11 @@ static void a_gpu_behind_the_others_is_named(void **state)
 
     fake_run_write(
         &w->f, "run.json",
-        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
-        "{\"severity\": \"warn\", \"subject\": \"cuda:2\", \"text\": \"it may draw 500 of 700 W\"},"
-        "{\"severity\": \"warn\", \"subject\": \"cuda:3\", \"text\": \"of another\"}]}}\n");
+        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": ["
+        "{\"address\": \"A\", \"driver\": \"nvidia\", \"cuda\": \"cuda:2\","
+        " \"power_limit_watts\": 500, \"power_default_watts\": 700},"
+        "{\"address\": \"B\", \"driver\": \"nvidia\", \"cuda\": \"cuda:3\","
+        " \"power_limit_watts\": 600, \"power_default_watts\": 700}]}}}\n");
     w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     for (size_t i = 0; i < 4; i++)
@@ -271,8 +273,8 @@ static void a_gpu_behind_the_others_is_named(void **state)
     struct headlines h = headlines_of(&r);
     const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
     says(bf16, "4 GPUs: 805.0 to 700.0, slowest: cuda:2");
-    says(bf16, "it may draw 500 of 700 W");
-    says_not(bf16, "of another");
+    says(bf16, "A: the power limit is 500 W, by default 700 W");
+    says_not(bf16, "600 W");
     says_not(bf16, "not proven");
     assert_int_equal(bf16->runs[0].verdict.tone, TONE_LOW);
     report_release(&r);
@@ -447,6 +449,16 @@ static void gpus_are_compared_from_their_own_node(void **state)
     report_release(&r);
 }
 
+/* A GPU whose link has the width `width` of 16 lanes: in "pci", and in "gpus". */
+#define GPU_IN_PCI(address, width)                                                                 \
+    "{\"address\": \"" address "\", \"kind\": \"gpu\", \"link\": {\"device\": \"" address                \
+    "\", \"now_gt_s\": 16, \"best_gt_s\": 16, \"now_width\": " width ", \"best_width\": 16,"             \
+    " \"downtrained\": true}}"
+#define GPUS(...)                                                                                  \
+    "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": [{\"address\": "              \
+    "\"0000:3b:00.0\"}, {\"address\": \"0000:3b:00.1\"}, {\"address\": \"B\"}]}, \"pci\": [" __VA_ARGS__     \
+    "]}}\n"
+
 static void a_low_copy_is_explained_by_its_link(void **state)
 {
     struct writer *w = *state;
@@ -454,18 +466,14 @@ static void a_low_copy_is_explained_by_its_link(void **state)
     w->launched = true;
     fake_run_write(
         &w->f, "run.json",
-        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
-        "{\"severity\": \"warn\", \"subject\": \"0000:3b:00.0\", \"text\": \"runs at x8 of x16\"},"
-        "{\"severity\": \"info\", \"subject\": \"0000:3b:00.0\", \"text\": \"no matter\"},"
-        "{\"severity\": \"warn\", \"subject\": \"0000:3b:00.1\", \"text\": \"of another\"}]}}\n");
+        GPUS(GPU_IN_PCI("0000:3b:00.0", "8") ", " GPU_IN_PCI("0000:3b:00.1", "4")));
     begin(w, "copy", copy_params, COUNT(copy_params));
     add_copy(w, "node0", "cuda:0", "pinned", "0000:3b:00.0", "local", 27);
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
     const struct headline *to = line(&h, "GPU copies", "host to GPU, pinned");
-    says(to, "low; runs at x8 of x16");
-    says_not(to, "no matter");
-    says_not(to, "of another");
+    says(to, "low; 0000:3b:00.0: the link runs at x8, 16.0 GT/s");
+    says_not(to, "x4");
     report_release(&r);
 }
 
@@ -477,8 +485,7 @@ static void either_end_may_be_the_reason(void **state)
 
     w->launched = true;
     fake_run_write(&w->f, "run.json",
-                   "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
-                   "{\"severity\": \"warn\", \"subject\": \"B\", \"text\": \"B runs at x8\"}]}}\n");
+                   GPUS(GPU_IN_PCI("B", "8")));
     begin(w, "copy", copy_params, COUNT(copy_params));
     row = row_of(w, "bandwidth", "GB/s", 20);
     row.limit = 63;
@@ -487,7 +494,7 @@ static void either_end_may_be_the_reason(void **state)
         "peer access", "");
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
-    says(line(&h, "GPU peers", "peer access"), "low; B runs at x8");
+    says(line(&h, "GPU peers", "peer access"), "low; B: the link runs at x8");
     report_release(&r);
 }
 

@@ -22,11 +22,6 @@
 #define LINE_MIN 16
 #define LINE_MAX 1024
 
-int meet_supported(char *error, size_t len)
-{
-    return secret_supported(error, len);
-}
-
 static int open_private(const char *path, int *fd, char *error, size_t len)
 {
     struct stat st;
@@ -100,7 +95,7 @@ int meet_secret_load(const char *path, struct meet_secret *secret, char *error, 
 
 int meet_secret_need(const char *path, struct meet_secret *secret, char *error, size_t len)
 {
-    int err = meet_supported(error, len);
+    int err = secret_supported(error, len);
 
     if (!path || !*path)
         path = getenv("PLUMB_SECRET_FILE");

@@ -38,8 +38,6 @@ int meet_secret_load(const char *path, struct meet_secret *secret, char *error, 
 int meet_secret_need(const char *path, struct meet_secret *secret, char *error, size_t len);
 /* Writes 64 random hexadecimal digits and a newline; text needs 66 bytes. 0 or -errno. */
 int meet_secret_make(char *text, size_t len);
-/* Is there a library to prove a secret with? 0, or -EOPNOTSUPP with the remedy. */
-int meet_supported(char *error, size_t len);
 
 /* The number of a protocol, of all that decides the layout of what is sent as it is: its own number
  * and sizes (FNV-1a), and the order and width of the machine's bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two ends that meet over a socket: runs one after the other, and all that others may do meanwhile. */
 /* waits: for peers that do not come */
+#include "core/group/secret.h"
 #include "core/program.h"
 #include "tests/unit/meetings.h"
 
@@ -15,7 +16,7 @@ static void need_library(void)
 {
     char why[256];
 
-    if (!meet_supported(why, sizeof(why)))
+    if (!secret_supported(why, sizeof(why)))
         return;
     print_message("%s\n", why);
     skip();

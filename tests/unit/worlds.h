@@ -3,6 +3,7 @@
 #ifndef PLUMB_TESTS_WORLDS_H
 #define PLUMB_TESTS_WORLDS_H
 
+#include "core/group/secret.h"
 #include "core/group/world.h"
 #include "tests/unit/meetings.h"
 
@@ -34,7 +35,7 @@ static inline void need_library(void)
 {
     char why[256];
 
-    if (!meet_supported(why, sizeof(why)))
+    if (!secret_supported(why, sizeof(why)))
         return;
     print_message("%s\n", why);
     skip();

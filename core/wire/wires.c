@@ -14,8 +14,10 @@
 /* A transport is a word here. Its table is wire_NAME. */
 #define WIRES(wire) wire(shm) wire(tcp) wire(rdma)
 
-#define OPS(name)  &wire_##name,
-#define NAME(name) #name,
+#define DECLARE(name) extern const struct wire_ops wire_##name;
+#define OPS(name)     &wire_##name,
+#define NAME(name)    #name,
+WIRES(DECLARE)
 static const struct wire_ops *const wires[] = {WIRES(OPS) NULL};
 const char *const wire_names[] = {WIRES(NAME) NULL};
 

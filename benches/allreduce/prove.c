@@ -99,7 +99,7 @@ void member_tell(struct member *m, struct collective_account *account)
     since_mark(&account->told, &m->mark);
 }
 
-_Static_assert(PATH_WIRES_MAX == NET_RAILS_MAX && NIC_NAME == sizeof(((struct net_rail *)0)->name),
+_Static_assert(PATH_WIRES_MAX == NIC_RAILS_MAX && NIC_NAME == sizeof(((struct nic_rail *)0)->name),
                "wires are rails");
 
 /* By which setting sockets were meant; "": by none. */
@@ -256,7 +256,7 @@ static bool flow_sound(struct collective_flow *f)
 }
 
 /* What a limit is made of is within what can be. */
-static bool rail_sound(struct net_rail *r)
+static bool rail_sound(struct nic_rail *r)
 {
     END(r->name);
     END(r->kind);
@@ -282,7 +282,7 @@ static bool proof_sound(struct collective_proof *proof)
 {
     struct collective_wire *w = &proof->wire;
     bool sound = proof->proof.verdict <= PATH_UNKNOWN && proof->proof.carriers <= CARRIER_ALL &&
-                 w->n <= NET_RAILS_MAX && w->fallen < FALLEN_KINDS;
+                 w->n <= NIC_RAILS_MAX && w->fallen < FALLEN_KINDS;
 
     END(proof->proof.text);
     END(w->why);

@@ -26,9 +26,9 @@ struct bound {
 };
 
 static const struct wire_load large = {
-    .verb = NET_WRITE_IMM, .message_bytes = 1u << 20, .threads = 1};
+    .verb = RDMA_WRITE_IMM, .message_bytes = 1u << 20, .threads = 1};
 
-static double rail_gbps(const struct net_rail *r, char source[SOURCE])
+static double rail_gbps(const struct nic_rail *r, char source[SOURCE])
 {
     return wire_limit_gbps(r, r->kind, &large, source, SOURCE);
 }
@@ -55,7 +55,7 @@ static double wire_gbps(const struct collective_wire *wire, unsigned *which, cha
 
 /* One link, however many ranks share it: of what they say of it the most that it carries. False:
  * there is no room for it. */
-static bool add_rail(struct collective_wire *wire, const struct net_rail *rail)
+static bool add_rail(struct collective_wire *wire, const struct nic_rail *rail)
 {
     char source[SOURCE];
 
@@ -66,7 +66,7 @@ static bool add_rail(struct collective_wire *wire, const struct net_rail *rail)
                 wire->rails[i] = *rail;
             return true;
         }
-    if (wire->n == NET_RAILS_MAX)
+    if (wire->n == NIC_RAILS_MAX)
         return false;
     wire->rails[wire->n++] = *rail;
     return true;
@@ -78,7 +78,7 @@ static bool add_flows(struct collective_wire *wire, const struct collective_repo
     bool room = true;
 
     for (uint32_t i = 0; i < told->n_flows && room; i++) {
-        struct net_rail rail = {.line_source = "its rate is unknown"};
+        struct nic_rail rail = {.line_source = "its rate is unknown"};
         bool known = !told->flows[i].other_node;
         for (uint32_t k = 0; k < wire->n && !known; k++)
             known = !strcmp(wire->rails[k].name, told->flows[i].device);
@@ -123,7 +123,7 @@ static void own_wire(const struct collective_work *w, unsigned node, struct coll
                 room = add_rail(wire, &told->rail);
         }
     if (!room)
-        snprintf(wire->why, sizeof(wire->why), "its ranks have more than %d links", NET_RAILS_MAX);
+        snprintf(wire->why, sizeof(wire->why), "its ranks have more than %d links", NIC_RAILS_MAX);
     else if (!wire->n)
         snprintf(wire->why, sizeof(wire->why), "its ranks do not tell their links");
     if (!room || nic_rails_add_up(wire->rails, wire->n, wire->why, sizeof(wire->why)))

@@ -88,7 +88,7 @@ enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_
  * ours tells itself, or a point ended before. */
 struct collective_wire {
     uint32_t n, fallen; /* enum collective_fallen */
-    struct net_rail rails[NET_RAILS_MAX];
+    struct nic_rail rails[NIC_RAILS_MAX];
     char why[PATH_TEXT_BYTES];
 };
 struct session_node { /* of the members' */

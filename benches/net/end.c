@@ -245,7 +245,7 @@ static void add_claims(const struct net_end *e, const uint64_t *others_received,
 
 void net_prove_end(struct net_end *e, const uint64_t *others_received)
 {
-    struct path_claim claims[NET_RAILS_MAX] = {0};
+    struct path_claim claims[NIC_RAILS_MAX] = {0};
 
     if (!e->path)
         return;

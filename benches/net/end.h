@@ -87,7 +87,7 @@ struct net_order {
 
 struct net_rails {
     uint32_t n, n_cpus;
-    struct net_rail rails[NET_RAILS_MAX];
+    struct nic_rail rails[NIC_RAILS_MAX];
     uint32_t cpus[NET_WORKERS_MAX];
     int32_t memory_node;
 };
@@ -98,7 +98,7 @@ struct net_rate {
 
 struct net_reading {
     uint64_t from_ns, now_ns; /* before all that is read, and after it */
-    struct net_rate rates[NET_DIRECTIONS][NET_RAILS_MAX]; /* those that are counted at this end */
+    struct net_rate rates[NET_DIRECTIONS][NIC_RAILS_MAX]; /* those that are counted at this end */
     uint64_t busy_ns, softirq_ns;                         /* of the machine, where it is known */
     uint32_t machine_known;
     uint32_t n_workers;
@@ -178,7 +178,7 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
     int memory_node;     /* where buffers go: of the system's numbers, -1: where the thread runs */
     struct world *world; /* of the two ends */
     struct wire *wire;
-    struct net_rail *rails; /* the wire's */
+    struct nic_rail *rails; /* the wire's */
     unsigned n_rails;
     struct net_connection *connections; /* n, of numbers from `first`: without streams the ping's */
     unsigned first, n;

@@ -236,10 +236,10 @@ const char *net_lead_host(const struct net_lead *l)
 
 static bool rails_sound(struct net_rails *rails)
 {
-    if (!rails->n || rails->n > NET_RAILS_MAX || rails->n_cpus > NET_WORKERS_MAX)
+    if (!rails->n || rails->n > NIC_RAILS_MAX || rails->n_cpus > NET_WORKERS_MAX)
         return false;
     for (unsigned i = 0; i < rails->n; i++) {
-        struct net_rail *r = &rails->rails[i];
+        struct nic_rail *r = &rails->rails[i];
         END(r->name);
         END(r->kind);
         END(r->text);

@@ -86,7 +86,7 @@ struct net_rate_name {
     const char *limit_link; /* NULL: none */
     char limit_source[200];
 };
-#define NET_RATES_MAX (NET_DIRECTIONS * (NET_RAILS_MAX + 1) + 1)
+#define NET_RATES_MAX (NET_DIRECTIONS * (NIC_RAILS_MAX + 1) + 1)
 unsigned net_lead_rates(struct net_lead *lead, struct net_rate_name *rates);
 /* What rows call a direction: "forward" or "reverse" where it is streamed alone; where both are,
  * "both-forward" or "both-reverse", which are other cases. */

@@ -36,7 +36,7 @@ static int check_reading(struct net_lead *l, const struct net_reading *r,
     bool sound = r->n_workers <= NET_WORKERS_MAX && r->now_ns >= last->now_ns;
 
     for (int d = 0; d < NET_DIRECTIONS; d++)
-        for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+        for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
             sound &= r->rates[d][i].bytes >= last->rates[d][i].bytes &&
                      r->rates[d][i].messages >= last->rates[d][i].messages;
     return sound ? 0
@@ -385,7 +385,7 @@ unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
 
 static struct wire_load load_of(const struct net_point *p)
 {
-    return (struct wire_load){.verb = (enum net_verb)p->rdma.verb,
+    return (struct wire_load){.verb = (enum rdma_verb)p->rdma.verb,
                               .message_bytes = p->message_bytes,
                               .mtu = p->rdma.mtu,
                               .threads = net_rail_threads(p, 1, p->connections)};
@@ -400,7 +400,7 @@ static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *na
     name->limit_gbps = NAN;
     name->limit_source[0] = 0;
     for (int side = 0; side < NET_SIDES; side++) {
-        const struct net_rail *r = &l->reports[side].rails.rails[rail];
+        const struct nic_rail *r = &l->reports[side].rails.rails[rail];
         double gbps = wire_limit_gbps(r, r->kind, &load, source, sizeof(source));
         if (!(isnan(name->limit_gbps) || gbps < name->limit_gbps))
             continue;

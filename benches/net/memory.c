@@ -244,7 +244,7 @@ static size_t place(struct net_end *e, unsigned rail, enum wire_side side, char 
 /* In the rail's text: "cuda:0 by dma-buf and peermem, PIX". */
 static void tell_memory(struct net_end *e, unsigned rail, const char *out, const char *in)
 {
-    struct net_rail *r = &e->rails[rail];
+    struct nic_rail *r = &e->rails[rail];
     size_t at = strlen(r->text), len = sizeof(r->text);
 
     if (!in && !out)

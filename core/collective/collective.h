@@ -127,7 +127,7 @@ struct collective_report {
     uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */
     struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
     struct wire_fact facts[WIRE_FACTS_MAX];
-    struct net_rail rail; /* that its bytes take to members of other nodes */
+    struct nic_rail rail; /* that its bytes take to members of other nodes */
 };
 
 /* Of one run of some operations, by a member's own clock. */

@@ -83,16 +83,16 @@ uint64_t framing_packets(uint64_t message, unsigned mtu)
 }
 
 /* What a message has once or twice, not in every packet. */
-static unsigned message_headers(enum net_verb verb, uint64_t packets)
+static unsigned message_headers(enum rdma_verb verb, uint64_t packets)
 {
     switch (verb) {
-    case NET_WRITE:
+    case RDMA_WRITE:
         return RETH;
-    case NET_WRITE_IMM:
+    case RDMA_WRITE_IMM:
         return RETH + IMMEDIATE;
-    case NET_READ:
+    case RDMA_READ:
         return packets > 1 ? 2 * AETH : AETH;
-    case NET_SEND:
+    case RDMA_SEND:
         break;
     }
     return 0;
@@ -103,7 +103,7 @@ static uint64_t padded(uint64_t bytes)
     return (bytes + 3) / 4 * 4;
 }
 
-uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
+uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum rdma_verb verb, uint64_t message,
                                unsigned mtu, bool vlan)
 {
     bool ethernet = kind != FRAMING_INFINIBAND && kind != FRAMING_INFINIBAND_GRH;
@@ -114,7 +114,7 @@ uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum net_verb verb, 
     return padded(message) + packets * each + message_headers(verb, packets);
 }
 
-double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
+double framing_rdma_fraction(enum framing_rdma_kind kind, enum rdma_verb verb, uint64_t message,
                              unsigned mtu, bool vlan)
 {
     if (!message || !mtu)
@@ -122,10 +122,10 @@ double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, ui
     return (double)message / (double)framing_message_bytes(kind, verb, message, mtu, vlan);
 }
 
-double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, uint64_t message)
+double framing_iwarp_fraction(const struct framing_tcp *f, enum rdma_verb verb, uint64_t message)
 {
     unsigned segment = framing_tcp_payload(f) / 4 * 4;
-    unsigned header = FPDU_FRAME + (verb == NET_SEND ? DDP_UNTAGGED : DDP_TAGGED);
+    unsigned header = FPDU_FRAME + (verb == RDMA_SEND ? DDP_UNTAGGED : DDP_TAGGED);
     unsigned payload = segment > header ? segment - header : 0;
     uint64_t whole, rest, stream;
 
@@ -156,7 +156,7 @@ static const struct pcie_speed *pcie_speed(double gt_s)
     return NULL;
 }
 
-double framing_pcie_gbps(const struct net_pcie *pcie)
+double framing_pcie_gbps(const struct nic_pcie *pcie)
 {
     const struct pcie_speed *s = pcie_speed(pcie->gt_s);
     double payload = pcie->payload_bytes;

@@ -64,9 +64,9 @@ static uint32_t payload_of(const char *root, const char *folder)
     return 0;
 }
 
-struct net_pcie nic_pcie(const char *root, const char *folder, const char *driver)
+struct nic_pcie nic_pcie(const char *root, const char *folder, const char *driver)
 {
-    struct net_pcie pcie = {0};
+    struct nic_pcie pcie = {0};
     char of[SYS_PATH], speed[64];
     long long width;
 
@@ -81,7 +81,7 @@ struct net_pcie nic_pcie(const char *root, const char *folder, const char *drive
     /* "8.0 GT/s PCIe", "Unknown"; widths of 0, 63 and 255 say that there is no link. */
     pcie.gt_s = atof(speed);
     if (!(pcie.gt_s > 0) || width < 1 || width > 32 || (pcie.gt_s <= 2.5 && width == 1))
-        return (struct net_pcie){0};
+        return (struct nic_pcie){0};
     pcie.width = (uint32_t)width;
     pcie.payload_bytes = payload_of(root, of);
     return pcie;
@@ -425,7 +425,7 @@ int nic_read(const char *root, const char *interface, struct nic *nic)
     return read_nic(root, interface, nic, 0);
 }
 
-static void fill(struct net_rail *r, const char *name, int node, double gbps, const char *source)
+static void fill(struct nic_rail *r, const char *name, int node, double gbps, const char *source)
 {
     if (!r->name[0])
         snprintf(r->name, sizeof(r->name), "%s", name);
@@ -434,15 +434,15 @@ static void fill(struct net_rail *r, const char *name, int node, double gbps, co
     snprintf(r->line_source, sizeof(r->line_source), "%s", source);
 }
 
-static void fill_function(struct net_rail *r, const char *address, bool vf,
-                          const struct net_pcie *pcie)
+static void fill_function(struct nic_rail *r, const char *address, bool vf,
+                          const struct nic_pcie *pcie)
 {
     snprintf(r->address, sizeof(r->address), "%s", address);
     r->vf = vf;
     r->pcie = *pcie;
 }
 
-int nic_fill_at(const char *root, struct net_rail *r, const char *interface)
+int nic_fill_at(const char *root, struct nic_rail *r, const char *interface)
 {
     struct nic nic;
     int rc = nic_read(root, interface, &nic);
@@ -455,7 +455,7 @@ int nic_fill_at(const char *root, struct net_rail *r, const char *interface)
     return rc;
 }
 
-int nic_fill(struct net_rail *r, const char *interface)
+int nic_fill(struct nic_rail *r, const char *interface)
 {
     return nic_fill_at(NULL, r, interface);
 }
@@ -467,7 +467,7 @@ bool nic_has_tag(const char *root, const char *interface)
     return !nic_read(root, interface, &nic) && nic.vlan;
 }
 
-int nic_fill_rdma(const char *root, struct net_rail *r, bool within)
+int nic_fill_rdma(const char *root, struct nic_rail *r, bool within)
 {
     char device[NIC_NAME];
     struct nic_port np;

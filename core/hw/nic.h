@@ -24,12 +24,12 @@
 #define NIC_NAME   64
 #define NIC_SOURCE 160
 
-#define NET_RAILS_MAX 8 /* NICs used at once by one end */
+#define NIC_RAILS_MAX 8 /* NICs used at once by one end */
 
-enum net_verb { NET_WRITE, NET_WRITE_IMM, NET_READ, NET_SEND };
+enum rdma_verb { RDMA_WRITE, RDMA_WRITE_IMM, RDMA_READ, RDMA_SEND };
 
 /* The link of a PCI function, as it is; width 0: there is none, or it is not known. */
-struct net_pcie {
+struct nic_pcie {
     double gt_s; /* of a lane */
     uint32_t width;
     uint32_t payload_bytes; /* of a packet at most; 0: not known */
@@ -37,7 +37,7 @@ struct net_pcie {
 
 /* What carries the bytes of one rail at this end. Filled in by the transport in open() (name, and
  * what it knows); the engine adds what the system says (nic.h). */
-struct net_rail {
+struct nic_rail {
     char name[64]; /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
     /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
     char kind[32];
@@ -51,7 +51,7 @@ struct net_rail {
     char address[24];       /* of the PCI function; "": none, or not known */
     uint8_t vlan;           /* its frames have a VLAN tag */
     uint16_t gid;           /* of RoCE: the index of the GID in use, and 1; 0: none */
-    struct net_pcie pcie;   /* of its function */
+    struct nic_pcie pcie;   /* of its function */
     double line_gbps;       /* the line's rate, Gb/s; 0: not known */
     char line_source[160];  /* where that is from, or why it is not known */
 };
@@ -66,7 +66,7 @@ struct nic {
     bool vf;                      /* a virtual function of SR-IOV, seen from the host */
     bool vlan;                    /* its frames have a VLAN tag on the line */
     unsigned vfs;                 /* virtual functions that this one has given out */
-    struct net_pcie pcie;         /* of its function, or of the one that it stands on */
+    struct nic_pcie pcie;         /* of its function, or of the one that it stands on */
     double line_gbps;             /* Gb/s, one direction; 0: not known */
     char line_source[NIC_SOURCE]; /* "sysfs: 100 Gb/s", or why it is not known */
 };
@@ -86,7 +86,7 @@ struct nic_port {
     bool vlan;    /* of its interface; RoCE's GIDs may each be of another one: nic_has_tag() */
     uint32_t mtu; /* of its interface; 0: not known, or InfiniBand, where IPoIB's says nothing */
     int node;
-    struct net_pcie pcie; /* in software: of its interface */
+    struct nic_pcie pcie; /* in software: of its interface */
     double line_gbps;
     char line_source[NIC_SOURCE];
 };
@@ -111,12 +111,12 @@ bool nic_has_tag(const char *root, const char *interface);
 
 /* Puts node, mtu, vlan, address, vf, pcie, line_gbps and line_source into a rail, and its name
  * where it has none. 0 or -ENODEV: then line_source says that it is not there. */
-int nic_fill(struct net_rail *r, const char *interface);
+int nic_fill(struct nic_rail *r, const char *interface);
 /* Puts address, vf, pcie, line_gbps and line_source into the rail of an RDMA port, which its name
  * says ("mlx5_0:1"), and of iWARP its interface's mtu and vlan: of others these are the path's and
  * the GID's, and the transport's to say. `within`: the other end is on this machine, where what is
  * in software takes no line. 0 or -ENODEV, as above. */
-int nic_fill_rdma(const char *root, struct net_rail *r, bool within);
+int nic_fill_rdma(const char *root, struct nic_rail *r, bool within);
 
 /*
  * Rails of devices that a library's bytes took, by name ("eth0", "mlx5_0:1"): of an interface TCP
@@ -126,10 +126,10 @@ int nic_fill_rdma(const char *root, struct net_rail *r, bool within);
  * VLANs, a port.
  */
 int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
-                   struct net_rail *rails, char *why, size_t len);
+                   struct nic_rail *rails, char *why, size_t len);
 /* May the rates of different links of one machine be added? 0, or -ENOTSUP with `why`, as above.
  * Their texts need not end. */
-int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t len);
+int nic_rails_add_up(const struct nic_rail *rails, unsigned n, char *why, size_t len);
 
 /* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of
  * "nvidia-smi topo -m": "PIX" one switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA
@@ -157,10 +157,10 @@ void nic_pci_function(const char *target, char address[24], char *folder, size_t
 int nic_node(const char *root, const char *folder);
 
 /* nic_fill() of any root. */
-int nic_fill_at(const char *root, struct net_rail *r, const char *interface);
+int nic_fill_at(const char *root, struct nic_rail *r, const char *interface);
 
 /* The link of the PCI function at that folder ("": none), of this driver. */
-struct net_pcie nic_pcie(const char *root, const char *folder, const char *driver);
+struct nic_pcie nic_pcie(const char *root, const char *folder, const char *driver);
 
 /*
  * What a line's rate leaves to the payload: exact framing, from the standards. All functions are
@@ -227,15 +227,15 @@ enum framing_rdma_kind {
 unsigned framing_packet_bytes(enum framing_rdma_kind kind);
 /* Packets of a message, and the line's bytes for all of it. message and mtu > 0. */
 uint64_t framing_packets(uint64_t message, unsigned mtu);
-uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
+uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum rdma_verb verb, uint64_t message,
                                unsigned mtu, bool vlan);
 /* Payload's part of the line's bytes, 0 to 1; NaN without message or MTU. */
-double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
+double framing_rdma_fraction(enum framing_rdma_kind kind, enum rdma_verb verb, uint64_t message,
                              unsigned mtu, bool vlan);
 
 /* The same of iWARP over the TCP that `f` describes: of a stream of such messages, FPDUs packed
  * densely. */
-double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, uint64_t message);
+double framing_iwarp_fraction(const struct framing_tcp *f, enum rdma_verb verb, uint64_t message);
 
 /*
  * PCI Express, payload in one direction, Gb/s (PCI Express Base Specification 1.1 to 6.0; Intel AN
@@ -248,7 +248,7 @@ double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, u
  * not known: none taken off. What the card's descriptors and the packets' own headers take is not
  * either. 0 where there is no link, or of a speed that is not known.
  */
-double framing_pcie_gbps(const struct net_pcie *pcie);
+double framing_pcie_gbps(const struct nic_pcie *pcie);
 
 /* "4.0" of 16 GT/s; NULL: no speed of PCI Express. */
 const char *framing_pcie_generation(double gt_s);

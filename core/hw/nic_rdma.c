@@ -32,19 +32,19 @@ static uint32_t tcp_payload(uint32_t mtu)
     return mtu > IPV4_TCP ? mtu - IPV4_TCP : 0;
 }
 
-static void fill_interface(const char *root, const char *name, struct net_rail *r)
+static void fill_interface(const char *root, const char *name, struct nic_rail *r)
 {
-    *r = (struct net_rail){.kind = "tcp"};
+    *r = (struct nic_rail){.kind = "tcp"};
     nic_fill_at(root, r, name);
     r->segment_bytes = tcp_payload(r->mtu_bytes);
 }
 
-static void fill_port(const char *root, const char *device, unsigned port, struct net_rail *r)
+static void fill_port(const char *root, const char *device, unsigned port, struct nic_rail *r)
 {
     struct nic_port np;
 
     nic_read_port(root, device, port, &np);
-    *r = (struct net_rail){.node = np.node,
+    *r = (struct nic_rail){.node = np.node,
                            .mtu_bytes = np.mtu,
                            .vf = np.vf,
                            .pcie = np.pcie,
@@ -63,7 +63,7 @@ static void fill_port(const char *root, const char *device, unsigned port, struc
     snprintf(r->address, sizeof(r->address), "%s", np.address);
 }
 
-static void fill(const char *root, const char *name, struct net_rail *r)
+static void fill(const char *root, const char *name, struct nic_rail *r)
 {
     char device[NIC_NAME];
     unsigned port;
@@ -76,7 +76,7 @@ static void fill(const char *root, const char *name, struct net_rail *r)
 }
 
 /* Functions of one PCI device: "0000:3b:00" of "0000:3b:00.1". */
-static bool same_adapter(const struct net_rail *a, const struct net_rail *b)
+static bool same_adapter(const struct nic_rail *a, const struct nic_rail *b)
 {
     char one[sizeof(a->address) + 1], other[sizeof(one)];
 
@@ -88,7 +88,7 @@ static bool same_adapter(const struct net_rail *a, const struct net_rail *b)
 
 /* Does the PCIe link that this one shares with others carry what all their lines bring? Where it is
  * not known: yes. */
-static bool adapter_carries(const struct net_rail *rails, unsigned n, unsigned one)
+static bool adapter_carries(const struct nic_rail *rails, unsigned n, unsigned one)
 {
     double pcie_gbps = framing_pcie_gbps(&rails[one].pcie), lines = rails[one].line_gbps;
     bool shared = false;
@@ -103,12 +103,12 @@ static bool adapter_carries(const struct net_rail *rails, unsigned n, unsigned o
 
 /* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a port
  * that does RoCE is one whatever tag its packets have. */
-static bool is_tagged(const struct net_rail *r)
+static bool is_tagged(const struct nic_rail *r)
 {
     return r->vlan && strncmp(r->kind, "roce", 4) != 0;
 }
 
-int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t len)
+int nic_rails_add_up(const struct nic_rail *rails, unsigned n, char *why, size_t len)
 {
     for (unsigned i = 0; n > 1 && i < n; i++) {
         bool carries = adapter_carries(rails, n, i);
@@ -125,9 +125,9 @@ int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t
 }
 
 int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
-                   struct net_rail *rails, char *why, size_t len)
+                   struct nic_rail *rails, char *why, size_t len)
 {
-    n = n < NET_RAILS_MAX ? n : NET_RAILS_MAX;
+    n = n < NIC_RAILS_MAX ? n : NIC_RAILS_MAX;
     for (unsigned i = 0; i < n; i++)
         fill(root, names[i], &rails[i]);
     return nic_rails_add_up(rails, n, why, len);

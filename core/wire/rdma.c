@@ -81,9 +81,9 @@ static void traits(const struct wire_options *o, struct wire_traits *t)
         t->way = t->probe_way = WIRE_EVENTS;
         t->busy = false;
     }
-    if (o->rdma.verb == NET_READ)
+    if (o->rdma.verb == RDMA_READ)
         t->acts = WIRE_IN;
-    else if (o->rdma.verb == NET_WRITE)
+    else if (o->rdma.verb == RDMA_WRITE)
         t->acts = WIRE_OUT;
 }
 

@@ -384,7 +384,7 @@ int wire_shm_no_line(struct wire *w)
     const char *name = w->ops->name;
 
     w->n_rails = 1;
-    w->rails[0] = (struct net_rail){.kind = "shm", .node = -1};
+    w->rails[0] = (struct nic_rail){.kind = "shm", .node = -1};
     snprintf(w->rails[0].name, sizeof(w->rails[0].name), "%s", name);
     snprintf(w->rails[0].line_source, sizeof(w->rails[0].line_source),
              "not known: copies by the ranks' own CPUs, not a line");
@@ -487,7 +487,7 @@ static void describe(struct wire *w, char *text, size_t len)
     snprintf(text, len, "rings of %zu KiB", bytes >> 10);
 }
 
-int wire_shm_rail(struct wire *w, struct net_rail *rail)
+int wire_shm_rail(struct wire *w, struct nic_rail *rail)
 {
     *rail = w->rails[0];
     return 0;
@@ -585,7 +585,7 @@ static int enough(struct wire *w, uint64_t bytes)
 /* No thread hands over more than it can copy: from a message's buffer into a ring, or out of it. */
 static void measure_reference(struct wire_worker *k)
 {
-    struct net_rail *r = &k->wire->rails[0];
+    struct nic_rail *r = &k->wire->rails[0];
     struct wire_link *l = &k->links[0];
     size_t bytes = least(l->window.message_bytes, wire_shm_of(k)->ring_bytes);
 

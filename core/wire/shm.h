@@ -117,7 +117,7 @@ int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *le
 int wire_shm_send(struct wire_link *l, const void *at, size_t bytes);
 int wire_shm_receive(struct wire_link *l, void *at, size_t bytes);
 int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
-int wire_shm_rail(struct wire *w, struct net_rail *rail);
+int wire_shm_rail(struct wire *w, struct nic_rail *rail);
 void wire_shm_close(struct wire *w);
 void wire_shm_backends(backend_say_fn *say, void *arg);
 

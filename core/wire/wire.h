@@ -160,7 +160,7 @@ struct wire_tcp_options {
 
 enum wire_connect { WIRE_CONNECT_EXCHANGE, WIRE_CONNECT_CM };
 struct wire_rdma_options {
-    uint32_t verb;           /* enum net_verb */
+    uint32_t verb;           /* enum rdma_verb */
     uint32_t connect;        /* enum wire_connect */
     uint32_t depth;          /* work requests in flight on each QP */
     uint32_t signal_every;   /* one of so many is signalled; 0: chosen */
@@ -257,7 +257,7 @@ struct wire_ops {
     bool (*unheard)(const struct wire_link *l, uint64_t for_ns);
     /* The rail that its bytes take here, for limits (wire_limit_gbps()): name, kind, MTU, segment.
      * 0, or -ENODATA. Not required. */
-    int (*rail)(struct wire *w, struct net_rail *rail);
+    int (*rail)(struct wire *w, struct nic_rail *rail);
     void (*close)(struct wire *w); /* undoes open, also one that failed half-way */
 };
 
@@ -265,7 +265,7 @@ struct wire {
     const struct wire_ops *ops;
     const struct world *world;
     struct wire_options options;
-    struct net_rail rails[NET_RAILS_MAX]; /* what its links may start from, of this rank */
+    struct nic_rail rails[NIC_RAILS_MAX]; /* what its links may start from, of this rank */
     unsigned n_rails;
     struct wire_link *links; /* by worker; fixed after join */
     struct wire_worker *workers;
@@ -443,7 +443,7 @@ struct rdma_core {
     int (*fail)(struct wire *w, int err, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
     bool (*has_tag)(const char *root, const char *interface);       /* nic_has_tag() */
-    int (*fill)(const char *root, struct net_rail *r, bool within); /* nic_fill_rdma() */
+    int (*fill)(const char *root, struct nic_rail *r, bool within); /* nic_fill_rdma() */
     const char *(*name)(const struct world *w, unsigned rank, char *text, size_t len);
     const struct world_member *(*member)(const struct world *w, unsigned rank);
     unsigned (*rank)(const struct world *w);
@@ -462,7 +462,7 @@ struct rdma_module {
 /* Changes with the structs that both sides use. */
 #define RDMA_LAYOUT                                                                                \
     ((uint32_t)(sizeof(struct wire) * 31 + sizeof(struct wire_link) * 7 +                          \
-                sizeof(struct wire_worker) * 5 + sizeof(struct net_rail) * 3 +                     \
+                sizeof(struct wire_worker) * 5 + sizeof(struct nic_rail) * 3 +                     \
                 sizeof(struct wire_ops) * 11 + sizeof(struct wire_memory) * 13 +                   \
                 offsetof(struct wire, state) + sizeof(struct world_member)))
 

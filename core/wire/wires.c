@@ -43,7 +43,7 @@ void wire_backends(backend_say_fn *say, void *arg)
 /* TCP as a rail has it. The headers of a full segment are what the MTU holds beside the payload;
  * where a smaller MSS is in use they are not known: the least that there may be, with the
  * timestamps that Linux sends. */
-static struct framing_tcp rail_tcp(const struct net_rail *r)
+static struct framing_tcp rail_tcp(const struct nic_rail *r)
 {
     struct framing_tcp f = {.mtu = r->mtu_bytes,
                             .options = FRAMING_TCP_TIMESTAMPS,
@@ -57,7 +57,7 @@ static struct framing_tcp rail_tcp(const struct net_rail *r)
     return f;
 }
 
-static const char *tag_text(const struct net_rail *r)
+static const char *tag_text(const struct nic_rail *r)
 {
     return r->vlan ? " with a VLAN tag" : "";
 }
@@ -70,7 +70,7 @@ static bool is_kind(const char *kind, const char *protocol)
     return n == strlen(protocol) && !strncmp(kind, protocol, n);
 }
 
-static double tcp_limit(const struct net_rail *r, char *how, size_t len)
+static double tcp_limit(const struct nic_rail *r, char *how, size_t len)
 {
     struct framing_tcp f = rail_tcp(r);
 
@@ -79,7 +79,7 @@ static double tcp_limit(const struct net_rail *r, char *how, size_t len)
     return framing_tcp_fraction(&f);
 }
 
-static double iwarp_limit(const struct net_rail *r, const struct wire_load *p, char *how,
+static double iwarp_limit(const struct nic_rail *r, const struct wire_load *p, char *how,
                           size_t len)
 {
     struct framing_tcp f = rail_tcp(r);
@@ -88,7 +88,7 @@ static double iwarp_limit(const struct net_rail *r, const struct wire_load *p, c
     return framing_iwarp_fraction(&f, p->verb, p->message_bytes);
 }
 
-static double rdma_limit(const struct net_rail *r, const char *kind, const struct wire_load *p,
+static double rdma_limit(const struct nic_rail *r, const char *kind, const struct wire_load *p,
                          char *how, size_t len)
 {
     unsigned mtu = r->mtu_bytes ? r->mtu_bytes : p->mtu;
@@ -110,7 +110,7 @@ static double rdma_limit(const struct net_rail *r, const char *kind, const struc
     return framing_rdma_fraction(k, p->verb, p->message_bytes, mtu, r->vlan);
 }
 
-static double kind_limit(const struct net_rail *r, const char *kind, const struct wire_load *p,
+static double kind_limit(const struct nic_rail *r, const char *kind, const struct wire_load *p,
                          char *how, size_t len)
 {
     static const char *const packets[] = {"roce v1", "roce v2", "infiniband"};
@@ -128,7 +128,7 @@ static double kind_limit(const struct net_rail *r, const char *kind, const struc
 
 /* Where the adapter's link to the machine carries less than the line's payload, that bounds it.
  * Gb/s, or 0. */
-static double narrower_pcie(const struct net_rail *r, double payload_gbps, char *source, size_t len)
+static double narrower_pcie(const struct nic_rail *r, double payload_gbps, char *source, size_t len)
 {
     double gbps = framing_pcie_gbps(&r->pcie);
     char headers[64] = "";
@@ -143,7 +143,7 @@ static double narrower_pcie(const struct net_rail *r, double payload_gbps, char 
     return gbps;
 }
 
-double wire_limit_gbps(const struct net_rail *r, const char *kind, const struct wire_load *p,
+double wire_limit_gbps(const struct nic_rail *r, const char *kind, const struct wire_load *p,
                        char *source, size_t len)
 {
     char how[96];
@@ -170,12 +170,12 @@ double wire_limit_gbps(const struct net_rail *r, const char *kind, const struct 
     return r->line_gbps / 8 * fraction;
 }
 
-enum limit_kind wire_limit_kind(const struct net_rail *r)
+enum limit_kind wire_limit_kind(const struct nic_rail *r)
 {
     return is_kind(r->kind, "shm") ? LIMIT_REFERENCE : LIMIT_SYSFS;
 }
 
-const char *wire_limit_link(const struct net_rail *r, const struct wire_load *p)
+const char *wire_limit_link(const struct nic_rail *r, const struct wire_load *p)
 {
     char how[96], source[200];
     double fraction = r->line_gbps > 0 ? kind_limit(r, r->kind, p, how, sizeof(how)) : NAN;
@@ -187,7 +187,7 @@ const char *wire_limit_link(const struct net_rail *r, const struct wire_load *p)
     return is_kind(r->kind, "roce v1") || is_kind(r->kind, "roce v2") ? LIMIT_LINK_ROCE : "";
 }
 
-bool wire_switches_may_sum(const struct net_rail *r)
+bool wire_switches_may_sum(const struct nic_rail *r)
 {
     return is_kind(r->kind, "infiniband");
 }

@@ -25,7 +25,7 @@ int wire_parse_auto(const char *text, void *value, char *error, size_t len);
 
 /* What is sent over a rail. */
 struct wire_load {
-    enum net_verb verb; /* of RDMA */
+    enum rdma_verb verb; /* of RDMA */
     uint64_t message_bytes;
     unsigned mtu;     /* RDMA: of the path, where the rail does not say */
     unsigned threads; /* shared memory: that copy at once */
@@ -35,18 +35,18 @@ struct wire_load {
  * What one rail can carry at most in one direction, payload, GB/s, and how that is known, for
  * limit_source: "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (98.0 %)"; the less of line and
  * PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s)". `kind`: of
- * net_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
+ * nic_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
  * "iwarp, siw"). NaN where the line is not known or there is none: `source` says why. RDMA's
  * packets are IPv6's where r->text names it.
  */
-double wire_limit_gbps(const struct net_rail *r, const char *kind, const struct wire_load *p,
+double wire_limit_gbps(const struct nic_rail *r, const char *kind, const struct wire_load *p,
                        char *source, size_t len);
 /* The same limit's limit_kind and limit_link. */
-enum limit_kind wire_limit_kind(const struct net_rail *r);
-const char *wire_limit_link(const struct net_rail *r, const struct wire_load *p);
+enum limit_kind wire_limit_kind(const struct nic_rail *r);
+const char *wire_limit_link(const struct nic_rail *r, const struct wire_load *p);
 /* Are there switches of its line that sum what goes through them? Of InfiniBand (SHARP); of
  * Ethernet none, whatever its PCIe link. */
-bool wire_switches_may_sum(const struct net_rail *r);
+bool wire_switches_may_sum(const struct nic_rail *r);
 
 /* The caller adds flags and the member (`...`), and the scope where the rows say one. */
 

@@ -78,7 +78,7 @@ static void test_packet_headers(void **state)
     assert_int_equal(framing_packet_bytes(FRAMING_INFINIBAND_GRH), 66);
 }
 
-static uint64_t roce(enum net_verb verb, uint64_t message, unsigned mtu)
+static uint64_t roce(enum rdma_verb verb, uint64_t message, unsigned mtu)
 {
     return framing_message_bytes(FRAMING_ROCE_V2_IPV4, verb, message, mtu, false);
 }
@@ -87,23 +87,23 @@ static void test_roce_messages(void **state)
 {
     (void)state;
     /* 1 MiB at MTU 4096: 256 packets of 82, and one RETH. */
-    assert_int_equal(roce(NET_WRITE, 1048576, 4096), 1048576 + 256 * 82 + 16);
-    assert_int_equal(roce(NET_WRITE_IMM, 1048576, 4096), 1048576 + 256 * 82 + 16 + 4);
-    assert_int_equal(roce(NET_SEND, 1048576, 4096), 1048576 + 256 * 82);
+    assert_int_equal(roce(RDMA_WRITE, 1048576, 4096), 1048576 + 256 * 82 + 16);
+    assert_int_equal(roce(RDMA_WRITE_IMM, 1048576, 4096), 1048576 + 256 * 82 + 16 + 4);
+    assert_int_equal(roce(RDMA_SEND, 1048576, 4096), 1048576 + 256 * 82);
     /* The answer of a read: AETH in its first and its last packet. */
-    assert_int_equal(roce(NET_READ, 1048576, 4096), 1048576 + 256 * 82 + 8);
-    assert_int_equal(roce(NET_READ, 4096, 4096), 4096 + 82 + 4);
+    assert_int_equal(roce(RDMA_READ, 1048576, 4096), 1048576 + 256 * 82 + 8);
+    assert_int_equal(roce(RDMA_READ, 4096, 4096), 4096 + 82 + 4);
     /* One byte: padded to four. */
-    assert_int_equal(roce(NET_WRITE, 1, 1024), 4 + 82 + 16);
-    assert_int_equal(roce(NET_SEND, 1, 1024), 4 + 82);
-    assert_int_equal(framing_message_bytes(FRAMING_ROCE_V2_IPV4, NET_SEND, 4097, 4096, true),
+    assert_int_equal(roce(RDMA_WRITE, 1, 1024), 4 + 82 + 16);
+    assert_int_equal(roce(RDMA_SEND, 1, 1024), 4 + 82);
+    assert_int_equal(framing_message_bytes(FRAMING_ROCE_V2_IPV4, RDMA_SEND, 4097, 4096, true),
                      4100 + 2 * (82 + 4));
-    NEAR(framing_rdma_fraction(FRAMING_ROCE_V2_IPV4, NET_WRITE, 1048576, 4096, false),
+    NEAR(framing_rdma_fraction(FRAMING_ROCE_V2_IPV4, RDMA_WRITE, 1048576, 4096, false),
          1048576.0 / 1069584);
-    NEAR(framing_rdma_fraction(FRAMING_INFINIBAND, NET_WRITE, 1, 4096, false), 1.0 / 46);
-    NEAR(framing_rdma_fraction(FRAMING_INFINIBAND, NET_SEND, 4096, 4096, true), 4096.0 / 4122);
-    assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, NET_SEND, 0, 4096, false)));
-    assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, NET_SEND, 64, 0, false)));
+    NEAR(framing_rdma_fraction(FRAMING_INFINIBAND, RDMA_WRITE, 1, 4096, false), 1.0 / 46);
+    NEAR(framing_rdma_fraction(FRAMING_INFINIBAND, RDMA_SEND, 4096, 4096, true), 4096.0 / 4122);
+    assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, RDMA_SEND, 0, 4096, false)));
+    assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, RDMA_SEND, 64, 0, false)));
 }
 
 static void test_iwarp(void **state)
@@ -112,42 +112,42 @@ static void test_iwarp(void **state)
 
     (void)state;
     /* An FPDU fills a segment of 1448: length 2, header 14, payload 1428, CRC 4. */
-    NEAR(framing_iwarp_fraction(&f, NET_WRITE, 1428 * 1000), 1428.0 / 1538);
-    NEAR(framing_iwarp_fraction(&f, NET_SEND, 1424 * 1000), 1424.0 / 1538);
+    NEAR(framing_iwarp_fraction(&f, RDMA_WRITE, 1428 * 1000), 1428.0 / 1538);
+    NEAR(framing_iwarp_fraction(&f, RDMA_SEND, 1424 * 1000), 1424.0 / 1538);
     /* One byte: 2 + 14 + 1, padded to 20, and 4: 24 bytes of the stream. */
-    NEAR(framing_iwarp_fraction(&f, NET_WRITE, 1), 1.0 / 24 * 1448 / 1538);
-    NEAR(framing_iwarp_fraction(&f, NET_WRITE, 1429), 1429.0 / (1448 + 24) * 1448 / 1538);
-    assert_true(isnan(framing_iwarp_fraction(&f, NET_WRITE, 0)));
+    NEAR(framing_iwarp_fraction(&f, RDMA_WRITE, 1), 1.0 / 24 * 1448 / 1538);
+    NEAR(framing_iwarp_fraction(&f, RDMA_WRITE, 1429), 1429.0 / (1448 + 24) * 1448 / 1538);
+    assert_true(isnan(framing_iwarp_fraction(&f, RDMA_WRITE, 0)));
 }
 
 /* The well-known 15.75 GB/s of generation 3 x16, and AN 708's 92.8 % of it at 256 bytes. */
 static void test_pcie(void **state)
 {
-    struct net_pcie link = {.gt_s = 8, .width = 16};
+    struct nic_pcie link = {.gt_s = 8, .width = 16};
 
     (void)state;
     NEAR(framing_pcie_gbps(&link), 128 * 128.0 / 130);
     link.payload_bytes = 256;
     NEAR(framing_pcie_gbps(&link), 128 * 128.0 / 130 * 256 / 276);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){2.5, 8, 128}), 20 * 0.8 * 128 / 148);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){5, 4, 0}), 16);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){16, 8, 0}), 128 * 128.0 / 130);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){32, 16, 0}), 512 * 128.0 / 130);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){64, 16, 512}), 1024 * 236.0 / 256 * 512 / 524);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){7, 16, 0}), 0);
-    NEAR(framing_pcie_gbps(&(struct net_pcie){0}), 0);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){2.5, 8, 128}), 20 * 0.8 * 128 / 148);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){5, 4, 0}), 16);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){16, 8, 0}), 128 * 128.0 / 130);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){32, 16, 0}), 512 * 128.0 / 130);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){64, 16, 512}), 1024 * 236.0 / 256 * 512 / 524);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){7, 16, 0}), 0);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){0}), 0);
 }
 
-static struct net_rail rail_of(const char *kind, double gbps, unsigned mtu)
+static struct nic_rail rail_of(const char *kind, double gbps, unsigned mtu)
 {
-    struct net_rail r = {.line_gbps = gbps, .mtu_bytes = mtu};
+    struct nic_rail r = {.line_gbps = gbps, .mtu_bytes = mtu};
 
     strcpy(r.kind, kind);
     strcpy(r.line_source, gbps > 0 ? "sysfs: 100 Gb/s" : "virtio shows none");
     return r;
 }
 
-static void check_limit(const struct net_rail *r, const struct wire_load *p, double want,
+static void check_limit(const struct nic_rail *r, const struct wire_load *p, double want,
                         const char *text)
 {
     char source[160];
@@ -158,8 +158,8 @@ static void check_limit(const struct net_rail *r, const struct wire_load *p, dou
 
 static void test_limits(void **state)
 {
-    struct wire_load p = {.message_bytes = 1048576, .verb = NET_WRITE};
-    struct net_rail r = rail_of("roce v2", 100, 4096);
+    struct wire_load p = {.message_bytes = 1048576, .verb = RDMA_WRITE};
+    struct nic_rail r = rail_of("roce v2", 100, 4096);
 
     (void)state;
     check_limit(&r, &p, 12.5 * 1048576 / 1069584,
@@ -190,8 +190,8 @@ static void test_limits(void **state)
 /* Four bytes more of each frame; InfiniBand has none. */
 static void test_tag(void **state)
 {
-    struct wire_load p = {.message_bytes = 1048576, .verb = NET_WRITE};
-    struct net_rail r = rail_of("tcp", 100, 1500);
+    struct wire_load p = {.message_bytes = 1048576, .verb = RDMA_WRITE};
+    struct nic_rail r = rail_of("tcp", 100, 1500);
 
     (void)state;
     r.vlan = 1;
@@ -226,28 +226,28 @@ static void test_kinds(void **state)
                  {"roce v2, PVRDMA", 82}, {"roce v1", 94},
                  {"roce v1, rxe", 94},    {"roce v1, SR-IOV function", 94},
                  {"infiniband", 26},      {"infiniband, SR-IOV function", 26}};
-    struct wire_load p = {.message_bytes = 4096, .verb = NET_SEND};
+    struct wire_load p = {.message_bytes = 4096, .verb = RDMA_SEND};
     char source[160];
 
     (void)state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-        struct net_rail r = rail_of(kinds[i].kind, 100, 4096);
+        struct nic_rail r = rail_of(kinds[i].kind, 100, 4096);
         NEAR(wire_limit_gbps(&r, r.kind, &p, source, sizeof(source)),
              12.5 * 4096 / (4096 + kinds[i].each));
     }
-    struct net_rail r = rail_of("roce v21", 100, 4096);
+    struct nic_rail r = rail_of("roce v21", 100, 4096);
     assert_true(isnan(wire_limit_gbps(&r, NULL, &p, source, sizeof(source))));
 }
 
 /* A card in a slot that is narrower than its line. */
 static void test_narrow_slot(void **state)
 {
-    struct wire_load p = {.message_bytes = 1048576, .verb = NET_WRITE};
-    struct net_rail r = rail_of("roce v2", 200, 4096);
+    struct wire_load p = {.message_bytes = 1048576, .verb = RDMA_WRITE};
+    struct nic_rail r = rail_of("roce v2", 200, 4096);
 
     (void)state;
     strcpy(r.line_source, "sysfs: 200 Gb/s (eth5)");
-    r.pcie = (struct net_pcie){.gt_s = 8, .width = 16};
+    r.pcie = (struct nic_pcie){.gt_s = 8, .width = 16};
     check_limit(&r, &p, 16 * 128.0 / 130,
                 "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s (eth5))");
     r.pcie.payload_bytes = 256;
@@ -259,11 +259,11 @@ static void test_narrow_slot(void **state)
     check_limit(&r, &p, 25.0 * 1048576 / 1069584,
                 "sysfs: 200 Gb/s (eth5) less RoCE v2 framing at MTU 4096 (98.0 %)");
     /* What is not known bounds nothing, and a slot is no line. */
-    r.pcie = (struct net_pcie){0};
+    r.pcie = (struct nic_pcie){0};
     check_limit(&r, &p, 25.0 * 1048576 / 1069584,
                 "sysfs: 200 Gb/s (eth5) less RoCE v2 framing at MTU 4096 (98.0 %)");
     r = rail_of("tcp", 0, 1500);
-    r.pcie = (struct net_pcie){.gt_s = 8, .width = 1};
+    r.pcie = (struct nic_pcie){.gt_s = 8, .width = 1};
     char source[160];
     assert_true(isnan(wire_limit_gbps(&r, NULL, &p, source, sizeof(source))));
 }
@@ -272,7 +272,7 @@ static void test_narrow_slot(void **state)
 static void test_segments_of_a_rail(void **state)
 {
     struct wire_load p = {.message_bytes = 1048576};
-    struct net_rail r = rail_of("tcp", 100, 9000);
+    struct nic_rail r = rail_of("tcp", 100, 9000);
     char source[160];
 
     (void)state;
@@ -287,7 +287,7 @@ static void test_segments_of_a_rail(void **state)
 static void test_no_limit(void **state)
 {
     struct wire_load p = {.message_bytes = 64};
-    struct net_rail r = rail_of("tcp", 0, 1500);
+    struct nic_rail r = rail_of("tcp", 0, 1500);
     char source[160];
 
     (void)state;

@@ -296,7 +296,7 @@ static void pcie_follows_its_formula(void **state)
     static const double gt_s[] = {2.5, 5, 8, 16, 32, 64};
     for (int gen = 1; gen <= 6; gen++)
         for (int mps = 0; mps <= 256; mps += 256) {
-            struct net_pcie link = {gt_s[gen - 1], 8, (uint32_t)mps};
+            struct nic_pcie link = {gt_s[gen - 1], 8, (uint32_t)mps};
             assert_int_equal(limits_pcie(*state, gen, 8, mps, &g), 0);
             NEAR(framing_pcie_gbps(&link) / 8, g);
         }

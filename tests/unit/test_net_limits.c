@@ -24,7 +24,7 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
                             .threads = 1,
                             .message_bytes = 1428,
                             .stream = {forward, reverse},
-                            .rdma = {.verb = NET_WRITE}};
+                            .rdma = {.verb = RDMA_WRITE}};
     memset(l, 0, sizeof(*l));
     l->end.point = p;
     l->end.n_rails = n;
@@ -33,8 +33,8 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
         rails->n = n;
         l->end.rails = rails->rails;
         for (unsigned i = 0; i < n; i++) {
-            struct net_rail *r = &rails->rails[i];
-            *r = (struct net_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
+            struct nic_rail *r = &rails->rails[i];
+            *r = (struct nic_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
             snprintf(r->name, sizeof(r->name), "card%u:1", i);
             snprintf(r->address, sizeof(r->address), "0000:0%u:00.0", i + 1);
             snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of %s", r->name);
@@ -97,9 +97,9 @@ static void no_sum_of_what_is_shared(void **state)
         /* Two ports of an adapter whose PCIe link carries 126 Gb/s. */
         scene(&lead, &point, 2, true, false);
         for (unsigned i = 0; i < 2; i++) {
-            struct net_rail *r = &lead.reports[side].rails.rails[i];
+            struct nic_rail *r = &lead.reports[side].rails.rails[i];
             snprintf(r->address, sizeof(r->address), "0000:05:00.%u", i);
-            r->pcie = (struct net_pcie){.gt_s = 8, .width = 16};
+            r->pcie = (struct nic_pcie){.gt_s = 8, .width = 16};
         }
         assert_string_equal(rates(), "forward card0:1 11.6, forward card1:1 11.6, forward all nan");
         assert_non_null(strstr(names[2].limit_source, "shares its adapter's PCIe link"));
@@ -122,7 +122,7 @@ static void a_sum_with_a_part_that_is_not_known_says_which(void **state)
     (void)state;
     scene(&lead, &point, 2, true, true);
     for (int side = 0; side < NET_SIDES; side++) {
-        struct net_rail *r = &lead.reports[side].rails.rails[1];
+        struct nic_rail *r = &lead.reports[side].rails.rails[1];
         r->line_gbps = 0;
         snprintf(r->line_source, sizeof(r->line_source), "card1 hides it");
     }

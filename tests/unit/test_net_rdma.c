@@ -23,7 +23,7 @@
 
 static const char *const verb_names[] = {"write", "write-imm", "read", "send"};
 
-static struct net_point rdma_point(enum net_verb verb, unsigned connections)
+static struct net_point rdma_point(enum rdma_verb verb, unsigned connections)
 {
     struct net_point p = net_pair_point("rdma", connections);
 
@@ -67,7 +67,7 @@ static bool is_iwarp(void)
 /* iWARP has no immediate data. */
 static bool cannot(const struct net_point *p)
 {
-    return is_iwarp() && p->rdma.verb == NET_WRITE_IMM;
+    return is_iwarp() && p->rdma.verb == RDMA_WRITE_IMM;
 }
 
 static bool all_moved(const struct net_pair *pair)
@@ -123,7 +123,7 @@ static void run_point(const struct net_point *p)
             uint64_t sent = atomic_load(&pair.ends[sender].counts[i].sent);
             uint64_t received = atomic_load(&pair.ends[!sender].counts[i].received);
             assert_true(sent + received > 0);
-            if (p->rdma.verb == NET_SEND || p->rdma.verb == NET_WRITE_IMM)
+            if (p->rdma.verb == RDMA_SEND || p->rdma.verb == RDMA_WRITE_IMM)
                 assert_int_equal(sent, received);
         }
     }
@@ -134,7 +134,7 @@ static void run_point(const struct net_point *p)
 
 static void test_absent_says_why(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
 
     (void)state;
@@ -154,7 +154,7 @@ static void test_absent_says_why(void **state)
 
 static void test_no_device_says_what_to_do(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
     struct found f = {.name = ""};
 
@@ -175,9 +175,9 @@ static void test_verbs(void **state)
 
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++)
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++)
         for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-            struct net_point p = rdma_point((enum net_verb)verb, 1);
+            struct net_point p = rdma_point((enum rdma_verb)verb, 1);
             p.message_bytes = p.ping_bytes = sizes[i];
             p.ping = 1;
             run_point(&p);
@@ -188,8 +188,8 @@ static void test_both_ways_many_connections(void **state)
 {
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 5);
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
+        struct net_point p = rdma_point((enum rdma_verb)verb, 5);
         p.stream[NET_REVERSE] = 1;
         p.threads = 2;
         p.message_bytes = 10000;
@@ -206,11 +206,11 @@ static void test_pieces(void **state)
 {
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 1);
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
+        struct net_point p = rdma_point((enum rdma_verb)verb, 1);
         p.message_bytes = (17u << 20) + 5;
         p.ping_bytes = (9u << 20) + 1;
-        p.ping = verb != NET_READ;
+        p.ping = verb != RDMA_READ;
         p.threads = 1;
         run_point(&p);
     }
@@ -220,8 +220,8 @@ static void test_events(void **state)
 {
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 2);
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
+        struct net_point p = rdma_point((enum rdma_verb)verb, 2);
         p.rdma.events = 1;
         p.ping = 1;
         run_point(&p);
@@ -238,13 +238,13 @@ static void test_signals_and_depths(void **state)
     (void)state;
     need_port();
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct net_point p = rdma_point(NET_SEND, 2);
+        struct net_point p = rdma_point(RDMA_SEND, 2);
         p.rdma.depth = cases[i].depth;
         p.rdma.signal_every = cases[i].signal_every;
         p.rdma.inline_bytes = cases[i].inline_bytes;
         p.message_bytes = 16;
         run_point(&p);
-        p.rdma.verb = NET_WRITE;
+        p.rdma.verb = RDMA_WRITE;
         run_point(&p);
     }
 }
@@ -257,7 +257,7 @@ static void test_deep_queues(void **state)
     (void)state;
     need_port();
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct net_point p = rdma_point(NET_SEND, 1);
+        struct net_point p = rdma_point(RDMA_SEND, 1);
         p.rdma.depth = cases[i][0];
         p.rdma.signal_every = cases[i][1];
         p.message_bytes = 16;
@@ -269,8 +269,8 @@ static void test_connection_manager(void **state)
 {
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 3);
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
+        struct net_point p = rdma_point((enum rdma_verb)verb, 3);
         p.rdma.connect = WIRE_CONNECT_CM;
         p.stream[NET_REVERSE] = 1;
         p.ping = 1;
@@ -282,8 +282,8 @@ static void test_ping_alone(void **state)
 {
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 0);
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
+        struct net_point p = rdma_point((enum rdma_verb)verb, 0);
         p.stream[NET_FORWARD] = 0;
         p.ping = 1;
         p.ping_bytes = 8;
@@ -299,8 +299,8 @@ static void test_many_pings(void **state)
 
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 0);
+    for (int verb = RDMA_WRITE; verb <= RDMA_SEND; verb++) {
+        struct net_point p = rdma_point((enum rdma_verb)verb, 0);
         struct net_pair pair;
         uint64_t ns[MANY], sum_ns = 0;
         p.stream[NET_FORWARD] = 0;
@@ -340,7 +340,7 @@ static uint64_t sent(const struct net_pair *pair)
  * told to stop stops. (Twice that: what completed just then may be followed once.) */
 static void test_little_is_under_way(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 32);
+    struct net_point p = rdma_point(RDMA_WRITE, 32);
     struct net_pair pair;
     uint64_t bytes[NET_DIRECTIONS];
 
@@ -360,11 +360,11 @@ static void test_little_is_under_way(void **state)
 
 static void test_a_read_is_whole(void **state)
 {
-    struct wire_options o = {.rdma = {.verb = NET_READ}};
+    struct wire_options o = {.rdma = {.verb = RDMA_READ}};
 
     (void)state;
     assert_int_equal(wire_traits_of(&wire_rdma, &o).acts, WIRE_IN);
-    o.rdma.verb = NET_SEND;
+    o.rdma.verb = RDMA_SEND;
     assert_int_equal(wire_traits_of(&wire_rdma, &o).acts, WIRE_BOTH);
 }
 
@@ -384,7 +384,7 @@ static void test_refusals(void **state)
 {
     struct found f = need_port();
     struct net_local local = {.node = NET_NODE_NEAR, .memory = "host"};
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
 
     (void)state;
     snprintf(local.devices, sizeof(local.devices), "nothing0");
@@ -395,7 +395,7 @@ static void test_refusals(void **state)
     snprintf(local.memory, sizeof(local.memory), "hbm");
     refused(&p, &local, -EINVAL, "'hbm' is not a place");
     if (is_iwarp()) {
-        p.rdma.verb = NET_WRITE_IMM;
+        p.rdma.verb = RDMA_WRITE_IMM;
         refused(&p, NULL, -EOPNOTSUPP, "no write with immediate data");
         return;
     }
@@ -412,7 +412,7 @@ static void test_refusals(void **state)
 
 static void test_a_given_gid_and_mtu_are_shown(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
 
     (void)state;
@@ -431,7 +431,7 @@ static void test_a_given_gid_and_mtu_are_shown(void **state)
 /* By the one rule of all ports, which is the program's, not the module's. */
 static void test_the_line(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
     struct nic_port np;
     char device[NIC_NAME];
@@ -440,7 +440,7 @@ static void test_the_line(void **state)
     (void)state;
     need_port();
     assert_int_equal(net_pair_open(&pair, &wire_rdma, &p, NULL, NULL), 0);
-    const struct net_rail *r = &pair.ends[0].rails[0];
+    const struct nic_rail *r = &pair.ends[0].rails[0];
     assert_int_equal(nic_parse_port(NULL, r->name, device, &port), 0);
     assert_int_equal(nic_read_port(NULL, device, port, &np), 0);
     if (np.software) { /* both ends are on this machine */
@@ -455,7 +455,7 @@ static void test_the_line(void **state)
 
 static void test_memlock(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
     struct rlimit was, low = {1u << 20, 1u << 20};
 
@@ -485,7 +485,7 @@ static void test_memlock(void **state)
 /* The peer's address with every key changed: the other end's memory must stay shut, and the error name it. */
 static void test_a_wrong_key_opens_nothing(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
     static char addresses[2][NET_ADDRESS_MAX];
     size_t len[2];
@@ -510,7 +510,7 @@ static void test_a_wrong_key_opens_nothing(void **state)
 /* Addresses that are cut, longer, or of somebody else. */
 static void test_damaged_addresses(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 2);
+    struct net_point p = rdma_point(RDMA_WRITE, 2);
     static char address[NET_ADDRESS_MAX + 1];
     size_t len;
 
@@ -534,7 +534,7 @@ static void test_damaged_addresses(void **state)
 /* The data path's own compare: one byte changed at the receiver is found and named. */
 static void test_wrong_data_is_found(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
     uint64_t bytes[NET_DIRECTIONS];
 
@@ -556,7 +556,7 @@ struct loss {
     uint64_t lost_ns, told_ns;
 };
 
-static void begin_loss(struct loss *l, enum net_verb verb, bool stays)
+static void begin_loss(struct loss *l, enum rdma_verb verb, bool stays)
 {
     struct net_point p = rdma_point(verb, stays ? 1 : 2);
 
@@ -565,13 +565,13 @@ static void begin_loss(struct loss *l, enum net_verb verb, bool stays)
         p.message_bytes = 1 << 20;
     assert_int_equal(net_pair_open(&l->pair, &wire_rdma, &p, NULL, NULL), 0);
     /* No thread is in the end that goes. */
-    l->pair.deaf = verb == NET_SEND || verb == NET_WRITE_IMM;
+    l->pair.deaf = verb == RDMA_SEND || verb == RDMA_WRITE_IMM;
     l->lost_ns = clock_now_ns();
     net_pair_begin(&l->pair);
     if (stays)
         return;
     usleep(100000);
-    net_wire_close(&l->pair.ends[verb == NET_READ ? NET_PAIR_LEADER : NET_PAIR_PEER]);
+    net_wire_close(&l->pair.ends[verb == RDMA_READ ? NET_PAIR_LEADER : NET_PAIR_PEER]);
     l->lost_ns = clock_now_ns();
 }
 
@@ -619,16 +619,16 @@ static void end_losses(struct loss *losses, size_t n)
 /* Side by side, as each may wait for 10 s; one after the other over soft iWARP, where opening queues meanwhile was seen to fail. */
 static void test_a_peer_that_is_gone_or_never_receives(void **state)
 {
-    static struct loss losses[NET_SEND + 2];
+    static struct loss losses[RDMA_SEND + 2];
     size_t n = 0;
 
     (void)state;
     need_port();
-    for (int i = NET_WRITE; i <= NET_SEND + 1; i++) {
-        bool stays = i > NET_SEND;
-        if (is_iwarp() && i == NET_WRITE_IMM)
+    for (int i = RDMA_WRITE; i <= RDMA_SEND + 1; i++) {
+        bool stays = i > RDMA_SEND;
+        if (is_iwarp() && i == RDMA_WRITE_IMM)
             continue;
-        begin_loss(&losses[n++], stays ? NET_SEND : (enum net_verb)i, stays);
+        begin_loss(&losses[n++], stays ? RDMA_SEND : (enum rdma_verb)i, stays);
         if (is_iwarp()) {
             end_losses(losses, n);
             n = 0;
@@ -696,7 +696,7 @@ static void late_round(struct net_pair *pair)
 /* Twice: what a check takes in between counts, too. */
 static void late_receiver(uint64_t bytes, uint32_t events, unsigned connections, uint32_t depth)
 {
-    struct net_point p = rdma_point(NET_SEND, connections);
+    struct net_point p = rdma_point(RDMA_SEND, connections);
     struct net_pair pair;
 
     p.message_bytes = bytes;
@@ -721,7 +721,7 @@ static void test_a_receiver_that_is_late(void **state)
 
 static void test_facts(void **state)
 {
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct wire_fact facts[WIRE_FACTS_MAX];
     struct net_pair pair;
 
@@ -740,7 +740,7 @@ static void test_facts(void **state)
 /* Many times over nothing is left behind: queue pairs, registrations, files. */
 static void test_nothing_is_left(void **state)
 {
-    struct net_point p = rdma_point(NET_SEND, 8);
+    struct net_point p = rdma_point(RDMA_SEND, 8);
     int files = 0;
 
     (void)state;
@@ -760,7 +760,7 @@ static void test_nothing_is_left(void **state)
 static void test_a_link_that_goes_down(void **state)
 {
     const char *link = getenv("PLUMB_TEST_LINK");
-    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_point p = rdma_point(RDMA_WRITE, 1);
     struct net_pair pair;
     uint64_t bytes[NET_DIRECTIONS];
     char command[128];

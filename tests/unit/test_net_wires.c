@@ -85,7 +85,7 @@ static void a_wire_has_traits_without_a_word(void **state)
         {WIRE_CAN(WIRE_YIELD), WIRE_YIELD},
     };
     const struct wire_options all = {.tcp = {.mode = WIRE_TCP_EPOLL, .spin = 1, .busy_poll_us = 9},
-                                     .rdma = {.verb = NET_READ, .events = 1}};
+                                     .rdma = {.verb = RDMA_READ, .events = 1}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

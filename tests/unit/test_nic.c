@@ -41,7 +41,7 @@ static struct nic_port port_of(const char *root, const char *device)
     return np;
 }
 
-static void check_pcie(struct net_pcie have, double gt_s, unsigned width, unsigned payload_bytes)
+static void check_pcie(struct nic_pcie have, double gt_s, unsigned width, unsigned payload_bytes)
 {
     assert_true(have.gt_s == gt_s);
     assert_int_equal(have.width, width);
@@ -490,7 +490,7 @@ static void test_interface_of_a_port(void **state)
 
 static void test_fill(void **state)
 {
-    struct net_rail r = {.name = "mine"};
+    struct nic_rail r = {.name = "mine"};
 
     (void)state;
     if (nic_fill(&r, "lo"))

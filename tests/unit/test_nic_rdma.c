@@ -14,9 +14,9 @@
 #include "tests/unit/path_tree.h"
 
 /* As its transport hands it over. */
-static struct net_rail filled(const struct scratch *s, const char *name, bool within)
+static struct nic_rail filled(const struct scratch *s, const char *name, bool within)
 {
-    struct net_rail r = {.kind = "roce v2", .node = 3, .mtu_bytes = 512, .line_gbps = 7};
+    struct nic_rail r = {.kind = "roce v2", .node = 3, .mtu_bytes = 512, .line_gbps = 7};
 
     snprintf(r.name, sizeof(r.name), "%s", name);
     assert_int_equal(nic_fill_rdma(s->root, &r, within), 0);
@@ -24,7 +24,7 @@ static struct net_rail filled(const struct scratch *s, const char *name, bool wi
     return r;
 }
 
-static void line_is(const struct net_rail *r, double gbps, const char *source)
+static void line_is(const struct nic_rail *r, double gbps, const char *source)
 {
     assert_string_equal(r->line_source, source);
     if (!(fabs(r->line_gbps - gbps) < 1e-3))
@@ -47,7 +47,7 @@ static void test_ethernet(void **state)
     put_adapter(&s, "bnxt_re0", "bnxt_en", "Ethernet", "eth0");
     put_speed(&s, "eth0", "3b:00.0", NULL, "200000\n");
     put_rate(&s, "bnxt_re0", "100 Gb/sec (4X EDR)\n");
-    struct net_rail r = filled(&s, "bnxt_re0:1", false);
+    struct nic_rail r = filled(&s, "bnxt_re0:1", false);
     line_is(&r, 200, "sysfs: 200 Gb/s (eth0)");
     assert_string_equal(r.address, "0000:3b:00.0");
     assert_int_equal(r.mtu_bytes, 512); /* the path's, not the interface's 1500 */
@@ -74,7 +74,7 @@ static void test_pvrdma(void **state)
     SCRATCH(s);
     put_adapter(&s, "vmw_pvrdma0", "vmw_pvrdma", "Ethernet", "ens192");
     put_rate(&s, "vmw_pvrdma0", "10 Gb/sec (1X QDR)\n");
-    struct net_rail r = filled(&s, "vmw_pvrdma0:1", false);
+    struct nic_rail r = filled(&s, "vmw_pvrdma0:1", false);
     line_is(
         &r, 0,
         "vmw_pvrdma0:1 says 10 Gb/sec (1X QDR), invented: PVRDMA does not know the line's rate");
@@ -99,7 +99,7 @@ static void test_infiniband(void **state)
     put_speed(&s, "ib0", "3b:00.0", NULL, "56000\n"); /* IPoIB's has the line code in it */
     for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
         put_rate(&s, "mlx5_0", rates[i].rate);
-        struct net_rail r = filled(&s, "mlx5_0:1", false);
+        struct nic_rail r = filled(&s, "mlx5_0:1", false);
         line_is(&r, rates[i].gbps, rates[i].source);
     }
     scratch_close(&s);
@@ -112,7 +112,7 @@ static void test_software(void **state)
     put_rxe(&s, 0, 0);
     put_speed(&s, "eth0", "3b:00.0", "ice", "25000\n");
     put_rate(&s, "rxe0", "2.5 Gb/sec (1X SDR)\n");
-    struct net_rail r = filled(&s, "rxe0:1", false);
+    struct nic_rail r = filled(&s, "rxe0:1", false);
     line_is(&r, 25, "sysfs: 25 Gb/s (eth0)");
     r = filled(&s, "rxe0:1", true);
     line_is(&r, 0, "rxe0:1 is in software: within this machine, there is no line");
@@ -140,14 +140,14 @@ static void put_above(const struct scratch *s, const char *kind, const char *nam
 /* iWARP goes in its interface's segments, of an MTU that no path MTU is. */
 static void test_iwarp(void **state)
 {
-    struct wire_load p = {.message_bytes = 1428, .verb = NET_WRITE};
+    struct wire_load p = {.message_bytes = 1428, .verb = RDMA_WRITE};
     char source[256];
     SCRATCH(s);
     put_adapter(&s, "irdma0", "irdma", "Ethernet", "eth0");
     put_speed(&s, "eth0", "3b:00.0", NULL, "100000\n");
     scratch_put(&s, "sys/class/infiniband/irdma0/node_type", "4: RNIC\n");
     put_rate(&s, "irdma0", "100 Gb/sec (4X EDR)\n");
-    struct net_rail r = filled(&s, "irdma0:1", false);
+    struct nic_rail r = filled(&s, "irdma0:1", false);
     assert_int_equal(r.mtu_bytes, 1500);
     assert_false(r.vlan);
     double gbps = wire_limit_gbps(&r, "iwarp", &p, source, sizeof(source));
@@ -162,7 +162,7 @@ static void test_iwarp(void **state)
 
 static void test_no_port(void **state)
 {
-    struct net_rail r = {.name = "mlx5_7:1", .line_gbps = 100};
+    struct nic_rail r = {.name = "mlx5_7:1", .line_gbps = 100};
 
     SCRATCH(s);
     assert_int_equal(nic_fill_rdma(s.root, &r, false), -ENODEV);
@@ -172,7 +172,7 @@ static void test_no_port(void **state)
 
 static bool tagged(const struct scratch *s, const char *name)
 {
-    struct net_rail r = {.kind = "tcp"};
+    struct nic_rail r = {.kind = "tcp"};
 
     assert_int_equal(nic_fill_at(s->root, &r, name), 0);
     assert_int_equal(r.vlan, nic_has_tag(s->root, name));
@@ -182,7 +182,7 @@ static bool tagged(const struct scratch *s, const char *name)
 static void test_tags(void **state)
 {
     struct wire_load p = {.message_bytes = 1 << 20};
-    struct net_rail r = {.kind = "tcp"};
+    struct nic_rail r = {.kind = "tcp"};
     char source[256];
     SCRATCH(s);
     put_speed(&s, "eth0", "3b:00.0", "ice", "25000\n");

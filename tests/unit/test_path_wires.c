@@ -226,9 +226,9 @@ static void test_set(void **state)
     scratch_close(&s);
 }
 
-static double limit_of(const struct net_rail *r, char source[256])
+static double limit_of(const struct nic_rail *r, char source[256])
 {
-    struct wire_load load = {.verb = NET_WRITE_IMM, .message_bytes = 1u << 20};
+    struct wire_load load = {.verb = RDMA_WRITE_IMM, .message_bytes = 1u << 20};
 
     return wire_limit_gbps(r, r->kind, &load, source, 256);
 }
@@ -237,7 +237,7 @@ static double limit_of(const struct net_rail *r, char source[256])
 static void test_interface_rail(void **state)
 {
     const char names[1][NIC_NAME] = {"eth0"};
-    struct net_rail r[1];
+    struct nic_rail r[1];
     char why[256] = "", source[256];
 
     SCRATCH(s);
@@ -260,7 +260,7 @@ static void test_interface_rail(void **state)
 static void test_port_rail(void **state)
 {
     const char names[1][NIC_NAME] = {"mlx5_0:1"};
-    struct net_rail r[1];
+    struct nic_rail r[1];
     char why[256] = "", source[256];
 
     SCRATCH(s);
@@ -269,7 +269,7 @@ static void test_port_rail(void **state)
     assert_int_equal(nic_fill_wires(s.root, names, 1, r, why, sizeof(why)), 0);
     assert_string_equal(r[0].kind, "infiniband");
     assert_true(
-        fabs(limit_of(r, source) / 12.5 - framing_rdma_fraction(FRAMING_INFINIBAND, NET_WRITE_IMM,
+        fabs(limit_of(r, source) / 12.5 - framing_rdma_fraction(FRAMING_INFINIBAND, RDMA_WRITE_IMM,
                                                                 1 << 20, 4096, false)) < 1e-9);
     scratch_close(&s);
     scratch_open(&s);
@@ -303,7 +303,7 @@ static void put_pcie(const struct scratch *s, const char *slot, const char *spee
 static void test_sums(void **state)
 {
     const char names[2][NIC_NAME] = {"eth0", "eth1"};
-    struct net_rail r[2];
+    struct nic_rail r[2];
     char why[256] = "";
 
     SCRATCH(s);

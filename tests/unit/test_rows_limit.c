@@ -125,10 +125,10 @@ static void test_limit_of_several(void **state)
              "a's eth0 + eth1 together, which by their counters carried the bytes, of eth1: "
              "its rate is not known");
     /* The most names that there may be are cut, not written beyond. */
-    o->nodes[0].wire.n = NET_RAILS_MAX;
-    for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
+    o->nodes[0].wire.n = NIC_RAILS_MAX;
+    for (unsigned i = 0; i < NIC_RAILS_MAX; i++) {
         o->nodes[0].wire.rails[i] = rail("", 1e6);
-        memset(o->nodes[0].wire.rails[i].name, 'n', NET_RAILS_MAX * 7);
+        memset(o->nodes[0].wire.rails[i].name, 'n', NIC_RAILS_MAX * 7);
         memset(o->nodes[0].wire.rails[i].line_source, 's', 159);
     }
     memset(o->nodes[0].host, 'h', WORLD_NAME_MAX - 1);
@@ -227,9 +227,9 @@ static void test_own_not_added(void **state)
     (void)state;
     struct over *o = over("aabb", "ring");
     for (unsigned i = 0; i < 4; i++) {
-        struct net_rail *r = &tells(o, i, i % 2 ? "eth1" : "eth0", 100)->rail;
+        struct nic_rail *r = &tells(o, i, i % 2 ? "eth1" : "eth0", 100)->rail;
         snprintf(r->address, sizeof(r->address), "0000:3b:00.%u", i % 2);
-        r->pcie = (struct net_pcie){.gt_s = 32, .width = 8}; /* 252 Gb/s */
+        r->pcie = (struct nic_pcie){.gt_s = 32, .width = 8}; /* 252 Gb/s */
     }
     limit_is(o, 1.5 * 200 * TCP, "a's eth0 + eth1 together, of eth0: sysfs: 100 Gb/s" LESS MOST);
     for (unsigned i = 0; i < 2; i++)
@@ -306,7 +306,7 @@ static void test_switches(void **state)
     }
     for (int narrow = 0; narrow < 2; narrow++) {
         for (unsigned i = 0; i < 4 && narrow; i++)
-            o->nodes[i].wire.rails[0].pcie = (struct net_pcie){.gt_s = 8, .width = 4};
+            o->nodes[i].wire.rails[0].pcie = (struct nic_pcie){.gt_s = 8, .width = 4};
         o->pt.series[1].limit = 0;
         rows_limit(&o->pt, &o->w);
         if (o->pt.series[1].limit > 0 || !strstr(o->pt.series[1].limit_source, unsure))

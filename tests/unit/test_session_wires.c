@@ -176,11 +176,11 @@ static void test_damaged(void **state)
     start_two(&f);
     *answers = true;
     *answer = (struct collective_proof){.wire = wire("eth0", 25)};
-    struct net_rail *r = answer->wire.rails;
+    struct nic_rail *r = answer->wire.rails;
 #define DAMAGED(change)                                                                            \
     change;                                                                                        \
     refused(&f)
-    DAMAGED(answer->wire.n = NET_RAILS_MAX + 1);
+    DAMAGED(answer->wire.n = NIC_RAILS_MAX + 1);
     DAMAGED(answer->wire.n = UINT32_MAX);
     DAMAGED(memset(&answer->proof.verdict, 0xff, sizeof(answer->proof.verdict)));
     DAMAGED(answer->proof.verdict = PATH_UNKNOWN + 1);

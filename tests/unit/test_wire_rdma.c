@@ -236,7 +236,7 @@ static void test_an_mtu_and_a_gid_that_are_asked_for(void **state)
 static int tells(struct side *s)
 {
     char text[256];
-    struct net_rail rail;
+    struct nic_rail rail;
     struct nic_port np;
     char device[NIC_NAME];
     unsigned port;

@@ -176,7 +176,7 @@ static void who_does_not_listen_is_named(void **state)
 static int tell(struct wire_party *p)
 {
     struct wire_fact facts[WIRE_FACTS_MAX];
-    struct net_rail rail;
+    struct nic_rail rail;
     char text[160], segment[32];
     int err = wire_all_to_all(p);
 

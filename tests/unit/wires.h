@@ -7,9 +7,9 @@
 
 #include "benches/allreduce/session_state.h"
 
-static inline struct net_rail rail(const char *name, double gbps)
+static inline struct nic_rail rail(const char *name, double gbps)
 {
-    struct net_rail r = {
+    struct nic_rail r = {
         .kind = "tcp", .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
 
     snprintf(r.name, sizeof(r.name), "%s", name);

@@ -402,7 +402,7 @@ static unsigned path_mtu(const struct rdma_queue *q)
 /* Told where they differ; of several paths the least. */
 static void tell_mtu(const struct rdma_queue *q)
 {
-    struct net_rail *shown = &rdma_wire_of(q)->rails[q->rail - rdma_of(rdma_wire_of(q))->rails];
+    struct nic_rail *shown = &rdma_wire_of(q)->rails[q->rail - rdma_of(rdma_wire_of(q))->rails];
     unsigned own = q->rail->mtu_bytes, theirs = q->remote.mtu_bytes, path = path_mtu(q);
     size_t at = strlen(shown->text);
 
@@ -487,22 +487,22 @@ static int join_by_exchange(struct wire *w)
 static int choose_marks(struct rdma_queue *q)
 {
     struct wire *w = rdma_wire_of(q);
-    enum net_verb verb = (enum net_verb)w->options.rdma.verb;
+    enum rdma_verb verb = (enum rdma_verb)w->options.rdma.verb;
     const struct wire_window *window = &q->link->window;
     const struct rdma_region *own =
         rdma_region_of(q, window->in ? window->in : window->out, window->message_bytes);
-    struct net_rail *shown = &w->rails[q->rail - rdma_of(w)->rails];
+    struct nic_rail *shown = &w->rails[q->rail - rdma_of(w)->rails];
     size_t at = strlen(shown->text);
 
-    q->link->turns_beside = window->turns && verb == NET_WRITE_IMM;
+    q->link->turns_beside = window->turns && verb == RDMA_WRITE_IMM;
     if (!window->turns || (!(own && own->device) && !q->remote.on_gpu) ||
-        (verb != NET_WRITE && verb != NET_SEND))
+        (verb != RDMA_WRITE && verb != RDMA_SEND))
         return 0;
     if (q->rail->protocol == RDMA_IWARP)
         return rdma_fail(w, -EOPNOTSUPP,
                          "latency of '%s' with memory of a GPU takes immediate data, and '%s' is "
                          "iWARP, which has none: use read",
-                         verb == NET_SEND ? "send" : "write", q->link->device);
+                         verb == RDMA_SEND ? "send" : "write", q->link->device);
     q->link->turns_beside = true;
     snprintf(shown->text + at, sizeof(shown->text) - at, ", pings by immediate data");
     return 0;

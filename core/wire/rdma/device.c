@@ -334,7 +334,7 @@ static const char *const protocols[] = {[RDMA_INFINIBAND] = "infiniband",
                                         [RDMA_IWARP] = "iwarp"};
 
 /* "roce v2, rxe": the protocol first, then what the device is where that is not a plain adapter. */
-static void describe(const struct rdma_rail *rail, struct net_rail *out)
+static void describe(const struct rdma_rail *rail, struct nic_rail *out)
 {
     char gid[96];
     const char *what = rail->software                        ? rail->software
@@ -342,7 +342,7 @@ static void describe(const struct rdma_rail *rail, struct net_rail *out)
                        : rail->is_function                   ? "SR-IOV function"
                                                              : "";
 
-    *out = (struct net_rail){
+    *out = (struct nic_rail){
         .node = rdma_sysfs_node(rail), .mtu_bytes = rail->mtu_bytes, .vlan = rail->vlan};
     snprintf(out->name, sizeof(out->name), "%.48s:%u", rail->device, rail->port);
     snprintf(out->kind, sizeof(out->kind), "%s%s%s", protocols[rail->protocol], *what ? ", " : "",
@@ -358,7 +358,7 @@ static int check_verb(struct wire *w, const struct rdma_rail *rail)
 {
     if (rail->protocol != RDMA_IWARP)
         return 0;
-    if (w->options.rdma.verb == NET_WRITE_IMM)
+    if (w->options.rdma.verb == RDMA_WRITE_IMM)
         return rdma_fail(w, -EOPNOTSUPP,
                          "'%s' is iWARP, which has no write with immediate data: %s", rail->device,
                          w->options.windows ? "use write or send" : "use tcp over its interface");
@@ -471,8 +471,8 @@ static int open_all(struct wire *w, struct ibv_device **list, int n)
     }
     for (char *name = strtok_r(names, "+", &save); name && !err;
          name = strtok_r(NULL, "+", &save)) {
-        if (r->n_rails == NET_RAILS_MAX)
-            return rdma_fail(w, -EINVAL, "more than %d devices", NET_RAILS_MAX);
+        if (r->n_rails == NIC_RAILS_MAX)
+            return rdma_fail(w, -EINVAL, "more than %d devices", NIC_RAILS_MAX);
         struct rdma_rail *rail = &r->rails[r->n_rails++];
         err = open_named(w, rail, list, n, name);
         if (!err)

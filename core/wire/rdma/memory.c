@@ -125,12 +125,12 @@ int rdma_no_memory(struct wire *w, const char *what, const struct rdma_rail *rai
 /* iWARP fetches by a write of the other end into the reader's memory. */
 static int access_of(const struct wire *w, const struct rdma_rail *rail, enum wire_side sides)
 {
-    enum net_verb verb = (enum net_verb)w->options.rdma.verb;
-    bool writes = verb == NET_WRITE || verb == NET_WRITE_IMM ||
-                  (verb == NET_READ && rail->protocol == RDMA_IWARP);
+    enum rdma_verb verb = (enum rdma_verb)w->options.rdma.verb;
+    bool writes = verb == RDMA_WRITE || verb == RDMA_WRITE_IMM ||
+                  (verb == RDMA_READ && rail->protocol == RDMA_IWARP);
 
     if (!(sides & WIRE_IN))
-        return verb == NET_READ ? IBV_ACCESS_REMOTE_READ : 0;
+        return verb == RDMA_READ ? IBV_ACCESS_REMOTE_READ : 0;
     return IBV_ACCESS_LOCAL_WRITE | (writes ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 

@@ -168,7 +168,7 @@ void rdma_describe(struct wire *w, char *text, size_t len)
 }
 
 /* Links may lead to other machines. */
-int rdma_rail(struct wire *w, struct net_rail *out)
+int rdma_rail(struct wire *w, struct nic_rail *out)
 {
     *out = w->rails[0];
     rdma_of(w)->core->fill(NULL, out, false);
@@ -186,7 +186,7 @@ static int check_options(struct wire *w)
 {
     const struct wire_rdma_options *p = &w->options.rdma;
 
-    if (p->verb > NET_SEND || p->connect > WIRE_CONNECT_CM || !p->depth)
+    if (p->verb > RDMA_SEND || p->connect > WIRE_CONNECT_CM || !p->depth)
         return rdma_fail(w, -EINVAL, "the RDMA part of the point is damaged");
     if (p->connect == WIRE_CONNECT_CM && p->mtu)
         return rdma_fail(w, -EOPNOTSUPP,
@@ -199,7 +199,7 @@ static int open_messages(struct wire *w)
 {
     struct wire_rdma_options *p = &w->options.rdma;
 
-    p->verb = NET_WRITE_IMM;
+    p->verb = RDMA_WRITE_IMM;
     p->connect = WIRE_CONNECT_EXCHANGE;
     p->inline_bytes = -1;
     p->retry = p->retry ? p->retry : MESSAGE_RETRY;

@@ -295,7 +295,7 @@ static unsigned access_of(const struct rdma_queue *q)
 
     if (!w->options.windows)
         return IBV_ACCESS_REMOTE_WRITE;
-    return (window->in && w->options.rdma.verb <= NET_WRITE_IMM ? IBV_ACCESS_REMOTE_WRITE : 0u) |
+    return (window->in && w->options.rdma.verb <= RDMA_WRITE_IMM ? IBV_ACCESS_REMOTE_WRITE : 0u) |
            (window->out && rdma_reads(w) ? IBV_ACCESS_REMOTE_READ : 0u);
 }
 

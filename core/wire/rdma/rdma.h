@@ -146,10 +146,10 @@ struct rdma_queue {
 struct rdma {
     const struct rdma_core *core;
     struct sockaddr_storage own; /* where others reach this end; family 0: not known */
-    struct rdma_rail rails[NET_RAILS_MAX];
+    struct rdma_rail rails[NIC_RAILS_MAX];
     unsigned n_rails;
-    struct rdma_region *regions[NET_RAILS_MAX];
-    unsigned n_regions[NET_RAILS_MAX];
+    struct rdma_region *regions[NIC_RAILS_MAX];
+    unsigned n_regions[NIC_RAILS_MAX];
     struct rdma_queue *queues; /* as the wire's links */
     bool made;
     bool by_cm;
@@ -170,13 +170,13 @@ static inline struct wire *rdma_wire_of(const struct rdma_queue *q)
 
 static inline bool rdma_reads(const struct wire *w)
 {
-    return w->options.rdma.verb == NET_READ;
+    return w->options.rdma.verb == RDMA_READ;
 }
 
 /* Does a message take a work request of its receiver? */
 static inline bool rdma_takes_receives(const struct wire *w)
 {
-    return w->options.rdma.verb == NET_SEND || w->options.rdma.verb == NET_WRITE_IMM;
+    return w->options.rdma.verb == RDMA_SEND || w->options.rdma.verb == RDMA_WRITE_IMM;
 }
 
 static inline uint64_t rdma_piece_bytes(const struct rdma_shape *s, uint64_t piece)
@@ -264,7 +264,7 @@ extern const struct wire_ops rdma_window_ops, rdma_message_ops;
 /* module.c, for them */
 int rdma_link(struct wire_link *l);
 size_t rdma_facts(struct wire *w, struct wire_fact *facts);
-int rdma_rail(struct wire *w, struct net_rail *rail);
+int rdma_rail(struct wire *w, struct nic_rail *rail);
 void rdma_describe(struct wire *w, char *text, size_t len);
 void rdma_close(struct wire *w);
 

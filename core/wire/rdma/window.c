@@ -71,7 +71,7 @@ static unsigned choose_signal(const struct wire_rdma_options *p, const struct rd
  */
 static bool takes_credits(const struct rdma_queue *q)
 {
-    return rdma_wire_of(q)->options.rdma.verb == NET_SEND && q->rail->protocol == RDMA_IWARP &&
+    return rdma_wire_of(q)->options.rdma.verb == RDMA_SEND && q->rail->protocol == RDMA_IWARP &&
            !q->link->window.turns;
 }
 
@@ -89,7 +89,7 @@ static unsigned choose_receives(const struct rdma_queue *q, unsigned cqes)
     unsigned some = takes_credits(q) ? 2 * posted : 2;
     n = n < some ? some : n;
     n = n > cqes && cqes >= some ? cqes : n;
-    return w->options.rdma.verb == NET_SEND ? multiple(n, s->pieces) : n;
+    return w->options.rdma.verb == RDMA_SEND ? multiple(n, s->pieces) : n;
 }
 
 static int choose_inline(struct rdma_queue *q)
@@ -166,7 +166,7 @@ int rdma_window_link(struct wire_link *l)
 /* Words take as many receives as a whole message, so that pieces stay in step. */
 static unsigned parts_of_word(const struct rdma_queue *q)
 {
-    return rdma_wire_of(q)->options.rdma.verb == NET_SEND ? q->shape.pieces : 1;
+    return rdma_wire_of(q)->options.rdma.verb == RDMA_SEND ? q->shape.pieces : 1;
 }
 
 /* Receives: a piece each of a sent message; a write with immediate data, and a word, bring no data
@@ -175,7 +175,7 @@ static void prepare_receive(struct rdma_queue *q, unsigned i, const struct rdma_
 {
     const struct rdma_shape *s = &q->shape;
     unsigned piece = i % s->pieces;
-    bool lands = in && rdma_wire_of(q)->options.rdma.verb == NET_SEND;
+    bool lands = in && rdma_wire_of(q)->options.rdma.verb == RDMA_SEND;
 
     if (lands)
         q->sges[i] =
@@ -188,12 +188,12 @@ static void prepare_receive(struct rdma_queue *q, unsigned i, const struct rdma_
                                       .num_sge = lands ? 1 : q->n_nothing};
 }
 
-static enum ibv_wr_opcode opcode_of(enum net_verb verb, bool with_imm)
+static enum ibv_wr_opcode opcode_of(enum rdma_verb verb, bool with_imm)
 {
     switch (verb) {
-    case NET_READ:
+    case RDMA_READ:
         return IBV_WR_RDMA_READ;
-    case NET_SEND:
+    case RDMA_SEND:
         return with_imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
     default:
         return with_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
@@ -207,7 +207,7 @@ static void prepare_send(struct rdma_queue *q, unsigned i, uint32_t key)
     const struct wire_link *l = q->link;
     struct ibv_sge *sge = &q->sges[s->receives + i];
     bool read = rdma_reads(w);
-    bool imm = w->options.rdma.verb == NET_WRITE_IMM || l->turns_beside;
+    bool imm = w->options.rdma.verb == RDMA_WRITE_IMM || l->turns_beside;
     unsigned piece = i % s->pieces;
     uint64_t offset = s->piece_bytes * piece;
 
@@ -219,7 +219,7 @@ static void prepare_send(struct rdma_queue *q, unsigned i, uint32_t key)
         .next = l->window.turns && i + 1 == s->slots ? NULL : &q->send[(i + 1) % s->slots],
         .sg_list = sge,
         .num_sge = 1,
-        .opcode = opcode_of((enum net_verb)w->options.rdma.verb, imm && piece + 1 == s->pieces),
+        .opcode = opcode_of((enum rdma_verb)w->options.rdma.verb, imm && piece + 1 == s->pieces),
         .send_flags = (s->inline_bytes ? IBV_SEND_INLINE : 0u) |
                       (!l->window.turns && (i + 1) % s->signal_every == 0 ? IBV_SEND_SIGNALED : 0u),
         .wr.rdma = {(read ? q->remote.out_at : q->remote.in_at) + offset,
@@ -302,7 +302,7 @@ int rdma_window_ready(struct rdma_queue *q)
     const struct rdma_region *local;
     int err = region(q, rdma_reads(rdma_wire_of(q)) ? window->in : window->out, &local);
 
-    q->looks = q->turns && window->in && rdma_wire_of(q)->options.rdma.verb == NET_WRITE &&
+    q->looks = q->turns && window->in && rdma_wire_of(q)->options.rdma.verb == RDMA_WRITE &&
                !q->link->turns_beside;
     for (unsigned i = 0; i < q->shape.slots && local && q->initiates; i++)
         prepare_send(q, i, local->mr->lkey);
@@ -570,7 +570,7 @@ static int take_message(struct rdma_queue *q, const struct ibv_wc *wc)
 {
     struct wire *w = rdma_wire_of(q);
     const struct rdma_shape *s = &q->shape;
-    bool imm = wc->wc_flags & IBV_WC_WITH_IMM, sent = w->options.rdma.verb == NET_SEND;
+    bool imm = wc->wc_flags & IBV_WC_WITH_IMM, sent = w->options.rdma.verb == RDMA_SEND;
     uint64_t piece = sent && s->pieces > 1 ? q->recv_done % s->pieces : s->pieces - 1;
     uint64_t expected = sent ? rdma_piece_bytes(s, piece) : wc->byte_len;
 

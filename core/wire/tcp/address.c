@@ -90,8 +90,8 @@ static int take(struct wire *w, const struct sockaddr *a, const char *interface,
 {
     struct tcp_rail *rail = &tcp_of(w)->rails[w->n_rails];
 
-    if (w->n_rails == NET_RAILS_MAX)
-        return wire_fail(w, -EINVAL, "at most %d interfaces can be used at once", NET_RAILS_MAX);
+    if (w->n_rails == NIC_RAILS_MAX)
+        return wire_fail(w, -EINVAL, "at most %d interfaces can be used at once", NIC_RAILS_MAX);
     memcpy(&rail->address, a, length_of(a));
     if (a->sa_family == AF_INET)
         ((struct sockaddr_in *)&rail->address)->sin_port = 0;
@@ -259,8 +259,8 @@ int tcp_find_rails(struct wire *w, const struct tcp_route *route)
                   : take_all(w, all, route);
     freeifaddrs(all);
     for (unsigned i = first; i < w->n_rails && !err; i++) {
-        struct net_rail *rail = &w->rails[i];
-        *rail = (struct net_rail){
+        struct nic_rail *rail = &w->rails[i];
+        *rail = (struct nic_rail){
             .node = -1, .kind = "tcp", .ipv6 = tcp_of(w)->rails[i].address.ss_family == AF_INET6};
         snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(w)->rails[i].interface);
         rail->mtu_bytes = mtu_of(rail->name);

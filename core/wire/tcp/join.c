@@ -225,7 +225,7 @@ struct joining {
     struct guest guests[GUESTS];
     struct pollfd *polls; /* files that there are */
     unsigned n_polls;
-    int rails[NET_RAILS_MAX], *links; /* in polls; -1 */
+    int rails[NIC_RAILS_MAX], *links; /* in polls; -1 */
     unsigned missing;                 /* links */
 };
 
@@ -467,7 +467,7 @@ static int meet(struct joining *p, struct wire *w)
 
     p->w = w;
     p->missing = before;
-    for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+    for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
         p->rails[i] = -1;
     for (unsigned i = 0; i < w->n_links; i++)
         p->links[i] = -1;
@@ -523,7 +523,7 @@ int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
     int err = 0;
 
     if (p) {
-        p->polls = calloc(NET_RAILS_MAX + GUESTS + w->n_links, sizeof(*p->polls));
+        p->polls = calloc(NIC_RAILS_MAX + GUESTS + w->n_links, sizeof(*p->polls));
         p->links = calloc(w->n_links, sizeof(*p->links));
     }
     if (!p || !p->polls || !p->links)
@@ -536,7 +536,7 @@ int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
         free(p->links);
     }
     free(p);
-    for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
+    for (unsigned i = 0; i < NIC_RAILS_MAX; i++) {
         if (t->rails[i].listener >= 0)
             close(t->rails[i].listener);
         t->rails[i].listener = -1;

@@ -194,7 +194,7 @@ static socklen_t tcp_read_info(int fd, struct tcp_info *info)
 
 static void describe_rail(struct wire *w, unsigned rail, int fd)
 {
-    struct net_rail *r = &w->rails[rail];
+    struct nic_rail *r = &w->rails[rail];
     char algorithm[17] = "", buffers[120];
     socklen_t len = sizeof(algorithm) - 1;
     struct tcp_info info;

@@ -504,7 +504,7 @@ static int tcp_open(struct wire *w)
     w->state = t;
     if (!t)
         return wire_fail(w, -ENOMEM, "out of memory");
-    for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+    for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
         t->rails[i].listener = -1;
     t->far = t->near = -1;
     t->wait_ns = WIRE_JOIN_NS;
@@ -630,7 +630,7 @@ static void tcp_close(struct wire *w)
     }
     for (unsigned i = 0; i < w->options.workers_most; i++)
         close_worker(w->workers[i].state);
-    for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+    for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
         if (t->rails[i].listener >= 0)
             close(t->rails[i].listener);
     free(t);
@@ -656,7 +656,7 @@ static void tcp_describe(struct wire *w, char *text, size_t len)
     snprintf(text, len, "%s", tl ? w->rails[tl->rail].text : "");
 }
 
-static int tcp_rail(struct wire *w, struct net_rail *rail)
+static int tcp_rail(struct wire *w, struct nic_rail *rail)
 {
     const struct tcp_link *tl = main_link(w);
 

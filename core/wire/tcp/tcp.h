@@ -93,7 +93,7 @@ struct tcp_worker {
 };
 
 struct tcp {
-    struct tcp_rail rails[NET_RAILS_MAX];
+    struct tcp_rail rails[NIC_RAILS_MAX];
     int far, near; /* the first rail to ranks of other networks, that to those of this one; -1 */
     uint8_t nonce[TCP_NONCE];
     uint64_t wait_ns; /* while connections are made: none more for so long */

@@ -36,11 +36,16 @@ static double port_gbytes_per_s(const struct exam *x, const json_t *device)
 
 /* ---- Links */
 
+static bool is_narrow(const json_t *link)
+{
+    return exam_value(link, "now_width", 0) < exam_value(link, "best_width", 0);
+}
+
 /* An idle GPU slows its link down to save power, and keeps its width. */
 static bool may_rest(const json_t *device, const json_t *link)
 {
     return is_gpu(device) && exam_is(link, "device", address_of(device)) &&
-           exam_value(link, "now_width", 0) >= exam_value(link, "best_width", 1);
+           exam_value(link, "now_gt_s", 0) < exam_value(link, "best_gt_s", 0);
 }
 
 #define RUNS(link)                                                                                 \
@@ -51,7 +56,6 @@ static void find_link(struct exam *x, const json_t *device, const json_t *link, 
 {
     double now = exam_value(link, "now_gbytes_per_s", 0),
            best = exam_value(link, "best_gbytes_per_s", 0);
-    bool narrow = exam_value(link, "now_width", 0) < exam_value(link, "best_width", 0);
     const char *port = exam_name(link, "port");
     struct exam_result *r;
 
@@ -64,10 +68,14 @@ static void find_link(struct exam *x, const json_t *device, const json_t *link, 
         r = exam_found(x, subject,
                        "the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f",
                        RUNS(link));
-    if (best > 0)
+    if (may_rest(device, link)) /* lanes are lost for sure, its speed perhaps at rest alone */
+        exam_price(x, r, 1 - exam_value(link, "now_width", 0) / exam_value(link, "best_width", 1),
+                   "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes",
+                   exam_value(link, "now_width", 0), exam_value(link, "best_width", 0));
+    else if (best > 0)
         exam_price(x, r, 1 - now / best, "bandwidth of the PCIe link", "1 - %.4g/%.4g GB/s", now,
                    best);
-    if (narrow)
+    if (is_narrow(link))
         exam_remedy(x, r, "reseat %s, check its riser and the slot's bifurcation in the firmware",
                     subject);
     else
@@ -96,7 +104,7 @@ static void look_at_link(struct exam *x, const json_t *device, const json_t *lin
         return;
     if (!down || is_enough(x, device, link))
         exam_fine(x, subject);
-    else if (may_rest(device, link))
+    else if (may_rest(device, link) && !is_narrow(link))
         exam_unknown(x, subject,
                      "the link rests at %.1f of %.1f GT/s, as idle GPUs do: look again under load",
                      exam_value(link, "now_gt_s", 0), exam_value(link, "best_gt_s", 0));
@@ -356,15 +364,16 @@ const struct exam_check exam_bus[] = {
      .more = "root: the access control (ACSCtl) of each port",
      .pipes = PIPES_PEER,
      .matters = true,
-     .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between hosts",
-              .source = "https://github.com/NVIDIA/nccl/issues/949"},
+     .cost = {EXAM_CITED, 0.5, 0.59, .of = "bandwidth between hosts from GPU memory",
+              .source = "https://github.com/NVIDIA/nccl-tests/issues/112"},
      .look = look_acs},
     {.id = "iommu",
      .question = "Do GPUs and fast adapters reach memory without translation?",
      .seen = "/sys/kernel/iommu_groups/*/type",
      .pipes = PIPES_PCIE,
-     .cost = {EXAM_CITED, 0.7, 0.7, .controlled = true, .of = "packets per second at 40 Gb/s",
-              .source = "https://git.karo-electronics.de/?p=karo-tx-linux.git;a=commit;h=bfd20f1"},
+     .cost = {EXAM_CITED, 0, 0.2, .controlled = true, .of = "network bandwidth at 200 Gb/s",
+              .source =
+                  "https://www.kth.se/blogs/nslab/2023/05/our-recent-iommu-peerj-cs-article/"},
      .look = look_iommu},
     {.id = "device-node",
      .question = "Is it known which NUMA node each GPU and adapter is near?",

@@ -464,7 +464,7 @@ void exam_cost_text(const struct exam_cost *cost, char *text, size_t len)
              cost->basis == EXAM_COMPUTED   ? "computed"
              : cost->basis == EXAM_MEASURED ? "measured"
              : cost->controlled             ? "elsewhere, with and without"
-                                            : "elsewhere, before and after the remedy",
+                                            : "elsewhere, by a report that controls nothing else",
              cost->source);
 }
 

@@ -478,8 +478,8 @@ static void test_what_is_no_tree(void **state)
 /* The running machine: whatever it is, the object is whole and prints. */
 static void test_this_machine(void **state)
 {
-    static const char *const sections[] = {"host", "virtualization", "cpu",       "caches",
-                                           "numa", "memory",         "pci",       "network",
+    static const char *const sections[] = {"host", "virtualization", "cpu",      "caches",
+                                           "numa", "memory",         "pci",      "network",
                                            "rdma", "gpus",           "proximity"};
     json_t *machine;
     char *text;

@@ -682,7 +682,9 @@ static void a_low_value_names_the_finding(void **state)
     struct report r = loaded(*state);
     struct headlines h = headlines_of(&r);
 
-    assert_said(&h, "Memory", "triad", "low; memory: transparent huge pages are off: large buffers pay for small pages", TONE_LOW);
+    assert_said(&h, "Memory", "triad",
+                "low; memory: transparent huge pages are off: large buffers pay for small pages",
+                TONE_LOW);
     report_release(&r);
 }
 

@@ -258,13 +258,12 @@ static void a_gpu_behind_the_others_is_named(void **state)
     static const double values[] = {800, 795, 700, 805};
     struct writer *w = *state;
 
-    fake_run_write(
-        &w->f, "run.json",
-        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": ["
-        "{\"address\": \"A\", \"driver\": \"nvidia\", \"cuda\": \"cuda:2\","
-        " \"power_limit_watts\": 500, \"power_default_watts\": 700},"
-        "{\"address\": \"B\", \"driver\": \"nvidia\", \"cuda\": \"cuda:3\","
-        " \"power_limit_watts\": 600, \"power_default_watts\": 700}]}}}\n");
+    fake_run_write(&w->f, "run.json",
+                   "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": ["
+                   "{\"address\": \"A\", \"driver\": \"nvidia\", \"cuda\": \"cuda:2\","
+                   " \"power_limit_watts\": 500, \"power_default_watts\": 700},"
+                   "{\"address\": \"B\", \"driver\": \"nvidia\", \"cuda\": \"cuda:3\","
+                   " \"power_limit_watts\": 600, \"power_default_watts\": 700}]}}}\n");
     w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     for (size_t i = 0; i < 4; i++)
@@ -451,22 +450,21 @@ static void gpus_are_compared_from_their_own_node(void **state)
 
 /* A GPU whose link has the width `width` of 16 lanes: in "pci", and in "gpus". */
 #define GPU_IN_PCI(address, width)                                                                 \
-    "{\"address\": \"" address "\", \"kind\": \"gpu\", \"link\": {\"device\": \"" address                \
-    "\", \"now_gt_s\": 16, \"best_gt_s\": 16, \"now_width\": " width ", \"best_width\": 16,"             \
+    "{\"address\": \"" address "\", \"kind\": \"gpu\", \"link\": {\"device\": \"" address          \
+    "\", \"now_gt_s\": 16, \"best_gt_s\": 16, \"now_width\": " width ", \"best_width\": 16,"       \
     " \"downtrained\": true}}"
 #define GPUS(...)                                                                                  \
-    "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": [{\"address\": "              \
-    "\"0000:3b:00.0\"}, {\"address\": \"0000:3b:00.1\"}, {\"address\": \"B\"}]}, \"pci\": [" __VA_ARGS__     \
-    "]}}\n"
+    "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": [{\"address\": "      \
+    "\"0000:3b:00.0\"}, {\"address\": \"0000:3b:00.1\"}, {\"address\": \"B\"}]}, \"pci\": "        \
+    "[" __VA_ARGS__ "]}}\n"
 
 static void a_low_copy_is_explained_by_its_link(void **state)
 {
     struct writer *w = *state;
 
     w->launched = true;
-    fake_run_write(
-        &w->f, "run.json",
-        GPUS(GPU_IN_PCI("0000:3b:00.0", "8") ", " GPU_IN_PCI("0000:3b:00.1", "4")));
+    fake_run_write(&w->f, "run.json",
+                   GPUS(GPU_IN_PCI("0000:3b:00.0", "8") ", " GPU_IN_PCI("0000:3b:00.1", "4")));
     begin(w, "copy", copy_params, COUNT(copy_params));
     add_copy(w, "node0", "cuda:0", "pinned", "0000:3b:00.0", "local", 27);
     struct report r = loaded(w);
@@ -484,8 +482,7 @@ static void either_end_may_be_the_reason(void **state)
     struct row row;
 
     w->launched = true;
-    fake_run_write(&w->f, "run.json",
-                   GPUS(GPU_IN_PCI("B", "8")));
+    fake_run_write(&w->f, "run.json", GPUS(GPU_IN_PCI("B", "8")));
     begin(w, "copy", copy_params, COUNT(copy_params));
     row = row_of(w, "bandwidth", "GB/s", 20);
     row.limit = 63;

@@ -13,8 +13,7 @@ enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
 
 #define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
 
-const char *const copy_engines[] = {"auto",      "memcpy", "shm", "pipe", "cma",
-                                    "cma-write", "ce",     "sm",  NULL};
+const char *const copy_engines[] = {"auto", "memcpy", WIRES_HERE(WIRE_NAME) "ce", "sm", NULL};
 const char *const copy_directions[] = {"one-way", "both", NULL};
 const char *const copy_memories[] = {"auto",        "pageable", "huge",    "hugetlb", "pinned",
                                      "pinned-huge", "wc",       "managed", NULL};

@@ -8,17 +8,15 @@
 
 #include "core/bench/bench.h"
 #include "core/hw/place.h"
+#include "core/wire/wires.h"
 
 /* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or
  * ce, or sm where it takes loads. */
 enum copy_engine {
     COPY_ENGINE_AUTO,
     COPY_MEMCPY,
-    COPY_SHM,
-    COPY_PIPE,
-    COPY_CMA,
-    COPY_CMA_WRITE,
-    COPY_CE,
+    COPY_WIRES, /* the first of WIRES_HERE */
+    COPY_CE = COPY_WIRES WIRES_HERE(WIRE_ONE),
     COPY_SM,
 };
 enum copy_direction { COPY_ONE_WAY, COPY_BOTH };

@@ -13,14 +13,13 @@
 #include "core/hw/topo.h"
 #include "core/row.h"
 
-static const struct wire_ops *const wires[] = {[COPY_SHM] = &wire_shm,
-                                               [COPY_PIPE] = &wire_pipe,
-                                               [COPY_CMA] = &wire_cma,
-                                               [COPY_CMA_WRITE] = &wire_cma_write};
+/* By engine; NULL: within one process. */
+static const struct wire_ops *const wires[] = {NULL, NULL, WIRES_HERE(WIRE_ADDRESS)};
 
 struct state {
     const struct copy_params *params;
     int engine; /* never auto */
+    const struct wire_ops *wire;
     enum host_pages memory;
     struct lanes lanes;
     unsigned cpus[2]; /* of the ends */
@@ -103,7 +102,7 @@ static int set_limits(struct point *pt, const struct state *st)
          "measured: the two directions' best copies by one core, added"},
         {"reference: best copy by one core within a process, same size",
          "reference: the two directions' best copies by one core, added"}};
-    bool copies = st->engine == COPY_MEMCPY || st->engine == COPY_SHM;
+    bool copies = !st->wire || st->wire->own_copies;
     double gbps[3] = {0};
     int err = 0;
 
@@ -127,9 +126,8 @@ static int set_limits(struct point *pt, const struct state *st)
 static int explain(struct point *pt, int err)
 {
     const struct state *st = pt->state;
-    bool attach = st->engine == COPY_CMA || st->engine == COPY_CMA_WRITE;
 
-    if (attach && (err == -EPERM || err == -EACCES || err == -ENOSYS))
+    if (st->wire && st->wire->attaches && (err == -EPERM || err == -EACCES || err == -ENOSYS))
         return point_reason(pt, -EOPNOTSUPP,
                             "cross-memory attach is refused (%s): as root, sysctl "
                             "kernel.yama.ptrace_scope=1; in a container, --cap-add SYS_PTRACE",
@@ -172,6 +170,7 @@ static int take_params(struct point *pt, struct state *st)
         return point_reason(pt, -EOPNOTSUPP,
                             "'%s' takes a GPU at one end: --source or --destination cuda:0",
                             copy_engines[st->engine]);
+    st->wire = wires[st->engine];
     if (p->memory > COPY_HUGETLB)
         return point_reason(pt, -EOPNOTSUPP,
                             "'%s' memory comes from a GPU's driver: it takes a GPU at one end",
@@ -192,7 +191,7 @@ static int open_transfer(struct point *pt, struct state *st)
     struct transfer_config config = {.topo = point_topo(pt),
                                      .lanes = &st->lanes,
                                      .cpus = {st->cpus[0], st->cpus[1]},
-                                     .wire = wires[st->engine],
+                                     .wire = st->wire,
                                      .settle = p->metric == COPY_LATENCY,
                                      .seed = pt->common->seed,
                                      .fault = (enum transfer_fault)p->inject};

@@ -196,17 +196,27 @@ static void write_describe(struct wire *w, char *text, size_t len)
 }
 
 const struct wire_ops wire_cma = {
-    WIRE_SHM_HOOKS,     .send = wire_shm_send,
-    .name = "cma",      .help = "the receiver reads the sender's memory",
-    .open = cma_open,   .worker = read_worker,
-    .join = cma_join,   .describe = read_describe,
+    WIRE_SHM_HOOKS,
+    .send = wire_shm_send,
+    .name = "cma",
+    .help = "the receiver reads the sender's memory",
+    .attaches = true,
+    .open = cma_open,
+    .worker = read_worker,
+    .join = cma_join,
+    .describe = read_describe,
     .close = cma_close,
 };
 
 const struct wire_ops wire_cma_write = {
-    WIRE_SHM_HOOKS,      .send = wire_shm_send,
-    .name = "cma-write", .help = "the sender writes the receiver's memory",
-    .open = cma_open,    .worker = write_worker,
-    .join = cma_join,    .describe = write_describe,
+    WIRE_SHM_HOOKS,
+    .send = wire_shm_send,
+    .name = "cma-write",
+    .help = "the sender writes the receiver's memory",
+    .attaches = true,
+    .open = cma_open,
+    .worker = write_worker,
+    .join = cma_join,
+    .describe = write_describe,
     .close = cma_close,
 };

@@ -792,6 +792,7 @@ const struct wire_ops wire_shm = {
     .help = "memory that processes of one machine share",
     .send = send_bytes,
     .streams = true,
+    .own_copies = true,
     .open = wire_shm_no_line,
     .worker = open_worker,
     .join = wire_shm_join,

@@ -5,7 +5,7 @@
  *
  * A wire is this process' use of one transport in a world of ranks. A worker is the part of it that
  * one thread drives: it owns links and moves their bytes. A link is one connection to one peer. A
- * transport is a const table of operations: a file, and a word in wires.c.
+ * transport is a const table of operations: a file, and a word in wires.h.
  *
  *   wire_open -> wire_worker for each worker -> wire_memory -> wire_link for each link ->
  *     wire_address of each link, exchanged by the caller -> wire_join, in all ranks at the same
@@ -211,6 +211,10 @@ struct wire_ops {
     /* A message of a link with a window may be posted several times at once: `bytes` are that many
      * of message_bytes. Memory may be a GPU's. */
     bool windows;
+    /* The ranks copy the bytes themselves: of such a copy by one core there is a reference. */
+    bool own_copies;
+    /* It reaches into the other process, which the system may refuse: -EPERM, -EACCES, -ENOSYS. */
+    bool attaches;
     void (*backends)(backend_say_fn *say, void *arg); /* not required: it is there, always */
     /* Changes what wire_traits_of() says without it, where the options want that. Not required. */
     void (*traits)(const struct wire_options *o, struct wire_traits *t);
@@ -295,8 +299,8 @@ int wire_worker(struct wire *w, enum wire_way way, unsigned rail);
 int wire_memory(struct wire *w, void *at, size_t bytes); /* of the host, both ways, rail 0 */
 int wire_memory_of(struct wire *w, struct wire_memory *m);
 /* The index in w->links of a link of the worker that was made last (of a first one, which yields,
- * where there is none), or -errno. With a window one more; without, the one to that rank, made where
- * there is none. */
+ * where there is none), or -errno. With a window one more; without, the one to that rank, which is
+ * made where there is none. */
 int wire_link(struct wire *w, unsigned rank, const struct wire_window *window);
 int wire_address(struct wire *w, unsigned link, void *address, size_t *len);
 int wire_join(struct wire *w, const void *const *addresses, const size_t *lens);

@@ -11,15 +11,8 @@
 #include "core/row.h"
 #include "core/units.h"
 
-/* A transport is a word here. Its table is wire_NAME. */
-#define WIRES(wire) wire(shm) wire(tcp) wire(rdma)
-
-#define DECLARE(name) extern const struct wire_ops wire_##name;
-#define OPS(name)     &wire_##name,
-#define NAME(name)    #name,
-WIRES(DECLARE)
-static const struct wire_ops *const wires[] = {WIRES(OPS) NULL};
-const char *const wire_names[] = {WIRES(NAME) NULL};
+static const struct wire_ops *const wires[] = {WIRES(WIRE_ADDRESS) NULL};
+const char *const wire_names[] = {WIRES(WIRE_NAME) NULL};
 
 const struct wire_ops *wire_find(const char *name)
 {

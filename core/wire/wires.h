@@ -12,6 +12,19 @@
 #include "core/row.h"
 #include "core/wire/wire.h"
 
+/* All transports: a word and its name. The table of `word` is wire_word. */
+#define WIRES(wire) wire(shm, "shm") wire(tcp, "tcp") wire(rdma, "rdma")
+/* Those of copies between two processes of a machine. */
+#define WIRES_HERE(wire)                                                                           \
+    wire(shm, "shm") wire(pipe, "pipe") wire(cma, "cma") wire(cma_write, "cma-write")
+
+#define WIRE_TABLE(word, name)   extern const struct wire_ops wire_##word;
+#define WIRE_ADDRESS(word, name) &wire_##word,
+#define WIRE_NAME(word, name)    name,
+#define WIRE_ONE(word, name)     +1
+WIRES(WIRE_TABLE)
+WIRES_HERE(WIRE_TABLE)
+
 extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
 const struct wire_ops *wire_find(const char *name);
 void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
@@ -68,7 +81,7 @@ bool wire_switches_may_sum(const struct nic_rail *r);
     {.name = "gid-index", .letter = 'x', .type = OPT_CUSTOM, __VA_ARGS__, .def = "auto",           \
      .arg = "auto|N", .parse = wire_parse_auto, .help = "index of the port's GID (RoCE v1 or v2)"}
 #define WIRE_OPT_COMPLETION(...)                                                                   \
-    {.name = "completion", .type = OPT_CHOICE, __VA_ARGS__, .choices = wire_completions,            \
+    {.name = "completion", .type = OPT_CHOICE, __VA_ARGS__, .choices = wire_completions,           \
      .def = "poll"}
 
 #define WIRE_COUNTS "counts or extremes: their spread is none of a launch's median"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One rank's part of a point, from open to close: see session.h. What it does in between:
- * member_run.c, member_run.c, prove.c. */
+ * member_run.c, prove.c. */
 #include "benches/allreduce/member.h"
 
 #include <errno.h>

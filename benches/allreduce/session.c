@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A point's life, led by rank 0: see session.h and session.h. */
+/* A point's life, led by rank 0: see session.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

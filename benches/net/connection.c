@@ -13,7 +13,7 @@
 #define LOOK_NS       50000000u           /* between two looks whether the other end lives */
 #define RING_BYTES    4194304u            /* of shared memory: larger than the caches of one core */
 
-/* Why it ended: an error of any thread, or it was told to. */
+/* Why it ended: an error of any thread, or the other end gave up. */
 static int over(const struct net_end *e)
 {
     int err = atomic_load(&e->error_code);

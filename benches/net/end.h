@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ends that send each other messages over a wire, whichever it is: end.c has an end's life,
- * connection.c its
- * connections, memory.c their buffers; stream.c streams, message.c sends one message at a time. The leader samples and prints rows; the peer does as it is told over the
- * channel (lead.c, peer.c). The life of a point, both ends at once:
+ * Two ends that send each other messages over a wire, whichever it is. end.c has an end's life,
+ * connection.c its connections, memory.c their buffers. stream.c streams, message.c sends one
+ * message at a time. The leader samples and prints rows; the peer serves its requests, which come
+ * over the channel (lead.c, peer.c). The life of a point, both ends at once:
  *
- *   open -> address, exchanged -> join -> stream and ping, as the pattern says -> check -> facts
+ *   open -> address, exchanged -> join -> stream and ping, as the pattern asks -> check -> facts
  *     -> close
  *
  * Connection i is the wire's link i, the ping's the last. A worker of the wire has the connections
@@ -56,7 +56,7 @@ enum net_inject {
 };
 
 /* One point, as both ends must know it: sent as it is, so it holds no pointers and both ends must
- * be of one layout (net_protocol()). */
+ * be of one layout (protocol() of peer.c). */
 struct net_point {
     char transport[16];
     uint8_t stream[NET_DIRECTIONS]; /* which directions are streamed */
@@ -147,10 +147,10 @@ struct net_count {
     _Alignas(64) _Atomic uint64_t sent, received;
 };
 
-/* Pings that were timed together, of which `told` have been handed out. */
+/* Pings that were timed together, of which `taken` were results of net_ping(). */
 #define NET_BURST 1024
 struct net_burst {
-    unsigned n, told;
+    unsigned n, taken;
     uint64_t ns[NET_BURST];
 };
 
@@ -300,8 +300,8 @@ int net_workers_drain(struct net_end *e, const uint64_t *sent);
 int net_pong_start(struct net_end *e);
 int net_pong_end(struct net_end *e); /* waits for it */
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
-/* What the transport says now: kept for net_report_make(), less what it said at the mark where
- * it counts up. */
+/* The transport's facts of now: kept for net_report_make(), less those of the mark where they count
+ * up. */
 void net_facts_take(struct net_end *e);
 
 /* What this end should have put through each rail since net_workers_start(). */
@@ -319,12 +319,12 @@ int net_wire_open(struct net_end *e);
 int net_address(struct net_end *e, void *address, size_t *len);
 /* The other end's address. At both ends at once; returns when all connections stand. */
 int net_join(struct net_end *e, const void *address, size_t len);
-/* A worker's whole work, in its own thread: until told to stop (net_stop(), net_drained()). Adds to
+/* A worker's whole work, in its own thread: until net_stop() or net_drained(). Adds to
  * its tally and to e->counts. */
 int net_work(struct net_worker *w);
 /* Leader: one message there and back over the ping's connection, timed from before it is handed
  * over until the answer is here; of a read, which is there and back by itself, that one. Pings may
- * go in bursts, each timed from post to post; what is left of the last burst is dropped. `last`:
+ * go in bursts, each timed from post to post; the rest of the last burst is dropped. `last`:
  * tells the peer's net_pong() to return. */
 int net_ping(struct net_end *e, bool last, uint64_t *ns);
 int net_pong(struct net_end *e); /* peer: answers until the last one */

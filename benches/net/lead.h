@@ -14,7 +14,7 @@
 #include "core/row.h"
 
 /* What the leader asks of its peer (talk.h), in this order for a point. Structs are sent as they
- * are: see net_protocol(). */
+ * are: see protocol() of peer.c. */
 enum net_request {
     NET_ASK_HELLO = 1, /* struct net_hello; the same comes back */
     NET_ASK_OPEN,      /* struct net_order; struct net_rails */
@@ -31,8 +31,6 @@ enum net_request {
     NET_REQUESTS
 };
 extern const struct talk_request net_requests[NET_REQUESTS];
-/* Both ends must have the same: changes with the layout of what they send each other as it is. */
-uint32_t net_protocol(void);
 
 struct net_hello {
     char machine[64], host[64];

@@ -195,7 +195,7 @@ static int burst(struct net_end *e, struct net_connection *c, bool last)
     uint64_t begin_ns = clock_now_ns(), since_ns = begin_ns, now_ns;
     int err;
 
-    b->n = b->told = 0;
+    b->n = b->taken = 0;
     do {
         err = there_and_back(e, c, last);
         now_ns = clock_now_ns();
@@ -215,12 +215,12 @@ int net_ping(struct net_end *e, bool last, uint64_t *ns)
     net_ready_out(e, c);
     net_ready_in(c);
     err = guard_start(e);
-    if (!err && (last || b->told == b->n)) {
+    if (!err && (last || b->taken == b->n)) {
         err = burst(e, c, last);
         if (!err && last && net_ping_is_read(e))
             err = say_word(e, c);
     }
-    *ns = b->ns[b->told++];
+    *ns = b->ns[b->taken++];
     if (last)
         net_guard_stop(e);
     return err;

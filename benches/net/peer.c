@@ -203,7 +203,8 @@ const struct talk_request net_requests[NET_REQUESTS] = {
     [NET_ASK_CLOSE] = {0, 0, NOTHING, DRAINED, NOTHING, TALK_NEVER, close_point},
 };
 
-uint32_t net_protocol(void)
+/* Both ends must have the same: it changes with the layout of what they send as it is. */
+static uint32_t protocol(void)
 {
     static const uint32_t layout[] = {
         8, /* of the requests: raise it when their order or meaning changes */
@@ -281,7 +282,7 @@ static int connect_peer(struct channel **c, const struct net_params *p, struct n
     struct meet_connect m = {.host = p->host,
                              .port = (uint16_t)p->port,
                              .secret = &known->secret,
-                             .protocol = net_protocol(),
+                             .protocol = protocol(),
                              .wait_ns = p->wait_ns,
                              .cancel = cancel};
     int err = known->loaded ? 0 : meet_secret_need(p->secret_file, &known->secret, error, len);
@@ -384,7 +385,7 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
     struct meet_listen l = {.address = address,
                             .port = (uint16_t)p->port,
                             .secret = &secret,
-                            .protocol = net_protocol(),
+                            .protocol = protocol(),
                             .runs = p->runs,
                             .cancel = cancel,
                             .ready = say_ready};

@@ -187,6 +187,17 @@ bool exam_is(const json_t *object, const char *key, const char *text)
     return !strcmp(exam_name(object, key), text);
 }
 
+bool exam_passes(const char *key)
+{
+    static const char *const keys[] = {"because",     "container_because", "load",     "counters",
+                                       "hw_counters", "clock_reasons",     "findings", NULL};
+    size_t n = strlen(key), i = 0;
+
+    while (keys[i] && strcmp(keys[i], key) != 0)
+        i++;
+    return keys[i] || (n > 4 && !strcmp(key + n - 4, "_why"));
+}
+
 const json_t *exam_machine(const struct exam *x)
 {
     return x->machine;

@@ -163,6 +163,10 @@ bool exam_flag(struct exam *x, const char *subject, const json_t *object, const 
 /* A list of the machine; null adds an unknown for "machine" and is an empty list. Not evidence. */
 const json_t *exam_list(struct exam *x, const char *path);
 
+/* Of an object of facts: a key that is no fact of the machine's set-up. It says why another is not
+ * known, or it changes from call to call (counters, load), or it is of the recording itself. */
+bool exam_passes(const char *key);
+
 /* The machine itself, for what is no fact of its own: the devices near a device. Not evidence. */
 const json_t *exam_machine(const struct exam *x);
 /* Has this check a result for the subject already? */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/exam/exam.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
 #include "harness/report/described.h"
@@ -234,15 +235,8 @@ int history_cases(struct pairs *p, const char *path, char *error, size_t len)
 static const char *const own[] = {"run",   "command", "seed",   "started_utc", "finished_utc",
                                   "state", "clock",   "config", "limits",      "harness_cost"};
 
-static bool is_reason(const char *key)
-{
-    size_t n = strlen(key);
-
-    return !strcmp(key, "because") || (n > 4 && !strcmp(key + n - 4, "_why"));
-}
-
-/* A copy without why something is not known. */
-static json_t *without_reasons(const json_t *value)
+/* A copy without why something is not known, and without counters, which are others each time. */
+static json_t *without_passing(const json_t *value)
 {
     json_t *kept, *one;
     const char *key;
@@ -251,15 +245,15 @@ static json_t *without_reasons(const json_t *value)
     if (json_is_object(value)) {
         kept = json_object();
         json_object_foreach ((json_t *)value, key, one)
-            if (!is_reason(key))
-                json_object_set_new(kept, key, without_reasons(one));
+            if (!exam_passes(key))
+                json_object_set_new(kept, key, without_passing(one));
         return kept;
     }
     if (!json_is_array(value))
         return json_incref((json_t *)value);
     kept = json_array();
     json_array_foreach (value, i, one)
-        json_array_append_new(kept, without_reasons(one));
+        json_array_append_new(kept, without_passing(one));
     return kept;
 }
 
@@ -276,11 +270,10 @@ static const char *written(struct pool *pool, json_t *value)
 
 const char *history_environment(struct pool *pool, const json_t *meta)
 {
-    json_t *kept = json_is_object(meta) ? without_reasons(meta) : NULL;
+    json_t *kept = json_is_object(meta) ? without_passing(meta) : NULL;
 
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
         json_object_del(kept, own[i]);
-    json_object_del(json_object_get(kept, "machine"), "findings");
     return written(pool, kept);
 }
 

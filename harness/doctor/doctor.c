@@ -70,12 +70,14 @@ static const struct opt doctor_table[] = {
 
 static void print_help(const struct opts *o)
 {
-    fputs("usage: plumb doctor [options] [RUN | DIR | FILE]\n"
-          "\n"
-          "Finds what makes a machine slow, what each cause costs, and the remedy. Examines this\n"
-          "machine, or the machine of a run folder, of a recorded tree, or of a file of --json.\n"
-          "\n",
-          stdout);
+    fputs(
+        "usage: plumb doctor [options] [A [B]]\n"
+        "\n"
+        "Finds what makes a machine slow, what each cause costs, and the remedy. Examines this\n"
+        "machine, or the machine of a run folder, of a recorded tree, or of a file of --json. Of\n"
+        "two, shows which findings, facts and numbers differ.\n"
+        "\n",
+        stdout);
     opts_help(o, stdout);
     fputs(
         "\n"
@@ -242,12 +244,14 @@ static int run(const struct opts *o, void *context)
             return no_check(options->explain);
         return written(EXIT_GOOD);
     }
-    if (o->n_args > 1)
-        return fail(EXIT_USAGE, "more than one machine: give one run folder, tree or file");
+    if (o->n_args > 2)
+        return fail(EXIT_USAGE, "more than two machines: give one, or two to set side by side");
     if (options->sysroot && (o->n_args || !*options->sysroot))
         return fail(EXIT_USAGE, "--sysroot is the machine: give a folder, and nothing beside it");
     if (options->measure && (o->n_args || options->sysroot))
         return fail(EXIT_USAGE, "--measure is for this machine: give no other");
+    if (o->n_args == 2)
+        return doctor_both(o->args, options->json);
     return examine(o->n_args ? o->args[0] : options->sysroot, options);
 }
 

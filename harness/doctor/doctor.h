@@ -4,6 +4,7 @@
  *
  *   exam      harness/exam: the table of checks, and their results on one machine
  *   load      a machine: this one, a recorded tree, a run's run.json, a file of --json
+ *   differ    two machines or two nights side by side
  *   print     results for a terminal; --list and --explain: the checks themselves
  */
 #ifndef PLUMB_DOCTOR_H
@@ -38,5 +39,25 @@ int doctor_status(struct exam *x);
 
 /* The table of checks, or the one with this id; 0, or -ENOENT. */
 int doctor_print_checks(FILE *out, const char *id);
+
+/* Two machines, or two nights, side by side: findings and facts that differ; of two runs the numbers,
+ * too, by the verdicts of plumb compare. Returns the exit status: 0 no finding differs, 1 one does.
+ */
+int doctor_both(char *const *paths, bool as_json);
+
+/* ---- Inside of this folder */
+
+struct doctor_pen {
+    FILE *out;
+    size_t width;
+};
+
+struct doctor_pen doctor_pen(FILE *out);
+/* The label at column `indent`, the text from column `at` on, also in its further lines. */
+void doctor_entry(const struct doctor_pen *p, size_t indent, const char *label, size_t at,
+                  const char *text);
+void doctor_heading(const struct doctor_pen *p, const char *text);
+/* "gpu01: Supermicro SYS-821GE-TNHR, bare metal". name NULL: the machine's own. */
+const char *doctor_machine_text(struct exam *x, const char *name);
 
 #endif

@@ -10,18 +10,12 @@
 
 #define FIRST_MAX 3 /* things to do first */
 
-struct pen {
-    FILE *out;
-    size_t width;
-};
-
-static struct pen pen_of(FILE *out)
+struct doctor_pen doctor_pen(FILE *out)
 {
-    return (struct pen){out, wrap_width(out)};
+    return (struct doctor_pen){out, wrap_width(out)};
 }
 
-/* The label at column `indent`, the text from column `at` on, also in its further lines. */
-static void entry(const struct pen *p, size_t indent, const char *label, size_t at,
+void doctor_entry(const struct doctor_pen *p, size_t indent, const char *label, size_t at,
                   const char *text)
 {
     size_t next, n;
@@ -37,28 +31,28 @@ static void entry(const struct pen *p, size_t indent, const char *label, size_t 
     } while (*text);
 }
 
-static void heading(const struct pen *p, const char *text)
+void doctor_heading(const struct doctor_pen *p, const char *text)
 {
     fprintf(p->out, "\n%s\n", text);
 }
 
 /* ---- Results */
 
-static void print_finding(const struct pen *p, struct exam *x, const struct exam_result *r,
+static void print_finding(const struct doctor_pen *p, struct exam *x, const struct exam_result *r,
                           size_t n)
 {
     char number[16], cost[512];
 
     snprintf(number, sizeof(number), "%zu.", n);
     exam_cost_text(&r->cost, cost, sizeof(cost));
-    entry(p, 2, number, 6, exam_sentence(x, r));
-    entry(p, 6, "cost", 14, cost);
+    doctor_entry(p, 2, number, 6, exam_sentence(x, r));
+    doctor_entry(p, 6, "cost", 14, cost);
     if (*r->remedy)
-        entry(p, 6, "remedy", 14, r->remedy);
-    entry(p, 6, "check", 14, exam_format(x, "%s (%s)", r->check->id, r->area));
+        doctor_entry(p, 6, "remedy", 14, r->remedy);
+    doctor_entry(p, 6, "check", 14, exam_format(x, "%s (%s)", r->check->id, r->area));
 }
 
-static void print_findings(const struct pen *p, struct exam *x)
+static void print_findings(const struct doctor_pen *p, struct exam *x)
 {
     size_t n = 0;
 
@@ -66,7 +60,7 @@ static void print_findings(const struct pen *p, struct exam *x)
         if (r->state != EXAM_FOUND || exam_repeats(x, r))
             continue;
         if (!n)
-            heading(p, "FINDINGS, costliest first");
+            doctor_heading(p, "FINDINGS, costliest first");
         print_finding(p, x, r, ++n);
     }
 }
@@ -80,19 +74,19 @@ static size_t count_unknown(struct exam *x, bool matters)
     return n;
 }
 
-static void print_unknown(const struct pen *p, struct exam *x)
+static void print_unknown(const struct doctor_pen *p, struct exam *x)
 {
     const char *others = "", *last = "";
 
     if (count_unknown(x, true))
-        heading(p, "UNKNOWN, and it matters");
+        doctor_heading(p, "UNKNOWN, and it matters");
     for (const struct exam_result *r = exam_results(x); r; r = r->next) {
         if (r->state != EXAM_UNKNOWN || exam_repeats(x, r))
             continue;
         if (r->matters) {
-            entry(p, 2, r->check->id, 16, exam_sentence(x, r));
+            doctor_entry(p, 2, r->check->id, 16, exam_sentence(x, r));
             if (r->check->more)
-                entry(p, 2, "", 16, exam_format(x, "more with %s", r->check->more));
+                doctor_entry(p, 2, "", 16, exam_format(x, "more with %s", r->check->more));
         } else if (strcmp(last, r->check->id) != 0) {
             last = r->check->id;
             others = exam_format(x, "%s%s%s", others, *others ? ", " : "", last);
@@ -100,11 +94,11 @@ static void print_unknown(const struct pen *p, struct exam *x)
     }
     if (!*others)
         return;
-    heading(p, "ALSO UNKNOWN");
-    entry(p, 2, "", 2, exam_format(x, "%s (the reasons: plumb doctor --json)", others));
+    doctor_heading(p, "ALSO UNKNOWN");
+    doctor_entry(p, 2, "", 2, exam_format(x, "%s (the reasons: plumb doctor --json)", others));
 }
 
-static void print_first(const struct pen *p, struct exam *x)
+static void print_first(const struct doctor_pen *p, struct exam *x)
 {
     size_t n = 0;
 
@@ -114,23 +108,22 @@ static void print_first(const struct pen *p, struct exam *x)
         if (r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy)
             continue;
         if (!n)
-            heading(p, "DO FIRST");
+            doctor_heading(p, "DO FIRST");
         if (r->cost.basis != EXAM_NOT_PRICED)
             exam_share_text(&r->cost, share, sizeof(share));
         snprintf(number, sizeof(number), "%zu.", ++n);
-        entry(p, 2, number, 6,
-              exam_format(x, "%s of %s%s%s%s", r->check->id, r->subject, *share ? ": " : "", share,
-                          *share && r->cost.of_time ? " longer" : ""));
-        entry(p, 6, "", 6, r->remedy);
+        doctor_entry(p, 2, number, 6,
+                     exam_format(x, "%s of %s%s%s%s", r->check->id, r->subject, *share ? ": " : "",
+                                 share, *share && r->cost.of_time ? " longer" : ""));
+        doctor_entry(p, 6, "", 6, r->remedy);
     }
     if (!n && count_unknown(x, true)) {
-        heading(p, "DO FIRST");
-        entry(p, 2, "1.", 6, "sudo plumb doctor");
+        doctor_heading(p, "DO FIRST");
+        doctor_entry(p, 2, "1.", 6, "sudo plumb doctor");
     }
 }
 
-/* "gpu01, Supermicro SYS-821GE-TNHR, bare metal". */
-static const char *machine_text(struct exam *x, const char *name)
+const char *doctor_machine_text(struct exam *x, const char *name)
 {
     const json_t *host = json_object_get(exam_machine(x), "host"),
                  *virtualization = json_object_get(exam_machine(x), "virtualization");
@@ -165,10 +158,10 @@ static const char *counts_text(struct exam *x)
 
 void doctor_print(FILE *out, struct exam *x, const char *name)
 {
-    struct pen p = pen_of(out);
+    struct doctor_pen p = doctor_pen(out);
 
-    entry(&p, 0, "", 0, machine_text(x, name));
-    entry(&p, 0, "", 0, counts_text(x));
+    doctor_entry(&p, 0, "", 0, doctor_machine_text(x, name));
+    doctor_entry(&p, 0, "", 0, counts_text(x));
     print_findings(&p, x);
     print_unknown(&p, x);
     print_first(&p, x);
@@ -199,27 +192,27 @@ int doctor_status(struct exam *x)
 
 /* ---- The checks themselves */
 
-static void print_check(const struct pen *p, const struct exam_check *c, const char *area)
+static void print_check(const struct doctor_pen *p, const struct exam_check *c, const char *area)
 {
     char cost[512];
 
     fprintf(p->out, "%s (%s)%s\n", c->id, area, c->matters ? ": unknown is exit status 3" : "");
-    entry(p, 2, "question", 14, c->question);
-    entry(p, 2, "seen by", 14, c->seen);
+    doctor_entry(p, 2, "question", 14, c->question);
+    doctor_entry(p, 2, "seen by", 14, c->seen);
     if (c->more)
-        entry(p, 2, "more with", 14, c->more);
+        doctor_entry(p, 2, "more with", 14, c->more);
     if (c->pipes)
-        entry(p, 2, "explains", 14, c->pipes);
+        doctor_entry(p, 2, "explains", 14, c->pipes);
     exam_cost_text(&c->cost, cost, sizeof(cost));
-    entry(p, 2, "cost", 14,
-          c->cost.basis == EXAM_NOT_PRICED ? "of this machine's facts, measured, "
-                                             "or not priced"
-                                           : cost);
+    doctor_entry(p, 2, "cost", 14,
+                 c->cost.basis == EXAM_NOT_PRICED ? "of this machine's facts, measured, "
+                                                    "or not priced"
+                                                  : cost);
 }
 
 int doctor_print_checks(FILE *out, const char *id)
 {
-    struct pen p = pen_of(out);
+    struct doctor_pen p = doctor_pen(out);
     bool any = false;
 
     for (const struct exam_area *area = exam_areas; area->name; area++)

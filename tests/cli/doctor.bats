@@ -159,3 +159,40 @@ END
     if "$plumb" doctor >/dev/full 2>"$err"; then false; else [ $? -eq 4 ]; fi
     says "$err" "cannot write the whole output"
 }
+
+@test "two machines: the findings and facts that differ" {
+    doctor "$machines/nvlink-8gpu/root" "$machines/nvlink-8gpu/root"
+    [ "$status" -eq 0 ]
+    says "$out" "no finding differs"
+    doctor "$machines/kvm-virtio/root" "$machines/docker-quota/root"
+    [ "$status" -eq 1 ]
+    says "$out" "cpu-quota, processor"
+    says "$out" "A  fine"
+    says "$out" "B  the control group allows the time of 2.5 of 8 CPUs"
+    says "$out" "host.clocksource: kvm-clock against tsc"
+    doctor "$machines/kvm-virtio/root" "$machines/docker-quota/root" --json
+    [ "$status" -eq 1 ]
+    python3 - "$out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert [f["check"] for f in d["findings"]] == ["cpu-quota", "cpu-set"], d["findings"]
+facts = {f["path"]: (f["a"], f["b"]) for f in d["facts"]}
+assert facts["virtualization.limits.cpu_quota"] == ("none", 2.5)
+assert facts["pci.0000:01:00.0.kind"] == ("ethernet", "nvme")
+assert not any(p.endswith("_why") or ".counters" in p or p.startswith("load") for p in facts)
+assert d["numbers"] is None
+END
+}
+
+@test "two runs: the numbers that differ, and the findings that can explain them" {
+    python3 tests/cli/make_runs.py "$BATS_TEST_TMPDIR/a" --fact memory.transparent_huge_pages.enabled=madvise
+    python3 tests/cli/make_runs.py "$BATS_TEST_TMPDIR/b" --seed 2 --shift 'memory *=0.7' \
+        --fact memory.transparent_huge_pages.enabled=never --fact host.clocksource=tsc
+    doctor "$BATS_TEST_TMPDIR/a" "$BATS_TEST_TMPDIR/b"
+    [ "$status" -eq 1 ]
+    says "$out" "huge-pages, memory"
+    sed -n '/^NUMBERS/,/^FACTS/p' "$out" >"$out.numbers"
+    grep -qE 'Memory: of [0-9]+ cases [1-9][0-9]* worse, 0 better in B' "$out.numbers"
+    grep -qE 'findings +huge-pages' "$out.numbers"
+    says "$out" "memory.transparent_huge_pages.enabled: madvise against never"
+}

@@ -196,8 +196,11 @@ class Maker:
                 "state": "complete", "config_hash": "00112233aabbccdd", "config": "suite: node\n",
                 "machine": guest() if o.machine == "guest" else json.loads(json.dumps(BARE)), "limits": []}
         for path, _, value in (text.partition("=") for text in o.fact):
-            room, name = path.split(".")
-            meta["machine"][room][name] = value
+            *rooms, name = path.split(".")
+            part = meta["machine"]
+            for room in rooms:
+                part = part.setdefault(room, {})
+            part[name] = value
         with open(os.path.join(o.folder, "run.json"), "w", encoding="utf-8") as out:
             json.dump(meta, out, indent=1)
 

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two machines, or two nights, side by side: see doctor.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/program.h"
+#include "harness/compare/compare.h"
+#include "harness/doctor/doctor.h"
+
+#define FACTS_MAX 40 /* shown on a terminal */
+
+struct doctor_side {
+    struct exam *x;
+    const char *name; /* as the user named it */
+};
+
+/* ---- Findings */
+
+static const struct exam_result *find(struct exam *x, const struct exam_result *like)
+{
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->check == like->check && !strcmp(r->subject, like->subject))
+            return r;
+    return NULL;
+}
+
+static bool is_found(const struct exam_result *r)
+{
+    return r && r->state == EXAM_FOUND;
+}
+
+/* A finding of one side that the other has not, or has with another sentence. */
+static bool is_other(const struct exam_result *r, struct exam *x)
+{
+    const struct exam_result *other = find(x, r);
+
+    return is_found(r) && (!is_found(other) || strcmp(r->text, other->text) != 0);
+}
+
+/* Calls look for each pair of results, of which one is a finding that the other side has not. */
+typedef void differing_fn(const struct exam_result *a, const struct exam_result *b, void *arg);
+
+static void each_differing(const struct doctor_side *a, const struct doctor_side *b,
+                           differing_fn *look, void *arg)
+{
+    for (const struct exam_result *r = exam_results(a->x); r; r = r->next)
+        if (is_other(r, b->x))
+            look(r, find(b->x, r), arg);
+    for (const struct exam_result *r = exam_results(b->x); r; r = r->next)
+        if (is_other(r, a->x) && !is_found(find(a->x, r)))
+            look(find(a->x, r), r, arg);
+}
+
+static void count_one(const struct exam_result *a, const struct exam_result *b, void *arg)
+{
+    (void)a, (void)b;
+    ++*(size_t *)arg;
+}
+
+static bool differs(const struct doctor_side *a, const struct doctor_side *b)
+{
+    size_t n = 0;
+
+    each_differing(a, b, count_one, &n);
+    return n;
+}
+
+/* ---- Facts */
+
+struct facts {
+    struct exam *x; /* whose memory texts are in */
+    json_t *list;   /* {path, a, b} */
+};
+
+/* What the object is called among others of its list: "eth0", "0000:3b:00.0"; "": by its place. */
+static const char *name_of(struct exam *x, const json_t *object)
+{
+    static const char *const keys[] = {"address", "name", "locator", NULL};
+    static const char *const numbers[] = {"node", "port", "level", "page_bytes", "index", NULL};
+
+    for (size_t i = 0; keys[i]; i++)
+        if (*exam_name(object, keys[i]))
+            return exam_name(object, keys[i]);
+    for (size_t i = 0; numbers[i]; i++)
+        if (json_is_integer(json_object_get(object, numbers[i])))
+            return exam_format(x, "%s%s%.0f", numbers[i], exam_name(object, "type"),
+                               exam_value(object, numbers[i], 0));
+    return "";
+}
+
+static const json_t *member(struct exam *x, const json_t *list, const char *name)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (list, i, one)
+        if (!strcmp(name_of(x, one), name))
+            return one;
+    return NULL;
+}
+
+static bool is_list_of_objects(const json_t *value)
+{
+    return json_is_array(value) && json_is_object(json_array_get(value, 0)) &&
+           (json_object_size(json_array_get(value, 0)) > 0);
+}
+
+static void compare_facts(struct facts *f, const char *path, const json_t *a, const json_t *b);
+
+static void add_fact(struct facts *f, const char *path, const json_t *a, const json_t *b)
+{
+    json_t *one = json_object();
+
+    json_object_set_new(one, "path", json_string(path));
+    json_object_set_new(one, "a", a ? json_deep_copy(a) : json_null());
+    json_object_set_new(one, "b", b ? json_deep_copy(b) : json_null());
+    json_array_append_new(f->list, one);
+}
+
+static const char *below(struct facts *f, const char *path, const char *key)
+{
+    return exam_format(f->x, "%s%s%s", path, *path ? "." : "", key);
+}
+
+static void compare_objects(struct facts *f, const char *path, const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)a, key, value)
+        if (!exam_passes(key))
+            compare_facts(f, below(f, path, key), value, json_object_get(b, key));
+    json_object_foreach ((json_t *)b, key, value)
+        if (!exam_passes(key) && !json_object_get(a, key))
+            compare_facts(f, below(f, path, key), NULL, value);
+}
+
+/* A device that only one side has is one difference, not as many as it has facts. */
+static void compare_lists(struct facts *f, const char *path, const json_t *a, const json_t *b)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (a, i, one) {
+        const char *name = name_of(f->x, one);
+        const json_t *other = *name ? member(f->x, b, name) : json_array_get(b, i);
+
+        if (other)
+            compare_objects(f, below(f, path, name), one, other);
+        else
+            add_fact(f, below(f, path, name), json_true(), NULL);
+    }
+    json_array_foreach (b, i, one) {
+        const char *name = name_of(f->x, one);
+
+        if (*name ? !member(f->x, a, name) : i >= json_array_size(a))
+            add_fact(f, below(f, path, name), NULL, json_true());
+    }
+}
+
+static void compare_facts(struct facts *f, const char *path, const json_t *a, const json_t *b)
+{
+    if (json_is_object(a) && json_is_object(b))
+        compare_objects(f, path, a, b);
+    else if (is_list_of_objects(a) || is_list_of_objects(b))
+        compare_lists(f, path, a, b);
+    else if (!(json_is_null(a) && !b) && !(json_is_null(b) && !a) && !json_equal(a, b))
+        add_fact(f, path, json_is_object(a) ? json_true() : a, json_is_object(b) ? json_true() : b);
+}
+
+/* Of the object itself, not of the machine. */
+static bool is_of_object(const char *path)
+{
+    return !strcmp(path, "source") || !strcmp(path, "probe_schema") ||
+           !strcmp(path, "pci_names_why") || !strcmp(path, "host.hostname");
+}
+
+static json_t *facts_that_differ(const struct doctor_side *a, const struct doctor_side *b)
+{
+    struct facts f = {a->x, json_array()};
+    size_t i = 0;
+
+    compare_facts(&f, "", exam_machine(a->x), exam_machine(b->x));
+    while (i < json_array_size(f.list))
+        if (is_of_object(exam_name(json_array_get(f.list, i), "path")))
+            json_array_remove(f.list, i);
+        else
+            i++;
+    return f.list;
+}
+
+/* ---- Numbers */
+
+static bool has_moved(const struct view_pipe *pipe)
+{
+    return pipe->counts[DECISION_WORSE] || pipe->counts[DECISION_BETTER];
+}
+
+struct causes {
+    struct exam *x;
+    const char *pipe, *text;
+};
+
+static void add_cause(const struct exam_result *a, const struct exam_result *b, void *arg)
+{
+    const struct exam_check *check = a ? a->check : b->check;
+    struct causes *c = arg;
+
+    if (exam_explains(check, c->pipe) && !strstr(c->text, check->id))
+        c->text = exam_format(c->x, "%s%s%s", c->text, *c->text ? ", " : "", check->id);
+}
+
+/* "governor, cpu-quota": the findings that differ and can explain the component. */
+static const char *causes_of(const struct doctor_side *a, const struct doctor_side *b,
+                             const char *pipe)
+{
+    struct causes c = {a->x, pipe, ""};
+
+    each_differing(a, b, add_cause, &c);
+    return c.text;
+}
+
+/* ---- For people */
+
+struct printing {
+    struct doctor_pen pen;
+    struct exam *x;
+    size_t n;
+};
+
+static const char *said(struct exam *x, const struct exam_result *r)
+{
+    char cost[512];
+
+    if (!r)
+        return exam_state_name(EXAM_NOT_APPLICABLE);
+    if (r->state == EXAM_UNKNOWN)
+        return exam_format(x, "unknown: %s", r->text);
+    if (r->state != EXAM_FOUND)
+        return exam_state_name(r->state);
+    exam_cost_text(&r->cost, cost, sizeof(cost));
+    return exam_format(x, "%s. Cost: %s", r->text, cost);
+}
+
+static void print_one(const struct exam_result *a, const struct exam_result *b, void *arg)
+{
+    struct printing *p = arg;
+
+    if (!p->n++)
+        doctor_heading(&p->pen, "FINDINGS THAT DIFFER");
+    doctor_entry(
+        &p->pen, 2, "", 2,
+        exam_format(p->x, "%s, %s", a ? a->check->id : b->check->id, a ? a->subject : b->subject));
+    doctor_entry(&p->pen, 4, "A", 7, said(p->x, a));
+    doctor_entry(&p->pen, 4, "B", 7, said(p->x, b));
+}
+
+static const char *value_text(struct exam *x, const json_t *value)
+{
+    char *text;
+    const char *kept;
+
+    if (json_is_string(value))
+        return exam_format(x, "%s", json_string_value(value));
+    if (!value || json_is_null(value))
+        return "not known, or not there";
+    text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    kept = exam_format(x, "%s", text ? text : "");
+    free(text);
+    return kept;
+}
+
+static void print_facts(struct printing *p, const json_t *facts)
+{
+    size_t n = json_array_size(facts), i;
+    const json_t *one;
+
+    if (n)
+        doctor_heading(&p->pen, exam_format(p->x, "FACTS THAT DIFFER: %zu", n));
+    json_array_foreach (facts, i, one) {
+        if (i == FACTS_MAX)
+            break;
+        doctor_entry(&p->pen, 2, exam_format(p->x, "%s:", exam_name(one, "path")), 6,
+                     exam_format(p->x, "%s against %s", value_text(p->x, json_object_get(one, "a")),
+                                 value_text(p->x, json_object_get(one, "b"))));
+    }
+    if (n > FACTS_MAX)
+        doctor_entry(&p->pen, 2, "", 2,
+                     exam_format(p->x, "and %zu more: --json lists all", n - FACTS_MAX));
+}
+
+static void print_pipe(struct printing *p, const struct doctor_side *a, const struct doctor_side *b,
+                       const struct view_pipe *pipe)
+{
+    const char *causes = causes_of(a, b, pipe->name);
+
+    doctor_entry(&p->pen, 2, "", 2,
+                 exam_format(p->x, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
+                             pipe->n_cases, pipe->counts[DECISION_WORSE],
+                             pipe->counts[DECISION_BETTER]));
+    if (pipe->worst)
+        doctor_entry(
+            &p->pen, 4, "lowest", 14,
+            exam_format(p->x, "%s: B/A %.3g", pipe->worst->label, pipe->worst->decide.ratio));
+    doctor_entry(&p->pen, 4, "findings", 14, *causes ? causes : "none that differs explains it");
+    for (size_t i = 0; i < pipe->n_causes; i++)
+        doctor_entry(&p->pen, 4, i ? "" : "facts", 14, exam_format(p->x, "%s", pipe->causes[i]));
+}
+
+static void print_numbers(struct printing *p, const struct doctor_side *a,
+                          const struct doctor_side *b, const struct view *numbers)
+{
+    size_t n = 0;
+
+    doctor_heading(&p->pen, "NUMBERS THAT DIFFER");
+    for (size_t i = 0; i < numbers->n_pipes; i++)
+        if (has_moved(&numbers->pipes[i]) && ++n)
+            print_pipe(p, a, b, &numbers->pipes[i]);
+    if (!n)
+        doctor_entry(&p->pen, 2, "", 2, "none is proven to");
+    doctor_entry(&p->pen, 2, "", 2,
+                 exam_format(p->x, "all cases: plumb compare %s %s", a->name, b->name));
+}
+
+static void print_both(FILE *out, const struct doctor_side *a, const struct doctor_side *b,
+                       const struct view *numbers)
+{
+    struct printing p = {doctor_pen(out), a->x, 0};
+    json_t *facts = facts_that_differ(a, b);
+
+    doctor_entry(&p.pen, 0, "A", 3,
+                 exam_format(a->x, "%s: %s", a->name, doctor_machine_text(a->x, NULL)));
+    doctor_entry(&p.pen, 0, "B", 3,
+                 exam_format(a->x, "%s: %s", b->name, doctor_machine_text(b->x, NULL)));
+    each_differing(a, b, print_one, &p);
+    if (!p.n)
+        fprintf(out, "no finding differs\n");
+    if (numbers)
+        print_numbers(&p, a, b, numbers);
+    print_facts(&p, facts);
+    json_decref(facts);
+}
+
+/* ---- JSON */
+
+static json_t *result_json(const struct exam_result *r)
+{
+    return r ? exam_result_json(r) : json_null();
+}
+
+static void add_json(const struct exam_result *a, const struct exam_result *b, void *arg)
+{
+    json_array_append_new(
+        arg, json_pack("{s:s, s:s, s:o, s:o}", "check", a ? a->check->id : b->check->id, "subject",
+                       a ? a->subject : b->subject, "a", result_json(a), "b", result_json(b)));
+}
+
+static json_t *numbers_json(const struct doctor_side *a, const struct doctor_side *b,
+                            const struct view *numbers)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < numbers->n_pipes; i++) {
+        const struct view_pipe *pipe = &numbers->pipes[i];
+
+        if (has_moved(pipe))
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:I, s:I, s:I, s:s}", "component", pipe->name,
+                                            "cases", (json_int_t)pipe->n_cases, "worse",
+                                            (json_int_t)pipe->counts[DECISION_WORSE], "better",
+                                            (json_int_t)pipe->counts[DECISION_BETTER], "findings",
+                                            causes_of(a, b, pipe->name)));
+    }
+    return list;
+}
+
+static json_t *both_json(const struct doctor_side *a, const struct doctor_side *b,
+                         const struct view *numbers)
+{
+    json_t *findings = json_array();
+
+    each_differing(a, b, add_json, findings);
+    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o}", "doctor_schema", 1, "a", a->name, "b",
+                     b->name, "findings", findings, "facts", facts_that_differ(a, b), "numbers",
+                     numbers ? numbers_json(a, b, numbers) : json_null());
+}
+
+/* ---- The command */
+
+/* The comparison of two runs; NULL where they are none, or are not comparable. */
+static struct view *compare_numbers(struct pairs *pairs, struct view *view, const char *const *a,
+                                    const char *const *b)
+{
+    const struct pairs_options options = {.margin = 0.05};
+    char error[1024], path[4096];
+
+    for (int i = 0; i < 2; i++)
+        if ((size_t)snprintf(path, sizeof(path), "%s/plan.csv", i ? *b : *a) >= sizeof(path) ||
+            access(path, R_OK))
+            return NULL;
+    if (pairs_load(pairs, a, 1, b, 1, &options, error, sizeof(error)) || view_make(pairs, view)) {
+        fprintf(stderr, "plumb doctor: the numbers are not compared: %s\n", error);
+        return NULL;
+    }
+    return view;
+}
+
+static void show_both(const struct doctor_side *a, const struct doctor_side *b, bool as_json)
+{
+    struct pairs pairs = {0};
+    struct view view = {0};
+    const struct view *numbers = compare_numbers(&pairs, &view, &a->name, &b->name);
+
+    if (as_json) {
+        json_t *json = both_json(a, b, numbers);
+
+        json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+        json_decref(json);
+    } else {
+        print_both(stdout, a, b, numbers);
+    }
+    pairs_release(&pairs);
+}
+
+int doctor_both(char *const *paths, bool as_json)
+{
+    struct doctor_side sides[2] = {{.name = paths[0]}, {.name = paths[1]}};
+    json_t *machines[2] = {NULL, NULL};
+    char error[1024] = "out of memory";
+    int status = EXIT_INCOMPLETE, err = 0;
+
+    for (int i = 0; i < 2 && !err; i++) {
+        err = doctor_load(paths[i], &machines[i], error, sizeof(error));
+        sides[i].x = err ? NULL : exam_new(machines[i]);
+    }
+    if (sides[0].x && sides[1].x) {
+        show_both(&sides[0], &sides[1], as_json);
+        status = differs(&sides[0], &sides[1]) ? EXIT_BAD : EXIT_GOOD;
+    } else {
+        fprintf(stderr, "plumb doctor: %s\n", error);
+        status = err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_INCOMPLETE;
+    }
+    for (int i = 0; i < 2; i++) {
+        exam_free(sides[i].x);
+        json_decref(machines[i]);
+    }
+    return status;
+}

@@ -124,12 +124,19 @@ static const struct rows_field limits[] = {
 };
 
 static const struct rows_field experiments[] = {
-    NEEDED(bench_experiment, check),  NEEDED(bench_experiment, cause),
-    NEEDED(bench_experiment, lost),   TEXT(bench_experiment, both),
-    NEEDED(bench_experiment, with),   NEEDED(bench_experiment, without),
-    NEEDED(bench_experiment, metric), TEXT(bench_experiment, where),
-    NEEDED(bench_experiment, pipe),   TEXT(bench_experiment, machine),
-    TEXT(bench_experiment, lacks),    END,
+    NEEDED(bench_experiment, check),
+    NEEDED(bench_experiment, cause),
+    NEEDED(bench_experiment, lost),
+    TEXT(bench_experiment, both),
+    NEEDED(bench_experiment, with),
+    NEEDED(bench_experiment, without),
+    TEXT(bench_experiment, unset),
+    NEEDED(bench_experiment, metric),
+    TEXT(bench_experiment, where),
+    NEEDED(bench_experiment, pipe),
+    TEXT(bench_experiment, machine),
+    TEXT(bench_experiment, lacks),
+    END,
 };
 
 #define LIST(member)                                                                               \

@@ -188,6 +188,7 @@ struct bench_experiment {
     const char *lost;  /* what it costs: "memory bandwidth" */
     const char *both;  /* options of both sides; NULL: none */
     const char *with, *without;
+    const char *unset; /* variables that the environment of `without` lacks: "MKL_* DNNL_*" */
     const char *metric;
     const char *where;   /* which of its rows; NULL: there is one */
     const char *pipe;    /* the component of the machine, as in the table `pipes` */

@@ -93,6 +93,17 @@ static const struct bench_limit limits[] = {
     {.where = NULL},
 };
 
+#define STEERED(type)                                                                              \
+    {                                                                                              \
+        .check = "settings", .cause = "variables that steer libraries of the CPU",                 \
+        .lost = type " matrix products", .both = "--size 1024 --dtype " type, .with = "",          \
+        .without = "", .unset = "OPENBLAS_* GOTO_* MKL_* DNNL_* ONEDNN_* BLIS_*",                  \
+        .metric = "throughput", .pipe = "Matrix core"                                              \
+    }
+
+static const struct bench_experiment experiments[] = {
+    STEERED("f64"), STEERED("f32"), {.check = NULL}};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_COMPUTE,
     .columns = columns,
@@ -102,4 +113,5 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .limits = limits,
+    .experiments = experiments,
 };

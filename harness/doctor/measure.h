@@ -55,7 +55,7 @@ struct measurement {
     enum measure_state state;
     char reason[512];
     char unit[16];
-    bool more_is_better;
+    bool more_is_better, simulated; /* simulated: on devices that are none */
     struct measure_turn *turns;
     size_t n_turns;
     /* With the cause over without it; NaN: too few turns. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The causes that can be priced here, and their sides: see measure.h. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/condition.h"
 #include "core/units.h"
@@ -12,6 +14,62 @@
 #include "harness/run/progress.h"
 #include "harness/table.h"
 #include "harness/text.h"
+
+/* ---- The environment of a side ---- */
+
+static bool fits(const char *variable, const char *patterns)
+{
+    char name[128], all[512];
+    int n = (int)strcspn(variable, "=");
+
+    snprintf(name, sizeof(name), "%.*s", n, variable);
+    snprintf(all, sizeof(all), "%s", patterns);
+    for (char *save = all, *one; (one = strsep(&save, " ")) != NULL;)
+        if (*one && !fnmatch(one, name, 0))
+            return true;
+    return false;
+}
+
+/* Those of this process that fit, with blanks between: "OPENBLAS_CORETYPE". Returns text. */
+static const char *variables(const char *patterns, char *text, size_t len)
+{
+    size_t used = 0;
+
+    text[0] = 0;
+    for (char **at = environ; *at && used < len; at++)
+        if (fits(*at, patterns))
+            used += (size_t)snprintf(text + used, len - used, "%s%.*s", used ? " " : "",
+                                     (int)strcspn(*at, "="), *at);
+    return text;
+}
+
+/* Takes the variables that fit away; how they were, for show_variables(). NULL: no memory, or
+ * none. */
+static char **hide_variables(const char *patterns)
+{
+    char names[2048];
+    struct argv hidden = {NULL};
+
+    variables(patterns, names, sizeof(names));
+    for (char *save = names, *name; (name = strsep(&save, " ")) != NULL;) {
+        const char *value = *name ? getenv(name) : NULL;
+        if (!value)
+            continue;
+        argv_addf(&hidden, "%s=%s", name, value);
+        unsetenv(name);
+    }
+    return hidden.all;
+}
+
+static void show_variables(char **hidden)
+{
+    for (char **at = hidden; at && *at; at++) {
+        size_t n = strcspn(*at, "=");
+        (*at)[n] = 0;
+        setenv(*at, *at + n + 1, 1);
+    }
+    texts_free(hidden);
+}
 
 /* ---- One side, by a benchmark ---- */
 
@@ -86,6 +144,7 @@ static int take_value(struct measurement *m, const struct table *t, double *valu
         found++;
         *value = table_number(t, row, "value");
         unit = units_find(table_text(t, row, "unit"));
+        m->simulated = !strcmp(table_text(t, row, "origin"), "simulated");
     }
     if (found != 1 || !unit) {
         snprintf(m->reason, sizeof(m->reason), "%s printed %zu rows of %s, not one", m->bench->name,
@@ -132,7 +191,9 @@ static int launch_side(struct running *r, struct measurement *m, bool with, doub
 
     if (err)
         return err;
+    char **hidden = !with && m->cause->unset ? hide_variables(m->cause->unset) : NULL;
     err = launch_run(&r->context, &l, &launched);
+    show_variables(hidden);
     if (err)
         snprintf(m->reason, sizeof(m->reason), "cannot launch '%s': %s", l.bench, strerror(-err));
     else
@@ -272,26 +333,48 @@ static bool is_chosen(const char *only, const char *check)
     return !only;
 }
 
+static void skip(struct measurement *m, const char *reason)
+{
+    m->state = MEASURE_SKIPPED;
+    snprintf(m->reason, sizeof(m->reason), "%s", reason);
+}
+
+/* A new text; NULL: no memory. names: variables that one side lacks; NULL: they are options. */
+static char *command_of(const struct bench_info *bench, const struct bench_experiment *e,
+                        const char *names)
+{
+    const char *both = e->both ? e->both : "";
+    char *text = NULL;
+    int n;
+
+    if (!bench)
+        n = asprintf(&text, "plumb doctor --measure=%s", e->check);
+    else if (names)
+        n = asprintf(&text, "plumb %s%s%s, against the same without %s", bench->name,
+                     *both ? " " : "", both, *names ? names : e->unset);
+    else
+        n = asprintf(&text, "plumb %s %s%s%s, against %s", bench->name, both, *both ? " " : "",
+                     e->with, e->without);
+    return n < 0 ? NULL : text;
+}
+
 static int add(struct measures *m, const struct bench_info *bench, const struct measure_own *own,
                const struct bench_experiment *e)
 {
-    char text[256];
+    char text[300], names[512] = "";
     struct machine_text facts = {m->options->machine, text, sizeof(text)};
     struct measurement *one = &m->all[m->n++];
 
     *one = (struct measurement){
         .cause = e, .bench = bench, .own = own, .ratio = NAN, .low = NAN, .high = NAN};
-    if (e->machine && !condition_holds(e->machine, fact_value, &facts)) {
-        one->state = MEASURE_SKIPPED;
-        snprintf(one->reason, sizeof(one->reason), "%s", e->lacks);
+    if (e->machine && !condition_holds(e->machine, fact_value, &facts))
+        skip(one, e->lacks);
+    if (e->unset && !*variables(e->unset, names, sizeof(names))) {
+        snprintf(text, sizeof(text), "no such variable is set: %s", e->unset);
+        skip(one, text);
     }
-    int n = own ? asprintf(&one->command, "plumb doctor --measure=%s", e->check)
-                : asprintf(&one->command, "plumb %s %s%s%s, against %s", bench->name,
-                           e->both ? e->both : "", e->both ? " " : "", e->with, e->without);
-    if (n >= 0)
-        return 0;
-    one->command = NULL;
-    return -ENOMEM;
+    one->command = command_of(bench, e, e->unset ? names : NULL);
+    return one->command ? 0 : -ENOMEM;
 }
 
 /* Calls add() for each cause that is chosen. *n is how many causes there are. */

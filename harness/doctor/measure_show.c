@@ -63,16 +63,16 @@ json_t *measure_json(const struct measurement *m)
             turns, json_pack("{s:s, s:[f,f,f,f]}", "first", t->with_first ? "with" : "without",
                              "values", t->values[0], t->values[1], t->values[2], t->values[3]));
     }
-    json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
-                     "s:o, s:f, s:o}",
-                     "check", m->cause->check, "cause", m->cause->cause, "lost", m->cause->lost,
-                     "pipe", m->cause->pipe, "state", state_names[m->state], "reason",
-                     *m->reason ? m->reason : NULL, "command", m->command ? m->command : "",
-                     "metric", m->cause->metric, "unit", *m->unit ? m->unit : NULL, "ratio",
-                     real(m->ratio), "ratio_low", real(m->low), "ratio_high", real(m->high),
-                     "share_low", real(known ? low : NAN), "share_high", real(known ? high : NAN),
-                     "of_time", *m->unit ? json_boolean(!m->more_is_better) : json_null(),
-                     "confidence", MEASURE_CONFIDENCE, "turns", turns);
+    json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:f, s:s, s:o}",
+        "check", m->cause->check, "cause", m->cause->cause, "lost", m->cause->lost, "pipe",
+        m->cause->pipe, "state", state_names[m->state], "reason", *m->reason ? m->reason : NULL,
+        "command", m->command ? m->command : "", "metric", m->cause->metric, "unit",
+        *m->unit ? m->unit : NULL, "ratio", real(m->ratio), "ratio_low", real(m->low), "ratio_high",
+        real(m->high), "share_low", real(known ? low : NAN), "share_high", real(known ? high : NAN),
+        "of_time", *m->unit ? json_boolean(!m->more_is_better) : json_null(), "confidence",
+        MEASURE_CONFIDENCE, "origin", m->simulated ? "simulated" : "measured", "turns", turns);
     return json;
 }
 
@@ -100,7 +100,8 @@ static void print_priced(FILE *out, const struct measurement *m, size_t width)
     measure_text(m, cost, sizeof(cost));
     snprintf(text, sizeof(text), "%s: %s", m->cause->check, m->cause->cause);
     wrap_print(out, text, 2, width);
-    snprintf(text, sizeof(text), "%s; %zu turns", cost, m->n_turns);
+    snprintf(text, sizeof(text), "%s; %zu turns%s", cost, m->n_turns,
+             m->simulated ? " [simulated]" : "");
     wrap_print(out, m->n_turns ? text : cost, INDENT, width);
     wrap_print(out, m->command, INDENT, width);
 }

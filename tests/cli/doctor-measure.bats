@@ -5,6 +5,7 @@
 # waits: for launches that are measured in turn
 # shellcheck disable=SC2016 # the shells of the namespaces expand it
 load tree
+load ../sim/env
 
 setup_file() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -93,6 +94,33 @@ assert low["command"] == "plumb dial --speed 80, against --speed 100", low["comm
     grep -qF 'dial-none: skipped: it has NUMA nodes' "$out"
     measure dial-none
     check 'assert measured[0]["state"] == "skipped" and measured[0]["turns"] == [], measured'
+}
+
+@test "a variable of the environment is a cause: one side lacks it, and it is there again after that" {
+    need_dial
+    DIAL_BRAKE=25 measure dial-brake,dial-low
+    check '
+low, brake = sorted(measured, key=lambda m: m["check"], reverse=True)
+near(share(brake), .25, 1e-6)
+near(share(low), .2, 1e-6)
+assert brake["command"] == "plumb dial, against the same without DIAL_BRAKE", brake["command"]
+assert {round(v, 3) for t in brake["turns"] for v in t["values"]} == {75, 100}, brake
+assert {round(v, 3) for t in low["turns"] for v in t["values"]} == {60, 75}, low'
+    measure dial-brake
+    check 'assert measured[0]["reason"] == "no such variable is set: DIAL_* NOT_THERE", measured'
+}
+
+@test "pageable and pinned memory of a simulated GPU: the half that its description says, marked as simulated" {
+    cd "$top" || return 1
+    simulate one
+    measure pageable-memory
+    check '
+assert len(measured) == 2, measured
+for m in measured:
+    assert m["state"] == "done" and m["origin"] == "simulated", m
+    near(share(m), .5, .02)'
+    measure steal
+    check 'assert measured[0]["origin"] == "measured", measured'
 }
 
 @test "a cause that nobody knows is an error, and the others are named; so is another machine" {

@@ -96,6 +96,8 @@ static void check_experiment(const struct bench_info *b, const struct bench_expe
         fail_msg("%s: a condition of the machine and its reason go together", e->check);
     if (e->machine)
         condition_names(e->machine, check_fact, (void *)e->machine);
+    if (!strcmp(e->with, e->without) && !e->unset)
+        fail_msg("%s: its two sides are one", e->check);
     check_side(b, e, e->with);
     check_side(b, e, e->without);
 }

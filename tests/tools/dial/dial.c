@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dial: a benchmark that no other file knows, for tests/cli/adding.bats. It "turns" as fast as it is told. */
+/* dial: a benchmark that no other file knows, for tests. It "turns" as fast as it is told, and with
+ * DIAL_BRAKE in its environment by so many percent less. */
+#include <stdlib.h>
+
 #include "core/bench/bench.h"
 
 #define LIMIT_MOPS 120
@@ -23,8 +26,10 @@ static int setup(struct point *pt)
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     const struct params *p = pt->params;
+    const char *brake = getenv("DIAL_BRAKE");
+    uint64_t percent = 100 - (brake ? strtoul(brake, NULL, 10) : 0);
 
-    ns[0] = ns[1] = inner * p->turns * 1000 / p->speed;
+    ns[0] = ns[1] = inner * p->turns * 100000 / (p->speed * percent);
     return 0;
 }
 

@@ -31,7 +31,8 @@ static const struct bench_pipe pipes[] = {{.pipe = "Dial"}, {.pipe = NULL}};
         .without = "--speed " other, .metric = "rate", .pipe = "Dial", __VA_ARGS__                 \
     }
 
-/* One costs a fifth, one nothing, one a quarter of the time; one is for no machine. */
+/* One costs a fifth, one nothing, one a quarter of the time; one is for no machine, and one is of
+ * the environment. */
 static const struct bench_experiment experiments[] = {
     TURN("dial-low", "80", "100"),
     TURN("dial-same", "100", "100", .both = "--turns 4"),
@@ -43,6 +44,7 @@ static const struct bench_experiment experiments[] = {
      .metric = "spare",
      .pipe = "Dial"},
     TURN("dial-none", "80", "100", .machine = "nodes=none", .lacks = "it has NUMA nodes"),
+    TURN("dial-brake", "100", "100", .unset = "DIAL_* NOT_THERE"),
     {.check = NULL},
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/doctor/doctor.h"
 #include "harness/probe/probe.h"
@@ -19,8 +20,12 @@ static json_t *machine_in(json_t *json)
 {
     json_t *machine = json_object_get(json, "machine");
 
-    if (json_is_object(machine))
+    if (json_is_object(machine)) {
+        /* A run keeps these beside the machine: two runs on one machine may differ in them. */
+        if (json_object_get(json, "library_settings"))
+            json_object_set(machine, "library_settings", json_object_get(json, "library_settings"));
         return json_incref(machine);
+    }
     return json_object_get(json, "probe_schema") ? json_incref(json) : NULL;
 }
 
@@ -49,6 +54,9 @@ static int load_tree(const char *path, json_t **machine, char *error, size_t len
 {
     int err = probe_machine(path, machine);
 
+    if (!err && !path)
+        json_object_set_new(*machine, "library_settings",
+                            probe_settings((const char *const *)environ));
     if (err)
         snprintf(error, len, "cannot read '%s': %s", path ? path : "/",
                  err == -ENODATA ? "it is no run folder, and holds neither \"sys\" nor \"proc\""

@@ -306,6 +306,8 @@ static void look_iommu(struct exam *x)
                                    "the IOMMU translates its accesses to memory (type %s)",
                                    json_string_value(type)),
                         "boot with iommu=pt");
+        else if (!type && exam_get(x, device, "iommu_group"))
+            exam_fact(x, address_of(device), device, "iommu_type");
         else /* pass-through, or none is active for it */
             exam_fine(x, address_of(device));
     }

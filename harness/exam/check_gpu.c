@@ -196,6 +196,66 @@ static void look_mode(struct exam *x)
     each_nvidia(x, mode_of);
 }
 
+/* What makes a GPU slow, and not only bounds it: an idle one rests, and at full load each meets its
+ * power limit. */
+static bool is_slowdown(const char *reason)
+{
+    static const char *const reasons[] = {"hardware slowdown", "temperature (driver)",
+                                          "temperature (hardware)", "power brake"};
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+        if (!strcmp(reason, reasons[i]))
+            return true;
+    return false;
+}
+
+static void throttle_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *reasons = fact_of(x, gpu, "clock_reasons"), *one;
+    size_t i;
+
+    json_array_foreach (reasons, i, one)
+        if (json_is_string(one) && is_slowdown(json_string_value(one))) {
+            exam_remedy(
+                x,
+                exam_found(x, address, "its clocks are held down now: %s", json_string_value(one)),
+                "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER", address);
+            return;
+        }
+    if (reasons)
+        exam_fine(x, address);
+}
+
+static void look_throttle(struct exam *x)
+{
+    each_nvidia(x, throttle_of);
+}
+
+/* HBM has bits of its own for it. Of GDDR, whose bus is narrower than HBM's, part of capacity and
+ * bandwidth goes to it. */
+#define GDDR_BITS 512
+
+static void ecc_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *ecc = fact_of(x, gpu, "ecc");
+    double bits;
+
+    if (!ecc || !exam_number(x, address, gpu, "memory_bus_bits", &bits))
+        return;
+    if (!json_is_true(ecc) || bits > GDDR_BITS)
+        exam_fine(x, address);
+    else
+        exam_remedy(
+            x,
+            exam_found(x, address, "ECC is on, and takes part of the bandwidth of its GDDR memory"),
+            "sudo nvidia-smi -i %s -e 0, where wrong bits may go unseen", address);
+}
+
+static void look_ecc(struct exam *x)
+{
+    each_nvidia(x, ecc_of);
+}
+
 #define GIB (1024. * 1024 * 1024)
 
 static void window_of(struct exam *x, const json_t *gpu, const char *address)
@@ -284,17 +344,17 @@ static void look_fabric(struct exam *x)
 /* Where the bus does not show the link, NVML may: check_bus.c looks at the others. */
 static void lanes_of(struct exam *x, const json_t *gpu, const char *address)
 {
-    const json_t *device, *pcie = json_object_get(gpu, "pcie");
-    double width = exam_value(pcie, "width", 0), most = exam_value(pcie, "max_width", 0);
+    const json_t *device;
     struct exam_result *r;
+    double width, most;
     size_t i;
 
     json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
         if (exam_is(device, "address", address) && json_is_object(json_object_get(device, "link")))
             return;
-    if (!width || !most)
+    if (!exam_number(x, address, gpu, "pcie.width", &width) ||
+        !exam_number(x, address, gpu, "pcie.max_width", &most) || !(most > 0))
         return;
-    exam_get(x, gpu, "pcie");
     if (width >= most) {
         exam_fine(x, address);
         return;
@@ -407,16 +467,18 @@ static void look_rdma(struct exam *x)
 
 static void look_confidential(struct exam *x)
 {
-    const json_t *on = has_nvidia(x) ? exam_get(x, NULL, "gpus.confidential_computing") : NULL;
+    bool on;
 
-    if (json_is_true(on))
+    if (!has_nvidia(x) || !exam_flag(x, "gpus", NULL, "gpus.confidential_computing", &on))
+        return;
+    if (!on)
+        exam_fine(x, "gpus");
+    else
         exam_remedy(x,
                     exam_found(x, "gpus",
                                "confidential computing is on: copies between host and GPU are "
                                "encrypted"),
                     "sudo nvidia-smi conf-compute -srs 0, or the GPU's CC mode off on the host");
-    else if (on)
-        exam_fine(x, "gpus");
 }
 
 #define PIPES_GPU "GPU*"
@@ -443,6 +505,16 @@ const struct exam_check exam_gpu[] = {
      .seen = "NVML: enforced and default power limit",
      .pipes = "GPU matrix core|GPU memory",
      .look = look_power},
+    {.id = "gpu-throttle",
+     .question = "Are the clocks of each GPU free of slowdowns?",
+     .seen = "NVML: reasons of the current clocks",
+     .pipes = PIPES_GPU,
+     .look = look_throttle},
+    {.id = "gpu-ecc",
+     .question = "Does ECC take no bandwidth of GPU memory?",
+     .seen = "NVML: ECC mode, width of the memory bus",
+     .pipes = "GPU memory",
+     .look = look_ecc},
     {.id = "gpu-persistence",
      .question = "Does the driver stay loaded without programs?",
      .seen = "NVML: persistence mode",

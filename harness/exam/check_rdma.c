@@ -85,15 +85,18 @@ static void look_software(struct exam *x)
     size_t i;
 
     json_array_foreach (devices, i, device) {
+        const char *name = exam_name(device, "name"),
+                   *nature = exam_text(x, name, device, "nature");
+
+        if (!nature)
+            continue;
         exam_get(x, device, "driver");
-        if (exam_is(device, "nature", "software"))
-            exam_remedy(x,
-                        exam_found(x, exam_name(device, "name"),
-                                   "RDMA in software: the processor does an adapter's work"),
-                        "use an adapter with RDMA, or TCP in place of %s",
-                        exam_name(device, "name"));
+        if (!strcmp(nature, "software"))
+            exam_remedy(
+                x, exam_found(x, name, "RDMA in software: the processor does an adapter's work"),
+                "use an adapter with RDMA, or TCP in place of %s", name);
         else
-            exam_fine(x, exam_name(device, "name"));
+            exam_fine(x, name);
     }
 }
 

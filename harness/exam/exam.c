@@ -13,8 +13,19 @@
 #include "harness/document/utf8.h"
 
 const struct exam_area exam_areas[] = {
-    {"processor", exam_processor}, {"memory", exam_memory}, {"bus", exam_bus},
-    {"rdma", exam_rdma},           {"gpu", exam_gpu},       {NULL, NULL},
+    {"processor", exam_processor},
+    {"load", exam_load},
+    {"limits", exam_limits},
+    {"memory", exam_memory},
+    {"bus", exam_bus},
+    {"pcie", exam_pcie},
+    {"network", exam_network},
+    {"rdma", exam_rdma},
+    {"ports", exam_ports},
+    {"gpu", exam_gpu},
+    {"libraries", exam_libraries},
+    {"guest", exam_guests},
+    {NULL, NULL},
 };
 
 struct exam {

@@ -91,7 +91,9 @@ struct exam_area {
 
 /* processor.. guest: each in check_NAME.c. The table ends with a name of NULL. */
 extern const struct exam_area exam_areas[];
-extern const struct exam_check exam_processor[], exam_memory[], exam_bus[], exam_rdma[], exam_gpu[];
+extern const struct exam_check exam_processor[], exam_load[], exam_limits[], exam_memory[];
+extern const struct exam_check exam_bus[], exam_pcie[], exam_network[], exam_rdma[], exam_ports[];
+extern const struct exam_check exam_gpu[], exam_libraries[], exam_guests[];
 
 struct exam_result {
     struct exam_result *next;

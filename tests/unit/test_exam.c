@@ -50,11 +50,13 @@ static const struct {
     {"firecracker", ""},
     {"arm64-server", "pcie-slot 0004:01:00.0;governor processor;"},
     {"docker-quota", "cpu-quota processor;cpu-set processor;"},
-    {"kvm-sriov", "gpu-rdma gpus;device-node 0000:00:03.0;device-node 0000:00:05.0;"
-                  "device-node 0000:00:06.0;"},
+    {"kvm-sriov",
+     "numa-balancing memory;gpu-rdma gpus;device-node 0000:00:03.0;device-node 0000:00:05.0;"
+     "device-node 0000:00:06.0;"},
     {"downtrained",
      "pcie-slot 0000:01:00.0;governor processor;acs 0000:67:00.0;acs 0000:68:00.0;"
-     "pcie-link 0000:3b:00.0;pcie-link 0000:65:00.0;memory-speed memory;gpu-rdma gpus;"
+     "pcie-link 0000:3b:00.0;pcie-link 0000:65:00.0;memory-speed memory;rdma-mtu rxe0:1;gpu-rdma "
+     "gpus;"
      "iommu 0000:3b:00.0;iommu 0000:67:00.0;boost processor;clock-source clock;huge-pages "
      "memory;memory-sizes memory;"
      "rdma-software rxe0;gpu-bar 0000:3b:00.0;"},

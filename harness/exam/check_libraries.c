@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of variables that steer libraries, and of GPUDirect Storage. See exam.h. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+static const char *value_of(const struct exam *x, const char *name)
+{
+    return exam_name(json_object_get(exam_machine(x), "library_settings"), name);
+}
+
+/* ---- Ways that are switched off */
+
+static bool has_active_adapter(const struct exam *x)
+{
+    const json_t *device, *port;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        json_array_foreach (json_object_get(device, "ports"), k, port)
+            if (exam_is(port, "state", "ACTIVE") && !exam_is(device, "nature", "software"))
+                return true;
+    return false;
+}
+
+static bool has_gpus(const struct exam *x)
+{
+    return json_array_size(json_object_get(json_object_get(exam_machine(x), "gpus"), "devices")) >
+           0;
+}
+
+static bool always(const struct exam *x)
+{
+    (void)x;
+    return true;
+}
+
+/* Values that cost, by patterns of the shell with '|' between. */
+static const struct steering {
+    const char *name, *values, *effect;
+    bool (*applies)(const struct exam *x);
+    bool sockets; /* of the check "sockets"; else of "settings" */
+} steering[] = {
+    {"NCCL_IB_DISABLE", "1", "NCCL uses sockets, not RDMA", has_active_adapter, true},
+    {"NCCL_NET", "Socket|socket", "NCCL uses sockets, not RDMA", has_active_adapter, true},
+    {"UCX_TLS", "tcp|tcp,*self|self,tcp|sm,tcp|tcp,sm", "UCX uses sockets, not RDMA",
+     has_active_adapter, true},
+    {"OMPI_MCA_btl", "tcp|tcp,*|self,tcp*|*,tcp", "Open MPI uses sockets, not RDMA",
+     has_active_adapter, true},
+    {"FI_PROVIDER", "tcp|tcp;*|sockets", "libfabric uses sockets, not RDMA", has_active_adapter,
+     true},
+    {"NCCL_P2P_DISABLE", "1", "GPUs do not read each other's memory", has_gpus, false},
+    {"NCCL_P2P_LEVEL", "LOC|0", "GPUs do not read each other's memory", has_gpus, false},
+    {"NCCL_SHM_DISABLE", "1", "processes of one host use the network", has_gpus, false},
+    {"NCCL_NET_GDR_LEVEL", "LOC|0", "adapters do not reach GPU memory", has_gpus, false},
+    {"NCCL_DMABUF_ENABLE", "0", "adapters reach GPU memory by nvidia_peermem only", has_gpus,
+     false},
+    {"NCCL_PROTO", "LL|LL128|^*", "large messages use a protocol for small ones", has_gpus, false},
+    {"NCCL_ALGO", "*[a-z]*", "NCCL does not choose the algorithm by size", has_gpus, false},
+    {"NCCL_MAX_NCHANNELS", "[1-3]", "few channels use few links", has_gpus, false},
+    {"CUDA_LAUNCH_BLOCKING", "1", "each kernel is waited for", has_gpus, false},
+    {"CUDA_DEVICE_MAX_CONNECTIONS", "1", "kernels and copies take turns", has_gpus, false},
+    {"OPENBLAS_CORETYPE", "*", "OpenBLAS does not choose kernels for this CPU", always, false},
+    {"MKL_ENABLE_INSTRUCTIONS", "SSE4_2|AVX|AVX2", "MKL leaves vector units unused", always, false},
+    {"DNNL_MAX_CPU_ISA", "SSE41|AVX|AVX2", "oneDNN leaves vector units unused", always, false},
+    {"ONEDNN_MAX_CPU_ISA", "SSE41|AVX|AVX2", "oneDNN leaves vector units unused", always, false},
+    {"MALLOC_PERTURB_", "*", "each allocation is filled", always, false},
+};
+
+static bool is_among(const char *value, const char *patterns)
+{
+    char one[64];
+
+    for (;; patterns++) {
+        size_t n = strcspn(patterns, "|");
+
+        if (n < sizeof(one)) {
+            memcpy(one, patterns, n);
+            one[n] = 0;
+            if (!fnmatch(one, value, 0))
+                return true;
+        }
+        patterns += n;
+        if (!*patterns)
+            return false;
+    }
+}
+
+/* A finding for each variable that costs; else one "fine" for all. */
+static void look_at(struct exam *x, bool sockets)
+{
+    const json_t *settings = exam_fact(x, "environment", NULL, "library_settings");
+    bool found = false;
+
+    for (size_t i = 0; settings && i < sizeof(steering) / sizeof(*steering); i++) {
+        const struct steering *s = &steering[i];
+        const char *value = value_of(x, s->name);
+
+        if (s->sockets != sockets || !*value || !is_among(value, s->values) || !s->applies(x))
+            continue;
+        found = true;
+        exam_remedy(x, exam_found(x, s->name, "with its value \"%.40s\", %s", value, s->effect),
+                    "unset %s", s->name);
+    }
+    if (settings && !found)
+        exam_fine(x, "environment");
+}
+
+static void look_sockets(struct exam *x)
+{
+    if (has_active_adapter(x))
+        look_at(x, true);
+}
+
+static void look_settings(struct exam *x)
+{
+    look_at(x, false);
+}
+
+/* ---- Threads */
+
+static void look_threads(struct exam *x)
+{
+    static const char *const names[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "OPENBLAS_NUM_THREADS"};
+    const json_t *settings = exam_fact(x, "environment", NULL, "library_settings");
+    double cores;
+    bool found = false;
+
+    if (!settings || !exam_number(x, "environment", NULL, "cpu.cores", &cores))
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        double threads = atof(value_of(x, names[i]));
+        struct exam_result *r;
+
+        if (threads < 1 || threads >= cores)
+            continue;
+        found = true;
+        r = exam_found(x, names[i], "libraries use %.0f threads of a process, on %.0f cores",
+                       threads, cores);
+        exam_price(x, r, 1 - threads / cores, "CPU compute of a process alone on the machine",
+                   "1 - %.0f/%.0f cores", threads, cores);
+        exam_remedy(x, r, "export %s=%.0f, divided by the processes of the host", names[i], cores);
+    }
+    if (!found)
+        exam_fine(x, "environment");
+}
+
+/* ---- GPUDirect Storage */
+
+static void look_storage(struct exam *x)
+{
+    const json_t *compatible;
+    bool module;
+
+    if (!has_gpus(x))
+        return;
+    compatible = exam_fact(x, "gpus", NULL, "gpus.gpudirect.storage_compatible");
+    if (!compatible || json_is_string(compatible)) /* it is not installed */
+        return;
+    if (!exam_flag(x, "gpus", NULL, "gpus.gpudirect.storage", &module))
+        return;
+    if (module)
+        exam_fine(x, "gpus");
+    else
+        exam_remedy(x,
+                    exam_found(x, "gpus", "nvidia_fs is not loaded: GPUDirect Storage %s",
+                               json_is_true(compatible) ? "copies through the host's memory"
+                                                        : "does not work"),
+                    "sudo modprobe nvidia_fs");
+}
+
+#define PIPES_GROUP "Network|GPU peers|Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_libraries[] = {
+    {.id = "sockets",
+     .question = "May collectives use the RDMA adapters?",
+     .seen = "variables: NCCL_IB_DISABLE, NCCL_NET, UCX_TLS, OMPI_MCA_btl, FI_PROVIDER",
+     .pipes = PIPES_GROUP,
+     .look = look_sockets},
+    {.id = "settings",
+     .question = "Do libraries choose for themselves what is fast here?",
+     .seen = "variables that steer them: NCCL_*, CUDA_*, OPENBLAS_*, MKL_*, DNNL_*",
+     .pipes = "Matrix core|GPU*|" PIPES_GROUP,
+     .look = look_settings},
+    {.id = "threads",
+     .question = "May CPU libraries use all cores?",
+     .seen = "variables: OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS",
+     .pipes = "Matrix core",
+     .look = look_threads},
+    {.id = "gpu-storage",
+     .question = "Does storage reach GPU memory without copies in the host's?",
+     .seen = "/etc/cufile.json, module nvidia_fs",
+     .pipes = "GPU copies|Copies",
+     .look = look_storage},
+    {.id = NULL},
+};

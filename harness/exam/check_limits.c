@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the limits of a process, and of what the kernel does to its memory. See exam.h. */
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+static const char all[] = "memory";
+
+#define MIB (1024. * 1024)
+#define GIB (1024. * MIB)
+
+static size_t count_gpus(const struct exam *x)
+{
+    return json_array_size(json_object_get(json_object_get(exam_machine(x), "gpus"), "devices"));
+}
+
+static bool has_rdma(const struct exam *x)
+{
+    return json_array_size(json_object_get(exam_machine(x), "rdma")) > 0;
+}
+
+/* It unmaps pages to see who uses them. Where programs place their memory themselves, as those of
+ * GPUs do, it can only cost; others may gain. */
+static void look_balancing(struct exam *x)
+{
+    bool balancing;
+
+    if (json_array_size(exam_list(x, "numa.nodes")) < 2)
+        return;
+    if (!exam_flag(x, all, NULL, "numa.balancing", &balancing))
+        return;
+    if (!balancing || !count_gpus(x))
+        exam_fine(x, all);
+    else
+        exam_remedy(
+            x,
+            exam_found(x, all,
+                       "automatic NUMA balancing is on: it unmaps pages of running programs"),
+            "sudo sysctl kernel.numa_balancing=0");
+}
+
+/* Percent of the last minute; and swap that is used while little memory is left. */
+#define PRESSURE_PERCENT 1
+#define LITTLE_SHARE     0.05
+
+static void look_pressure(struct exam *x)
+{
+    double percent, used = 0, left = 0, total = 0;
+    struct exam_result *r;
+
+    if (!exam_number(x, all, NULL, "load.memory_pressure.percent_60s", &percent) ||
+        !exam_number(x, all, NULL, "load.swap_used_bytes", &used) ||
+        !exam_number(x, all, NULL, "load.memory_available_bytes", &left) ||
+        !exam_number(x, all, NULL, "memory.total_bytes", &total))
+        return;
+    if (percent >= PRESSURE_PERCENT) {
+        r = exam_found(x, all, "programs waited for memory in %.1f %% of the last minute", percent);
+        exam_price(x, r, percent / 100, "time of programs that wait for memory",
+                   "/proc/pressure/memory, some avg60");
+        exam_remedy(x, r, "ps -eo rss,pid,user,comm --sort=-rss | head");
+    } else if (used > 0 && left < LITTLE_SHARE * total) {
+        exam_remedy(x,
+                    exam_found(x, all, "%.1f GiB are swapped out, and %.1f GiB of memory are left",
+                               used / GIB, left / GIB),
+                    "ps -eo rss,pid,user,comm --sort=-rss | head");
+    } else {
+        exam_fine(x, all);
+    }
+}
+
+/* A registration locks its buffer: below this, those of collectives fail or are cut. */
+#define LOCKED_LEAST GIB
+
+static void look_locked(struct exam *x)
+{
+    const json_t *limit;
+    bool may;
+
+    if (!has_rdma(x) || !exam_flag(x, "process", NULL, "process.may_lock_memory", &may))
+        return;
+    limit = exam_fact(x, "process", NULL, "process.locked_memory_bytes");
+    if (!limit)
+        return;
+    if (may || !json_is_number(limit) || json_number_value(limit) >= LOCKED_LEAST)
+        exam_fine(x, "process");
+    else
+        exam_remedy(x,
+                    exam_found(x, "process",
+                               "only %.4g MiB may be locked: RDMA cannot register larger buffers",
+                               json_number_value(limit) / MIB),
+                    "ulimit -l unlimited (docker: --ulimit memlock=-1)");
+}
+
+/* What NCCL's guide asks for in containers, whose default is 64 MiB. */
+#define SHARED_LEAST GIB
+#define SHARED_FREE  (64 * MIB)
+
+static void look_shared(struct exam *x)
+{
+    double bytes, left;
+
+    if (!exam_number(x, "/dev/shm", NULL, "process.shared_memory_bytes", &bytes) ||
+        !exam_number(x, "/dev/shm", NULL, "load.shared_memory_free_bytes", &left))
+        return;
+    if (count_gpus(x) > 1 && bytes < SHARED_LEAST)
+        exam_remedy(x,
+                    exam_found(x, "/dev/shm",
+                               "it holds %.4g MiB: NCCL's processes share more than that",
+                               bytes / MIB),
+                    "docker run --shm-size=1g, or sudo mount -o remount,size=50%% /dev/shm");
+    else if (left < SHARED_FREE && bytes > SHARED_FREE)
+        exam_remedy(x, exam_found(x, "/dev/shm", "%.4g MiB are free there", left / MIB),
+                    "ls -lS /dev/shm | head");
+    else
+        exam_fine(x, "/dev/shm");
+}
+
+/* Below every distribution's default. */
+#define FILES_LEAST 1024
+
+static void look_files(struct exam *x)
+{
+    const json_t *limit = exam_fact(x, "process", NULL, "process.open_files");
+
+    if (!limit)
+        return;
+    if (!json_is_number(limit) || json_number_value(limit) >= FILES_LEAST)
+        exam_fine(x, "process");
+    else
+        exam_remedy(
+            x,
+            exam_found(x, "process",
+                       "only %.0f files may be open: each connection of a collective is one",
+                       json_number_value(limit)),
+            "ulimit -n 65536");
+}
+
+#define PIPES_GROUP "Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_limits[] = {
+    {.id = "numa-balancing",
+     .question = "Do pages of programs that use GPUs stay where they are?",
+     .seen = "/proc/sys/kernel/numa_balancing",
+     .pipes = "GPU copies|Copies|" PIPES_GROUP,
+     .cost = {EXAM_CITED, 0.33, 0.33, .of = "allreduce bandwidth, two at once",
+              .source = "https://github.com/ROCm/rccl/issues/1562"},
+     .look = look_balancing},
+    {.id = "memory-pressure",
+     .question = "Is there memory enough for all that runs?",
+     .seen = "/proc/pressure/memory, /proc/meminfo",
+     .pipes = "Memory|Copies|GPU copies",
+     .look = look_pressure},
+    {.id = "locked-memory",
+     .question = "May programs lock the memory that RDMA needs?",
+     .seen = "/proc/self/limits, CapEff in /proc/self/status",
+     .pipes = "Network|" PIPES_GROUP,
+     .look = look_locked},
+    {.id = "shared-memory",
+     .question = "Is /dev/shm large enough for collectives?",
+     .seen = "statvfs of /dev/shm",
+     .pipes = PIPES_GROUP,
+     .look = look_shared},
+    {.id = "open-files",
+     .question = "May the process open enough files?",
+     .seen = "/proc/self/limits",
+     .pipes = PIPES_GROUP,
+     .look = look_files},
+    {.id = NULL},
+};

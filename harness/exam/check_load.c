@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of what else takes the CPUs, and of how they rest. See exam.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+static const char all[] = "processor";
+
+/* Below, it is a system's own work: half a CPU, or a twentieth of all. */
+#define LOAD_CPUS  0.5
+#define LOAD_SHARE 0.05
+
+static void look_load(struct exam *x)
+{
+    double tasks, cpus, share;
+    struct exam_result *r;
+
+    if (!exam_number(x, all, NULL, "load.average_1min", &tasks) ||
+        !exam_number(x, all, NULL, "cpu.threads", &cpus))
+        return;
+    exam_get(x, NULL, "load.cpu_pressure");
+    share = cpus > 0 ? tasks / cpus : 0;
+    if (tasks < LOAD_CPUS || share < LOAD_SHARE) {
+        exam_fine(x, all);
+        return;
+    }
+    r = exam_found(x, all, "%.2g tasks ran in the last minute, on %.0f CPUs", tasks, cpus);
+    exam_price(x, r, share < 1 ? share : 1, "CPU time, where a program uses all CPUs",
+               "%.3g tasks / %.0f CPUs", tasks, cpus);
+    exam_remedy(x, r, "ps -eo pcpu,pid,user,comm --sort=-pcpu | head");
+}
+
+/* Since boot: what was stolen at one time is far above this mean. */
+#define STEAL_PERCENT 1
+
+static void look_steal(struct exam *x)
+{
+    double percent;
+    struct exam_result *r;
+
+    if (exam_metal(x) || !exam_number(x, all, NULL, "load.steal_percent", &percent))
+        return;
+    if (percent < STEAL_PERCENT) {
+        exam_fine(x, all);
+        return;
+    }
+    r = exam_found(x, all, "the hypervisor gave %.1f %% of the CPU time to other guests", percent);
+    exam_price(x, r, percent / 100, "CPU time", "steal / all time since boot");
+    exam_remedy(x, r, "on the host, give the guest CPUs of its own (virsh vcpupin)");
+}
+
+/* How often the control group's time was used up before its period ended. */
+static void look_throttled(struct exam *x)
+{
+    const json_t *counters = exam_fact(x, all, NULL, "virtualization.limits.counters");
+    double periods = exam_value(counters, "periods", 0),
+           paused = exam_value(counters, "throttled_periods", 0);
+
+    if (!counters)
+        return;
+    if (periods < 1 || paused / periods < 0.01) {
+        exam_fine(x, all);
+        return;
+    }
+    exam_remedy(x,
+                exam_found(x, all, "the CPU quota paused it in %.0f %% of its periods of work",
+                           100 * paused / periods),
+                "raise cpu.max of the control group (docker: --cpus)");
+}
+
+/* Takes "0-3" or "5" from the start of a list; false at its end. */
+static bool take_range(const char **list, int *first, int *last)
+{
+    if (sscanf(*list, "%9d", first) != 1)
+        return false;
+    if (sscanf(*list, "%9d-%9d", first, last) != 2)
+        *last = *first;
+    *list += strcspn(*list, ",");
+    *list += **list == ',';
+    return true;
+}
+
+/* Do two lists such as "0-3,8" have a CPU in common? */
+static bool have_common(const char *one, const char *other)
+{
+    int first, last, from, to;
+
+    while (take_range(&one, &first, &last))
+        for (const char *rest = other; take_range(&rest, &from, &to);)
+            if (from <= last && to >= first)
+                return true;
+    return false;
+}
+
+/* The scheduler starts no thread on these by itself, and moves none between them. */
+static void look_isolated(struct exam *x)
+{
+    const char *isolated = exam_text(x, all, NULL, "cpu.isolated_cpus"), *allowed;
+
+    if (!isolated)
+        return;
+    allowed = exam_text(x, all, NULL, "virtualization.limits.allowed_cpus");
+    if (!allowed)
+        return;
+    if (!have_common(isolated, allowed)) {
+        exam_fine(x, all);
+        return;
+    }
+    exam_remedy(x,
+                exam_found(x, all,
+                           "of its CPUs %s, the kernel isolates %s: threads there are not balanced",
+                           allowed, isolated),
+                "bind each thread (taskset), or boot without isolcpus=");
+}
+
+/* Linux' tables have no server whose core states need longer (drivers/idle/intel_idle.c: C6 of
+ * Sapphire Rapids 290 us, C6SP of Sierra Forest 310 us); longer ones are states of the whole
+ * package, of notebooks. */
+#define WAKE_US 400
+
+static void look_idle(struct exam *x)
+{
+    const json_t *states, *state, *deepest = NULL;
+    double most = 0;
+    size_t i;
+
+    if (!exam_metal(x))
+        return;
+    states = exam_fact(x, all, NULL, "cpu.idle.states");
+    json_array_foreach (states, i, state) {
+        double us;
+
+        if (!exam_number(x, all, state, "exit_latency_us", &us))
+            return;
+        if (!json_is_true(json_object_get(state, "disabled")) && us > most) {
+            most = us;
+            deepest = state;
+        }
+    }
+    if (!states)
+        return;
+    if (most < WAKE_US) {
+        exam_fine(x, all);
+        return;
+    }
+    exam_remedy(x,
+                exam_found(x, all, "an idle CPU may need %.0f us to wake up (state %s)", most,
+                           exam_name(deepest, "name")),
+                "sudo cpupower idle-set -D %d", WAKE_US);
+}
+
+#define PIPES_CPU                                                                                  \
+    "Matrix core|Memory|Caches|Latency|Network|Collectives|Gradients|Allreduce*|Between two "      \
+    "processes"
+
+const struct exam_check exam_load[] = {
+    {.id = "other-load",
+     .question = "Does nothing else use the CPUs?",
+     .seen = "/proc/loadavg, /proc/pressure/cpu",
+     .pipes = PIPES_CPU,
+     .look = look_load},
+    {.id = "steal",
+     .question = "Does the hypervisor leave the guest its CPU time?",
+     .seen = "steal in /proc/stat, since boot",
+     .pipes = PIPES_CPU,
+     .look = look_steal},
+    {.id = "throttled",
+     .question = "Was the control group never paused because its quota was used up?",
+     .seen = "nr_throttled in cpu.stat of the control groups",
+     .pipes = PIPES_CPU,
+     .look = look_throttled},
+    {.id = "isolated-cpus",
+     .question = "Does the scheduler balance all CPUs that the process may use?",
+     .seen = "/sys/devices/system/cpu/isolated, Cpus_allowed_list in /proc/self/status",
+     .pipes = PIPES_CPU,
+     .look = look_isolated},
+    {.id = "idle-states",
+     .question = "Do idle CPUs wake up fast?",
+     .seen = "/sys/devices/system/cpu/cpu0/cpuidle",
+     .pipes = "Network|Collectives|Allreduce*",
+     .look = look_idle},
+    {.id = NULL},
+};

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of network interfaces and of TCP. See exam.h. */
+#include <math.h>
+#include <string.h>
+
+#include "core/hw/nic.h"
+#include "harness/exam/exam.h"
+
+static const char *name_of(const json_t *nic)
+{
+    const char *name = exam_name(nic, "name");
+
+    return *name ? name : "?";
+}
+
+static bool is_up(const json_t *nic)
+{
+    return exam_is(nic, "state", "up") && !exam_is(nic, "kind", "loopback");
+}
+
+static bool is_real(const json_t *nic)
+{
+    return is_up(nic) && json_is_false(json_object_get(nic, "virtual"));
+}
+
+/* Bonds have the rate of their members; that of other software is made up. */
+static double rate_of(const json_t *nic)
+{
+    return is_real(nic) || exam_is(nic, "kind", "bond") ? exam_value(nic, "speed_gbits_per_s", 0)
+                                                        : 0;
+}
+
+typedef void nic_fn(struct exam *x, const json_t *nic, const char *name);
+
+static void each_nic(struct exam *x, bool wanted(const json_t *), nic_fn *look)
+{
+    const json_t *nics = exam_list(x, "network"), *nic;
+    size_t i;
+
+    json_array_foreach (nics, i, nic)
+        if (wanted(nic))
+            look(x, nic, name_of(nic));
+}
+
+/* ---- MTU */
+
+enum { STANDARD = 1500, JUMBO = 9000, JUMBO_LEAST = 8000 };
+
+/* From here on, an interface is there for data. 10 Gb/s serves management, too. */
+#define JUMBO_GBITS_PER_S 25
+
+static double payload_share(const struct exam *x, double mtu)
+{
+    const json_t *tcp = json_object_get(exam_machine(x), "tcp");
+    const struct framing_tcp f = {
+        .mtu = (unsigned)mtu,
+        .options = exam_value(tcp, "timestamps", 1) > 0 ? FRAMING_TCP_TIMESTAMPS : 0};
+
+    return framing_tcp_fraction(&f);
+}
+
+static bool wants_jumbo(struct exam *x, const json_t *nic, double mtu)
+{
+    double rate = rate_of(nic), most = exam_value(nic, "max_mtu", JUMBO);
+
+    exam_get(x, nic, "max_mtu");
+    if (most < STANDARD || mtu >= JUMBO_LEAST)
+        return false;
+    if (mtu < STANDARD)
+        return true;
+    exam_get(x, nic, "speed_gbits_per_s");
+    return most >= JUMBO && rate >= JUMBO_GBITS_PER_S;
+}
+
+/* Interfaces that send frames of their own. What a hypervisor's network leaves to its guests is not
+ * theirs to raise; false, too, where what the interface is was not recorded, with an unknown. */
+static bool has_frames(struct exam *x, const json_t *nic, const char *name)
+{
+    static const char *const natures[] = {"physical", "passthrough", "sriov-vf", "software"};
+    const char *kind = exam_text(x, name, nic, "kind");
+
+    if (!kind || !strcmp(kind, "infiniband") || !strcmp(kind, "tun") || !strcmp(kind, "wifi") ||
+        !strcmp(kind, "bridge"))
+        return false;
+    for (size_t i = 0; i < sizeof(natures) / sizeof(*natures); i++)
+        if (exam_is(nic, "nature", natures[i]))
+            return true;
+    return false;
+}
+
+static void mtu_of(struct exam *x, const json_t *nic, const char *name)
+{
+    struct exam_result *r;
+    double mtu, now, best;
+
+    if (!has_frames(x, nic, name) || !exam_number(x, name, nic, "mtu", &mtu))
+        return;
+    if (!wants_jumbo(x, nic, mtu)) {
+        exam_fine(x, name);
+        return;
+    }
+    now = payload_share(x, mtu);
+    best = payload_share(x, JUMBO);
+    r = exam_found(x, name, "its MTU is %.0f bytes: headers take %.1f %% of the line", mtu,
+                   100 * (1 - now));
+    if (isfinite(now) && now < best)
+        exam_price(x, r, 1 - now / best, "TCP bandwidth",
+                   "1 - %.4f/%.4f: payload of full frames at MTU %.0f and %d", now, best, mtu,
+                   JUMBO);
+    exam_remedy(x, r, "sudo ip link set %s mtu %d, as on all hosts and switches of the network",
+                name, JUMBO);
+}
+
+static void look_mtu(struct exam *x)
+{
+    each_nic(x, is_up, mtu_of);
+}
+
+/* ---- Queue disciplines */
+
+static const json_t *discipline(const json_t *list, const char *kind)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (list, i, one)
+        if (exam_is(one, "kind", kind))
+            return one;
+    return NULL;
+}
+
+static void price_rate(struct exam *x, struct exam_result *r, double rate, double line)
+{
+    if (rate > 0 && line > rate)
+        exam_price(x, r, 1 - rate / line, "network bandwidth", "1 - %.4g/%.4g Gb/s", rate, line);
+}
+
+static void shaping_of(struct exam *x, const json_t *nic, const char *name)
+{
+    const json_t *list = exam_fact(x, name, nic, "qdiscs");
+    const json_t *netem = discipline(list, "netem"), *tbf = discipline(list, "tbf");
+    double rate = exam_value(tbf ? tbf : netem, "rate_gbits_per_s", 0);
+    struct exam_result *r;
+
+    if (!list)
+        return;
+    if (!netem && !tbf) {
+        exam_fine(x, name);
+        return;
+    }
+    exam_get(x, nic, "speed_gbits_per_s");
+    if (netem)
+        r = exam_found(x, name, "netem delays its packets by %.4g ms and drops %.3g %% of them",
+                       exam_value(netem, "delay_us", 0) / 1e3,
+                       exam_value(netem, "loss_percent", 0));
+    else
+        r = exam_found(x, name, "a token bucket (tbf) holds it to %.4g Gb/s", rate);
+    price_rate(x, r, rate, rate_of(nic));
+    exam_remedy(x, r, "sudo tc qdisc del dev %s root", name);
+}
+
+static void look_shaping(struct exam *x)
+{
+    each_nic(x, is_up, shaping_of);
+}
+
+/* ---- TCP */
+
+/* Others take what is left over, or pace by a model of the path; --measure prices them. */
+static void look_congestion(struct exam *x)
+{
+    static const char *const usual[] = {"cubic", "reno", "dctcp", "bic", "htcp", "illinois"};
+    const char *now = exam_text(x, "tcp", NULL, "tcp.congestion_control");
+
+    if (!now)
+        return;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++)
+        if (!strcmp(now, usual[i])) {
+            exam_fine(x, "tcp");
+            return;
+        }
+    exam_remedy(
+        x,
+        exam_found(x, "tcp",
+                   "congestion control is \"%s\", which sends by its own estimate of the path",
+                   now),
+        "sudo sysctl net.ipv4.tcp_congestion_control=cubic");
+}
+
+/* Below these, a window is used up within a round trip of a local network. */
+#define BUFFER_LEAST (1024. * 1024)
+
+static void look_buffers(struct exam *x)
+{
+    double receive, send, scaling;
+
+    if (!exam_number(x, "tcp", NULL, "tcp.receive_auto_bytes", &receive) ||
+        !exam_number(x, "tcp", NULL, "tcp.send_auto_bytes", &send) ||
+        !exam_number(x, "tcp", NULL, "tcp.window_scaling", &scaling))
+        return;
+    if (scaling < 1)
+        exam_remedy(x,
+                    exam_found(x, "tcp", "window scaling is off: 64 KiB at most are on their way"),
+                    "sudo sysctl net.ipv4.tcp_window_scaling=1");
+    else if (receive < BUFFER_LEAST || send < BUFFER_LEAST)
+        exam_remedy(x,
+                    exam_found(x, "tcp",
+                               "buffers grow to %.4g KiB for receiving and %.4g KiB for sending",
+                               receive / 1024, send / 1024),
+                    "sudo sysctl net.ipv4.tcp_rmem='4096 131072 6291456' "
+                    "net.ipv4.tcp_wmem='4096 16384 4194304'");
+    else
+        exam_fine(x, "tcp");
+}
+
+/* ---- Interfaces: which one, and what it lost */
+
+static const json_t *nic_named(const struct exam *x, const char *name)
+{
+    const json_t *nic;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        if (exam_is(nic, "name", name))
+            return nic;
+    return NULL;
+}
+
+static double fastest(const struct exam *x)
+{
+    const json_t *nic;
+    double most = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        most = rate_of(nic) > most ? rate_of(nic) : most;
+    return most;
+}
+
+/* Programs that are not told otherwise take the interface of the default route. Where adapters do
+ * RDMA, collectives do not. */
+static void look_default(struct exam *x)
+{
+    const json_t *names, *first;
+    double rate, best = fastest(x);
+    struct exam_result *r;
+
+    if (json_array_size(json_object_get(exam_machine(x), "rdma")) || best <= 0)
+        return;
+    names = exam_fact(x, "network", NULL, "tcp.default_interfaces");
+    first = nic_named(x, json_string_value(json_array_get(names, 0))
+                             ? json_string_value(json_array_get(names, 0))
+                             : "");
+    if (!names || !first)
+        return;
+    rate = rate_of(first);
+    exam_get(x, first, "speed_gbits_per_s");
+    if (rate <= 0 || best < 4 * rate) {
+        exam_fine(x, "network");
+        return;
+    }
+    r = exam_found(x, "network", "the default route is by %s, %.4g Gb/s; the fastest has %.4g",
+                   name_of(first), rate, best);
+    exam_price(x, r, 1 - rate / best, "bandwidth of programs that are not told an interface",
+               "1 - %.4g/%.4g Gb/s", rate, best);
+    exam_remedy(x, r, "name the interface: NCCL_SOCKET_IFNAME, OMPI_MCA_btl_tcp_if_include");
+}
+
+/* Sums counters of a list; false: one is null, and an unknown was added. One that the kernel does
+ * not have counts nothing. */
+static bool sum(struct exam *x, const json_t *nic, const char *name, const char *const *keys,
+                double *total)
+{
+    const json_t *counters = exam_fact(x, name, nic, "counters");
+    double one;
+
+    for (*total = 0; counters && *keys; keys++) {
+        if (!json_object_get(counters, *keys))
+            continue;
+        if (!exam_number(x, name, counters, *keys, &one))
+            return false;
+        *total += one;
+    }
+    return counters != NULL;
+}
+
+/* Of all packets; and so many that chance does not make them. */
+#define LOST_SHARE 1e-5
+#define LOST_LEAST 100
+
+static void losses_of(struct exam *x, const json_t *nic, const char *name)
+{
+    static const char *const packets[] = {"rx_packets", "tx_packets", NULL};
+    static const char *const full[] = {"rx_missed_errors", "rx_fifo_errors", NULL};
+    static const char *const broken[] = {"rx_crc_errors", "tx_carrier_errors", "collisions", NULL};
+    double all, missed, damaged;
+    double most = exam_value(json_object_get(nic, "rings"), "rx_max", 0);
+
+    if (!sum(x, nic, name, packets, &all) || !sum(x, nic, name, full, &missed) ||
+        !sum(x, nic, name, broken, &damaged))
+        return;
+    if (damaged > LOST_LEAST && damaged > LOST_SHARE * all)
+        exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on the line", damaged),
+                    "replace cable and transceiver of %s", name);
+    else if (missed > LOST_LEAST && missed > LOST_SHARE * all)
+        exam_remedy(x, exam_found(x, name, "%.0f packets came while its ring was full", missed),
+                    "sudo ethtool -G %s rx %.0f", name, most > 0 ? most : 4096);
+    else
+        exam_fine(x, name);
+}
+
+static void look_losses(struct exam *x)
+{
+    each_nic(x, is_real, losses_of);
+}
+
+/* A boot brings a line up once or twice. */
+#define CHANGES_MOST 20
+
+static void flaps_of(struct exam *x, const json_t *nic, const char *name)
+{
+    const json_t *counters = exam_fact(x, name, nic, "counters");
+    double changes;
+
+    if (!counters || !exam_number(x, name, counters, "carrier_changes", &changes))
+        return;
+    if (changes < CHANGES_MOST)
+        exam_fine(x, name);
+    else
+        exam_remedy(x, exam_found(x, name, "its line went up or down %.0f times", changes),
+                    "sudo dmesg | grep %s; replace cable or transceiver", name);
+}
+
+static void look_flaps(struct exam *x)
+{
+    each_nic(x, is_real, flaps_of);
+}
+
+/* ---- Interrupts */
+
+static bool has_number(const json_t *list, double number)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (list, i, one)
+        if (json_is_integer(one) && (double)json_integer_value(one) == number)
+            return true;
+    return false;
+}
+
+static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
+{
+    double queues = exam_value(json_object_get(nic, "queues"), "receive", 0),
+           node = exam_value(nic, "numa_node", -1);
+    const char *cpus;
+    const json_t *nodes;
+
+    cpus = exam_text(x, name, nic, "interrupts.cpus");
+    if (!cpus)
+        return;
+    exam_get(x, nic, "queues");
+    exam_get(x, nic, "numa_node");
+    nodes = exam_get(x, nic, "interrupts.numa_nodes");
+    if (queues > 1 && *cpus && !strpbrk(cpus, ",-"))
+        exam_remedy(
+            x,
+            exam_found(x, name, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus),
+            "sudo systemctl restart irqbalance");
+    else if (node >= 0 && json_array_size(nodes) && !has_number(nodes, node))
+        exam_remedy(x,
+                    exam_found(x, name,
+                               "its interrupts go to CPUs %s, and none is near its NUMA node %.0f",
+                               cpus, node),
+                    "sudo systemctl restart irqbalance");
+    else
+        exam_fine(x, name);
+}
+
+static void look_interrupts(struct exam *x)
+{
+    each_nic(x, is_real, interrupts_of);
+}
+
+/* ---- Bonds */
+
+static bool is_bond(const json_t *nic)
+{
+    return is_up(nic) && exam_is(nic, "kind", "bond");
+}
+
+static size_t count_down(const struct exam *x, const json_t *members)
+{
+    const json_t *member, *nic;
+    size_t i, down = 0;
+
+    json_array_foreach (members, i, member) {
+        nic = nic_named(x, json_string_value(member) ? json_string_value(member) : "");
+        down += nic && exam_is(nic, "state", "down");
+    }
+    return down;
+}
+
+static void bond_of(struct exam *x, const json_t *nic, const char *name)
+{
+    const char *mode = exam_text(x, name, nic, "bond.mode"), *policy;
+    const json_t *members = mode ? exam_fact(x, name, nic, "bond.members") : NULL;
+    size_t all = json_array_size(members), down = count_down(x, members);
+    struct exam_result *r;
+
+    if (!members)
+        return;
+    policy = exam_name(json_object_get(nic, "bond"), "hash_policy");
+    exam_get(x, nic, "bond.hash_policy");
+    if (down) {
+        r = exam_found(x, name, "%zu of its %zu members are down", down, all);
+        exam_price(x, r, (double)down / (double)all, "network bandwidth", "%zu/%zu members", down,
+                   all);
+        exam_remedy(x, r, "ip link show master %s", name);
+    } else if (all > 1 && !strcmp(mode, "balance-rr")) {
+        exam_remedy(
+            x,
+            exam_found(x, name, "packets of one connection overtake each other (mode balance-rr)"),
+            "sudo ip link set %s type bond mode 802.3ad", name);
+    } else if (all > 1 && !strcmp(policy, "layer2") &&
+               (!strcmp(mode, "802.3ad") || !strcmp(mode, "balance-xor"))) {
+        r = exam_found(x, name, "all connections to one host take one of its %zu members (layer2)",
+                       all);
+        exam_price(x, r, 1 - 1 / (double)all, "bandwidth between two hosts", "1 - 1/%zu members",
+                   all);
+        exam_remedy(x, r, "sudo ip link set %s type bond xmit_hash_policy layer3+4", name);
+    } else {
+        exam_fine(x, name);
+    }
+}
+
+static void look_bonds(struct exam *x)
+{
+    each_nic(x, is_bond, bond_of);
+}
+
+#define PIPES_NET "Network|Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_network[] = {
+    {.id = "mtu",
+     .question = "Do fast interfaces use jumbo frames, and none less than 1500 bytes?",
+     .seen = "/sys/class/net/*/mtu; the largest that the driver allows by rtnetlink",
+     .pipes = PIPES_NET,
+     .look = look_mtu},
+    {.id = "shaping",
+     .question = "Do interfaces send without a limit of software, emulated delay or loss?",
+     .seen = "rtnetlink: queue disciplines netem and tbf",
+     .pipes = PIPES_NET,
+     .look = look_shaping},
+    {.id = "congestion",
+     .question = "Is TCP's congestion control made for fast local networks?",
+     .seen = "/proc/sys/net/ipv4/tcp_congestion_control",
+     .pipes = PIPES_NET,
+     .look = look_congestion},
+    {.id = "tcp-buffers",
+     .question = "May TCP keep enough data on its way?",
+     .seen = "/proc/sys/net/ipv4/tcp_rmem, tcp_wmem, tcp_window_scaling",
+     .pipes = PIPES_NET,
+     .look = look_buffers},
+    {.id = "default-interface",
+     .question = "Does the default route go by a fast interface?",
+     .seen = "/proc/net/route, speed of each interface",
+     .pipes = PIPES_NET,
+     .look = look_default},
+    {.id = "packet-loss",
+     .question = "Does each interface receive packets whole and in time?",
+     .seen = "/sys/class/net/*/statistics",
+     .pipes = PIPES_NET,
+     .look = look_losses},
+    {.id = "link-flaps",
+     .question = "Do the lines stay up?",
+     .seen = "/sys/class/net/*/carrier_changes",
+     .pipes = PIPES_NET,
+     .look = look_flaps},
+    {.id = "interrupts",
+     .question = "Do the interrupts of each interface go to several CPUs near it?",
+     .seen = "/proc/interrupts, /proc/irq/*/effective_affinity_list",
+     .pipes = PIPES_NET,
+     .look = look_interrupts},
+    {.id = "bond",
+     .question = "Does each bond use all its members, and keep the order of packets?",
+     .seen = "/sys/class/net/*/bonding",
+     .pipes = PIPES_NET,
+     .look = look_bonds},
+    {.id = NULL},
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of packets and errors on PCI Express. See exam.h. */
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+/* Devices whose link carries what is measured, and have one of their own. */
+static bool is_pipe(const json_t *device)
+{
+    return json_is_object(json_object_get(device, "link")) &&
+           (exam_is(device, "kind", "gpu") || exam_is(device, "kind", "ethernet") ||
+            exam_is(device, "kind", "infiniband") || exam_is(device, "kind", "nvme"));
+}
+
+typedef void device_fn(struct exam *x, const json_t *device, const char *address);
+
+static void each_device(struct exam *x, device_fn *look)
+{
+    const json_t *devices = exam_list(x, "pci"), *device;
+    size_t i;
+
+    json_array_foreach (devices, i, device)
+        if (is_pipe(device) && *exam_name(device, "address"))
+            look(x, device, exam_name(device, "address"));
+}
+
+/* A link that is sound retries a few packets in years; each retry of a bad one is an error here. */
+#define ERRORS_MOST 100
+
+/* One of the counters; false: it is null, and an unknown was added. One that the kernel does not
+ * have counts nothing. */
+static bool take(struct exam *x, const json_t *device, const char *address, const char *path,
+                 double *count)
+{
+    const json_t *counters = json_object_get(device, "counters");
+
+    *count = 0;
+    return !json_object_get(counters, strchr(path, '.') + 1) ||
+           exam_number(x, address, device, path, count);
+}
+
+static void errors_of(struct exam *x, const json_t *device, const char *address)
+{
+    double own, above, worse, fatal;
+
+    if (!exam_fact(x, address, device, "counters"))
+        return;
+    if (!json_object_size(json_object_get(device, "counters"))) {
+        exam_not_applicable(x, address, "the kernel counts no PCIe errors for it");
+        return;
+    }
+    if (!take(x, device, address, "counters.correctable_errors", &own) ||
+        !take(x, device, address, "counters.port_correctable_errors", &above) ||
+        !take(x, device, address, "counters.nonfatal_errors", &worse) ||
+        !take(x, device, address, "counters.fatal_errors", &fatal))
+        return;
+    if (worse + fatal > 0)
+        exam_remedy(x,
+                    exam_found(x, address, "%.0f PCIe errors since boot could not be corrected",
+                               worse + fatal),
+                    "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
+    else if (own + above > ERRORS_MOST)
+        exam_remedy(x,
+                    exam_found(x, address,
+                               "%.0f PCIe errors since boot were corrected: each repeats a packet",
+                               own + above),
+                    "reseat %s, and look at its riser, cable and retimer", address);
+    else
+        exam_fine(x, address);
+}
+
+static void look_errors(struct exam *x)
+{
+    each_device(x, errors_of);
+}
+
+/* Fast devices ask for more at a time where they may: 512 bytes is the specification's default. */
+#define READ_BYTES 512
+
+static void request_of(struct exam *x, const json_t *device, const char *address)
+{
+    double bytes;
+
+    if (exam_is(device, "kind", "nvme") ||
+        !exam_number(x, address, device, "max_read_request_bytes", &bytes))
+        return;
+    if (bytes >= READ_BYTES)
+        exam_fine(x, address);
+    else
+        exam_remedy(x, exam_found(x, address, "it reads memory in requests of %.0f bytes", bytes),
+                    "sudo setpci -s %s CAP_EXP+8.w=5000:7000 (4096 bytes)", address);
+}
+
+static void look_requests(struct exam *x)
+{
+    if (exam_metal(x))
+        each_device(x, request_of);
+}
+
+static void ordering_of(struct exam *x, const json_t *device, const char *address)
+{
+    bool relaxed;
+
+    if (!exam_is(device, "kind", "infiniband") && !exam_is(device, "kind", "ethernet"))
+        return;
+    if (!exam_flag(x, address, device, "relaxed_ordering", &relaxed))
+        return;
+    if (relaxed)
+        exam_fine(x, address);
+    else
+        exam_remedy(x,
+                    exam_found(x, address,
+                               "relaxed ordering is switched off: its writes wait for each other"),
+                    "sudo setpci -s %s CAP_EXP+8.w=0010:0010", address);
+}
+
+/* The kernel switches it off where the processor is known to suffer from it. */
+static void look_ordering(struct exam *x)
+{
+    if (exam_metal(x))
+        each_device(x, ordering_of);
+}
+
+#define PIPES_PCIE "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_pcie[] = {
+    {.id = "pcie-errors",
+     .question = "Does each PCIe link carry packets without errors?",
+     .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port",
+     .pipes = PIPES_PCIE,
+     .look = look_errors},
+    {.id = "read-request",
+     .question = "May GPUs and adapters read memory in large requests?",
+     .seen = "device control register in the configuration space: root only",
+     .more = "root: the register",
+     .pipes = PIPES_PCIE,
+     .look = look_requests},
+    {.id = "relaxed-ordering",
+     .question = "May the writes of adapters overtake each other?",
+     .seen = "device control register in the configuration space: root only",
+     .more = "root: the register",
+     .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .look = look_ordering},
+    {.id = NULL},
+};

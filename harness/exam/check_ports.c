@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of RDMA ports: rate, packets and counters. See exam.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/hw/nic.h"
+#include "harness/exam/exam.h"
+
+typedef void port_fn(struct exam *x, const json_t *device, const json_t *port, const char *name);
+
+static void each_port(struct exam *x, port_fn *look)
+{
+    const json_t *devices = exam_list(x, "rdma"), *device, *port;
+    size_t i, k;
+
+    json_array_foreach (devices, i, device) {
+        const char *name = exam_name(device, "name");
+
+        if (!exam_fact(x, name, device, "ports"))
+            continue;
+        json_array_foreach (json_object_get(device, "ports"), k, port)
+            look(x, device, port, exam_format(x, "%s:%.0f", name, exam_value(port, "port", 0)));
+    }
+}
+
+static bool is_hardware(const json_t *device)
+{
+    return exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
+           exam_is(device, "nature", "sriov-vf");
+}
+
+static bool is_software(const json_t *device)
+{
+    return exam_is(device, "nature", "software");
+}
+
+static bool is_active(const json_t *port)
+{
+    return exam_is(port, "state", "ACTIVE");
+}
+
+/* ---- Rate */
+
+static const json_t *function_of(const struct exam *x, const json_t *device)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, one)
+        if (*exam_name(device, "pci") && exam_is(one, "address", exam_name(device, "pci")))
+            return one;
+    return NULL;
+}
+
+/* The fastest port of an adapter with the same ids. */
+static double best_of_its_kind(const struct exam *x, const json_t *device)
+{
+    const json_t *own = function_of(x, device), *other, *port;
+    double best = 0;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, other) {
+        const json_t *function = function_of(x, other);
+
+        if (!own || !function || !is_hardware(other) ||
+            !json_equal(json_object_get(own, "device_id"), json_object_get(function, "device_id")))
+            continue;
+        json_array_foreach (json_object_get(other, "ports"), k, port)
+            if (is_active(port) && exam_value(port, "rate_gbits_per_s", 0) > best)
+                best = exam_value(port, "rate_gbits_per_s", 0);
+    }
+    return best;
+}
+
+static void rate_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
+{
+    const char *lanes = exam_name(port, "lanes");
+    double rate, best;
+    struct exam_result *r;
+
+    if (!is_hardware(device) || !is_active(port) ||
+        !exam_number(x, name, port, "rate_gbits_per_s", &rate))
+        return;
+    exam_get(x, port, "lanes");
+    best = best_of_its_kind(x, device);
+    if (!strncmp(lanes, "1X", 2) && best < 4 * rate) /* adapters have four lanes */
+        best = 4 * rate;
+    if (rate >= best) {
+        exam_fine(x, name);
+        return;
+    }
+    r = exam_found(x, name, "its port runs at %.4g Gb/s (%s), of %.4g that its kind can do", rate,
+                   *lanes ? lanes : "lanes not known", best);
+    exam_price(x, r, 1 - rate / best, "RDMA bandwidth", "1 - %.4g/%.4g Gb/s", rate, best);
+    exam_remedy(x, r, "replace the cable of %s, and look at the rate of the switch's port", name);
+}
+
+static void look_rate(struct exam *x)
+{
+    each_port(x, rate_of);
+}
+
+/* ---- MTU of RoCE */
+
+enum { MTU_MOST = 4096, MESSAGE = 1 << 20 };
+
+static double payload_share(double mtu)
+{
+    return framing_rdma_fraction(FRAMING_ROCE_V2_IPV4, RDMA_WRITE, MESSAGE, (unsigned)mtu, false);
+}
+
+static const char *netdev_of(const json_t *port)
+{
+    const json_t *gid;
+    size_t i;
+
+    json_array_foreach (json_object_get(port, "gids"), i, gid)
+        if (*exam_name(gid, "netdev"))
+            return exam_name(gid, "netdev");
+    return "ITS-INTERFACE";
+}
+
+static void mtu_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
+{
+    struct exam_result *r;
+    double mtu, now, best = payload_share(MTU_MOST);
+
+    if (!exam_is(port, "link_layer", "Ethernet") || exam_is(device, "driver", "siw") ||
+        !(is_hardware(device) || is_software(device)))
+        return;
+    if (!exam_number(x, name, port, "roce_mtu_bytes", &mtu))
+        return;
+    now = payload_share(mtu);
+    if (mtu >= MTU_MOST || !isfinite(now)) {
+        exam_fine(x, name);
+        return;
+    }
+    r = exam_found(x, name, "RoCE packets carry at most %.0f bytes of %d, by the interface's MTU",
+                   mtu, MTU_MOST);
+    exam_price(x, r, 1 - now / best, "RDMA bandwidth",
+               "1 - %.4f/%.4f: payload of a message of 1 MiB in packets of %.0f and %d bytes", now,
+               best, mtu, MTU_MOST);
+    exam_remedy(x, r, "sudo ip link set %s mtu 9000, as on all hosts and switches",
+                netdev_of(port));
+}
+
+static void look_mtu(struct exam *x)
+{
+    each_port(x, mtu_of);
+}
+
+/* ---- Counters */
+
+/* The sum of counters that the port has. False: one of them, or all, could not be read, and an
+ * unknown was added. */
+static bool sum(struct exam *x, const json_t *port, const char *name, const char *folder,
+                const char *const *keys, double *total)
+{
+    const json_t *counters = exam_fact(x, name, port, folder);
+    double one;
+
+    for (*total = 0; counters && *keys; keys++) {
+        if (!json_object_get(counters, *keys))
+            continue;
+        if (!exam_number(x, name, counters, *keys, &one))
+            return false;
+        *total += one;
+    }
+    return counters != NULL;
+}
+
+static const char *const received[] = {"port_rcv_packets", NULL};
+
+/* Of all packets; and so many that chance does not make them. */
+#define LOST_SHARE   1e-6
+#define LOST_LEAST   100
+#define MARKED_SHARE 0.01
+
+static void losses_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
+{
+    static const char *const keys[] = {"out_of_sequence", "packet_seq_err", "local_ack_timeout_err",
+                                       NULL};
+    double lost, packets;
+
+    if (!is_hardware(device) || !is_active(port) ||
+        !sum(x, port, name, "hw_counters", keys, &lost) ||
+        !sum(x, port, name, "counters", received, &packets))
+        return;
+    if (lost > LOST_LEAST && lost > LOST_SHARE * packets)
+        exam_remedy(x,
+                    exam_found(x, name,
+                               "%.0f packets were lost or came out of order: each is sent "
+                               "again",
+                               lost),
+                    "switch flow control (PFC) or congestion control on for %s and its switch",
+                    name);
+    else
+        exam_fine(x, name);
+}
+
+static void look_losses(struct exam *x)
+{
+    each_port(x, losses_of);
+}
+
+static void marks_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
+{
+    static const char *const keys[] = {"np_ecn_marked_roce_packets", NULL};
+    double marked, packets;
+
+    if (!is_hardware(device) || !is_active(port) || !exam_is(port, "link_layer", "Ethernet") ||
+        !sum(x, port, name, "hw_counters", keys, &marked) ||
+        !sum(x, port, name, "counters", received, &packets))
+        return;
+    if (packets > 0 && marked > MARKED_SHARE * packets)
+        exam_remedy(x,
+                    exam_found(x, name, "switches marked %.1f %% of its packets: they were full",
+                               100 * marked / packets),
+                    "look at the load of the switches, and at flows that share an uplink");
+    else
+        exam_fine(x, name);
+}
+
+static void look_marks(struct exam *x)
+{
+    each_port(x, marks_of);
+}
+
+/* A boot takes a link down once or twice. */
+#define DOWNS_MOST  10
+#define ERRORS_MOST 100
+
+static void line_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
+{
+    static const char *const downs[] = {"link_downed", "link_error_recovery", NULL};
+    static const char *const errors[] = {"symbol_error", "port_rcv_errors", NULL};
+    double down, wrong;
+
+    if (!is_hardware(device) || !sum(x, port, name, "counters", downs, &down) ||
+        !sum(x, port, name, "counters", errors, &wrong))
+        return;
+    if (down > DOWNS_MOST)
+        exam_remedy(x, exam_found(x, name, "its link went down or recovered %.0f times", down),
+                    "replace cable or transceiver of %s", name);
+    else if (wrong > ERRORS_MOST)
+        exam_remedy(x, exam_found(x, name, "%.0f errors were seen on its line", wrong),
+                    "clean or replace cable and transceiver of %s", name);
+    else
+        exam_fine(x, name);
+}
+
+static void look_line(struct exam *x)
+{
+    each_port(x, line_of);
+}
+
+#define PIPES_NET "Network|Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_ports[] = {
+    {.id = "rdma-rate",
+     .question = "Does each port run at the rate and width of its kind?",
+     .seen = "rate of each port, and of the machine's other adapters of that kind",
+     .more = "the switch: what its port allows",
+     .pipes = PIPES_NET,
+     .look = look_rate},
+    {.id = "rdma-mtu",
+     .question = "May RoCE use its largest packets?",
+     .seen = "MTU of the interface, from which the kernel takes that of RoCE",
+     .pipes = PIPES_NET,
+     .look = look_mtu},
+    {.id = "rdma-loss",
+     .question = "Do RDMA packets arrive, and in order?",
+     .seen = "hw_counters of each port: out_of_sequence, packet_seq_err, local_ack_timeout_err",
+     .pipes = PIPES_NET,
+     .look = look_losses},
+    {.id = "rdma-congestion",
+     .question = "Are the switches on the way of RoCE packets rarely full?",
+     .seen = "hw_counters of each port: np_ecn_marked_roce_packets",
+     .pipes = PIPES_NET,
+     .look = look_marks},
+    {.id = "rdma-line",
+     .question = "Do the ports stay up and receive without errors?",
+     .seen = "counters of each port: link_downed, symbol_error and others",
+     .pipes = PIPES_NET,
+     .look = look_line},
+    {.id = NULL},
+};

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Ground truth for each check of plumb doctor: a machine with the fault, the same one without it, and
+ * the same one of which the fact was not recorded. A machine of tests/machines is changed by files of
+ * its tree (a path with '/'), or, for what no tree holds, by facts of the probe's object (a path with
+ * '.'). A check without a case fails the test.
+ */
+#include "harness/exam/exam.h"
+#include "tests/unit/machines.h"
+#include "tests/unit/probe_cases.h"
+
+#define METAL "nvlink-8gpu"
+#define GUEST "kvm-sriov"
+
+#define CPUS   "sys/devices/system/cpu/"
+#define GPU    "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0/"
+#define IB     "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:19:00.0/"
+#define PORT   IB "infiniband/mlx5_0/ports/1/"
+#define ETH    "sys/devices/pci0000:00/0000:00:1c.0/0000:02:00.0/"
+#define ENO1   ETH "net/eno1/"
+#define VF     "sys/devices/pci0000:00/0000:00:05.0/"
+#define STATUS "Cpus_allowed_list:\t"
+#define LIMITS(locked, files)                                                                      \
+    "Max locked memory " locked " unlimited bytes\nMax open files " files " 1048576 files\n"
+
+struct change {
+    const char *path, *value; /* of a file its text, of a fact its JSON; NULL: not recorded */
+};
+
+static const struct fault {
+    const char *check, *machine, *subject;
+    struct change first[5];   /* so that the question applies, and all is well */
+    struct change fault[4];   /* then */
+    struct change missing[4]; /* in place of the fault; none: then the check does not apply */
+} faults[] = {
+    /* processor */
+    {"governor", METAL, "processor",
+     .fault = {{CPUS "cpufreq/policy0/scaling_driver", "acpi-cpufreq\n"},
+               {CPUS "cpufreq/policy0/scaling_governor", "powersave\n"}},
+     .missing = {{CPUS "cpufreq/policy0/scaling_governor", NULL}}},
+    {"boost", METAL, "processor", .fault = {{CPUS "intel_pstate/no_turbo", "1\n"}},
+     .missing = {{CPUS "intel_pstate/no_turbo", NULL}}},
+    {"clock-source", METAL, "clock",
+     .fault = {{"sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"}},
+     .missing = {{"sys/devices/system/clocksource/clocksource0/current_clocksource", NULL}}},
+    {"cpu-quota", METAL, "processor",
+     .fault = {{"sys/fs/cgroup/user.slice/cpu.max", "200000 100000\n"}},
+     .missing = {{"sys/fs/cgroup/user.slice/cpu.max", NULL}}},
+    {"cpu-set", METAL, "processor", .fault = {{"proc/self/status", STATUS "0-3\n"}},
+     .missing = {{"proc/self/status", NULL}}},
+    {"mitigations", METAL, NULL, .fault = {{CPUS "vulnerabilities/retbleed", "Mitigation: IBRS\n"}},
+     .missing = {{"host.mitigations", NULL}}},
+    /* load */
+    {"other-load", METAL, "processor", .fault = {{"proc/loadavg", "4.00 1.00 1.00 5/400 4711\n"}},
+     .missing = {{"proc/loadavg", NULL}}},
+    {"steal", GUEST, "processor", .first = {{"proc/stat", "cpu 400 0 100 9500 0 0 0 0 0 0\n"}},
+     .fault = {{"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}},
+     .missing = {{"proc/stat", NULL}}},
+    {"throttled", METAL, "processor",
+     .first = {{"sys/fs/cgroup/user.slice/cpu.stat", "nr_periods 100\nnr_throttled 0\n"},
+               {"sys/fs/cgroup/cpu.stat", "usage_usec 1\n"}},
+     .fault = {{"sys/fs/cgroup/user.slice/cpu.stat", "nr_periods 100\nnr_throttled 40\n"}},
+     .missing = {{"sys/fs/cgroup/user.slice/cpu.stat", NULL}}},
+    {"isolated-cpus", METAL, "processor", .fault = {{CPUS "isolated", "8-15\n"}},
+     .missing = {{CPUS "isolated", NULL}}},
+    {"idle-states", METAL, "processor", .fault = {{CPUS "cpu0/cpuidle/state3/latency", "890\n"}},
+     .missing = {{CPUS "cpu0/cpuidle/state3/latency", NULL}}},
+    /* limits */
+    {"huge-pages", METAL, "memory",
+     .fault = {{"sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"}},
+     .missing = {{"sys/kernel/mm/transparent_hugepage/enabled", NULL}}},
+    {"memory-speed", METAL, "memory", .fault = {{"memory.modules.0.running_mt_s", "4000"}},
+     .missing = {{"memory.modules", NULL}}},
+    {"memory-sizes", METAL, "memory", .fault = {{"memory.modules.0.size_bytes", "17179869184"}},
+     .missing = {{"memory.modules", NULL}}},
+    {"rdma-port", METAL, "mlx5_0:1", .fault = {{PORT "state", "2: INIT\n"}},
+     .missing = {{PORT "state", NULL}}},
+    {"rdma-gid", GUEST, "mlx5_0:1",
+     .fault = {{VF "infiniband/mlx5_0/ports/1/gid_attrs/types/1", "IB/RoCE v1\n"},
+               {VF "infiniband/mlx5_0/ports/1/gid_attrs/types/3", "IB/RoCE v1\n"}},
+     .missing = {{VF "infiniband/mlx5_0/ports/1/gids/1", NULL}}},
+    {"rdma-software", METAL, "mlx5_0", .fault = {{"rdma.0.nature", "\"software\""}},
+     .missing = {{"rdma.0.nature", NULL}}},
+    {"numa-balancing", METAL, "memory", .fault = {{"proc/sys/kernel/numa_balancing", "1\n"}},
+     .missing = {{"proc/sys/kernel/numa_balancing", NULL}}},
+    {"memory-pressure", METAL, "memory",
+     .fault = {{"proc/pressure/memory", "some avg10=9.00 avg60=5.00 avg300=1.00 total=9\n"}},
+     .missing = {{"proc/pressure/memory", NULL}}},
+    {"locked-memory", METAL, "process",
+     .fault = {{"proc/self/limits", LIMITS("8388608", "1048576")}},
+     .missing = {{"proc/self/limits", NULL}}},
+    {"shared-memory", METAL, "/dev/shm", .fault = {{"plumb/shm", "67108864 67108864\n"}},
+     .missing = {{"plumb/shm", NULL}}},
+    {"open-files", METAL, "process", .fault = {{"proc/self/limits", LIMITS("unlimited", "256")}},
+     .missing = {{"proc/self/limits", NULL}}},
+    /* bus, pcie */
+    {"pcie-link", METAL, "0000:18:00.0", .fault = {{GPU "current_link_width", "8\n"}},
+     .missing = {{GPU "current_link_width", NULL}}},
+    {"pcie-slot", METAL, "0000:18:00.0",
+     .fault = {{"sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/max_link_width",
+                "8\n"}},
+     .missing = {{GPU "max_link_width", NULL}}},
+    {"acs", METAL, "0000:18:00.0", .fault = {{"pci.3.acs_redirect", "true"}},
+     .missing = {{"pci.3.acs_redirect", NULL}}},
+    {"iommu", METAL, "0000:18:00.0", .fault = {{"sys/kernel/iommu_groups/24/type", "DMA\n"}},
+     .missing = {{"sys/kernel/iommu_groups/24/type", NULL}}},
+    {"device-node", METAL, "0000:18:00.0", .fault = {{GPU "numa_node", "-1\n"}},
+     .missing = {{GPU "numa_node", NULL}}},
+    {"pcie-errors", METAL, "0000:18:00.0",
+     .fault = {{GPU "aer_dev_correctable", "RxErr 5000\nTOTAL_ERR_COR 5000\n"}},
+     .missing = {{GPU "aer_dev_correctable", NULL}}},
+    {"read-request", METAL, "0000:18:00.0", .first = {{"pci.3.max_read_request_bytes", "4096"}},
+     .fault = {{"pci.3.max_read_request_bytes", "128"}},
+     .missing = {{"pci.3.max_read_request_bytes", NULL}}},
+    {"relaxed-ordering", METAL, "0000:19:00.0", .first = {{"pci.4.relaxed_ordering", "true"}},
+     .fault = {{"pci.4.relaxed_ordering", "false"}}, .missing = {{"pci.4.relaxed_ordering", NULL}}},
+    /* gpu */
+    {"gpu-driver", METAL, "0000:18:00.0", .fault = {{"gpus.devices.0.driver", "\"nouveau\""}},
+     .missing = {{"gpus.devices.0.driver", NULL}}},
+    {"gpu-cuda", METAL, "gpus",
+     .first = {{"source", "\"this machine\""}, {"gpus.cuda.works", "true"}},
+     .fault = {{"gpus.cuda.works", "false"}}, .missing = {{"gpus.cuda.works", NULL}}},
+    {"gpu-mode", METAL, "0000:18:00.0", .first = {{"gpus.devices.0.compute_mode", "\"default\""}},
+     .fault = {{"gpus.devices.0.compute_mode", "\"prohibited\""}},
+     .missing = {{"gpus.devices.0.compute_mode", NULL}}},
+    {"gpu-power", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.power_limit_watts", "700"},
+               {"gpus.devices.0.power_default_watts", "700"}},
+     .fault = {{"gpus.devices.0.power_limit_watts", "500"}},
+     .missing = {{"gpus.devices.0.power_limit_watts", NULL}}},
+    {"gpu-throttle", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.clock_reasons", "[\"idle\", \"power cap\"]"}},
+     .fault = {{"gpus.devices.0.clock_reasons", "[\"temperature (hardware)\"]"}},
+     .missing = {{"gpus.devices.0.clock_reasons", NULL}}},
+    {"gpu-ecc", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.ecc", "true"}, {"gpus.devices.0.memory_bus_bits", "5120"}},
+     .fault = {{"gpus.devices.0.memory_bus_bits", "384"}},
+     .missing = {{"gpus.devices.0.ecc", NULL}}},
+    {"gpu-persistence", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.persistence_mode", "true"}},
+     .fault = {{"gpus.devices.0.persistence_mode", "false"}},
+     .missing = {{"gpus.devices.0.persistence_mode", NULL}}},
+    {"gpu-memory", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.ecc_errors", "{\"uncorrected\": 0}"}},
+     .fault = {{"gpus.devices.0.ecc_errors", "{\"uncorrected\": 3}"}},
+     .missing = {{"gpus.devices.0.ecc_errors", NULL}}},
+    {"gpu-mig", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.mig", "{\"enabled\": false, \"instances\": []}"}},
+     .fault = {{"gpus.devices.0.mig", "{\"enabled\": true, \"instances\": []}"}},
+     .missing = {{"gpus.devices.0.mig", NULL}}},
+    {"gpu-bar", METAL, "0000:18:00.0",
+     .fault = {{"gpus.devices.0.bar1_best_bytes", "274877906944"}},
+     .missing = {{"gpus.devices.0.bar1_bytes", NULL}}},
+    {"gpu-lanes", METAL, "0000:18:00.0",
+     .first = {{"pci.3.link", "null"},
+               {"gpus.devices.0.pcie", "{\"width\": 16, \"max_width\": 16}"}},
+     .fault = {{"gpus.devices.0.pcie.width", "8"}},
+     .missing = {{"gpus.devices.0.pcie.width", NULL}}},
+    {"gpu-fabric", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.fabric", "{\"state\": \"completed\", \"status\": 0}"}},
+     .fault = {{"gpus.devices.0.fabric.state", "\"in progress\""}}},
+    {"gpu-encryption", METAL, "gpus", .first = {{"gpus.confidential_computing", "false"}},
+     .fault = {{"gpus.confidential_computing", "true"}},
+     .missing = {{"gpus.confidential_computing", NULL}}},
+    {"gpu-nvlink", METAL, "0000:18:00.0",
+     .first = {{"gpus.devices.0.nvlink", "{\"links\": 18, \"active\": 18}"}},
+     .fault = {{"gpus.devices.0.nvlink", "{\"links\": 18, \"active\": 17}"}},
+     .missing = {{"gpus.devices.0.nvlink", NULL}}},
+    {"gpu-peers", METAL, "gpus",
+     .first = {{"gpus.pairs", "[{\"a\": \"x\", \"b\": \"y\", \"p2p_read\": \"ok\"}]"}},
+     .fault = {{"gpus.pairs.0.p2p_read", "\"chipset not supported\""}},
+     .missing = {{"gpus.pairs.0.p2p_read", NULL}}},
+    {"gpu-rdma", METAL, "gpus",
+     .fault = {{"gpus.peer_memory_module", "false"}, {"gpus.gpudirect.dma_buf", "false"}},
+     .missing = {{"gpus.peer_memory_module", NULL}, {"gpus.gpudirect.dma_buf", NULL}}},
+    {"gpu-storage", METAL, "gpus",
+     .first = {{"etc/cufile.json", "{}\n"}, {"sys/module/nvidia_fs/version", "2.17\n"}},
+     .fault = {{"gpus.gpudirect.storage", "false"}}, .missing = {{"gpus.gpudirect.storage", NULL}}},
+    /* network */
+    {"mtu", METAL, "eno1", .fault = {{ENO1 "mtu", "1400\n"}}, .missing = {{ENO1 "mtu", NULL}}},
+    {"shaping", METAL, "eno1", .fault = {{"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}},
+     .missing = {{"plumb/net", NULL}}},
+    {"congestion", METAL, "tcp", .fault = {{"proc/sys/net/ipv4/tcp_congestion_control", "bbr\n"}},
+     .missing = {{"proc/sys/net/ipv4/tcp_congestion_control", NULL}}},
+    {"tcp-buffers", METAL, "tcp", .fault = {{"proc/sys/net/ipv4/tcp_rmem", "4096 65536 65536\n"}},
+     .missing = {{"proc/sys/net/ipv4/tcp_rmem", NULL}}},
+    {"default-interface", METAL, "network",
+     .first = {{"rdma", "[]"}, {"tcp.default_interfaces", "[\"ib0\"]"}},
+     .fault = {{"tcp.default_interfaces", "[\"eno1\"]"}},
+     .missing = {{"tcp.default_interfaces", NULL}}},
+    {"packet-loss", METAL, "eno1", .fault = {{ENO1 "statistics/rx_missed_errors", "5000\n"}},
+     .missing = {{ENO1 "statistics/rx_missed_errors", NULL}}},
+    {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
+     .missing = {{ENO1 "carrier_changes", NULL}}},
+    {"interrupts", METAL, "ib0",
+     .fault = {{"proc/irq/64/effective_affinity_list", "9\n"},
+               {"proc/irq/65/effective_affinity_list", "9\n"}},
+     .missing = {{"proc/irq/64/effective_affinity_list", NULL}}},
+    {"bond", "downtrained", "bond0",
+     .first = {{"sys/devices/virtual/net/bond0/operstate", "up\n"},
+               {"sys/devices/virtual/net/bond0/bonding/mode", "802.3ad 4\n"},
+               {"sys/devices/virtual/net/bond0/bonding/xmit_hash_policy", "layer3+4 1\n"},
+               {"sys/devices/virtual/net/bond0/bonding/slaves", "eno1 eno2\n"}},
+     .fault = {{"sys/devices/virtual/net/bond0/bonding/mode", "balance-rr 0\n"}},
+     .missing = {{"sys/devices/virtual/net/bond0/bonding/mode", NULL}}},
+    /* ports */
+    {"rdma-rate", METAL, "mlx5_0:1", .fault = {{PORT "rate", "100 Gb/sec (1X NDR)\n"}},
+     .missing = {{PORT "rate", NULL}}},
+    {"rdma-mtu", GUEST, "mlx5_0:1", .fault = {{VF "net/ens5/mtu", "1500\n"}},
+     .missing = {{VF "net/ens5/mtu", NULL}}},
+    {"rdma-loss", METAL, "mlx5_0:1", .fault = {{PORT "hw_counters/out_of_sequence", "5000\n"}},
+     .missing = {{PORT "hw_counters/out_of_sequence", NULL}}},
+    {"rdma-congestion", METAL, "mlx5_0:1", .first = {{PORT "link_layer", "Ethernet\n"}},
+     .fault = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"}},
+     .missing = {{PORT "hw_counters/np_ecn_marked_roce_packets", NULL}}},
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
+     .missing = {{PORT "counters/link_downed", NULL}}},
+    /* libraries */
+    {"sockets", METAL, NULL, .first = {{"library_settings", "{}"}},
+     .fault = {{"library_settings", "{\"NCCL_IB_DISABLE\": \"1\"}"}},
+     .missing = {{"library_settings", NULL}}},
+    {"settings", METAL, NULL, .first = {{"library_settings", "{\"NCCL_DEBUG\": \"INFO\"}"}},
+     .fault = {{"library_settings", "{\"OPENBLAS_CORETYPE\": \"Haswell\"}"}},
+     .missing = {{"library_settings", NULL}}},
+    {"threads", METAL, NULL, .first = {{"library_settings", "{\"OMP_NUM_THREADS\": \"16\"}"}},
+     .fault = {{"library_settings", "{\"OMP_NUM_THREADS\": \"4\"}"}},
+     .missing = {{"library_settings", NULL}}},
+    /* guest */
+    {"nccl-topology", GUEST, "gpus",
+     .first = {{"pci.0.kind", "\"gpu\""},
+               {"pci.0.nature", "\"passthrough\""},
+               {"pci.1.kind", "\"gpu\""},
+               {"pci.1.nature", "\"passthrough\""},
+               {"gpus.nccl_topology_file", "true"}},
+     .fault = {{"gpus.nccl_topology_file", "false"}},
+     .missing = {{"gpus.nccl_topology_file", NULL}}},
+};
+
+/* Those of which no fact is to be had: they are unknown or do not apply, and are never found. */
+static const char *const never_found[] = {"peer-translation"};
+
+/* ---- changing a machine */
+
+static bool is_file(const char *path)
+{
+    return strchr(path, '/') != NULL;
+}
+
+/* Copies of the machines, each made once; what is changed is put back. */
+static struct copy {
+    const char *machine;
+    struct scratch s;
+} copies[4];
+
+static const struct scratch *copy_of(const char *machine)
+{
+    struct copy *c = copies;
+    char command[512];
+
+    while (c->machine && strcmp(c->machine, machine) != 0)
+        c++;
+    if (!c->machine) {
+        c->machine = machine;
+        scratch_open(&c->s);
+        snprintf(command, sizeof(command), "cp -aH " MACHINE("%s") " %s/root", machine, c->s.root);
+        assert_int_equal(system(command), 0);
+    }
+    return &c->s;
+}
+
+static int drop_copies(void **state)
+{
+    (void)state;
+    for (struct copy *c = copies; c->machine; c++)
+        scratch_close(&c->s);
+    return 0;
+}
+
+/* The file as it is goes to a stash, from which undo_file() brings it back. */
+static void change_file(const struct scratch *s, const struct change *c, size_t number)
+{
+    char path[1024], stash[128];
+
+    snprintf(stash, sizeof(stash), "%s/stash%zu", s->root, number);
+    snprintf(path, sizeof(path), "root/%s", c->path);
+    rename(scratch_path(s, path), stash);
+    if (c->value)
+        scratch_put(s, path, c->value);
+}
+
+static void undo_file(const struct scratch *s, const struct change *c, size_t number)
+{
+    char path[1024], stash[128];
+
+    snprintf(stash, sizeof(stash), "%s/stash%zu", s->root, number);
+    snprintf(path, sizeof(path), "root/%s", c->path);
+    unlink(scratch_path(s, path));
+    rename(stash, scratch_path(s, path));
+}
+
+/* The object or list that holds the last part of the path, which is *key. */
+static json_t *holder(json_t *value, const char *path, char *key, size_t len)
+{
+    while (strchr(path, '.')) {
+        size_t n = strcspn(path, ".");
+
+        snprintf(key, len, "%.*s", (int)n, path);
+        value = json_is_array(value) ? json_array_get(value, (size_t)atoi(key))
+                                     : json_object_get(value, key);
+        path += n + 1;
+    }
+    snprintf(key, len, "%s", path);
+    return value;
+}
+
+static void change_fact(json_t *machine, const struct change *c)
+{
+    char key[64], why[80];
+    json_t *object = holder(machine, c->path, key, sizeof(key));
+
+    if (!json_is_object(object))
+        fail_msg("no object holds \"%s\"", c->path);
+    snprintf(why, sizeof(why), "%s_why", key);
+    json_object_del(object, why);
+    if (!c->value) {
+        json_object_set_new(object, key, json_null());
+        json_object_set_new(object, why, json_string("taken away"));
+    } else {
+        json_object_set_new(object, key, json_loads(c->value, JSON_DECODE_ANY, NULL));
+        assert_non_null(json_object_get(object, key));
+    }
+}
+
+#define SIZE(list) (sizeof(list) / sizeof(*(list)))
+
+enum { CHANGES_MAX = 16 };
+
+/* The machine, with `first` and then `then` changed: files before it is probed, facts after it. */
+static json_t *changed(const struct fault *f, const struct change *then, size_t n_then)
+{
+    const struct scratch *s = copy_of(f->machine);
+    const struct change *all[CHANGES_MAX];
+    char root[128];
+    json_t *machine;
+    size_t n = 0;
+
+    for (size_t i = 0; i < SIZE(f->first) && f->first[i].path; i++)
+        all[n++] = &f->first[i];
+    for (size_t i = 0; i < n_then && then[i].path; i++)
+        all[n++] = &then[i];
+    for (size_t i = 0; i < n; i++)
+        if (is_file(all[i]->path))
+            change_file(s, all[i], i);
+    snprintf(root, sizeof(root), "%s/root", s->root);
+    assert_int_equal(probe_machine(root, &machine), 0);
+    for (size_t i = n; i-- > 0;)
+        if (is_file(all[i]->path))
+            undo_file(s, all[i], i);
+    for (size_t i = 0; i < n; i++)
+        if (!is_file(all[i]->path))
+            change_fact(machine, all[i]);
+    return machine;
+}
+
+/* ---- what the check says */
+
+/* The state of its worst result for the subject, or for the machine, of which a list was not
+ * recorded (NULL: any): found, then unknown, then fine. */
+static enum exam_state worst_of(struct exam *x, const struct fault *f)
+{
+    enum exam_state worst = EXAM_NOT_APPLICABLE;
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (strcmp(r->check->id, f->check) != 0 ||
+            (f->subject && strcmp(r->subject, f->subject) != 0 &&
+             strcmp(r->subject, "machine") != 0))
+            continue;
+        if (r->state == EXAM_FOUND || (r->state == EXAM_UNKNOWN && worst != EXAM_FOUND) ||
+            worst == EXAM_NOT_APPLICABLE)
+            worst = r->state;
+    }
+    return worst;
+}
+
+static size_t expect(const struct fault *f, const char *what, const struct change *then, size_t n,
+                     enum exam_state expected)
+{
+    json_t *machine = changed(f, then, n);
+    struct exam *x = exam_new(machine);
+    enum exam_state state = worst_of(x, f);
+
+    if (state != expected)
+        print_error("%s %s: %s, expected %s\n", f->check, what, exam_state_name(state),
+                    exam_state_name(expected));
+    exam_free(x);
+    json_decref(machine);
+    return state != expected;
+}
+
+static void test_each_fault_is_found(void **state)
+{
+    size_t wrong = 0;
+
+    (void)state;
+    for (size_t i = 0; i < SIZE(faults); i++) {
+        const struct fault *f = &faults[i];
+
+        wrong += expect(f, "without the fault", NULL, 0, EXAM_FINE);
+        wrong += expect(f, "with the fault", f->fault, SIZE(f->fault), EXAM_FOUND);
+        if (f->missing[0].path)
+            wrong += expect(f, "without the fact", f->missing, SIZE(f->missing), EXAM_UNKNOWN);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static bool has_case(const char *id)
+{
+    for (size_t i = 0; i < SIZE(faults); i++)
+        if (!strcmp(faults[i].check, id))
+            return true;
+    for (size_t i = 0; i < SIZE(never_found); i++)
+        if (!strcmp(never_found[i], id))
+            return true;
+    return false;
+}
+
+static void test_each_check_has_a_case(void **state)
+{
+    size_t lacking = 0;
+
+    (void)state;
+    for (const struct exam_area *area = exam_areas; area->name; area++)
+        for (const struct exam_check *c = area->checks; c->id; c++)
+            if (!has_case(c->id)) {
+                print_error("no machine has the fault of check \"%s\"\n", c->id);
+                lacking++;
+            }
+    assert_int_equal(lacking, 0);
+}
+
+/* ---- costs by a closed form */
+
+static const struct price {
+    const char *check, *machine;
+    struct change fault;
+    double lost;
+} prices[] = {
+    /* Payload of full frames: MTU - 52 of MTU + 38 bytes; at 9000: 8948 of 9038. */
+    {"mtu", METAL, {ENO1 "mtu", "1400\n"}, 1 - (1348. / 1438) / (8948. / 9038)},
+    {"cpu-quota", METAL, {"sys/fs/cgroup/user.slice/cpu.max", "200000 100000\n"}, 1 - 2. / 32},
+    {"cpu-set", METAL, {"proc/self/status", STATUS "0-7\n"}, 1 - 8. / 32},
+    {"steal", GUEST, {"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}, 0.1},
+    {"other-load", METAL, {"proc/loadavg", "8.00 1.00 1.00 5/400 4711\n"}, 8. / 32},
+    {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
+    {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},
+    /* A message of 1 MiB: 1024 packets of 1024 and 82 bytes, or 256 of 4096 and 82; RETH 16 once. */
+    {"rdma-mtu",
+     GUEST,
+     {VF "net/ens5/mtu", "1500\n"},
+     1 - (256 * (4096. + 82) + 16) / (1024 * (1024. + 82) + 16)},
+};
+
+static void test_prices(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SIZE(prices); i++) {
+        const struct fault f = {.check = prices[i].check, .machine = prices[i].machine};
+        json_t *machine = changed(&f, &prices[i].fault, 1);
+        struct exam *x = exam_new(machine);
+        const struct exam_result *r = exam_results(x);
+
+        while (r && (r->state != EXAM_FOUND || strcmp(r->check->id, f.check) != 0))
+            r = r->next;
+        assert_non_null(r);
+        assert_int_equal(r->cost.basis, EXAM_COMPUTED);
+        if (r->cost.low < prices[i].lost - 1e-4 || r->cost.low > prices[i].lost + 1e-4)
+            fail_msg("%s: a loss of %.5f, expected %.5f", f.check, r->cost.low, prices[i].lost);
+        exam_free(x);
+        json_decref(machine);
+    }
+}
+
+/* ---- what is common, and costs nothing here */
+
+static const struct calm {
+    const char *check, *machine;
+    struct change change[4];
+} calms[] = {
+    {"mtu", METAL, {{ENO1 "mtu", "1500\n"}, {ENO1 "speed", "1000\n"}}},
+    {"mtu", METAL, {{ENO1 "mtu", "9000\n"}}},
+    {"mtu", METAL, {{ENO1 "mtu", "1400\n"}, {ENO1 "operstate", "down\n"}}},
+    {"mtu", GUEST, {{"sys/devices/pci0000:00/0000:00:03.0/virtio0/net/ens3/mtu", "1400\n"}}},
+    {"locked-memory",
+     METAL,
+     {{"proc/self/limits", LIMITS("8388608", "1024")},
+      {"proc/self/status", STATUS "0-31\nCapEff:\t0000000000004000\n"}}},
+    {"locked-memory", METAL, {{"proc/self/limits", LIMITS("8388608", "1024")}, {"rdma", "[]"}}},
+    {"shared-memory", METAL, {{"plumb/shm", "67108864 67108864\n"}, {"gpus.devices", "[]"}}},
+    {"open-files", METAL, {{"proc/self/limits", LIMITS("unlimited", "1024")}}},
+    {"numa-balancing", METAL, {{"proc/sys/kernel/numa_balancing", "1\n"}, {"gpus.devices", "[]"}}},
+    {"memory-pressure", METAL, {{"load.swap_used_bytes", "1073741824"}}},
+    {"packet-loss", METAL, {{ENO1 "statistics/rx_dropped", "900000\n"}}},
+    {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "20\n"}}},
+    {"other-load", METAL, {{"proc/loadavg", "0.60 1.00 1.00 5/400 4711\n"}}},
+    {"default-interface", METAL, {{"tcp.default_interfaces", "[\"eno1\"]"}}},
+    {"settings", METAL, {{"library_settings", "{\"NCCL_DEBUG\": \"INFO\", \"NCCL_ALGO\": \"\"}"}}},
+    {"sockets", METAL, {{"library_settings", "{\"NCCL_IB_DISABLE\": \"0\"}"}}},
+    {"sockets", METAL, {{"library_settings", "{\"NCCL_IB_DISABLE\": \"1\"}"}, {"rdma", "[]"}}},
+    {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
+    {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 12\n"}}},
+    {"steal", METAL, {{"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}}},
+    {"nccl-topology", GUEST, {{"pci.0.kind", "\"gpu\""}, {"pci.0.nature", "\"passthrough\""}}},
+};
+
+static void test_what_is_common_is_not_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SIZE(calms); i++) {
+        const struct fault f = {.check = calms[i].check, .machine = calms[i].machine};
+        json_t *machine = changed(&f, calms[i].change, SIZE(calms[i].change));
+        struct exam *x = exam_new(machine);
+
+        if (worst_of(x, &f) == EXAM_FOUND)
+            fail_msg("case %zu: %s finds %s", i, f.check, calms[i].change[0].path);
+        exam_free(x);
+        json_decref(machine);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_check_has_a_case),
+        cmocka_unit_test(test_each_fault_is_found),
+        cmocka_unit_test(test_prices),
+        cmocka_unit_test(test_what_is_common_is_not_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, drop_copies);
+}

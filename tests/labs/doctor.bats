@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb doctor on real systems: a fault is planted, found, and priced by its closed form; without it, nothing is found of it.
+
+# waits: for a load average to rise
+bats_require_minimum_version 1.5.0
+load env
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    plumb=$PWD/build/bin/plumb
+    [[ -x $plumb ]] || skip 'plumb is not built'
+    out=$BATS_TEST_TMPDIR/out
+    group=
+}
+
+teardown()
+{
+    [[ -z $group ]] || rmdir "$group" 2>/dev/null || true
+}
+
+# result CHECK SUBJECT FIELD: of the last examination; FIELD is "state", "cost.low" or a fact of the evidence.
+result()
+{
+    python3 - "$out" "$@" <<'END'
+import json, sys
+path, check, subject, field = sys.argv[1:]
+for r in json.load(open(path))["results"]:
+    if r["check"] == check and r["subject"] == subject:
+        value = r["evidence"].get(field) if field in (r["evidence"] or {}) else r
+        for key in field.split(".") if value is r else []:
+            value = (value or {}).get(key)
+        print(json.dumps(value) if isinstance(value, (list, dict)) else value)
+END
+}
+
+# is CHECK SUBJECT STATE
+is()
+{
+    [[ $(result "$1" "$2" state) == "$3" ]] || { result "$1" "$2" state && result "$1" "$2" text && false; }
+}
+
+# priced CHECK SUBJECT FORMULA: its cost is that of the closed form, within 2 % of it.
+priced()
+{
+    python3 -c 'import sys; got, want = float(sys.argv[1]), eval(sys.argv[2]); print(got, want); sys.exit(abs(got / want - 1) > 0.02)' \
+        "$(result "$1" "$2" cost.low)" "$3"
+}
+
+# examine [COMMAND...]: this machine, by that command
+examine()
+{
+    "$@" "$plumb" doctor --json >"$out" 2>"$out.err" || (($? == 1 || $? == 3)) || { cat "$out.err" && return 1; }
+}
+
+# alone COMMANDS: a network of its own with a pair of interfaces, v0 and v1, changed by these commands; then the doctor looks.
+alone()
+{
+    unshare -n -m sh -ec "
+        mount -t sysfs none /sys
+        ip link add v0 type veth peer name v1
+        ip link set v0 up && ip link set v1 up
+        $1
+        '$plumb' doctor --json >'$out' || [ \$? -eq 1 ] || [ \$? -eq 3 ]"
+}
+
+@test "an MTU of 1400: found, and priced by framing against 9000; one of 1500 on a pair in software is not" {
+    lab_root
+    alone 'ip link set v0 mtu 1400'
+    is mtu v0 found
+    is mtu v1 fine
+    priced mtu v0 '1 - (1348 / 1438) / (8948 / 9038)'
+}
+
+@test "the rate of a token bucket: found by interface, and not without it" {
+    lab_root
+    alone 'tc qdisc add dev v1 root tbf rate 1gbit burst 128k latency 10ms' || skip 'this kernel has no tbf'
+    is shaping v0 fine
+    is shaping v1 found
+    [[ $(result shaping v1 qdiscs) == *'"kind": "tbf"'*'"rate_gbits_per_s": 1'* ]]
+}
+
+@test "netem's delay and loss: found, with their figures" {
+    lab_root
+    alone 'tc qdisc add dev v0 root netem delay 5ms loss 1%' || skip 'this kernel has no netem'
+    is shaping v0 found
+    [[ $(result shaping v0 qdiscs) == *'"kind": "netem"'*'"delay_us": 5000'*'"loss_percent": 1'* ]]
+}
+
+@test "a bond of two interfaces that sends in turns: found" {
+    lab_root
+    alone 'ip link add b0 type bond mode balance-rr; ip link set v0 down; ip link set v0 master b0; ip link set v1 down
+        ip link set v1 master b0; ip link set b0 up' || skip 'this kernel has no bonding'
+    is bond b0 found
+}
+
+@test "congestion control bbr: found; cubic is not" {
+    local file=/proc/sys/net/ipv4/tcp_congestion_control
+    lab_root
+    unshare -n sh -c "echo bbr >$file" 2>/dev/null || skip 'this kernel has no bbr'
+    alone "echo bbr >$file"
+    is congestion tcp found
+    unshare -n sh -c "echo cubic >$file" 2>/dev/null || skip 'cubic cannot be chosen here'
+    alone "echo cubic >$file"
+    is congestion tcp fine
+}
+
+# in_group COMMAND...: in a control group with a tenth of a CPU, of version 1 or 2.
+in_group()
+{
+    local mount=/sys/fs/cgroup/cpu
+    if [[ -e $mount/cpu.cfs_quota_us ]] && group=$mount/plumb-doctor-$$ && mkdir "$group" 2>/dev/null; then
+        echo 10000 2>/dev/null >"$group/cpu.cfs_quota_us" || return 77
+        echo 100000 >"$group/cpu.cfs_period_us"
+    elif group=/sys/fs/cgroup/plumb-doctor-$$ && mkdir "$group" 2>/dev/null; then
+        echo '10000 100000' 2>/dev/null >"$group/cpu.max" || return 77
+    else
+        group=
+        return 77
+    fi
+    sh -c 'echo $$ >"$0/cgroup.procs" && shift 0 && exec "$@"' "$group" "$@"
+}
+
+@test "a quota of a tenth of a CPU: found, priced by its share, and so are its pauses" {
+    ((EUID == 0)) || skip 'control groups take root'
+    in_group sh -c "timeout 1 sh -c 'while :; do :; done'; '$plumb' doctor --json >'$out'" || {
+        (($? != 77)) || skip 'this system lets nobody make control groups'
+    }
+    is cpu-quota processor found
+    priced cpu-quota processor "1 - 0.1 / $(nproc)"
+    is throttled processor found
+}
+
+@test "one CPU of several: found, and priced by its share" {
+    local all
+    all=$(getconf _NPROCESSORS_ONLN)
+    ((all > 1)) || skip 'there is one CPU'
+    examine taskset -c 0
+    is cpu-set processor found
+    priced cpu-set processor "1 - 1 / $all"
+    examine
+    [[ $(nproc) -ne $all ]] || is cpu-set processor fine
+}
+
+@test "limits of the process: few files are found, locked memory is told" {
+    examine prlimit --nofile=256:256
+    is open-files process found
+    examine prlimit --nofile=1024:1024
+    is open-files process fine
+    prlimit --memlock=65536:65536 "$plumb" probe --json >"$out"
+    [[ $(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["process"]["locked_memory_bytes"])' "$out") == 65536 ]]
+}
+
+@test "variables that steer libraries: those that cost, by name" {
+    examine env OPENBLAS_CORETYPE=Haswell NCCL_DEBUG=INFO OMP_NUM_THREADS=1
+    is settings OPENBLAS_CORETYPE found
+    [[ -z $(result settings NCCL_DEBUG state) ]]
+    if (($(lscpu -p=core | grep -v '^#' | sort -u | wc -l) > 1)); then is threads OMP_NUM_THREADS found; fi
+    examine env -u OPENBLAS_CORETYPE -u OMP_NUM_THREADS -u MKL_NUM_THREADS -u OPENBLAS_NUM_THREADS
+    is settings environment fine
+    is threads environment fine
+}
+
+@test "a busy neighbour: found within two minutes" {
+    local cpus deadline=$((SECONDS + 120)) neighbour
+    cpus=$(nproc)
+    timeout 130 sh -c "for i in \$(seq $cpus); do while :; do :; done & done; wait" 3>&- &
+    neighbour=$!
+    while ((SECONDS < deadline)); do
+        examine
+        [[ $(result other-load processor state) != found ]] || break
+        sleep 2
+    done
+    kill "$neighbour"
+    wait "$neighbour" || true
+    is other-load processor found
+}

@@ -179,6 +179,8 @@ const struct exam_check exam_libraries[] = {
      .question = "May collectives use the RDMA adapters?",
      .seen = "variables: NCCL_IB_DISABLE, NCCL_NET, UCX_TLS, OMPI_MCA_btl, FI_PROVIDER",
      .pipes = PIPES_GROUP,
+     .cost = {EXAM_CITED, 0.33, 0.8, .of = "bandwidth of collectives between hosts",
+              .source = "https://github.com/NVIDIA/nccl/issues/465"},
      .look = look_sockets},
     {.id = "settings",
      .question = "Do libraries choose for themselves what is fast here?",
@@ -194,6 +196,8 @@ const struct exam_check exam_libraries[] = {
      .question = "Does storage reach GPU memory without copies in the host's?",
      .seen = "/etc/cufile.json, module nvidia_fs",
      .pipes = "GPU copies|Copies",
+     .cost = {EXAM_CITED, 0.007, 0.5, .controlled = true, .of = "bytes written from GPU memory",
+              .source = "https://gds-bench.farmgpu.net/theory/"},
      .look = look_storage},
     {.id = NULL},
 };

@@ -142,7 +142,7 @@ const struct exam_check exam_limits[] = {
      .question = "Do pages of programs that use GPUs stay where they are?",
      .seen = "/proc/sys/kernel/numa_balancing",
      .pipes = "GPU copies|Copies|" PIPES_GROUP,
-     .cost = {EXAM_CITED, 0.33, 0.33, .of = "allreduce bandwidth, two at once",
+     .cost = {EXAM_CITED, 0.33, 0.33, .controlled = true, .of = "allreduce bandwidth, two at once",
               .source = "https://github.com/ROCm/rccl/issues/1562"},
      .look = look_balancing},
     {.id = "memory-pressure",

@@ -26,8 +26,8 @@ static void look_load(struct exam *x)
         return;
     }
     r = exam_found(x, all, "%.2g tasks ran in the last minute, on %.0f CPUs", tasks, cpus);
-    exam_price(x, r, share < 1 ? share : 1, "CPU time, where a program uses all CPUs",
-               "%.3g tasks / %.0f CPUs", tasks, cpus);
+    exam_price(x, r, tasks / (cpus + tasks), "CPU time, where a program has a thread for each CPU",
+               "%.3g of %.3g + %.0f tasks", tasks, tasks, cpus);
     exam_remedy(x, r, "ps -eo pcpu,pid,user,comm --sort=-pcpu | head");
 }
 

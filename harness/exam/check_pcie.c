@@ -140,6 +140,8 @@ const struct exam_check exam_pcie[] = {
      .seen = "device control register in the configuration space: root only",
      .more = "root: the register",
      .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .cost = {EXAM_CITED, 0.25, 0.6, .controlled = true, .of = "write bandwidth of adapters",
+              .source = "https://github.com/openucx/ucx/pull/8062"},
      .look = look_ordering},
     {.id = NULL},
 };

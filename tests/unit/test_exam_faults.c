@@ -450,7 +450,8 @@ static const struct price {
     {"cpu-quota", METAL, {"sys/fs/cgroup/user.slice/cpu.max", "200000 100000\n"}, 1 - 2. / 32},
     {"cpu-set", METAL, {"proc/self/status", STATUS "0-7\n"}, 1 - 8. / 32},
     {"steal", GUEST, {"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}, 0.1},
-    {"other-load", METAL, {"proc/loadavg", "8.00 1.00 1.00 5/400 4711\n"}, 8. / 32},
+    /* All tasks are served alike: 8 others beside a thread for each CPU. */
+    {"other-load", METAL, {"proc/loadavg", "8.00 1.00 1.00 5/400 4711\n"}, 8. / (8 + 32)},
     {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
     {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},
     /* A message of 1 MiB: 1024 packets of 1024 and 82 bytes, or 256 of 4096 and 82; RETH 16 once. */

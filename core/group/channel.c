@@ -61,50 +61,18 @@ static int look_at_child(struct fd_channel *c, bool closed)
     return -ECONNRESET;
 }
 
-static void close_child(struct channel *channel)
+static void end_child(struct fd_channel *c)
 {
-    struct fd_channel *c = (struct fd_channel *)channel;
-
-    shutdown(c->fd, SHUT_RDWR);
-    if (!child_ended(c, GRACE_NS)) {
-        kill(c->child, SIGKILL);
-        while (waitpid(c->child, NULL, 0) < 0 && errno == EINTR) {
-        }
+    if (child_ended(c, GRACE_NS))
+        return;
+    kill(c->child, SIGKILL);
+    while (waitpid(c->child, NULL, 0) < 0 && errno == EINTR) {
     }
-    fd_channel_close(channel);
 }
-
-static const struct channel_ops local_ops = {
-    .name = "local",
-    .send = fd_channel_send,
-    .recv = fd_channel_recv,
-    .alive = fd_channel_alive,
-    .beat = fd_channel_beat,
-    .expect = fd_channel_expect,
-    .quiet_ns = fd_channel_quiet_ns,
-    .fd = fd_channel_fd,
-    .address = fd_channel_address,
-    .token = fd_channel_token,
-    .close = fd_channel_close,
-};
-
-static const struct channel_ops local_parent_ops = {
-    .name = "local",
-    .send = fd_channel_send,
-    .recv = fd_channel_recv,
-    .alive = fd_channel_alive,
-    .beat = fd_channel_beat,
-    .expect = fd_channel_expect,
-    .quiet_ns = fd_channel_quiet_ns,
-    .fd = fd_channel_fd,
-    .address = fd_channel_address,
-    .token = fd_channel_token,
-    .close = close_child,
-};
 
 pid_t channel_child(struct channel *channel)
 {
-    return channel && channel_base(channel)->ops == &local_parent_ops
+    return channel && channel_base(channel)->ops == &fd_channel_local_ops
                ? ((struct fd_channel *)channel)->child
                : 0;
 }
@@ -151,7 +119,7 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
     signal(SIGINT, SIG_IGN); /* meant for the parent, which ends this process */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    struct fd_channel *c = fd_channel_new(&local_ops, fd, NULL);
+    struct fd_channel *c = fd_channel_new(&fd_channel_local_ops, fd, NULL);
     if (!c)
         _exit(ENOMEM);
     memcpy(c->link.token, parents->link.token, sizeof(c->link.token));
@@ -159,7 +127,7 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
     snprintf(c->base.peer, sizeof(c->base.peer), "the process that started this one (pid %d)",
              (int)parent);
     int status = fn((struct channel *)c, arg);
-    fd_channel_close((struct channel *)c);
+    channel_close((struct channel *)c);
     fflush(NULL);
     _exit(status < 0 ? -status : status);
 }
@@ -176,7 +144,7 @@ static int make_pair(struct fd_channel **parents, int *child_end)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return -errno;
     *child_end = fds[1];
-    *parents = fd_channel_new(&local_parent_ops, fds[0], NULL);
+    *parents = fd_channel_new(&fd_channel_local_ops, fds[0], NULL);
     if (*parents) {
         memcpy((*parents)->link.token, key, sizeof(key));
         return 0;
@@ -202,11 +170,12 @@ int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
         err = -errno;
     close(child_end); /* not shut down: the child has it */
     if (err) {
-        fd_channel_close((struct channel *)c);
+        channel_close((struct channel *)c);
         return err;
     }
     c->child = child;
     c->look = look_at_child;
+    c->end = end_child;
     snprintf(c->base.peer, sizeof(c->base.peer), "the other process (pid %d)", (int)child);
     *channel = (struct channel *)c;
     return 0;

@@ -265,7 +265,8 @@ struct fd_channel {
      * there is no other means. `closed`: the socket has just ended, so that it is worth to wait for
      * the reason. */
     int (*look)(struct fd_channel *c, bool closed);
-    pid_t child; /* channel.c's: 0 in the child, which has none */
+    void (*end)(struct fd_channel *c); /* before it is freed, when it is closed; NULL: nothing */
+    pid_t child;                       /* channel.c's: 0 in the child, which has none */
     bool child_gone;
     int child_status; /* of waitpid(), or -1 */
     size_t n_in;
@@ -276,21 +277,6 @@ struct fd_channel {
  * memory, and the socket is as it was. */
 struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
                                   const struct channel_link *link);
-
-int fd_channel_send(struct channel *c, uint16_t type, const void *data, size_t len,
-                    uint64_t wait_ns);
-int fd_channel_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
-                    uint64_t wait_ns);
-int fd_channel_alive(struct channel *c);
-void fd_channel_beat(struct channel *c);
-void fd_channel_expect(struct channel *c, uint64_t silent_ns);
-uint64_t fd_channel_quiet_ns(struct channel *c);
-int fd_channel_fd(struct channel *c);
-int fd_channel_address(struct channel *c, struct sockaddr_storage *own,
-                       struct sockaddr_storage *peer);
-int fd_channel_token(struct channel *c, const char *purpose, uint32_t number,
-                     uint8_t token[CHANNEL_TOKEN_BYTES]);
-void fd_channel_close(struct channel *c); /* tells the peer, frees; waits for nobody */
 
 /* Over TCP: a peer that is cut off is found out within 10 s, small frames are not held back. 0 or
  * -errno. */
@@ -306,6 +292,6 @@ uint64_t fd_until(uint64_t wait_ns);
 #define FD_BEAT     0xffffu /* type of a frame that says no more than that its sender is there */
 #define FD_SLICE_MS 100     /* how often a wait looks at other things than the socket */
 
-extern const struct channel_ops fd_channel_sock_ops;
+extern const struct channel_ops fd_channel_sock_ops, fd_channel_local_ops;
 
 #endif

@@ -85,7 +85,7 @@ static int fd_silence(struct fd_channel *c)
     return -EHOSTUNREACH;
 }
 
-void fd_channel_expect(struct channel *channel, uint64_t silent_ns)
+static void fd_expect(struct channel *channel, uint64_t silent_ns)
 {
     struct fd_channel *c = (struct fd_channel *)channel;
 
@@ -93,7 +93,7 @@ void fd_channel_expect(struct channel *channel, uint64_t silent_ns)
     c->heard_ns = c->looked_ns = clock_now_ns();
 }
 
-uint64_t fd_channel_quiet_ns(struct channel *channel)
+static uint64_t fd_quiet_ns(struct channel *channel)
 {
     struct fd_channel *c = (struct fd_channel *)channel;
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -109,7 +109,7 @@ static struct secret_stream *out_of(struct fd_channel *c)
 
 /* All of it or nothing, and without a word: who uses the channel finds out by itself what is wrong
  * with it. */
-void fd_channel_beat(struct channel *channel)
+static void fd_beat(struct channel *channel)
 {
     struct fd_channel *c = (struct fd_channel *)channel;
     struct pollfd p = {.fd = c->fd, .events = POLLOUT};
@@ -252,8 +252,8 @@ static int send_frame(struct fd_channel *c, uint16_t type, const void *data, siz
     return c->out_err;
 }
 
-int fd_channel_send(struct channel *channel, uint16_t type, const void *data, size_t len,
-                    uint64_t wait_ns)
+static int fd_send(struct channel *channel, uint16_t type, const void *data, size_t len,
+                   uint64_t wait_ns)
 {
     struct fd_channel *c = of(channel);
 
@@ -320,8 +320,8 @@ static int recv_told(struct fd_channel *c, struct frame *f, uint64_t wait_ns)
     }
 }
 
-int fd_channel_recv(struct channel *channel, uint16_t *type, void *data, size_t size, size_t *len,
-                    uint64_t wait_ns)
+static int fd_recv(struct channel *channel, uint16_t *type, void *data, size_t size, size_t *len,
+                   uint64_t wait_ns)
 {
     struct fd_channel *c = of(channel);
     struct frame f = {0};
@@ -347,7 +347,7 @@ int fd_channel_recv(struct channel *channel, uint16_t *type, void *data, size_t 
     return 0;
 }
 
-int fd_channel_alive(struct channel *channel)
+static int fd_alive(struct channel *channel)
 {
     struct fd_channel *c = of(channel);
     struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
@@ -384,13 +384,13 @@ static void plain_address(struct sockaddr_storage *a)
     four->sin_addr.s_addr = address;
 }
 
-int fd_channel_fd(struct channel *channel)
+static int fd_fd(struct channel *channel)
 {
     return of(channel)->fd;
 }
 
-int fd_channel_address(struct channel *channel, struct sockaddr_storage *own,
-                       struct sockaddr_storage *peer)
+static int fd_address(struct channel *channel, struct sockaddr_storage *own,
+                      struct sockaddr_storage *peer)
 {
     struct fd_channel *c = of(channel);
     socklen_t own_len = sizeof(*own), peer_len = sizeof(*peer);
@@ -405,37 +405,33 @@ int fd_channel_address(struct channel *channel, struct sockaddr_storage *own,
     return 0;
 }
 
-int fd_channel_token(struct channel *channel, const char *purpose, uint32_t number,
-                     uint8_t token[CHANNEL_TOKEN_BYTES])
+static int fd_token(struct channel *channel, const char *purpose, uint32_t number,
+                    uint8_t token[CHANNEL_TOKEN_BYTES])
 {
     secret_token(token, of(channel)->link.token, purpose, number);
     return 0;
 }
 
-void fd_channel_close(struct channel *channel)
+static void fd_close(struct channel *channel)
 {
     struct fd_channel *c = of(channel);
 
     shutdown(c->fd, SHUT_RDWR); /* others may hold the socket, too */
+    if (c->end)
+        c->end(c);
     close(c->fd);
     pthread_mutex_destroy(&c->out_lock);
     secret_wipe(c, sizeof(*c));
     free(c);
 }
 
-const struct channel_ops fd_channel_sock_ops = {
-    .name = "sock",
-    .send = fd_channel_send,
-    .recv = fd_channel_recv,
-    .alive = fd_channel_alive,
-    .beat = fd_channel_beat,
-    .expect = fd_channel_expect,
-    .quiet_ns = fd_channel_quiet_ns,
-    .fd = fd_channel_fd,
-    .address = fd_channel_address,
-    .token = fd_channel_token,
-    .close = fd_channel_close,
-};
+#define HOOKS                                                                                      \
+    .send = fd_send, .recv = fd_recv, .alive = fd_alive, .beat = fd_beat, .expect = fd_expect,     \
+    .quiet_ns = fd_quiet_ns, .fd = fd_fd, .address = fd_address, .token = fd_token,                \
+    .close = fd_close
+
+const struct channel_ops fd_channel_sock_ops = {HOOKS, .name = "sock"};
+const struct channel_ops fd_channel_local_ops = {HOOKS, .name = "local"};
 
 struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
                                   const struct channel_link *link)

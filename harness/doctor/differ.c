@@ -69,11 +69,6 @@ static bool differs(const struct doctor_side *a, const struct doctor_side *b)
 
 /* ---- Facts */
 
-struct facts {
-    struct exam *x; /* whose memory texts are in */
-    json_t *list;   /* {path, a, b} */
-};
-
 /* What the object is called among others of its list: "eth0", "0000:3b:00.0"; "": by its place. */
 static const char *name_of(struct exam *x, const json_t *object)
 {
@@ -90,86 +85,6 @@ static const char *name_of(struct exam *x, const json_t *object)
     return "";
 }
 
-static const json_t *member(struct exam *x, const json_t *list, const char *name)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one)
-        if (!strcmp(name_of(x, one), name))
-            return one;
-    return NULL;
-}
-
-static bool is_list_of_objects(const json_t *value)
-{
-    return json_is_array(value) && json_is_object(json_array_get(value, 0)) &&
-           (json_object_size(json_array_get(value, 0)) > 0);
-}
-
-static void compare_facts(struct facts *f, const char *path, const json_t *a, const json_t *b);
-
-static void add_fact(struct facts *f, const char *path, const json_t *a, const json_t *b)
-{
-    json_t *one = json_object();
-
-    json_object_set_new(one, "path", json_string(path));
-    json_object_set_new(one, "a", a ? json_deep_copy(a) : json_null());
-    json_object_set_new(one, "b", b ? json_deep_copy(b) : json_null());
-    json_array_append_new(f->list, one);
-}
-
-static const char *below(struct facts *f, const char *path, const char *key)
-{
-    return exam_format(f->x, "%s%s%s", path, *path ? "." : "", key);
-}
-
-static void compare_objects(struct facts *f, const char *path, const json_t *a, const json_t *b)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach ((json_t *)a, key, value)
-        if (!exam_passes(key))
-            compare_facts(f, below(f, path, key), value, json_object_get(b, key));
-    json_object_foreach ((json_t *)b, key, value)
-        if (!exam_passes(key) && !json_object_get(a, key))
-            compare_facts(f, below(f, path, key), NULL, value);
-}
-
-/* A device that only one side has is one difference, not as many as it has facts. */
-static void compare_lists(struct facts *f, const char *path, const json_t *a, const json_t *b)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (a, i, one) {
-        const char *name = name_of(f->x, one);
-        const json_t *other = *name ? member(f->x, b, name) : json_array_get(b, i);
-
-        if (other)
-            compare_objects(f, below(f, path, name), one, other);
-        else
-            add_fact(f, below(f, path, name), json_true(), NULL);
-    }
-    json_array_foreach (b, i, one) {
-        const char *name = name_of(f->x, one);
-
-        if (*name ? !member(f->x, a, name) : i >= json_array_size(a))
-            add_fact(f, below(f, path, name), NULL, json_true());
-    }
-}
-
-static void compare_facts(struct facts *f, const char *path, const json_t *a, const json_t *b)
-{
-    if (json_is_object(a) && json_is_object(b))
-        compare_objects(f, path, a, b);
-    else if (is_list_of_objects(a) || is_list_of_objects(b))
-        compare_lists(f, path, a, b);
-    else if (!(json_is_null(a) && !b) && !(json_is_null(b) && !a) && !json_equal(a, b))
-        add_fact(f, path, json_is_object(a) ? json_true() : a, json_is_object(b) ? json_true() : b);
-}
-
 /* Of the object itself, not of the machine. */
 static bool is_of_object(const char *path)
 {
@@ -177,18 +92,95 @@ static bool is_of_object(const char *path)
            !strcmp(path, "pci_names_why") || !strcmp(path, "host.hostname");
 }
 
+static const char *below(struct exam *x, const char *path, const char *key)
+{
+    return exam_format(x, "%s%s%s", path, *path ? "." : "", key);
+}
+
+static void flatten(struct exam *x, const char *path, const json_t *value, json_t *flat);
+
+static void flatten_object(struct exam *x, const char *path, const json_t *object, json_t *flat)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)object, key, value)
+        if (!exam_passes(key))
+            flatten(x, below(x, path, key), value, flat);
+}
+
+/* That a device is there is a fact of its own, before those of the device. */
+static void flatten_list(struct exam *x, const char *path, const json_t *list, json_t *flat)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (list, i, one) {
+        const char *name = name_of(x, one);
+        const char *at = below(x, path, *name ? name : exam_format(x, "%zu", i));
+
+        json_object_set_new(flat, at, json_true());
+        flatten_object(x, at, one, flat);
+    }
+}
+
+static void flatten(struct exam *x, const char *path, const json_t *value, json_t *flat)
+{
+    if (json_is_object(value))
+        flatten_object(x, path, value, flat);
+    else if (json_is_array(value) && json_is_object(json_array_get(value, 0)))
+        flatten_list(x, path, value, flat);
+    else if (!json_is_null(value) && !is_of_object(path))
+        json_object_set_new(flat, path, json_deep_copy(value));
+}
+
+json_t *doctor_facts(struct exam *x)
+{
+    json_t *flat = json_object();
+
+    flatten(x, "", exam_machine(x), flat);
+    return flat;
+}
+
+static void add_fact(json_t *list, const char *path, const json_t *a, const json_t *b)
+{
+    json_array_append_new(list, json_pack("{s:s, s:O?, s:O?}", "path", path, "a", a, "b", b));
+}
+
+/* Below a device that only one side has: that it is there says all. */
+static bool is_below(const char *path, const char *device)
+{
+    size_t n = strlen(device);
+
+    return n && !strncmp(path, device, n) && path[n] == '.';
+}
+
+/* Adds what differs from the other side; `only`: what that one lacks alone. */
+static void add_facts(json_t *list, json_t *own, const json_t *others, bool is_a, bool only)
+{
+    const char *path, *device = "";
+    json_t *value;
+
+    json_object_foreach (own, path, value) {
+        const json_t *other = json_object_get(others, path);
+
+        if (is_below(path, device) || (only && other) || json_equal(value, other))
+            continue;
+        device = !other && json_is_true(value) ? path : device;
+        add_fact(list, path, is_a ? value : other, is_a ? other : value);
+    }
+}
+
+/* {path, a, b}; null: not known, or not there. */
 static json_t *facts_that_differ(const struct doctor_side *a, const struct doctor_side *b)
 {
-    struct facts f = {a->x, json_array()};
-    size_t i = 0;
+    json_t *list = json_array(), *facts_a = doctor_facts(a->x), *facts_b = doctor_facts(b->x);
 
-    compare_facts(&f, "", exam_machine(a->x), exam_machine(b->x));
-    while (i < json_array_size(f.list))
-        if (is_of_object(exam_name(json_array_get(f.list, i), "path")))
-            json_array_remove(f.list, i);
-        else
-            i++;
-    return f.list;
+    add_facts(list, facts_a, facts_b, true, false);
+    add_facts(list, facts_b, facts_a, false, true);
+    json_decref(facts_a);
+    json_decref(facts_b);
+    return list;
 }
 
 /* ---- Numbers */
@@ -257,7 +249,7 @@ static void print_one(const struct exam_result *a, const struct exam_result *b, 
     doctor_entry(&p->pen, 4, "B", 7, said(p->x, b));
 }
 
-static const char *value_text(struct exam *x, const json_t *value)
+const char *doctor_value_text(struct exam *x, const json_t *value)
 {
     char *text;
     const char *kept;
@@ -283,8 +275,9 @@ static void print_facts(struct printing *p, const json_t *facts)
         if (i == FACTS_MAX)
             break;
         doctor_entry(&p->pen, 2, exam_format(p->x, "%s:", exam_name(one, "path")), 6,
-                     exam_format(p->x, "%s against %s", value_text(p->x, json_object_get(one, "a")),
-                                 value_text(p->x, json_object_get(one, "b"))));
+                     exam_format(p->x, "%s against %s",
+                                 doctor_value_text(p->x, json_object_get(one, "a")),
+                                 doctor_value_text(p->x, json_object_get(one, "b"))));
     }
     if (n > FACTS_MAX)
         doctor_entry(&p->pen, 2, "", 2,

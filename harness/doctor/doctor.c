@@ -17,7 +17,11 @@ struct options {
     uint64_t measure_time_ns;
     double measure_width;
     bool json, list, help;
+    struct hosts_options hosts;
+    int launcher;
 };
+
+static const char *const launchers[] = {"ssh", "mpirun", "srun", NULL};
 
 static const struct opt doctor_table[] = {
     {.name = "sysroot",
@@ -60,6 +64,31 @@ static const struct opt doctor_table[] = {
      .arg = "HOST",
      .help = "--measure: host whose listener is the other end; default: networks are measured "
              "within this machine"},
+    {.name = "hosts",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, hosts.file),
+     .arg = "FILE",
+     .help = "examine all hosts of the file (docs/hosts.md), and name those that differ"},
+    {.name = "launcher",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct options, launcher),
+     .choices = launchers,
+     .def = "ssh",
+     .help = "--hosts: what starts plumb on them"},
+    {.name = "rsh",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, hosts.rsh),
+     .arg = "PROGRAM",
+     .help = "--hosts: program instead of ssh, called as PROGRAM HOST COMMAND; or $PLUMB_RSH"},
+    {.name = "remote-dir",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, hosts.remote_dir),
+     .arg = "DIR",
+     .help = "--hosts: folder of plumb on the hosts; default: the folder here"},
+    {.name = "host-wait",
+     .type = OPT_DURATION,
+     .offset = offsetof(struct options, hosts.wait_ns),
+     .help = "--hosts: time after which a host counts as missing; default: 20s"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
@@ -237,8 +266,15 @@ static int examine(const char *path, const struct options *options)
 
 static int run(const struct opts *o, void *context)
 {
-    const struct options *options = context;
+    struct options *options = context;
 
+    if (options->hosts.file) {
+        if (o->n_args || options->sysroot || options->measure)
+            return fail(EXIT_USAGE, "--hosts examines these hosts alone: name no other machine, "
+                                    "and measure on each by itself");
+        options->hosts.launcher = launchers[options->launcher];
+        return written(doctor_hosts(&options->hosts, options->json));
+    }
     if (options->list || options->explain) {
         if (doctor_print_checks(stdout, options->explain))
             return no_check(options->explain);

@@ -4,6 +4,7 @@
  *
  *   exam      harness/exam: the table of checks, and their results on one machine
  *   load      a machine: this one, a recorded tree, a run's run.json, a file of --json
+ *   hosts     many machines, asked at once
  *   differ    two machines or two nights side by side
  *   print     results for a terminal; --list and --explain: the checks themselves
  */
@@ -15,6 +16,7 @@
 #include <stdio.h>
 
 #include "harness/exam/exam.h"
+#include "harness/hosts/hosts.h"
 
 /* The command. argv[0] is "doctor". Returns the exit status: 0 nothing is found, 1 something is, 2
  * usage, 3 what matters is not known, 4 the output could not be written whole, 5 a file is damaged.
@@ -45,6 +47,10 @@ int doctor_print_checks(FILE *out, const char *id);
  */
 int doctor_both(char *const *paths, bool as_json);
 
+/* All hosts of a file, asked for their facts by plumb probe there, and examined here: who is not like
+ * the others, and what is found. Returns the exit status. */
+int doctor_hosts(const struct hosts_options *options, bool as_json);
+
 /* ---- Inside of this folder */
 
 struct doctor_pen {
@@ -57,6 +63,9 @@ struct doctor_pen doctor_pen(FILE *out);
 void doctor_entry(const struct doctor_pen *p, size_t indent, const char *label, size_t at,
                   const char *text);
 void doctor_heading(const struct doctor_pen *p, const char *text);
+/* The facts by their paths, {"cpu.clock.boost": true}: of the set-up, and known. New. */
+json_t *doctor_facts(struct exam *x);
+const char *doctor_value_text(struct exam *x, const json_t *value);
 /* "gpu01: Supermicro SYS-821GE-TNHR, bare metal". name NULL: the machine's own. */
 const char *doctor_machine_text(struct exam *x, const char *name);
 

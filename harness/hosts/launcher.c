@@ -136,13 +136,23 @@ static const char script_pair[] =
     "for f in r s; do : >>\"$d/$f\"; printf \"plumb-$f %s %d\\n\" $t $(wc -c <\"$d/$f\"); "
     "cat \"$d/$f\"; done; printf \"plumb-end %s %d\\n\" $t $c; exit 0";
 
+/* sh -c SCRIPT plumb TOKEN ask PROGRAM ARGUMENT... Its output is rows. */
+static const char script_ask[] =
+    "t=$1 x=$3; shift 3; LC_ALL=C; h=$(uname -n); "
+    "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
+    "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
+    "printf \"plumb-begin %s %s|%s\\n\" $t \"$h\" \"$v\"; "
+    "o=$(\"$x\" \"$@\" </dev/null); c=$?; "
+    "printf \"plumb-r %s %d\\n%s\" $t ${#o} \"$o\"; "
+    "printf \"plumb-s %s 0\\nplumb-end %s %d\\n\" $t $t $c; exit 0";
+
 static const struct {
     const char *script, *word;
 } tasks[] = {
-    [TASK_CHECK] = {script_check, "check"},       [TASK_LISTEN] = {script_pair, "listen"},
-    [TASK_LEAD] = {script_pair, "lead"},          [TASK_RANKS] = {script_pair, "ranks"},
-    [TASK_GROUP_LEAD] = {script_group, "lead"},   [TASK_GROUP_JOIN] = {script_group, "join"},
-    [TASK_GROUP_RANKS] = {script_group, "ranks"},
+    [TASK_CHECK] = {script_check, "check"},     [TASK_ASK] = {script_ask, "ask"},
+    [TASK_LISTEN] = {script_pair, "listen"},    [TASK_LEAD] = {script_pair, "lead"},
+    [TASK_RANKS] = {script_pair, "ranks"},      [TASK_GROUP_LEAD] = {script_group, "lead"},
+    [TASK_GROUP_JOIN] = {script_group, "join"}, [TASK_GROUP_RANKS] = {script_group, "ranks"},
 };
 
 /* Adds the script's command: sh -c SCRIPT ... */

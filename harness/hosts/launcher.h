@@ -25,6 +25,7 @@
 
 enum hosts_task {
     TASK_CHECK,  /* the questions before anything is measured: check.h; `arguments` are programs */
+    TASK_ASK,    /* runs a program, whose output is sent back: hosts_ask() */
     TASK_LISTEN, /* the ends of a pair */
     TASK_LEAD,
     TASK_RANKS,      /* both, as ranks of one job */
@@ -54,6 +55,14 @@ struct launcher {
     int (*check)(struct hosts_run *run, char *error, size_t len);
     void (*command)(const struct hosts_order *order, struct argv *w);
 };
+
+/* Runs `program ARGUMENT...` on all hosts, some at a time. take() gets the output of each, or NULL
+ * and why there is none; it is called once for each host, in no order. The program is where it is
+ * here, or in --remote-dir. 0, -ENOMEM or another -errno of this machine. */
+typedef void hosts_take_fn(const struct host *host, const char *output, size_t size,
+                           const char *why, void *arg);
+int hosts_ask(const struct hosts_run *run, const char *program, const char *const *arguments,
+              hosts_take_fn *take, void *arg);
 
 const struct launcher *launcher_find(const char *name); /* ssh, mpirun, srun; NULL: no such one */
 

@@ -196,3 +196,80 @@ END
     grep -qE 'findings +huge-pages' "$out.numbers"
     says "$out" "memory.transparent_huge_pages.enabled: madvise against never"
 }
+
+# hosts_of_trees HOST=MACHINE...: hosts by a stand-in for ssh; plumb on each of them sees a copy of the machine's tree.
+hosts_of_trees()
+{
+    cd "$BATS_TEST_TMPDIR" || return 1
+    mkdir bin trees
+    for pair; do
+        cp -r "$top/$machines/${pair#*=}/root" "trees/${pair%%=*}"
+        echo "${pair%%=*}" >>hosts
+    done
+    cat >rsh <<END
+#!/bin/sh
+host=\$1
+shift
+[ "\$host" != gone ] || { echo "no route to host" >&2; exit 255; }
+HOST=\$host exec sh -c "\$*"
+END
+    cat >bin/plumb <<END
+#!/bin/sh
+[ "\$1" = --version ] && exec "$top/$plumb" --version
+exec "$top/$plumb" "\$@" --sysroot "$BATS_TEST_TMPDIR/trees/\$HOST"
+END
+    chmod +x rsh bin/plumb
+}
+
+# over_hosts ARGUMENTS...
+over_hosts()
+{
+    status=0
+    "$top/$plumb" doctor --hosts hosts --rsh ./rsh --remote-dir "$BATS_TEST_TMPDIR/bin" "$@" >"$out" 2>"$err" ||
+        status=$?
+}
+
+@test "--hosts: asks all at once, names those that differ from the others and their findings" {
+    top=$PWD
+    hosts_of_trees node0=kvm-virtio node1=kvm-virtio node2=kvm-virtio node3=kvm-virtio node4=kvm-virtio
+    over_hosts
+    [ "$status" -eq 0 ]
+    says "$out" "5 of 5 hosts answered, asked by ./rsh"
+    says "$out" "nothing found"
+    if grep -q "DIFFER" "$out"; then cat "$out" && false; fi
+
+    nic=$(find trees/node2/sys/devices -path '*/net/*' -name mtu ! -path '*/lo/*' | head -n 1)
+    echo 1400 >"$nic"
+    quota=$(find trees/node4/sys/fs/cgroup -name cpu.max | sort | tail -n 1)
+    echo '100000 100000' >"$quota"
+    over_hosts
+    [ "$status" -eq 1 ]
+    grep -qE 'network\.[a-z0-9]+\.mtu: 1400; 4 of 5 hosts: 1500' "$out"
+    says "$out" "virtualization.limits.cpu_quota: 1.0; 4 of 5 hosts: none"
+    says "$out" "node4: cpu-quota, processor"
+    says "$out" "75 % of the CPU throughput of all threads (computed: 1 - 1/4 CPUs)"
+    over_hosts --json
+    python3 - "$out" <<'END'
+import json, sys
+hosts = json.load(open(sys.argv[1]))["hosts"]
+odd = {h["host"]: [f["path"] for f in h["differs"]] for h in hosts if h["differs"]}
+assert list(odd) == ["node2", "node4"], odd
+assert odd["node4"] == ["virtualization.limits.cpu_quota"]
+assert [h["exam"]["counts"]["found"] for h in hosts if h["host"] != "node2"] == [0, 0, 0, 1]
+END
+}
+
+@test "--hosts: one that cannot be reached is named, and the exit status is 4" {
+    top=$PWD
+    hosts_of_trees node0=kvm-virtio node1=kvm-virtio
+    echo gone >>hosts
+    over_hosts
+    [ "$status" -eq 4 ]
+    says "$out" "2 of 3 hosts answered"
+    says "$out" "cannot reach 'gone' by ./rsh: no route to host"
+    echo >hosts
+    over_hosts
+    [ "$status" -eq 2 ]
+    over_hosts --sysroot trees/node0
+    [ "$status" -eq 2 ]
+}

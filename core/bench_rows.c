@@ -62,7 +62,6 @@ static const struct rows_field headlines[] = {
     TEXT(bench_headline, by),
     TEXT(bench_headline, at),
     NUMBER(bench_headline, low_below),
-    TEXT(bench_headline, subjects),
     CHOICE(bench_headline, stage, bench_stage_names),
     FLAG(bench_headline, "gpu", HEADLINE_GPU),
     FLAG(bench_headline, "tail", HEADLINE_TAIL),

@@ -81,7 +81,6 @@ struct bench_headline {
     const char *at;    /* "+size": only cases at the largest size of their line; "-size": smallest;
                           several, one after another: "+ranks +size" */
     double low_below;  /* % of the limit below which it is called low; 0: not judged */
-    const char *subjects; /* of the machine's findings that may explain a low value: "cpu clock" */
     enum bench_stage stage; /* STAGE_NONE: the benchmark's own */
     unsigned flags;
 };

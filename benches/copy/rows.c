@@ -20,41 +20,36 @@ static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB
 #define HOST_TO_GPU "source!=*:*"
 #define GPU_TO_HOST "destination!=*:*"
 
-#define GPU_COPIES(what, direction, low, of)                                                       \
+#define GPU_COPIES(what, direction, low)                                                           \
     {                                                                                              \
         .pipe = "GPU copies", .label = what, .where = "metric=bandwidth direction=" direction,     \
-        .at = "+size", .low_below = low, .subjects = of, .flags = HEADLINE_GPU                     \
+        .at = "+size", .low_below = low, .flags = HEADLINE_GPU                                     \
     }
 #define HOST_COPIES(by_what)                                                                       \
     {                                                                                              \
         .pipe = "Copies", .label = "%s", .where = "metric=bandwidth direction=one-way " by_what,   \
-        .by = "engine", .at = "+size", .subjects = "memory numa limits"                            \
+        .by = "engine", .at = "+size"                                                              \
     }
 
 /* Of a PCIe link, packet headers take 7 to 14 %, and page-locked copies lose some more: 78 % and
  * up. NVLink gives 75 to 90 % to one copy engine. By how much a copy through the kernel stays below
  * memcpy depends on the kernel, and memcpy is held against itself: not judged. */
 static const struct bench_headline headlines[] = {
-    GPU_COPIES("host to GPU, pinned", "one-way " HOST_TO_GPU " memory=pinned together=none", 70,
-               "memory numa iommu"),
-    GPU_COPIES("GPU to host, pinned", "one-way " GPU_TO_HOST " memory=pinned together=none", 70,
-               "memory numa iommu"),
-    GPU_COPIES("both ways at once, sum", "sum memory=pinned together=none", 0, "memory numa iommu"),
-    GPU_COPIES("host to GPU, pageable", "one-way " HOST_TO_GPU " memory=pageable", 0,
-               "memory numa"),
+    GPU_COPIES("host to GPU, pinned", "one-way " HOST_TO_GPU " memory=pinned together=none", 70),
+    GPU_COPIES("GPU to host, pinned", "one-way " GPU_TO_HOST " memory=pinned together=none", 70),
+    GPU_COPIES("both ways at once, sum", "sum memory=pinned together=none", 0),
+    GPU_COPIES("host to GPU, pageable", "one-way " HOST_TO_GPU " memory=pageable", 0),
     {.pipe = "GPU peers",
      .label = "%s",
      .where = "metric=bandwidth direction=one-way source=*:* destination=*:* access=on",
      .by = "path",
      .at = "+size",
      .low_below = 65,
-     .subjects = "iommu",
      .flags = HEADLINE_GPU | HEADLINE_QUIET},
     {.pipe = "GPU latency",
      .label = "smallest copy, host to GPU",
      .where = "metric=latency " HOST_TO_GPU " memory=pinned",
      .at = "-size",
-     .subjects = "",
      .stage = STAGE_LATENCY,
      .flags = HEADLINE_GPU | HEADLINE_TAIL},
     HOST_COPIES("engine=memcpy"),
@@ -65,7 +60,6 @@ static const struct bench_headline headlines[] = {
      .by = "engine",
      .at = "-size",
      .low_below = 60,
-     .subjects = "numa clock limits",
      .stage = STAGE_LATENCY},
     {.pipe = NULL},
 };

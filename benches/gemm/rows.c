@@ -26,14 +26,12 @@ static const struct bench_headline headlines[] = {
      .where = "metric=throughput data!=zeros",
      .by = "dtype",
      .low_below = 55,
-     .subjects = "gpu clock",
      .flags = HEADLINE_GPU},
     {.pipe = "Matrix core",
      .label = "%s",
      .where = "metric=throughput data!=zeros",
      .by = "dtype",
-     .low_below = 70,
-     .subjects = "cpu clock limits"},
+     .low_below = 70},
     {.pipe = NULL},
 };
 

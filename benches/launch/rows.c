@@ -17,7 +17,7 @@ static const struct bench_metric metrics[] = {
 #define GPU_LAUNCH(what, operation)                                                                \
     {                                                                                              \
         .pipe = "GPU launch", .label = what, .where = "metric=latency op=" operation,              \
-        .subjects = "cpu clock", .flags = HEADLINE_GPU | HEADLINE_TAIL                             \
+        .flags = HEADLINE_GPU | HEADLINE_TAIL                                                      \
     }
 
 static const struct bench_headline headlines[] = {

@@ -23,12 +23,12 @@ static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB
     {                                                                                              \
         .pipe = "GPU memory", .label = what,                                                       \
         .where = "metric=bandwidth op=" operation " engine" by "driver level!=L2 level!=",         \
-        .at = "+size", .low_below = 75, .subjects = "", .flags = HEADLINE_GPU                      \
+        .at = "+size", .low_below = 75, .flags = HEADLINE_GPU                                      \
     }
-#define HOST_MEMORY(in, what, these, of, place)                                                    \
+#define HOST_MEMORY(in, what, these, place)                                                        \
     {                                                                                              \
         .pipe = in, .label = what, .where = these " level!=L1,L2,L3,L4", .at = "+size",            \
-        .low_below = 60, .subjects = of, .stage = place                                            \
+        .low_below = 60, .stage = place                                                            \
     }
 
 /* Host: below 60 % of a measured ceiling or of a bus' peak, something other than the memory
@@ -42,28 +42,25 @@ static const struct bench_headline headlines[] = {
     {.pipe = "GPU memory",
      .label = "triad in L2",
      .where = "metric=bandwidth op=triad level=L2",
-     .subjects = "",
      .flags = HEADLINE_GPU},
     {.pipe = "GPU latency",
      .label = "load from",
      .where = "metric=latency op=latency level!=",
      .by = "level",
      .at = "+size",
-     .subjects = "",
      .stage = STAGE_LATENCY,
      .flags = HEADLINE_GPU},
     {.pipe = "Caches",
      .label = "triad in",
      .where = "metric=bandwidth op=triad level!=DRAM level!=",
      .by = "level",
-     .low_below = 60,
-     .subjects = "cpu limits"},
-    HOST_MEMORY("Memory", "triad", "metric=bandwidth op=triad", "memory numa limits", STAGE_NONE),
-    HOST_MEMORY("Memory", "read", "metric=bandwidth op=read", "memory numa limits", STAGE_NONE),
+     .low_below = 60},
+    HOST_MEMORY("Memory", "triad", "metric=bandwidth op=triad", STAGE_NONE),
+    HOST_MEMORY("Memory", "read", "metric=bandwidth op=read", STAGE_NONE),
     HOST_MEMORY("Latency", "load from memory, page by page",
-                "metric=latency_page_by_page op=latency", "memory numa clock", STAGE_LATENCY),
+                "metric=latency_page_by_page op=latency", STAGE_LATENCY),
     HOST_MEMORY("Latency", "random load, page walks included", "metric=latency op=latency",
-                "memory numa clock", STAGE_LATENCY),
+                STAGE_LATENCY),
     {.pipe = NULL},
 };
 

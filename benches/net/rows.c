@@ -31,25 +31,23 @@ static const struct bench_metric metrics[] = {
         .pipe = in, .label = what, .where = these, .by = "transport",                              \
         .flags = HEADLINE_OVER | HEADLINE_QUIET | (and_flags), __VA_ARGS__                         \
     }
-#define SMALLEST .at = "-size", .subjects = "network cpu numa clock"
+#define SMALLEST .at = "-size"
 
 /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does
  * not bound them. */
 static const struct bench_headline headlines[] = {
     BY_TRANSPORT("Network", "%s", "metric=bandwidth direction!=both,sum transport!=shm rail=,all",
-                 HEADLINE_COST, .low_below = 85, .subjects = "network cpu numa"),
+                 HEADLINE_COST, .low_below = 85),
     BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum",
-                 HEADLINE_COST, .subjects = "network cpu numa"),
+                 HEADLINE_COST),
     BY_TRANSPORT("Network latency", "smallest message by", "metric=latency pattern=latency", 0,
                  SMALLEST),
     BY_TRANSPORT("Network latency", "under load, by", "metric=loaded_latency", HEADLINE_TAIL,
                  SMALLEST),
-    BY_TRANSPORT("Network rate", "messages by", "metric=message_rate rail=,all", 0, .at = "-size",
-                 .subjects = "network cpu numa"),
+    BY_TRANSPORT("Network rate", "messages by", "metric=message_rate rail=,all", 0, .at = "-size"),
     {.pipe = "Between two processes",
      .label = "shared memory",
      .where = "metric=bandwidth transport=shm",
-     .subjects = "numa clock limits",
      .flags = HEADLINE_QUIET | HEADLINE_COST},
     {.pipe = NULL},
 };

@@ -345,8 +345,8 @@ static void look_nodes(struct exam *x)
     }
 }
 
-#define PIPES_PCIE "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*"
-#define PIPES_PEER "GPU peers|Collectives|Gradients|Allreduce*|Network"
+#define PIPES_PCIE "GPU copies|Copies|GPU peers|Network*|Collectives|Gradients|Allreduce*"
+#define PIPES_PEER "GPU peers|Collectives|Gradients|Allreduce*|Network*"
 
 const struct exam_check exam_bus[] = {
     {.id = "pcie-link",

@@ -281,7 +281,7 @@ const struct exam_check exam_processor[] = {
      .question = "Does the clock governor allow full clocks at once?",
      .seen = "/sys/devices/system/cpu/cpufreq: scaling_governor, scaling_driver, "
              "energy_performance_preference",
-     .pipes = "Matrix core|Memory|Caches|Latency|Network|Collectives|Gradients|Allreduce*|"
+     .pipes = "Matrix core|Memory|Caches|Latency|Network*|Collectives|Gradients|Allreduce*|"
               "Between two processes",
      .look = look_governor},
     {.id = "boost",
@@ -297,19 +297,19 @@ const struct exam_check exam_processor[] = {
     {.id = "cpu-quota",
      .question = "May all CPUs be used all of the time?",
      .seen = "cpu.max or cpu.cfs_quota_us of the process's control groups",
-     .pipes = "Matrix core|Memory|Network|Collectives|Gradients|Allreduce*|Between two processes",
+     .pipes = "Matrix core|Memory|Network*|Collectives|Gradients|Allreduce*|Between two processes",
      .matters = true,
      .look = look_quota},
     {.id = "cpu-set",
      .question = "May the process run on all CPUs?",
      .seen = "Cpus_allowed_list in /proc/self/status",
-     .pipes = "Matrix core|Memory|Network|Collectives|Gradients|Allreduce*|Between two processes",
+     .pipes = "Matrix core|Memory|Network*|Collectives|Gradients|Allreduce*|Between two processes",
      .matters = true,
      .look = look_cpus},
     {.id = "mitigations",
      .question = "Do mitigations of CPU faults make each system call slow?",
      .seen = "/sys/devices/system/cpu/vulnerabilities",
-     .pipes = "Latency|Network|Allreduce latency|Between two processes",
+     .pipes = "Latency|Network*|Allreduce latency|Between two processes",
      .look = look_mitigations},
     {.id = NULL},
 };

@@ -100,7 +100,7 @@ static void look_software(struct exam *x)
     }
 }
 
-#define PIPES_RDMA "Network|Collectives|Gradients|Allreduce*|Between two processes"
+#define PIPES_RDMA "Network*|Collectives|Gradients|Allreduce*|Between two processes"
 
 const struct exam_check exam_rdma[] = {
     {.id = "rdma-port",

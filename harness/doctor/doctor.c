@@ -187,7 +187,7 @@ static void take_costs(struct exam *x, const struct measures *m)
             continue;
         for (size_t i = 0; i < m->n; i++) {
             const struct measurement *one = &m->all[i];
-            if (strcmp(one->cause->check, r->check->id) ||
+            if (strcmp(one->cause->check, r->check->id) || !measure_decides(one) ||
                 !measure_share(one, &cost.low, &cost.high))
                 continue;
             cost.of_time = !one->more_is_better;

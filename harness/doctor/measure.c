@@ -122,6 +122,14 @@ bool measure_share(const struct measurement *m, double *low, double *high)
     return true;
 }
 
+bool measure_decides(const struct measurement *m)
+{
+    double low, high;
+
+    return measure_share(m, &low, &high) &&
+           (low > 0 || high < 0 || fmax(high, -low) <= MEASURE_NEAR);
+}
+
 /* ---- Facts of the machine ---- */
 
 static const char *number_text(size_t n, char *text, size_t len)

@@ -29,6 +29,7 @@
 #define MEASURE_TURNS_MIN  7 /* fewer have no interval */
 #define MEASURE_TURNS_MAX  60
 #define MEASURE_CONFIDENCE 0.98
+#define MEASURE_NEAR       0.05 /* an interval that holds 0 and reaches beyond decides nothing */
 
 enum measure_state {
     MEASURE_TODO,    /* not begun */
@@ -78,6 +79,8 @@ int measure_turns(struct measurement *m, const struct measure_rule *rule, measur
 /* The share that is lost with the cause: of a rate 1 - ratio, of a time ratio - 1 (it grows by so
  * much). False: not known. */
 bool measure_share(const struct measurement *m, double *low, double *high);
+/* Does its interval say whether there is a cost? It lies on one side of 0, or near to it. */
+bool measure_decides(const struct measurement *m);
 /* "19.8 % to 20.3 % less memory bandwidth", "no cost seen in memory bandwidth (-1 % to 1 %)", or
  * why there is none. */
 const char *measure_text(const struct measurement *m, char *text, size_t len);

@@ -133,7 +133,7 @@ static int spin_share(double *ran, double *stolen)
 }
 
 /* Without the cause a thread that wants to run always runs: 1, which takes no time to know. */
-static int quota_side(bool with, double *value)
+static int ran_side(bool with, double *value)
 {
     double ran = 1, stolen = 0;
     int err = with ? spin_share(&ran, &stolen) : 0;
@@ -288,13 +288,19 @@ const struct measure_own measure_own[] = {
      .how = "a thread on each CPU spins for 300 ms, after 200 ms; gaps of its clock over 20 us are "
             "lost, but for what the hypervisor says it took",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
-     .side = quota_side},
+     .side = ran_side},
     {.cause = {CPU_CAUSE("steal", "other guests on the same CPUs", "CPU time", "share"),
                .machine = "guest!=false", .lacks = "it is no guest"},
      .unit = "share",
      .how = "a thread on each CPU spins for 500 ms; the share is the hypervisor's own count",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
      .side = steal_side},
+    {.cause = {CPU_CAUSE("other-load", "other programs on the same CPUs", "CPU time", "share"),
+               .machine = "quota=none", .lacks = "its CPU quota would be counted, too"},
+     .unit = "share",
+     .how = "as for the quota",
+     .side_ns = (LEAD_NS + WINDOW_NS) / 2,
+     .side = ran_side},
     {.cause = {CPU_CAUSE("idle-states", "a CPU that was idle for 2 ms in place of 20 us",
                          "time to wake a thread", "latency"),
                .machine = "cpus!=1", .lacks = "it has one CPU"},

@@ -269,12 +269,13 @@ static void say_duration(const struct running *r, size_t n, FILE *chatter)
     for (size_t i = 0; i < r->all->n; i++)
         if (r->all->all[i].state == MEASURE_TODO)
             least_ns += 4 * MEASURE_TURNS_MIN * side_ns(r, &r->all->all[i]);
+    units_format_duration(least_ns, least, sizeof(least));
+    units_format_duration(most_ns, most, sizeof(most));
     fprintf(chatter,
-            "plumb doctor: measures %zu cause%s with and without, in turn, %u times each or more: "
-            "%s at least, about %s at most\n",
-            n, n == 1 ? "" : "s", 2 * MEASURE_TURNS_MIN,
-            units_format_duration(least_ns, least, sizeof(least)),
-            units_format_duration(most_ns > least_ns ? most_ns : least_ns, most, sizeof(most)));
+            "plumb doctor: measures %zu cause%s with and without, in turn, %d times each or more: "
+            "%s at least%s%s\n",
+            n, n == 1 ? "" : "s", 2 * MEASURE_TURNS_MIN, least,
+            most_ns > least_ns ? ", at most about " : "", most_ns > least_ns ? most : "");
 }
 
 int measure_run(struct measures *m, FILE *chatter)

@@ -7,8 +7,6 @@
 #include "harness/doctor/doctor.h"
 #include "harness/doctor/measure.h"
 
-#define SEEN_SHARE 0.05 /* an interval that holds 0 and reaches beyond decides nothing */
-
 static const char *unknown_text(const struct measurement *m, char *text, size_t len)
 {
     if (*m->reason)
@@ -36,7 +34,7 @@ const char *measure_text(const struct measurement *m, char *text, size_t len)
     else if (high < 0)
         snprintf(text, len, "no cost: %s %% to %s %% %s %s", exam_percent(-high, 3, to),
                  exam_percent(-low, 3, from), m->more_is_better ? "more" : "less", m->cause->lost);
-    else if (fmax(high, -low) <= SEEN_SHARE)
+    else if (fmax(high, -low) <= MEASURE_NEAR)
         snprintf(text, len, "no cost seen in %s (%s %% to %s %%)", m->cause->lost,
                  exam_percent(low, 2, from), exam_percent(high, 2, to));
     else

@@ -181,7 +181,11 @@ group_of_a_fifth() {
 m = measured[0]
 assert m["state"] == "done", m
 near(share(m), .8, .02)
-assert m["share_low"] - .02 <= .8 <= m["share_high"] + .02, m'
+assert m["share_low"] - .02 <= .8 <= m["share_high"] + .02, m
+found, = [r for r in told["results"] if r["check"] == "cpu-quota"]
+cost = found["cost"]
+assert found["state"] == "found" and cost["basis"] == "measured", found
+assert (cost["low"], cost["high"], cost["of"]) == (m["share_low"], m["share_high"], "CPU time"), cost'
 }
 
 # The two ends of a pair of interfaces, of which this end sends 200 Mb/s; then a command.
@@ -210,14 +214,14 @@ on_a_shaped_link() {
     mkdir path
     install -m 755 "$top/tests/tools/plumb-mtu.py" path/plumb-mtu
     export HOLD=$hold PLUMB_SECRET_FILE=$PWD/secret PLUMB_NET=$bin/plumb-net
-    export PLUMB_MTU_PEER=10.77.0.2 PLUMB_MTU_SET=$PWD/set-mtu
+    export PLUMB_MTU_SET=$PWD/set-mtu
     {
         for _ in {1..100}; do [ ! -e linked ] || break; sleep 0.1; done
         exec nsenter -t "$hold" -n "$bin/plumb-net" --listen 10.77.0.2 2>listening 3>&-
     } &
     listener=$!
     status=0
-    on_a_shaped_link env PATH="$PWD/path:$PATH" "$bin/plumb" doctor --json --measure=planted-mtu >"$json" 2>"$err" || status=$?
+    on_a_shaped_link env PATH="$PWD/path:$PATH" "$bin/plumb" doctor --json --measure=planted-mtu --peer 10.77.0.2 >"$json" 2>"$err" || status=$?
     if grep -qE 'tbf|Operation not|Unknown device type' "$err"; then skip "no shaped pair of interfaces can be made here: $(tail -n 1 "$err")"; fi
     check '
 # of a full segment: IPv4 20, TCP 20, time stamps 12; the shaper counts the 14 of Ethernet

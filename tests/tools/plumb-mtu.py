@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """plumb-mtu: a benchmark for tests: plumb-net after the MTU of a pair of interfaces was set.
 
-$PLUMB_NET is plumb-net, $PLUMB_MTU_PEER the address of its listener, $PLUMB_MTU_SET a command that
-takes the MTU and sets it at both ends.
+$PLUMB_NET is plumb-net, $PLUMB_MTU_SET a command that takes the MTU and sets it at both ends.
 """
 import json
 import os
@@ -22,4 +21,4 @@ if "--describe" in words:
     sys.exit()
 at = words.index("--set-mtu")
 subprocess.run([os.environ["PLUMB_MTU_SET"], words[at + 1]], check=True)
-os.execv(net, [net, os.environ["PLUMB_MTU_PEER"]] + words[:at] + words[at + 2:])
+os.execv(net, [net] + words[:at] + words[at + 2:])

@@ -183,6 +183,7 @@ static void test_words(void **state)
                                 .high = words[i].high};
         char text[200];
         assert_string_equal(measure_text(&m, text, sizeof(text)), words[i].text);
+        assert_int_equal(measure_decides(&m), strncmp(words[i].text, "undecided", 9) != 0);
     }
 }
 

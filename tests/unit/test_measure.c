@@ -109,20 +109,25 @@ static void test_outliers_of_one_side(void **state)
     check_share(&m, 0.2, 0.03);
 }
 
-static size_t count_covered(double noise, size_t runs)
+static size_t count_covered(const struct scene *planned, size_t runs, double *turns)
 {
     size_t covered = 0;
+
+    *turns = 0;
 
     for (size_t i = 0; i < runs; i++) {
         struct measurement m = {.cause = &cause};
         struct measure_rule rule = {.width = 0.01, .budget_ns = UINT64_MAX / 4};
-        struct scene s = {.with = 90, .without = 100, .noise = noise, .drift = 1};
+        struct scene s = *planned;
         double low, high;
 
+        s.with = 90;
+        s.without = 100;
         rng_seed(&s.rng, i + 1);
         assert_int_equal(measure_turns(&m, &rule, planted, &s), 0);
         assert_true(measure_share(&m, &low, &high));
         covered += low <= 0.1 && high >= 0.1;
+        *turns += (double)m.n_turns / (double)runs;
         measurement_release(&m);
     }
     return covered;
@@ -132,13 +137,27 @@ static size_t count_covered(double noise, size_t runs)
  * all the same. */
 static void test_coverage(void **state)
 {
-    static const double noises[] = {0.003, 0.01, 0.015, 0.02, 0.03, 0.1};
+    double turns;
+    static const struct scene scenes[] = {
+        {.drift = 1, .noise = 0.003},
+        {.drift = 1, .noise = 0.01},
+        {.drift = 1, .noise = 0.015},
+        {.drift = 1, .noise = 0.02},
+        {.drift = 1, .noise = 0.03},
+        {.drift = 1, .noise = 0.1},
+        {.drift = 0.99, .noise = 0.015},
+        {.drift = 1.02, .noise = 0.03},
+        {.drift = 1, .noise = 0.01, .outliers = 0.03},
+    };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(noises) / sizeof(*noises); i++) {
-        size_t covered = count_covered(noises[i], 2000);
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
+        size_t covered = count_covered(&scenes[i], 2000, &turns);
+        print_message("noise %g %%, drift %+g %%, outliers %g %%: covers %.1f %%, %.1f turns\n",
+                      scenes[i].noise * 100, scenes[i].drift * 100 - 100, scenes[i].outliers * 100,
+                      (double)covered / 20, turns);
         if (covered < 1900)
-            fail_msg("noise %g: %zu of 2000", noises[i], covered);
+            fail_msg("scene %zu: %zu of 2000", i, covered);
     }
 }
 

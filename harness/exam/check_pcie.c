@@ -121,6 +121,72 @@ static void look_ordering(struct exam *x)
         each_device(x, ordering_of);
 }
 
+/* ---- GPUs and adapters */
+
+static const json_t *device_at(const struct exam *x, const char *address)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+        if (exam_is(device, "address", address))
+            return device;
+    return NULL;
+}
+
+/* An adapter of InfiniBand, or one with an RDMA device; not one whose ports are known to be down. */
+static bool may_do_rdma(const struct exam *x, const char *address)
+{
+    const json_t *device, *port;
+    bool may = exam_is(device_at(x, address), "kind", "infiniband");
+    size_t i, k;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device) {
+        if (!exam_is(device, "pci", address))
+            continue;
+        may = !json_array_size(json_object_get(device, "ports"));
+        json_array_foreach (json_object_get(device, "ports"), k, port)
+            may = may || !*exam_name(port, "state") || exam_is(port, "state", "ACTIVE");
+    }
+    return may;
+}
+
+/* Found where each adapter that does RDMA is on another socket. */
+static void adapters_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    const json_t *pair;
+    size_t i, all = 0, far = 0;
+
+    if (!exam_is(gpu, "kind", "gpu"))
+        return;
+    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair) {
+        const char *relation;
+
+        if (!exam_is(pair, "gpu", address) || !may_do_rdma(x, exam_name(pair, "nic")))
+            continue;
+        relation = exam_text(x, address, pair, "relation");
+        if (!relation)
+            return;
+        all++;
+        far += !strcmp(relation, "SYS");
+    }
+    if (!all)
+        return;
+    if (far < all)
+        exam_fine(x, address);
+    else if (json_object_get(exam_machine(x), "proximity_why"))
+        exam_unknown(x, address, "proximity: %s", exam_name(exam_machine(x), "proximity_why"));
+    else
+        exam_remedy(x, exam_found(x, address, "all %zu RDMA adapters are on another socket", all),
+                    "move an adapter to a slot of NUMA node %.0f", exam_value(gpu, "numa_node", 0));
+}
+
+static void look_adapters(struct exam *x)
+{
+    if (json_array_size(exam_list(x, "rdma")) && exam_metal(x))
+        each_device(x, adapters_of);
+}
+
 #define PIPES_PCIE "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*"
 
 const struct exam_check exam_pcie[] = {
@@ -143,5 +209,10 @@ const struct exam_check exam_pcie[] = {
      .cost = {EXAM_CITED, 0.25, 0.6, .controlled = true, .of = "write bandwidth of adapters",
               .source = "https://github.com/openucx/ucx/pull/8062"},
      .look = look_ordering},
+    {.id = "gpu-adapter",
+     .question = "Has each GPU an RDMA adapter on its own socket?",
+     .seen = "places on the PCI bus, numa_node of each PCI function",
+     .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .look = look_adapters},
     {.id = NULL},
 };

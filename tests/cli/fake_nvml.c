@@ -139,6 +139,21 @@ int nvmlDeviceGetEnforcedPowerLimit(struct gpu *gpu, unsigned *milliwatts)
     return GOOD;
 }
 
+/* At rest; "bad": held down by heat and by the power brake. */
+int nvmlDeviceGetCurrentClocksEventReasons(struct gpu *gpu, unsigned long long *reasons)
+{
+    (void)gpu;
+    *reasons = mode_is("bad") ? 0x40 | 0x80 : 1;
+    return mode_is("old") ? UNSUPPORTED : GOOD;
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(struct gpu *gpu, unsigned long long *reasons)
+{
+    (void)gpu;
+    *reasons = 1;
+    return GOOD;
+}
+
 int nvmlDeviceGetVirtualizationMode(struct gpu *gpu, unsigned *mode)
 {
     *mode = gpu->mig ? 2 : 1; /* vGPU, passed through */

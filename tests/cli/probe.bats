@@ -295,6 +295,7 @@ record_functions()
     says "$out" 'no spare rows are left'
     says "$out" 'compute mode "prohibited"'
     says "$out" 'the NVLink fabric is not ready (in progress)'
+    says "$out" 'its clocks are held down now: temperature (hardware)'
     says "$out" 'the NVLink fabric has lost bandwidth'
     says "$out" 'the PCIe link runs at x8 of x16 lanes'
     says "$out" 'gen 5 x8  gen 5 x16  lanes lost'
@@ -312,6 +313,7 @@ record_functions()
 @test "NVML: GPUs with NVLinks between them, and peer access in one direction only" {
     fake_nvml
     FAKE_NVML=bridged probe --json
+    [ "$(grep -A 1 '"clock_reasons"' "$out" | grep -c '"idle"')" -eq 2 ]
     says "$out" '"nvlinks": 4'
     says "$out" '"nvlink_via": "direct"'
     says "$out" '"nvlink_gbytes_per_s": 106.248'

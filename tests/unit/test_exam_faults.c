@@ -109,6 +109,10 @@ static const struct fault {
     {"pcie-errors", METAL, "0000:18:00.0",
      .fault = {{GPU "aer_dev_correctable", "RxErr 5000\nTOTAL_ERR_COR 5000\n"}},
      .missing = {{GPU "aer_dev_correctable", NULL}}},
+    {"gpu-adapter", METAL, "0000:18:00.0",
+     .first = {{"proximity", "[{\"gpu\": \"0000:18:00.0\", \"nic\": \"0000:19:00.0\","
+                             " \"relation\": \"NODE\"}]"}},
+     .fault = {{"proximity.0.relation", "\"SYS\""}}, .missing = {{"proximity.0.relation", NULL}}},
     {"read-request", METAL, "0000:18:00.0", .first = {{"pci.3.max_read_request_bytes", "4096"}},
      .fault = {{"pci.3.max_read_request_bytes", "128"}},
      .missing = {{"pci.3.max_read_request_bytes", NULL}}},

@@ -224,17 +224,6 @@ static const char *neighbour(const struct exam *x, const char *address)
     return "";
 }
 
-static const json_t *device_at(const struct exam *x, const char *address)
-{
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
-        if (exam_is(device, "address", address))
-            return device;
-    return NULL;
-}
-
 /* Without root: the kernel puts two devices below one switch into one IOMMU group where the ports
  * between them do not redirect, and into two where it switched redirection on when it started. */
 static void guess_redirect(struct exam *x, const json_t *device, const json_t *other)
@@ -278,7 +267,7 @@ static void look_acs(struct exam *x)
         else if (redirect)
             exam_fine(x, address);
         else
-            guess_redirect(x, device, device_at(x, other));
+            guess_redirect(x, device, exam_device(x, other));
     }
 }
 

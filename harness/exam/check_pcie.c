@@ -123,22 +123,11 @@ static void look_ordering(struct exam *x)
 
 /* ---- GPUs and adapters */
 
-static const json_t *device_at(const struct exam *x, const char *address)
-{
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
-        if (exam_is(device, "address", address))
-            return device;
-    return NULL;
-}
-
 /* An adapter of InfiniBand, or one with an RDMA device; not one whose ports are known to be down. */
 static bool may_do_rdma(const struct exam *x, const char *address)
 {
     const json_t *device, *port;
-    bool may = exam_is(device_at(x, address), "kind", "infiniband");
+    bool may = exam_is(exam_device(x, address), "kind", "infiniband");
     size_t i, k;
 
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device) {

@@ -42,26 +42,15 @@ static bool is_active(const json_t *port)
 
 /* ---- Rate */
 
-static const json_t *function_of(const struct exam *x, const json_t *device)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, one)
-        if (*exam_name(device, "pci") && exam_is(one, "address", exam_name(device, "pci")))
-            return one;
-    return NULL;
-}
-
 /* The fastest port of an adapter with the same ids. */
 static double best_of_its_kind(const struct exam *x, const json_t *device)
 {
-    const json_t *own = function_of(x, device), *other, *port;
+    const json_t *own = exam_device(x, exam_name(device, "pci")), *other, *port;
     double best = 0;
     size_t i, k;
 
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, other) {
-        const json_t *function = function_of(x, other);
+        const json_t *function = exam_device(x, exam_name(other, "pci"));
 
         if (!own || !function || !is_hardware(other) ||
             !json_equal(json_object_get(own, "device_id"), json_object_get(function, "device_id")))

@@ -214,6 +214,17 @@ const json_t *exam_machine(const struct exam *x)
     return x->machine;
 }
 
+const json_t *exam_device(const struct exam *x, const char *address)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(x->machine, "pci"), i, device)
+        if (*address && exam_is(device, "address", address))
+            return device;
+    return NULL;
+}
+
 bool exam_has(const struct exam *x, const char *subject)
 {
     for (const struct exam_result *r = x->results; r; r = r->next)

@@ -174,6 +174,9 @@ const json_t *exam_machine(const struct exam *x);
 /* Has this check a result for the subject already? */
 bool exam_has(const struct exam *x, const char *subject);
 
+/* The PCI function at that address; NULL: not in the list. Not evidence. */
+const json_t *exam_device(const struct exam *x, const char *address);
+
 /* Quiet readers, which are not evidence: "" where there is no such text, `other` no such number. */
 const char *exam_name(const json_t *object, const char *key);
 double exam_value(const json_t *object, const char *key, double other);

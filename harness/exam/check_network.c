@@ -266,24 +266,6 @@ static void look_default(struct exam *x)
     exam_remedy(x, r, "name the interface: NCCL_SOCKET_IFNAME, OMPI_MCA_btl_tcp_if_include");
 }
 
-/* Sums counters of a list; false: one is null, and an unknown was added. One that the kernel does
- * not have counts nothing. */
-static bool sum(struct exam *x, const json_t *nic, const char *name, const char *const *keys,
-                double *total)
-{
-    const json_t *counters = exam_fact(x, name, nic, "counters");
-    double one;
-
-    for (*total = 0; counters && *keys; keys++) {
-        if (!json_object_get(counters, *keys))
-            continue;
-        if (!exam_number(x, name, counters, *keys, &one))
-            return false;
-        *total += one;
-    }
-    return counters != NULL;
-}
-
 /* Of all packets; and so many that chance does not make them. */
 #define LOST_SHARE 1e-5
 #define LOST_LEAST 100
@@ -296,8 +278,9 @@ static void losses_of(struct exam *x, const json_t *nic, const char *name)
     double all, missed, damaged;
     double most = exam_value(json_object_get(nic, "rings"), "rx_max", 0);
 
-    if (!sum(x, nic, name, packets, &all) || !sum(x, nic, name, full, &missed) ||
-        !sum(x, nic, name, broken, &damaged))
+    if (!exam_sum(x, name, nic, "counters", packets, &all) ||
+        !exam_sum(x, name, nic, "counters", full, &missed) ||
+        !exam_sum(x, name, nic, "counters", broken, &damaged))
         return;
     if (damaged > LOST_LEAST && damaged > LOST_SHARE * all)
         exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on the line", damaged),

@@ -141,24 +141,6 @@ static void look_mtu(struct exam *x)
 
 /* ---- Counters */
 
-/* The sum of counters that the port has. False: one of them, or all, could not be read, and an
- * unknown was added. */
-static bool sum(struct exam *x, const json_t *port, const char *name, const char *folder,
-                const char *const *keys, double *total)
-{
-    const json_t *counters = exam_fact(x, name, port, folder);
-    double one;
-
-    for (*total = 0; counters && *keys; keys++) {
-        if (!json_object_get(counters, *keys))
-            continue;
-        if (!exam_number(x, name, counters, *keys, &one))
-            return false;
-        *total += one;
-    }
-    return counters != NULL;
-}
-
 static const char *const received[] = {"port_rcv_packets", NULL};
 
 /* Of all packets; and so many that chance does not make them. */
@@ -173,8 +155,8 @@ static void losses_of(struct exam *x, const json_t *device, const json_t *port, 
     double lost, packets;
 
     if (!is_hardware(device) || !is_active(port) ||
-        !sum(x, port, name, "hw_counters", keys, &lost) ||
-        !sum(x, port, name, "counters", received, &packets))
+        !exam_sum(x, name, port, "hw_counters", keys, &lost) ||
+        !exam_sum(x, name, port, "counters", received, &packets))
         return;
     if (lost > LOST_LEAST && lost > LOST_SHARE * packets)
         exam_remedy(x,
@@ -199,8 +181,8 @@ static void marks_of(struct exam *x, const json_t *device, const json_t *port, c
     double marked, packets;
 
     if (!is_hardware(device) || !is_active(port) || !exam_is(port, "link_layer", "Ethernet") ||
-        !sum(x, port, name, "hw_counters", keys, &marked) ||
-        !sum(x, port, name, "counters", received, &packets))
+        !exam_sum(x, name, port, "hw_counters", keys, &marked) ||
+        !exam_sum(x, name, port, "counters", received, &packets))
         return;
     if (packets > 0 && marked > MARKED_SHARE * packets)
         exam_remedy(x,
@@ -226,8 +208,8 @@ static void line_of(struct exam *x, const json_t *device, const json_t *port, co
     static const char *const errors[] = {"symbol_error", "port_rcv_errors", NULL};
     double down, wrong;
 
-    if (!is_hardware(device) || !sum(x, port, name, "counters", downs, &down) ||
-        !sum(x, port, name, "counters", errors, &wrong))
+    if (!is_hardware(device) || !exam_sum(x, name, port, "counters", downs, &down) ||
+        !exam_sum(x, name, port, "counters", errors, &wrong))
         return;
     if (down > DOWNS_MOST)
         exam_remedy(x, exam_found(x, name, "its link went down or recovered %.0f times", down),

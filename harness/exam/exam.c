@@ -170,6 +170,22 @@ bool exam_flag(struct exam *x, const char *subject, const json_t *object, const 
     return true;
 }
 
+bool exam_sum(struct exam *x, const char *subject, const json_t *object, const char *counters,
+              const char *const *keys, double *total)
+{
+    const json_t *all = exam_fact(x, subject, object, counters);
+    double one;
+
+    for (*total = 0; all && *keys; keys++) {
+        if (!json_object_get(all, *keys))
+            continue;
+        if (!exam_number(x, subject, all, *keys, &one))
+            return false;
+        *total += one;
+    }
+    return all != NULL;
+}
+
 const json_t *exam_list(struct exam *x, const char *path)
 {
     struct fact fact = follow(x, x->machine, path);

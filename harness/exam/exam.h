@@ -162,6 +162,10 @@ bool exam_number(struct exam *x, const char *subject, const json_t *object, cons
                  double *value);
 bool exam_flag(struct exam *x, const char *subject, const json_t *object, const char *path,
                bool *value);
+/* The sum of those of an object's counters (keys ends in NULL) that the kernel has; false: one is
+ * null, or all are, and an unknown was added. */
+bool exam_sum(struct exam *x, const char *subject, const json_t *object, const char *counters,
+              const char *const *keys, double *total);
 /* A list of the machine; null adds an unknown for "machine" and is an empty list. Not evidence. */
 const json_t *exam_list(struct exam *x, const char *path);
 

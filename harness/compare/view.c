@@ -252,6 +252,30 @@ static bool is_known(const struct machine_difference *d)
 }
 
 /* A cause stands next to the loss: what weighs on every pipe is said once, for all of them. */
+static bool has_finding(struct exam *x, const struct exam_result *finding)
+{
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_FOUND && r->check == finding->check &&
+            !strcmp(r->subject, finding->subject))
+            return true;
+    return false;
+}
+
+/* What plumb doctor finds on the machine of one side alone, and can explain the component. */
+static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bool of_b)
+{
+    struct exam *x = report_exam(&v->p->report, of_b ? v->p->n_a : 0),
+                *other = report_exam(&v->p->report, of_b ? 0 : v->p->n_a);
+
+    for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next)
+        if (r->state == EXAM_FOUND && !exam_repeats(x, r) && pipe->n_causes < room &&
+            exam_explains(r->check, pipe->name) && !has_finding(other, r))
+            pipe->causes[pipe->n_causes++] =
+                pool_text(v->pool, "found in %s alone: %s", of_b ? "B" : "A", exam_sentence(x, r));
+}
+
+#define FINDINGS_MAX 6 /* of a component, of both sides */
+
 static int fill_causes(struct view *v)
 {
     for (size_t i = 0; i < v->n_pipes; i++) {
@@ -259,13 +283,17 @@ static int fill_causes(struct view *v)
 
         if (!pipe->counts[DECISION_WORSE] && !pipe->counts[DECISION_BETTER])
             continue;
-        pipe->causes = pool_alloc(v->pool, v->n_differences + 1, sizeof(*pipe->causes));
+        size_t room = v->n_differences + FINDINGS_MAX;
+
+        pipe->causes = pool_alloc(v->pool, room, sizeof(*pipe->causes));
         if (!pipe->causes)
             return -ENOMEM;
         for (size_t k = 0; k < v->n_differences; k++)
             if (is_known(&v->differences[k]) && *v->differences[k].pipes &&
                 words_has_pipe(v->differences[k].pipes, pipe->name))
                 pipe->causes[pipe->n_causes++] = words_difference(v->pool, &v->differences[k]);
+        add_findings(v, pipe, room, true);
+        add_findings(v, pipe, room, false);
     }
     return 0;
 }

@@ -299,7 +299,7 @@ static void print_pipe(struct printing *p, const struct doctor_side *a, const st
             exam_format(p->x, "%s: B/A %.3g", pipe->worst->label, pipe->worst->decide.ratio));
     doctor_entry(&p->pen, 4, "findings", 14, *causes ? causes : "none that differs explains it");
     for (size_t i = 0; i < pipe->n_causes; i++)
-        doctor_entry(&p->pen, 4, i ? "" : "facts", 14, exam_format(p->x, "%s", pipe->causes[i]));
+        doctor_entry(&p->pen, 4, i ? "" : "causes", 14, exam_format(p->x, "%s", pipe->causes[i]));
 }
 
 static void print_numbers(struct printing *p, const struct doctor_side *a,

@@ -195,6 +195,8 @@ END
     grep -qE 'Memory: of [0-9]+ cases [1-9][0-9]* worse, 0 better in B' "$out.numbers"
     grep -qE 'findings +huge-pages' "$out.numbers"
     says "$out" "memory.transparent_huge_pages.enabled: madvise against never"
+    "$plumb" compare "$BATS_TEST_TMPDIR/a" "$BATS_TEST_TMPDIR/b" >"$out" || [ $? -eq 1 ]
+    says "$out" "possible cause in Memory: found in B alone: memory: transparent huge pages are off"
 }
 
 # hosts_of_trees HOST=MACHINE...: hosts by a stand-in for ssh; plumb on each of them sees a copy of the machine's tree.

@@ -30,7 +30,8 @@ static void write_r(const struct scene *s, unsigned launches, double first, doub
         "{\"schema\": 1, \"run\": \"r\", \"suite\": \"quick\", \"version\": \"1.2\", \"commit\":"
         " \"abc\", \"started_utc\": \"" STARTED "\", \"state\": \"%s\", \"machine\": {\"host\":"
         " {\"hostname\": \"one\", \"kernel\": \"6.1\", \"bios\": null, \"bios_why\": \"no DMI\"},"
-        " \"findings\": [1]}}\n",
+        " \"findings\": [1], \"load\": {\"average_1min\": 3},"
+        " \"network\": [{\"name\": \"eth0\", \"counters\": {\"rx_packets\": 7}}]}}\n",
         state);
     fclose(meta);
 }
@@ -348,10 +349,11 @@ static void test_the_machine_and_the_outcomes_are_kept(void **state)
 
     put_r(s, 3, 100, 5, "complete", &standing);
     read_db(s, &h);
-    assert_string_equal(h.runs[0].environment,
-                        "{\"commit\":\"abc\",\"machine\":{\"host\":{\"bios\":null,\"hostname\":"
-                        "\"one\",\"kernel\":\"6.1\"}},\"schema\":1,\"suite\":\"quick\",\"version\":"
-                        "\"1.2\"}");
+    assert_string_equal(
+        h.runs[0].environment,
+        "{\"commit\":\"abc\",\"machine\":{\"host\":{\"bios\":null,\"hostname\":"
+        "\"one\",\"kernel\":\"6.1\"},\"network\":[{\"name\":\"eth0\"}]},\"schema\":1,"
+        "\"suite\":\"quick\",\"version\":\"1.2\"}");
     assert_string_equal(h.series[0].outcomes[0], "{\"" HISTORY_CHOICES_KEPT "\":[\"kept\"]}");
     struct history folders;
     assert_int_equal(history_read_folders(&root, 1, NULL, &folders, error, sizeof(error)), 0);

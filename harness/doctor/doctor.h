@@ -25,8 +25,8 @@ int cmd_doctor(int argc, char **argv);
 
 /*
  * The object of docs/probe.md, from a run folder, a recorded tree, or a file written by "plumb
- * probe --json" or "plumb doctor --json". path NULL: this machine. The caller owns *machine. Returns 0;
- * -EBADMSG: a file is damaged; other -errno. error says what failed.
+ * probe --json" or "plumb doctor --json". path NULL: this machine. The caller owns *machine.
+ * Returns 0; -EBADMSG: a file is damaged; other -errno. error says what failed.
  */
 int doctor_load(const char *path, json_t **machine, char *error, size_t len);
 
@@ -42,13 +42,13 @@ int doctor_status(struct exam *x);
 /* The table of checks, or the one with this id; 0, or -ENOENT. */
 int doctor_print_checks(FILE *out, const char *id);
 
-/* Two machines, or two nights, side by side: findings and facts that differ; of two runs the numbers,
- * too, by the verdicts of plumb compare. Returns the exit status: 0 no finding differs, 1 one does.
- */
+/* Two machines, or two nights, side by side: findings and facts that differ; of two runs the
+ * numbers, too, by the verdicts of plumb compare. Returns the exit status: 0 no finding differs, 1
+ * one does. */
 int doctor_both(char *const *paths, bool as_json);
 
-/* All hosts of a file, asked for their facts by plumb probe there, and examined here: who is not like
- * the others, and what is found. Returns the exit status. */
+/* All hosts of a file, asked for their facts by plumb probe there, and examined here: who is not
+ * like the others, and what is found. Returns the exit status. */
 int doctor_hosts(const struct hosts_options *options, bool as_json);
 
 /* ---- Inside of this folder */

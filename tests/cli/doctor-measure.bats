@@ -118,7 +118,7 @@ assert {round(v, 3) for t in low["turns"] for v in t["values"]} == {60, 75}, low
 assert len(measured) == 2, measured
 for m in measured:
     assert m["state"] == "done" and m["origin"] == "simulated", m
-    # the host's clock times pageable copies: other work on the CPUs can only add to them
+    # pageable copies are timed by the clock of the host: other work on the CPUs can only add to them
     assert .48 <= share(m) < 1, m'
     measure steal
     check 'assert measured[0]["origin"] == "measured", measured'

@@ -98,6 +98,12 @@ static void print_unknown(const struct doctor_pen *p, struct exam *x)
     doctor_entry(p, 2, "", 2, exam_format(x, "%s (the reasons: plumb doctor --json)", others));
 }
 
+/* Measured here, and seen to cost nothing. */
+static bool is_free(const struct exam_result *r)
+{
+    return r->cost.basis == EXAM_MEASURED && r->cost.low <= 0;
+}
+
 static void print_first(const struct doctor_pen *p, struct exam *x)
 {
     size_t n = 0;
@@ -105,7 +111,7 @@ static void print_first(const struct doctor_pen *p, struct exam *x)
     for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
         char number[16], share[80] = "";
 
-        if (r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy)
+        if (r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy || is_free(r))
             continue;
         if (!n)
             doctor_heading(p, "DO FIRST");

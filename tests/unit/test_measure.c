@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "core/rng.h"
+#include "harness/doctor/doctor.h"
 #include "harness/doctor/measure.h"
 
 /* A machine on which all is planted. */
@@ -314,6 +316,47 @@ static void test_facts_of_a_machine(void **state)
     json_decref(empty);
 }
 
+/* What doctor prints of the one finding of a machine, with this cost. */
+static char *printed(double low, double high)
+{
+    json_t *machine = json_pack("{s:{s:{s:f, s:s}}, s:{s:i}}", "virtualization", "limits",
+                                "cpu_quota", 2.0, "allowed_cpus", "0-7", "cpu", "threads", 8);
+    struct exam *x = exam_new(machine);
+    char *text = NULL;
+    size_t size = 0, found = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    for (struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (r->state != EXAM_FOUND)
+            continue;
+        found++;
+        r->cost = (struct exam_cost){
+            .basis = EXAM_MEASURED, .low = low, .high = high, .of = "CPU time", .source = "this"};
+        exam_remedy(x, r, "remove it");
+    }
+    assert_int_equal(found, 1);
+    doctor_print(out, x, NULL);
+    fclose(out);
+    exam_free(x);
+    json_decref(machine);
+    return text;
+}
+
+/* It stays a finding, but is nothing to do first. */
+static void test_a_finding_that_costs_nothing(void **state)
+{
+    char *text = printed(0.7, 0.8);
+
+    (void)state;
+    assert_non_null(strstr(text, "70 to 80 % of the CPU time (measured: this)"));
+    assert_non_null(strstr(text, "DO FIRST"));
+    free(text);
+    text = printed(-0.01, 0.02);
+    assert_non_null(strstr(text, "none seen in CPU time: -1 to 2 % (measured: this)"));
+    assert_null(strstr(text, "DO FIRST"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_an_end_before_the_end),
         cmocka_unit_test(test_json_has_all_turns),
         cmocka_unit_test(test_facts_of_a_machine),
+        cmocka_unit_test(test_a_finding_that_costs_nothing),
     };
 
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);

@@ -303,3 +303,14 @@ END
     grep "^plumb run: target b ended: Host key verification failed. (status 255); it was started by: $ssh -o " err
     [ ! -e r ]
 }
+
+@test "doctor --hosts over ssh: both answer, and one that is cut off is named" {
+    lab exec 0 "$plumb" doctor --hosts hosts --rsh "$ssh" >out 2>err || [ $? -eq 1 ] || [ $? -eq 3 ]
+    grep -q '^2 of 2 hosts answered, asked by' out || { cat out err && false; }
+    lab cut 2
+    status=0
+    lab exec 0 "$plumb" doctor --hosts hosts --rsh "$ssh" --host-wait 5s >out 2>err || status=$?
+    grep -q '^1 of 2 hosts answered' out || { cat out err && false; }
+    grep -q "'node2'" out
+    [ "$status" -eq 4 ] || [ "$status" -eq 1 ]
+}

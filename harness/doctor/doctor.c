@@ -122,7 +122,7 @@ static int fail(int status, const char *why)
     return status;
 }
 
-/* Of nearly the same id: --explain governer. */
+/* Of nearly the same id: --explain governorr. */
 static int no_check(const char *id)
 {
     const char *names[256];

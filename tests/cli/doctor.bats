@@ -137,7 +137,7 @@ END
     [ "$status" -eq 0 ]
     says "$out" "more with   root"
     [ "$(grep -c question "$out")" -eq 1 ]
-    doctor --explain governer
+    doctor --explain governorr
     [ "$status" -eq 2 ]
     says "$err" "did you mean 'governor'?"
 }

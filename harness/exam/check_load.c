@@ -69,30 +69,6 @@ static void look_throttled(struct exam *x)
                 "raise cpu.max of the control group (docker: --cpus)");
 }
 
-/* Takes "0-3" or "5" from the start of a list; false at its end. */
-static bool take_range(const char **list, int *first, int *last)
-{
-    if (sscanf(*list, "%9d", first) != 1)
-        return false;
-    if (sscanf(*list, "%9d-%9d", first, last) != 2)
-        *last = *first;
-    *list += strcspn(*list, ",");
-    *list += **list == ',';
-    return true;
-}
-
-/* Do two lists such as "0-3,8" have a CPU in common? */
-static bool have_common(const char *one, const char *other)
-{
-    int first, last, from, to;
-
-    while (take_range(&one, &first, &last))
-        for (const char *rest = other; take_range(&rest, &from, &to);)
-            if (from <= last && to >= first)
-                return true;
-    return false;
-}
-
 /* The scheduler starts no thread on these by itself, and moves none between them. */
 static void look_isolated(struct exam *x)
 {
@@ -103,7 +79,7 @@ static void look_isolated(struct exam *x)
     allowed = exam_text(x, all, NULL, "virtualization.limits.allowed_cpus");
     if (!allowed)
         return;
-    if (!have_common(isolated, allowed)) {
+    if (!exam_common(isolated, allowed)) {
         exam_fine(x, all);
         return;
     }

@@ -77,6 +77,98 @@ static void look_sizes(struct exam *x)
         exam_fine(x, MEMORY);
 }
 
+/* ---- Near and far */
+
+/* From here on, an adapter is there for data. */
+#define FAST_GBITS_PER_S 25
+
+/* CPUs of the node; "": not known, or it has none. */
+static const char *cpus_of(const json_t *nodes, double number)
+{
+    const json_t *node;
+    size_t i;
+
+    json_array_foreach (nodes, i, node)
+        if (exam_value(node, "node", -1) == number)
+            return exam_name(node, "cpus");
+    return "";
+}
+
+static bool is_gpu(const json_t *device)
+{
+    return exam_is(device, "kind", "gpu") && !exam_is(device, "nature", "emulated");
+}
+
+static bool is_fast(const json_t *nic)
+{
+    return exam_is(nic, "state", "up") &&
+           exam_value(nic, "speed_gbits_per_s", 0) >= FAST_GBITS_PER_S;
+}
+
+/* A process near one of several devices has chosen that one. Those whose node is not given are no
+ * reason to find anything (device-node). */
+static void distance_of(struct exam *x, const char *subject, const json_t *devices,
+                        bool wanted(const json_t *), const char *allowed)
+{
+    const json_t *nodes = exam_list(x, "numa.nodes"), *device;
+    const char *near = "";
+    size_t i;
+
+    json_array_foreach (devices, i, device) {
+        const char *cpus = cpus_of(nodes, exam_value(device, "numa_node", -1));
+
+        if (!wanted(device) || !*cpus)
+            continue;
+        near = cpus;
+        if (exam_common(cpus, allowed)) {
+            exam_fine(x, subject);
+            return;
+        }
+    }
+    if (*near)
+        exam_remedy(x,
+                    exam_found(x, subject,
+                               "all CPUs that the process may use, %s, are on other NUMA nodes",
+                               allowed),
+                    "taskset -c %s COMMAND; in a control group: cpuset.cpus", near);
+}
+
+static void look_far(struct exam *x)
+{
+    const json_t *nodes = exam_list(x, "numa.nodes"), *node;
+    const char *allowed, *memory, *near = "";
+    size_t i;
+
+    if (json_array_size(nodes) < 2)
+        return;
+    allowed = exam_text(x, MEMORY, NULL, "virtualization.limits.allowed_cpus");
+    if (!allowed)
+        return;
+    distance_of(x, "gpus", json_object_get(exam_machine(x), "pci"), is_gpu, allowed);
+    distance_of(x, "network", json_object_get(exam_machine(x), "network"), is_fast, allowed);
+    memory = exam_text(x, MEMORY, NULL, "virtualization.limits.allowed_memory_nodes");
+    if (!memory)
+        return;
+    json_array_foreach (nodes, i, node) {
+        const char *number = exam_format(x, "%.0f", exam_value(node, "node", -1));
+
+        if (!exam_common(exam_name(node, "cpus"), allowed))
+            continue;
+        near = number;
+        if (exam_common(number, memory)) {
+            exam_fine(x, MEMORY);
+            return;
+        }
+    }
+    if (*near)
+        exam_remedy(x,
+                    exam_found(x, MEMORY,
+                               "the process may take memory of NUMA nodes %s alone, and has CPUs "
+                               "on others",
+                               memory),
+                    "in its control group, set cpuset.mems to %s", near);
+}
+
 const struct exam_check exam_memory[] = {
     {.id = "huge-pages",
      .question = "Can large buffers have huge pages?",
@@ -95,5 +187,10 @@ const struct exam_check exam_memory[] = {
      .more = "root: /sys/firmware/dmi/tables/DMI",
      .pipes = "Memory|Copies|Network*",
      .look = look_sizes},
+    {.id = "far-memory",
+     .question = "Is the process near its memory, a GPU and a fast adapter?",
+     .seen = "Cpus_allowed_list and Mems_allowed_list in /proc/self/status, numa_node of devices",
+     .pipes = "Memory|Latency|GPU copies|Copies|Network|Collectives|Gradients|Allreduce*",
+     .look = look_far},
     {.id = NULL},
 };

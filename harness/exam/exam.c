@@ -241,6 +241,29 @@ const json_t *exam_device(const struct exam *x, const char *address)
     return NULL;
 }
 
+/* Takes "0-3" or "5" from the start of a list; false at its end. */
+static bool take_range(const char **list, int *first, int *last)
+{
+    if (sscanf(*list, "%9d", first) != 1)
+        return false;
+    if (sscanf(*list, "%9d-%9d", first, last) != 2)
+        *last = *first;
+    *list += strcspn(*list, ",");
+    *list += **list == ',';
+    return true;
+}
+
+bool exam_common(const char *one, const char *other)
+{
+    int first, last, from, to;
+
+    while (take_range(&one, &first, &last))
+        for (const char *rest = other; take_range(&rest, &from, &to);)
+            if (from <= last && to >= first)
+                return true;
+    return false;
+}
+
 bool exam_has(const struct exam *x, const char *subject)
 {
     for (const struct exam_result *r = x->results; r; r = r->next)

@@ -209,6 +209,8 @@ void exam_price(struct exam *x, struct exam_result *r, double share, const char 
 
 /* ---- What `look` functions of several areas ask */
 
+/* Have two lists such as "0-3,8" a number in common? */
+bool exam_common(const char *one, const char *other);
 /* A copy in the exam's memory. */
 const char *exam_format(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 

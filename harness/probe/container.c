@@ -307,6 +307,7 @@ static void probe_limits(struct probe *p, json_t *virtualization)
     int version = cgroup_read(&p->tree, &limits);
     char text[8192], allowed[TREE_LINE];
     const char *unread = version ? NULL : no_groups;
+    bool known;
 
     if (version)
         fact_set_number(json, "cgroup_version", version);
@@ -319,11 +320,16 @@ static void probe_limits(struct probe *p, json_t *virtualization)
               unread ? unread : limits.unread[LIMIT_MEMORY]);
     set_limit(json, "cpuset", limits.cpuset[0] ? fact_text(limits.cpuset) : NULL,
               unread ? unread : limits.unread[LIMIT_CPUSET]);
-    if (!tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL) &&
-        text_field(text, "Cpus_allowed_list", allowed, sizeof(allowed)))
+    known = !tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL);
+    if (known && text_field(text, "Cpus_allowed_list", allowed, sizeof(allowed)))
         fact_set_text(json, "allowed_cpus", allowed);
     else
         fact_set_unknown(json, "allowed_cpus", "/proc/self/status: not there");
+    if (known && text_field(text, "Mems_allowed_list", allowed, sizeof(allowed)))
+        fact_set_text(json, "allowed_memory_nodes", allowed);
+    else
+        fact_set_unknown(json, "allowed_memory_nodes", "/proc/self/status: %s",
+                         known ? "without Mems_allowed_list" : "not there");
 }
 
 struct inside {

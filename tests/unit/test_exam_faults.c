@@ -20,6 +20,7 @@
 #define ENO1   ETH "net/eno1/"
 #define VF     "sys/devices/pci0000:00/0000:00:05.0/"
 #define STATUS "Cpus_allowed_list:\t"
+#define MEMS   "Mems_allowed_list:\t"
 #define LIMITS(locked, files)                                                                      \
     "Max locked memory " locked " unlimited bytes\nMax open files " files " 1048576 files\n"
 
@@ -73,6 +74,14 @@ static const struct fault {
      .missing = {{"memory.modules", NULL}}},
     {"memory-sizes", METAL, "memory", .fault = {{"memory.modules.0.size_bytes", "17179869184"}},
      .missing = {{"memory.modules", NULL}}},
+    {"far-memory", METAL, "memory", .first = {{"proc/self/status", STATUS "0-7\n" MEMS "0-1\n"}},
+     .fault = {{"proc/self/status", STATUS "0-7\n" MEMS "1\n"}},
+     .missing = {{"proc/self/status", STATUS "0-7\n"}}},
+    {"far-memory", METAL, "gpus", .first = {{"pci", "[{\"kind\": \"gpu\", \"numa_node\": 1}]"}},
+     .fault = {{"virtualization.limits.allowed_cpus", "\"0-7,16\""}}},
+    {"far-memory", METAL, "network",
+     .first = {{"network", "[{\"state\": \"up\", \"speed_gbits_per_s\": 100, \"numa_node\": 0}]"}},
+     .fault = {{"virtualization.limits.allowed_cpus", "\"8-15,24\""}}},
     {"rdma-port", METAL, "mlx5_0:1", .fault = {{PORT "state", "2: INIT\n"}},
      .missing = {{PORT "state", NULL}}},
     {"rdma-gid", GUEST, "mlx5_0:1",

@@ -174,6 +174,8 @@ const struct exam_check exam_memory[] = {
      .question = "Can large buffers have huge pages?",
      .seen = "/sys/kernel/mm/transparent_hugepage/enabled",
      .pipes = "Memory|Latency|Matrix core",
+     .cost = {EXAM_CITED, 0.04, 0.1, .controlled = true, .of = "random reads of 1.3 GiB",
+              .source = "https://github.com/VectorDB-NTU/RaBitQ-Library/pull/72"},
      .look = look_huge_pages},
     {.id = "memory-speed",
      .question = "Do the memory modules run at their rated speed?",

@@ -202,6 +202,9 @@ const struct exam_check exam_pcie[] = {
      .question = "Has each GPU an RDMA adapter on its own socket?",
      .seen = "places on the PCI bus, numa_node of each PCI function",
      .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .cost = {EXAM_CITED, 0.24, 0.52, .of = "RDMA bandwidth of GPU memory",
+              .source = "https://github.com/openucx/ucx/issues/11121, "
+                        "https://github.com/linux-rdma/perftest/issues/241"},
      .look = look_adapters},
     {.id = NULL},
 };

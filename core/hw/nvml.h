@@ -155,6 +155,7 @@ enum {                             /* fields */
     X(pcie_replays, nvmlDeviceGetPcieReplayCounter, (struct nvml_device *, unsigned *))            \
     X(capability, nvmlDeviceGetCudaComputeCapability, (struct nvml_device *, int *, int *))        \
     X(ecc, nvmlDeviceGetEccMode, (struct nvml_device *, unsigned *, unsigned *))                   \
+    X(ecc_default, nvmlDeviceGetDefaultEccMode, (struct nvml_device *, unsigned *))                \
     X(ecc_total, nvmlDeviceGetTotalEccErrors,                                                      \
       (struct nvml_device *, int, int, unsigned long long *))                                      \
     X(memory_errors, nvmlDeviceGetMemoryErrorCounter,                                              \

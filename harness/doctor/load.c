@@ -50,13 +50,29 @@ static int load_file(const char *path, json_t **machine, char *error, size_t len
     return *machine ? 0 : -EBADMSG;
 }
 
+/* The variable by which a launcher tells each of several processes how many there are; or NULL. */
+static const char *launcher_variable(void)
+{
+    static const char *const names[] = {
+        "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+        "PMI_SIZE",         "SLURM_STEP_NUM_TASKS"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (getenv(names[i]) && atoi(getenv(names[i])) > 1)
+            return names[i];
+    return NULL;
+}
+
 static int load_tree(const char *path, json_t **machine, char *error, size_t len)
 {
     int err = probe_machine(path, machine);
 
-    if (!err && !path)
+    if (!err && !path) {
         json_object_set_new(*machine, "library_settings",
                             probe_settings((const char *const *)environ));
+        if (launcher_variable())
+            json_object_set_new(*machine, "launcher", json_string(launcher_variable()));
+    }
     if (err)
         snprintf(error, len, "cannot read '%s': %s", path ? path : "/",
                  err == -ENODATA ? "it is no run folder, and holds neither \"sys\" nor \"proc\""

@@ -232,7 +232,7 @@ static void look_throttle(struct exam *x)
 }
 
 /* HBM has bits of its own for it. Of GDDR, whose bus is narrower than HBM's, part of capacity and
- * bandwidth goes to it. */
+ * bandwidth goes to it. Where the maker ships it on, it is as it should be. */
 #define GDDR_BITS 512
 
 static void ecc_of(struct exam *x, const json_t *gpu, const char *address)
@@ -242,12 +242,13 @@ static void ecc_of(struct exam *x, const json_t *gpu, const char *address)
 
     if (!ecc || !exam_number(x, address, gpu, "memory_bus_bits", &bits))
         return;
-    if (!json_is_true(ecc) || bits > GDDR_BITS)
+    if (!json_is_true(ecc) || bits > GDDR_BITS || !json_is_false(exam_get(x, gpu, "ecc_default")))
         exam_fine(x, address);
     else
         exam_remedy(
             x,
-            exam_found(x, address, "ECC is on, and takes part of the bandwidth of its GDDR memory"),
+            exam_found(x, address,
+                       "ECC was switched on, and takes part of the bandwidth of its GDDR memory"),
             "sudo nvidia-smi -i %s -e 0, where wrong bits may go unseen", address);
 }
 
@@ -512,8 +513,11 @@ const struct exam_check exam_gpu[] = {
      .look = look_throttle},
     {.id = "gpu-ecc",
      .question = "Does ECC take no bandwidth of GPU memory?",
-     .seen = "NVML: ECC mode, width of the memory bus",
+     .seen = "NVML: ECC mode and its default, width of the memory bus",
      .pipes = "GPU memory",
+     .cost = {EXAM_CITED, 0.15, 0.15, .controlled = true, .of = "rendering rate of GDDR GPUs",
+              .source = "https://support.chaos.com/hc/en-us/articles/"
+                        "24886637113617-ECC-State-for-Nvidia-GPUs-Error-Correcting-Code"},
      .look = look_ecc},
     {.id = "gpu-persistence",
      .question = "Does the driver stay loaded without programs?",

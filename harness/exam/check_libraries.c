@@ -61,7 +61,6 @@ static const struct steering {
     {"NCCL_ALGO", "*[a-z]*", "NCCL does not choose the algorithm by size", has_gpus, false},
     {"NCCL_MAX_NCHANNELS", "[1-3]", "few channels use few links", has_gpus, false},
     {"CUDA_LAUNCH_BLOCKING", "1", "each kernel is waited for", has_gpus, false},
-    {"CUDA_DEVICE_MAX_CONNECTIONS", "1", "kernels and copies take turns", has_gpus, false},
     {"OPENBLAS_CORETYPE", "*", "OpenBLAS does not choose kernels for this CPU", always, false},
     {"MKL_ENABLE_INSTRUCTIONS", "SSE4_2|AVX|AVX2", "MKL leaves vector units unused", always, false},
     {"DNNL_MAX_CPU_ISA", "SSE41|AVX|AVX2", "oneDNN leaves vector units unused", always, false},
@@ -121,16 +120,25 @@ static void look_settings(struct exam *x)
 
 /* ---- Threads */
 
+/* Of a host's processes, each has its share of the cores: launchers say so by variables, and by the
+ * CPUs that each may use. */
 static void look_threads(struct exam *x)
 {
     static const char *const names[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS",
                                         "OPENBLAS_NUM_THREADS"};
     const json_t *settings = exam_fact(x, "environment", NULL, "library_settings");
-    double cores;
+    const json_t *launcher = exam_get(x, NULL, "launcher");
+    double cores, allowed = exam_allowed(x);
     bool found = false;
 
     if (!settings || !exam_number(x, "environment", NULL, "cpu.cores", &cores))
         return;
+    if (json_is_string(launcher)) {
+        exam_fine(x, "environment");
+        return;
+    }
+    if (allowed > 0 && allowed < cores)
+        cores = allowed;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         double threads = atof(value_of(x, names[i]));
         struct exam_result *r;

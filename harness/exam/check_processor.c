@@ -155,37 +155,6 @@ static void look_clock_source(struct exam *x)
 
 /* ---- How much may be used */
 
-/* How many CPUs "0-3,8" names; 0 where it is no such list. */
-static double count_cpus(const char *list)
-{
-    double count = 0;
-
-    while (*list) {
-        char *end;
-        unsigned long first = strtoul(list, &end, 10), last = first;
-
-        if (end == list)
-            return 0;
-        if (*end == '-') {
-            list = end + 1;
-            last = strtoul(list, &end, 10);
-        }
-        if (end == list || last < first || (*end && *end != ','))
-            return 0;
-        count += (double)(last - first) + 1;
-        list = end + (*end == ',');
-    }
-    return count;
-}
-
-/* CPUs that the process may run on; 0: not known. */
-static double allowed_cpus(struct exam *x)
-{
-    const json_t *list = exam_get(x, NULL, "virtualization.limits.allowed_cpus");
-
-    return json_is_string(list) ? count_cpus(json_string_value(list)) : 0;
-}
-
 static void remedy_group(struct exam *x, struct exam_result *r, const char *docker,
                          const char *systemd)
 {
@@ -200,7 +169,7 @@ static void remedy_group(struct exam *x, struct exam_result *r, const char *dock
 static void look_quota(struct exam *x)
 {
     const json_t *quota = exam_fact(x, PROCESSOR, NULL, "virtualization.limits.cpu_quota");
-    double threads, allowed = allowed_cpus(x), cpus = json_number_value(quota);
+    double threads, allowed = exam_allowed(x), cpus = json_number_value(quota);
     struct exam_result *r;
 
     if (!quota || !exam_number(x, PROCESSOR, NULL, "cpu.threads", &threads))
@@ -223,7 +192,7 @@ static void look_quota(struct exam *x)
 static void look_cpus(struct exam *x)
 {
     const char *list = exam_text(x, PROCESSOR, NULL, "virtualization.limits.allowed_cpus");
-    double threads, allowed = list ? count_cpus(list) : 0;
+    double threads, allowed = list ? exam_cpus(list) : 0;
     struct exam_result *r;
 
     if (!list || !exam_number(x, PROCESSOR, NULL, "cpu.threads", &threads))

@@ -264,6 +264,35 @@ bool exam_common(const char *one, const char *other)
     return false;
 }
 
+double exam_cpus(const char *list)
+{
+    double count = 0;
+
+    while (*list) {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = first;
+
+        if (end == list)
+            return 0;
+        if (*end == '-') {
+            list = end + 1;
+            last = strtoul(list, &end, 10);
+        }
+        if (end == list || last < first || (*end && *end != ','))
+            return 0;
+        count += (double)(last - first) + 1;
+        list = end + (*end == ',');
+    }
+    return count;
+}
+
+double exam_allowed(struct exam *x)
+{
+    const json_t *list = exam_get(x, NULL, "virtualization.limits.allowed_cpus");
+
+    return json_is_string(list) ? exam_cpus(json_string_value(list)) : 0;
+}
+
 bool exam_has(const struct exam *x, const char *subject)
 {
     for (const struct exam_result *r = x->results; r; r = r->next)

@@ -209,6 +209,10 @@ void exam_price(struct exam *x, struct exam_result *r, double share, const char 
 
 /* ---- What `look` functions of several areas ask */
 
+/* How many CPUs "0-3,8" names; 0 where it is no such list. */
+double exam_cpus(const char *list);
+/* CPUs that the process may run on; 0: not known. */
+double exam_allowed(struct exam *x);
 /* Have two lists such as "0-3,8" a number in common? */
 bool exam_common(const char *one, const char *other);
 /* A copy in the exam's memory. */

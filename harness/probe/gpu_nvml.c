@@ -285,10 +285,12 @@ static void fill_remapped(const struct nvml *nvml, struct nvml_device *device, j
 
 static void fill_ecc(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
-    unsigned now = 0, pending = 0;
-    int status = NVML_CALL(nvml, ecc, device, &now, &pending);
+    unsigned now = 0, pending = 0, factory = 0;
+    int status = NVML_CALL(nvml, ecc, device, &now, &pending), status_default;
 
     set_bool(gpu, "ecc", status, now);
+    status_default = NVML_CALL(nvml, ecc_default, device, &factory);
+    set_bool(gpu, "ecc_default", status_default, factory);
     if (!status && now != pending)
         fact_set_bool(gpu, "ecc_after_reboot", pending != 0);
     if (!status && now)

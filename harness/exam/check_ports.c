@@ -73,7 +73,9 @@ static void rate_of(struct exam *x, const json_t *device, const json_t *port, co
         return;
     exam_get(x, port, "lanes");
     best = best_of_its_kind(x, device);
-    if (!strncmp(lanes, "1X", 2) && best < 4 * rate) /* adapters have four lanes */
+    exam_get(x, port, "link_layer");
+    /* InfiniBand has four lanes. Of Ethernet, 10, 25, 50 and 100 Gb/s may be one lane as built. */
+    if (exam_is(port, "link_layer", "InfiniBand") && !strncmp(lanes, "1X", 2) && best < 4 * rate)
         best = 4 * rate;
     if (rate >= best) {
         exam_fine(x, name);

@@ -535,6 +535,12 @@ static const struct calm {
      {{"gpus.devices.0.ecc", "true"},
       {"gpus.devices.0.ecc_default", "true"},
       {"gpus.devices.0.memory_bus_bits", "384"}}},
+    /* An adapter of 25 Gb/s has one lane, and calls it EDR. */
+    {"rdma-rate",
+     METAL,
+     {{PORT "rate", "25 Gb/sec (1X EDR)\n"},
+      {PORT "link_layer", "Ethernet\n"},
+      {"rdma.1.ports", "[]"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
     {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 12\n"}}},
     {"steal", METAL, {{"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}}},

@@ -42,8 +42,20 @@ static bool is_active(const json_t *port)
 
 /* ---- Rate */
 
-/* The fastest port of an adapter with the same ids. */
-static double best_of_its_kind(const struct exam *x, const json_t *device)
+/* One device id is sold as boards of several rates: the board's ids count, too. */
+static bool is_same_board(const json_t *a, const json_t *b)
+{
+    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_vendor_id",
+                                      "subsystem_device_id"};
+
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+        if (!*exam_name(a, ids[i]) || !exam_is(b, ids[i], exam_name(a, ids[i])))
+            return false;
+    return true;
+}
+
+/* The fastest port with the same link layer, of the same board. */
+static double best_of_its_kind(const struct exam *x, const json_t *device, const char *layer)
 {
     const json_t *own = exam_device(x, exam_name(device, "pci")), *other, *port;
     double best = 0;
@@ -52,11 +64,11 @@ static double best_of_its_kind(const struct exam *x, const json_t *device)
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, other) {
         const json_t *function = exam_device(x, exam_name(other, "pci"));
 
-        if (!own || !function || !is_hardware(other) ||
-            !json_equal(json_object_get(own, "device_id"), json_object_get(function, "device_id")))
+        if (!own || !function || !is_hardware(other) || !is_same_board(own, function))
             continue;
         json_array_foreach (json_object_get(other, "ports"), k, port)
-            if (is_active(port) && exam_value(port, "rate_gbits_per_s", 0) > best)
+            if (is_active(port) && exam_is(port, "link_layer", layer) &&
+                exam_value(port, "rate_gbits_per_s", 0) > best)
                 best = exam_value(port, "rate_gbits_per_s", 0);
     }
     return best;
@@ -72,7 +84,7 @@ static void rate_of(struct exam *x, const json_t *device, const json_t *port, co
         !exam_number(x, name, port, "rate_gbits_per_s", &rate))
         return;
     exam_get(x, port, "lanes");
-    best = best_of_its_kind(x, device);
+    best = best_of_its_kind(x, device, exam_name(port, "link_layer"));
     exam_get(x, port, "link_layer");
     /* InfiniBand has four lanes. Of Ethernet, 10, 25, 50 and 100 Gb/s may be one lane as built. */
     if (exam_is(port, "link_layer", "InfiniBand") && !strncmp(lanes, "1X", 2) && best < 4 * rate)
@@ -233,7 +245,7 @@ static void look_line(struct exam *x)
 const struct exam_check exam_ports[] = {
     {.id = "rdma-rate",
      .question = "Does each port run at the rate and width of its kind?",
-     .seen = "rate of each port, and of the machine's other adapters of that kind",
+     .seen = "rate of each port, and of the machine's other adapters with the same ids",
      .more = "the switch: what its port allows",
      .pipes = PIPES_NET,
      .look = look_rate},

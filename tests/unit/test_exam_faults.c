@@ -469,6 +469,7 @@ static const struct price {
     {"other-load", METAL, {"proc/loadavg", "8.00 1.00 1.00 5/400 4711\n"}, 8. / (8 + 32)},
     {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
     {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},
+    {"rdma-rate", METAL, {PORT "rate", "200 Gb/sec (4X HDR)\n"}, 0.5},
     /* A message of 1 MiB: 1024 packets of 1024 and 82 bytes, or 256 of 4096 and 82; RETH 16 once. */
     {"rdma-mtu",
      GUEST,
@@ -541,6 +542,13 @@ static const struct calm {
      {{PORT "rate", "25 Gb/sec (1X EDR)\n"},
       {PORT "link_layer", "Ethernet\n"},
       {"rdma.1.ports", "[]"}}},
+    /* One device id comes at several rates: two boards, or Ethernet beside InfiniBand. */
+    {"rdma-rate",
+     METAL,
+     {{PORT "rate", "200 Gb/sec (4X HDR)\n"}, {"pci.4.subsystem_device_id", "\"0040\""}}},
+    {"rdma-rate",
+     METAL,
+     {{PORT "rate", "200 Gb/sec (4X HDR)\n"}, {PORT "link_layer", "Ethernet\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
     {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 12\n"}}},
     {"steal", METAL, {{"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}}},

@@ -40,6 +40,12 @@ static bool is_active(const json_t *port)
     return exam_is(port, "state", "ACTIVE");
 }
 
+/* It has no packets of RoCE. */
+static bool is_iwarp(const json_t *device)
+{
+    return exam_is(device, "driver", "siw") || exam_is(device, "node_type", "RNIC");
+}
+
 /* ---- Rate */
 
 /* One device id is sold as boards of several rates: the board's ids count, too. */
@@ -129,7 +135,7 @@ static void mtu_of(struct exam *x, const json_t *device, const json_t *port, con
     struct exam_result *r;
     double mtu, now, best = payload_share(MTU_MOST);
 
-    if (!exam_is(port, "link_layer", "Ethernet") || exam_is(device, "driver", "siw") ||
+    if (!exam_is(port, "link_layer", "Ethernet") || is_iwarp(device) || !is_active(port) ||
         !(is_hardware(device) || is_software(device)))
         return;
     if (!exam_number(x, name, port, "roce_mtu_bytes", &mtu))

@@ -549,6 +549,13 @@ static const struct calm {
     {"rdma-rate",
      METAL,
      {{PORT "rate", "200 Gb/sec (4X HDR)\n"}, {PORT "link_layer", "Ethernet\n"}}},
+    /* The second port has no cable; iWARP has no packets of RoCE. */
+    {"rdma-mtu",
+     GUEST,
+     {{VF "net/ens5/mtu", "1500\n"}, {VF "infiniband/mlx5_0/ports/1/state", "1: DOWN\n"}}},
+    {"rdma-mtu",
+     GUEST,
+     {{VF "net/ens5/mtu", "1500\n"}, {VF "infiniband/mlx5_0/node_type", "4: RNIC\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
     {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 12\n"}}},
     {"steal", METAL, {{"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}}},

@@ -168,23 +168,37 @@ static const char *const received[] = {"port_rcv_packets", NULL};
 #define LOST_LEAST   100
 #define MARKED_SHARE 0.01
 
+static bool too_many(double bad, double packets)
+{
+    return bad > LOST_LEAST && bad > LOST_SHARE * packets;
+}
+
+/* Out of order is no loss where routing is adaptive, as it often is on InfiniBand. */
 static void losses_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
-    static const char *const keys[] = {"out_of_sequence", "packet_seq_err", "local_ack_timeout_err",
-                                       NULL};
-    double lost, packets;
+    static const char *const resent[] = {"packet_seq_err", "local_ack_timeout_err", NULL};
+    static const char *const disordered[] = {"out_of_sequence", NULL};
+    bool ethernet = exam_is(port, "link_layer", "Ethernet");
+    double lost, order = 0, packets;
 
-    if (!is_hardware(device) || !is_active(port) ||
-        !exam_sum(x, name, port, "hw_counters", keys, &lost) ||
+    if (!is_hardware(device) || !is_active(port))
+        return;
+    exam_get(x, port, "link_layer");
+    if (!exam_sum(x, name, port, "hw_counters", resent, &lost) ||
+        (ethernet && !exam_sum(x, name, port, "hw_counters", disordered, &order)) ||
         !exam_sum(x, name, port, "counters", received, &packets))
         return;
-    if (lost > LOST_LEAST && lost > LOST_SHARE * packets)
-        exam_remedy(x,
-                    exam_found(x, name,
-                               "%.0f packets were lost or came out of order: each is sent "
-                               "again",
-                               lost),
-                    "switch flow control (PFC) or congestion control on for %s and its switch",
+    if (too_many(lost, packets))
+        exam_remedy(x, exam_found(x, name, "%.0f times packets were lost and sent again", lost),
+                    ethernet ? "switch flow control (PFC) or congestion control on for %s and its "
+                               "switch"
+                             : "sudo ibqueryerrors; replace the cables that it names on the way to "
+                               "%s",
+                    name);
+    else if (too_many(order, packets))
+        exam_remedy(x, exam_found(x, name, "%.0f packets came out of order", order),
+                    "look for full switches (PFC, congestion control), and for adaptive routing, "
+                    "on the way to %s",
                     name);
     else
         exam_fine(x, name);
@@ -262,7 +276,7 @@ const struct exam_check exam_ports[] = {
      .look = look_mtu},
     {.id = "rdma-loss",
      .question = "Do RDMA packets arrive, and in order?",
-     .seen = "hw_counters of each port: out_of_sequence, packet_seq_err, local_ack_timeout_err",
+     .seen = "hw_counters: packet_seq_err, local_ack_timeout_err; on Ethernet out_of_sequence",
      .pipes = PIPES_NET,
      .look = look_losses},
     {.id = "rdma-congestion",

@@ -59,30 +59,31 @@ static double payload_share(const struct exam *x, double mtu)
     return framing_tcp_fraction(&f);
 }
 
-static bool wants_jumbo(struct exam *x, const json_t *nic, double mtu)
+/* The MTU that the interface should have at least. */
+static double wanted_mtu(struct exam *x, const json_t *nic)
 {
-    double rate = rate_of(nic), most = exam_value(nic, "max_mtu", JUMBO);
+    double most = exam_value(nic, "max_mtu", JUMBO);
 
     exam_get(x, nic, "max_mtu");
-    if (most < STANDARD || mtu >= JUMBO_LEAST)
-        return false;
-    if (mtu < STANDARD)
-        return true;
     exam_get(x, nic, "speed_gbits_per_s");
-    return most >= JUMBO && rate >= JUMBO_GBITS_PER_S;
+    if (most < STANDARD)
+        return most;
+    return most >= JUMBO && rate_of(nic) >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
 }
 
-/* Interfaces that send frames of their own. What a hypervisor's network leaves to its guests is not
- * theirs to raise; false, too, where what the interface is was not recorded, with an unknown. */
+/* Interfaces whose line is the machine's own. Tunnels, and pairs to containers, leave room for
+ * headers of others; what a hypervisor's network leaves to its guests is not theirs to raise. False,
+ * too, where what the interface is was not recorded, with an unknown. */
 static bool has_frames(struct exam *x, const json_t *nic, const char *name)
 {
-    static const char *const natures[] = {"physical", "passthrough", "sriov-vf", "software"};
+    static const char *const natures[] = {"physical", "passthrough", "sriov-vf"};
     const char *kind = exam_text(x, name, nic, "kind");
 
-    if (!kind || !strcmp(kind, "infiniband") || !strcmp(kind, "tun") || !strcmp(kind, "wifi") ||
-        !strcmp(kind, "bridge"))
+    if (!kind)
         return false;
-    for (size_t i = 0; i < sizeof(natures) / sizeof(*natures); i++)
+    if (!strcmp(kind, "bond"))
+        return true;
+    for (size_t i = 0; !strcmp(kind, "ethernet") && i < sizeof(natures) / sizeof(*natures); i++)
         if (exam_is(nic, "nature", natures[i]))
             return true;
     return false;
@@ -91,24 +92,32 @@ static bool has_frames(struct exam *x, const json_t *nic, const char *name)
 static void mtu_of(struct exam *x, const json_t *nic, const char *name)
 {
     struct exam_result *r;
-    double mtu, now, best;
+    double mtu, now, best, wanted;
 
     if (!has_frames(x, nic, name) || !exam_number(x, name, nic, "mtu", &mtu))
         return;
-    if (!wants_jumbo(x, nic, mtu)) {
+    wanted = wanted_mtu(x, nic);
+    if (mtu >= wanted || mtu >= JUMBO_LEAST) {
         exam_fine(x, name);
         return;
     }
+    if (exam_is(nic, "nature", "sriov-vf")) {
+        exam_unknown(x, name,
+                     "its MTU is %.0f bytes; whether the hypervisor's network carries more is not "
+                     "visible here",
+                     mtu);
+        return;
+    }
     now = payload_share(x, mtu);
-    best = payload_share(x, JUMBO);
+    best = payload_share(x, wanted);
     r = exam_found(x, name, "its MTU is %.0f bytes: headers take %.1f %% of the line", mtu,
                    100 * (1 - now));
     if (isfinite(now) && now < best)
         exam_price(x, r, 1 - now / best, "TCP bandwidth",
-                   "1 - %.4f/%.4f: payload of full frames at MTU %.0f and %d", now, best, mtu,
-                   JUMBO);
-    exam_remedy(x, r, "sudo ip link set %s mtu %d, as on all hosts and switches of the network",
-                name, JUMBO);
+                   "1 - %.4f/%.4f: payload of full frames at MTU %.0f and %.0f", now, best, mtu,
+                   wanted);
+    exam_remedy(x, r, "sudo ip link set %s mtu %.0f, as on all hosts and switches of the network",
+                name, wanted);
 }
 
 static void look_mtu(struct exam *x)

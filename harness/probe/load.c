@@ -12,6 +12,21 @@
 
 enum { VMSTAT = 65536 };
 
+/* The 5 of "4.00 1.00 1.00 5/400 4711": tasks that have a CPU or wait for one, this one included.
+ * The averages count those that wait for a disk or a server as well. */
+static void set_running(struct probe *p, json_t *load)
+{
+    char line[TREE_LINE];
+    unsigned running, tasks;
+    int rc = tree_line(&p->tree, "proc/loadavg", line, sizeof(line));
+
+    if (!rc && sscanf(line, "%*s %*s %*s %9u/%9u", &running, &tasks) == 2)
+        fact_set_number(load, "running_tasks", running);
+    else
+        fact_set_unknown(load, "running_tasks", "/proc/loadavg: %s",
+                         rc ? fact_errno(rc) : "no number of tasks that run");
+}
+
 /* "0.29 0.33 1.68 1/87 23730" */
 static void set_averages(struct probe *p, json_t *load)
 {
@@ -179,6 +194,7 @@ void probe_load(struct probe *p)
 
     set_limits(p, process);
     set_averages(p, load);
+    set_running(p, load);
     set_pressure(p, load, "cpu");
     set_pressure(p, load, "memory");
     set_pressure(p, load, "io");

@@ -470,8 +470,6 @@ static const struct price {
     {"cpu-quota", METAL, {"sys/fs/cgroup/user.slice/cpu.max", "200000 100000\n"}, 1 - 2. / 32},
     {"cpu-set", METAL, {"proc/self/status", STATUS "0-7\n"}, 1 - 8. / 32},
     {"steal", GUEST, {"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}, 0.1},
-    /* All tasks are served alike: 8 others beside a thread for each CPU. */
-    {"other-load", METAL, {"proc/loadavg", "8.00 1.00 1.00 5/400 4711\n"}, 8. / (8 + 32)},
     {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
     {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},
     {"rdma-rate", METAL, {PORT "rate", "200 Gb/sec (4X HDR)\n"}, 0.5},
@@ -502,12 +500,36 @@ static void test_prices(void **state)
     }
 }
 
-/* ---- what is common, and costs nothing here */
-
+/* Where the facts give no closed form, no figure is shown. */
 static const struct calm {
     const char *check, *machine;
     struct change change[4];
-} calms[] = {
+} unpriced[] = {
+    /* The tasks may be niced, or in another control group. */
+    {"other-load", METAL, {{"proc/loadavg", "8.00 1.00 1.00 9/400 4711\n"}}},
+};
+
+static void test_what_cannot_be_computed_is_not_priced(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SIZE(unpriced); i++) {
+        const struct fault f = {.check = unpriced[i].check, .machine = unpriced[i].machine};
+        json_t *machine = changed(&f, unpriced[i].change, SIZE(unpriced[i].change));
+        struct exam *x = exam_new(machine);
+        const struct exam_result *r = exam_results(x);
+
+        while (r && (r->state != EXAM_FOUND || strcmp(r->check->id, f.check) != 0))
+            r = r->next;
+        assert_non_null(r);
+        assert_int_equal(r->cost.basis, EXAM_NOT_PRICED);
+        exam_free(x);
+        json_decref(machine);
+    }
+}
+
+/* ---- what is common, and costs nothing here */
+
+static const struct calm calms[] = {
     {"mtu", METAL, {{ENO1 "mtu", "1500\n"}, {ENO1 "speed", "1000\n"}}},
     {"mtu", METAL, {{ENO1 "mtu", "9000\n"}}},
     {"mtu", METAL, {{ENO1 "mtu", "1400\n"}, {ENO1 "operstate", "down\n"}}},
@@ -528,6 +550,8 @@ static const struct calm {
     {"packet-loss", METAL, {{ENO1 "statistics/rx_dropped", "900000\n"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "20\n"}}},
     {"other-load", METAL, {{"proc/loadavg", "0.60 1.00 1.00 5/400 4711\n"}}},
+    /* They wait for a disk, or have ended: none but the reader runs. */
+    {"other-load", METAL, {{"proc/loadavg", "40.00 9.00 3.00 1/400 4711\n"}}},
     {"default-interface", METAL, {{"tcp.default_interfaces", "[\"eno1\"]"}}},
     {"settings", METAL, {{"library_settings", "{\"NCCL_DEBUG\": \"INFO\", \"NCCL_ALGO\": \"\"}"}}},
     {"sockets", METAL, {{"library_settings", "{\"NCCL_IB_DISABLE\": \"0\"}"}}},
@@ -594,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_each_check_has_a_case),
         cmocka_unit_test(test_each_fault_is_found),
         cmocka_unit_test(test_prices),
+        cmocka_unit_test(test_what_cannot_be_computed_is_not_priced),
         cmocka_unit_test(test_what_is_common_is_not_found),
     };
 

@@ -47,22 +47,30 @@ static void look_load(struct exam *x)
         exam_fine(x, all);
 }
 
-/* Since boot: what was stolen at one time is far above this mean. */
-#define STEAL_PERCENT 1
+/* Since boot: what was stolen at one time is far above this mean. Start-up alone shows little. */
+#define STEAL_SHARE   0.01
+#define STEAL_SECONDS 120
 
 static void look_steal(struct exam *x)
 {
-    double percent;
+    double wanted, stolen;
     struct exam_result *r;
 
-    if (exam_metal(x) || !exam_number(x, all, NULL, "load.steal_percent", &percent))
+    if (exam_metal(x) || !exam_number(x, all, NULL, "load.wanted_cpu_seconds", &wanted) ||
+        !exam_number(x, all, NULL, "load.stolen_cpu_seconds", &stolen))
         return;
-    if (percent < STEAL_PERCENT) {
+    if (wanted < STEAL_SECONDS) {
+        exam_unknown(x, all, "the guest wanted only %.0f s of CPU time since boot", wanted);
+        return;
+    }
+    if (stolen < STEAL_SHARE * wanted) {
         exam_fine(x, all);
         return;
     }
-    r = exam_found(x, all, "the hypervisor gave %.1f %% of the CPU time to other guests", percent);
-    exam_price(x, r, percent / 100, "CPU time", "steal / all time since boot");
+    r = exam_found(x, all,
+                   "of the CPU time that the guest wanted since boot, other guests got %.1f %%",
+                   100 * stolen / wanted);
+    exam_price(x, r, stolen / wanted, "CPU time", "%.0f of %.0f s since boot", stolen, wanted);
     exam_remedy(x, r, "on the host, give the guest CPUs of its own (virsh vcpupin)");
 }
 

@@ -63,22 +63,27 @@ static void set_pressure(struct probe *p, json_t *load, const char *resource)
     fact_set_real(pressure, "percent_60s", sixty);
 }
 
-/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks since boot. */
+/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in hundredths of a second
+ * since boot. A CPU that is idle wants no time, so none can be stolen from it. */
 static void set_steal(struct probe *p, json_t *load)
 {
-    unsigned long long ticks[8] = {0}, all = 0;
+    unsigned long long user, nice, system, idle, wait, irq, softirq, steal;
     char line[TREE_LINE];
     int rc = tree_line(&p->tree, "proc/stat", line, sizeof(line));
 
-    if (!rc && sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[0], &ticks[1],
-                      &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]) == 8)
-        for (size_t i = 0; i < 8; i++)
-            all += ticks[i];
-    if (all)
-        fact_set_real(load, "steal_percent", 100.0 * (double)ticks[7] / (double)all);
-    else
-        fact_set_unknown(load, "steal_percent", "/proc/stat: %s",
-                         rc ? fact_errno(rc) : "no times of the CPUs");
+    if (!rc && sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system,
+                      &idle, &wait, &irq, &softirq, &steal) == 8) {
+        double wanted = (double)user + (double)nice + (double)system + (double)irq +
+                        (double)softirq + (double)steal;
+
+        fact_set_real(load, "wanted_cpu_seconds", wanted / 100);
+        fact_set_real(load, "stolen_cpu_seconds", (double)steal / 100);
+        return;
+    }
+    fact_set_unknown(load, "wanted_cpu_seconds", "/proc/stat: %s",
+                     rc ? fact_errno(rc) : "no times of the CPUs");
+    fact_set_unknown(load, "stolen_cpu_seconds", "/proc/stat: %s",
+                     rc ? fact_errno(rc) : "no times of the CPUs");
 }
 
 /* The number of the line "pswpin 0" in /proc/vmstat, since boot. */

@@ -51,7 +51,7 @@ static const struct {
     {"arm64-server", "pcie-slot 0004:01:00.0;governor processor;"},
     {"docker-quota", "cpu-quota processor;cpu-set processor;"},
     {"kvm-sriov",
-     "numa-balancing memory;gpu-rdma gpus;device-node 0000:00:03.0;device-node 0000:00:05.0;"
+     "gpu-rdma gpus;numa-balancing memory;device-node 0000:00:03.0;device-node 0000:00:05.0;"
      "device-node 0000:00:06.0;"},
     {"downtrained", "pcie-slot 0000:01:00.0;governor processor;acs 0000:67:00.0;acs 0000:68:00.0;"
                     "pcie-link 0000:3b:00.0;pcie-link 0000:65:00.0;memory-speed memory;gpu-rdma "

@@ -508,6 +508,8 @@ static const struct calm {
 } unpriced[] = {
     /* The tasks may be niced, or in another control group. */
     {"other-load", METAL, {{"proc/loadavg", "8.00 1.00 1.00 9/400 4711\n"}}},
+    /* The default of Linux: a figure of other GPUs would put it before all else. */
+    {"numa-balancing", METAL, {{"proc/sys/kernel/numa_balancing", "1\n"}}},
 };
 
 static void test_what_cannot_be_computed_is_not_priced(void **state)
@@ -547,6 +549,9 @@ static const struct calm calms[] = {
     {"shared-memory", METAL, {{"plumb/shm", "67108864 67108864\n"}, {"gpus.devices", "[]"}}},
     {"open-files", METAL, {{"proc/self/limits", LIMITS("unlimited", "1024")}}},
     {"numa-balancing", METAL, {{"proc/sys/kernel/numa_balancing", "1\n"}, {"gpus.devices", "[]"}}},
+    {"numa-balancing",
+     METAL,
+     {{"proc/sys/kernel/numa_balancing", "1\n"}, {"numa.nodes.1.cpus", "\"\""}}},
     {"memory-pressure", METAL, {{"load.swap_used_bytes", "1073741824"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_dropped", "900000\n"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "20\n"}}},

@@ -21,17 +21,75 @@ static const char *address_of(const json_t *device)
     return *address ? address : "?";
 }
 
-/* What the ports of an adapter can carry; 0: not known, or no adapter. */
-static double port_gbytes_per_s(const struct exam *x, const json_t *device)
+/* Has no lanes of its own. */
+static bool is_made_up(const json_t *device)
 {
-    const json_t *nic;
+    return exam_is(device, "nature", "paravirtual") || exam_is(device, "nature", "emulated") ||
+           exam_is(device, "nature", "sriov-vf") || exam_is(device, "nature", "software");
+}
+
+/* What the active ports of one RDMA device carry. */
+static double rdma_gbits_per_s(const json_t *rdma)
+{
+    const json_t *port;
     double gbits = 0;
     size_t i;
 
+    json_array_foreach (json_object_get(rdma, "ports"), i, port)
+        if (exam_is(port, "state", "ACTIVE"))
+            gbits += exam_value(port, "rate_gbits_per_s", 0);
+    return gbits;
+}
+
+/* What the ports of one function can carry; 0: not known, or no adapter. A port may be there twice,
+ * as an interface and as a port of RDMA, or only once: InfiniBand without IPoIB has no interface. */
+static double function_gbytes_per_s(const struct exam *x, const json_t *device)
+{
+    const json_t *nic;
+    double net = 0, rdma = 0;
+    size_t i;
+
+    if (!is_nic(device))
+        return 0;
     json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
-        if (is_nic(device) && exam_is(nic, "pci", address_of(device)))
-            gbits += exam_value(nic, "speed_gbits_per_s", 0);
-    return gbits / 8;
+        if (exam_is(nic, "pci", address_of(device)))
+            net += exam_value(nic, "speed_gbits_per_s", 0);
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, nic)
+        if (exam_is(nic, "pci", address_of(device)) && !is_made_up(nic))
+            rdma += rdma_gbits_per_s(nic);
+    return (rdma > net ? rdma : net) / 8;
+}
+
+/* Functions of one slot, as the ports of an adapter are: "0000:19:00.0" and "0000:19:00.1". A
+ * hypervisor may put different devices into one slot. */
+static bool is_one_slot(const struct exam *x, const json_t *a, const json_t *b)
+{
+    const char *address = address_of(a), *dot = strrchr(address, '.');
+
+    if (a == b)
+        return true;
+    return exam_metal(x) && dot && !strncmp(address, address_of(b), (size_t)(dot - address) + 1);
+}
+
+/* What all ports that share the device's link can carry; 0: not known, or no adapter. */
+static double port_gbytes_per_s(const struct exam *x, const json_t *device)
+{
+    const json_t *other;
+    double sum = 0;
+    size_t i;
+
+    if (!is_nic(device))
+        return 0;
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, other)
+        if (!is_made_up(other) && is_one_slot(x, device, other))
+            sum += function_gbytes_per_s(x, other);
+    return sum;
+}
+
+/* By 8b/10b up to 5 GT/s, by 128b/130b up to 32, in flits of 236 of 256 bytes above. */
+static double lanes_gbytes_per_s(double gt_s, double width)
+{
+    return gt_s * width / 8 * (gt_s <= 5 ? 8. / 10 : gt_s <= 32 ? 128. / 130 : 236. / 256);
 }
 
 /* ---- Links */
@@ -55,7 +113,7 @@ static bool may_rest(const json_t *device, const json_t *link)
 static void find_link(struct exam *x, const json_t *device, const json_t *link, const char *subject)
 {
     double now = exam_value(link, "now_gbytes_per_s", 0),
-           best = exam_value(link, "best_gbytes_per_s", 0);
+           best = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
     const char *port = exam_name(link, "port");
     struct exam_result *r;
 
@@ -72,6 +130,9 @@ static void find_link(struct exam *x, const json_t *device, const json_t *link, 
         exam_price(x, r, 1 - exam_value(link, "now_width", 0) / exam_value(link, "best_width", 1),
                    "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes",
                    exam_value(link, "now_width", 0), exam_value(link, "best_width", 0));
+    else if (ports > 0 && ports < best)
+        exam_price(x, r, 1 - now / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
+                   now, ports);
     else if (best > 0)
         exam_price(x, r, 1 - now / best, "bandwidth of the PCIe link", "1 - %.4g/%.4g GB/s", now,
                    best);
@@ -119,13 +180,6 @@ static bool is_pipe(const json_t *device)
            exam_is(device, "kind", "accelerator") || exam_is(device, "kind", "nvswitch");
 }
 
-/* Has no lanes of its own. */
-static bool is_made_up(const json_t *device)
-{
-    return exam_is(device, "nature", "paravirtual") || exam_is(device, "nature", "emulated") ||
-           exam_is(device, "nature", "sriov-vf") || exam_is(device, "nature", "software");
-}
-
 static void look_links(struct exam *x)
 {
     const json_t *devices = exam_list(x, "pci"), *device, *link;
@@ -146,20 +200,27 @@ static void look_links(struct exam *x)
 static void look_at_slot(struct exam *x, const json_t *device)
 {
     const json_t *link = json_object_get(device, "link");
-    double slot = exam_value(link, "best_gt_s", 0) * exam_value(link, "best_width", 0),
-           most = exam_value(link, "max_gt_s", 0) * exam_value(link, "max_width", 0),
+    double most = lanes_gbytes_per_s(exam_value(link, "max_gt_s", 0),
+                                     exam_value(link, "max_width", 0)),
            path = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
+    bool full = exam_value(link, "best_gt_s", 0) >= exam_value(link, "max_gt_s", 0) &&
+                exam_value(link, "best_width", 0) >= exam_value(link, "max_width", 0);
     struct exam_result *r;
 
     exam_get(x, device, "link");
-    if (!slot || !most) {
+    if (!(path > 0) || !(most > 0)) {
         exam_unknown(x, address_of(device), "what its slot can do: %s",
                      json_is_object(link) ? exam_name(link, "best_gt_s_why")
                                           : exam_name(device, "link_why"));
         return;
     }
-    if (slot >= most || (is_nic(device) && !ports) || (ports > 0 && path > ports)) {
+    if (full || path >= most || (ports > 0 && path > ports)) {
         exam_fine(x, address_of(device));
+        return;
+    }
+    if (is_nic(device) && !(ports > 0)) {
+        exam_unknown(x, address_of(device),
+                     "its slot offers less than it can do, and no rate of an active port is known");
         return;
     }
     r = exam_found(x, address_of(device),
@@ -170,8 +231,8 @@ static void look_at_slot(struct exam *x, const json_t *device)
         exam_price(x, r, 1 - path / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
                    path, ports);
     else
-        exam_price(x, r, 1 - slot / most, "bandwidth of the device's link",
-                   "1 - %.4g/%.4g GT/s of all lanes", slot, most);
+        exam_price(x, r, 1 - path / most, "bandwidth of the device's link", "1 - %.4g/%.4g GB/s",
+                   path, most);
     exam_remedy(x, r, "move %s to a slot of x%.0f at %.1f GT/s", address_of(device),
                 exam_value(link, "max_width", 0), exam_value(link, "max_gt_s", 0));
 }

@@ -251,6 +251,39 @@ static void test_acs_by_groups(void **state)
     }
 }
 
+/* Ports of 25 GB/s, each a function of one adapter, share one link. */
+#define PORT_OF(function)                                                                          \
+    "{\"address\": \"0000:19:00." function "\", \"kind\": \"infiniband\", "                        \
+    "\"nature\": \"physical\", \"link\": {\"device\": \"0000:19:00." function "\", "               \
+    "\"now_gbytes_per_s\": 31.5, \"best_gbytes_per_s\": 63, \"now_width\": 8, \"best_width\": "    \
+    "16, "                                                                                         \
+    "\"max_width\": 16, \"now_gt_s\": 32, \"best_gt_s\": 32, \"max_gt_s\": 32, "                   \
+    "\"downtrained\": true}}"
+#define RATE_OF(function)                                                                          \
+    "{\"nature\": \"physical\", \"pci\": \"0000:19:00." function "\", "                            \
+    "\"ports\": [{\"state\": \"ACTIVE\", \"rate_gbits_per_s\": 200}]}"
+#define ADAPTER(ports, rates)                                                                      \
+    "{\"virtualization\": {\"guest\": false}, \"pci\": [" ports "], \"rdma\": [" rates "]}"
+
+static void test_ports_share_a_link(void **state)
+{
+    json_t *one = parse(ADAPTER(PORT_OF("0"), RATE_OF("0"))),
+           *two = parse(ADAPTER(PORT_OF("0") ", " PORT_OF("1"), RATE_OF("0") ", " RATE_OF("1")));
+    struct exam *x = exam_new(one);
+    const struct exam_result *r = result_of(x, "pcie-link", "0000:19:00.0");
+
+    (void)state;
+    assert_int_equal(r->state, EXAM_FINE);
+    exam_free(x);
+    x = exam_new(two);
+    r = result_of(x, "pcie-link", "0000:19:00.0");
+    assert_int_equal(r->state, EXAM_FOUND);
+    assert_float_equal(r->cost.low, 1 - 31.5 / 50, 1e-9);
+    exam_free(x);
+    json_decref(one);
+    json_decref(two);
+}
+
 static size_t count_words(const char *text)
 {
     size_t n = 0;
@@ -324,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_costs),
         cmocka_unit_test(test_loss_of_time),
         cmocka_unit_test(test_acs_by_groups),
+        cmocka_unit_test(test_ports_share_a_link),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_sentences),
     };

@@ -16,6 +16,7 @@
 #define GPU    "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0/"
 #define IB     "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:19:00.0/"
 #define PORT   IB "infiniband/mlx5_0/ports/1/"
+#define SWITCH "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/"
 #define ETH    "sys/devices/pci0000:00/0000:00:1c.0/0000:02:00.0/"
 #define ENO1   ETH "net/eno1/"
 #define VF     "sys/devices/pci0000:00/0000:00:05.0/"
@@ -105,10 +106,14 @@ static const struct fault {
     /* bus, pcie */
     {"pcie-link", METAL, "0000:18:00.0", .fault = {{GPU "current_link_width", "8\n"}},
      .missing = {{GPU "current_link_width", NULL}}},
-    {"pcie-slot", METAL, "0000:18:00.0",
-     .fault = {{"sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/max_link_width",
-                "8\n"}},
+    {"pcie-slot", METAL, "0000:18:00.0", .fault = {{SWITCH "max_link_width", "8\n"}},
      .missing = {{GPU "max_link_width", NULL}}},
+    /* InfiniBand without IPoIB. */
+    {"pcie-slot", METAL, "0000:19:00.0", .first = {{"network", "[]"}},
+     .fault = {{"pci.4.link.best_width", "4"}, {"pci.4.link.best_gbytes_per_s", "15.754"}},
+     .missing = {{"pci.4.link.best_width", "4"},
+                 {"pci.4.link.best_gbytes_per_s", "15.754"},
+                 {"rdma", "[]"}}},
     {"acs", METAL, "0000:18:00.0", .fault = {{"pci.3.acs_redirect", "true"}},
      .missing = {{"pci.3.acs_redirect", NULL}}},
     {"iommu", METAL, "0000:18:00.0", .fault = {{"sys/kernel/iommu_groups/24/type", "DMA\n"}},
@@ -472,6 +477,11 @@ static const struct price {
     /* An idle CPU loses nothing: of the time that was wanted, 19 parts of 20 were stolen. */
     {"steal", GUEST, {"proc/stat", "cpu 4000 0 1000 9900000 0 0 0 95000 0 0\n"}, 0.95},
     {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
+    /* 16 lanes of 5 GT/s in 8b/10b, of 32 GT/s in 128b/130b. */
+    {"pcie-slot",
+     METAL,
+     {SWITCH "max_link_speed", "5.0 GT/s PCIe\n"},
+     1 - (5. * 8 / 10) / (32. * 128 / 130)},
     {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},
     {"rdma-rate", METAL, {PORT "rate", "200 Gb/sec (4X HDR)\n"}, 0.5},
     /* A message of 1 MiB: 1024 packets of 1024 and 82 bytes, or 256 of 4096 and 82; RETH 16 once. */

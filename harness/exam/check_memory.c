@@ -21,6 +21,46 @@ static void look_huge_pages(struct exam *x)
                     "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
 }
 
+/* Modules of two kinds, as memory and persistent memory, are made for different sizes and speeds. */
+static bool is_like(const json_t *a, const json_t *b)
+{
+    return exam_is(a, "type", exam_name(b, "type"));
+}
+
+/* A module whose `key` is known to be above that of this one, of the same kind; NULL: none is. */
+static const json_t *module_above(const json_t *modules, const json_t *one, const char *key)
+{
+    const json_t *other;
+    size_t i;
+
+    json_array_foreach (modules, i, other)
+        if (is_like(one, other) && exam_value(one, key, 0) > 0 &&
+            exam_value(other, key, 0) > exam_value(one, key, 0))
+            return other;
+    return NULL;
+}
+
+static void look_at_speed(struct exam *x, const json_t *modules, const json_t *module)
+{
+    double rated = exam_value(module, "rated_mt_s", 0),
+           running = exam_value(module, "running_mt_s", 0);
+    const json_t *faster = module_above(modules, module, "running_mt_s");
+
+    exam_get(x, module, "rated_mt_s");
+    exam_get(x, module, "running_mt_s");
+    if (faster)
+        exam_remedy(x,
+                    exam_found(x, MEMORY,
+                               "a module runs at %.0f of its rated %.0f MT/s, and others at %.0f",
+                               running, rated, exam_value(faster, "running_mt_s", 0)),
+                    "set the memory speed in the firmware; fewer modules per channel run faster");
+    else /* many a processor is made for less than its modules are */
+        exam_unknown(x, MEMORY,
+                     "the modules run at %.0f of their rated %.0f MT/s: whether the processor "
+                     "allows more is not known",
+                     running, rated);
+}
+
 /* The first module that runs below its rate decides: all of a channel run at one speed. */
 static void look_speed(struct exam *x)
 {
@@ -33,48 +73,55 @@ static void look_speed(struct exam *x)
     json_array_foreach (modules, i, module) {
         double rated = exam_value(module, "rated_mt_s", 0),
                running = exam_value(module, "running_mt_s", 0);
-        struct exam_result *r;
 
         known += rated > 0 && running > 0;
         if (!(running > 0) || running >= rated)
             continue;
-        exam_get(x, module, "rated_mt_s");
-        exam_get(x, module, "running_mt_s");
-        r = exam_found(x, MEMORY, "the modules run at %.0f of their rated %.0f MT/s", running,
-                       rated);
-        exam_price(x, r, 1 - running / rated, "memory bandwidth", "1 - %.0f/%.0f MT/s", running,
-                   rated);
-        exam_remedy(x, r,
-                    "set the memory speed in the firmware; fewer modules per channel run faster");
+        look_at_speed(x, modules, module);
         return;
     }
     if (known)
         exam_fine(x, MEMORY);
 }
 
+/* One module fills one channel. Of two slots to a channel, half hold a module where all are used. */
+static void look_at_slots(struct exam *x, size_t filled)
+{
+    double slots;
+
+    if (!exam_number(x, MEMORY, NULL, "memory.module_slots", &slots))
+        return;
+    if (filled == 1 && slots > 1)
+        exam_remedy(x,
+                    exam_found(x, MEMORY,
+                               "one of %.0f slots holds a module: all memory has one channel",
+                               slots),
+                    "put modules of one size into all channels");
+    else if ((double)filled * 2 < slots)
+        exam_unknown(x, MEMORY, "only %zu of %.0f slots hold a module: channels may be empty",
+                     filled, slots);
+    else
+        exam_fine(x, MEMORY);
+}
+
 static void look_sizes(struct exam *x)
 {
     const json_t *modules, *module;
-    double size = 0;
     size_t i;
 
     if (!exam_metal(x))
         return;
     modules = exam_list(x, "memory.modules");
-    json_array_foreach (modules, i, module) {
-        double other = exam_value(module, "size_bytes", 0);
-
-        if (size > 0 && other > 0 && other != size) {
+    json_array_foreach (modules, i, module)
+        if (module_above(modules, module, "size_bytes")) {
             exam_get(x, module, "size_bytes");
             exam_remedy(x,
                         exam_found(x, MEMORY, "modules differ in size: a part has fewer channels"),
                         "put modules of one size into all channels");
             return;
         }
-        size = other > 0 ? other : size;
-    }
-    if (size > 0)
-        exam_fine(x, MEMORY);
+    if (json_array_size(modules))
+        look_at_slots(x, json_array_size(modules));
 }
 
 /* ---- Near and far */
@@ -178,13 +225,13 @@ const struct exam_check exam_memory[] = {
               .source = "https://github.com/VectorDB-NTU/RaBitQ-Library/pull/72"},
      .look = look_huge_pages},
     {.id = "memory-speed",
-     .question = "Do the memory modules run at their rated speed?",
+     .question = "Does each memory module run at its rated speed?",
      .seen = "the firmware's table of modules, if it is readable",
      .more = "root: /sys/firmware/dmi/tables/DMI",
      .pipes = "Memory|Copies|Network*",
      .look = look_speed},
     {.id = "memory-sizes",
-     .question = "Are the memory modules of one size, so that all channels share all memory?",
+     .question = "Are the memory modules of one size, and more than one?",
      .seen = "the firmware's table of modules, if it is readable",
      .more = "root: /sys/firmware/dmi/tables/DMI",
      .pipes = "Memory|Copies|Network*",

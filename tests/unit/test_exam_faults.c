@@ -25,6 +25,11 @@
 #define LIMITS(locked, files)                                                                      \
     "Max locked memory " locked " unlimited bytes\nMax open files " files " 1048576 files\n"
 
+#define DDR(mt_s)                                                                                  \
+    "{\"type\": \"DDR5\", \"size_bytes\": 1024, \"rated_mt_s\": 4800, \"running_mt_s\": " mt_s "}"
+#define MODULE      DDR("4800")
+#define SLOW_MODULE DDR("4400")
+
 struct change {
     const char *path, *value; /* of a file its text, of a fact its JSON; NULL: not recorded */
 };
@@ -83,6 +88,13 @@ static const struct fault {
     {"far-memory", METAL, "network",
      .first = {{"network", "[{\"state\": \"up\", \"speed_gbits_per_s\": 100, \"numa_node\": 0}]"}},
      .fault = {{"virtualization.limits.allowed_cpus", "\"8-15,24\""}}},
+    /* All at the same speed, below their own: the processor may allow no more. */
+    {"memory-speed", METAL, "memory", .first = {{"memory.modules", "[" MODULE "]"}},
+     .fault = {{"memory.modules", "[" MODULE ", " SLOW_MODULE "]"}},
+     .missing = {{"memory.modules", "[" SLOW_MODULE ", " SLOW_MODULE "]"}}},
+    {"memory-sizes", METAL, "memory",
+     .first = {{"memory.module_slots", "4"}, {"memory.modules", "[" MODULE ", " MODULE "]"}},
+     .fault = {{"memory.modules", "[" MODULE "]"}}, .missing = {{"memory.module_slots", "16"}}},
     {"rdma-port", METAL, "mlx5_0:1", .fault = {{PORT "state", "2: INIT\n"}},
      .missing = {{PORT "state", NULL}}},
     {"rdma-gid", GUEST, "mlx5_0:1",
@@ -562,6 +574,11 @@ static const struct calm calms[] = {
     {"numa-balancing",
      METAL,
      {{"proc/sys/kernel/numa_balancing", "1\n"}, {"numa.nodes.1.cpus", "\"\""}}},
+    /* Persistent memory beside it. */
+    {"memory-sizes",
+     METAL,
+     {{"memory.modules.0.type", "\"Logical non-volatile device\""},
+      {"memory.modules.0.size_bytes", "1099511627776"}}},
     {"memory-pressure", METAL, {{"load.swap_used_bytes", "1073741824"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_dropped", "900000\n"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "20\n"}}},

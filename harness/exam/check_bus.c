@@ -123,12 +123,14 @@ static void find_link(struct exam *x, const json_t *device, const json_t *link, 
             "on the way to %s, the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f",
             address_of(device), RUNS(link));
     else
-        r = exam_found(x, subject,
-                       "the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f",
-                       RUNS(link));
+        r = exam_found(
+            x, subject, "the link runs at x%.0f, %.1f GT/s; both ends could do x%.0f, %.1f%s",
+            RUNS(link),
+            may_rest(device, link) ? "; an idle GPU lowers its speed too: look again under load"
+                                   : "");
     if (may_rest(device, link)) /* lanes are lost for sure, its speed perhaps at rest alone */
         exam_price(x, r, 1 - exam_value(link, "now_width", 0) / exam_value(link, "best_width", 1),
-                   "bandwidth of the PCIe link", "1 - %.0f/%.0f lanes",
+                   "bandwidth of the PCIe link", "at least 1 - %.0f/%.0f lanes",
                    exam_value(link, "now_width", 0), exam_value(link, "best_width", 0));
     else if (ports > 0 && ports < best)
         exam_price(x, r, 1 - now / ports, "network bandwidth", "1 - %.4g/%.4g GB/s of the ports",
@@ -255,7 +257,8 @@ static size_t count_gpus(const struct exam *x)
     size_t n = 0, i;
 
     json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
-        n += is_gpu(device) && !is_made_up(device);
+        n += is_gpu(device) && !is_made_up(device) &&
+             !json_is_null(json_object_get(device, "link")); /* the processor's own */
     return n;
 }
 
@@ -335,6 +338,38 @@ static void look_acs(struct exam *x)
 /* Adapters below this rate do not feel it. */
 #define FAST_GBYTES_PER_S 3
 
+static bool has_fast_adapter(const struct exam *x)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device)
+        if (!is_made_up(device) && function_gbytes_per_s(x, device) >= FAST_GBYTES_PER_S)
+            return true;
+    return false;
+}
+
+/* GPUs feel it where they reach each other or an adapter. One without a link is the processor's. */
+static bool feels_translation(const struct exam *x, const json_t *device)
+{
+    if (is_made_up(device))
+        return false;
+    if (is_gpu(device))
+        return json_is_object(json_object_get(device, "link")) &&
+               (count_gpus(x) > 1 || has_fast_adapter(x));
+    return function_gbytes_per_s(x, device) >= FAST_GBYTES_PER_S;
+}
+
+static void find_translation(struct exam *x, const json_t *device, const char *type)
+{
+    struct exam_result *r = exam_found(
+        x, address_of(device), "the IOMMU translates its accesses to memory (type %s)", type);
+
+    if (is_gpu(device)) /* the figure is one of adapters */
+        r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED};
+    exam_remedy(x, r, "boot with iommu=pt");
+}
+
 static void look_iommu(struct exam *x)
 {
     const json_t *devices, *device;
@@ -346,16 +381,11 @@ static void look_iommu(struct exam *x)
     json_array_foreach (devices, i, device) {
         const json_t *type;
 
-        if (is_made_up(device) ||
-            (!is_gpu(device) && port_gbytes_per_s(x, device) < FAST_GBYTES_PER_S))
+        if (!feels_translation(x, device))
             continue;
         type = exam_get(x, device, "iommu_type");
         if (json_is_string(type) && !strncmp(json_string_value(type), "DMA", 3))
-            exam_remedy(x,
-                        exam_found(x, address_of(device),
-                                   "the IOMMU translates its accesses to memory (type %s)",
-                                   json_string_value(type)),
-                        "boot with iommu=pt");
+            find_translation(x, device, json_string_value(type));
         else if (!type && exam_get(x, device, "iommu_group"))
             exam_fact(x, address_of(device), device, "iommu_type");
         else /* pass-through, or none is active for it */

@@ -629,6 +629,17 @@ static const struct calm calms[] = {
     {"steal", METAL, {{"proc/stat", "cpu 40000 0 10000 850000 0 0 0 100000 0 0\n"}}},
     /* A minute since boot shows no mean. */
     {"steal", GUEST, {{"proc/stat", "cpu 4000 0 1000 900000 0 0 0 1000 0 0\n"}}},
+    {"steal", METAL, {{"proc/stat", "cpu 400 0 100 8500 0 0 0 1000 0 0\n"}}},
+    /* The processor's own GPU, a GPU alone, and no fast adapter. */
+    {"iommu",
+     METAL,
+     {{"pci", "[{\"address\": \"0000:00:02.0\", \"kind\": \"gpu\", \"nature\": \"physical\", "
+              "\"link\": null,"
+              " \"iommu_group\": 1, \"iommu_type\": \"DMA-FQ\"}]"}}},
+    {"iommu",
+     METAL,
+     {{"pci", "[{\"address\": \"0000:01:00.0\", \"kind\": \"gpu\", \"nature\": \"physical\","
+              " \"link\": {}, \"iommu_group\": 1, \"iommu_type\": \"DMA-FQ\"}]"}}},
     {"nccl-topology", GUEST, {{"pci.0.kind", "\"gpu\""}, {"pci.0.nature", "\"passthrough\""}}},
 };
 

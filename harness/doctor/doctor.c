@@ -146,7 +146,8 @@ static int written(int status)
     return status;
 }
 
-static void show(struct exam *x, bool as_json, const struct measures *m)
+/* live: it is this machine, now. */
+static void show(struct exam *x, bool as_json, bool live, const struct measures *m)
 {
     json_t *json = as_json ? doctor_json(x) : NULL;
 
@@ -156,7 +157,7 @@ static void show(struct exam *x, bool as_json, const struct measures *m)
         json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
     } else {
-        doctor_print(stdout, x, NULL);
+        doctor_print(stdout, x, live);
         if (m && m->n)
             measure_print(stdout, m);
     }
@@ -231,7 +232,7 @@ static int measure_and_show(struct exam *x, const struct options *options)
                   stderr);
         err = measure_run(&m, stderr);
         take_costs(x, &m);
-        show(x, options->json, &m);
+        show(x, options->json, true, &m);
         status = err ? EXIT_INCOMPLETE : doctor_status(x);
     }
     measures_release(&m);
@@ -256,7 +257,7 @@ static int examine(const char *path, const struct options *options)
     if (options->measure) {
         status = measure_and_show(x, options);
     } else {
-        show(x, options->json, NULL);
+        show(x, options->json, !path, NULL);
         status = doctor_status(x);
     }
     exam_free(x);

@@ -30,9 +30,8 @@ int cmd_doctor(int argc, char **argv);
  */
 int doctor_load(const char *path, json_t **machine, char *error, size_t len);
 
-/* Findings, what is unknown, and what to do first. name: of the machine, where it is none of the
- * machine's own; or NULL. */
-void doctor_print(FILE *out, struct exam *x, const char *name);
+/* Findings, what is unknown by its reasons, and what to do first. live: it is this machine, now. */
+void doctor_print(FILE *out, struct exam *x, bool live);
 /* The object of docs/doctor.md, with the machine in it. New. */
 json_t *doctor_json(struct exam *x);
 
@@ -66,6 +65,9 @@ void doctor_heading(const struct doctor_pen *p, const char *text);
 /* The facts by their paths, {"cpu.clock.boost": true}: of the set-up, and known. New. */
 json_t *doctor_facts(struct exam *x);
 const char *doctor_value_text(struct exam *x, const json_t *value);
+/* Why a result is unknown, without the fact's path: hosts and checks with one reason stand together.
+ */
+const char *doctor_unknown_reason(const struct exam_result *r);
 /* "gpu01: Supermicro SYS-821GE-TNHR, bare metal". name NULL: the machine's own. */
 const char *doctor_machine_text(struct exam *x, const char *name);
 

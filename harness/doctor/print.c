@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/program.h"
 #include "core/text.h"
@@ -74,28 +75,82 @@ static size_t count_unknown(struct exam *x, bool matters)
     return n;
 }
 
+/* Why it is not known, without the fact's path: "cpu.clock.boost: not recorded". */
+static const char *reason_of(const struct exam_result *r)
+{
+    const char *colon = strstr(r->text, ": ");
+
+    return colon && strcspn(r->text, " ") > (size_t)(colon - r->text) ? colon + 2 : r->text;
+}
+
+const char *doctor_unknown_reason(const struct exam_result *r)
+{
+    return reason_of(r);
+}
+
+static bool is_alike(const struct exam_result *a, const struct exam_result *b)
+{
+    return b->state == EXAM_UNKNOWN && a->matters == b->matters &&
+           !strcmp(reason_of(a), reason_of(b));
+}
+
+/* Was this reason shown with an earlier result; or, of_check, with one of the same check? */
+static bool was_shown(struct exam *x, const struct exam_result *r, bool of_check)
+{
+    for (const struct exam_result *at = exam_results(x); at != r; at = at->next)
+        if (is_alike(r, at) && (!of_check || at->check == r->check))
+            return true;
+    return false;
+}
+
+/* "acs (0000:18:00.0), gpu-mode (8), settings": the checks with this reason, and their results. */
+static const char *checks_with(struct exam *x, const struct exam_result *first)
+{
+    const char *text = "";
+
+    for (const struct exam_result *r = first; r; r = r->next) {
+        size_t n = 0;
+
+        if (!is_alike(first, r) || was_shown(x, r, true))
+            continue;
+        for (const struct exam_result *at = r; at; at = at->next)
+            n += at->check == r->check && is_alike(first, at);
+        text = exam_format(x, "%s%s%s", text, *text ? ", " : "", r->check->id);
+        if (n > 1)
+            text = exam_format(x, "%s (%zu)", text, n);
+        else if (r->matters && strcmp(r->subject, "machine") != 0)
+            text = exam_format(x, "%s (%s)", text, r->subject);
+    }
+    return text;
+}
+
+static void print_reason(const struct doctor_pen *p, struct exam *x,
+                         const struct exam_result *first)
+{
+    const char *more = NULL;
+
+    doctor_entry(p, 2, "", 2, reason_of(first));
+    doctor_entry(p, 6, "", 6, checks_with(x, first));
+    for (const struct exam_result *r = first; first->matters && r; r = r->next) {
+        if (!is_alike(first, r) || !r->check->more || r->check->more == more)
+            continue;
+        more = r->check->more;
+        doctor_entry(p, 6, "", 6, exam_format(x, "more with %s", more));
+    }
+}
+
 static void print_unknown(const struct doctor_pen *p, struct exam *x)
 {
-    const char *others = "", *last = "";
+    const struct exam_result *last = NULL;
 
-    if (count_unknown(x, true))
-        doctor_heading(p, "UNKNOWN, and it matters");
     for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        if (r->state != EXAM_UNKNOWN || exam_repeats(x, r))
+        if (r->state != EXAM_UNKNOWN || was_shown(x, r, false))
             continue;
-        if (r->matters) {
-            doctor_entry(p, 2, r->check->id, 16, exam_sentence(x, r));
-            if (r->check->more)
-                doctor_entry(p, 2, "", 16, exam_format(x, "more with %s", r->check->more));
-        } else if (strcmp(last, r->check->id) != 0) {
-            last = r->check->id;
-            others = exam_format(x, "%s%s%s", others, *others ? ", " : "", last);
-        }
+        if (!last || last->matters != r->matters)
+            doctor_heading(p, r->matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
+        print_reason(p, x, r);
+        last = r;
     }
-    if (!*others)
-        return;
-    doctor_heading(p, "ALSO UNKNOWN");
-    doctor_entry(p, 2, "", 2, exam_format(x, "%s (the reasons: plumb doctor --json)", others));
 }
 
 /* Measured here, and seen to cost nothing. */
@@ -104,7 +159,33 @@ static bool is_free(const struct exam_result *r)
     return r->cost.basis == EXAM_MEASURED && r->cost.low <= 0;
 }
 
-static void print_first(const struct doctor_pen *p, struct exam *x)
+/* Do rights keep back something that matters? */
+static bool needs_root(struct exam *x)
+{
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_UNKNOWN && r->matters &&
+            (strstr(r->text, "root only") || strcasestr(r->text, "permi")))
+            return true;
+    return false;
+}
+
+/* More is known of the machine itself: of this one only by root, if rights are the reason. */
+static void print_ask_again(const struct doctor_pen *p, struct exam *x, bool live)
+{
+    const char *command = needs_root(x) && (!live || geteuid()) ? "sudo plumb doctor"
+                          : live                                ? NULL
+                                                                : "plumb doctor";
+
+    if (!command)
+        return;
+    doctor_heading(p, "DO FIRST");
+    doctor_entry(p, 2, "1.", 6,
+                 live ? command
+                      : exam_format(x, "on that machine, since this record lacks facts: %s",
+                                    command));
+}
+
+static void print_first(const struct doctor_pen *p, struct exam *x, bool live)
 {
     size_t n = 0;
 
@@ -123,10 +204,8 @@ static void print_first(const struct doctor_pen *p, struct exam *x)
                                  share, *share && r->cost.of_time ? " longer" : ""));
         doctor_entry(p, 6, "", 6, r->remedy);
     }
-    if (!n && count_unknown(x, true)) {
-        doctor_heading(p, "DO FIRST");
-        doctor_entry(p, 2, "1.", 6, "sudo plumb doctor");
-    }
+    if (!n && count_unknown(x, true))
+        print_ask_again(p, x, live);
 }
 
 const char *doctor_machine_text(struct exam *x, const char *name)
@@ -151,26 +230,29 @@ static const char *plural(size_t n)
 
 static const char *counts_text(struct exam *x)
 {
-    size_t found = 0, matters = count_unknown(x, true), others = count_unknown(x, false);
+    size_t found = 0, fine = exam_count(x, EXAM_FINE), unknown = exam_count(x, EXAM_UNKNOWN);
+    const char *text;
 
     for (const struct exam_result *r = exam_results(x); r; r = r->next)
         found += r->state == EXAM_FOUND && !exam_repeats(x, r);
-    return exam_format(
-        x, "%s; %zu result%s fine, %zu unknown%s",
-        found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found",
-        exam_count(x, EXAM_FINE), plural(exam_count(x, EXAM_FINE)), matters + others,
-        matters ? exam_format(x, ", %zu of them matter%s", matters, matters == 1 ? "s" : "") : "");
+    text = found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found";
+    if (!unknown)
+        return exam_format(x, "%s; %zu result%s fine", text, fine, plural(fine));
+    return exam_format(x, "%s, %s %zu of %zu results %s not known%s", text, found ? "and" : "but",
+                       unknown, fine + unknown + exam_count(x, EXAM_FOUND),
+                       unknown == 1 ? "is" : "are",
+                       exam_lacks_gpus(x) ? ": the GPUs were not examined" : "");
 }
 
-void doctor_print(FILE *out, struct exam *x, const char *name)
+void doctor_print(FILE *out, struct exam *x, bool live)
 {
     struct doctor_pen p = doctor_pen(out);
 
-    doctor_entry(&p, 0, "", 0, doctor_machine_text(x, name));
+    doctor_entry(&p, 0, "", 0, doctor_machine_text(x, NULL));
     doctor_entry(&p, 0, "", 0, counts_text(x));
     print_findings(&p, x);
     print_unknown(&p, x);
-    print_first(&p, x);
+    print_first(&p, x, live);
 }
 
 /* ---- JSON and exit status */

@@ -410,6 +410,32 @@ static void look(struct exam *x, const struct exam_area *area, const struct exam
         add(x, "machine", EXAM_NOT_APPLICABLE);
 }
 
+static const char *why_no_nvml(const struct exam *x)
+{
+    return exam_name(json_object_get(x->machine, "gpus"), "nvml_why");
+}
+
+bool exam_lacks_gpus(const struct exam *x)
+{
+    const json_t *gpus = json_object_get(x->machine, "gpus"), *gpu;
+    size_t i;
+
+    json_array_foreach (json_object_get(gpus, "devices"), i, gpu)
+        if (exam_is(gpu, "driver", "nvidia"))
+            return !json_is_true(json_object_get(gpus, "nvml")) && *why_no_nvml(x);
+    return false;
+}
+
+/* One fact of a GPU more or less is no alarm; no fact at all is. */
+static void raise_gpus(struct exam *x)
+{
+    if (!exam_lacks_gpus(x))
+        return;
+    for (struct exam_result *r = x->results; r; r = r->next)
+        if (r->state == EXAM_UNKNOWN && !strcmp(r->text, why_no_nvml(x)))
+            r->matters = true;
+}
+
 struct exam *exam_new(const json_t *machine)
 {
     struct exam *x = calloc(1, sizeof(*x));
@@ -423,6 +449,7 @@ struct exam *exam_new(const json_t *machine)
     for (const struct exam_area *area = exam_areas; area->name; area++)
         for (const struct exam_check *check = area->checks; check->id; check++)
             look(x, area, check);
+    raise_gpus(x);
     exam_sort(x);
     if (x->pool.failed || !x->common || !x->own) {
         exam_free(x);

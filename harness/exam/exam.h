@@ -121,6 +121,9 @@ struct exam_result *exam_results(struct exam *x);
 void exam_sort(struct exam *x);
 size_t exam_count(const struct exam *x, enum exam_state state);
 
+/* Has it NVIDIA GPUs that could not be asked for anything? Then what they alone know matters. */
+bool exam_lacks_gpus(const struct exam *x);
+
 /* The share of the rate that is lost, in the middle of the cost's range; -1 where not priced. */
 double exam_loss(const struct exam_cost *cost);
 

@@ -43,12 +43,32 @@ narrow()
 }
 
 @test "nothing found on healthy machines: exit status 0" {
-    for machine in nvlink-8gpu kvm-virtio esxi-pvrdma firecracker; do
+    for machine in kvm-virtio firecracker; do
         doctor --sysroot "$machines/$machine/root"
         [ "$status" -eq 0 ]
         says "$out" "nothing found"
         if grep -qE 'FINDINGS|DO FIRST' "$out"; then cat "$out" && false; fi
     done
+}
+
+@test "GPUs of which nothing is known: said in the second line, exit status 3" {
+    for machine in nvlink-8gpu esxi-pvrdma; do
+        doctor --sysroot "$machines/$machine/root"
+        [ "$status" -eq 3 ]
+        grep -qE '^nothing found, but [0-9]+ of [0-9]+ results are not known: the GPUs were not examined$' "$out" ||
+            { cat "$out" && false; }
+        says "$out" "NOT KNOWN, and it matters"
+        grep -A 2 -F "  NVML cannot be asked about a recorded machine" "$out" | grep -q gpu-mode
+        says "$out" "since this record lacks facts: plumb doctor"
+        if grep -qE 'FINDINGS|sudo' "$out"; then cat "$out" && false; fi
+    done
+}
+
+@test "what is not known is grouped by its reason" {
+    doctor --sysroot "$machines/nvlink-8gpu/root"
+    grep -A 1 "configuration is readable by root only" "$out" | grep -qF "read-request (11), relaxed-ordering (3)"
+    grep -A 1 -x "  not recorded" "$out" | grep -q "settings"
+    [ "$(grep -c 'NVML cannot be asked' "$out")" -eq 1 ]
 }
 
 @test "findings: the costliest first, each with cost and remedy, and three things to do" {
@@ -111,9 +131,10 @@ print(json.dumps({
 END
     doctor "$BATS_TEST_TMPDIR/m.json"
     [ "$status" -eq 3 ]
-    says "$out" "UNKNOWN, and it matters"
+    says "$out" "NOT KNOWN, and it matters"
+    says "$out" "the ports' configuration is readable by root only"
     says "$out" "more with root: the access control (ACSCtl) of each port"
-    says "$out" "sudo plumb doctor"
+    says "$out" "on that machine, since this record lacks facts: sudo plumb doctor"
 }
 
 @test "the output fits 60, 80 and 160 columns" {

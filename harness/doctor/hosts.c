@@ -10,6 +10,8 @@
 #include "harness/hosts/launcher.h"
 
 #define FACTS_MAX 12 /* of a host that differs, on a terminal */
+#define FIRST_MAX 3  /* things to do first */
+#define LACKS_MAX 32 /* reasons why something is not known */
 
 struct patient {
     const char *name;
@@ -219,7 +221,7 @@ static const char *hosts_with(const struct ward *w, size_t first, const struct e
         if (has_finding(&w->all[i], r) && ++n <= 3)
             text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", w->all[i].name);
     if (n == w->n_answered && n > 1)
-        return exam_format(x, "all %zu hosts", n);
+        return n == 2 ? "both hosts" : exam_format(x, "all %zu hosts", n);
     return n > 3 ? exam_format(x, "%s and %zu more", text, n - 3) : text;
 }
 
@@ -231,47 +233,205 @@ static bool was_before(const struct ward *w, size_t host, const struct exam_resu
     return false;
 }
 
-/* Each finding once, with the hosts that have it. */
-static size_t print_findings(const struct doctor_pen *p, const struct ward *w,
-                             enum exam_state state, const char *title)
+struct shared { /* a finding, and the first host that has it */
+    const struct exam_result *r;
+    size_t host;
+};
+
+/* Each finding once, costliest first. New; NULL: no memory. */
+static struct shared *findings_of(const struct ward *w, size_t *n)
 {
+    struct shared *all;
+    size_t room = 1;
+
+    for (size_t i = 0; i < w->n; i++)
+        room += w->all[i].x ? exam_count(w->all[i].x, EXAM_FOUND) : 0;
+    *n = 0;
+    all = calloc(room, sizeof(*all));
+    for (size_t i = 0; all && i < w->n; i++)
+        for (const struct exam_result *r = w->all[i].x ? exam_results(w->all[i].x) : NULL; r;
+             r = r->next) {
+            size_t at = *n;
+
+            if (r->state != EXAM_FOUND || was_before(w, i, r))
+                continue;
+            for (; at && exam_before(r, all[at - 1].r); at--)
+                all[at] = all[at - 1];
+            all[at] = (struct shared){r, i};
+            ++*n;
+        }
+    return all;
+}
+
+static void print_finding(const struct doctor_pen *p, const struct ward *w, const struct shared *f,
+                          size_t n)
+{
+    struct exam *x = w->all[f->host].x;
+    char cost[512];
+
+    exam_cost_text(&f->r->cost, cost, sizeof(cost));
+    doctor_entry(p, 2, exam_format(x, "%zu.", n), 6,
+                 exam_format(x, "%s: %s, %s", hosts_with(w, f->host, f->r), f->r->check->id,
+                             exam_subject(x, f->r)));
+    doctor_entry(p, 6, "", 6, f->r->text);
+    doctor_entry(p, 6, "cost", 14, cost);
+    if (*f->r->remedy)
+        doctor_entry(p, 6, "remedy", 14, f->r->remedy);
+}
+
+static void print_first(const struct doctor_pen *p, const struct ward *w, const struct shared *all,
+                        size_t n)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; n > FIRST_MAX && i < n && first < FIRST_MAX; i++) {
+        struct exam *x = w->all[all[i].host].x;
+
+        if (!*all[i].r->remedy)
+            continue;
+        if (!first)
+            doctor_heading(p, "DO FIRST");
+        doctor_entry(p, 2, exam_format(x, "%zu.", ++first), 6,
+                     exam_format(x, "%s: %s", hosts_with(w, all[i].host, all[i].r),
+                                 all[i].r->remedy));
+    }
+}
+
+/* ---- What is not known, by its reason over all hosts */
+
+struct lack {
+    const char *reason, *first; /* first: host */
+    bool matters;
+    size_t n_hosts, last; /* hosts with it, and the last of them plus 1 */
+    const char *checks;   /* "settings, threads" */
+};
+
+#define JOB_UNSEEN                                                                                 \
+    "the variables of your job are not seen by what starts plumb here: run plumb doctor --json "   \
+    "within the job"
+
+static const char *reason_here(const struct exam_result *r)
+{
+    return strncmp(r->text, "library_settings:", 17) ? doctor_unknown_reason(r) : JOB_UNSEEN;
+}
+
+static bool names(const char *list, const char *id)
+{
+    size_t n = strlen(id);
+
+    for (const char *at = list; (at = strstr(at, id)) != NULL; at += n)
+        if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ','))
+            return true;
+    return false;
+}
+
+static void add_lack(const struct ward *w, size_t host, const struct exam_result *r,
+                     struct lack *all, size_t *n)
+{
+    const struct patient *p = &w->all[host];
+    size_t i = 0;
+
+    while (i < *n && (all[i].matters != r->matters || strcmp(all[i].reason, reason_here(r)) != 0))
+        i++;
+    if (i == LACKS_MAX)
+        return;
+    if (i == *n)
+        all[(*n)++] = (struct lack){reason_here(r), p->name, r->matters, 0, 0, ""};
+    if (!names(all[i].checks, r->check->id))
+        all[i].checks = exam_format(p->x, "%s%s%s", all[i].checks, *all[i].checks ? ", " : "",
+                                    r->check->id);
+    all[i].n_hosts += all[i].last != host + 1;
+    all[i].last = host + 1;
+}
+
+static void print_lacks(const struct doctor_pen *p, const struct ward *w, bool matters)
+{
+    struct lack all[LACKS_MAX];
+    bool any = false;
     size_t n = 0;
 
     for (size_t i = 0; i < w->n; i++)
         for (const struct exam_result *r = w->all[i].x ? exam_results(w->all[i].x) : NULL; r;
-             r = r->next) {
-            char cost[512];
+             r = r->next)
+            if (r->state == EXAM_UNKNOWN)
+                add_lack(w, i, r, all, &n);
+    for (size_t i = 0; i < n; i++) {
+        struct exam *x = w->all[all[i].last - 1].x;
 
-            if (r->state != state || (state == EXAM_UNKNOWN && !r->matters) || was_before(w, i, r))
-                continue;
-            if (!n++)
-                doctor_heading(p, title);
-            exam_cost_text(&r->cost, cost, sizeof(cost));
-            doctor_entry(p, 2, "", 2,
-                         exam_format(w->all[i].x, "%s: %s, %s", hosts_with(w, i, r), r->check->id,
-                                     r->subject));
-            doctor_entry(p, 4, "", 4, r->text);
-            if (state == EXAM_FOUND)
-                doctor_entry(p, 4, "cost", 12, cost);
-            if (*r->remedy)
-                doctor_entry(p, 4, "remedy", 12, r->remedy);
-        }
-    return n;
+        if (all[i].matters != matters)
+            continue;
+        if (!any)
+            doctor_heading(p, matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
+        any = true;
+        doctor_entry(p, 2, "", 2,
+                     all[i].n_hosts == 1
+                         ? exam_format(x, "%s: %s", all[i].first, all[i].reason)
+                         : exam_format(x, "%zu of %zu hosts: %s", all[i].n_hosts, w->n_answered,
+                                       all[i].reason));
+        doctor_entry(p, 6, "", 6, all[i].checks);
+    }
 }
 
-static void print_ward(const struct hosts_run *run, const struct ward *w)
+/* "nothing found, but 32 of 96 results are not known" */
+static void print_counts(const struct ward *w, size_t found)
 {
-    struct doctor_pen p = doctor_pen(stdout);
+    size_t unknown = 0, all = 0, blind = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        struct exam *x = w->all[i].x;
+
+        if (!x)
+            continue;
+        unknown += exam_count(x, EXAM_UNKNOWN);
+        all += exam_count(x, EXAM_UNKNOWN) + exam_count(x, EXAM_FINE) + exam_count(x, EXAM_FOUND);
+        blind += exam_lacks_gpus(x);
+    }
+    if (found)
+        printf("%zu finding%s", found, found == 1 ? "" : "s");
+    else
+        printf("nothing found");
+    if (unknown)
+        printf(", %s %zu of %zu results are not known", found ? "and" : "but", unknown, all);
+    if (blind)
+        printf(": of %zu host%s, the GPUs were not examined", blind, blind == 1 ? "" : "s");
+    putchar('\n');
+}
+
+static void print_head(const struct doctor_pen *p, const struct hosts_run *run,
+                       const struct ward *w)
+{
     char by[LAUNCHER_BY_SIZE];
 
-    printf("%zu of %zu hosts answered, asked %s\n", w->n_answered, w->n, launcher_by(run, by));
+    printf("%zu of %zu host%s answered, asked %s\n", w->n_answered, w->n, w->n == 1 ? "" : "s",
+           launcher_by(run, by));
     for (size_t i = 0; i < w->n; i++)
         if (w->all[i].why)
-            doctor_entry(&p, 2, "", 2, w->all[i].why);
+            doctor_entry(p, 2, "", 2, w->all[i].why);
+}
+
+static int print_ward(const struct hosts_run *run, const struct ward *w)
+{
+    struct doctor_pen p = doctor_pen(stdout);
+    size_t n;
+    struct shared *all = findings_of(w, &n);
+
+    if (!all)
+        return -ENOMEM;
+    print_head(&p, run, w);
+    if (w->n_answered)
+        print_counts(w, n);
+    if (w->n_answered == 2)
+        printf("no host can be told as the one that differs: that takes three hosts\n");
     print_odd(&p, w);
-    if (!print_findings(&p, w, EXAM_FOUND, "FINDINGS"))
-        printf("\nnothing found\n");
-    print_findings(&p, w, EXAM_UNKNOWN, "UNKNOWN, and it matters");
+    if (n)
+        doctor_heading(&p, "FINDINGS, costliest first");
+    for (size_t i = 0; i < n; i++)
+        print_finding(&p, w, &all[i], i + 1);
+    print_lacks(&p, w, true);
+    print_lacks(&p, w, false);
+    print_first(&p, w, all, n);
+    free(all);
+    return 0;
 }
 
 static json_t *ward_json(const struct ward *w)
@@ -332,9 +492,9 @@ int doctor_hosts(const struct hosts_options *options, bool as_json)
             putchar('\n');
             json_decref(json);
         } else {
-            print_ward(&run, &w);
+            err = print_ward(&run, &w);
         }
-        status = status_of(&w);
+        status = err ? EXIT_INCOMPLETE : status_of(&w);
     }
     ward_release(&w);
     hosts_run_release(&run);

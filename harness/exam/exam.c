@@ -318,6 +318,11 @@ bool exam_metal(const struct exam *x)
 
 /* ---- Results */
 
+static bool is_disk(const json_t *device)
+{
+    return exam_is(device, "kind", "nvme");
+}
+
 static struct exam_result *add(struct exam *x, const char *subject, enum exam_state state)
 {
     struct exam_result *r = pool_alloc(&x->pool, 1, sizeof(*r));
@@ -331,6 +336,7 @@ static struct exam_result *add(struct exam *x, const char *subject, enum exam_st
                               .text = "",
                               .remedy = "",
                               .matters = x->check->matters,
+                              .aside = is_disk(exam_device(x, subject)),
                               .evidence = json_copy(x->common)};
     json_object_update(r->evidence, x->own);
     json_object_clear(x->own);
@@ -484,14 +490,15 @@ double exam_loss(const struct exam_cost *cost)
     return cost->of_time ? middle / (1 + middle) : middle;
 }
 
-/* Is a to stand before b? */
-static bool is_before(const struct exam_result *a, const struct exam_result *b)
+bool exam_before(const struct exam_result *a, const struct exam_result *b)
 {
     static const int place[] = {
         [EXAM_FOUND] = 0, [EXAM_UNKNOWN] = 1, [EXAM_FINE] = 2, [EXAM_NOT_APPLICABLE] = 3};
 
     if (a->state != b->state)
         return place[a->state] < place[b->state];
+    if (a->state == EXAM_FOUND && a->aside != b->aside)
+        return b->aside;
     if (a->state == EXAM_FOUND)
         return exam_loss(&a->cost) > exam_loss(&b->cost);
     return a->state == EXAM_UNKNOWN && a->matters && !b->matters;
@@ -505,7 +512,7 @@ void exam_sort(struct exam *x)
         struct exam_result **at = &sorted;
 
         next = r->next;
-        while (*at && !is_before(r, *at))
+        while (*at && !exam_before(r, *at))
             at = &(*at)->next;
         r->next = *at;
         *at = r;
@@ -536,6 +543,36 @@ bool exam_repeats(struct exam *x, const struct exam_result *r)
     return false;
 }
 
+/* "NVMe SSD Controller PM9A1/PM9A3/980PRO": its name without what follows a '/'. */
+static const char *disk_name(struct exam *x, const json_t *device)
+{
+    const char *name = exam_name(device, "name");
+
+    return exam_format(x, "%s%.*s", strcasestr(name, "NVMe") ? "" : "NVMe disk ",
+                       (int)strcspn(name, "/"), name);
+}
+
+static const char *device_name(struct exam *x, const char *address)
+{
+    const json_t *devices = json_object_get(json_object_get(x->machine, "gpus"), "devices"), *gpu,
+                 *device = exam_device(x, address);
+    size_t i;
+
+    json_array_foreach (devices, i, gpu)
+        if (*address && exam_is(gpu, "address", address) && *exam_name(gpu, "name"))
+            return exam_format(x, "GPU %s", exam_name(gpu, "name"));
+    if (is_disk(device))
+        return disk_name(x, device);
+    return exam_name(device, "name");
+}
+
+const char *exam_subject(struct exam *x, const struct exam_result *r)
+{
+    const char *name = device_name(x, r->subject);
+
+    return *name ? exam_format(x, "%s (%s)", name, r->subject) : r->subject;
+}
+
 #define SUBJECTS_MAX 3 /* named of equal results; the others are counted */
 
 const char *exam_sentence(struct exam *x, const struct exam_result *r)
@@ -545,7 +582,7 @@ const char *exam_sentence(struct exam *x, const struct exam_result *r)
 
     for (const struct exam_result *at = r; at; at = at->next)
         if (is_same(at, r) && ++n <= SUBJECTS_MAX)
-            text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", at->subject);
+            text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", exam_subject(x, at));
     if (n > SUBJECTS_MAX)
         text = exam_format(x, "%s and %zu more", text, n - SUBJECTS_MAX);
     return exam_format(x, "%s: %s", text, r->text);

@@ -104,6 +104,7 @@ struct exam_result {
     const char *text;    /* of a finding and an unknown; else "" */
     const char *remedy;  /* one command, names filled in; "" */
     bool matters;        /* as the check's; a `look` may clear it */
+    bool aside;          /* of a disk, which no benchmark here measures: sorted last */
     struct exam_cost cost;
     json_t *evidence; /* {path: value}: the facts that were read */
 };
@@ -114,11 +115,13 @@ struct exam_result {
 struct exam *exam_new(const json_t *machine);
 void exam_free(struct exam *x);
 
-/* Findings first, by what they cost (exam_loss()), unpriced ones last; then what is unknown, fine,
- * not applicable. In the order of the tables where equal. */
+/* Findings first, by what they cost (exam_loss()), unpriced ones and then those on disks last; then
+ * what is unknown, fine, not applicable. In the order of the tables where equal. */
 struct exam_result *exam_results(struct exam *x);
 /* Again in that order: after costs were changed, as --measure does. */
 void exam_sort(struct exam *x);
+/* Does a stand before b there? They may be of two exams. */
+bool exam_before(const struct exam_result *a, const struct exam_result *b);
 size_t exam_count(const struct exam *x, enum exam_state state);
 
 /* Has it NVIDIA GPUs that could not be asked for anything? Then what they alone know matters. */
@@ -129,7 +132,9 @@ double exam_loss(const struct exam_cost *cost);
 
 /* Results of one check with the same sentence are shown once. Is an equal one before r? */
 bool exam_repeats(struct exam *x, const struct exam_result *r);
-/* "0000:3b:00.0, 0000:67:00.0 and 6 more: the link ...": r, and equal ones after it. */
+/* "GPU NVIDIA A10 (0000:3b:00.0)"; what has no better name keeps its own. */
+const char *exam_subject(struct exam *x, const struct exam_result *r);
+/* "GPU NVIDIA A10 (0000:3b:00.0) and 6 more: the link ...": r, and equal ones after it. */
 const char *exam_sentence(struct exam *x, const struct exam_result *r);
 
 /* "50 %", and "50 % of the PCIe bandwidth (computed: 1 - 15.75/31.51 GB/s)". */

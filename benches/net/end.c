@@ -254,7 +254,8 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received)
                  e->leader && e->point->inject == NET_ELSEWHERE ? "nowhere0" : e->rails[i].name);
         claims[i].message_bytes =
             (double)(e->point->message_bytes ? e->point->message_bytes : e->point->ping_bytes);
-        claims[i].mtu_bytes = e->rails[i].mtu_bytes;
+        claims[i].mtu_bytes =
+            e->point->tcp.segment_bytes ? e->rails[i].segment_bytes : e->rails[i].mtu_bytes;
     }
     add_claims(e, others_received, claims);
     path_end(e->path, claims, e->n_rails, &e->proof);

@@ -227,6 +227,7 @@ static const struct opt options[] = {
     WIRE_OPT_CONGESTION(SWEPT, AT(congestion), .scope = &by_tcp,
                         .help = "congestion control (cubic, bbr, ...); default: the system's, "
                                 "which the column `detail` shows"),
+    WIRE_OPT_SEGMENT(SWEPT, AT(segment_bytes), .scope = &by_tcp, .left_by = "0"),
     WIRE_OPT_DATA_PORT(AT(data_port),
                        .help = "first port for TCP streams at the peer, for firewalls; 0: any"),
     {.name = "verb",

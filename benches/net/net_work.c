@@ -459,7 +459,8 @@ static void fill_tcp(const struct net_params *p, struct wire_tcp_options *tcp)
                                      .spin = p->wait == 1,
                                      .busy_poll_us = (uint32_t)p->busy_poll_us,
                                      .buffer_bytes = p->buffer_bytes,
-                                     .data_port = (uint32_t)p->data_port};
+                                     .data_port = (uint32_t)p->data_port,
+                                     .segment_bytes = (uint32_t)p->segment_bytes};
     snprintf(tcp->congestion, sizeof(tcp->congestion), "%s", p->congestion ? p->congestion : "");
 }
 

@@ -25,7 +25,7 @@ struct net_params {
     /* TCP */
     int mode, wait, inject;
     bool zerocopy;
-    uint64_t busy_poll_us, buffer_bytes;
+    uint64_t busy_poll_us, buffer_bytes, segment_bytes;
     const char *congestion;
     /* RDMA */
     int verb, connect, completion;

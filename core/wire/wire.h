@@ -149,13 +149,13 @@ struct wire_tcp_options {
     /* enum wire_tcp_mode: a thread blocks in one connection (threads = connections), or serves
      * several by epoll */
     uint32_t mode;
-    uint32_t zerocopy;     /* MSG_ZEROCOPY sends */
-    uint32_t spin;         /* ping: asks again and again instead of sleeping in the kernel */
-    uint32_t busy_poll_us; /* SO_BUSY_POLL; 0: as the system has it */
-    uint64_t buffer_bytes; /* SO_SNDBUF and SO_RCVBUF; 0: the kernel tunes them */
-    char congestion[16];   /* ""; the system's default; else TCP_CONGESTION */
-    uint32_t data_port;    /* the first port that the peer listens on for data; 0: any */
-    uint32_t reserved;
+    uint32_t zerocopy;      /* MSG_ZEROCOPY sends */
+    uint32_t spin;          /* ping: asks again and again instead of sleeping in the kernel */
+    uint32_t busy_poll_us;  /* SO_BUSY_POLL; 0: as the system has it */
+    uint64_t buffer_bytes;  /* SO_SNDBUF and SO_RCVBUF; 0: the kernel tunes them */
+    char congestion[16];    /* ""; the system's default; else TCP_CONGESTION */
+    uint32_t data_port;     /* the first port that the peer listens on for data; 0: any */
+    uint32_t segment_bytes; /* TCP_MAXSEG of both ends, with TCP's options; 0: the path's */
 };
 
 enum wire_connect { WIRE_CONNECT_EXCHANGE, WIRE_CONNECT_CM };

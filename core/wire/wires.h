@@ -72,6 +72,9 @@ bool wire_switches_may_sum(const struct nic_rail *r);
      .help = "SO_BUSY_POLL in us; 0: the system's value"}
 #define WIRE_OPT_CONGESTION(...)                                                                   \
     {.name = "congestion", .type = OPT_STRING, __VA_ARGS__, .arg = "NAME"}
+#define WIRE_OPT_SEGMENT(...)                                                                      \
+    {.name = "segment", .type = OPT_SIZE, __VA_ARGS__, .def = "0", .max = 65535,                   \
+     .help = "TCP_MAXSEG: longest segment, with TCP's options; 0: the path's"}
 #define WIRE_OPT_DATA_PORT(...)                                                                    \
     {.name = "data-port", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 65000}
 #define WIRE_OPT_MTU(...)                                                                          \

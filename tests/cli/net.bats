@@ -121,6 +121,29 @@ fits_together()
     [ -z "$(of metric bandwidth limit)" ]
 }
 
+# in_a_net MTU ARGUMENTS...: the benchmark in a network of its own, whose loopback has this MTU.
+in_a_net()
+{
+    status=0
+    # shellcheck disable=SC2016,SC2086 # the inner shell expands it; quick is several words
+    timeout 60 unshare -n bash -ec 'ip link set lo mtu "$1" up; exec "${@:2}"' - "$1" "$bin" $quick "${@:2}" \
+        >"$out" 2>"$err" </dev/null || status=$?
+}
+
+@test "segments as long as asked for: the row shows them; where the path has no such ones, it is skipped" {
+    unshare -n ip link set lo mtu 1500 2>"$err" || skip "no network can be made here: $(cat "$err")"
+    in_a_net 1500 --transport tcp --pattern bandwidth --size 1M --no-cpu --segment 0,1K
+    [ "$status" -eq 0 ]
+    [ "$(cells segment | uniq | xargs)" = "0 1024" ]
+    [[ $(cells detail | head -1) == *"MSS 14"[46]* ]]
+    [[ $(cells detail | tail -1) == *"MSS 10"[12]* ]]
+    in_a_net 1500 --transport tcp --pattern bandwidth --size 1M --no-cpu --segment 8940
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"segments of 8940 bytes were asked for, and the connection over 'lo' has 1460"* ]]
+    net --transport shm --segment 1K
+    [ "$status" -eq 2 ]
+}
+
 @test "wrong data, and bytes that went another way than was said: wrong, exit 1" {
     for transport in shm tcp; do
         net --transport $transport --pattern bandwidth --size 64K --no-cpu --inject corrupt

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/wire/wires.h"
 #include "net_tcp_cases.h"
 
 static void run_point(const struct net_point *p)
@@ -215,6 +216,31 @@ static void rails_say_what_carries(void **state)
     net_pair_close(&pair);
 }
 
+/* What was asked for has TCP's options in it, which Linux sends where the peer does: 12 bytes of timestamps. */
+static void segments_are_as_long_as_asked_for(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 1);
+    const struct wire_load load = {.message_bytes = p.message_bytes};
+    struct net_pair pair;
+    char source[200];
+
+    (void)state;
+    p.tcp.segment_bytes = 1360;
+    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
+    stream_and_check(&pair);
+    for (int i = 0; i < NET_PAIR_ENDS; i++) {
+        struct nic_rail r = pair.ends[i].rails[0];
+        assert_true(r.segment_bytes == 1348 || r.segment_bytes == 1360);
+        assert_non_null(strstr(r.text, r.segment_bytes == 1348 ? "MSS 1348" : "MSS 1360"));
+        /* Frame, IPv4, TCP, timestamps: the limit is of these segments, not of those that the MTU would hold. */
+        r.line_gbps = 8;
+        assert_float_equal(wire_limit_gbps(&r, "tcp", &load, source, sizeof(source)),
+                           r.segment_bytes / (r.segment_bytes + 38.0 + 20 + 20 + 12), 1e-6);
+        assert_non_null(strstr(source, " bytes a segment"));
+    }
+    net_pair_close(&pair);
+}
+
 static void six_works_too(void **state)
 {
     struct net_point p = net_pair_point("tcp", 1);
@@ -247,17 +273,12 @@ static void who_polls_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_size_in_every_direction),
-        TEST(who_polls_says_so),
-        TEST(epoll_serves_many_connections),
-        TEST(sends_without_a_copy_are_accounted_for),
-        TEST(pings_go_there_and_back),
-        TEST(pings_go_while_a_stream_runs),
-        TEST(a_byte_that_changed_is_found),
-        TEST(a_fresh_message_that_differs_is_found),
-        TEST(a_stream_after_a_check_is_right),
-        TEST(rails_say_what_carries),
-        TEST(six_works_too),
+        TEST(every_size_in_every_direction),     TEST(who_polls_says_so),
+        TEST(epoll_serves_many_connections),     TEST(sends_without_a_copy_are_accounted_for),
+        TEST(pings_go_there_and_back),           TEST(pings_go_while_a_stream_runs),
+        TEST(a_byte_that_changed_is_found),      TEST(a_fresh_message_that_differs_is_found),
+        TEST(a_stream_after_a_check_is_right),   TEST(rails_say_what_carries),
+        TEST(segments_are_as_long_as_asked_for), TEST(six_works_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,6 +258,12 @@ static void what_cannot_be_is_refused(void **state)
     refused(&p, NULL, -EOPNOTSUPP, "'nosuchcc'");
     refused(&p, NULL, -EOPNOTSUPP, available);
     p = plain;
+    p.tcp.segment_bytes = 40;
+    refused(&p, NULL, -EOPNOTSUPP, "the kernel refuses segments of 40 bytes");
+    p.tcp.segment_bytes = 30000;
+    p.tcp.buffer_bytes = 4096; /* a segment is half of the peer's window at most */
+    refused(&p, NULL, -EOPNOTSUPP, "segments of 30000 bytes were asked for");
+    p = plain;
     p.threads = 1;
     refused(&p, NULL, -EOPNOTSUPP, "2 threads for 2 connections");
     p = plain;

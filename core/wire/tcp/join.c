@@ -546,6 +546,7 @@ int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
         struct tcp_link *tl = tcp_link_of(&w->links[i]);
         tl->retransmits = tcp_retransmits(tl->fd);
     }
+    err = err ? err : tcp_check_segments(w);
     if (!err) {
         choose_main(w);
         tcp_describe_rails(w);

@@ -18,6 +18,7 @@
 #ifndef SO_ZEROCOPY
 #define SO_ZEROCOPY 60
 #endif
+#define TIMESTAMPS_BYTES 12u /* of each segment where both ends use them */
 
 static int set_int(int fd, int level, int option, int value)
 {
@@ -84,6 +85,18 @@ static int set_buffers(struct wire *w, int fd)
     return err ? wire_fail(w, err, "socket buffers of %d bytes: %s", value, strerror(-err)) : 0;
 }
 
+static int set_segment(struct wire *w, int fd)
+{
+    int bytes = (int)w->options.tcp.segment_bytes;
+    int err = bytes ? set_int(fd, IPPROTO_TCP, TCP_MAXSEG, bytes) : 0;
+
+    return err ? wire_fail(w, -EOPNOTSUPP,
+                           "the kernel refuses segments of %d bytes (TCP_MAXSEG): %s; Linux takes "
+                           "88 to 32767",
+                           bytes, strerror(-err))
+               : 0;
+}
+
 static int set_zerocopy(struct wire *w, int fd)
 {
     int err = w->options.tcp.zerocopy ? set_int(fd, SOL_SOCKET, SO_ZEROCOPY, 1) : 0;
@@ -101,6 +114,7 @@ static int set_options(struct wire *w, int fd)
 
     err = err ? err : set_buffers(w, fd);
     err = err ? err : set_busy_poll(w, fd);
+    err = err ? err : set_segment(w, fd);
     return err ? err : set_zerocopy(w, fd);
 }
 
@@ -190,6 +204,33 @@ static socklen_t tcp_read_info(int fd, struct tcp_info *info)
 
     memset(info, 0, sizeof(*info));
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) ? 0 : len;
+}
+
+/* The path may clamp segments to less, and then a figure is not that of the segments asked for. */
+static int check_segment(struct wire_link *l)
+{
+    struct wire *w = l->worker->wire;
+    unsigned asked = w->options.tcp.segment_bytes, has;
+    struct tcp_info info;
+
+    if (!asked || !tcp_read_info(tcp_link_of(l)->fd, &info))
+        return 0;
+    has = info.tcpi_snd_mss + (info.tcpi_options & TCPI_OPT_TIMESTAMPS ? TIMESTAMPS_BYTES : 0);
+    if (has >= asked)
+        return 0;
+    return wire_fail(w, -EOPNOTSUPP,
+                     "segments of %u bytes were asked for, and the connection over '%s' has %u: "
+                     "the MTU of its path or the socket buffers are too small",
+                     asked, l->device, has);
+}
+
+int tcp_check_segments(struct wire *w)
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < w->n_links && !err; i++)
+        err = check_segment(&w->links[i]);
+    return err;
 }
 
 static void describe_rail(struct wire *w, unsigned rail, int fd)

@@ -150,6 +150,8 @@ int tcp_finish_socket(struct wire_link *l);
 int tcp_tick(struct wire_link *l, bool ticks);
 bool tcp_zerocopies(const struct wire_worker *k);
 void tcp_describe_rails(struct wire *w); /* algorithm, segment and buffers as they really are */
+/* Of links that stand: is each segment as long as asked for? 0, or wire_fail(). */
+int tcp_check_segments(struct wire *w);
 size_t tcp_facts(struct wire *w, struct wire_fact *facts);
 uint32_t tcp_retransmits(int fd); /* of segments, since the connection was made */
 /* Are segments under way that have not been acknowledged, and has no acknowledgement of any come

@@ -173,10 +173,22 @@ static bool too_many(double bad, double packets)
     return bad > LOST_LEAST && bad > LOST_SHARE * packets;
 }
 
+/* 0: few enough for chance; false: not known, and an unknown was added. */
+static bool count_lost(struct exam *x, const json_t *port, const char *name, double *lost)
+{
+    static const char *const resent[] = {"packet_seq_err", "local_ack_timeout_err", NULL};
+    double packets;
+
+    if (!exam_sum(x, name, port, "hw_counters", resent, lost) ||
+        !exam_sum(x, name, port, "counters", received, &packets))
+        return false;
+    *lost = too_many(*lost, packets) ? *lost : 0;
+    return true;
+}
+
 /* Out of order is no loss where routing is adaptive, as it often is on InfiniBand. */
 static void losses_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
-    static const char *const resent[] = {"packet_seq_err", "local_ack_timeout_err", NULL};
     static const char *const disordered[] = {"out_of_sequence", NULL};
     bool ethernet = exam_is(port, "link_layer", "Ethernet");
     double lost, order = 0, packets;
@@ -184,11 +196,11 @@ static void losses_of(struct exam *x, const json_t *device, const json_t *port, 
     if (!is_hardware(device) || !is_active(port))
         return;
     exam_get(x, port, "link_layer");
-    if (!exam_sum(x, name, port, "hw_counters", resent, &lost) ||
+    if (!count_lost(x, port, name, &lost) ||
         (ethernet && !exam_sum(x, name, port, "hw_counters", disordered, &order)) ||
         !exam_sum(x, name, port, "counters", received, &packets))
         return;
-    if (too_many(lost, packets))
+    if (lost > 0)
         exam_remedy(x, exam_found(x, name, "%.0f times packets were lost and sent again", lost),
                     ethernet ? "switch flow control (PFC) or congestion control on for %s and its "
                                "switch"
@@ -207,6 +219,50 @@ static void losses_of(struct exam *x, const json_t *device, const json_t *port, 
 static void look_losses(struct exam *x)
 {
     each_port(x, losses_of);
+}
+
+static const json_t *interface_of(const struct exam *x, const json_t *device)
+{
+    const json_t *first = json_array_get(json_object_get(device, "netdevs"), 0), *nic;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        if (json_is_string(first) && exam_is(nic, "name", json_string_value(first)))
+            return nic;
+    return NULL;
+}
+
+/* Without pause frames, switches may use those of a priority (PFC), which no file shows: a port that
+ * loses nothing has what it needs. */
+static void pauses_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
+{
+    const json_t *nic = interface_of(x, device), *pause;
+    double lost;
+
+    if (!is_hardware(device) || !is_active(port) || !exam_is(port, "link_layer", "Ethernet") ||
+        !nic || !count_lost(x, port, name, &lost))
+        return;
+    if (lost <= 0) {
+        exam_fine(x, name);
+        return;
+    }
+    pause = exam_fact(x, name, nic, "pause");
+    if (!pause)
+        return;
+    if (exam_value(pause, "rx", 1) > 0 || exam_value(pause, "tx", 1) > 0)
+        exam_fine(x, name);
+    else
+        exam_remedy(x,
+                    exam_found(x, name,
+                               "packets are lost, and pause frames are off: nothing slows its "
+                               "senders down"),
+                    "use PFC on adapters and switches, or sudo ethtool -A %s rx on tx on",
+                    exam_name(nic, "name"));
+}
+
+static void look_pauses(struct exam *x)
+{
+    each_port(x, pauses_of);
 }
 
 static void marks_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
@@ -279,6 +335,12 @@ const struct exam_check exam_ports[] = {
      .seen = "hw_counters: packet_seq_err, local_ack_timeout_err; on Ethernet out_of_sequence",
      .pipes = PIPES_NET,
      .look = look_losses},
+    {.id = "rdma-pause",
+     .question = "Are the senders of a RoCE port that loses packets slowed down?",
+     .seen = "hw_counters of each port; ethtool's pause parameters of its interface",
+     .more = "the switch: priority flow control (PFC)",
+     .pipes = PIPES_NET,
+     .look = look_pauses},
     {.id = "rdma-congestion",
      .question = "Are the switches on the way of RoCE packets rarely full?",
      .seen = "hw_counters of each port: np_ecn_marked_roce_packets",

@@ -245,6 +245,10 @@ static const struct fault {
     {"rdma-loss", METAL, "mlx5_0:1", .first = {{PORT "link_layer", "Ethernet\n"}},
      .fault = {{PORT "hw_counters/out_of_sequence", "5000\n"}},
      .missing = {{PORT "hw_counters/out_of_sequence", NULL}}},
+    {"rdma-pause", METAL, "mlx5_0:1",
+     .first = {{PORT "link_layer", "Ethernet\n"}, {PORT "hw_counters/out_of_sequence", "5000\n"}},
+     .fault = {{"network.1.pause", "{\"rx\": 0, \"tx\": 0}"}},
+     .missing = {{"network.1.pause", NULL}}},
     {"rdma-congestion", METAL, "mlx5_0:1", .first = {{PORT "link_layer", "Ethernet\n"}},
      .fault = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"}},
      .missing = {{PORT "hw_counters/np_ecn_marked_roce_packets", NULL}}},
@@ -625,6 +629,9 @@ static const struct calm calms[] = {
     /* Adaptive routing of InfiniBand changes the order of packets, and the adapter allows it. */
     {"rdma-loss", METAL, {{PORT "hw_counters/out_of_sequence", "10000\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
+    {"rdma-pause",
+     METAL,
+     {{PORT "link_layer", "Ethernet\n"}, {"network.1.pause", "{\"rx\": 0, \"tx\": 0}"}}},
     {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 12\n"}}},
     {"steal", METAL, {{"proc/stat", "cpu 40000 0 10000 850000 0 0 0 100000 0 0\n"}}},
     /* A minute since boot shows no mean. */

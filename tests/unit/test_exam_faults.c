@@ -246,7 +246,7 @@ static const struct fault {
      .fault = {{PORT "hw_counters/out_of_sequence", "5000\n"}},
      .missing = {{PORT "hw_counters/out_of_sequence", NULL}}},
     {"rdma-pause", METAL, "mlx5_0:1",
-     .first = {{PORT "link_layer", "Ethernet\n"}, {PORT "hw_counters/out_of_sequence", "5000\n"}},
+     .first = {{PORT "link_layer", "Ethernet\n"}, {PORT "hw_counters/packet_seq_err", "5000\n"}},
      .fault = {{"network.1.pause", "{\"rx\": 0, \"tx\": 0}"}},
      .missing = {{"network.1.pause", NULL}}},
     {"rdma-congestion", METAL, "mlx5_0:1", .first = {{PORT "link_layer", "Ethernet\n"}},

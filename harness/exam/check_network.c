@@ -393,37 +393,67 @@ static size_t count_down(const struct exam *x, const json_t *members)
     return down;
 }
 
+/* Modes in which all members send at once. */
+static bool is_shared(const char *mode)
+{
+    return !strcmp(mode, "802.3ad") || !strncmp(mode, "balance-", 8);
+}
+
+static bool has_policy(const char *mode)
+{
+    return !strcmp(mode, "802.3ad") || !strcmp(mode, "balance-xor");
+}
+
+static void price_down(struct exam *x, const json_t *nic, const char *name, const char *mode)
+{
+    const json_t *members = json_object_get(json_object_get(nic, "bond"), "members");
+    size_t all = json_array_size(members), down = count_down(x, members);
+    struct exam_result *r = exam_found(x, name, "%zu of its %zu members are down", down, all);
+
+    if (is_shared(mode))
+        exam_price(x, r, (double)down / (double)all, "network bandwidth",
+                   "%zu/%zu members, if they are alike", down, all);
+    exam_remedy(x, r, "ip link show master %s", name);
+}
+
+/* Between two hosts all but the ports of TCP and UDP is the same in each packet. */
+static void hash_of(struct exam *x, const json_t *nic, const char *name, size_t all)
+{
+    const char *policy = exam_text(x, name, nic, "bond.hash_policy");
+    struct exam_result *r;
+
+    if (!policy)
+        return;
+    if (all < 2 || strstr(policy, "3+4")) {
+        exam_fine(x, name);
+        return;
+    }
+    r = exam_found(x, name, "all connections to one host take one of its %zu members (%s)", all,
+                   policy);
+    exam_price(x, r, 1 - 1 / (double)all, "bandwidth between two hosts",
+               "1 - 1/%zu members, if they are alike", all);
+    exam_remedy(x, r, "sudo ip link set %s type bond xmit_hash_policy layer3+4", name);
+}
+
 static void bond_of(struct exam *x, const json_t *nic, const char *name)
 {
-    const char *mode = exam_text(x, name, nic, "bond.mode"), *policy;
+    const char *mode = exam_text(x, name, nic, "bond.mode");
     const json_t *members = mode ? exam_fact(x, name, nic, "bond.members") : NULL;
-    size_t all = json_array_size(members), down = count_down(x, members);
-    struct exam_result *r;
+    size_t all = json_array_size(members);
 
     if (!members)
         return;
-    policy = exam_name(json_object_get(nic, "bond"), "hash_policy");
-    exam_get(x, nic, "bond.hash_policy");
-    if (down) {
-        r = exam_found(x, name, "%zu of its %zu members are down", down, all);
-        exam_price(x, r, (double)down / (double)all, "network bandwidth", "%zu/%zu members", down,
-                   all);
-        exam_remedy(x, r, "ip link show master %s", name);
-    } else if (all > 1 && !strcmp(mode, "balance-rr")) {
+    if (count_down(x, members))
+        price_down(x, nic, name, mode);
+    else if (all > 1 && !strcmp(mode, "balance-rr"))
         exam_remedy(
             x,
             exam_found(x, name, "packets of one connection overtake each other (mode balance-rr)"),
             "sudo ip link set %s type bond mode 802.3ad", name);
-    } else if (all > 1 && !strcmp(policy, "layer2") &&
-               (!strcmp(mode, "802.3ad") || !strcmp(mode, "balance-xor"))) {
-        r = exam_found(x, name, "all connections to one host take one of its %zu members (layer2)",
-                       all);
-        exam_price(x, r, 1 - 1 / (double)all, "bandwidth between two hosts", "1 - 1/%zu members",
-                   all);
-        exam_remedy(x, r, "sudo ip link set %s type bond xmit_hash_policy layer3+4", name);
-    } else {
+    else if (has_policy(mode))
+        hash_of(x, nic, name, all);
+    else
         exam_fine(x, name);
-    }
 }
 
 static void look_bonds(struct exam *x)

@@ -5,6 +5,8 @@
  * its tree (a path with '/'), or, for what no tree holds, by facts of the probe's object (a path with
  * '.'). A check without a case fails the test.
  */
+#include <math.h>
+
 #include "harness/exam/exam.h"
 #include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
@@ -235,6 +237,12 @@ static const struct fault {
                {"sys/devices/virtual/net/bond0/bonding/slaves", "eno1 eno2\n"}},
      .fault = {{"sys/devices/virtual/net/bond0/bonding/mode", "balance-rr 0\n"}},
      .missing = {{"sys/devices/virtual/net/bond0/bonding/mode", NULL}}},
+    {"bond", METAL, "eno1",
+     .first = {{"network.0.kind", "\"bond\""},
+               {"network.0.bond", "{\"mode\": \"802.3ad\", \"hash_policy\": \"layer3+4\","
+                                  " \"members\": [\"ib0\", \"ib1\"]}"}},
+     .fault = {{"network.0.bond.hash_policy", "\"layer2+3\""}},
+     .missing = {{"network.0.bond.hash_policy", NULL}}},
     /* ports */
     {"rdma-rate", METAL, "mlx5_0:1", .fault = {{PORT "rate", "100 Gb/sec (1X NDR)\n"}},
      .missing = {{PORT "rate", NULL}}},
@@ -479,10 +487,15 @@ static void test_each_check_has_a_case(void **state)
 
 /* ---- costs by a closed form */
 
+#define BOND(mode, policy, a, b)                                                                   \
+    "[{\"name\": \"bond0\", \"kind\": \"bond\", \"state\": \"up\", \"bond\": {\"mode\": \"" mode   \
+    "\", \"hash_policy\": \"" policy "\", \"members\": [\"eth0\", \"eth1\"]}},"                    \
+    " {\"name\": \"eth0\", \"state\": \"" a "\"}, {\"name\": \"eth1\", \"state\": \"" b "\"}]"
+
 static const struct price {
     const char *check, *machine;
     struct change fault;
-    double lost;
+    double lost; /* -1: found, and not priced */
 } prices[] = {
     /* Payload of full frames: MTU - 52 of MTU + 38 bytes; at 9000: 8948 of 9038. A slow interface
      * is asked for 1500 bytes, a fast one for 9000. */
@@ -498,6 +511,11 @@ static const struct price {
      METAL,
      {SWITCH "max_link_speed", "5.0 GT/s PCIe\n"},
      1 - (5. * 8 / 10) / (32. * 128 / 130)},
+    /* Between two hosts, addresses do not differ: one of two members takes all. */
+    {"bond", "downtrained", {"network", BOND("802.3ad", "layer2+3", "up", "up")}, 0.5},
+    {"bond", "downtrained", {"network", BOND("802.3ad", "layer3+4", "up", "down")}, 0.5},
+    /* One member alone sends. */
+    {"bond", "downtrained", {"network", BOND("active-backup", "layer2", "up", "down")}, -1},
     {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},
     {"rdma-rate", METAL, {PORT "rate", "200 Gb/sec (4X HDR)\n"}, 0.5},
     /* A message of 1 MiB: 1024 packets of 1024 and 82 bytes, or 256 of 4096 and 82; RETH 16 once. */
@@ -519,8 +537,9 @@ static void test_prices(void **state)
         while (r && (r->state != EXAM_FOUND || strcmp(r->check->id, f.check) != 0))
             r = r->next;
         assert_non_null(r);
-        assert_int_equal(r->cost.basis, EXAM_COMPUTED);
-        if (r->cost.low < prices[i].lost - 1e-4 || r->cost.low > prices[i].lost + 1e-4)
+        assert_int_equal(r->cost.basis, prices[i].lost < 0 ? EXAM_NOT_PRICED : EXAM_COMPUTED);
+        if (r->cost.low < fmax(prices[i].lost, 0) - 1e-4 ||
+            r->cost.low > fmax(prices[i].lost, 0) + 1e-4)
             fail_msg("%s: a loss of %.5f, expected %.5f", f.check, r->cost.low, prices[i].lost);
         exam_free(x);
         json_decref(machine);

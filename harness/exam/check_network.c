@@ -138,6 +138,24 @@ static const json_t *discipline(const json_t *list, const char *kind)
     return NULL;
 }
 
+/* The first that may hold packets back, by rates or rules that are not read: htb, hfsc, cake. */
+static const char *unread_discipline(const json_t *list)
+{
+    static const char *const free_ones[] = {"mq",      "mqprio", "fq_codel", "fq",   "pfifo_fast",
+                                            "noqueue", "pfifo",  "bfifo",    "codel"};
+    const json_t *one;
+    size_t i, k;
+
+    json_array_foreach (list, i, one) {
+        for (k = 0; k < sizeof(free_ones) / sizeof(*free_ones); k++)
+            if (exam_is(one, "kind", free_ones[k]))
+                break;
+        if (k == sizeof(free_ones) / sizeof(*free_ones))
+            return exam_name(one, "kind");
+    }
+    return NULL;
+}
+
 static void price_rate(struct exam *x, struct exam_result *r, double rate, double line)
 {
     if (rate > 0 && line > rate)
@@ -154,7 +172,11 @@ static void shaping_of(struct exam *x, const json_t *nic, const char *name)
     if (!list)
         return;
     if (!netem && !tbf) {
-        exam_fine(x, name);
+        if (unread_discipline(list))
+            exam_unknown(x, name, "its queue discipline %s may hold packets back: see tc -s qdisc",
+                         unread_discipline(list));
+        else
+            exam_fine(x, name);
         return;
     }
     exam_get(x, nic, "speed_gbits_per_s");
@@ -471,7 +493,7 @@ const struct exam_check exam_network[] = {
      .look = look_mtu},
     {.id = "shaping",
      .question = "Do interfaces send without a limit of software, emulated delay or loss?",
-     .seen = "rtnetlink: queue disciplines netem and tbf",
+     .seen = "rtnetlink: queue disciplines; of netem and tbf the rates",
      .pipes = PIPES_NET,
      .look = look_shaping},
     {.id = "congestion",

@@ -62,7 +62,8 @@ static const struct fault {
     /* load */
     {"other-load", METAL, "processor", .fault = {{"proc/loadavg", "4.00 1.00 1.00 5/400 4711\n"}},
      .missing = {{"proc/loadavg", NULL}}},
-    {"steal", GUEST, "processor", .first = {{"proc/stat", "cpu 40000 0 10000 950000 0 0 0 0 0 0\n"}},
+    {"steal", GUEST, "processor",
+     .first = {{"proc/stat", "cpu 40000 0 10000 950000 0 0 0 0 0 0\n"}},
      .fault = {{"proc/stat", "cpu 40000 0 10000 850000 0 0 0 100000 0 0\n"}},
      .missing = {{"proc/stat", NULL}}},
     {"throttled", METAL, "processor",
@@ -214,6 +215,9 @@ static const struct fault {
     {"mtu", METAL, "eno1", .fault = {{ENO1 "mtu", "1400\n"}}, .missing = {{ENO1 "mtu", NULL}}},
     {"shaping", METAL, "eno1", .fault = {{"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}},
      .missing = {{"plumb/net", NULL}}},
+    /* A discipline that may hold back, whose rates are not read. */
+    {"shaping", METAL, "eno1", .fault = {{"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}},
+     .missing = {{"plumb/net", "eno1 qdisc htb\n"}}},
     {"congestion", METAL, "tcp", .fault = {{"proc/sys/net/ipv4/tcp_congestion_control", "bbr\n"}},
      .missing = {{"proc/sys/net/ipv4/tcp_congestion_control", NULL}}},
     {"tcp-buffers", METAL, "tcp", .fault = {{"proc/sys/net/ipv4/tcp_rmem", "4096 65536 65536\n"}},

@@ -268,6 +268,18 @@ static double fastest(const struct exam *x)
     return most;
 }
 
+/* RDMA in software goes by the interfaces, and is no reason to leave them out. */
+static bool has_adapters(const struct exam *x)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (!exam_is(device, "nature", "software"))
+            return true;
+    return false;
+}
+
 /* Programs that are not told otherwise take the interface of the default route. Where adapters do
  * RDMA, collectives do not. */
 static void look_default(struct exam *x)
@@ -276,7 +288,7 @@ static void look_default(struct exam *x)
     double rate, best = fastest(x);
     struct exam_result *r;
 
-    if (json_array_size(json_object_get(exam_machine(x), "rdma")) || best <= 0)
+    if (has_adapters(x) || best <= 0)
         return;
     names = exam_fact(x, "network", NULL, "tcp.default_interfaces");
     first = nic_named(x, json_string_value(json_array_get(names, 0))
@@ -286,7 +298,12 @@ static void look_default(struct exam *x)
         return;
     rate = rate_of(first);
     exam_get(x, first, "speed_gbits_per_s");
-    if (rate <= 0 || best < 4 * rate) {
+    if (rate <= 0) {
+        exam_unknown(x, "network", "the default route is by %s, whose speed is not known",
+                     name_of(first));
+        return;
+    }
+    if (best < 4 * rate) {
         exam_fine(x, "network");
         return;
     }

@@ -3,6 +3,7 @@
 #include "core/ledger.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,36 @@ static void read_stat(struct ledger_mark *mark)
     mark->total_ticks = 0;
     for (int i = 0; i < 8; i++)
         mark->total_ticks += t[i];
+}
+
+static bool is_one_of(unsigned cpu, const unsigned *cpus, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (cpus[i] == cpu)
+            return true;
+    return false;
+}
+
+void ledger_ticks(FILE *stat, const unsigned *cpus, unsigned n, struct ledger_ticks *out)
+{
+    char line[512];
+    unsigned cpu, found = 0;
+    double t[8];
+
+    *out = (struct ledger_ticks){0};
+    while (found < n && fgets(line, sizeof(line), stat)) {
+        if (sscanf(line, "cpu%u %lf %lf %lf %lf %lf %lf %lf %lf", &cpu, &t[0], &t[1], &t[2], &t[3],
+                   &t[4], &t[5], &t[6], &t[7]) != 9 ||
+            !is_one_of(cpu, cpus, n))
+            continue;
+        found++;
+        out->idle += t[3] + t[4];
+        out->steal += t[7];
+        for (int i = 0; i < 8; i++)
+            out->total += t[i];
+    }
+    if (!n || found < n)
+        *out = (struct ledger_ticks){NAN, NAN, NAN};
 }
 
 static double read_number(const char *path)

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Each is NaN where the system does not tell. */
 struct ledger {
@@ -48,6 +49,14 @@ struct ledger_mark {
     double steal_ticks, total_ticks, ctx_involuntary, ctx_voluntary, faults_major, faults_minor;
     double cpu_mhz, throttle_events, quota_throttled_ms;
 };
+
+/* Time of some CPUs, in ticks. NaN where the system does not tell. */
+struct ledger_ticks {
+    double steal, idle, total;
+};
+
+/* Of /proc/stat, the sum over these CPUs. */
+void ledger_ticks(FILE *stat, const unsigned *cpus, unsigned n, struct ledger_ticks *out);
 
 void ledger_mark(struct ledger_mark *mark); /* about 0.2 ms */
 void ledger_between(const struct ledger_mark *before, const struct ledger_mark *after,

@@ -92,9 +92,10 @@ void measurement_release(struct measurement *m);
 
 struct measure_own {
     struct bench_experiment cause;
-    const char *unit, *how;                /* what is measured, and how, in a sentence */
-    uint64_t side_ns;                      /* about so long takes one side */
-    int (*side)(bool with, double *value); /* 0 or -errno */
+    const char *unit, *how; /* what is measured, and how, in a sentence */
+    uint64_t side_ns;       /* about so long takes one side */
+    /* 0 or -errno, with a reason where errno's own does not do. */
+    int (*side)(bool with, double *value, const char **why);
 };
 
 extern const struct measure_own measure_own[]; /* ends with a NULL cause.check */

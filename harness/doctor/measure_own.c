@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/hw/machine.h"
+#include "core/hw/topo.h"
 #include "core/ledger.h"
 #include "core/stats.h"
 #include "harness/doctor/measure.h"
@@ -25,6 +26,7 @@ struct worker {
     bool bound, started;
     uint64_t from_ns, begin_ns, end_ns;
     double result;
+    struct window *window;
     void *(*work)(void *worker);
 };
 
@@ -89,11 +91,43 @@ static int run_workers(const struct worker *like, struct worker **all, unsigned 
 #define GAP_NS    20000ull   /* a shorter gap between two readings of the clock is no lost time */
 #define LEAD_NS   (200 * MS) /* until a quota that was saved up is used */
 #define WINDOW_NS (300 * MS) /* whole periods of the usual quota, 100 ms */
+#define WINDOWS_MOST 10
+
+/* What the first thread reads at the begin and at the end of the window, while it runs: so a pause
+ * by the quota is over, and counted. */
+struct window {
+    const unsigned *cpus;
+    unsigned n;
+    struct ledger_mark marks[2];
+    struct ledger_ticks ticks[2];
+};
+
+static void read_ticks(const struct window *w, struct ledger_ticks *ticks)
+{
+    FILE *f = fopen("/proc/stat", "re");
+
+    *ticks = (struct ledger_ticks){NAN, NAN, NAN};
+    if (f) {
+        ledger_ticks(f, w->cpus, w->n, ticks);
+        fclose(f);
+    }
+}
+
+static void read_window(const struct worker *worker, bool end)
+{
+    struct window *w = worker->window;
+
+    if (worker->cpu != w->cpus[0])
+        return;
+    ledger_mark(&w->marks[end]);
+    read_ticks(w, &w->ticks[end]);
+}
 
 static void *spin(void *arg)
 {
     struct worker *w = arg;
     uint64_t last_ns = w->from_ns, lost_ns = 0;
+    bool begun = false;
 
     while (last_ns < w->end_ns) {
         uint64_t now_ns = clock_now_ns(), until_ns = now_ns < w->end_ns ? now_ns : w->end_ns;
@@ -101,53 +135,111 @@ static void *spin(void *arg)
         if (now_ns - last_ns > GAP_NS && until_ns > since_ns)
             lost_ns += until_ns - since_ns;
         last_ns = now_ns;
+        if (!begun && now_ns >= w->begin_ns) {
+            read_window(w, false);
+            begun = true;
+            last_ns = clock_now_ns();
+        }
     }
+    read_window(w, true);
     w->result = 1 - (double)lost_ns / (double)(w->end_ns - w->begin_ns);
     return NULL;
 }
 
-/* Over all CPUs: the share of the time that a spinning thread ran, and the share that another guest
- * had the CPU, as far as the hypervisor tells. */
-static int spin_share(double *ran, double *stolen)
+/* Shares of the time of our CPUs. */
+struct shares {
+    double ran;    /* a spinning thread ran */
+    double stolen; /* another guest had the CPU, as far as the hypervisor tells */
+    double wanted; /* the same, as a share of the time that was not idle */
+    double paused; /* the control group stood still for its quota; NaN: not known */
+};
+
+static void read_shares(const struct window *w, struct shares *s)
 {
+    double steal = w->ticks[1].steal - w->ticks[0].steal,
+           total = w->ticks[1].total - w->ticks[0].total,
+           idle = w->ticks[1].idle - w->ticks[0].idle;
+    double ms = (double)(w->marks[1].at_ns - w->marks[0].at_ns) / 1e6 * w->n;
+
+    s->stolen = total > 0 ? steal / total : 0;
+    s->wanted = total > idle ? steal / (total - idle) : 0;
+    s->paused =
+        ms > 0 ? (w->marks[1].quota_throttled_ms - w->marks[0].quota_throttled_ms) / ms : NAN;
+}
+
+static int spin_once(struct shares *s)
+{
+    unsigned cpus[CPU_SETSIZE];
+    struct window window = {.cpus = cpus, .n = allowed_cpus(cpus, CPU_SETSIZE)};
     uint64_t now_ns = clock_now_ns();
     struct worker *all, like = {.work = spin,
                                 .bound = true,
+                                .window = &window,
                                 .from_ns = now_ns,
                                 .begin_ns = now_ns + LEAD_NS,
                                 .end_ns = now_ns + LEAD_NS + WINDOW_NS};
-    struct ledger_mark before, after;
-    struct ledger between;
     unsigned n = 0;
-
-    ledger_mark(&before);
     int err = run_workers(&like, &all, &n);
-    ledger_mark(&after);
-    ledger_between(&before, &after, &between);
-    *ran = 0;
-    for (unsigned i = 0; i < n; i++)
-        *ran += all[i].result / n;
-    *stolen = isnan(between.steal_percent) ? 0 : between.steal_percent / 100;
+
+    s->ran = 0;
+    for (unsigned i = 0; !err && i < n; i++)
+        s->ran += all[i].result / n;
+    if (!err)
+        read_shares(&window, s);
     free(all);
     return err;
 }
 
-/* Without the cause a thread that wants to run always runs: 1, which takes no time to know. */
-static int ran_side(bool with, double *value)
+/* Where other programs take all the time of a window, further windows count, too. */
+static int spin_share(struct shares *s)
 {
-    double ran = 1, stolen = 0;
-    int err = with ? spin_share(&ran, &stolen) : 0;
+    double windows = 0;
+    int err;
 
-    *value = fmin(1, ran + stolen);
+    do {
+        err = spin_once(s);
+        windows++;
+    } while (!err && !(s->ran + s->stolen > 0) && windows < WINDOWS_MOST);
+    s->ran /= windows;
     return err;
 }
 
-static int steal_side(bool with, double *value)
+/* Without the cause a thread that wants to run always runs: 1, which takes no time to know. */
+static int load_side(bool with, double *value, const char **why)
 {
-    double ran = 1, stolen = 0;
-    int err = with ? spin_share(&ran, &stolen) : 0;
+    struct shares s = {.ran = 1};
+    int err = with ? spin_share(&s) : 0;
 
-    *value = 1 - stolen;
+    *value = fmin(1, s.ran + s.stolen);
+    if (err || *value > 0)
+        return err;
+    *why = "other programs left it no CPU time for 5 s: measure again when fewer run";
+    return -EAGAIN;
+}
+
+/* Pauses alone are the quota's, of the time that no other program and no other guest took. */
+static int quota_side(bool with, double *value, const char **why)
+{
+    struct shares s = {.ran = 1};
+    int err = with ? spin_share(&s) : 0;
+    bool is_lost = 1 - s.ran - s.stolen > MEASURE_NEAR;
+
+    *value = s.paused > 0 ? s.ran / (s.ran + s.paused) : 1;
+    if (!err && isnan(s.paused))
+        *why = "the control group does not tell how long it was paused";
+    else if (!err && is_lost && !(s.paused > 0))
+        *why = "its threads lost time, but its control group was not paused: other programs took "
+               "it, or the quota is that of a group above";
+    return err ? err : *why ? -EOPNOTSUPP : 0;
+}
+
+static int steal_side(bool with, double *value, const char **why)
+{
+    struct shares s = {.ran = 1};
+    int err = with ? spin_share(&s) : 0;
+
+    (void)why;
+    *value = 1 - s.wanted;
     return err;
 }
 
@@ -220,22 +312,37 @@ static int measure_wakes(struct sleeper *s, bool with, double *value)
     return 0;
 }
 
-/* The caller wakes from another CPU, to which it is bound meanwhile. */
-static int idle_side(bool with, double *value)
+/* Two CPUs of different cores: a core whose other thread spins is never idle. 0 or -errno. */
+static int two_cores(unsigned cpus[2])
 {
-    unsigned cpus[CPU_SETSIZE], n = allowed_cpus(cpus, CPU_SETSIZE);
-    struct sleeper s = {.cpu = cpus[n ? n - 1 : 0], .fd = eventfd(0, EFD_CLOEXEC)};
-    cpu_set_t before;
+    struct topo *topo;
+    int err = topo_open(&topo);
 
+    if (err)
+        return err;
+    err = topo_cores(topo) < 2 ? -EOPNOTSUPP : topo_spread(topo, -1, 2, cpus);
+    topo_close(topo);
+    return err;
+}
+
+/* The caller wakes from another CPU, to which it is bound meanwhile. */
+static int idle_side(bool with, double *value, const char **why)
+{
+    unsigned cpus[2];
+    cpu_set_t before;
+    int err = two_cores(cpus);
+
+    if (err == -EOPNOTSUPP)
+        *why = "the CPUs that it may use are threads of one core";
+    if (err)
+        return err;
+    struct sleeper s = {.cpu = cpus[1], .fd = eventfd(0, EFD_CLOEXEC)};
     if (s.fd < 0)
         return -errno;
-    int err = n < 2 ? -EOPNOTSUPP : 0;
-    if (!err) {
-        sched_getaffinity(0, sizeof(before), &before);
-        bind_to(cpus[0]);
-        err = measure_wakes(&s, with, value);
-        sched_setaffinity(0, sizeof(before), &before);
-    }
+    sched_getaffinity(0, sizeof(before), &before);
+    bind_to(cpus[0]);
+    err = measure_wakes(&s, with, value);
+    sched_setaffinity(0, sizeof(before), &before);
     close(s.fd);
     return err;
 }
@@ -264,8 +371,9 @@ static void *passes(void *arg)
 }
 
 /* A team waits for its slowest thread: all do as much as that one. */
-static int binding_side(bool with, double *value)
+static int binding_side(bool with, double *value, const char **why)
 {
+    (void)why;
     uint64_t now_ns = clock_now_ns();
     struct worker *all, like = {.work = passes,
                                 .bound = !with,
@@ -289,22 +397,24 @@ const struct measure_own measure_own[] = {
     {.cause = {CPU_CAUSE("cpu-quota", "a CPU quota", "CPU time", "share"), .machine = "quota!=none",
                .lacks = "it has no CPU quota"},
      .unit = "share",
-     .how = "a thread on each CPU spins for 300 ms, after 200 ms; gaps of its clock over 20 us are "
-            "lost, but for what the hypervisor says it took",
+     .how = "a thread on each CPU spins for 300 ms, after 200 ms; lost is what the control group "
+            "counts as pauses, of that and the time that they ran",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
-     .side = ran_side},
+     .side = quota_side},
     {.cause = {CPU_CAUSE("steal", "other guests on the same CPUs", "CPU time", "share"),
                .machine = "guest!=false", .lacks = "it is no guest"},
      .unit = "share",
-     .how = "a thread on each CPU spins for 500 ms; the share is the hypervisor's own count",
+     .how = "a thread on each CPU spins for 300 ms, after 200 ms; the share is the hypervisor's own "
+            "count for these CPUs, of the time that they were not idle",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
      .side = steal_side},
     {.cause = {CPU_CAUSE("other-load", "other programs on the same CPUs", "CPU time", "share"),
                .machine = "quota=none", .lacks = "its CPU quota would be counted, too"},
      .unit = "share",
-     .how = "as for the quota",
+     .how = "a thread on each CPU spins for 300 ms, after 200 ms; gaps of its clock over 20 us are "
+            "lost, but for what the hypervisor says it took",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
-     .side = ran_side},
+     .side = load_side},
     {.cause = {CPU_CAUSE("idle-states", "a CPU that was idle for 2 ms in place of 20 us",
                          "time to wake a thread", "latency"),
                .machine = "cpus!=1", .lacks = "it has one CPU"},

@@ -177,12 +177,13 @@ static int launch_side(struct running *r, struct measurement *m, bool with, doub
 static int own_side(struct measurement *m, bool with, double *value)
 {
     const struct unit *unit = units_find(m->own->unit);
-    int err = m->own->side(with, value);
+    const char *why = NULL;
+    int err = m->own->side(with, value, &why);
 
     snprintf(m->unit, sizeof(m->unit), "%s", m->own->unit);
     m->more_is_better = !unit || unit->higher_is_better;
     if (err)
-        snprintf(m->reason, sizeof(m->reason), "%s", strerror(-err));
+        snprintf(m->reason, sizeof(m->reason), "%s", why ? why : strerror(-err));
     return err;
 }
 

@@ -273,6 +273,30 @@ static void test_a_child_that_still_runs_counts(void **state)
     assert_true(l.ctx_voluntary >= 200);
 }
 
+/* Other CPUs are idle, or another's: they are no part of what our threads lost. */
+static void test_steal_of_some_cpus(void **state)
+{
+    static char text[] = "cpu  3000 0 0 300 0 0 0 500 0 0\n"
+                         "cpu0 1000 0 0 100 0 0 0 0 0 0\n"
+                         "cpu1 300 0 100 50 50 0 0 500 0 0\n"
+                         "cpu10 1000 0 0 100 0 0 0 0 0 0\n"
+                         "intr 5\n";
+    static const unsigned one[] = {1}, three[] = {0, 1, 10}, absent[] = {1, 2};
+    struct ledger_ticks t;
+    FILE *f = fmemopen(text, sizeof(text) - 1, "r");
+
+    (void)state;
+    ledger_ticks(f, one, 1, &t);
+    assert_true(t.steal == 500 && t.idle == 100 && t.total == 1000);
+    rewind(f);
+    ledger_ticks(f, three, 3, &t);
+    assert_true(t.steal == 500 && t.idle == 300 && t.total == 3200);
+    rewind(f);
+    ledger_ticks(f, absent, 2, &t);
+    assert_true(isnan(t.steal) && isnan(t.total));
+    fclose(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_marks_count_real_events),
         cmocka_unit_test(test_clock_is_plausible),
         cmocka_unit_test(test_a_child_that_still_runs_counts),
+        cmocka_unit_test(test_steal_of_some_cpus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,31 +48,43 @@ static void look_preference(struct exam *x)
 {
     static const char *const slow[] = {"power", "balance_power", NULL};
     const json_t *list = exam_fact(x, PROCESSOR, NULL, "cpu.clock.energy_preferences");
-    const char *first = word_at(list, 0);
+    size_t i = 0;
 
     if (!list)
         return;
-    if (is_word(first, slow))
+    while (i < json_array_size(list) && !is_word(word_at(list, i), slow))
+        i++;
+    if (i < json_array_size(list))
         exam_remedy(x,
                     exam_found(x, PROCESSOR,
-                               "the energy preference is \"%s\": the clock rises late", first),
+                               "the energy preference is \"%s\": the clock rises late",
+                               word_at(list, i)),
                     "echo performance | sudo tee "
                     "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference");
     else
         exam_fine(x, PROCESSOR);
 }
 
-/* "powersave" of other drivers is the lowest clock. */
+/* A clock of `low` in place of full clocks costs at least what it is below the base clock, and at
+ * most what it is below the highest, which few cores at a time reach. */
+static void price_clock(struct exam *x, struct exam_result *r, double low, double high)
+{
+    double base = json_number_value(exam_get(x, NULL, "cpu.clock.base_mhz"));
+
+    exam_price(x, r, 1 - low / high, "CPU speed", "1 - %.0f/%.0f MHz at most", low, high);
+    r->cost.low = base > low && base <= high ? 1 - low / base : 0;
+}
+
+/* "powersave" of other drivers is the lowest clock that the limits allow. */
 static void find_lowest_clock(struct exam *x)
 {
-    const json_t *least = exam_get(x, NULL, "cpu.clock.min_mhz"),
-                 *most = exam_get(x, NULL, "cpu.clock.max_mhz");
-    double min = json_number_value(least), max = json_number_value(most);
+    double floor = json_number_value(exam_get(x, NULL, "cpu.clock.floor_mhz")),
+           most = json_number_value(exam_get(x, NULL, "cpu.clock.max_mhz"));
     struct exam_result *r =
         exam_found(x, PROCESSOR, "the governor \"powersave\" keeps the lowest clock");
 
-    if (min > 0 && max > min)
-        exam_price(x, r, 1 - min / max, "CPU speed", "1 - %.0f/%.0f MHz", min, max);
+    if (floor > 0 && most > floor)
+        price_clock(x, r, floor, most);
     exam_remedy(x, r, SET_GOVERNOR);
 }
 
@@ -105,6 +117,32 @@ static void look_governor(struct exam *x)
                                "the governor \"%s\" raises the clock only after load was seen",
                                first),
                     SET_GOVERNOR);
+}
+
+/* Rounding, and what firmware keeps for itself. */
+#define CAP_SHARE 0.95
+
+/* The highest clock that is allowed; without boost, against the base clock. */
+static void look_cap(struct exam *x)
+{
+    const json_t *boost = exam_get(x, NULL, "cpu.clock.boost");
+    double cap, most;
+    struct exam_result *r;
+
+    if (!json_array_size(exam_list(x, "cpu.clock.governors")))
+        return;
+    if (!exam_number(x, PROCESSOR, NULL, "cpu.clock.cap_mhz", &cap) ||
+        !exam_number(x, PROCESSOR, NULL, "cpu.clock.cap_of_mhz", &most))
+        return;
+    if (json_is_false(boost) && !exam_number(x, PROCESSOR, NULL, "cpu.clock.base_mhz", &most))
+        return;
+    if (cap >= CAP_SHARE * most) {
+        exam_fine(x, PROCESSOR);
+        return;
+    }
+    r = exam_found(x, PROCESSOR, "the clock may not rise above %.0f of %.0f MHz", cap, most);
+    price_clock(x, r, cap, most);
+    exam_remedy(x, r, "sudo cpupower frequency-set -u %.0fMHz", most);
 }
 
 static void look_boost(struct exam *x)
@@ -253,6 +291,12 @@ const struct exam_check exam_processor[] = {
      .pipes = "Matrix core|Memory|Caches|Latency|Network*|Collectives|Gradients|Allreduce*|"
               "Between two processes",
      .look = look_governor},
+    {.id = "clock-limit",
+     .question = "May the clock rise to the highest that the CPUs can do?",
+     .seen = "scaling_max_freq in /sys/devices/system/cpu/cpufreq, intel_pstate/max_perf_pct",
+     .pipes = "Matrix core|Memory|Caches|Latency|Network*|Collectives|Gradients|Allreduce*|"
+              "Between two processes",
+     .look = look_cap},
     {.id = "boost",
      .question = "Are boost clocks on?",
      .seen = "/sys/devices/system/cpu/cpufreq/boost, intel_pstate/no_turbo",

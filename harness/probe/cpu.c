@@ -293,6 +293,40 @@ static void set_base(const struct policies *all, json_t *clock)
         fact_set_real(clock, "base_mhz", (double)mhz);
 }
 
+/* The policy that is held down most: its limit, and what its cores can do. intel_pstate has a second
+ * limit, in percent. Cores of one machine may differ in their clocks. */
+static void set_cap(const struct policies *all, json_t *clock)
+{
+    long long percent = 100, cap, own;
+    double least_cap = 0, least_own = 0;
+
+    if (tree_number(all->tree, "sys/devices/system/cpu/intel_pstate/max_perf_pct", &percent))
+        percent = 100;
+    for (size_t i = 0; i < all->names.count; i++) {
+        struct path policy = tree_join(freq, all->names.name[i]);
+
+        if (tree_number_at(all->tree, policy.s, "scaling_max_freq", &cap) ||
+            tree_number_at(all->tree, policy.s, "cpuinfo_max_freq", &own) || cap <= 0 || own <= 0) {
+            fact_set_unknown(clock, "cap_mhz", "/%s/scaling_max_freq: no limit there", policy.s);
+            fact_set_unknown(clock, "cap_of_mhz", "/%s/scaling_max_freq: no limit there", policy.s);
+            return;
+        }
+        if (cap * 100 > own * percent)
+            cap = own * percent / 100;
+        if (!i || (double)cap * least_own < least_cap * (double)own) {
+            least_cap = (double)cap;
+            least_own = (double)own;
+        }
+    }
+    if (all->names.count) {
+        fact_set_real(clock, "cap_mhz", least_cap / 1e3);
+        fact_set_real(clock, "cap_of_mhz", least_own / 1e3);
+    } else {
+        fact_set_unknown(clock, "cap_mhz", "%s", all->why);
+        fact_set_unknown(clock, "cap_of_mhz", "%s", all->why);
+    }
+}
+
 static void clock_boost(struct probe *p, json_t *clock)
 {
     long long value;
@@ -316,6 +350,8 @@ static void cpu_clock(struct probe *p, json_t *cpu)
     set_base(&all, clock);
     set_mhz(&all, clock, "min_mhz", "cpuinfo_min_freq", -1);
     set_mhz(&all, clock, "max_mhz", "cpuinfo_max_freq", 1);
+    set_mhz(&all, clock, "floor_mhz", "scaling_min_freq", -1);
+    set_cap(&all, clock);
     clock_boost(p, clock);
     names_free(&all.names);
 }

@@ -54,8 +54,8 @@ static const struct {
      "gpu-rdma gpus;numa-balancing memory;device-node 0000:00:03.0;device-node 0000:00:05.0;"
      "device-node 0000:00:06.0;"},
     {"downtrained",
-     "governor processor;acs 0000:67:00.0;acs 0000:68:00.0;pcie-link 0000:3b:00.0;pcie-link "
-     "0000:65:00.0;gpu-rdma gpus;huge-pages memory;rdma-mtu rxe0:1;boost processor;clock-source "
+     "acs 0000:67:00.0;acs 0000:68:00.0;pcie-link 0000:3b:00.0;pcie-link 0000:65:00.0;governor "
+     "processor;gpu-rdma gpus;huge-pages memory;rdma-mtu rxe0:1;boost processor;clock-source "
      "clock;memory-sizes memory;iommu 0000:3b:00.0;iommu 0000:67:00.0;rdma-software rxe0;gpu-bar "
      "0000:3b:00.0;pcie-slot 0000:01:00.0;"},
 };

@@ -22,6 +22,29 @@ static const json_t *fact_of(struct exam *x, const json_t *gpu, const char *path
     return value;
 }
 
+static size_t count_nvidia(const struct exam *x)
+{
+    const json_t *gpu;
+    size_t n = 0, i;
+
+    json_array_foreach (json_object_get(gpus_of(x), "devices"), i, gpu)
+        n += exam_is(gpu, "driver", "nvidia");
+    return n;
+}
+
+/* An adapter in hardware, which could reach GPU memory by itself. */
+static bool has_rdma(const struct exam *x)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
+            exam_is(device, "nature", "sriov-vf"))
+            return true;
+    return false;
+}
+
 /* ---- Each GPU. `look_gpu` adds one result, or none. */
 
 typedef void look_gpu(struct exam *x, const json_t *gpu, const char *address);
@@ -46,20 +69,36 @@ static void each_nvidia(struct exam *x, look_gpu *look)
             look(x, gpu, exam_name(gpu, "address"));
 }
 
+static bool is_for_guests(const char *driver)
+{
+    return !strcmp(driver, "vfio-pci") || !strcmp(driver, "pci-stub");
+}
+
+/* GPUs of other makers do not run CUDA. */
 static void driver_of(struct exam *x, const json_t *gpu, const char *address)
 {
-    const char *driver = exam_text(x, address, gpu, "driver");
+    const char *driver = exam_text(x, address, gpu, "driver"),
+               *maker = exam_name(exam_device(x, address), "vendor_id");
 
     if (!driver)
         return;
-    if (!strcmp(driver, "none"))
+    if (*maker && strcmp(maker, "10de") != 0)
+        exam_not_applicable(x, address, "no GPU of NVIDIA");
+    else if (!strcmp(driver, "none"))
         exam_remedy(x, exam_found(x, address, "the GPU has no driver: no program can use it"),
                     "sudo modprobe nvidia");
     else if (!strcmp(driver, "nouveau"))
         exam_remedy(x, exam_found(x, address, "nouveau drives the GPU: CUDA cannot use it"),
                     "install the NVIDIA driver, which replaces nouveau");
-    else
+    else if (is_for_guests(driver))
+        exam_remedy(x,
+                    exam_found(x, address,
+                               "%s keeps the GPU for a guest: no program here can use it", driver),
+                    "sudo driverctl unset-override %s, if no guest needs it", address);
+    else if (!strcmp(driver, "nvidia") || !strcmp(driver, "nvgpu"))
         exam_fine(x, address);
+    else
+        exam_unknown(x, address, "whether CUDA can use a GPU by driver %s", driver);
 }
 
 static void look_driver(struct exam *x)
@@ -209,6 +248,17 @@ static bool is_slowdown(const char *reason)
     return false;
 }
 
+static bool is_among(const json_t *reasons, const char *reason)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (reasons, i, one)
+        if (json_is_string(one) && !strcmp(json_string_value(one), reason))
+            return true;
+    return false;
+}
+
 static void throttle_of(struct exam *x, const json_t *gpu, const char *address)
 {
     const json_t *reasons = fact_of(x, gpu, "clock_reasons"), *one;
@@ -222,7 +272,9 @@ static void throttle_of(struct exam *x, const json_t *gpu, const char *address)
                 "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER", address);
             return;
         }
-    if (reasons)
+    if (is_among(reasons, "idle"))
+        exam_unknown(x, address, "the GPU is idle: look again under load");
+    else if (reasons)
         exam_fine(x, address);
 }
 
@@ -285,15 +337,34 @@ static void window_of(struct exam *x, const json_t *gpu, const char *address)
         exam_fine(x, address);
 }
 
+/* One GPU without an adapter that does RDMA has no device that would reach its memory. */
 static void look_window(struct exam *x)
 {
-    each_nvidia(x, window_of);
+    if (count_nvidia(x) > 1 || has_rdma(x))
+        each_nvidia(x, window_of);
+}
+
+/* The most that are active on a GPU of this name: bridges may wire a part of the links for good. */
+static double most_active(const struct exam *x, const char *name)
+{
+    const json_t *gpu;
+    double most = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(gpus_of(x), "devices"), i, gpu) {
+        double active = exam_value(json_object_get(gpu, "nvlink"), "active", 0);
+
+        if (exam_is(gpu, "name", name) && active > most)
+            most = active;
+    }
+    return most;
 }
 
 static void nvlink_of(struct exam *x, const json_t *gpu, const char *address)
 {
     const json_t *nvlink = fact_of(x, gpu, "nvlink");
-    double links = exam_value(nvlink, "links", 0), active = exam_value(nvlink, "active", 0);
+    double links = exam_value(nvlink, "links", 0), active = exam_value(nvlink, "active", 0),
+           most = most_active(x, exam_name(gpu, "name"));
     struct exam_result *r;
 
     if (!nvlink || !links || !active) /* none, or no bridge is on them */
@@ -302,8 +373,14 @@ static void nvlink_of(struct exam *x, const json_t *gpu, const char *address)
         exam_fine(x, address);
         return;
     }
-    r = exam_found(x, address, "%.0f of %.0f NVLinks are active", active, links);
-    exam_price(x, r, 1 - active / links, "NVLink bandwidth", "1 - %.0f/%.0f links", active, links);
+    if (active >= most) {
+        exam_unknown(x, address, "whether more than %.0f of its %.0f NVLinks are wired", active,
+                     links);
+        return;
+    }
+    r = exam_found(x, address, "%.0f NVLinks are active, on another of these GPUs %.0f", active,
+                   most);
+    exam_price(x, r, 1 - active / most, "NVLink bandwidth", "1 - %.0f/%.0f links", active, most);
     exam_remedy(x, r, "nvidia-smi nvlink -s -i %s", address);
 }
 
@@ -374,22 +451,11 @@ static void look_lanes(struct exam *x)
 
 /* ---- All GPUs together */
 
-static bool has_nvidia(const struct exam *x)
-{
-    const json_t *gpu;
-    size_t i;
-
-    json_array_foreach (json_object_get(gpus_of(x), "devices"), i, gpu)
-        if (exam_is(gpu, "driver", "nvidia"))
-            return true;
-    return false;
-}
-
 static void look_cuda(struct exam *x)
 {
     const json_t *works;
 
-    if (!has_nvidia(x) || !exam_is(exam_machine(x), "source", "this machine"))
+    if (!count_nvidia(x) || !exam_is(exam_machine(x), "source", "this machine"))
         return;
     works = exam_get(x, NULL, "gpus.cuda.works");
     if (json_is_false(works))
@@ -433,24 +499,11 @@ static void look_peers(struct exam *x)
             exam_name(json_array_get(json_object_get(gpus_of(x), "pairs"), 0), "p2p_read_why"));
 }
 
-/* An adapter in hardware, which could reach GPU memory by itself. */
-static bool has_rdma(const struct exam *x)
-{
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
-            exam_is(device, "nature", "sriov-vf"))
-            return true;
-    return false;
-}
-
 static void look_rdma(struct exam *x)
 {
     const json_t *module, *dma_buf;
 
-    if (!has_nvidia(x) || !has_rdma(x))
+    if (!count_nvidia(x) || !has_rdma(x))
         return;
     module = exam_get(x, NULL, "gpus.peer_memory_module");
     dma_buf = exam_get(x, NULL, "gpus.gpudirect.dma_buf");
@@ -470,7 +523,7 @@ static void look_confidential(struct exam *x)
 {
     bool on;
 
-    if (!has_nvidia(x) || !exam_flag(x, "gpus", NULL, "gpus.confidential_computing", &on))
+    if (!count_nvidia(x) || !exam_flag(x, "gpus", NULL, "gpus.confidential_computing", &on))
         return;
     if (!on)
         exam_fine(x, "gpus");

@@ -131,6 +131,7 @@ static void test_window(void **state)
 
         scratch_open(&s);
         put_gpu(&s, "05.0");
+        put_gpu(&s, "06.0"); /* the device that would use the window */
         if (c->resource)
             scratch_put(&s, ONE "/resource", c->resource);
         snprintf(path, sizeof(path), ONE "/%s", c->file ? c->file : "none");

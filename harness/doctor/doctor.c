@@ -36,12 +36,12 @@ static const struct opt doctor_table[] = {
     {.name = "list",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, list),
-     .help = "show the checks: the question, how it is seen, the cost and its source"},
+     .help = "list the checks, each with its question"},
     {.name = "explain",
      .type = OPT_STRING,
      .offset = offsetof(struct options, explain),
      .arg = "ID",
-     .help = "show one check"},
+     .help = "show one check of --list: how it is seen, its cost and the source"},
     {.name = "measure",
      .type = OPT_STRING,
      .offset = offsetof(struct options, measure),
@@ -57,13 +57,13 @@ static const struct opt doctor_table[] = {
      .type = OPT_FRACTION,
      .offset = offsetof(struct options, measure_width),
      .def = "1%",
-     .help = "--measure: a cause ends when its interval is +/- this"},
+     .help = "--measure: stop when the cost is known to +/- SHARE"},
     {.name = "peer",
      .type = OPT_STRING,
      .offset = offsetof(struct options, peer),
      .arg = "HOST",
-     .help = "--measure: host whose listener is the other end; default: networks are measured "
-             "within this machine"},
+     .help = "--measure: the other end of networks, a host on which plumb-net --listen runs; "
+             "default: this machine"},
     {.name = "hosts",
      .type = OPT_STRING,
      .offset = offsetof(struct options, hosts.file),
@@ -99,21 +99,26 @@ static const struct opt doctor_table[] = {
 
 static void print_help(const struct opts *o)
 {
-    fputs(
-        "usage: plumb doctor [options] [A [B]]\n"
-        "\n"
-        "Finds what makes a machine slow, what each cause costs, and the remedy. Examines this\n"
-        "machine, or the machine of a run folder, of a recorded tree, or of a file of --json. Of\n"
-        "two, shows which findings, facts and numbers differ.\n"
-        "\n",
-        stdout);
+    struct doctor_pen p = doctor_pen(stdout);
+
+    fputs("usage: plumb doctor [options] [A [B]]\n\n", stdout);
+    doctor_entry(&p, 0, "", 0,
+                 "Finds what makes a machine slow, what each cause costs, and the remedy. A and B "
+                 "are machines: a run folder, a recorded tree, or a file of plumb probe --json or "
+                 "plumb doctor --json. Without A: this machine.");
+    fputs("\nexamples:\n", stdout);
+    doctor_entry(&p, 2, "plumb doctor", 30, "this machine, without root");
+    doctor_entry(&p, 2, "plumb doctor --measure", 30, "also what the causes found cost here");
+    doctor_entry(&p, 2, "plumb doctor RUN", 30, "the machine of a run folder");
+    doctor_entry(&p, 2, "plumb doctor A B", 30, "what differs between two machines or nights");
+    doctor_entry(&p, 2, "plumb doctor --hosts FILE", 30, "all hosts of a cluster");
+    fputs("\noptions:\n", stdout);
     opts_help(o, stdout);
-    fputs(
-        "\n"
-        "exit status: 0 nothing found, 1 something found, 2 usage error, 3 something that matters\n"
-        "is not known, 4 interrupted, or the output could not be written completely, 5 a file is\n"
-        "damaged\n",
-        stdout);
+    fputc('\n', stdout);
+    doctor_entry(&p, 0, "", 0,
+                 "exit status: 0 nothing found, 1 something found, 2 wrong usage, or a file that is "
+                 "missing or cannot be read, 3 something that matters is not known, 4 interrupted, "
+                 "or the output could not be written completely, 5 a file is damaged");
 }
 
 static int fail(int status, const char *why)
@@ -276,9 +281,11 @@ static int run(const struct opts *o, void *context)
         options->hosts.launcher = launchers[options->launcher];
         return written(doctor_hosts(&options->hosts, options->json));
     }
-    if (options->list || options->explain) {
-        if (doctor_print_checks(stdout, options->explain))
-            return no_check(options->explain);
+    if (options->explain)
+        return doctor_explain(stdout, options->explain) ? no_check(options->explain)
+                                                        : written(EXIT_GOOD);
+    if (options->list) {
+        doctor_list(stdout);
         return written(EXIT_GOOD);
     }
     if (o->n_args > 2)

@@ -38,8 +38,9 @@ json_t *doctor_json(struct exam *x);
 /* The exit status of these results: EXIT_GOOD, EXIT_BAD or EXIT_UNDECIDED. */
 int doctor_status(struct exam *x);
 
-/* The table of checks, or the one with this id; 0, or -ENOENT. */
-int doctor_print_checks(FILE *out, const char *id);
+/* All checks, each with its question; all of one check: 0, or -ENOENT. */
+void doctor_list(FILE *out);
+int doctor_explain(FILE *out, const char *id);
 
 /* Two machines, or two nights, side by side: findings and facts that differ; of two runs the
  * numbers, too, by the verdicts of plumb compare. Returns the exit status: 0 no finding differs, 1

@@ -40,12 +40,14 @@ void doctor_heading(const struct doctor_pen *p, const char *text)
 /* ---- Results */
 
 static void print_finding(const struct doctor_pen *p, struct exam *x, const struct exam_result *r,
-                          size_t n)
+                          size_t n, bool live)
 {
     char number[16], cost[512];
 
     snprintf(number, sizeof(number), "%zu.", n);
     exam_cost_text(&r->cost, cost, sizeof(cost));
+    if (live && r->cost.basis == EXAM_NOT_PRICED && exam_measurable(r->check, r->subject))
+        snprintf(cost, sizeof(cost), "not priced here: plumb doctor --measure=%s", r->check->id);
     doctor_entry(p, 2, number, 6, exam_sentence(x, r));
     doctor_entry(p, 6, "cost", 14, cost);
     if (*r->remedy)
@@ -53,7 +55,7 @@ static void print_finding(const struct doctor_pen *p, struct exam *x, const stru
     doctor_entry(p, 6, "check", 14, exam_format(x, "%s (%s)", r->check->id, r->area));
 }
 
-static void print_findings(const struct doctor_pen *p, struct exam *x)
+static void print_findings(const struct doctor_pen *p, struct exam *x, bool live)
 {
     size_t n = 0;
 
@@ -62,7 +64,7 @@ static void print_findings(const struct doctor_pen *p, struct exam *x)
             continue;
         if (!n)
             doctor_heading(p, "FINDINGS, costliest first");
-        print_finding(p, x, r, ++n);
+        print_finding(p, x, r, ++n, live);
     }
 }
 
@@ -78,8 +80,10 @@ static size_t count_unknown(struct exam *x, bool matters)
 /* Why it is not known, without the fact's path: "cpu.clock.boost: not recorded". */
 static const char *reason_of(const struct exam_result *r)
 {
-    const char *colon = strstr(r->text, ": ");
+    const char *colon = strstr(r->text, ": "), *end = strrchr(r->text, ':');
 
+    if (end && !strcmp(end, ": not there"))
+        return "a file of /proc or /sys is not there";
     return colon && strcspn(r->text, " ") > (size_t)(colon - r->text) ? colon + 2 : r->text;
 }
 
@@ -185,26 +189,38 @@ static void print_ask_again(const struct doctor_pen *p, struct exam *x, bool liv
                                     command));
 }
 
-static void print_first(const struct doctor_pen *p, struct exam *x, bool live)
+static size_t count_findings(struct exam *x)
 {
     size_t n = 0;
+
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        n += r->state == EXAM_FOUND && !exam_repeats(x, r);
+    return n;
+}
+
+/* So many findings are seen at a glance; of more, the first. */
+static void print_first(const struct doctor_pen *p, struct exam *x, bool live)
+{
+    size_t n = 0, found = count_findings(x);
 
     for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
         char number[16], share[80] = "";
 
-        if (r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy || is_free(r))
+        if (found <= FIRST_MAX || r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy ||
+            is_free(r))
             continue;
         if (!n)
             doctor_heading(p, "DO FIRST");
         if (r->cost.basis != EXAM_NOT_PRICED)
             exam_share_text(&r->cost, share, sizeof(share));
         snprintf(number, sizeof(number), "%zu.", ++n);
-        doctor_entry(p, 2, number, 6,
-                     exam_format(x, "%s of %s%s%s%s", r->check->id, r->subject, *share ? ": " : "",
-                                 share, *share && r->cost.of_time ? " longer" : ""));
-        doctor_entry(p, 6, "", 6, r->remedy);
+        doctor_entry(p, 2, number, 6, r->remedy);
+        doctor_entry(p, 6, "", 6,
+                     exam_format(x, "for %s of %s%s%s%s", r->check->id, exam_subject(x, r),
+                                 *share ? ": " : "", share,
+                                 *share && r->cost.of_time ? " longer" : ""));
     }
-    if (!n && count_unknown(x, true))
+    if (!found && count_unknown(x, true))
         print_ask_again(p, x, live);
 }
 
@@ -213,11 +229,16 @@ const char *doctor_machine_text(struct exam *x, const char *name)
     const json_t *host = json_object_get(exam_machine(x), "host"),
                  *virtualization = json_object_get(exam_machine(x), "virtualization");
     const char *hypervisor = exam_name(virtualization, "hypervisor"),
+               *container = exam_name(virtualization, "container"),
                *text = name ? name : exam_name(host, "hostname");
 
     text = exam_format(x, "%s: %s%s%s", *text ? text : "machine", exam_name(host, "vendor"),
                        *exam_name(host, "vendor") ? " " : "", exam_name(host, "product"));
-    return exam_format(x, "%s%s%s", text, *exam_name(host, "product") ? ", " : "",
+    if (*container && strcmp(container, "none") != 0)
+        container = exam_format(x, "a %s container on ", container);
+    else
+        container = "";
+    return exam_format(x, "%s%s%s%s", text, *exam_name(host, "product") ? ", " : "", container,
                        !*hypervisor                  ? "bare metal or virtual: not known"
                        : !strcmp(hypervisor, "none") ? "bare metal"
                                                      : exam_format(x, "a guest of %s", hypervisor));
@@ -230,12 +251,10 @@ static const char *plural(size_t n)
 
 static const char *counts_text(struct exam *x)
 {
-    size_t found = 0, fine = exam_count(x, EXAM_FINE), unknown = exam_count(x, EXAM_UNKNOWN);
-    const char *text;
-
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        found += r->state == EXAM_FOUND && !exam_repeats(x, r);
-    text = found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found";
+    size_t found = count_findings(x), fine = exam_count(x, EXAM_FINE),
+           unknown = exam_count(x, EXAM_UNKNOWN);
+    const char *text =
+        found ? exam_format(x, "%zu finding%s", found, plural(found)) : "nothing found";
     if (!unknown)
         return exam_format(x, "%s; %zu result%s fine", text, fine, plural(fine));
     return exam_format(x, "%s, %s %zu of %zu results %s not known%s", text, found ? "and" : "but",
@@ -250,7 +269,7 @@ void doctor_print(FILE *out, struct exam *x, bool live)
 
     doctor_entry(&p, 0, "", 0, doctor_machine_text(x, NULL));
     doctor_entry(&p, 0, "", 0, counts_text(x));
-    print_findings(&p, x);
+    print_findings(&p, x, live);
     print_unknown(&p, x);
     print_first(&p, x, live);
 }
@@ -280,37 +299,67 @@ int doctor_status(struct exam *x)
 
 /* ---- The checks themselves */
 
+/* "Network, Allreduce" of "Network*|Allreduce|" */
+static void print_pipes(const struct doctor_pen *p, const char *pipes)
+{
+    char text[512];
+    size_t n = 0;
+
+    for (; *pipes && n + 3 < sizeof(text); pipes++) {
+        if (*pipes == '*' || (*pipes == '|' && !pipes[1]))
+            continue;
+        text[n++] = *pipes == '|' ? ',' : *pipes;
+        if (*pipes == '|')
+            text[n++] = ' ';
+    }
+    text[n] = '\0';
+    doctor_entry(p, 2, "can slow", 14, text);
+}
+
 static void print_check(const struct doctor_pen *p, const struct exam_check *c, const char *area)
 {
-    char cost[512];
+    char text[512];
 
-    fprintf(p->out, "%s (%s)%s\n", c->id, area, c->matters ? ": unknown is exit status 3" : "");
+    fprintf(p->out, "%s (%s)\n", c->id, area);
     doctor_entry(p, 2, "question", 14, c->question);
     doctor_entry(p, 2, "seen by", 14, c->seen);
     if (c->more)
         doctor_entry(p, 2, "more with", 14, c->more);
     if (c->pipes)
-        doctor_entry(p, 2, "explains", 14, c->pipes);
-    exam_cost_text(&c->cost, cost, sizeof(cost));
-    doctor_entry(p, 2, "cost", 14,
-                 c->cost.basis == EXAM_NOT_PRICED ? "of this machine's facts, measured, "
-                                                    "or not priced"
-                                                  : cost);
+        print_pipes(p, c->pipes);
+    exam_cost_text(&c->cost, text, sizeof(text));
+    if (c->cost.basis != EXAM_NOT_PRICED)
+        doctor_entry(p, 2, "cost", 14, text);
+    snprintf(text, sizeof(text), "plumb doctor --measure=%s", c->id);
+    if (exam_measurable(c, NULL))
+        doctor_entry(p, 2, "measured by", 14, text);
+    if (c->matters)
+        doctor_entry(p, 2, "", 2, "If this is not known, the exit status is 3.");
 }
 
-int doctor_print_checks(FILE *out, const char *id)
+int doctor_explain(FILE *out, const char *id)
 {
     struct doctor_pen p = doctor_pen(out);
-    bool any = false;
+    const char *area;
+    const struct exam_check *c = exam_find(id, &area);
 
-    for (const struct exam_area *area = exam_areas; area->name; area++)
-        for (const struct exam_check *c = area->checks; c->id; c++) {
-            if (id && strcmp(id, c->id) != 0)
-                continue;
-            if (any)
-                fputc('\n', out);
-            print_check(&p, c, area->name);
-            any = true;
-        }
-    return any ? 0 : -ENOENT;
+    if (!c)
+        return -ENOENT;
+    print_check(&p, c, area);
+    return 0;
+}
+
+void doctor_list(FILE *out)
+{
+    struct doctor_pen p = doctor_pen(out);
+    const char *last = "";
+
+    fputs("All of one check: plumb doctor --explain ID\n", out);
+    for (const struct exam_area *area = exam_areas; area->name; area++) {
+        if (strcmp(last, area->name) != 0)
+            doctor_heading(&p, area->name);
+        last = area->name;
+        for (const struct exam_check *c = area->checks; c->id; c++)
+            doctor_entry(&p, 2, c->id, 21, c->question);
+    }
 }

@@ -585,7 +585,7 @@ const char *exam_sentence(struct exam *x, const struct exam_result *r)
             text = exam_format(x, "%s%s%s", text, n > 1 ? ", " : "", exam_subject(x, at));
     if (n > SUBJECTS_MAX)
         text = exam_format(x, "%s and %zu more", text, n - SUBJECTS_MAX);
-    return exam_format(x, "%s: %s", text, r->text);
+    return exam_format(x, "%s%s: %s", n > 1 ? "each of " : "", text, r->text);
 }
 
 const char *exam_percent(double share, int digits, char text[32])
@@ -628,9 +628,27 @@ void exam_cost_text(const struct exam_cost *cost, char *text, size_t len)
     snprintf(text, len, "%s %s%s (%s: %s)", share, cost->of_time ? "longer: " : "of the ", cost->of,
              cost->basis == EXAM_COMPUTED   ? "computed"
              : cost->basis == EXAM_MEASURED ? "measured"
-             : cost->controlled             ? "elsewhere, with and without"
-                                            : "elsewhere, by a report that controls nothing else",
+             : cost->controlled             ? "measured on another machine, with and without it"
+                                            : "one report; other things may differ there, too",
              cost->source);
+}
+
+/* Causes of --measure with the id of a check, and the subjects that they fit. */
+static const struct {
+    const char *check, *subjects;
+} measurable[] = {{"congestion", "*"},
+                  {"cpu-quota", "*"},
+                  {"idle-states", "*"},
+                  {"other-load", "*"},
+                  {"settings", "@(OPENBLAS|GOTO|MKL|DNNL|ONEDNN|BLIS)_*"},
+                  {"steal", "*"}};
+
+bool exam_measurable(const struct exam_check *check, const char *subject)
+{
+    for (size_t i = 0; i < sizeof(measurable) / sizeof(*measurable); i++)
+        if (!strcmp(measurable[i].check, check->id))
+            return !subject || !fnmatch(measurable[i].subjects, subject, FNM_EXTMATCH);
+    return false;
 }
 
 bool exam_explains(const struct exam_check *check, const char *pipe)

@@ -134,7 +134,7 @@ double exam_loss(const struct exam_cost *cost);
 bool exam_repeats(struct exam *x, const struct exam_result *r);
 /* "GPU NVIDIA A10 (0000:3b:00.0)"; what has no better name keeps its own. */
 const char *exam_subject(struct exam *x, const struct exam_result *r);
-/* "GPU NVIDIA A10 (0000:3b:00.0) and 6 more: the link ...": r, and equal ones after it. */
+/* "each of GPU NVIDIA A10 (0000:3b:00.0) and 6 more: the link ...": r, and equal ones after it. */
 const char *exam_sentence(struct exam *x, const struct exam_result *r);
 
 /* "50 %", and "50 % of the PCIe bandwidth (computed: 1 - 15.75/31.51 GB/s)". */
@@ -142,6 +142,9 @@ void exam_share_text(const struct exam_cost *cost, char *text, size_t len);
 void exam_cost_text(const struct exam_cost *cost, char *text, size_t len);
 /* A share in percent with so many digits, and never an exponent: "-1.3", "520". Returns text. */
 const char *exam_percent(double share, int digits, char text[32]);
+
+/* Can plumb doctor --measure price such a finding on the machine itself? subject NULL: any. */
+bool exam_measurable(const struct exam_check *check, const char *subject);
 
 /* Can a finding of the check explain a low value of this component? */
 bool exam_explains(const struct exam_check *check, const char *pipe);

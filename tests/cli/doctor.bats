@@ -76,8 +76,9 @@ narrow()
     [ "$status" -eq 1 ]
     says "$out" "GPU NVIDIA A10 (0000:3b:00.0): the link runs at x8, 8.0 GT/s; both ends could do x16, 16.0"
     says "$out" "cost    50 % of the bandwidth of the PCIe link (computed: at least 1 - 8/16 lanes)"
-    tr -s ' \n' ' ' <"$out" | grep -q "(0000:67:00.0), .* (0000:68:00.0): ACS sends"
-    grep -qE '^  1\.  processor: the governor' "$out"
+    tr -s ' \n' ' ' <"$out" | grep -q "each of GPU.* (0000:67:00.0), .* (0000:68:00.0): ACS sends"
+    grep -qE '^  4\.  processor: the governor' "$out"
+    sed -n '/^DO FIRST/,$p' "$out" | grep -q '^  1\.  sudo setpci'
     [ "$(sed -n '/^DO FIRST/,$p' "$out" | grep -cE '^  [0-9]\.')" -eq 3 ]
     "$plumb" doctor --sysroot "$machines/downtrained/root" --json >"$out" || [ $? -eq 1 ]
     python3 - "$out" <<'END'
@@ -150,20 +151,51 @@ END
     done
 }
 
+@test "three findings or fewer are not repeated as things to do first" {
+    doctor --sysroot "$machines/docker-quota/root"
+    [ "$status" -eq 1 ]
+    says "$out" "2 findings"
+    says "$out" "a docker container on bare metal"
+    [ "$(grep -c 'not there' "$out")" -eq 1 ]
+    if grep -q "DO FIRST" "$out"; then cat "$out" && false; fi
+}
+
+@test "the help fits 60 columns" {
+    command -v script >/dev/null || skip "needs script"
+    narrow 60 "$plumb" doctor --help >"$out"
+    says "$out" "plumb doctor --hosts FILE"
+    awk 'length($0) > 60 { print; bad = 1 } END { exit bad }' "$out"
+}
+
 @test "--list and --explain: the checks for people" {
     doctor --list
     [ "$status" -eq 0 ]
-    for word in 'governor (processor)' 'question' 'seen by' 'acs (bus): unknown is exit status 3' \
+    grep -qE '^  governor +[A-Z].*\?$' "$out"
+    if grep -q "seen by" "$out"; then false; fi
+    doctor --explain acs
+    [ "$status" -eq 0 ]
+    for word in 'acs (bus)' 'more with   root' 'can slow    GPU peers, ' \
+        'If this is not known, the exit status is 3.' \
         'https://github.com/NVIDIA/nccl-tests/issues/112'; do
         says "$out" "$word"
     done
-    doctor --explain acs
-    [ "$status" -eq 0 ]
-    says "$out" "more with   root"
+    if grep -qE '[|*]' "$out"; then cat "$out" && false; fi
     [ "$(grep -c question "$out")" -eq 1 ]
+    doctor --explain congestion
+    says "$out" "plumb doctor --measure=congestion"
     doctor --explain governorr
     [ "$status" -eq 2 ]
     says "$err" "did you mean 'governor'?"
+}
+
+@test "a check that says how it is measured is a cause of --measure" {
+    [ -x "${plumb%/*}/plumb-net" ] && [ -x "${plumb%/*}/plumb-gemm" ] || skip "needs the benchmarks"
+    doctor --measure=nothing
+    [ "$status" -eq 2 ]
+    for id in congestion cpu-quota idle-states other-load settings steal; do
+        grep -qE " $id( |\$)" "$err" || { cat "$err" && false; }
+        "$plumb" doctor --explain $id | grep -qF -- "--measure=$id"
+    done
 }
 
 @test "usage and damaged files" {

@@ -180,6 +180,7 @@ struct bench_limit {
  *   congestion  congestion controls that a program may choose: +reno+cubic+
  *   quota       CPUs of the quota, or none
  *   guest       true or false
+ *   peer        host of the listener (--peer); empty: both ends are on this machine
  */
 struct bench_experiment {
     const char *check; /* id of the cause: "far-memory" */

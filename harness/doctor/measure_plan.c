@@ -37,6 +37,7 @@ const char *measure_variables(const char *patterns, char *text, size_t len)
 
 struct machine_text {
     const json_t *machine;
+    const char *peer;
     char *text;
     size_t len;
 };
@@ -45,6 +46,8 @@ static const char *fact_value(const void *arg, const char *name, size_t len)
 {
     const struct machine_text *t = arg;
 
+    if (len == strlen("peer") && !strncmp(name, "peer", len))
+        return t->peer ? t->peer : "";
     return measure_fact(t->machine, name, len, t->text, t->len);
 }
 
@@ -87,7 +90,7 @@ static int add(struct measures *m, const struct bench_info *bench, const struct 
                const struct bench_experiment *e)
 {
     char text[300], names[512] = "";
-    struct machine_text facts = {m->options->machine, text, sizeof(text)};
+    struct machine_text facts = {m->options->machine, m->options->peer, text, sizeof(text)};
     struct measurement *one = &m->all[m->n++];
 
     *one = (struct measurement){

@@ -204,33 +204,52 @@ on_a_shaped_link() {
         exec "$@"' - "$@"
 }
 
-@test "MTU 1400 against 9000 over a shaped link: the cost is that of the frames, within 2 %" {
+# measure_over_a_link CAUSE: the JSON of doctor in a network of its own, to a listener behind a shaped link.
+measure_over_a_link() {
     unshare -n true 2>"$err" || skip "no network namespace can be made here: $(cat "$err")"
     unshare -n sleep 200 3>&- &
     hold=$!
     until [ "$(readlink /proc/$hold/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
     (umask 077 && echo 0123456789abcdef0123456789 >secret)
-    printf '#!/bin/sh\nip link set v0 mtu "$1" && nsenter -t %s -n ip link set v1 mtu "$1"\n' "$hold" >set-mtu
-    chmod +x set-mtu
-    mkdir path
-    install -m 755 "$top/tests/tools/plumb-mtu.py" path/plumb-mtu
-    export HOLD=$hold PLUMB_SECRET_FILE=$PWD/secret PLUMB_NET=$bin/plumb-net
-    export PLUMB_MTU_SET=$PWD/set-mtu
+    export HOLD=$hold PLUMB_SECRET_FILE=$PWD/secret
     {
         for _ in {1..100}; do [ ! -e linked ] || break; sleep 0.1; done
         exec nsenter -t "$hold" -n "$bin/plumb-net" --listen 10.77.0.2 2>listening 3>&-
     } &
     listener=$!
     status=0
-    on_a_shaped_link env PATH="$PWD/path:$PATH" "$bin/plumb" doctor --json --measure=planted-mtu --peer 10.77.0.2 >"$json" 2>"$err" || status=$?
+    on_a_shaped_link env PATH="$PWD/path:$PATH" "$bin/plumb" doctor --json --measure="$1" --peer 10.77.0.2 >"$json" 2>"$err" || status=$?
     if grep -qE 'tbf|Operation not|Unknown device type' "$err"; then skip "no shaped pair of interfaces can be made here: $(tail -n 1 "$err")"; fi
-    check '
+}
+
+# costs_the_frames SHORT LONG: the one cause costs the frames of these MTUs.
+costs_the_frames() {
+    check "
 # of a full segment: IPv4 20, TCP 20, time stamps 12; the shaper counts the 14 of Ethernet
 def goodput(mtu):
     return (mtu - 20 - 20 - 12) / (mtu + 14)
-truth = 1 - goodput(1400) / goodput(9000)
+truth = 1 - goodput($1) / goodput($2)
 m = measured[0]
-assert m["state"] == "done", m
+assert m['state'] == 'done', m
 near(share(m), truth, .02)
-assert 0 < m["share_low"] <= m["share_high"] < truth + .02, m'
+assert 0 < m['share_low'] <= m['share_high'] < truth + .02, m"
+}
+
+@test "MTU 1400 against 9000 over a shaped link: the cost is that of the frames, within 2 %" {
+    printf '#!/bin/sh\nip link set v0 mtu "$1" && nsenter -t "$HOLD" -n ip link set v1 mtu "$1"\n' >set-mtu
+    chmod +x set-mtu
+    mkdir path
+    install -m 755 "$top/tests/tools/plumb-mtu.py" path/plumb-mtu
+    export PLUMB_NET=$bin/plumb-net PLUMB_MTU_SET=$PWD/set-mtu
+    measure_over_a_link planted-mtu
+    costs_the_frames 1400 9000
+}
+
+@test "the cause mtu: segments of MTU 1500 cost their frames; without a peer there are none to measure" {
+    measure mtu
+    check '
+assert measured[0]["state"] == "skipped", measured
+assert "--peer names a host" in measured[0]["reason"], measured'
+    measure_over_a_link mtu
+    costs_the_frames 1480 8980 # of TCP over IPv6, which --segment has in mind
 }

@@ -181,6 +181,7 @@ struct bench_limit {
  *   quota       CPUs of the quota, or none
  *   guest       true or false
  *   peer        host of the listener (--peer); empty: both ends are on this machine
+ *   rdma_mtu    the least path MTU of RoCE that an interface leaves room for
  */
 struct bench_experiment {
     const char *check; /* id of the cause: "far-memory" */
@@ -188,7 +189,7 @@ struct bench_experiment {
     const char *lost;  /* what it costs: "memory bandwidth" */
     const char *both;  /* options of both sides; NULL: none */
     const char *with, *without;
-    const char *unset; /* variables that the environment of `without` lacks: "MKL_* DNNL_*" */
+    const char *unset; /* variables, of which the environment of `without` lacks one: "MKL_*" */
     const char *metric;
     const char *where;   /* which of its rows; NULL: there is one */
     const char *pipe;    /* the component of the machine, as in the table `pipes` */

@@ -122,9 +122,9 @@ static const struct bench_limit limits[] = {
 
 static const struct bench_experiment experiments[] = {
     ON_MEMORY("far-memory", "memory of another NUMA node", "memory bandwidth", "bandwidth",
-              "--op read --level DRAM", "--memory-node remote", "--memory-node local", TWO_NODES),
+              "--op read --level DRAM --node 0", "--memory-node remote", "--memory-node local", TWO_NODES),
     ON_MEMORY("far-memory", "memory of another NUMA node", "memory latency", "latency",
-              "--op latency --level DRAM", "--memory-node remote", "--memory-node local",
+              "--op latency --level DRAM --node 0", "--memory-node remote", "--memory-node local",
               TWO_NODES),
     ON_MEMORY("huge-pages", "base pages in place of huge ones", "latency of random loads",
               "latency", "--op latency --size 256M", "--pages base", "--pages thp", THP_THERE),

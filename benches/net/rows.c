@@ -90,7 +90,8 @@ static const struct bench_experiment experiments[] = {
     ON_WIRE("one-queue", "one queue pair in place of four", "RDMA bandwidth", "bandwidth", BY_RDMA,
             "--streams 1", "--streams 4", A_DEVICE),
     ON_WIRE("rdma-mtu", "a path MTU of 1024 in place of the port's", "RDMA bandwidth", "bandwidth",
-            BY_RDMA, "--mtu 1024", "--mtu 0", A_DEVICE),
+            BY_RDMA, "--mtu 1024", "--mtu 0", .machine = "rdma!=0 rdma_mtu=4096",
+            .lacks = "it has no RDMA device, or one whose MTU is below 4096"),
     {.check = NULL},
 };
 

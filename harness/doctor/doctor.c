@@ -162,9 +162,10 @@ static void show(struct exam *x, bool as_json, bool live, const struct measures 
         json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
     } else {
-        doctor_print(stdout, x, live);
+        doctor_print_results(stdout, x);
         if (m && m->n)
             measure_print(stdout, m);
+        doctor_print_first(stdout, x, live);
     }
     json_decref(json);
 }
@@ -193,7 +194,7 @@ static void take_costs(struct exam *x, const struct measures *m)
             continue;
         for (size_t i = 0; i < m->n; i++) {
             const struct measurement *one = &m->all[i];
-            if (strcmp(one->cause->check, r->check->id) || !measure_decides(one) ||
+            if (!measure_is_of(one, r->check->id, r->subject) || !measure_decides(one) ||
                 !measure_share(one, &cost.low, &cost.high))
                 continue;
             cost.of_time = !one->more_is_better;

@@ -130,12 +130,32 @@ bool measure_decides(const struct measurement *m)
            (low > 0 || high < 0 || fmax(high, -low) <= MEASURE_NEAR);
 }
 
+bool measure_is_of(const struct measurement *m, const char *check, const char *subject)
+{
+    return !strcmp(m->cause->check, check) && (!m->variable || !strcmp(m->variable, subject));
+}
+
 /* ---- Facts of the machine ---- */
 
 static const char *number_text(size_t n, char *text, size_t len)
 {
     snprintf(text, len, "%zu", n);
     return text;
+}
+
+/* "1024": the least path MTU of RoCE that the interfaces leave room for. */
+static const char *rdma_mtu_text(const json_t *machine, char *text, size_t len)
+{
+    const json_t *devices = json_object_get(machine, "rdma"), *device, *port;
+    json_int_t least = 0;
+    size_t i, k;
+
+    json_array_foreach (devices, i, device)
+        json_array_foreach (json_object_get(device, "ports"), k, port) {
+            json_int_t mtu = json_integer_value(json_object_get(port, "roce_mtu_bytes"));
+            least = mtu > 0 && (!least || mtu < least) ? mtu : least;
+        }
+    return least ? number_text((size_t)least, text, len) : NULL;
 }
 
 /* "0-3,8": 5 */
@@ -245,7 +265,7 @@ static const struct {
 } facts[] = {
     {"cpus", cpus_text},   {"nodes", nodes_text},           {"gpus", gpus_text},
     {"rdma", rdma_text},   {"quota", quota_text},           {"huge_pages", huge_pages_text},
-    {"guest", guest_text}, {"congestion", congestion_text}, {NULL, NULL}};
+    {"guest", guest_text}, {"congestion", congestion_text}, {"rdma_mtu", rdma_mtu_text}, {NULL, NULL}};
 
 const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
                          size_t text_len)

@@ -51,7 +51,8 @@ struct measurement {
     const struct bench_experiment *cause;
     const struct bench_info *bench; /* NULL: of measure_own */
     const struct measure_own *own;
-    char *command; /* "plumb memory --op read --memory-node remote, against --memory-node local" */
+    char *variable; /* the one that the side without it lacks; NULL: none */
+    char *command;  /* "plumb memory --op read --memory-node remote, against --memory-node local" */
 
     enum measure_state state;
     char reason[512];
@@ -86,6 +87,8 @@ bool measure_decides(const struct measurement *m);
 const char *measure_text(const struct measurement *m, char *text, size_t len);
 /* With all turns, so that it can be calculated again. A new object, or NULL. */
 json_t *measure_json(const struct measurement *m);
+/* Is it the price of what was found on this subject? That of a variable is of no other one. */
+bool measure_is_of(const struct measurement *m, const char *check, const char *subject);
 void measurement_release(struct measurement *m);
 
 /* ---- Causes that no option of a benchmark switches: tests of our own (measure_own.c) ---- */

@@ -10,6 +10,8 @@
 #include "core/condition.h"
 #include "harness/doctor/measure.h"
 
+#define VARIABLES_SIZE 2048
+
 static bool fits(const char *variable, const char *patterns)
 {
     char name[128], all[512];
@@ -67,9 +69,9 @@ static void skip(struct measurement *m, const char *reason)
     snprintf(m->reason, sizeof(m->reason), "%s", reason);
 }
 
-/* A new text; NULL: no memory. names: variables that one side lacks; NULL: they are options. */
+/* A new text; NULL: no memory. variable: what one side lacks; NULL: they are options. */
 static char *command_of(const struct bench_info *bench, const struct bench_experiment *e,
-                        const char *names)
+                        const char *variable)
 {
     const char *both = e->both ? e->both : "";
     char *text = NULL;
@@ -77,19 +79,20 @@ static char *command_of(const struct bench_info *bench, const struct bench_exper
 
     if (!bench)
         n = asprintf(&text, "plumb doctor --measure=%s", e->check);
-    else if (names)
+    else if (e->unset)
         n = asprintf(&text, "plumb %s%s%s, against the same without %s", bench->name,
-                     *both ? " " : "", both, *names ? names : e->unset);
+                     *both ? " " : "", both, variable ? variable : e->unset);
     else
         n = asprintf(&text, "plumb %s %s%s%s, against %s", bench->name, both, *both ? " " : "",
                      e->with, e->without);
     return n < 0 ? NULL : text;
 }
 
+/* variable: that one side lacks; NULL: none. */
 static int add(struct measures *m, const struct bench_info *bench, const struct measure_own *own,
-               const struct bench_experiment *e)
+               const struct bench_experiment *e, const char *variable)
 {
-    char text[300], names[512] = "";
+    char text[300];
     struct machine_text facts = {m->options->machine, m->options->peer, text, sizeof(text)};
     struct measurement *one = &m->all[m->n++];
 
@@ -97,15 +100,42 @@ static int add(struct measures *m, const struct bench_info *bench, const struct 
         .cause = e, .bench = bench, .own = own, .ratio = NAN, .low = NAN, .high = NAN};
     if (e->machine && !condition_holds(e->machine, fact_value, &facts))
         skip(one, e->lacks);
-    if (e->unset && !*measure_variables(e->unset, names, sizeof(names))) {
+    if (e->unset && !variable) {
         snprintf(text, sizeof(text), "no such variable is set: %s", e->unset);
         skip(one, text);
     }
-    one->command = command_of(bench, e, e->unset ? names : NULL);
-    return one->command ? 0 : -ENOMEM;
+    one->variable = variable ? strdup(variable) : NULL;
+    one->command = command_of(bench, e, variable);
+    return one->command && !variable == !one->variable ? 0 : -ENOMEM;
 }
 
-/* Calls add() for each cause that is chosen. *n is how many causes there are. */
+/* One for each variable that is set, of those that the cause is about: each has its own price. */
+static int add_each(struct measures *m, const struct bench_info *bench,
+                    const struct bench_experiment *e)
+{
+    char names[VARIABLES_SIZE] = "";
+    int err = 0;
+
+    if (!e->unset || !*measure_variables(e->unset, names, sizeof(names)))
+        return add(m, bench, NULL, e, NULL);
+    for (char *save = names, *name; !err && (name = strsep(&save, " ")) != NULL;)
+        err = add(m, bench, NULL, e, name);
+    return err;
+}
+
+/* How many add_each() adds. */
+static size_t count_each(const struct bench_experiment *e)
+{
+    char names[VARIABLES_SIZE] = "";
+    size_t n = 1;
+
+    if (e->unset)
+        for (const char *at = measure_variables(e->unset, names, sizeof(names)); *at; at++)
+            n += *at == ' ';
+    return n;
+}
+
+/* Adds each cause that is chosen. *n is how many there are at most. */
 static int add_all(struct measures *m, const char *only, size_t *n)
 {
     int err = 0;
@@ -113,13 +143,15 @@ static int add_all(struct measures *m, const char *only, size_t *n)
     *n = 0;
     for (size_t i = 0; i < m->benches->n; i++) {
         const struct bench_info *b = &m->benches->benches[i];
-        for (const struct bench_experiment *e = b->rows.experiments; !err && e->check; e++, ++*n)
+        for (const struct bench_experiment *e = b->rows.experiments; !err && e->check; e++) {
+            *n += count_each(e);
             if (m->all && is_chosen(only, e->check))
-                err = add(m, b, NULL, e);
+                err = add_each(m, b, e);
+        }
     }
     for (const struct measure_own *own = measure_own; !err && own->cause.check; own++, ++*n)
         if (m->all && is_chosen(only, own->cause.check))
-            err = add(m, NULL, own, &own->cause);
+            err = add(m, NULL, own, &own->cause, NULL);
     return err;
 }
 

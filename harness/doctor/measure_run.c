@@ -14,32 +14,21 @@
 
 /* ---- The environment of a side ---- */
 
-/* Takes the variables that fit away; how they were, for show_variables(). NULL: no memory, or
- * none. */
-static char **hide_variables(const char *patterns)
+/* Takes the variable away; its value, for show_variable(). NULL: no memory, or it is not set. */
+static char *hide_variable(const char *name)
 {
-    char names[2048];
-    struct argv hidden = {NULL};
+    char *value = name && getenv(name) ? strdup(getenv(name)) : NULL;
 
-    measure_variables(patterns, names, sizeof(names));
-    for (char *save = names, *name; (name = strsep(&save, " ")) != NULL;) {
-        const char *value = *name ? getenv(name) : NULL;
-        if (!value)
-            continue;
-        argv_addf(&hidden, "%s=%s", name, value);
+    if (value)
         unsetenv(name);
-    }
-    return hidden.all;
+    return value;
 }
 
-static void show_variables(char **hidden)
+static void show_variable(const char *name, char *value)
 {
-    for (char **at = hidden; at && *at; at++) {
-        size_t n = strcspn(*at, "=");
-        (*at)[n] = 0;
-        setenv(*at, *at + n + 1, 1);
-    }
-    texts_free(hidden);
+    if (value)
+        setenv(name, value, 1);
+    free(value);
 }
 
 /* ---- One side, by a benchmark ---- */
@@ -162,9 +151,9 @@ static int launch_side(struct running *r, struct measurement *m, bool with, doub
 
     if (err)
         return err;
-    char **hidden = !with && m->cause->unset ? hide_variables(m->cause->unset) : NULL;
+    char *hidden = with ? NULL : hide_variable(m->variable);
     err = launch_run(&r->context, &l, &launched);
-    show_variables(hidden);
+    show_variable(m->variable, hidden);
     if (err)
         snprintf(m->reason, sizeof(m->reason), "cannot launch '%s': %s", l.bench, strerror(-err));
     else

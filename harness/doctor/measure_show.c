@@ -19,26 +19,54 @@ static const char *unknown_text(const struct measurement *m, char *text, size_t 
     return text;
 }
 
+/* By what it grows, or falls: "12 % more", "19 % less", "5.6 times", and before its name "5.6 times
+ * the". */
+static const char *change_text(double growth, const char *the, char *text, size_t len)
+{
+    char percent[32];
+
+    if (growth > 1)
+        snprintf(text, len, "%.3g times%s", 1 + growth, the);
+    else
+        snprintf(text, len, "%s %% %s", exam_percent(fabs(growth), 3, percent),
+                 growth > 0 ? "more" : "less");
+    return text;
+}
+
+/* Both of one sign: "12 % to 15 % less", "3.7 to 5.6 times the". */
+static const char *range_text(double low, double high, char *text, size_t len)
+{
+    double near = fmin(fabs(low), fabs(high)), far = fmax(fabs(low), fabs(high));
+    char last[64], percent[32];
+
+    change_text(low < 0 ? -far : far, " the", last, sizeof(last));
+    if (low > 0 && high > 1)
+        snprintf(text, len, "%.3g to %s", 1 + near, last);
+    else
+        snprintf(text, len, "%s %% to %s", exam_percent(near, 3, percent), last);
+    return text;
+}
+
 const char *measure_text(const struct measurement *m, char *text, size_t len)
 {
-    const char *than = m->more_is_better ? "less" : "more";
-    char from[32], to[32];
+    char from[128], to[128];
     double low, high;
 
     if (!measure_share(m, &low, &high))
         return unknown_text(m, text, len);
-    exam_percent(low, 3, from);
-    exam_percent(high, 3, to);
-    if (low > 0)
-        snprintf(text, len, "%s %% to %s %% %s %s", from, to, than, m->cause->lost);
-    else if (high < 0)
-        snprintf(text, len, "no cost: %s %% to %s %% %s %s", exam_percent(-high, 3, to),
-                 exam_percent(-low, 3, from), m->more_is_better ? "more" : "less", m->cause->lost);
+    /* How much the figure grows. */
+    double least = m->more_is_better ? -high : low, most = m->more_is_better ? -low : high;
+
+    if (low > 0 || high < 0)
+        snprintf(text, len, "%s%s %s", low > 0 ? "" : "no cost: ",
+                 range_text(least, most, from, sizeof(from)), m->cause->lost);
     else if (fmax(high, -low) <= MEASURE_NEAR)
         snprintf(text, len, "no cost seen in %s (%s %% to %s %%)", m->cause->lost,
                  exam_percent(low, 2, from), exam_percent(high, 2, to));
     else
-        snprintf(text, len, "undecided: %s %% to %s %% %s %s", from, to, than, m->cause->lost);
+        snprintf(text, len, "undecided: between %s and %s %s",
+                 change_text(m->more_is_better ? most : least, "", from, sizeof(from)),
+                 change_text(m->more_is_better ? least : most, " the", to, sizeof(to)), m->cause->lost);
     return text;
 }
 
@@ -62,9 +90,9 @@ json_t *measure_json(const struct measurement *m)
                              "values", t->values[0], t->values[1], t->values[2], t->values[3]));
     }
     json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
+        "{s:s, s:s*, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:f, s:s, s:o}",
-        "check", m->cause->check, "cause", m->cause->cause, "lost", m->cause->lost, "pipe",
+        "check", m->cause->check, "variable", m->variable, "cause", m->cause->cause, "lost", m->cause->lost, "pipe",
         m->cause->pipe, "state", state_names[m->state], "reason", *m->reason ? m->reason : NULL,
         "command", m->command ? m->command : "", "metric", m->cause->metric, "unit",
         *m->unit ? m->unit : NULL, "ratio", real(m->ratio), "ratio_low", real(m->low), "ratio_high",
@@ -78,6 +106,7 @@ void measurement_release(struct measurement *m)
 {
     free(m->turns);
     free(m->command);
+    free(m->variable);
 }
 
 json_t *measures_json(const struct measures *m)
@@ -98,7 +127,7 @@ static void print_priced(FILE *out, const struct measurement *m, size_t width)
     measure_text(m, cost, sizeof(cost));
     snprintf(text, sizeof(text), "%s: %s", m->cause->check, m->cause->cause);
     wrap_print(out, text, 2, width);
-    snprintf(text, sizeof(text), "%s; %zu turns%s", cost, m->n_turns,
+    snprintf(text, sizeof(text), "%s; %zu turn%s%s", cost, m->n_turns, m->n_turns == 1 ? "" : "s",
              m->simulated ? " [simulated]" : "");
     wrap_print(out, m->n_turns ? text : cost, INDENT, width);
     wrap_print(out, m->command, INDENT, width);

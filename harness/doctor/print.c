@@ -263,7 +263,7 @@ static const char *counts_text(struct exam *x)
                        exam_lacks_gpus(x) ? ": the GPUs were not examined" : "");
 }
 
-void doctor_print(FILE *out, struct exam *x, bool live)
+void doctor_print_results(FILE *out, struct exam *x)
 {
     struct doctor_pen p = doctor_pen(out);
 
@@ -271,7 +271,19 @@ void doctor_print(FILE *out, struct exam *x, bool live)
     doctor_entry(&p, 0, "", 0, counts_text(x));
     print_findings(&p, x, live);
     print_unknown(&p, x);
+}
+
+void doctor_print_first(FILE *out, struct exam *x, bool live)
+{
+    struct doctor_pen p = doctor_pen(out);
+
     print_first(&p, x, live);
+}
+
+void doctor_print(FILE *out, struct exam *x, bool live)
+{
+    doctor_print_results(out, x);
+    doctor_print_first(out, x, live);
 }
 
 /* ---- JSON and exit status */

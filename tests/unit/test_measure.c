@@ -189,10 +189,12 @@ static void test_words(void **state)
         {0.79, 0.81, true, "19 % to 21 % less turns"},
         {1.02, 1.04, true, "no cost: 2 % to 4 % more turns"},
         {0.99, 1.01, true, "no cost seen in turns (-1 % to 1 %)"},
-        {0.8, 1.2, true, "undecided: -20 % to 20 % less turns"},
-        {1.5, 2.5, false, "50 % to 150 % more turns"},
+        {0.8, 1.2, true, "undecided: between 20 % more and 20 % less turns"},
+        {0.9, 3, true, "undecided: between 3 times and 10 % less turns"},
+        {1.5, 2.5, false, "1.5 to 2.5 times the turns"},
+        {1.5, 1.9, false, "50 % to 90 % more turns"},
         {0.9, 0.95, false, "no cost: 5 % to 10 % less turns"},
-        {0.95, 3, false, "undecided: -5 % to 200 % more turns"},
+        {0.95, 3, false, "undecided: between 5 % less and 3 times the turns"},
     };
 
     (void)state;
@@ -278,6 +280,21 @@ static void test_json_has_all_turns(void **state)
     measurement_release(&m);
 }
 
+/* A variable that was set on both sides has no price. */
+static void test_the_price_of_a_variable_is_of_no_other(void **state)
+{
+    struct measurement m = {.cause = &cause, .variable = strdup("ONE")};
+
+    (void)state;
+    assert_true(measure_is_of(&m, "planted", "ONE"));
+    assert_false(measure_is_of(&m, "planted", "OTHER"));
+    assert_false(measure_is_of(&m, "other", "ONE"));
+    measurement_release(&m);
+    m.variable = m.command = NULL;
+    m.turns = NULL;
+    assert_true(measure_is_of(&m, "planted", "eth0"));
+}
+
 static void check_fact(const json_t *machine, const char *name, const char *expected)
 {
     char text[64];
@@ -307,6 +324,11 @@ static void test_facts_of_a_machine(void **state)
     check_fact(machine, "quota", "1.5");
     check_fact(machine, "guest", "true");
     check_fact(machine, "congestion", "+reno+bbr+");
+    check_fact(machine, "rdma_mtu", NULL);
+    json_object_set_new(machine, "rdma",
+                        json_pack("[{s:[{s:i}, {s:i}]}, {s:[{s:n}]}]", "ports", "roce_mtu_bytes",
+                                  4096, "roce_mtu_bytes", 1024, "ports", "roce_mtu_bytes"));
+    check_fact(machine, "rdma_mtu", "1024");
     check_fact(machine, "moon", NULL);
     check_fact(empty, "cpus", NULL);
     check_fact(empty, "gpus", NULL);
@@ -370,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_the_budget_ends_it),
         cmocka_unit_test(test_an_end_before_the_end),
         cmocka_unit_test(test_json_has_all_turns),
+        cmocka_unit_test(test_the_price_of_a_variable_is_of_no_other),
         cmocka_unit_test(test_facts_of_a_machine),
         cmocka_unit_test(test_a_finding_that_costs_nothing),
     };

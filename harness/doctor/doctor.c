@@ -115,10 +115,11 @@ static void print_help(const struct opts *o)
     fputs("\noptions:\n", stdout);
     opts_help(o, stdout);
     fputc('\n', stdout);
-    doctor_entry(&p, 0, "", 0,
-                 "exit status: 0 nothing found, 1 something found, 2 wrong usage, or a file that is "
-                 "missing or cannot be read, 3 something that matters is not known, 4 interrupted, "
-                 "or the output could not be written completely, 5 a file is damaged");
+    doctor_entry(
+        &p, 0, "", 0,
+        "exit status: 0 nothing found, 1 something found, 2 wrong usage, or a file that is "
+        "missing or cannot be read, 3 something that matters is not known, 4 interrupted, "
+        "or the output could not be written completely, 5 a file is damaged");
 }
 
 static int fail(int status, const char *why)

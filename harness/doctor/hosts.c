@@ -291,9 +291,9 @@ static void print_first(const struct doctor_pen *p, const struct ward *w, const 
             continue;
         if (!first)
             doctor_heading(p, "DO FIRST");
-        doctor_entry(p, 2, exam_format(x, "%zu.", ++first), 6,
-                     exam_format(x, "%s: %s", hosts_with(w, all[i].host, all[i].r),
-                                 all[i].r->remedy));
+        doctor_entry(
+            p, 2, exam_format(x, "%zu.", ++first), 6,
+            exam_format(x, "%s: %s", hosts_with(w, all[i].host, all[i].r), all[i].r->remedy));
     }
 }
 
@@ -338,8 +338,8 @@ static void add_lack(const struct ward *w, size_t host, const struct exam_result
     if (i == *n)
         all[(*n)++] = (struct lack){reason_here(r), p->name, r->matters, 0, 0, ""};
     if (!names(all[i].checks, r->check->id))
-        all[i].checks = exam_format(p->x, "%s%s%s", all[i].checks, *all[i].checks ? ", " : "",
-                                    r->check->id);
+        all[i].checks =
+            exam_format(p->x, "%s%s%s", all[i].checks, *all[i].checks ? ", " : "", r->check->id);
     all[i].n_hosts += all[i].last != host + 1;
     all[i].last = host + 1;
 }
@@ -364,10 +364,9 @@ static void print_lacks(const struct doctor_pen *p, const struct ward *w, bool m
             doctor_heading(p, matters ? "NOT KNOWN, and it matters" : "NOT KNOWN");
         any = true;
         doctor_entry(p, 2, "", 2,
-                     all[i].n_hosts == 1
-                         ? exam_format(x, "%s: %s", all[i].first, all[i].reason)
-                         : exam_format(x, "%zu of %zu hosts: %s", all[i].n_hosts, w->n_answered,
-                                       all[i].reason));
+                     all[i].n_hosts == 1 ? exam_format(x, "%s: %s", all[i].first, all[i].reason)
+                                         : exam_format(x, "%zu of %zu hosts: %s", all[i].n_hosts,
+                                                       w->n_answered, all[i].reason));
         doctor_entry(p, 6, "", 6, all[i].checks);
     }
 }

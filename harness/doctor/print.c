@@ -183,10 +183,10 @@ static void print_ask_again(const struct doctor_pen *p, struct exam *x, bool liv
     if (!command)
         return;
     doctor_heading(p, "DO FIRST");
-    doctor_entry(p, 2, "1.", 6,
-                 live ? command
-                      : exam_format(x, "on that machine, since this record lacks facts: %s",
-                                    command));
+    doctor_entry(
+        p, 2, "1.", 6,
+        live ? command
+             : exam_format(x, "on that machine, since this record lacks facts: %s", command));
 }
 
 static size_t count_findings(struct exam *x)

@@ -257,6 +257,10 @@ static const struct fault {
                  {"network.0.virtual", "true"}}},
     {"packet-loss", METAL, "eno1", .fault = {{ENO1 "statistics/rx_missed_errors", "5000\n"}},
      .missing = {{ENO1 "statistics/rx_missed_errors", NULL}}},
+    /* These drivers count a full ring as dropped. */
+    {"packet-loss", METAL, "eno1", .first = {{"network.0.driver", "\"ena\""}},
+     .fault = {{"network.0.counters.rx_missed_errors", "5000"}},
+     .missing = {{"network.0.counters.rx_dropped", "500000"}}},
     {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
      .missing = {{ENO1 "carrier_changes", NULL}}},
     {"interrupts", METAL, "ib0",

@@ -394,21 +394,34 @@ static void look_flaps(struct exam *x)
 
 /* ---- Interrupts */
 
-static bool has_number(const json_t *list, double number)
+/* Of NUMA distances; a node itself is 10, and another socket 20 or more. */
+enum { NEAR_MOST = 15 };
+
+/* Is one of the nodes the interface's own, or another of its socket? */
+static bool has_near(const struct exam *x, const json_t *nodes, json_int_t own)
 {
-    const json_t *one;
+    const json_t *all = json_object_get(json_object_get(exam_machine(x), "numa"), "nodes"), *node;
+    const json_t *distances = NULL, *one;
     size_t i;
 
-    json_array_foreach (list, i, one)
-        if (json_is_integer(one) && (double)json_integer_value(one) == number)
+    json_array_foreach (all, i, node)
+        if (json_integer_value(json_object_get(node, "node")) == own)
+            distances = json_object_get(node, "distances");
+    json_array_foreach (nodes, i, one) {
+        json_int_t other = json_integer_value(one);
+        const json_t *distance = json_array_get(distances, (size_t)other);
+
+        if (other == own || (distance && json_integer_value(distance) <= NEAR_MOST))
             return true;
+    }
     return false;
 }
 
 static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
 {
     double queues = exam_value(json_object_get(nic, "queues"), "receive", 0),
-           node = exam_value(nic, "numa_node", -1);
+           node = exam_value(nic, "numa_node", -1),
+           threads = exam_value(json_object_get(exam_machine(x), "cpu"), "threads", 2);
     const char *cpus;
     const json_t *nodes;
 
@@ -418,12 +431,13 @@ static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
     exam_get(x, nic, "queues");
     exam_get(x, nic, "numa_node");
     nodes = exam_get(x, nic, "interrupts.numa_nodes");
-    if (queues > 1 && *cpus && !strpbrk(cpus, ",-"))
+    exam_get(x, NULL, "cpu.threads");
+    if (queues > 1 && threads > 1 && *cpus && !strpbrk(cpus, ",-"))
         exam_remedy(
             x,
             exam_found(x, name, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus),
             "sudo systemctl restart irqbalance");
-    else if (node >= 0 && json_array_size(nodes) && !has_number(nodes, node))
+    else if (node >= 0 && json_array_size(nodes) && !has_near(x, nodes, (json_int_t)node))
         exam_remedy(x,
                     exam_found(x, name,
                                "its interrupts go to CPUs %s, and none is near its NUMA node %.0f",

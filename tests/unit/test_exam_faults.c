@@ -645,6 +645,18 @@ static const struct calm calms[] = {
      {{"memory.modules.0.type", "\"Logical non-volatile device\""},
       {"memory.modules.0.size_bytes", "1099511627776"}}},
     {"memory-pressure", METAL, {{"load.swap_used_bytes", "1073741824"}}},
+    /* The only CPU takes all interrupts. */
+    {"interrupts",
+     METAL,
+     {{"cpu.threads", "1"},
+      {"proc/irq/64/effective_affinity_list", "0\n"},
+      {"proc/irq/65/effective_affinity_list", "0\n"}}},
+    /* The interface is at node 0; node 1 is of the same socket. */
+    {"interrupts",
+     METAL,
+     {{"network.1.interrupts.numa_nodes", "[1]"},
+      {"network.2.interrupts", "null"},
+      {"numa.nodes.0.distances", "[10, 12]"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_dropped", "900000\n"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "20\n"}}},
     {"other-load", METAL, {{"proc/loadavg", "0.60 1.00 1.00 5/400 4711\n"}}},

@@ -163,7 +163,7 @@ static void show(struct exam *x, bool as_json, bool live, const struct measures 
         json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
     } else {
-        doctor_print_results(stdout, x);
+        doctor_print_results(stdout, x, live);
         if (m && m->n)
             measure_print(stdout, m);
         doctor_print_first(stdout, x, live);

@@ -263,7 +263,7 @@ static const char *counts_text(struct exam *x)
                        exam_lacks_gpus(x) ? ": the GPUs were not examined" : "");
 }
 
-void doctor_print_results(FILE *out, struct exam *x)
+void doctor_print_results(FILE *out, struct exam *x, bool live)
 {
     struct doctor_pen p = doctor_pen(out);
 
@@ -282,7 +282,7 @@ void doctor_print_first(FILE *out, struct exam *x, bool live)
 
 void doctor_print(FILE *out, struct exam *x, bool live)
 {
-    doctor_print_results(out, x);
+    doctor_print_results(out, x, live);
     doctor_print_first(out, x, live);
 }
 

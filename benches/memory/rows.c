@@ -122,7 +122,8 @@ static const struct bench_limit limits[] = {
 
 static const struct bench_experiment experiments[] = {
     ON_MEMORY("far-memory", "memory of another NUMA node", "memory bandwidth", "bandwidth",
-              "--op read --level DRAM --node 0", "--memory-node remote", "--memory-node local", TWO_NODES),
+              "--op read --level DRAM --node 0", "--memory-node remote", "--memory-node local",
+              TWO_NODES),
     ON_MEMORY("far-memory", "memory of another NUMA node", "memory latency", "latency",
               "--op latency --level DRAM --node 0", "--memory-node remote", "--memory-node local",
               TWO_NODES),

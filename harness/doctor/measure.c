@@ -262,10 +262,11 @@ static const char *congestion_text(const json_t *machine, char *text, size_t len
 static const struct {
     const char *name;
     const char *(*text)(const json_t *machine, char *text, size_t len);
-} facts[] = {
-    {"cpus", cpus_text},   {"nodes", nodes_text},           {"gpus", gpus_text},
-    {"rdma", rdma_text},   {"quota", quota_text},           {"huge_pages", huge_pages_text},
-    {"guest", guest_text}, {"congestion", congestion_text}, {"rdma_mtu", rdma_mtu_text}, {NULL, NULL}};
+} facts[] = {{"cpus", cpus_text},         {"nodes", nodes_text},
+             {"gpus", gpus_text},         {"rdma", rdma_text},
+             {"quota", quota_text},       {"huge_pages", huge_pages_text},
+             {"guest", guest_text},       {"congestion", congestion_text},
+             {"rdma_mtu", rdma_mtu_text}, {NULL, NULL}};
 
 const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
                          size_t text_len)

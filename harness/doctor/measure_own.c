@@ -88,9 +88,9 @@ static int run_workers(const struct worker *like, struct worker **all, unsigned 
 
 /* ---- Does a thread that wants to run get its CPU? ---- */
 
-#define GAP_NS    20000ull   /* a shorter gap between two readings of the clock is no lost time */
-#define LEAD_NS   (200 * MS) /* until a quota that was saved up is used */
-#define WINDOW_NS (300 * MS) /* whole periods of the usual quota, 100 ms */
+#define GAP_NS       20000ull /* a shorter gap between two readings of the clock is no lost time */
+#define LEAD_NS      (200 * MS) /* until a quota that was saved up is used */
+#define WINDOW_NS    (300 * MS) /* whole periods of the usual quota, 100 ms */
 #define WINDOWS_MOST 10
 
 /* What the first thread reads at the begin and at the end of the window, while it runs: so a pause
@@ -404,8 +404,9 @@ const struct measure_own measure_own[] = {
     {.cause = {CPU_CAUSE("steal", "other guests on the same CPUs", "CPU time", "share"),
                .machine = "guest!=false", .lacks = "it is no guest"},
      .unit = "share",
-     .how = "a thread on each CPU spins for 300 ms, after 200 ms; the share is the hypervisor's own "
-            "count for these CPUs, of the time that they were not idle",
+     .how =
+         "a thread on each CPU spins for 300 ms, after 200 ms; the share is the hypervisor's own "
+         "count for these CPUs, of the time that they were not idle",
      .side_ns = (LEAD_NS + WINDOW_NS) / 2,
      .side = steal_side},
     {.cause = {CPU_CAUSE("other-load", "other programs on the same CPUs", "CPU time", "share"),

@@ -58,15 +58,17 @@ const char *measure_text(const struct measurement *m, char *text, size_t len)
     double least = m->more_is_better ? -high : low, most = m->more_is_better ? -low : high;
 
     if (low > 0 || high < 0)
-        snprintf(text, len, "%s%s %s", low > 0 ? "" : "no cost: ",
-                 range_text(least, most, from, sizeof(from)), m->cause->lost);
+        snprintf(text, len, "%s%s %s",
+                 low > 0 ? "" : "no cost: ", range_text(least, most, from, sizeof(from)),
+                 m->cause->lost);
     else if (fmax(high, -low) <= MEASURE_NEAR)
         snprintf(text, len, "no cost seen in %s (%s %% to %s %%)", m->cause->lost,
                  exam_percent(low, 2, from), exam_percent(high, 2, to));
     else
         snprintf(text, len, "undecided: between %s and %s %s",
                  change_text(m->more_is_better ? most : least, "", from, sizeof(from)),
-                 change_text(m->more_is_better ? least : most, " the", to, sizeof(to)), m->cause->lost);
+                 change_text(m->more_is_better ? least : most, " the", to, sizeof(to)),
+                 m->cause->lost);
     return text;
 }
 
@@ -92,13 +94,14 @@ json_t *measure_json(const struct measurement *m)
     json = json_pack(
         "{s:s, s:s*, s:s, s:s, s:s, s:s, s:s*, s:s, s:s?, s:s?, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:f, s:s, s:o}",
-        "check", m->cause->check, "variable", m->variable, "cause", m->cause->cause, "lost", m->cause->lost, "pipe",
-        m->cause->pipe, "state", state_names[m->state], "reason", *m->reason ? m->reason : NULL,
-        "command", m->command ? m->command : "", "metric", m->cause->metric, "unit",
-        *m->unit ? m->unit : NULL, "ratio", real(m->ratio), "ratio_low", real(m->low), "ratio_high",
-        real(m->high), "share_low", real(known ? low : NAN), "share_high", real(known ? high : NAN),
-        "of_time", *m->unit ? json_boolean(!m->more_is_better) : json_null(), "confidence",
-        MEASURE_CONFIDENCE, "origin", m->simulated ? "simulated" : "measured", "turns", turns);
+        "check", m->cause->check, "variable", m->variable, "cause", m->cause->cause, "lost",
+        m->cause->lost, "pipe", m->cause->pipe, "state", state_names[m->state], "reason",
+        *m->reason ? m->reason : NULL, "command", m->command ? m->command : "", "metric",
+        m->cause->metric, "unit", *m->unit ? m->unit : NULL, "ratio", real(m->ratio), "ratio_low",
+        real(m->low), "ratio_high", real(m->high), "share_low", real(known ? low : NAN),
+        "share_high", real(known ? high : NAN), "of_time",
+        *m->unit ? json_boolean(!m->more_is_better) : json_null(), "confidence", MEASURE_CONFIDENCE,
+        "origin", m->simulated ? "simulated" : "measured", "turns", turns);
     return json;
 }
 

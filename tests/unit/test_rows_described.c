@@ -54,7 +54,8 @@ static void check_words(const struct bench_info *b, const char *words)
 
 static bool check_fact(void *arg, const char *name, size_t len)
 {
-    static const char facts[] = "cpus nodes gpus rdma huge_pages congestion quota guest peer";
+    static const char facts[] =
+        "cpus nodes gpus rdma rdma_mtu huge_pages congestion quota guest peer";
     char text[64];
 
     snprintf(text, sizeof(text), "%.*s", (int)len, name);

@@ -295,18 +295,24 @@ static void look_marks(struct exam *x)
 static void line_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
     static const char *const downs[] = {"link_downed", "link_error_recovery", NULL};
-    static const char *const errors[] = {"symbol_error", "port_rcv_errors", NULL};
-    double down, wrong;
+    static const char *const symbols[] = {"symbol_error", NULL};
+    static const char *const errors[] = {"port_rcv_errors", NULL};
+    double down, wrong, symbol, packets;
 
     if (!is_hardware(device) || !exam_sum(x, name, port, "counters", downs, &down) ||
-        !exam_sum(x, name, port, "counters", errors, &wrong))
+        !exam_sum(x, name, port, "counters", symbols, &symbol) ||
+        !exam_sum(x, name, port, "counters", errors, &wrong) ||
+        !exam_sum(x, name, port, "counters", received, &packets))
         return;
     if (down > DOWNS_MOST)
         exam_remedy(x, exam_found(x, name, "its link went down or recovered %.0f times", down),
                     "replace cable or transceiver of %s", name);
-    else if (wrong > ERRORS_MOST)
-        exam_remedy(x, exam_found(x, name, "%.0f errors were seen on its line", wrong),
+    else if (wrong > ERRORS_MOST && wrong > LOST_SHARE * packets)
+        exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on its line", wrong),
                     "clean or replace cable and transceiver of %s", name);
+    else if (symbol > ERRORS_MOST)
+        exam_unknown(x, name, "%.0f symbol errors: whether in a day or in a year is not recorded",
+                     symbol);
     else
         exam_fine(x, name);
 }

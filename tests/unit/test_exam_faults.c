@@ -702,6 +702,12 @@ static const struct calm calms[] = {
     /* Adaptive routing of InfiniBand changes the order of packets, and the adapter allows it. */
     {"rdma-loss", METAL, {{PORT "hw_counters/out_of_sequence", "10000\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
+    /* A good line of 400 Gb/s makes 35 a day. */
+    {"rdma-line", METAL, {{PORT "counters/symbol_error", "101\n"}}},
+    {"rdma-line",
+     METAL,
+     {{PORT "counters/port_rcv_errors", "101\n"},
+      {PORT "counters/port_rcv_packets", "100000000000000\n"}}},
     {"rdma-pause",
      METAL,
      {{PORT "link_layer", "Ethernet\n"}, {"network.1.pause", "{\"rx\": 0, \"tx\": 0}"}}},

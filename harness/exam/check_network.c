@@ -387,9 +387,15 @@ static void flaps_of(struct exam *x, const json_t *nic, const char *name)
                     "sudo dmesg | grep %s; replace cable or transceiver", name);
 }
 
+/* A wireless line goes down whenever the machine sleeps or moves. */
+static bool has_cable(const json_t *nic)
+{
+    return is_real(nic) && !exam_is(nic, "kind", "wifi");
+}
+
 static void look_flaps(struct exam *x)
 {
-    each_nic(x, is_real, flaps_of);
+    each_nic(x, has_cable, flaps_of);
 }
 
 /* ---- Interrupts */

@@ -58,6 +58,9 @@ static void set_kind(struct probe *p, json_t *nic, const char *path, bool is_vir
                          "/%s: neither uevent nor another mark of its kind could be read", path);
     else if (type == ARPHRD_IB)
         fact_set_text(nic, "kind", "infiniband");
+    else if (tree_exists_at(&p->tree, path, "phy80211") ||
+             tree_exists_at(&p->tree, path, "wireless"))
+        fact_set_text(nic, "kind", "wifi");
     else
         fact_set_text(nic, "kind", type == ARPHRD_ETHERNET ? "ethernet" : "other");
 }

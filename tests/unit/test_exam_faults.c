@@ -701,6 +701,7 @@ static const struct calm calms[] = {
      {{VF "net/ens5/mtu", "1500\n"}, {VF "infiniband/mlx5_0/node_type", "4: RNIC\n"}}},
     /* Adaptive routing of InfiniBand changes the order of packets, and the adapter allows it. */
     {"rdma-loss", METAL, {{PORT "hw_counters/out_of_sequence", "10000\n"}}},
+    {"link-flaps", METAL, {{ENO1 "carrier_changes", "40\n"}, {ENO1 "phy80211", "\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
     /* A good line of 400 Gb/s makes 35 a day. */
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "101\n"}}},

@@ -140,6 +140,24 @@ static bool may_do_rdma(const struct exam *x, const char *address)
     return may;
 }
 
+/* The RDMA device of which it is not known how near it is to the GPU; NULL: none. */
+static const json_t *unplaced_adapter(struct exam *x, const char *gpu)
+{
+    const json_t *device, *pair;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device) {
+        bool placed = exam_is(device, "nature", "software");
+
+        json_array_foreach (json_object_get(exam_machine(x), "proximity"), k, pair)
+            placed = placed ||
+                     (exam_is(pair, "gpu", gpu) && exam_is(pair, "nic", exam_name(device, "pci")));
+        if (!placed)
+            return device;
+    }
+    return NULL;
+}
+
 /* Found where each adapter that does RDMA is on another socket. */
 static void adapters_of(struct exam *x, const json_t *gpu, const char *address)
 {
@@ -165,6 +183,9 @@ static void adapters_of(struct exam *x, const json_t *gpu, const char *address)
         exam_fine(x, address);
     else if (json_object_get(exam_machine(x), "proximity_why"))
         exam_unknown(x, address, "proximity: %s", exam_name(exam_machine(x), "proximity_why"));
+    else if (unplaced_adapter(x, address))
+        exam_unknown(x, address, "proximity: how near %s is",
+                     exam_name(unplaced_adapter(x, address), "name"));
     else
         exam_remedy(x, exam_found(x, address, "all %zu RDMA adapters are on another socket", all),
                     "move an adapter to a slot of NUMA node %.0f", exam_value(gpu, "numa_node", 0));

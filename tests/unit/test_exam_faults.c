@@ -148,7 +148,8 @@ static const struct fault {
      .missing = {{GPU "aer_dev_correctable", NULL}}},
     {"gpu-adapter", METAL, "0000:18:00.0",
      .first = {{"proximity", "[{\"gpu\": \"0000:18:00.0\", \"nic\": \"0000:19:00.0\","
-                             " \"relation\": \"NODE\"}]"}},
+                             " \"relation\": \"NODE\"}, {\"gpu\": \"0000:18:00.0\","
+                             " \"nic\": \"0000:99:00.0\", \"relation\": \"SYS\"}]"}},
      .fault = {{"proximity.0.relation", "\"SYS\""}}, .missing = {{"proximity.0.relation", NULL}}},
     {"read-request", METAL, "0000:18:00.0", .first = {{"pci.3.max_read_request_bytes", "4096"}},
      .fault = {{"pci.3.max_read_request_bytes", "128"}},

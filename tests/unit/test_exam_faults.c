@@ -81,7 +81,8 @@ static const struct fault {
      .missing = {{"sys/fs/cgroup/user.slice/cpu.stat", NULL}}},
     {"isolated-cpus", METAL, "processor", .fault = {{CPUS "isolated", "8-15\n"}},
      .missing = {{CPUS "isolated", NULL}}},
-    {"idle-states", METAL, "processor", .fault = {{CPUS "cpu0/cpuidle/state3/latency", "890\n"}},
+    {"idle-states", METAL, "processor", .first = {{CPUS "cpu0/cpuidle/state3/latency", "133\n"}},
+     .fault = {{CPUS "cpu0/cpuidle/state3/latency", "890\n"}},
      .missing = {{CPUS "cpu0/cpuidle/state3/latency", NULL}}},
     /* limits */
     {"huge-pages", METAL, "memory",
@@ -637,6 +638,11 @@ static const struct calm calms[] = {
      METAL,
      {{CPUS "intel_pstate/no_turbo", "1\n"},
       {CPUS "cpufreq/policy0/scaling_max_freq", "3700000\n"}}},
+    /* ACPI's table has no times. */
+    {"idle-states",
+     METAL,
+     {{CPUS "cpuidle/current_driver", "acpi_idle\n"},
+      {CPUS "cpu0/cpuidle/state3/latency", "800\n"}}},
     {"numa-balancing",
      METAL,
      {{"proc/sys/kernel/numa_balancing", "1\n"}, {"numa.nodes.1.cpus", "\"\""}}},

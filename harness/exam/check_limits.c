@@ -61,6 +61,7 @@ static void look_balancing(struct exam *x)
 static void look_pressure(struct exam *x)
 {
     double percent, used = 0, left = 0, total = 0;
+    const json_t *limit = exam_get(x, NULL, "virtualization.limits.memory_bytes");
     struct exam_result *r;
 
     if (!exam_number(x, all, NULL, "load.memory_pressure.percent_60s", &percent) ||
@@ -78,6 +79,9 @@ static void look_pressure(struct exam *x)
                     exam_found(x, all, "%.1f GiB are swapped out, and %.1f GiB of memory are left",
                                used / GIB, left / GIB),
                     "ps -eo rss,pid,user,comm --sort=-rss | head");
+    } else if (json_is_number(limit) && json_number_value(limit) < total) {
+        exam_unknown(x, all, "memory.pressure of the control group, which may hold %.3g GiB",
+                     json_number_value(limit) / GIB);
     } else {
         exam_fine(x, all);
     }

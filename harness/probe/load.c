@@ -169,16 +169,37 @@ static void set_limit(json_t *process, const char *key, const char *text, const 
         fact_set_unknown(process, key, "/proc/self/limits: %s", text ? "not told there" : why);
 }
 
+/* In a user namespace of its own, where ids are mapped, a capability is none towards the kernel. */
+static bool is_first_namespace(struct probe *p, bool *known)
+{
+    static const char path[] = "proc/self/uid_map";
+    unsigned inside, outside, count;
+    char line[TREE_LINE];
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+
+    *known = !rc || tree_absent(&p->tree, path);
+    return rc || (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 && !inside && !outside &&
+                  count == UINT32_MAX);
+}
+
 /* CAP_IPC_LOCK: bit 14 of the effective capabilities; with it, no limit of locked memory holds. */
 static void set_lock_right(struct probe *p, json_t *process)
 {
     char text[8192], field[64];
+    bool first, known;
 
-    if (!tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL) &&
-        text_field(text, "CapEff", field, sizeof(field)))
-        fact_set_bool(process, "may_lock_memory", strtoull(field, NULL, 16) >> 14 & 1);
-    else
+    if (tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL) ||
+        !text_field(text, "CapEff", field, sizeof(field))) {
         fact_set_unknown(process, "may_lock_memory", "/proc/self/status: without CapEff");
+        return;
+    }
+    first = is_first_namespace(p, &known);
+    if (!(strtoull(field, NULL, 16) >> 14 & 1))
+        fact_set_bool(process, "may_lock_memory", false);
+    else if (known)
+        fact_set_bool(process, "may_lock_memory", first);
+    else
+        fact_set_unknown(process, "may_lock_memory", "/proc/self/uid_map: not readable");
 }
 
 static void set_limits(struct probe *p, json_t *process)

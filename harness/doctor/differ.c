@@ -190,25 +190,56 @@ static bool has_moved(const struct view_pipe *pipe)
     return pipe->counts[DECISION_WORSE] || pipe->counts[DECISION_BETTER];
 }
 
+/* Which findings differ and can explain a component: those of the side that is not the better one,
+ * or those that work against it. */
 struct causes {
     struct exam *x;
     const char *pipe, *text;
+    bool of_b, both; /* only of this side; or of both sides */
 };
+
+/* Is `id` listed in "governor (B only), cpu-quota (A and B)"? */
+static bool is_listed(const char *text, const char *id)
+{
+    size_t n = strlen(id);
+
+    for (const char *at = text; *at; at += strcspn(at, ","), at += *at ? 2 : 0)
+        if (!strncmp(at, id, n) && (!at[n] || at[n] == ' ' || at[n] == ','))
+            return true;
+    return false;
+}
 
 static void add_cause(const struct exam_result *a, const struct exam_result *b, void *arg)
 {
     const struct exam_check *check = a ? a->check : b->check;
     struct causes *c = arg;
+    bool in_a = is_found(a), in_b = is_found(b);
 
-    if (exam_explains(check, c->pipe) && !strstr(c->text, check->id))
-        c->text = exam_format(c->x, "%s%s%s", c->text, *c->text ? ", " : "", check->id);
+    if (!exam_explains(check, c->pipe) || is_listed(c->text, check->id) ||
+        (!c->both && !(c->of_b ? in_b : in_a)))
+        return;
+    c->text = exam_format(c->x, "%s%s%s%s", c->text, *c->text ? ", " : "", check->id,
+                          c->both        ? ""
+                          : in_a && in_b ? " (A and B)"
+                          : in_b         ? " (B only)"
+                                         : " (A only)");
 }
 
-/* "governor, cpu-quota": the findings that differ and can explain the component. */
+/* "governor, cpu-quota": the findings that differ and concern the component. */
 static const char *causes_of(const struct doctor_side *a, const struct doctor_side *b,
                              const char *pipe)
 {
-    struct causes c = {a->x, pipe, ""};
+    struct causes c = {.x = a->x, .pipe = pipe, .text = "", .both = true};
+
+    each_differing(a, b, add_cause, &c);
+    return c.text;
+}
+
+/* "governor (B only)": of one side, or of both in another way. */
+static const char *causes_on(const struct doctor_side *a, const struct doctor_side *b,
+                             const char *pipe, bool of_b)
+{
+    struct causes c = {.x = a->x, .pipe = pipe, .text = "", .of_b = of_b};
 
     each_differing(a, b, add_cause, &c);
     return c.text;
@@ -264,42 +295,71 @@ const char *doctor_value_text(struct exam *x, const json_t *value)
     return kept;
 }
 
+/* What one side did not record is no difference; that a device is there is one. */
+static bool is_unrecorded(const json_t *fact)
+{
+    const json_t *a = json_object_get(fact, "a"), *b = json_object_get(fact, "b");
+
+    return (json_is_null(a) && !json_is_true(b)) || (json_is_null(b) && !json_is_true(a));
+}
+
+static const char *fact_text(struct exam *x, const json_t *fact)
+{
+    const json_t *a = json_object_get(fact, "a"), *b = json_object_get(fact, "b");
+
+    if (json_is_null(a) || json_is_null(b))
+        return json_is_null(a) ? "B only" : "A only";
+    return exam_format(x, "%s against %s", doctor_value_text(x, a), doctor_value_text(x, b));
+}
+
 static void print_facts(struct printing *p, const json_t *facts)
 {
-    size_t n = json_array_size(facts), i;
+    size_t n = 0, shown = 0, i;
     const json_t *one;
 
-    if (n)
+    json_array_foreach (facts, i, one)
+        n += !is_unrecorded(one);
+    if (json_array_size(facts))
         doctor_heading(&p->pen, exam_format(p->x, "FACTS THAT DIFFER: %zu", n));
     json_array_foreach (facts, i, one) {
-        if (i == FACTS_MAX)
-            break;
+        if (is_unrecorded(one) || shown == FACTS_MAX)
+            continue;
+        shown++;
         doctor_entry(&p->pen, 2, exam_format(p->x, "%s:", exam_name(one, "path")), 6,
-                     exam_format(p->x, "%s against %s",
-                                 doctor_value_text(p->x, json_object_get(one, "a")),
-                                 doctor_value_text(p->x, json_object_get(one, "b"))));
+                     fact_text(p->x, one));
     }
-    if (n > FACTS_MAX)
+    if (n > shown)
         doctor_entry(&p->pen, 2, "", 2,
-                     exam_format(p->x, "and %zu more: --json lists all", n - FACTS_MAX));
+                     exam_format(p->x, "and %zu more: --json lists all", n - shown));
+    if (json_array_size(facts) > n)
+        doctor_entry(&p->pen, 2, "", 2,
+                     exam_format(p->x, "%zu that only one side recorded: --json lists them",
+                                 json_array_size(facts) - n));
 }
 
 static void print_pipe(struct printing *p, const struct doctor_side *a, const struct doctor_side *b,
                        const struct view_pipe *pipe)
 {
-    const char *causes = causes_of(a, b, pipe->name);
+    size_t worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
+    const char *on_a = causes_on(a, b, pipe->name, false),
+               *on_b = causes_on(a, b, pipe->name, true);
 
     doctor_entry(&p->pen, 2, "", 2,
                  exam_format(p->x, "%s: of %zu cases %zu worse, %zu better in B", pipe->name,
-                             pipe->n_cases, pipe->counts[DECISION_WORSE],
-                             pipe->counts[DECISION_BETTER]));
+                             pipe->n_cases, worse, better));
     if (pipe->worst)
-        doctor_entry(
-            &p->pen, 4, "lowest", 14,
-            exam_format(p->x, "%s: B/A %.3g", pipe->worst->label, pipe->worst->decide.ratio));
-    doctor_entry(&p->pen, 4, "findings", 14, *causes ? causes : "none that differs explains it");
-    for (size_t i = 0; i < pipe->n_causes; i++)
-        doctor_entry(&p->pen, 4, i ? "" : "causes", 14, exam_format(p->x, "%s", pipe->causes[i]));
+        doctor_entry(&p->pen, 4, "lowest", 24,
+                     exam_format(p->x, "%s: %.3g %% of A", pipe->worst->label,
+                                 100 * pipe->worst->decide.ratio));
+    if (worse)
+        doctor_entry(&p->pen, 4, "may explain worse", 24, *on_b ? on_b : "no finding that differs");
+    else if (*on_b)
+        doctor_entry(&p->pen, 4, "works against it", 24, on_b);
+    if (better)
+        doctor_entry(&p->pen, 4, "may explain better", 24,
+                     *on_a ? on_a : "no finding that differs");
+    else if (*on_a)
+        doctor_entry(&p->pen, 4, "works against it", 24, on_a);
 }
 
 static void print_numbers(struct printing *p, const struct doctor_side *a,
@@ -312,7 +372,7 @@ static void print_numbers(struct printing *p, const struct doctor_side *a,
         if (has_moved(&numbers->pipes[i]) && ++n)
             print_pipe(p, a, b, &numbers->pipes[i]);
     if (!n)
-        doctor_entry(&p->pen, 2, "", 2, "none is proven to");
+        doctor_entry(&p->pen, 2, "", 2, "no number is proven to differ");
     doctor_entry(&p->pen, 2, "", 2,
                  exam_format(p->x, "all cases: plumb compare %s %s", a->name, b->name));
 }

@@ -400,9 +400,14 @@ static void print_head(const struct doctor_pen *p, const struct hosts_run *run,
                        const struct ward *w)
 {
     char by[LAUNCHER_BY_SIZE];
+    size_t here = 0;
 
-    printf("%zu of %zu host%s answered, asked %s\n", w->n_answered, w->n, w->n == 1 ? "" : "s",
-           launcher_by(run, by));
+    for (size_t i = 0; i < run->hosts.n; i++)
+        here += run->hosts.all[i].here;
+    printf("%zu of %zu host%s answered", w->n_answered, w->n, w->n == 1 ? "" : "s");
+    if (here < w->n || run->launcher->ranks)
+        printf(", asked %s", launcher_by(run, by));
+    puts(here && !run->launcher->ranks ? "; this machine is asked directly" : "");
     for (size_t i = 0; i < w->n; i++)
         if (w->all[i].why)
             doctor_entry(p, 2, "", 2, w->all[i].why);

@@ -332,6 +332,13 @@ assert [h["exam"]["counts"]["found"] for h in hosts if h["host"] != "node2"] == 
 END
 }
 
+@test "--hosts: this machine is asked without ssh, and the head says so" {
+    echo localhost >"$BATS_TEST_TMPDIR/here"
+    doctor --hosts "$BATS_TEST_TMPDIR/here" --rsh false
+    [ "$status" -ne 2 ] && [ "$status" -ne 4 ]
+    [ "$(head -n 1 "$out")" = "1 of 1 host answered; this machine is asked directly" ] || { cat "$out" && false; }
+}
+
 @test "--hosts: one that cannot be reached is named, and the exit status is 4" {
     top=$PWD
     hosts_of_trees node0=kvm-virtio node1=kvm-virtio

@@ -107,10 +107,35 @@ static void look_at(struct exam *x, bool sockets)
         exam_fine(x, "environment");
 }
 
+/* Without them, libraries take sockets and do not say so. */
+static void look_verbs(struct exam *x)
+{
+    bool opens, loads;
+
+    if (!exam_flag(x, "process", NULL, "process.verbs_device_opens", &opens) ||
+        !exam_flag(x, "process", NULL, "process.verbs_library_loads", &loads))
+        return;
+    if (!opens)
+        exam_remedy(x,
+                    exam_found(x, "process",
+                               "it can open no RDMA device in /dev/infiniband, and one is active"),
+                    "let the user read and write /dev/infiniband/uverbs* (docker: "
+                    "--device=/dev/infiniband)");
+    else if (!loads)
+        exam_remedy(x,
+                    exam_found(x, "process",
+                               "libibverbs.so.1 cannot be loaded: libraries use sockets, not RDMA"),
+                    "install libibverbs1 (rdma-core) where the program runs");
+    else
+        exam_fine(x, "process");
+}
+
 static void look_sockets(struct exam *x)
 {
-    if (has_active_adapter(x))
-        look_at(x, true);
+    if (!has_active_adapter(x))
+        return;
+    look_verbs(x);
+    look_at(x, true);
 }
 
 static void look_settings(struct exam *x)
@@ -185,7 +210,8 @@ static void look_storage(struct exam *x)
 const struct exam_check exam_libraries[] = {
     {.id = "sockets",
      .question = "May collectives use the RDMA adapters?",
-     .seen = "variables: NCCL_IB_DISABLE, NCCL_NET, UCX_TLS, OMPI_MCA_btl, FI_PROVIDER",
+     .seen = "open() of /dev/infiniband/uverbs*, libibverbs; variables: NCCL_IB_DISABLE, NCCL_NET, "
+             "UCX_TLS, OMPI_MCA_btl, FI_PROVIDER",
      .pipes = PIPES_GROUP,
      .cost = {EXAM_CITED, 0.33, 0.8, .of = "bandwidth of collectives between hosts",
               .source = "https://github.com/NVIDIA/nccl/issues/465"},

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What else runs here, and what this process may take: "load", which changes from call to call, and
  * "process". */
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "harness/probe/facts.h"
 
@@ -202,6 +206,57 @@ static void set_lock_right(struct probe *p, json_t *process)
         fact_set_unknown(process, "may_lock_memory", "/proc/self/uid_map: not readable");
 }
 
+/* May this process open a device of RDMA? What a device group forbids only open() tells. */
+static bool opens_verbs(void)
+{
+    glob_t found;
+    bool opens = false;
+
+    if (glob("/dev/infiniband/uverbs*", 0, NULL, &found))
+        return false;
+    for (size_t i = 0; i < found.gl_pathc && !opens; i++) {
+        int fd = open(found.gl_pathv[i], O_RDWR | O_CLOEXEC);
+
+        opens = fd >= 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    globfree(&found);
+    return opens;
+}
+
+static bool loads_verbs(void)
+{
+    void *library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+    if (library)
+        dlclose(library);
+    return library != NULL;
+}
+
+/* Asked of the kernel, or the line "OPENS LOADS" of a recording, each 0 or 1. */
+static void set_verbs(struct probe *p, json_t *process)
+{
+    char line[TREE_LINE];
+    int opens = 0, loads = 0;
+    bool known = p->tree.live;
+
+    if (known) {
+        opens = opens_verbs();
+        loads = loads_verbs();
+    } else {
+        known = !tree_line(&p->tree, "plumb/verbs", line, sizeof(line)) &&
+                sscanf(line, "%1d %1d", &opens, &loads) == 2;
+    }
+    if (known) {
+        fact_set_bool(process, "verbs_device_opens", opens != 0);
+        fact_set_bool(process, "verbs_library_loads", loads != 0);
+    } else {
+        fact_set_unknown(process, "verbs_device_opens", "it was not recorded");
+        fact_set_unknown(process, "verbs_library_loads", "it was not recorded");
+    }
+}
+
 static void set_limits(struct probe *p, json_t *process)
 {
     char text[4096];
@@ -212,6 +267,7 @@ static void set_limits(struct probe *p, json_t *process)
     set_limit(process, "open_files", limits, "Max open files", why);
     set_limit(process, "stack_bytes", limits, "Max stack size", why);
     set_lock_right(p, process);
+    set_verbs(p, process);
 }
 
 void probe_load(struct probe *p)

@@ -312,7 +312,11 @@ static const struct fault {
     {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
      .missing = {{PORT "counters/link_downed", NULL}}},
     /* libraries */
-    {"sockets", METAL, NULL, .first = {{"library_settings", "{}"}},
+    {"sockets", METAL, "process", .first = {{"plumb/verbs", "1 1\n"}},
+     .fault = {{"plumb/verbs", "0 1\n"}}, .missing = {{"plumb/verbs", NULL}}},
+    {"sockets", METAL, "process", .first = {{"plumb/verbs", "1 1\n"}},
+     .fault = {{"plumb/verbs", "1 0\n"}}},
+    {"sockets", METAL, NULL, .first = {{"plumb/verbs", "1 1\n"}, {"library_settings", "{}"}},
      .fault = {{"library_settings", "{\"NCCL_IB_DISABLE\": \"1\"}"}},
      .missing = {{"library_settings", NULL}}},
     {"settings", METAL, NULL, .first = {{"library_settings", "{\"NCCL_DEBUG\": \"INFO\"}"}},

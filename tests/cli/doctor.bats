@@ -27,6 +27,13 @@ says()
     grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
 }
 
+# found CHECK: how many findings it has in $out, which is of --json.
+found()
+{
+    python3 -c 'import json, sys; print(sum(r["check"] == sys.argv[2] and r["state"] == "found"
+        for r in json.load(open(sys.argv[1]))["results"]))' "$out" "$1"
+}
+
 # narrow COLUMNS COMMAND...: on a terminal of that width
 narrow()
 {
@@ -353,4 +360,20 @@ END
     [ "$status" -eq 2 ]
     over_hosts --sysroot trees/node0
     [ "$status" -eq 2 ]
+}
+
+@test "what NVML tells of a GPU: MIG, memory errors, lost lanes, and clocks that are held down" {
+    load ../sim/env
+    local good=$BATS_TEST_TMPDIR/good.conf bad=$BATS_TEST_TMPDIR/bad.conf id
+    printf '[machine]\ngpus = 1\n[gpu]\nname = Simulated GPU\npcie_width = 16\npcie_width_max = 16\n' >"$good"
+    simulate_nvml "$good"
+    doctor --json
+    for id in gpu-mig gpu-memory gpu-lanes gpu-throttle; do [ "$(found "$id")" -eq 0 ]; done
+    sed 's/^pcie_width = .*/pcie_width = 4/' "$good" >"$bad"
+    printf 'mig = yes\necc_uncorrected = 3\n' >>"$bad"
+    simulate_nvml "$bad"
+    fault throttle:gpu=0:reason=power_brake:factor=0.5
+    doctor --json
+    [ "$status" -eq 1 ]
+    for id in gpu-mig gpu-memory gpu-lanes gpu-throttle; do [ "$(found "$id")" -ge 1 ]; done
 }

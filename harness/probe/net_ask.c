@@ -67,19 +67,21 @@ static void netem_words(const struct rtattr *options, FILE *out)
     struct tc_netem_qopt q;
     const char *data = RTA_DATA(options);
     int left = (int)RTA_PAYLOAD(options) - (int)RTA_ALIGN(sizeof(q));
-    const struct rtattr *first, *rate;
-    uint64_t ns;
+    const struct rtattr *first;
+    uint64_t ns, rate;
 
     if (left < 0)
         return;
     memcpy(&q, data, sizeof(q));
     first = (const struct rtattr *)(const void *)(data + RTA_ALIGN(sizeof(q)));
     ns = attribute_number(find_attribute(first, left, TCA_NETEM_LATENCY64), 8);
-    rate = find_attribute(first, left, TCA_NETEM_RATE);
+    rate = attribute_number(find_attribute(first, left, TCA_NETEM_RATE64), 8);
+    if (!rate) /* from 34 Gb/s on, it is full and the longer one counts */
+        rate = attribute_number(find_attribute(first, left, TCA_NETEM_RATE), 4);
     fprintf(out, " delay_us=%.3f loss_percent=%.4f", (double)ns / 1e3,
             100.0 * q.loss / (double)UINT32_MAX);
-    if (attribute_number(rate, 4))
-        fprintf(out, " rate_gbits_per_s=%.6f", (double)attribute_number(rate, 4) * 8 / 1e9);
+    if (rate)
+        fprintf(out, " rate_gbits_per_s=%.6f", (double)rate * 8 / 1e9);
 }
 
 static void tbf_words(const struct rtattr *options, FILE *out)

@@ -166,7 +166,7 @@ static void show(struct exam *x, bool as_json, bool live, const struct measures 
         doctor_print_results(stdout, x, live);
         if (m && m->n)
             measure_print(stdout, m);
-        doctor_print_first(stdout, x, live);
+        doctor_print_first(stdout, x, live, m && m->n);
     }
     json_decref(json);
 }

@@ -199,14 +199,14 @@ static size_t count_findings(struct exam *x)
 }
 
 /* So many findings are seen at a glance; of more, the first. */
-static void print_first(const struct doctor_pen *p, struct exam *x, bool live)
+static void print_first(const struct doctor_pen *p, struct exam *x, bool live, size_t few)
 {
     size_t n = 0, found = count_findings(x);
 
     for (const struct exam_result *r = exam_results(x); r && n < FIRST_MAX; r = r->next) {
         char number[16], share[80] = "";
 
-        if (found <= FIRST_MAX || r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy ||
+        if (found <= few || r->state != EXAM_FOUND || exam_repeats(x, r) || !*r->remedy ||
             is_free(r))
             continue;
         if (!n)
@@ -273,17 +273,17 @@ void doctor_print_results(FILE *out, struct exam *x, bool live)
     print_unknown(&p, x);
 }
 
-void doctor_print_first(FILE *out, struct exam *x, bool live)
+void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured)
 {
     struct doctor_pen p = doctor_pen(out);
 
-    print_first(&p, x, live);
+    print_first(&p, x, live, measured ? 0 : FIRST_MAX);
 }
 
 void doctor_print(FILE *out, struct exam *x, bool live)
 {
     doctor_print_results(out, x, live);
-    doctor_print_first(out, x, live);
+    doctor_print_first(out, x, live, false);
 }
 
 /* ---- JSON and exit status */

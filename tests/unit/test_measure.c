@@ -360,7 +360,8 @@ static char *printed(double low, double high)
         exam_remedy(x, r, "remove it");
     }
     assert_int_equal(found, 4);
-    doctor_print(out, x, false);
+    doctor_print_results(out, x, true);
+    doctor_print_first(out, x, true, true);
     fclose(out);
     exam_free(x);
     json_decref(machine);

@@ -62,8 +62,8 @@ static const struct opt doctor_table[] = {
      .type = OPT_STRING,
      .offset = offsetof(struct options, peer),
      .arg = "HOST",
-     .help = "--measure: the other end of networks, a host on which plumb-net --listen runs; "
-             "default: this machine"},
+     .help = "--measure: the other end of networks, a host on which the benchmark runs with "
+             "--listen; default: this machine"},
     {.name = "hosts",
      .type = OPT_STRING,
      .offset = offsetof(struct options, hosts.file),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "harness/compare/compare.h"
+#include "harness/exam/exam.h"
 
 #define SCENE_CASES 8
 
@@ -54,6 +55,9 @@ static inline void scene_release(struct scene *s)
 {
     json_decref(s->runs[0].meta);
     json_decref(s->runs[1].meta);
+    for (size_t i = 0; i < s->pairs.report.n_runs && s->pairs.report.exams; i++)
+        exam_free(s->pairs.report.exams[i]);
+    free(s->pairs.report.exams);
     pool_release(&s->pairs.report.pool);
 }
 

@@ -350,7 +350,7 @@ static bool is_file(const char *path)
 static struct copy {
     const char *machine;
     struct scratch s;
-} copies[4];
+} copies[16]; /* more than there are machines: the last has no name */
 
 static const struct scratch *copy_of(const char *machine)
 {

@@ -10,12 +10,24 @@
 
 #include "core/wire/rdma/rdma.h"
 
-/* Drivers answer with an error's number, some with a negative one. */
+#define REFUSED_LOOKS   50
+#define REFUSED_LOOK_US 10000
+
+/* Drivers answer with an error's number, some with a negative one, some with -1 alone. Where the
+ * link or the peer is gone, an event says so, at once or soon: that is the reason. */
 int rdma_refused(const struct rdma_queue *q, const char *what, int err)
 {
-    return err ? rdma_fail(rdma_wire_of(q), -abs(err), "%s on connection %u to %s was refused: %s",
-                           what, q->link->index, q->peer, strerror(abs(err)))
-               : 0;
+    struct wire *w = rdma_wire_of(q);
+    int why = 0;
+
+    for (int look = 0; err && !why && look < REFUSED_LOOKS; look++) {
+        why = rdma_events(w);
+        if (!why)
+            usleep(REFUSED_LOOK_US);
+    }
+    return why || !err ? why
+                       : rdma_fail(w, -abs(err), "%s on connection %u to %s was refused: %s", what,
+                                   q->link->index, q->peer, strerror(abs(err)));
 }
 
 /* ---- What errors and events mean ---- */

@@ -21,9 +21,10 @@
 #include "core/wire/wires.h"
 
 /* Who takes part: children of this process, ranks that find each other by sockets, or those of an
- * MPI launcher. See work.h. */
+ * MPI launcher. By options and environment. */
+enum collective_group { COLLECTIVE_LOCAL, COLLECTIVE_SOCK, COLLECTIVE_MPI };
 
-enum collective_group collective_group(const struct collective_params *p)
+static enum collective_group group_of(const struct collective_params *p)
 {
     if (p->leader || p->listen)
         return COLLECTIVE_SOCK;
@@ -71,7 +72,7 @@ static int collective_world(struct collective_work *w, const struct collective_p
 {
     if (w->world)
         return 0;
-    switch (collective_group(p)) {
+    switch (group_of(p)) {
     case COLLECTIVE_SOCK:
         return gather(w, p, cancel, error, len);
     case COLLECTIVE_MPI:
@@ -134,7 +135,7 @@ static int is_other(const struct collective_params *p, char *error, size_t len)
 {
     unsigned rank = 0, size = 0;
 
-    if (collective_group(p) != COLLECTIVE_MPI)
+    if (group_of(p) != COLLECTIVE_MPI)
         return p->leader != NULL;
     int err = mpi_begin(&rank, &size, error, len);
     return err ? err : rank > 0;
@@ -144,8 +145,8 @@ static int serve(const struct collective_params *p, const volatile int *cancel, 
                  size_t len)
 {
     struct world *world = NULL;
-    int err = collective_group(p) == COLLECTIVE_MPI ? world_mpi(&world, error, len)
-                                                    : join(&world, p, cancel, error, len);
+    int err = group_of(p) == COLLECTIVE_MPI ? world_mpi(&world, error, len)
+                                            : join(&world, p, cancel, error, len);
 
     return err ? err : serve_world(world, p);
 }
@@ -293,14 +294,14 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                 program_invocation_short_name);
         return EXIT_USAGE;
     }
-    if (collective_group(&p) == COLLECTIVE_MPI && p.np != mpi_launched()) {
+    if (group_of(&p) == COLLECTIVE_MPI && p.np != mpi_launched()) {
         fprintf(stderr,
                 "%s: --np %llu, but the launcher started %u: leave --np out, and take --ranks for "
                 "fewer\n",
                 program_invocation_short_name, (unsigned long long)p.np, mpi_launched());
         return EXIT_USAGE;
     }
-    if (collective_group(&p) == COLLECTIVE_LOCAL && !opts_values(o, "np")->given &&
+    if (group_of(&p) == COLLECTIVE_LOCAL && !opts_values(o, "np")->given &&
         mpi_unknown_text(unknown, sizeof(unknown))) {
         fprintf(stderr,
                 "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
@@ -331,7 +332,7 @@ static int open_session(struct point *pt, struct collective_work *w)
     int err = collective_world(w, p, pt->cancel, error, sizeof(error));
 
     /* Whoever started the ranks one by one looks there, and may try another port. */
-    if (err && collective_group(p) == COLLECTIVE_SOCK)
+    if (err && group_of(p) == COLLECTIVE_SOCK)
         notice_error(err, error);
     if (!err)
         err = session_open(&w->session, w->world, point_topo(pt), p->no_cpu ? 0 : IDLE_NS);

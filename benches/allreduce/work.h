@@ -177,10 +177,6 @@ struct collective_work { /* pt->bench_state: outlives the points */
     struct gpu_elsewhere gpus; /* of the ranks but 0 */
 };
 
-/* This process' part, by options and environment. */
-enum collective_group { COLLECTIVE_LOCAL, COLLECTIVE_SOCK, COLLECTIVE_MPI };
-enum collective_group collective_group(const struct collective_params *p);
-
 /* Of the operation and the product at once. */
 void work_overlap_figures(struct point *pt, const struct collective_work *w);
 

@@ -56,11 +56,6 @@ pid_t group_peer(const struct group *g)
     return channel_child(g->channel);
 }
 
-void *group_shared(const struct group *g)
-{
-    return g->control->shared;
-}
-
 /* Only the parent looks: without it there is no child. */
 static int look_at_peer(struct group *g)
 {
@@ -69,7 +64,8 @@ static int look_at_peer(struct group *g)
     return error || g->rank ? error : channel_alive(g->channel);
 }
 
-int group_look(struct group *g, struct group_wait *wait)
+/* Is the other still there, and does it move? 0 or an error as of group_run(). */
+static int look(struct group *g, struct group_wait *wait)
 {
     uint64_t now_ns = clock_now_ns();
 
@@ -84,7 +80,7 @@ int group_pause(struct group *g, struct group_wait *wait)
     if (++wait->turns % TURNS_A_LOOK)
         return 0;
     sched_yield();
-    return group_look(g, wait);
+    return look(g, wait);
 }
 
 static uint32_t wait_for_next(struct control *c, uint32_t seen)
@@ -280,7 +276,7 @@ int transfer_move(struct wire_link *l, struct group *g, const void *out, void *i
         if (rc > 0)
             wait = (struct group_wait){0};
         else if (!rc)
-            rc = group_look(g, &wait);
+            rc = look(g, &wait);
     }
     return rc < 0 ? rc : 0;
 }
@@ -407,7 +403,7 @@ static int prepare_end(struct group *g, void *arg, uint64_t seed, struct group_t
 
     (void)times;
     t->group = g;
-    t->shared = group_shared(g);
+    t->shared = (void *)g->control->shared;
     lanes_fill(t->lanes, group_rank(g), seed);
     int node = topo_nodes(t->config.topo) > 1 ? (int)t->lanes->ends[group_rank(g)].index : -1;
     return group_join(g, &t->link, t->config.wire, t->lanes->bytes, t->lanes->used == 2, node);

@@ -53,7 +53,6 @@ void group_close(struct group *g); /* ends the peer and waits for it; NULL is le
 
 unsigned group_rank(const struct group *g);
 pid_t group_peer(const struct group *g); /* of rank 0: the process that was forked */
-void *group_shared(const struct group *g);
 
 /* Rank 0: both run fn(g, arg, count, &times[rank]). 0, or the first error: fn's own, the peer's,
  * -ECONNRESET when the peer died, -ETIMEDOUT when nothing moved for GROUP_STILL_NS. */
@@ -65,9 +64,8 @@ int group_run(struct group *g, group_fn *fn, uint64_t count, struct group_times 
 struct group_wait {
     uint64_t turns, since_ns;
 };
-/* Looks whether the other is still there, and moves. 0 or an error as above. */
-int group_look(struct group *g, struct group_wait *wait);
-/* One turn: spins, now and then lets others run and looks. */
+/* One turn: spins, now and then lets others run, and looks whether the other is still there, and
+ * moves. 0 or an error as above. */
 int group_pause(struct group *g, struct group_wait *wait);
 
 /* A wire of one link to the other rank, for messages of up to `bytes`, to both or to rank 1 alone.
@@ -82,7 +80,7 @@ int group_join(struct group *g, struct group_link *l, const struct wire_ops *ops
 void group_leave(struct group_link *l); /* after group_close(); a zeroed one is left alone */
 
 /* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where not NULL,
- * at the same time. *arrived_ns is set when the last one is in. 0 or -errno, also group_look()'s. */
+ * at the same time. *arrived_ns is set when the last one is in. 0 or -errno, also group_pause()'s. */
 int transfer_move(struct wire_link *l, struct group *g, const void *out, void *in, size_t bytes,
                   uint64_t count, uint64_t *arrived_ns);
 

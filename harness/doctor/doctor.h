@@ -30,10 +30,8 @@ int cmd_doctor(int argc, char **argv);
  */
 int doctor_load(const char *path, json_t **machine, char *error, size_t len);
 
-/* Findings, what is unknown by its reasons, and what to do first. live: it is this machine, now. */
-void doctor_print(FILE *out, struct exam *x, bool live);
-/* The same in two parts, of which what to do first is the end: after costs that were measured, of
- * few findings, too. */
+/* Findings, and what is unknown by its reasons; then, as the end of all output, what to do first:
+ * after costs that were measured, of few findings, too. live: it is this machine, now. */
 void doctor_print_results(FILE *out, struct exam *x, bool live);
 void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured);
 /* The object of docs/doctor.md, with the machine in it. New. */

@@ -134,9 +134,6 @@ json_t *measures_json(const struct measures *m); /* a new list */
 void measure_print(FILE *out, const struct measures *m);
 void measures_release(struct measures *m);
 
-/* The variables of this process that fit the patterns of bench_experiment.unset, with blanks
- * between: "OPENBLAS_CORETYPE". Returns text. */
-const char *measure_variables(const char *patterns, char *text, size_t len);
 /* A fact of the machine for bench_experiment.machine; NULL: not known. */
 const char *measure_fact(const json_t *machine, const char *name, size_t len, char *text,
                          size_t text_len);

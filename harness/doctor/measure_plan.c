@@ -25,7 +25,9 @@ static bool fits(const char *variable, const char *patterns)
     return false;
 }
 
-const char *measure_variables(const char *patterns, char *text, size_t len)
+/* The variables of this process that fit the patterns of bench_experiment.unset, with blanks
+ * between: "OPENBLAS_CORETYPE". Returns text. */
+static const char *variables_set(const char *patterns, char *text, size_t len)
 {
     size_t used = 0;
 
@@ -116,7 +118,7 @@ static int add_each(struct measures *m, const struct bench_info *bench,
     char names[VARIABLES_SIZE] = "";
     int err = 0;
 
-    if (!e->unset || !*measure_variables(e->unset, names, sizeof(names)))
+    if (!e->unset || !*variables_set(e->unset, names, sizeof(names)))
         return add(m, bench, NULL, e, NULL);
     for (char *save = names, *name; !err && (name = strsep(&save, " ")) != NULL;)
         err = add(m, bench, NULL, e, name);
@@ -130,7 +132,7 @@ static size_t count_each(const struct bench_experiment *e)
     size_t n = 1;
 
     if (e->unset)
-        for (const char *at = measure_variables(e->unset, names, sizeof(names)); *at; at++)
+        for (const char *at = variables_set(e->unset, names, sizeof(names)); *at; at++)
             n += *at == ' ';
     return n;
 }

@@ -280,12 +280,6 @@ void doctor_print_first(FILE *out, struct exam *x, bool live, bool measured)
     print_first(&p, x, live, measured ? 0 : FIRST_MAX);
 }
 
-void doctor_print(FILE *out, struct exam *x, bool live)
-{
-    doctor_print_results(out, x, live);
-    doctor_print_first(out, x, live, false);
-}
-
 /* ---- JSON and exit status */
 
 json_t *doctor_json(struct exam *x)

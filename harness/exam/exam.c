@@ -689,7 +689,7 @@ const char *exam_state_name(enum exam_state state)
     return names[state];
 }
 
-const char *exam_basis_name(enum exam_basis basis)
+static const char *basis_name(enum exam_basis basis)
 {
     static const char *const names[] = {[EXAM_NOT_PRICED] = "none",
                                         [EXAM_CITED] = "cited",
@@ -706,7 +706,7 @@ static json_t *cost_json(const struct exam_cost *cost)
 
     if (cost->basis == EXAM_NOT_PRICED)
         return json_null();
-    json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:s}", "basis", exam_basis_name(cost->basis), "of",
+    json = json_pack("{s:s, s:s, s:s, s:f, s:f, s:s}", "basis", basis_name(cost->basis), "of",
                      cost->of, "change", cost->of_time ? "longer" : "lost", "low", cost->low,
                      "high", cost->high, "source", cost->source);
     if (cost->basis == EXAM_CITED)

@@ -152,9 +152,8 @@ bool exam_explains(const struct exam_check *check, const char *pipe);
 /* NULL: there is no such check. area may be NULL. */
 const struct exam_check *exam_find(const char *id, const char **area);
 
-/* The names in JSON: "fine" "found" "unknown" "not applicable"; "none" "cited" ... */
+/* The names in JSON: "fine" "found" "unknown" "not applicable". */
 const char *exam_state_name(enum exam_state state);
-const char *exam_basis_name(enum exam_basis basis);
 
 /* The result as an object of docs/doctor.md. New. */
 json_t *exam_result_json(const struct exam_result *r);

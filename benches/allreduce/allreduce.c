@@ -225,8 +225,8 @@ static const struct opt options[] = {
      SWEPT,
      AT(model),
      .arg = "NAME",
-     .help = "sum all gradients of this model (configs/models: resnet50, vgg16, bert-large, "
-             "gpt2-xl) as one operation, fused into buckets; --size has no effect"},
+     .help = "sum all gradients of this model (configs/models: resnet50, bert-large, llama3-8b, "
+             "...) as one operation, fused into buckets; --size has no effect"},
     {.name = "bucket",
      .type = OPT_SIZE,
      FITTING,
@@ -442,7 +442,7 @@ static int fuse(struct point *pt, const struct collective_params *p, struct coll
     struct model model = {0};
     char error[512] = "";
     size_t n = 0;
-    int err = buckets_load(p->model, &model, error, sizeof(error));
+    int err = model_load(p->model, &model, error, sizeof(error));
 
     if (!err)
         err = buckets_fuse(&model, collective_type_bytes(p->dtype), p->bucket, calls,
@@ -451,7 +451,14 @@ static int fuse(struct point *pt, const struct collective_params *p, struct coll
         snprintf(error, sizeof(error),
                  "'%s' makes more than %d buckets of %llu bytes: give a larger --bucket", p->model,
                  COLLECTIVE_CALLS_MAX, (unsigned long long)p->bucket);
-    buckets_release(&model);
+    uint64_t count = n ? calls[n - 1].first + calls[n - 1].count : 0;
+    if (!err && count > COLLECTIVE_BYTES_MAX / collective_type_bytes(p->dtype)) {
+        err = -EOPNOTSUPP;
+        snprintf(error, sizeof(error), "'%s' has %.3g GiB of gradients: at most %llu are summed",
+                 p->model, (double)count * (double)collective_type_bytes(p->dtype) / (1u << 30),
+                 COLLECTIVE_BYTES_MAX >> 30);
+    }
+    model_release(&model);
     *n_calls = (unsigned)n;
     return err ? point_reason(pt, err == -E2BIG ? -EOPNOTSUPP : err, "%s", error) : 0;
 }

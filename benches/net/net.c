@@ -17,6 +17,7 @@
 
 static const char *const patterns[] = {"bandwidth", "latency", "rate", "loaded-latency", NULL};
 static const char *const ways[] = {"forward", "reverse", "both", NULL};
+static const char *const off_on[] = {"off", "on", NULL};
 static const char *const waits[] = {"block", "spin", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", NULL};
 
@@ -36,6 +37,8 @@ static const struct opt_scope tcp_pings = {"transport=tcp pattern=latency,loaded
                                            "TCP latency"};
 static const struct opt_scope rdma_streams = {
     "transport=rdma pattern=bandwidth,rate,loaded-latency", "RDMA streams"};
+static const struct opt_scope rdma_rates = {"transport=rdma pattern=bandwidth,rate",
+                                            "RDMA bandwidth and rate"};
 
 /* *value is an int: near, far or a number. */
 static int parse_node(const char *text, void *value, char *error, size_t len)
@@ -266,6 +269,11 @@ static const struct opt options[] = {
         .help = "how a thread waits for completions: it polls, or sleeps until an event"),
     WIRE_OPT_MTU(SWEPT, AT(mtu), .scope = &by_rdma),
     WIRE_OPT_GID_INDEX(SWEPT, AT(gid_index), .scope = &by_rdma),
+    {.name = "relaxed-ordering",
+     CHOICE(relaxed, off_on),
+     .def = "off",
+     .scope = &rdma_rates,
+     .help = "register both ends' buffers for relaxed ordering on PCIe, where the device knows it"},
     {.name = "connect",
      CHOICE(connect, wire_connects),
      .def = "exchange",

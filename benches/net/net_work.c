@@ -475,7 +475,8 @@ static void fill_rdma(const struct net_params *p, struct wire_rdma_options *rdma
                                        .mtu = (uint32_t)p->mtu,
                                        .gid_index = p->gid_index,
                                        .timeout = (uint32_t)p->timeout,
-                                       .retry = (uint32_t)p->retry};
+                                       .retry = (uint32_t)p->retry,
+                                       .relaxed = p->relaxed == 1};
 }
 
 static struct wire_traits traits_of(const struct net_point *p)

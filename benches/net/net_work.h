@@ -28,7 +28,7 @@ struct net_params {
     uint64_t busy_poll_us, buffer_bytes, segment_bytes;
     const char *congestion;
     /* RDMA */
-    int verb, connect, completion;
+    int verb, connect, completion, relaxed;
     uint64_t depth, signal_every, mtu, timeout, retry;
     int gid_index, inline_bytes; /* -1: chosen */
 };

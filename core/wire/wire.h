@@ -169,6 +169,9 @@ struct wire_rdma_options {
     uint32_t mtu;            /* path MTU in bytes; 0: the port's active one */
     int32_t gid_index;       /* -1: chosen */
     uint32_t timeout, retry; /* of the QP: 4.096 us * 2^timeout; 0: chosen */
+    /* Messages' buffers are registered for relaxed ordering on PCIe. Not with messages in turns,
+     * where the last byte tells that all have come. A device or kernel that knows none ignores it. */
+    uint32_t relaxed;
 };
 
 struct wire_options {

@@ -37,6 +37,37 @@ section_every_verb() {
     paste -d'|' <(cells metric) <(cells verb) <(cells evidence) | grep -qE '^bandwidth\|write\|own: rxe1:1 .*sent .*peer: '
 }
 
+section_relaxed_ordering() {
+    at=rxe0
+    export LD_PRELOAD=$PWD/build/registrations.so
+    REGISTRATIONS=$PWD/theirs serve
+    export REGISTRATIONS=$PWD/ours
+    net --device rxe1 --pattern bandwidth --verb write,read,send --relaxed-ordering off --size 64K --budget 300ms >out
+    wc -l <ours >strict
+    net --device rxe1 --pattern bandwidth --verb write,read,send --relaxed-ordering on --size 64K --budget 300ms >relaxed
+    tail -n +2 relaxed >>out
+    net --device rxe1 --pattern latency --relaxed-ordering on --size 8 --budget 300ms >refused 2>&1
+    echo "refused $?"
+}
+
+@test "buffers with relaxed ordering: measured and checked as others; where the last byte tells, they are refused" {
+    in_section relaxed_ordering
+    [ "$status" -eq 0 ]
+    [ "$(paste -d' ' <(cells metric) <(cells verb) <(cells relaxed_ordering) | sed -n 's/^bandwidth //p' | sort | paste -sd,)" = \
+        'read off,read on,send off,send on,write off,write on' ]
+    every status '@(ok|noisy)'
+    [ "${lines[-1]}" = 'refused 2' ]
+    grep -q -- '--relaxed-ordering' "$job/refused"
+    # Bit 20 is IBV_ACCESS_RELAXED_ORDERING. Buffers have it, at both ends, after it was asked for; credits and words never.
+    [[ $(<"$job/strict") -gt 0 ]]
+    if head -n "$(<"$job/strict")" "$job/ours" | grep 0x1; then false; fi
+    for end in ours theirs; do
+        cat "$job/$end"
+        [ "$(grep -c ' 0x10000' "$job/$end")" -ge 3 ]
+        if awk '$1 < 65536 && $2 ~ /0x1/' "$job/$end" | grep .; then false; fi
+    done
+}
+
 section_one_device() {
     at=rxe0
     serve

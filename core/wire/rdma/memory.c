@@ -128,10 +128,11 @@ static int access_of(const struct wire *w, const struct rdma_rail *rail, enum wi
     enum rdma_verb verb = (enum rdma_verb)w->options.rdma.verb;
     bool writes = verb == RDMA_WRITE || verb == RDMA_WRITE_IMM ||
                   (verb == RDMA_READ && rail->protocol == RDMA_IWARP);
+    int relaxed = w->options.rdma.relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0;
 
     if (!(sides & WIRE_IN))
-        return verb == RDMA_READ ? IBV_ACCESS_REMOTE_READ : 0;
-    return IBV_ACCESS_LOCAL_WRITE | (writes ? IBV_ACCESS_REMOTE_WRITE : 0);
+        return relaxed | (verb == RDMA_READ ? IBV_ACCESS_REMOTE_READ : 0);
+    return relaxed | IBV_ACCESS_LOCAL_WRITE | (writes ? IBV_ACCESS_REMOTE_WRITE : 0);
 }
 
 int rdma_memory_add(struct wire *w, struct wire_memory *m)

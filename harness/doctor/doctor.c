@@ -191,7 +191,7 @@ static void take_costs(struct exam *x, const struct measures *m)
 {
     for (struct exam_result *r = exam_results(x); r; r = r->next) {
         struct exam_cost cost = {.basis = EXAM_MEASURED};
-        if (r->state != EXAM_FOUND)
+        if (r->state != EXAM_FOUND || !exam_measurable(r->check, r->subject))
             continue;
         for (size_t i = 0; i < m->n; i++) {
             const struct measurement *one = &m->all[i];
@@ -272,6 +272,19 @@ static int examine(const char *path, const struct options *options)
     return written(status);
 }
 
+/* The checks, and the causes that benchmarks and tests of our own can price. */
+static int list(void)
+{
+    struct bench_list benches;
+    int err = bench_list_load(&benches);
+
+    doctor_list(stdout);
+    if (!err)
+        measure_list(stdout, &benches);
+    bench_list_release(&benches);
+    return written(err ? fail(EXIT_INCOMPLETE, "out of memory") : EXIT_GOOD);
+}
+
 static int run(const struct opts *o, void *context)
 {
     struct options *options = context;
@@ -286,10 +299,8 @@ static int run(const struct opts *o, void *context)
     if (options->explain)
         return doctor_explain(stdout, options->explain) ? no_check(options->explain)
                                                         : written(EXIT_GOOD);
-    if (options->list) {
-        doctor_list(stdout);
-        return written(EXIT_GOOD);
-    }
+    if (options->list)
+        return list();
     if (o->n_args > 2)
         return fail(EXIT_USAGE, "more than two machines: give one, or two to set side by side");
     if (options->sysroot && (o->n_args || !*options->sysroot))

@@ -161,3 +161,19 @@ void measure_print(FILE *out, const struct measures *m)
         if (m->all[i].state == MEASURE_SKIPPED)
             print_skipped(out, m, i, width);
 }
+
+/* A cause of several figures has an entry for each: it is listed once. */
+void measure_list(FILE *out, const struct bench_list *benches)
+{
+    struct doctor_pen p = doctor_pen(out);
+    const char *last = "";
+
+    doctor_heading(&p, "causes that --measure=ID prices here");
+    for (size_t i = 0; i < benches->n; i++)
+        for (const struct bench_experiment *e = benches->benches[i].rows.experiments; e->check;
+             last = e->check, e++)
+            if (strcmp(last, e->check) != 0)
+                doctor_entry(&p, 2, e->check, 21, e->cause);
+    for (const struct measure_own *own = measure_own; own->cause.check; own++)
+        doctor_entry(&p, 2, own->cause.check, 21, own->cause.cause);
+}

@@ -220,6 +220,7 @@ const struct exam_check exam_libraries[] = {
      .question = "Do libraries choose for themselves what is fast here?",
      .seen = "variables that steer them: NCCL_*, CUDA_*, OPENBLAS_*, MKL_*, DNNL_*",
      .pipes = "Matrix core|GPU*|" PIPES_GROUP,
+     .measured = "@(OPENBLAS|GOTO|MKL|DNNL|ONEDNN|BLIS)_*",
      .look = look_settings},
     {.id = "threads",
      .question = "May CPU libraries use all cores?",

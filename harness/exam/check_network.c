@@ -562,6 +562,7 @@ const struct exam_check exam_network[] = {
      .question = "Is TCP's congestion control made for fast local networks?",
      .seen = "/proc/sys/net/ipv4/tcp_congestion_control",
      .pipes = PIPES_NET,
+     .measured = "*",
      .look = look_congestion},
     {.id = "tcp-buffers",
      .question = "May TCP keep enough data on its way?",

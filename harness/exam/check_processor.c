@@ -311,6 +311,7 @@ const struct exam_check exam_processor[] = {
      .seen = "cpu.max or cpu.cfs_quota_us of the process's control groups",
      .pipes = "Matrix core|Memory|Network*|Collectives|Gradients|Allreduce*|Between two processes",
      .matters = true,
+     .measured = "*",
      .look = look_quota},
     {.id = "cpu-set",
      .question = "May the process run on all CPUs?",

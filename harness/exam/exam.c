@@ -633,22 +633,9 @@ void exam_cost_text(const struct exam_cost *cost, char *text, size_t len)
              cost->source);
 }
 
-/* Causes of --measure with the id of a check, and the subjects that they fit. */
-static const struct {
-    const char *check, *subjects;
-} measurable[] = {{"congestion", "*"},
-                  {"cpu-quota", "*"},
-                  {"idle-states", "*"},
-                  {"other-load", "*"},
-                  {"settings", "@(OPENBLAS|GOTO|MKL|DNNL|ONEDNN|BLIS)_*"},
-                  {"steal", "*"}};
-
 bool exam_measurable(const struct exam_check *check, const char *subject)
 {
-    for (size_t i = 0; i < sizeof(measurable) / sizeof(*measurable); i++)
-        if (!strcmp(measurable[i].check, check->id))
-            return !subject || !fnmatch(measurable[i].subjects, subject, FNM_EXTMATCH);
-    return false;
+    return check->measured && (!subject || !fnmatch(check->measured, subject, FNM_EXTMATCH));
 }
 
 bool exam_explains(const struct exam_check *check, const char *pipe)

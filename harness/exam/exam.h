@@ -73,12 +73,15 @@ struct exam;
 
 /* A member without a value is NULL, false, or EXAM_NOT_PRICED. A table ends with an id of NULL. */
 struct exam_check {
-    const char *id;        /* "mtu": stable, in JSON and documents; small letters, digits, '-' */
-    const char *question;  /* for people: "Does each interface use jumbo frames?" */
-    const char *seen;      /* how it is seen without root: files, calls */
-    const char *more;      /* which right would tell more: "root: the ports' ACS control"; NULL */
-    const char *pipes;     /* which components of a report it can explain (bench_headline.pipe,
+    const char *id;       /* "mtu": stable, in JSON and documents; small letters, digits, '-' */
+    const char *question; /* for people: "Does each interface use jumbo frames?" */
+    const char *seen;     /* how it is seen without root: files, calls */
+    const char *more;     /* which right would tell more: "root: the ports' ACS control"; NULL */
+    const char *pipes;    /* which components of a report it can explain (bench_headline.pipe,
                              bench_pipe.pipe): patterns, with '|' between; NULL: none */
+    /* A cause of --measure with the same id prices what is found of subjects that fit this extended
+     * pattern: both sides of it can be had on a machine with the finding. NULL: none does. */
+    const char *measured;
     bool matters;          /* unknown here is exit status 3 */
     struct exam_cost cost; /* of a finding that `look` does not price */
     void (*look)(struct exam *x);

@@ -179,6 +179,13 @@ END
     [ "$status" -eq 0 ]
     grep -qE '^  governor +[A-Z].*\?$' "$out"
     if grep -q "seen by" "$out"; then false; fi
+    if [ -x "${plumb%/*}/plumb-net" ]; then
+        sed -n '/causes that --measure/I,$p' "$out" >"$BATS_TEST_TMPDIR/causes"
+        grep -qE '^  congestion +BBR in place of CUBIC' "$BATS_TEST_TMPDIR/causes"
+        grep -qE '^  strict-ordering ' "$BATS_TEST_TMPDIR/causes"
+        grep -qE '^  cpu-quota ' "$BATS_TEST_TMPDIR/causes"
+        [ "$(grep -c '^  one-queue ' "$BATS_TEST_TMPDIR/causes")" -eq 1 ]
+    fi
     doctor --explain acs
     [ "$status" -eq 0 ]
     for word in 'acs (bus)' 'more with   root' 'can slow    GPU peers, ' \

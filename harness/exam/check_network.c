@@ -370,21 +370,31 @@ static void look_losses(struct exam *x)
     each_nic(x, is_real, losses_of);
 }
 
-/* A boot brings a line up once or twice. */
-#define CHANGES_MOST 20
+/* A boot, and who sets a machine up, change a line's state a few times. A sound line goes down when
+ * its switch restarts: less than once a week. */
+#define CHANGES_MOST   20
+#define FLAPS_PER_WEEK 1.
 
 static void flaps_of(struct exam *x, const json_t *nic, const char *name)
 {
     const json_t *counters = exam_fact(x, name, nic, "counters");
-    double changes;
+    double changes, days;
 
     if (!counters || !exam_number(x, name, counters, "carrier_changes", &changes))
         return;
-    if (changes < CHANGES_MOST)
+    if (changes < CHANGES_MOST) {
+        exam_fine(x, name);
+        return;
+    }
+    if (!exam_days(x, name, &days))
+        return;
+    if (changes / 2 < FLAPS_PER_WEEK * days / 7)
         exam_fine(x, name);
     else
-        exam_remedy(x, exam_found(x, name, "its line went up or down %.0f times", changes),
-                    "sudo dmesg | grep %s; replace cable or transceiver", name);
+        exam_remedy(
+            x,
+            exam_found(x, name, "its line went up or down %.0f times in %.2g days", changes, days),
+            "sudo dmesg | grep %s; replace cable or transceiver", name);
 }
 
 /* A wireless line goes down whenever the machine sleeps or moves. */
@@ -581,7 +591,7 @@ const struct exam_check exam_network[] = {
      .look = look_losses},
     {.id = "link-flaps",
      .question = "Do the lines stay up?",
-     .seen = "/sys/class/net/*/carrier_changes",
+     .seen = "/sys/class/net/*/carrier_changes, against /proc/uptime",
      .pipes = PIPES_NET,
      .look = look_flaps},
     {.id = "interrupts",

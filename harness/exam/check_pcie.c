@@ -24,8 +24,12 @@ static void each_device(struct exam *x, device_fn *look)
             look(x, device, exam_name(device, "address"));
 }
 
-/* A link that is sound retries a few packets in years; each retry of a bad one is an error here. */
-#define ERRORS_MOST 100
+/* A link that is sound retries a few packets in a month; each retry of a bad one is an error here.
+ * Enumeration at boot makes one or two that are not corrected. */
+#define ERRORS_MOST    100
+#define ERRORS_PER_DAY 10
+#define WORSE_MOST     2
+#define WORSE_PER_WEEK 1
 
 /* One of the counters; false: it is null, and an unknown was added. One that the kernel does not
  * have counts nothing. */
@@ -37,6 +41,31 @@ static bool take(struct exam *x, const json_t *device, const char *address, cons
     *count = 0;
     return !json_object_get(counters, strchr(path, '.') + 1) ||
            exam_number(x, address, device, path, count);
+}
+
+static void judge_errors(struct exam *x, const char *address, double worse, double corrected)
+{
+    struct exam_result *r;
+    double days;
+
+    if (worse <= WORSE_MOST && corrected <= ERRORS_MOST) {
+        exam_fine(x, address);
+        return;
+    }
+    if (!exam_days(x, address, &days))
+        return;
+    if (worse > WORSE_MOST && worse >= WORSE_PER_WEEK * days / 7) {
+        r = exam_found(x, address, "%.0f PCIe errors in %.2g days could not be corrected", worse,
+                       days);
+        exam_remedy(x, r, "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
+    } else if (corrected > ERRORS_MOST && corrected >= ERRORS_PER_DAY * days) {
+        r = exam_found(x, address,
+                       "%.0f PCIe errors in %.2g days were corrected: each repeats a packet",
+                       corrected, days);
+        exam_remedy(x, r, "reseat %s, and look at its riser, cable and retimer", address);
+    } else {
+        exam_fine(x, address);
+    }
 }
 
 static void errors_of(struct exam *x, const json_t *device, const char *address)
@@ -54,19 +83,11 @@ static void errors_of(struct exam *x, const json_t *device, const char *address)
         !take(x, device, address, "counters.nonfatal_errors", &worse) ||
         !take(x, device, address, "counters.fatal_errors", &fatal))
         return;
-    if (worse + fatal > 0)
-        exam_remedy(x,
-                    exam_found(x, address, "%.0f PCIe errors since boot could not be corrected",
-                               worse + fatal),
+    if (fatal > 0)
+        exam_remedy(x, exam_found(x, address, "%.0f fatal PCIe errors since boot", fatal),
                     "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
-    else if (own + above > ERRORS_MOST)
-        exam_remedy(x,
-                    exam_found(x, address,
-                               "%.0f PCIe errors since boot were corrected: each repeats a packet",
-                               own + above),
-                    "reseat %s, and look at its riser, cable and retimer", address);
     else
-        exam_fine(x, address);
+        judge_errors(x, address, worse, own + above);
 }
 
 static void look_errors(struct exam *x)
@@ -202,7 +223,8 @@ static void look_adapters(struct exam *x)
 const struct exam_check exam_pcie[] = {
     {.id = "pcie-errors",
      .question = "Does each PCIe link carry packets without errors?",
-     .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port",
+     .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port, "
+             "against /proc/uptime",
      .pipes = PIPES_PCIE,
      .look = look_errors},
     {.id = "read-request",

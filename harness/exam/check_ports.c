@@ -288,9 +288,59 @@ static void look_marks(struct exam *x)
     each_port(x, marks_of);
 }
 
-/* A boot takes a link down once or twice. */
-#define DOWNS_MOST  10
-#define ERRORS_MOST 100
+/* A boot takes a link down once or twice, and a switch that restarts: less than once a week. */
+#define DOWNS_MOST     10
+#define DOWNS_PER_WEEK 1.
+#define ERRORS_MOST    100
+
+/* The wrong bits that InfiniBand allows, and where counters of 16 and 32 bits stop. */
+#define BIT_ERRORS 1e-12
+
+static bool is_full(double count)
+{
+    return count == 65535 || count >= 4294967295.;
+}
+
+/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. */
+static void symbols_of(struct exam *x, const json_t *port, const char *name, double symbols)
+{
+    double days, gbits;
+
+    if (symbols <= ERRORS_MOST) {
+        exam_fine(x, name);
+        return;
+    }
+    if (!exam_number(x, name, port, "rate_gbits_per_s", &gbits) || !exam_days(x, name, &days))
+        return;
+    if (symbols > BIT_ERRORS * gbits * 1e9 * days * 86400)
+        exam_remedy(x,
+                    exam_found(x, name,
+                               "%.0f symbol errors in %.2g days: more than InfiniBand allows",
+                               symbols, days),
+                    "clean or replace cable and transceiver of %s", name);
+    else if (is_full(symbols))
+        exam_unknown(x, name, "%.0f symbol errors: the counter is full", symbols);
+    else
+        exam_fine(x, name);
+}
+
+/* false: its going down was judged. */
+static bool stays_up(struct exam *x, const char *name, double downs)
+{
+    double days;
+
+    if (downs <= DOWNS_MOST)
+        return true;
+    if (!exam_days(x, name, &days))
+        return false;
+    if (downs < DOWNS_PER_WEEK * days / 7)
+        return true;
+    exam_remedy(
+        x,
+        exam_found(x, name, "its link went down or recovered %.0f times in %.2g days", downs, days),
+        "replace cable or transceiver of %s", name);
+    return false;
+}
 
 static void line_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
@@ -304,17 +354,13 @@ static void line_of(struct exam *x, const json_t *device, const json_t *port, co
         !exam_sum(x, name, port, "counters", errors, &wrong) ||
         !exam_sum(x, name, port, "counters", received, &packets))
         return;
-    if (down > DOWNS_MOST)
-        exam_remedy(x, exam_found(x, name, "its link went down or recovered %.0f times", down),
-                    "replace cable or transceiver of %s", name);
-    else if (wrong > ERRORS_MOST && wrong > LOST_SHARE * packets)
+    if (!stays_up(x, name, down))
+        return;
+    if (wrong > ERRORS_MOST && wrong > LOST_SHARE * packets)
         exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on its line", wrong),
                     "clean or replace cable and transceiver of %s", name);
-    else if (symbol > ERRORS_MOST)
-        exam_unknown(x, name, "%.0f symbol errors: whether in a day or in a year is not recorded",
-                     symbol);
     else
-        exam_fine(x, name);
+        symbols_of(x, port, name, symbol);
 }
 
 static void look_line(struct exam *x)
@@ -354,7 +400,7 @@ const struct exam_check exam_ports[] = {
      .look = look_marks},
     {.id = "rdma-line",
      .question = "Do the ports stay up and receive without errors?",
-     .seen = "counters of each port: link_downed, symbol_error and others",
+     .seen = "counters of each port: link_downed, symbol_error and others, against /proc/uptime",
      .pipes = PIPES_NET,
      .look = look_line},
     {.id = NULL},

@@ -228,6 +228,9 @@ double exam_cpus(const char *list);
 double exam_allowed(struct exam *x);
 /* Have two lists such as "0-3,8" a number in common? */
 bool exam_common(const char *one, const char *other);
+/* Days since boot, to judge a counter by. False: not known, or so few minutes that most of what was
+ * counted is of the boot itself; an unknown was added. */
+bool exam_days(struct exam *x, const char *subject, double *days);
 /* A copy in the exam's memory. */
 const char *exam_format(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 

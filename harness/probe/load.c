@@ -31,6 +31,25 @@ static void set_running(struct probe *p, json_t *load)
                          rc ? fact_errno(rc) : "no number of tasks that run");
 }
 
+/* "1132.96 1249.73": since boot. That of a container of LXC may be of the container. */
+static void set_uptime(struct probe *p, json_t *load)
+{
+    static const char path[] = "proc/uptime";
+    const char *container = fact_string(json_object_get(p->machine, "virtualization"), "container");
+    char line[TREE_LINE];
+    double seconds;
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+
+    if (container && !strcmp(container, "lxc"))
+        fact_set_unknown(load, "uptime_seconds",
+                         "in a container of LXC, it may be the container's");
+    else if (!rc && sscanf(line, "%lf", &seconds) == 1 && seconds > 0 && seconds < 1e10)
+        fact_set_real(load, "uptime_seconds", seconds);
+    else
+        fact_set_unknown(load, "uptime_seconds", "/%s: %s", path,
+                         rc ? fact_errno(rc) : "no number of seconds");
+}
+
 /* "0.29 0.33 1.68 1/87 23730" */
 static void set_averages(struct probe *p, json_t *load)
 {
@@ -275,6 +294,7 @@ void probe_load(struct probe *p)
     json_t *process = fact_object(p->machine, "process"), *load = fact_object(p->machine, "load");
 
     set_limits(p, process);
+    set_uptime(p, load);
     set_averages(p, load);
     set_running(p, load);
     set_pressure(p, load, "cpu");

@@ -22,6 +22,7 @@
 #define ETH    "sys/devices/pci0000:00/0000:00:1c.0/0000:02:00.0/"
 #define ENO1   ETH "net/eno1/"
 #define VF     "sys/devices/pci0000:00/0000:00:05.0/"
+#define UPTIME "proc/uptime"
 #define STATUS "Cpus_allowed_list:\t"
 #define MEMS   "Mems_allowed_list:\t"
 #define LIMITS(locked, files)                                                                      \
@@ -157,6 +158,11 @@ static const struct fault {
     {"pcie-errors", METAL, "0000:18:00.0",
      .fault = {{GPU "aer_dev_correctable", "RxErr 5000\nTOTAL_ERR_COR 5000\n"}},
      .missing = {{GPU "aer_dev_correctable", NULL}}},
+    {"pcie-errors", METAL, "0000:18:00.0",
+     .fault = {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 90\n"}},
+     .missing = {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 90\n"}, {UPTIME, NULL}}},
+    {"pcie-errors", METAL, "0000:18:00.0",
+     .fault = {{GPU "aer_dev_fatal", "TOTAL_ERR_FATAL 1\n"}, {UPTIME, "25920000.00 1.00\n"}}},
     {"gpu-adapter", METAL, "0000:18:00.0",
      .first = {{"proximity", "[{\"gpu\": \"0000:18:00.0\", \"nic\": \"0000:19:00.0\","
                              " \"relation\": \"NODE\"}, {\"gpu\": \"0000:18:00.0\","
@@ -275,6 +281,11 @@ static const struct fault {
      .missing = {{"network.0.counters.rx_dropped", "500000"}}},
     {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
      .missing = {{ENO1 "carrier_changes", NULL}}},
+    /* Those of a boot are not told apart a minute after it. */
+    {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "40\n"}},
+     .missing = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "60.00 1.00\n"}}},
+    {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "40\n"}},
+     .missing = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, NULL}}},
     {"interrupts", METAL, "ib0",
      .fault = {{"proc/irq/64/effective_affinity_list", "9\n"},
                {"proc/irq/65/effective_affinity_list", "9\n"}},
@@ -311,6 +322,11 @@ static const struct fault {
      .missing = {{PORT "hw_counters/np_ecn_marked_roce_packets", NULL}}},
     {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
      .missing = {{PORT "counters/link_downed", NULL}}},
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
+     .missing = {{PORT "counters/link_downed", "50\n"}, {UPTIME, NULL}}},
+    /* 1e-12 of 400 Gb/s in a million seconds: 400000 bits. A counter of 16 bits stops below. */
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/symbol_error", "400101\n"}},
+     .missing = {{PORT "counters/symbol_error", "65535\n"}}},
     /* libraries */
     {"sockets", METAL, "process", .first = {{"plumb/verbs", "1 1\n"}},
      .fault = {{"plumb/verbs", "0 1\n"}}, .missing = {{"plumb/verbs", NULL}}},
@@ -725,6 +741,13 @@ static const struct calm calms[] = {
     {"rdma-loss", METAL, {{PORT "hw_counters/out_of_sequence", "10000\n"}}},
     {"link-flaps", METAL, {{ENO1 "carrier_changes", "40\n"}, {ENO1 "phy80211", "\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
+    /* In 300 days a switch restarts, and a link repeats a packet now and then. */
+    {"link-flaps", METAL, {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "25920000.00 1.00\n"}}},
+    {"rdma-line", METAL, {{PORT "counters/link_downed", "20\n"}, {UPTIME, "25920000.00 1.00\n"}}},
+    {"pcie-errors",
+     METAL,
+     {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 500\n"}, {UPTIME, "25920000.00 1.00\n"}}},
+    {"pcie-errors", METAL, {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 2\n"}}},
     /* A good line of 400 Gb/s makes 35 a day. */
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "101\n"}}},
     {"rdma-line",

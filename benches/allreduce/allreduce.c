@@ -37,7 +37,9 @@ static bool type_words(const char *word, char *list, size_t len)
     static const char *const others[][2] = {
         {"float", "f32"},   {"float32", "f32"},   {"half", "f16"},
         {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
-        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"}};
+        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"},
+        {"int8", "i8"},     {"char", "i8"},       {"int64", "i64"},
+        {"f8e4m3", "e4m3"}, {"f8e5m2", "e5m2"},   {"all", "f32,f16,bf16,f64,i32,i8,i64,e4m3,e5m2"}};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (!strcmp(word, others[i][0])) {
@@ -45,6 +47,14 @@ static bool type_words(const char *word, char *list, size_t len)
             return true;
         }
     return false;
+}
+
+static bool sum_words(const char *word, char *list, size_t len)
+{
+    if (strcmp(word, "all") != 0)
+        return false;
+    snprintf(list, len, "sum,prod,max,min,avg");
+    return true;
 }
 
 static const struct opt options[] = {
@@ -122,7 +132,9 @@ static const struct opt options[] = {
      CHOICE(dtype, collective_type_names),
      .def = "f32",
      .expand = type_words,
-     .help = "type of an element; nccl-tests' names (float, half, ...) also work"},
+     .help =
+         "type of an element; nccl-tests' names (float, half, f8e4m3, all, ...) also work. e4m3 "
+         "and e5m2 (fp8) are reduced by NCCL alone"},
     {.name = "redop",
      .letter = 'o',
      .type = OPT_CHOICE,
@@ -131,7 +143,8 @@ static const struct opt options[] = {
      .choices = (collective_sum_names),
      .def = "sum",
      .scope = &sums,
-     .help = "reduction of the elements"},
+     .expand = sum_words,
+     .help = "reduction of the elements; avg by NCCL alone; 'all': each of them"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,

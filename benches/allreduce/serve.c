@@ -33,7 +33,7 @@ static bool order_sound(struct collective_order *order, unsigned world_size)
     END(p->device);
     END(p->algorithm);
     END(p->tcp.congestion);
-    return p->op < COLLECTIVE_OPS && p->type < COLLECTIVE_TYPES && p->sum <= COLLECTIVE_MAX &&
+    return p->op < COLLECTIVE_OPS && p->type < COLLECTIVE_TYPES && p->sum < COLLECTIVE_SUMS &&
            p->inject <= COLLECTIVE_ABSENT && p->count &&
            p->count <= COLLECTIVE_BYTES_MAX / collective_type_bytes(p->type) && order->n &&
            order->n <= world_size && order->me < order->n && order->n_calls &&

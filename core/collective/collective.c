@@ -14,16 +14,16 @@
 
 const char *const collective_ops_names[] = {
     "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "send-receive", NULL};
-const char *const collective_type_names[] = {"f32", "f16", "bf16", "f64", "i32", NULL};
-const char *const collective_sum_names[] = {"sum", "max", NULL};
+const char *const collective_type_names[] = {"f32", "f16", "bf16", "f64",  "i32",
+                                             "i8",  "i64", "e4m3", "e5m2", NULL};
+const char *const collective_sum_names[] = {"sum", "max", "min", "prod", "avg", NULL};
 
 size_t collective_type_bytes(enum collective_type type)
 {
-    static const uint8_t bytes[COLLECTIVE_TYPES] = {[COLLECTIVE_F32] = 4,
-                                                    [COLLECTIVE_F16] = 2,
-                                                    [COLLECTIVE_BF16] = 2,
-                                                    [COLLECTIVE_F64] = 8,
-                                                    [COLLECTIVE_I32] = 4};
+    static const uint8_t bytes[COLLECTIVE_TYPES] = {
+        [COLLECTIVE_F32] = 4, [COLLECTIVE_F16] = 2,  [COLLECTIVE_BF16] = 2,
+        [COLLECTIVE_F64] = 8, [COLLECTIVE_I32] = 4,  [COLLECTIVE_I8] = 1,
+        [COLLECTIVE_I64] = 8, [COLLECTIVE_E4M3] = 1, [COLLECTIVE_E5M2] = 1};
 
     return bytes[type];
 }

@@ -62,9 +62,20 @@ enum collective_type {
     COLLECTIVE_BF16,
     COLLECTIVE_F64,
     COLLECTIVE_I32,
+    COLLECTIVE_I8,
+    COLLECTIVE_I64,
+    COLLECTIVE_E4M3, /* fp8: moved by all, reduced by NCCL alone */
+    COLLECTIVE_E5M2,
     COLLECTIVE_TYPES
 };
-enum collective_sum { COLLECTIVE_SUM, COLLECTIVE_MAX };
+enum collective_sum {
+    COLLECTIVE_SUM,
+    COLLECTIVE_MAX,
+    COLLECTIVE_MIN,
+    COLLECTIVE_PROD,
+    COLLECTIVE_AVG, /* the sum over the number of members: NCCL's alone */
+    COLLECTIVE_SUMS
+};
 enum collective_inject {
     COLLECTIVE_SOUND,
     COLLECTIVE_CORRUPT,   /* one member's input is not what the others count on: must be found */

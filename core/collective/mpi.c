@@ -80,7 +80,7 @@ static void mpi_cuda_backends(backend_say_fn *say, void *arg)
 static int mpi_supports(const struct collective_point *p, unsigned n, char *why, size_t len)
 {
     (void)n;
-    const char *reason = NULL;
+    const char *reason = data_lacks(p);
 
     if (mpi_launched() < 2) {
         snprintf(why, len,
@@ -88,10 +88,11 @@ static int mpi_supports(const struct collective_point *p, unsigned n, char *why,
                  p->backend, program_invocation_short_name);
         return -EOPNOTSUPP;
     }
-    if (p->in_place && p->op == COLLECTIVE_REDUCE_SCATTER)
+    if (!reason && p->in_place && p->op == COLLECTIVE_REDUCE_SCATTER)
         reason = "reduce-scatter in place leaves each block at the beginning of the vector, "
                  "not at its own place: leave --in-place out";
-    else if (p->in_place && (p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE))
+    else if (!reason && p->in_place &&
+             (p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE))
         reason = "all-to-all and send-receive are not in place: leave --in-place out";
     if (!reason)
         return 0;
@@ -113,7 +114,7 @@ static int mpi_cuda_supports(const struct collective_point *p, unsigned n, char 
     if (half && collective_reduces(p->op))
         snprintf(error, sizeof(error),
                  "MPI 3 has no 16-bit floating point, and plumb's sum of it is made on the host: "
-                 "take f32, f64 or i32, or --backend mpi");
+                 "take another type, or --backend mpi");
     else if (mpi && p->op == COLLECTIVE_REDUCE_SCATTER && p->count > mpi->collectives->most())
         snprintf(error, sizeof(error),
                  "a reduce-scatter of more than %llu elements is cut for this MPI, and plumb's sum "

@@ -245,6 +245,29 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
     return p->algorithm[0] ? nccl_log_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
 }
 
+#define FP8_VERSION    22400
+#define FP8_CAPABILITY 9 /* of devices that reduce fp8 in NCCL (src/device/reduce_kernel.h) */
+
+/* What this library, and this GPU, cannot do of the point. */
+static int check_type(struct collective *c)
+{
+    const struct nccl_state *s = c->state;
+    const struct gpu_facts *gpu = &gpu_base(s->gpu.gpu)->facts;
+    bool fp8 = c->point->type == COLLECTIVE_E4M3 || c->point->type == COLLECTIVE_E5M2;
+    char version[64];
+
+    s->nccl->version(version, sizeof(version));
+    if (fp8 && s->nccl->number() < FP8_VERSION)
+        return collective_fail(c, -EOPNOTSUPP, "nccl: fp8 needs NCCL 2.24 or newer, and this is %s",
+                               version);
+    if (fp8 && collective_reduces(c->point->op) && gpu->major < FP8_CAPABILITY)
+        return collective_fail(c, -EOPNOTSUPP,
+                               "nccl: fp8 is reduced by GPUs of compute capability 9.0 or newer, "
+                               "and '%s' has %u.%u: take another type",
+                               gpu->name, gpu->major, gpu->minor);
+    return 0;
+}
+
 static int nccl_open(struct collective *c)
 {
     char error[GPU_ERROR_BYTES] = "";
@@ -261,6 +284,9 @@ static int nccl_open(struct collective *c)
     if (err)
         return err;
     s->gpu.failed = nccl_look_comm;
+    err = check_type(c);
+    if (err)
+        return err;
     err = library_gpu_take(c, &s->gpu, WORD_BYTES, &s->gpu.word);
     return err ? err : library_gpu_buffers(c, &s->gpu);
 }

@@ -14,7 +14,7 @@
 
 #include "core/collective/collective.h"
 
-#define NCCL_MODULE_ABI    2u
+#define NCCL_MODULE_ABI    3u
 #define NCCL_MODULE_SYMBOL "plumb_nccl_module" /* const struct nccl_module, its one symbol */
 #define NCCL_ID_BYTES      128
 
@@ -43,6 +43,7 @@ struct nccl_module {
     int (*open)(char *error, size_t len);
     /* After open(). */
     void (*version)(char *text, size_t len); /* "NCCL 2.28.9" */
+    unsigned (*number)(void);                /* 22809 of 2.28.9 */
     bool (*simulated)(void);                 /* the library is a stand-in */
     /* Takes NCCL_DEBUG and its kin from the environment once more. false: this library cannot. */
     bool (*debug_again)(void);

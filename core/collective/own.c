@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/collective/data.h"
 #include "core/collective/engine.h"
 #include "core/units.h"
 #include "core/wire/wires.h"
@@ -94,6 +95,8 @@ static int own_supports(const struct collective_point *p, unsigned n, char *why,
     const char *op = collective_ops_names[p->op];
     bool whole = p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE;
 
+    if (data_lacks(p))
+        return refuse(why, len, "'%s': %s", p->backend, data_lacks(p));
     if (!wire_find(p->transport))
         return refuse(why, len, "there is no transport '%s'%s", p->transport, "");
     if (p->in_place && whole)

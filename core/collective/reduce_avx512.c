@@ -22,6 +22,8 @@ typedef uint16_t half_vector __attribute__((vector_size(R_BYTES / 2)));
     }
 F16_STEP(r_f16_sum, _mm512_add_ps)
 F16_STEP(r_f16_max, _mm512_max_ps)
+F16_STEP(r_f16_min, _mm512_min_ps)
+F16_STEP(r_f16_prod, _mm512_mul_ps)
 
 #define R_F16 r_f16_sum
 #include "core/collective/reduce_body.h"

@@ -84,10 +84,16 @@ all_good() {
         END { exit !(cost[8] != told[8] && cost[4194304] && !told[4194304]) }'
 }
 
-@test "every type, sums and maxima" {
-    allreduce --np 3 --ranks 3 --backend ring,doubling --size 60K --dtype f32,f16,bf16,f64,i32 --redop sum,max --budget 20ms
+@test "every type and reduction of ours; averages and sums of fp8 are NCCL's alone" {
+    allreduce --np 3 --ranks 3 --backend ring,doubling --size 60K --dtype f32,f16,bf16,f64,i32,i8,i64 --redop sum,max,min,prod --budget 20ms
     all_good
-    [ "$(paste -d' ' <(cells dtype) <(cells redop) | sort -u | wc -l)" -eq 10 ]
+    [ "$(paste -d' ' <(cells dtype) <(cells redop) | sort -u | wc -l)" -eq 28 ]
+    allreduce --np 2 --ranks 2 --size 60K --dtype e4m3,e5m2 --op all-gather,broadcast --budget 20ms
+    all_good
+    allreduce --np 2 --ranks 2 --size 60K --redop avg --budget 20ms
+    cells reason | grep -q 'averages are made by NCCL alone: take --redop sum, or --backend nccl'
+    allreduce --np 2 --ranks 2 --size 60K --dtype e5m2 --budget 20ms
+    cells reason | grep -q 'fp8 is reduced by NCCL alone: take another type, or --backend nccl'
 }
 
 @test "algbw is bytes over time, busbw its factor; a rank alone has none" {

@@ -93,9 +93,17 @@ all_good()
 }
 
 @test "mpi: every operation and type between 2 ranks, data compared" {
-    launched 2 -- --ranks 2 --op "$every" --dtype f32,f16,bf16,f64,i32 --size 64K
-    all_good 30
+    launched 2 -- --ranks 2 --op "$every" --dtype f32,f16,bf16,f64,i32,i8,i64 --size 64K
+    all_good 42
     times detail | grep -q 'sum of 16-bit numbers by plumb'
+    launched 2 -- --ranks 2 --op all-gather,broadcast --dtype e4m3,e5m2 --size 64K
+    all_good 4
+    launched 2 -- --ranks 2 --redop min,prod --dtype f32,bf16,i8,i64 --size 64K
+    all_good 8
+    launched 2 -- --ranks 2 --redop avg --size 64K
+    times reason | grep -q 'averages are made by NCCL alone'
+    launched 2 -- --ranks 2 --dtype e4m3 --size 64K
+    times reason | grep -q 'fp8 is reduced by NCCL alone'
 }
 
 @test "mpi: maxima, in place, and communicators of some of the ranks" {
@@ -566,11 +574,24 @@ failed' ]
 
 @test "nccl: every operation and type between 2 GPUs, data compared; rows say that it is simulated" {
     simulate two
-    nccl --np 2 --ranks 1,2 --op "$every" --dtype f32,f16,bf16,f64,i32 --size 40K
-    all_good 60
+    nccl --np 2 --ranks 1,2 --op "$every" --dtype all --size 40K
+    all_good 108
     [ "$(times origin | sort -u)" = simulated ]
     times detail | grep -q '^NCCL 2.*, via P2P/CUMEM$'
-    [ "$(times chosen | grep -cx 'ring/simple, channels 0-1')" -eq 20 ] # of four operations between two
+    [ "$(times chosen | grep -cx 'ring/simple, channels 0-1')" -eq 36 ] # of four operations between two
+}
+
+@test "nccl: every reduction of every type, also between three, where an average is rounded; a wrong one is found" {
+    simulate eight
+    nccl --np 3 --ranks 2,3 -d all -o all --size 24K
+    all_good 90
+    nccl --np 3 --ranks 3 -d all -o all --size 24K --inject corrupt
+    [ "$status" -eq 1 ] && [ "$(times status | grep -cx wrong)" -eq 45 ]
+    printf 'include = %s/tests/sim/machines/two.conf\n[gpu]\ncapability = 8.0\n' "$PWD" >"$BATS_TEST_TMPDIR/old.conf"
+    simulate "$BATS_TEST_TMPDIR/old.conf"
+    nccl --np 2 --ranks 2 -d e4m3,e5m2 --op allreduce,all-gather --size 24K
+    [ "$(times reason | grep -c 'fp8 is reduced by GPUs of compute capability 9.0 or newer')" -eq 2 ]
+    [ "$(times status | grep -cxE 'ok|noisy')" -eq 2 ]
 }
 
 @test "nccl: in place, maxima, beside a matrix product" {

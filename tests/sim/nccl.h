@@ -81,6 +81,9 @@ unsigned char *nccl_slot(const struct ncclComm *comm, int rank);
 size_t nccl_type_bytes(ncclDataType_t type); /* 0: not known here */
 /* to = to (+) with */
 void nccl_reduce(ncclDataType_t type, ncclRedOp_t sum, void *to, const void *with, uint64_t count);
+/* What is done to each rank's elements before that, and to the result. */
+void nccl_before(ncclDataType_t type, ncclRedOp_t sum, int ranks, void *at, uint64_t count);
+void nccl_after(ncclDataType_t type, ncclRedOp_t sum, int ranks, void *at, uint64_t count);
 
 /* nccl_say.c: NCCL_DEBUG_FILE, in the real one's words. */
 void nccl_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

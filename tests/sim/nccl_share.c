@@ -165,11 +165,18 @@ static const unsigned char *part_of(const struct nccl_op *op, int rank, int to)
 
 static void reduce_parts(const struct nccl_op *op, unsigned char *to, uint64_t first)
 {
-    size_t size = nccl_type_bytes(op->type);
+    size_t size = nccl_type_bytes(op->type), bytes = op->count * size;
+    int ranks = op->comm->ranks;
+    void *one = malloc(bytes);
 
-    memcpy(to, part_of(op, 0, 0) + first * size, op->count * size);
-    for (int i = 1; i < op->comm->ranks; i++)
-        nccl_reduce(op->type, op->sum, to, part_of(op, i, 0) + first * size, op->count);
+    for (int i = 0; i < ranks && one; i++) {
+        memcpy(i ? one : to, part_of(op, i, 0) + first * size, bytes);
+        nccl_before(op->type, op->sum, ranks, i ? one : to, op->count);
+        if (i)
+            nccl_reduce(op->type, op->sum, to, one, op->count);
+    }
+    nccl_after(op->type, op->sum, ranks, to, op->count);
+    free(one);
 }
 
 void nccl_op_run(const void *args, void *const at[SIM_RANGES])

@@ -13,11 +13,15 @@
 #include "core/collective/data.h"
 #include "core/rng.h"
 
-static const double exact[COLLECTIVE_TYPES] = {[COLLECTIVE_F32] = 16777216,
-                                               [COLLECTIVE_F16] = 2048,
-                                               [COLLECTIVE_BF16] = 256,
-                                               [COLLECTIVE_F64] = 9007199254740992,
-                                               [COLLECTIVE_I32] = 2147483647};
+static const double exact[COLLECTIVE_TYPES] = {
+    [COLLECTIVE_F32] = 16777216,         [COLLECTIVE_F16] = 2048,       [COLLECTIVE_BF16] = 256,
+    [COLLECTIVE_F64] = 9007199254740992, [COLLECTIVE_I32] = 2147483647, [COLLECTIVE_I8] = 127,
+    [COLLECTIVE_I64] = 9007199254740992, [COLLECTIVE_E4M3] = 16,        [COLLECTIVE_E5M2] = 8};
+
+static bool is_whole(enum collective_type type)
+{
+    return type == COLLECTIVE_I32 || type == COLLECTIVE_I8 || type == COLLECTIVE_I64;
+}
 
 static void *must(void *p)
 {
@@ -78,13 +82,105 @@ static void halves_are_rounded_to_the_nearest(void **state)
     assert_int_equal(reduce_f16_of_float(65520), 0x7c00);
 }
 
-static double combine(enum collective_type type, enum collective_sum sum, double a, double b)
+/* fp8 by the tables of its definition: e4m3 has 448 as its largest and one NaN, e5m2 is half precision cut short. */
+static void fp8_is_by_definition(void **state)
 {
+    double one[1];
+
+    (void)state;
+    for (unsigned bits = 0; bits < 256; bits++) {
+        uint8_t code = (uint8_t)bits;
+        double x = half_value(bits << 8, 5, 10), y = half_value(bits, 4, 3);
+        if (!isnan(x) && !isinf(x)) {
+            assert_true(data_get(COLLECTIVE_E5M2, &code, 0) == x);
+            data_put(COLLECTIVE_E5M2, one, 0, x);
+            assert_memory_equal(one, &code, 1);
+        }
+        if ((bits & 0x78) == 0x78) /* no infinity: numbers go on */
+            y = (bits & 0x80 ? -1 : 1) * ldexp(8 + (bits & 7), 5);
+        if ((bits & 0x7f) == 0x7f)
+            continue;
+        assert_true(data_get(COLLECTIVE_E4M3, &code, 0) == y);
+        data_put(COLLECTIVE_E4M3, one, 0, y);
+        assert_memory_equal(one, &code, 1);
+    }
+    static const struct {
+        double value, e4m3, e5m2;
+    } cases[] = {{17, 16, 16},
+                 {18, 18, 16},
+                 {19, 20, 20},
+                 {500, 448, 512},
+                 {1e9, 448, 57344},
+                 {-9, -9, -8},
+                 {0.0009, 0, 0.0008544921875},
+                 {3.25, 3.25, 3},
+                 {3.75, 3.75, 4}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        data_put(COLLECTIVE_E4M3, one, 0, cases[i].value);
+        assert_true(data_get(COLLECTIVE_E4M3, one, 0) == cases[i].e4m3);
+        data_put(COLLECTIVE_E5M2, one, 0, cases[i].value);
+        assert_true(data_get(COLLECTIVE_E5M2, one, 0) == cases[i].e5m2);
+    }
+}
+
+/* A whole number of a type's width, and back: what does not fit wraps. */
+static int64_t whole_at(enum collective_type type, const void *at)
+{
+    int64_t x = 0;
+
+    memcpy(&x, at, collective_type_bytes(type)); /* the lowest bytes come first here */
+    unsigned beyond = 64 - 8 * (unsigned)collective_type_bytes(type);
+    return (int64_t)((uint64_t)x << beyond) >> beyond;
+}
+
+static void combine_whole(enum collective_type type, enum collective_sum sum, void *to,
+                          const void *with)
+{
+    int64_t a = whole_at(type, to), b = whole_at(type, with), x = a;
+
+    if (sum == COLLECTIVE_MAX)
+        x = a < b ? b : a;
+    else if (sum == COLLECTIVE_MIN)
+        x = a < b ? a : b;
+    else if (sum == COLLECTIVE_PROD)
+        x = (int64_t)((uint64_t)a * (uint64_t)b);
+    else
+        x = (int64_t)((uint64_t)a + (uint64_t)b);
+    memcpy(to, &x, collective_type_bytes(type));
+}
+
+static double combine_real(enum collective_type type, enum collective_sum sum, double a, double b)
+{
+    bool wide = type == COLLECTIVE_F64;
+
     if (sum == COLLECTIVE_MAX)
         return a < b ? b : a;
-    if (type == COLLECTIVE_I32)
-        return (int32_t)((uint32_t)(int32_t)a + (uint32_t)(int32_t)b);
-    return type == COLLECTIVE_F64 ? a + b : (double)((float)a + (float)b);
+    if (sum == COLLECTIVE_MIN)
+        return a < b ? a : b;
+    if (sum == COLLECTIVE_PROD)
+        return wide ? a * b : (double)((float)a * (float)b);
+    return wide ? a + b : (double)((float)a + (float)b);
+}
+
+/* to = to (+) with, one element, rounded to the type. */
+static void combine(enum collective_type type, enum collective_sum sum, void *to, const void *with)
+{
+    if (is_whole(type))
+        combine_whole(type, sum, to, with);
+    else
+        data_put(type, to, 0,
+                 combine_real(type, sum, data_get(type, to, 0), data_get(type, with, 0)));
+}
+
+static void fill_any(enum collective_type type, char *at, size_t n, struct rng *rng)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = rng_u64(rng);
+        if (is_whole(type))
+            memcpy(at + i * collective_type_bytes(type), &bits, collective_type_bytes(type));
+        else
+            data_put(type, at, i, ldexp((rng_double(rng) - 0.4) * 60000, -(int)rng_below(rng, 30)));
+    }
 }
 
 /* Any number of elements, at any place, into a third vector or one of the two; nothing is written beside. */
@@ -93,27 +189,28 @@ static void one_loop(const struct reduce_isa *isa, enum collective_type type,
 {
     size_t size = collective_type_bytes(type), n = rng_below(rng, 200), room = (n + 64) * size;
     unsigned into = (unsigned)rng_below(rng, 3);
-    char *memory[3], *at[3], one[8] = {0};
+    char *memory[3], *at[3];
 
     for (int k = 0; k < 3; k++) {
         memory[k] = must(malloc(room));
         memset(memory[k], 0x77, room);
         at[k] = memory[k] + rng_below(rng, 32) * size;
-        for (size_t i = 0; i < n; i++)
-            data_put(type, at[k], i,
-                     ldexp((rng_double(rng) - 0.4) * 60000, -(int)rng_below(rng, 30)));
+        fill_any(type, at[k], n, rng);
     }
     char *before[3];
     for (int k = 0; k < 3; k++)
         before[k] = memcpy(must(malloc(room)), memory[k], room);
     isa->reduce[type][sum](at[into], at[0], at[1], n);
     for (size_t i = 0; i < n; i++) {
-        double a = data_get(type, before[0] + (at[0] - memory[0]), i);
-        double b = data_get(type, before[1] + (at[1] - memory[1]), i);
-        data_put(type, one, 0, combine(type, sum, a, b));
+        const char *a = before[0] + (at[0] - memory[0]) + i * size;
+        const char *b = before[1] + (at[1] - memory[1]) + i * size;
+        char one[8] = {0};
+        memcpy(one, a, size);
+        combine(type, sum, one, b);
         if (memcmp(one, at[into] + i * size, size))
             fail_msg("%s, %s, %s: %g and %g make %g", isa->name, collective_type_names[type],
-                     collective_sum_names[sum], a, b, data_get(type, at[into], i));
+                     collective_sum_names[sum], data_get(type, a, 0), data_get(type, b, 0),
+                     data_get(type, at[into], i));
     }
     memcpy(before[into] + (at[into] - memory[into]), at[into], n * size);
     for (int k = 0; k < 3; k++) {
@@ -132,8 +229,13 @@ static void all_vector_units_add_the_same(void **state)
     rng_seed(&rng, 5);
     for (size_t i = 0; reduce_isas[i]; i++)
         for (int type = 0; type < COLLECTIVE_TYPES && reduce_isas[i]->present(); type++)
-            for (int k = 0; k < 200; k++, units++)
-                one_loop(reduce_isas[i], (enum collective_type)type, k % 2, &rng);
+            for (int k = 0; k < 400; k++, units++) {
+                enum collective_sum sum = (enum collective_sum)(k % COLLECTIVE_SUMS);
+                bool fp8 = type == COLLECTIVE_E4M3 || type == COLLECTIVE_E5M2;
+                assert_true(!reduce_isas[i]->reduce[type][sum] == (fp8 || sum == COLLECTIVE_AVG));
+                if (reduce_isas[i]->reduce[type][sum])
+                    one_loop(reduce_isas[i], (enum collective_type)type, sum, &rng);
+            }
     assert_true(units);
 }
 
@@ -165,33 +267,90 @@ static void sums_stay_exact_for_any_number_of_members(void **state)
             for (unsigned i = 0; i < 300; i++)
                 largest = sums[i] > largest ? sums[i] : largest;
             assert_true(largest <= exact[type]);
-            assert_true(most >= 5); /* and yet they tell members apart */
+            assert_true(most >= (exact[type] < 20 ? 3 : 5)); /* and yet they tell members apart */
         }
     free(x);
 }
 
-/* The result as it must be, made from the members' inputs one by one. */
-static void make_result(void *to, const struct collective_point *p, unsigned n, unsigned m)
+/* The mean of floating-point numbers: multiplied by 1/n in the type before, as NCCL does it, or the exact sum divided at the end. */
+static void average(enum collective_type type, void *to, const char *const inputs[], unsigned n,
+                    uint64_t i, bool before)
+{
+    double scale[1], one[1], sum = 0;
+
+    data_put(type, scale, 0, 1.0 / n);
+    data_put(type, to, 0, 0);
+    for (unsigned k = 0; k < n; k++) {
+        double x = data_get(type, inputs[k], i);
+        sum += x;
+        data_put(type, one, 0, x * data_get(type, scale, 0));
+        combine(type, COLLECTIVE_SUM, to, one);
+    }
+    if (!before)
+        data_put(type, to, 0, sum / n);
+}
+
+/* Element i of all inputs but that of `without`, beginning with any of them. */
+static void reduce_one(const struct collective_point *p, void *to, const char *const inputs[],
+                       unsigned n, uint64_t i, unsigned without)
+{
+    enum collective_type type = (enum collective_type)p->type;
+    size_t size = collective_type_bytes(type);
+    unsigned first = (unsigned)(i % n);
+    bool any = false;
+
+    if (p->sum == COLLECTIVE_AVG && !is_whole(type)) {
+        average(type, to, inputs, n, i, i % 2);
+        return;
+    }
+    for (unsigned k = 0; k < n; k++) {
+        unsigned m = (first + k) % n;
+        if (m == without)
+            continue;
+        if (any)
+            combine(type, p->sum, to, inputs[m] + i * size);
+        else
+            memcpy(to, inputs[m] + i * size, size);
+        any = true;
+    }
+    if (p->sum == COLLECTIVE_AVG) {
+        int64_t mean = whole_at(type, to) / (int64_t)n;
+        memcpy(to, &mean, size);
+    }
+}
+
+#define NOBODY UINT32_MAX
+
+/* The result as it must be, made from the members' inputs one by one; or without one of them. */
+static void make_result_without(void *to, const struct collective_point *p, unsigned n, unsigned m,
+                                unsigned without)
 {
     uint64_t in = collective_input_count(p->op, p->count, n), block = p->count / n;
     uint64_t out = collective_result_count(p->op, p->count, n);
-    size_t size = collective_type_bytes(p->type);
-    char *input = must(malloc(in * size));
+    size_t size = collective_type_bytes(p->type), bytes = block * size;
+    char *inputs[64];
 
     memset(to, 0, out * size);
     for (unsigned k = 0; k < n; k++) {
-        data_fill(input, in, 0, p, n, k);
-        if (collective_reduces(p->op))
-            data_reduce(p->type, p->sum, to, to,
-                        input + (p->op == COLLECTIVE_REDUCE_SCATTER ? m * block * size : 0), out);
-        else if (p->op == COLLECTIVE_ALL_GATHER)
-            memcpy((char *)to + k * block * size, input, block * size);
+        inputs[k] = must(malloc(in * size));
+        data_fill(inputs[k], in, 0, p, n, k);
+        if (p->op == COLLECTIVE_ALL_GATHER)
+            memcpy((char *)to + k * bytes, inputs[k], bytes);
         else if (p->op == COLLECTIVE_ALL_TO_ALL)
-            memcpy((char *)to + k * block * size, input + m * block * size, block * size);
+            memcpy((char *)to + k * bytes, inputs[k] + m * bytes, bytes);
         else if (k == (p->op == COLLECTIVE_BROADCAST ? 0 : (m + n - 1) % n))
-            memcpy(to, input, out * size);
+            memcpy(to, inputs[k], out * size);
     }
-    free(input);
+    uint64_t first = p->op == COLLECTIVE_REDUCE_SCATTER ? m * block : 0;
+    for (uint64_t i = 0; i < out && collective_reduces(p->op); i++)
+        reduce_one(p, (char *)to + i * size, (const char *const *)inputs, n, first + i, without);
+    for (unsigned k = 0; k < n; k++)
+        free(inputs[k]);
+}
+
+static void make_result(void *to, const struct collective_point *p, unsigned n, unsigned m)
+{
+    make_result_without(to, p, n, m, NOBODY);
 }
 
 /* In pieces, since that is how they are read. */
@@ -216,7 +375,8 @@ static void every_wrong_element_is_found(void **state)
     for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
         for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
             for (unsigned n = 1; n <= 5; n++) {
-                struct collective_point p = point(op, type, n == 3, 4200ull * n);
+                uint32_t sum = (uint32_t)rng_below(&rng, COLLECTIVE_AVG);
+                struct collective_point p = point(op, type, sum, 4200ull * n);
                 uint64_t out = collective_result_count(op, p.count, n);
                 size_t size = collective_type_bytes(type);
                 char *result = must(malloc(out * size));
@@ -231,8 +391,8 @@ static void every_wrong_element_is_found(void **state)
                     char *byte = result + at * size + rng_below(&rng, size);
                     *byte ^= 1;
                     assert_int_equal(look(x, result, out, size, &got, &wanted), at);
-                    assert_true(got == data_get(type, result, at));
-                    assert_true(wanted != got);
+                    assert_true(got == data_get(type, result, at) || isnan(got));
+                    assert_true(wanted != got || type == COLLECTIVE_I64 || wanted == 0);
                     *byte ^= 1;
                 }
                 data_expect_free(x);
@@ -245,7 +405,7 @@ static void corruption_shows_in_the_result(void **state)
     (void)state;
     for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
         for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
-            for (uint32_t sum = 0; sum < 2; sum++)
+            for (uint32_t sum = 0; sum < COLLECTIVE_SUMS; sum++)
                 for (unsigned n = 1; n <= 4; n++) {
                     struct collective_point p = point(op, type, sum, 12ull * n);
                     unsigned found = 0;
@@ -261,6 +421,70 @@ static void corruption_shows_in_the_result(void **state)
                     }
                     assert_true(found);
                 }
+}
+
+/* Whatever is reduced, of whatever type: no member can be left out of it. */
+static void each_member_counts(void **state)
+{
+    uint64_t count = DATA_PERIOD;
+    char *result = must(malloc(count * 8));
+
+    (void)state;
+    for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
+        for (uint32_t sum = 0; sum < COLLECTIVE_SUMS; sum++)
+            for (unsigned n = 2; n <= 20; n += 3) {
+                struct collective_point p = point(COLLECTIVE_ALLREDUCE, type, sum, count);
+                struct data_expected *x;
+                double got, wanted;
+                assert_int_equal(data_expect(&x, &p, count, n, 0), 0);
+                make_result(result, &p, n, 0);
+                if (data_check(x, result, count, 0, &got, &wanted) != DATA_RIGHT)
+                    fail_msg("%s of %s, %u members: %.9g is refused, wanted %.9g",
+                             collective_sum_names[sum], collective_type_names[type], n, got,
+                             wanted);
+                for (unsigned m = 0; m < n && !(sum == COLLECTIVE_AVG && !is_whole(type)); m++) {
+                    make_result_without(result, &p, n, 0, m);
+                    assert_true(data_check(x, result, count, 0, &got, &wanted) != DATA_RIGHT);
+                }
+                data_expect_free(x);
+            }
+    free(result);
+}
+
+/* Of an average as many neighbours are right as roundings can reach; where n is a power of two none is but the one. */
+static void an_average_is_no_wider_than_its_roundings(void **state)
+{
+    static const uint32_t types[] = {COLLECTIVE_F32, COLLECTIVE_F16,  COLLECTIVE_BF16,
+                                     COLLECTIVE_F64, COLLECTIVE_E4M3, COLLECTIVE_E5M2};
+    char *result = must(malloc(DATA_PERIOD * 8));
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
+        for (unsigned n = 2; n <= 12; n++) {
+            struct collective_point p =
+                point(COLLECTIVE_ALLREDUCE, types[t], COLLECTIVE_AVG, DATA_PERIOD);
+            size_t size = collective_type_bytes(p.type);
+            struct data_expected *x;
+            double got, wanted;
+            make_result(result, &p, n, 0);
+            assert_int_equal(data_expect(&x, &p, p.count, n, 0), 0);
+            for (uint64_t i = 0; i < 500; i++) {
+                uint64_t bits = 0, right;
+                memcpy(&right, result + i * size, size);
+                memcpy(&bits, result + i * size, size);
+                unsigned wide = 0;
+                for (; wide < 10; wide++) {
+                    bits++;
+                    memcpy(result + i * size, &bits, size);
+                    if (data_check(x, result + i * size, 1, i, &got, &wanted) != DATA_RIGHT)
+                        break;
+                }
+                memcpy(result + i * size, &right, size);
+                assert_true(wide <= ((n & (n - 1)) == 0 ? 0 : 4));
+            }
+            data_expect_free(x);
+        }
+    free(result);
 }
 
 /* A piece is what the whole has in its place, and another seed gives others. */
@@ -309,10 +533,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_precision_is_by_definition),
         cmocka_unit_test(halves_are_rounded_to_the_nearest),
+        cmocka_unit_test(fp8_is_by_definition),
         cmocka_unit_test(all_vector_units_add_the_same),
         cmocka_unit_test(sums_stay_exact_for_any_number_of_members),
         cmocka_unit_test(every_wrong_element_is_found),
         cmocka_unit_test(corruption_shows_in_the_result),
+        cmocka_unit_test(each_member_counts),
+        cmocka_unit_test(an_average_is_no_wider_than_its_roundings),
         cmocka_unit_test(pieces_fit_together),
         cmocka_unit_test(factors_and_counts),
     };

@@ -197,8 +197,8 @@ static void every_operation_of_so_many(unsigned n, uint64_t seed)
             struct collective_point p = {.op = op,
                                          .in_place = in_place,
                                          .seed = seed,
-                                         .sum = (op + n + in_place) % 5 == 0,
-                                         .type = (op + n) % COLLECTIVE_TYPES};
+                                         .sum = (op + n + in_place) % COLLECTIVE_AVG,
+                                         .type = (op + n) % COLLECTIVE_E4M3};
             counts_of(n, seed + op, &p, 64);
         }
 }

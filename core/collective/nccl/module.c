@@ -197,6 +197,14 @@ static void version(char *text, size_t len)
     snprintf(text, len, "NCCL %d.%d.%d", v / 10000, v / 100 % 100, v % 100);
 }
 
+static unsigned number(void)
+{
+    int v = 0;
+
+    the_library.ncclGetVersion(&v);
+    return (unsigned)v;
+}
+
 static bool simulated(void)
 {
     return dlsym(the_library.handle, "plumb_simulated") != NULL;
@@ -293,12 +301,35 @@ static int comm_state(struct nccl_comm *comm, char *error, size_t len)
     return err ? err : check(comm, state, "NCCL's communicator", error, len);
 }
 
+/* As headers from 2.24 on have them. */
+#define NCCL_E4M3 10
+#define NCCL_E5M2 11
+
 static ncclDataType_t type_of(enum collective_type type)
 {
-    static const ncclDataType_t types[COLLECTIVE_TYPES] = {ncclFloat32, ncclFloat16, ncclBfloat16,
-                                                           ncclFloat64, ncclInt32};
+    static const ncclDataType_t types[COLLECTIVE_TYPES] = {
+        [COLLECTIVE_F32] = ncclFloat32,
+        [COLLECTIVE_F16] = ncclFloat16,
+        [COLLECTIVE_BF16] = ncclBfloat16,
+        [COLLECTIVE_F64] = ncclFloat64,
+        [COLLECTIVE_I32] = ncclInt32,
+        [COLLECTIVE_I8] = ncclInt8,
+        [COLLECTIVE_I64] = ncclInt64,
+        [COLLECTIVE_E4M3] = (ncclDataType_t)NCCL_E4M3,
+        [COLLECTIVE_E5M2] = (ncclDataType_t)NCCL_E5M2};
 
     return types[type];
+}
+
+static ncclRedOp_t sum_of(enum collective_sum sum)
+{
+    static const ncclRedOp_t sums[COLLECTIVE_SUMS] = {[COLLECTIVE_SUM] = ncclSum,
+                                                      [COLLECTIVE_MAX] = ncclMax,
+                                                      [COLLECTIVE_MIN] = ncclMin,
+                                                      [COLLECTIVE_PROD] = ncclProd,
+                                                      [COLLECTIVE_AVG] = ncclAvg};
+
+    return sums[sum];
 }
 
 /* One result of several calls: the first that is neither success nor under way. */
@@ -343,7 +374,7 @@ static ncclResult_t call_nccl(const struct nccl_comm *comm, const struct nccl_ca
 {
     const struct nccl_library *lib = &the_library;
     ncclDataType_t type = type_of(call->type);
-    ncclRedOp_t sum = call->sum == COLLECTIVE_MAX ? ncclMax : ncclSum;
+    ncclRedOp_t sum = sum_of(call->sum);
     size_t block = call->count / comm->n;
 
     switch (call->op) {
@@ -452,6 +483,7 @@ __attribute__((visibility("default"))) const struct nccl_module plumb_nccl_modul
     .abi = NCCL_MODULE_ABI,
     .open = open_library,
     .version = version,
+    .number = number,
     .simulated = simulated,
     .debug_again = debug_again,
     .unique = unique,

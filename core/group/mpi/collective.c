@@ -381,12 +381,21 @@ typedef void sum_fn(void *in, void *both, mpi_count *n, MPI_Datatype *of);
     }
 #define OWN_SUMS(name, type, bytes)                                                                \
     OWN_SUM(name##_sum, type, COLLECTIVE_SUM, bytes)                                               \
-    OWN_SUM(name##_max, type, COLLECTIVE_MAX, bytes)
+    OWN_SUM(name##_max, type, COLLECTIVE_MAX, bytes)                                               \
+    OWN_SUM(name##_min, type, COLLECTIVE_MIN, bytes)                                               \
+    OWN_SUM(name##_prod, type, COLLECTIVE_PROD, bytes)
+#define OWN_ALL(name)                                                                              \
+    {                                                                                              \
+        [COLLECTIVE_SUM] = name##_sum, [COLLECTIVE_MAX] = name##_max,                              \
+        [COLLECTIVE_MIN] = name##_min, [COLLECTIVE_PROD] = name##_prod,                            \
+    }
 OWN_SUMS(f32, COLLECTIVE_F32, 4)
 OWN_SUMS(f16, COLLECTIVE_F16, 2)
 OWN_SUMS(bf16, COLLECTIVE_BF16, 2)
 OWN_SUMS(f64, COLLECTIVE_F64, 8)
 OWN_SUMS(i32, COLLECTIVE_I32, 4)
+OWN_SUMS(i8, COLLECTIVE_I8, 1)
+OWN_SUMS(i64, COLLECTIVE_I64, 8)
 
 static int make_type(struct mpi_collective *c, const struct mpi_setup *s, char *error, size_t len)
 {
@@ -400,6 +409,16 @@ static int make_type(struct mpi_collective *c, const struct mpi_setup *s, char *
     case COLLECTIVE_I32:
         c->type = MPI_INT32_T;
         return 0;
+    case COLLECTIVE_I8:
+        c->type = MPI_INT8_T;
+        return 0;
+    case COLLECTIVE_I64:
+        c->type = MPI_INT64_T;
+        return 0;
+    case COLLECTIVE_E4M3: /* moved, not summed */
+    case COLLECTIVE_E5M2:
+        c->type = MPI_BYTE;
+        return 0;
     default: /* MPI 3 has no 16-bit floating point: two bytes */
         CHECK(MPI_Type_contiguous, 2, MPI_BYTE, &c->type);
         c->own_type = true;
@@ -410,19 +429,23 @@ static int make_type(struct mpi_collective *c, const struct mpi_setup *s, char *
 
 static int make_sum(struct mpi_collective *c, const struct mpi_setup *s, char *error, size_t len)
 {
-    static sum_fn *const functions[COLLECTIVE_TYPES][2] = {[COLLECTIVE_F32] = {f32_sum, f32_max},
-                                                           [COLLECTIVE_F16] = {f16_sum, f16_max},
-                                                           [COLLECTIVE_BF16] = {bf16_sum, bf16_max},
-                                                           [COLLECTIVE_F64] = {f64_sum, f64_max},
-                                                           [COLLECTIVE_I32] = {i32_sum, i32_max}};
-    bool greatest = s->point->sum == COLLECTIVE_MAX;
+    static sum_fn *const functions[COLLECTIVE_TYPES][COLLECTIVE_SUMS] = {
+        [COLLECTIVE_F32] = OWN_ALL(f32),   [COLLECTIVE_F16] = OWN_ALL(f16),
+        [COLLECTIVE_BF16] = OWN_ALL(bf16), [COLLECTIVE_F64] = OWN_ALL(f64),
+        [COLLECTIVE_I32] = OWN_ALL(i32),   [COLLECTIVE_I8] = OWN_ALL(i8),
+        [COLLECTIVE_I64] = OWN_ALL(i64)};
+    const MPI_Op mpis[COLLECTIVE_SUMS] = {[COLLECTIVE_SUM] = MPI_SUM,
+                                          [COLLECTIVE_MAX] = MPI_MAX,
+                                          [COLLECTIVE_MIN] = MPI_MIN,
+                                          [COLLECTIVE_PROD] = MPI_PROD,
+                                          [COLLECTIVE_AVG] = MPI_SUM}; /* refused before */
     bool parts = c->op == COLLECTIVE_REDUCE_SCATTER && s->point->count > c->most;
 
-    c->sum = greatest ? MPI_MAX : MPI_SUM;
+    c->sum = mpis[s->point->sum];
     if (!c->own_type && !parts)
         return 0;
     the_reduce = s->reduce;
-    CHECK(LARGE(MPI_Op_create), functions[s->point->type][greatest], 1, &c->sum);
+    CHECK(LARGE(MPI_Op_create), functions[s->point->type][s->point->sum], 1, &c->sum);
     c->own_sum = true;
     return 0;
 }

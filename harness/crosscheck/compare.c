@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/condition.h"
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/crosscheck/crosscheck.h"
@@ -106,10 +107,25 @@ static int judge_row(const struct table *t, size_t row, char *error, size_t len)
     return strcmp(status, "skipped") ? -EIO : -EOPNOTSUPP;
 }
 
+struct cell_of {
+    const struct table *t;
+    size_t row;
+};
+
+static const char *cell_named(const void *arg, const char *name, size_t len)
+{
+    const struct cell_of *c = arg;
+    char column[64];
+
+    snprintf(column, sizeof(column), "%.*s", (int)len, name);
+    return table_text(c->t, c->row, column);
+}
+
 static bool is_asked_for(const struct witness *w, const struct table *t, size_t row)
 {
     return !strcmp(table_text(t, row, "metric"), w->metric) &&
-           (!w->scope || !strcmp(table_text(t, row, "scope"), w->scope));
+           (!w->scope || !strcmp(table_text(t, row, "scope"), w->scope)) &&
+           (!w->rows || condition_holds(w->rows, cell_named, &(struct cell_of){t, row}));
 }
 
 static void copy(char *to, size_t len, const struct table *t, size_t row, const char *column)
@@ -179,10 +195,10 @@ int ours_read(const struct witness *w, const char *csv, size_t size, struct ours
 #define SERVER_TRIES 3 /* a port may be taken between our look and its use */
 
 struct texts {
-    char size[24], streams[24], seconds[24], longer[24], messages[24], port[24];
+    char size[24], mib[24], streams[24], seconds[24], longer[24], messages[24], port[24];
 };
 
-#define VALUES_MAX 12
+#define VALUES_MAX 13
 
 static void text_of(char text[24], uint64_t number)
 {
@@ -193,23 +209,19 @@ static void values_fill(const struct crosscheck *c, const struct comparison *m, 
                         struct texts *t, struct template_value values[VALUES_MAX])
 {
     text_of(t->size, m->w->size);
-    text_of(t->streams, m->w->streams);
+    text_of(t->mib, m->w->size >> 20);
+    text_of(t->streams, m->streams);
     text_of(t->seconds, c->options.seconds);
     text_of(t->longer, c->options.seconds + LONGER_S);
     text_of(t->messages, c->options.seconds * MESSAGES_S);
     text_of(t->port, port);
     const struct template_value all[VALUES_MAX] = {
-        {"size", t->size},
-        {"streams", t->streams},
-        {"seconds", t->seconds},
-        {"longer", t->longer},
-        {"messages", t->messages},
-        {"port", t->port},
-        {"host", "127.0.0.1"},
-        {"device", c->device},
-        {"device_port", c->device_port},
-        {"gid", m->last.gid},
-        {NULL, NULL},
+        {"size", t->size},       {"mib", t->mib},
+        {"streams", t->streams}, {"seconds", t->seconds},
+        {"longer", t->longer},   {"messages", t->messages},
+        {"port", t->port},       {"host", "127.0.0.1"},
+        {"device", c->device},   {"device_port", c->device_port},
+        {"gid", m->last.gid},    {NULL, NULL},
     };
     memcpy(values, all, sizeof(all));
 }
@@ -339,7 +351,7 @@ static int keep_theirs(struct crosscheck *c, const struct comparison *m,
 static int take_theirs(struct crosscheck *c, struct comparison *m, const struct tandem_result *r,
                        int err, char *why, size_t len)
 {
-    double printed = 0;
+    struct foreign_figure figure = {0};
 
     if (err == -ECANCELED)
         return err;
@@ -347,10 +359,12 @@ static int take_theirs(struct crosscheck *c, struct comparison *m, const struct 
     if (keep_err)
         return keep_err;
     if (!err)
-        err = m->w->read(m->w, r->client.out.text, &printed, why, len);
+        err = witness_read(m->w, r->client.out.text ? r->client.out.text : "", r->client.out.size,
+                           &figure, why, len);
     if (!err) {
-        m->printed[m->pairs] = printed;
-        m->theirs[m->pairs] = printed * m->w->factor;
+        m->printed[m->pairs] = figure.printed;
+        m->theirs[m->pairs] = figure.value;
+        m->figure = figure;
     }
     return err;
 }
@@ -399,6 +413,10 @@ static int run_theirs(struct crosscheck *c, struct comparison *m)
     }
     if (err && err != -ECANCELED)
         failed(m, m->w->program, why);
+    if (err == -EOPNOTSUPP) {
+        m->state = COMPARISON_SKIPPED;
+        snprintf(m->reason, sizeof(m->reason), "%.40s: %.440s", m->w->program, why);
+    }
     return err;
 }
 

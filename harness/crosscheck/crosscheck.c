@@ -51,9 +51,9 @@ static unsigned ask_version(const struct crosscheck *c, const struct witness *w,
     if (!child_run(
             &(struct child_spec){.argv = argv, .timeout_ns = VERSION_NS, .cancel = c->cancel},
             &r)) {
-        version = witness_version(r.out.text, text, len);
+        version = foreign_version(r.out.text, text, len);
         if (!version && !*text)
-            version = witness_version(r.err.text, text, len);
+            version = foreign_version(r.err.text, text, len);
     }
     child_result_release(&r);
     return version;
@@ -80,6 +80,24 @@ static void choose_device(struct crosscheck *c)
         free(names[i]);
     }
     free(names);
+}
+
+static int is_gpu(const struct dirent *d)
+{
+    return !strncmp(d->d_name, "nvidia", 6) && d->d_name[6] &&
+           strspn(d->d_name + 6, "0123456789") == strlen(d->d_name + 6);
+}
+
+/* The GPUs that this process may open, but 1 where there is none: then it is said why. */
+static uint64_t count_gpus(void)
+{
+    struct dirent **names = NULL;
+    int n = scandir("/dev", &names, is_gpu, NULL);
+
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return n > 0 ? (uint64_t)n : 1;
 }
 
 /* NULL: the one that it takes is not here. */
@@ -139,6 +157,8 @@ static int crosscheck_plan(struct crosscheck *c)
     size_t all = 0;
 
     choose_device(c);
+    if (!c->options.gpus)
+        c->options.gpus = count_gpus();
     while (witness_table[all].name)
         all++;
     c->comparisons = calloc(all + 1, sizeof(*c->comparisons));
@@ -148,7 +168,9 @@ static int crosscheck_plan(struct crosscheck *c)
     }
     for (size_t i = 0; i < all; i++) {
         struct comparison *m = &c->comparisons[c->n];
-        *m = (struct comparison){.w = &witness_table[i]};
+        *m = (struct comparison){.w = &witness_table[i],
+                                 .streams = witness_table[i].gpus ? c->options.gpus
+                                                                  : witness_table[i].streams};
         if ((c->options.only && !matches(c->options.only, m->w)) ||
             !fits(c, m->w, m->version, sizeof(m->version)))
             continue;
@@ -296,7 +318,7 @@ int crosscheck_keep_pair(struct crosscheck *c, const struct comparison *m, bool 
     csv_print_number(out, m->ours[i] / m->theirs[i]);
     putc(',', out);
     csv_print_number(out, m->printed[i]);
-    fprintf(out, ",%s,", m->w->printed_unit);
+    fprintf(out, ",%s,", m->figure.printed_unit);
     csv_print(out, m->last.cpus);
     putc(',', out);
     csv_print(out, m->last.detail);
@@ -342,6 +364,14 @@ static const struct opt table[] = {
      .offset = AT(device),
      .arg = "DEVICE[:PORT]",
      .help = "device for RDMA; default: the first one"},
+    {.name = "gpus",
+     .letter = 'g',
+     .type = OPT_U64,
+     .offset = AT(gpus),
+     .def = "0",
+     .max = 1024,
+     .arg = "N",
+     .help = "ranks of NCCL, a GPU each; 0: a rank for each GPU"},
     {.name = "out",
      .letter = 'o',
      .type = OPT_STRING,
@@ -361,10 +391,11 @@ static void print_help(const struct opts *o)
          "usage: plumb crosscheck [options]\n"
          "\n"
          "Runs iperf3, sockperf, qperf, perftest (ib_write_bw and similar), ucx_perftest, IMB, "
-         "osu_allreduce\n"
-         "and nccl-tests, if they are in PATH, in turn with our own benchmark. Size, streams, "
-         "duration and\n"
-         "CPUs are the same, and both ends are on this machine. Nothing is installed. Prints the "
+         "osu_allreduce,\n"
+         "nccl-tests and nvbandwidth, if they are in PATH, in turn with our own benchmark. Size, "
+         "streams,\n"
+         "duration and CPUs are the same, and both ends are on this machine. Nothing is installed. "
+         "Prints the "
          "ratio ours /\n"
          "theirs with its interval, after a conversion to one definition, and describes the "
          "conversion.\n");

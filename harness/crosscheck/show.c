@@ -37,10 +37,16 @@ static double show_printed(const struct comparison *m)
     return stats_median(m->printed, m->pairs);
 }
 
+/* "" before its first run. */
+static const char *printed_unit(const struct comparison *m)
+{
+    return m->figure.printed_unit ? m->figure.printed_unit : "";
+}
+
 /* Ours over theirs, if the name of the unit that it prints is believed. */
 static double show_printed_ratio(const struct comparison *m)
 {
-    return m->judgement.ratio * m->w->factor / m->w->as_printed;
+    return m->judgement.ratio * m->figure.value / m->figure.believed;
 }
 
 void show_begin(FILE *out, const struct crosscheck *c)
@@ -104,9 +110,9 @@ static void say_definition(FILE *out, const struct comparison *m)
 {
     double printed_ratio = show_printed_ratio(m);
 
-    if (m->w->factor != m->w->as_printed)
-        note(out, "as printed (%.6g %s) the ratio would be %.3f", show_printed(m),
-             m->w->printed_unit, printed_ratio);
+    if (m->figure.value != m->figure.believed)
+        note(out, "as printed (%.6g %s) the ratio would be %.3f", show_printed(m), printed_unit(m),
+             printed_ratio);
     if (m->w->converted)
         note(out, "converted: %s", m->w->converted);
 }
@@ -119,7 +125,7 @@ static void show_done(FILE *out, const struct comparison *m)
     units_format_bytes(m->w->size, size, sizeof(size));
     interval_text(j, interval, sizeof(interval));
     fprintf(out, "%-17s %9s %7llu %11.5g %11.5g %-5s %7.3f %15s  %s\n", m->w->name, size,
-            (unsigned long long)m->w->streams, j->ours, j->theirs, m->w->unit, j->ratio, interval,
+            (unsigned long long)m->streams, j->ours, j->theirs, m->w->unit, j->ratio, interval,
             show_verdict(m));
     note(out, "%s %s; CPUs %s; %s", m->w->program, *m->version ? m->version : "(no version)",
          *m->last.cpus ? m->last.cpus : "any", m->last.detail);
@@ -176,7 +182,7 @@ static void add_question(struct field **f, const struct crosscheck *c, const str
     text(f, "program", m->w->program);
     text(f, "version", m->version);
     number(f, "size", (double)m->w->size);
-    number(f, "streams", (double)m->w->streams);
+    number(f, "streams", (double)m->streams);
     number(f, "seconds", (double)c->options.seconds);
     text(f, "cpus", m->last.cpus);
     text(f, "detail", m->last.detail);
@@ -201,7 +207,7 @@ static void add_answer(struct field **f, const struct comparison *m)
     text(f, "verdict", show_verdict(m));
     text(f, "suspect", done ? j->suspect : NULL);
     number(f, "printed", done ? show_printed(m) : NAN);
-    text(f, "printed_unit", m->w->printed_unit);
+    text(f, "printed_unit", printed_unit(m));
     number(f, "printed_ratio", done ? show_printed_ratio(m) : NAN);
 }
 

@@ -1,230 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of outside witnesses. What is said of each was read in its sources or found by trying.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
-#include <regex.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/units.h"
 #include "harness/crosscheck/crosscheck.h"
 
-/* ---- Reading what witnesses print ---- */
-
-/* A text that is not as expected is an error, never a guess: a figure from the wrong column is the
- * worst that can happen here. */
-
-static int bad(char *error, size_t len, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int bad(char *error, size_t len, const char *format, ...)
+/* The size is the asked one, where the output tells it. */
+static bool is_asked_for(const struct witness *w, const struct foreign_line *line)
 {
-    va_list args;
+    const char *told = foreign_value(line, "size");
+    uint64_t size;
 
-    va_start(args, format);
-    vsnprintf(error, len, format, args);
-    va_end(args);
-    return -EBADMSG;
+    return foreign_holds(line, w->line) &&
+           (!*told || (!units_parse_u64(told, &size) && size == w->size));
 }
 
-/* A rate or a time of 0 means that nothing was measured. */
-static int take(const char *text, double *value, char *error, size_t len)
+static int take(const struct witness *w, const struct foreign_output *out,
+                struct foreign_figure *figure, char *error, size_t len)
 {
-    char *end;
+    const struct foreign_line *found = NULL;
+    size_t n = 0;
 
-    *value = strtod(text, &end);
-    if (end == text || (*end && !isspace((unsigned char)*end) && *end != ','))
-        return bad(error, len, "'%.24s' is no number", text);
-    if (!isfinite(*value) || *value <= 0)
-        return bad(error, len, "its figure is %g", *value);
-    return 0;
-}
-
-static const json_t *at_path(const json_t *root, const char *path)
-{
-    while (root && *path) {
-        char name[64];
-        size_t n = strcspn(path, ".");
-        snprintf(name, sizeof(name), "%.*s", (int)n, path);
-        root = json_object_get(root, name);
-        path += n + (path[n] == '.');
-    }
-    return root;
-}
-
-static int number_at(const json_t *root, const char *path, double *value, char *error, size_t len)
-{
-    const json_t *at = at_path(root, path);
-
-    if (!json_is_number(at))
-        return bad(error, len, "no number '%s' in its JSON", path);
-    *value = json_number_value(at);
-    if (!isfinite(*value) || *value <= 0)
-        return bad(error, len, "'%s' is %g", path, *value);
-    return 0;
-}
-
-/* iperf3 puts its own errors into its JSON. */
-static json_t *load(const char *text, char *error, size_t len)
-{
-    json_error_t why;
-    json_t *root = json_loads(text, 0, &why);
-
-    if (!root) {
-        bad(error, len, "its output is no JSON: %s", why.text);
-    } else if (json_is_string(json_object_get(root, "error"))) {
-        bad(error, len, "it says: %s", json_string_value(json_object_get(root, "error")));
-        json_decref(root);
-        root = NULL;
-    }
-    return root;
-}
-
-/* `where` is a path in JSON, "end.sum_received.bits_per_second". */
-static int witness_read_json(const struct witness *w, const char *text, double *value, char *error,
-                             size_t len)
-{
-    json_t *root = load(text, error, len);
-    int err = root ? number_at(root, w->where, value, error, len) : -EBADMSG;
-
-    json_decref(root);
-    return err;
-}
-
-/* iperf3: CPU seconds of both ends for 1e9 bytes. `where` is the path of the rate. */
-static int witness_read_iperf3_cpu(const struct witness *w, const char *text, double *value,
-                                   char *error, size_t len)
-{
-    double own = 0, peer = 0, bits_per_second = 0;
-    json_t *root = load(text, error, len);
-    int err = root ? 0 : -EBADMSG;
-
-    if (!err)
-        err = number_at(root, "end.cpu_utilization_percent.host_total", &own, error, len);
-    if (!err)
-        err = number_at(root, "end.cpu_utilization_percent.remote_total", &peer, error, len);
-    if (!err)
-        err = number_at(root, w->where, &bits_per_second, error, len);
-    if (!err)
-        *value = (own + peer) / 100 * 8e9 / bits_per_second;
-    json_decref(root);
-    return err;
-}
-
-/* `where` is a regular expression (POSIX, extended) whose first group is the number. */
-static int witness_read_match(const struct witness *w, const char *text, double *value, char *error,
-                              size_t len)
-{
-    regmatch_t found[2];
-    regex_t pattern;
-
-    if (regcomp(&pattern, w->where, REG_EXTENDED))
-        return bad(error, len, "the pattern '%s' is wrong", w->where);
-    int missing = regexec(&pattern, text, 2, found, 0) || found[1].rm_so < 0;
-    regfree(&pattern);
-    if (missing)
-        return bad(error, len, "no '%s' in its output", w->where);
-    char number[64];
-    snprintf(number, sizeof(number), "%.*s", (int)(found[1].rm_eo - found[1].rm_so),
-             text + found[1].rm_so);
-    return take(number, value, error, len);
-}
-
-/* Does a line begin with these words, however many blanks are between them? */
-static bool begins_with(const char *line, const char *words)
-{
-    while (isblank((unsigned char)*line))
-        line++;
-    while (*words) {
-        if (*words == ' ') {
-            if (!isblank((unsigned char)*line))
-                return false;
-            while (isblank((unsigned char)*line))
-                line++;
-        } else if (*line++ != *words) {
-            return false;
+    for (size_t i = 0; i < out->n; i++)
+        if (is_asked_for(w, &out->lines[i])) {
+            found = &out->lines[i];
+            n++;
         }
-        words++;
+    const struct foreign_figure *f = n == 1 ? foreign_find(found, w->quantity, w->statistic) : NULL;
+    if (f && !strcmp(found->status, "ok") && !strcmp(f->unit, w->unit)) {
+        *figure = *f;
+        return 0;
     }
-    return !*line || isspace((unsigned char)*line);
+    if (n == 1 && strcmp(found->status, "ok") != 0)
+        snprintf(error, len, "its result is %s: %s", found->status, found->reason);
+    else if (n == 1)
+        snprintf(error, len, "its output has no %s %s in %s", w->statistic, w->quantity, w->unit);
+    else
+        snprintf(error, len, "its output has %zu results that were asked for, not 1", n);
+    return n == 1 && !strcmp(found->status, "skipped") ? -EOPNOTSUPP : -EBADMSG;
 }
 
-static const char *next_line(const char *line)
+int witness_read(const struct witness *w, const char *text, size_t size,
+                 struct foreign_figure *figure, char *error, size_t len)
 {
-    const char *end = strchr(line, '\n');
+    struct foreign_output out;
+    int err = foreign_read_as(w->suite, text, size, &out, error, len);
 
-    return end && end[1] ? end + 1 : NULL;
-}
-
-static const char *field_of(const char *line, unsigned field)
-{
-    for (unsigned i = 1;; i++) {
-        line += strspn(line, " \t");
-        if (!*line || *line == '\n' || i == field)
-            return !*line || *line == '\n' ? NULL : line;
-        line += strcspn(line, " \t\n");
-    }
-}
-
-/* `where` is the beginning of a header line, blanks squeezed; the figure is field number `field` of
- * the line of numbers behind it. */
-static int witness_read_fields(const struct witness *w, const char *text, double *value,
-                               char *error, size_t len)
-{
-    const char *line = text;
-
-    while (line && !begins_with(line, w->where))
-        line = next_line(line);
-    if (!line)
-        return bad(error, len, "its output has no line '%s ...'", w->where);
-    line = next_line(line);
-    const char *field = line ? field_of(line, w->field) : NULL;
-    if (!field)
-        return bad(error, len, "no figures stand under '%s ...'", w->where);
-    return take(field, value, error, len);
-}
-
-/* The number of a column in a header line, from 1; 0: not there. */
-static unsigned column_of(const char *line, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (unsigned i = 1;; i++) {
-        size_t cell = strcspn(line, ",\n");
-        if (cell == n && !strncmp(line, name, n))
-            return i;
-        if (line[cell] != ',')
-            return 0;
-        line += cell + 1;
-    }
-}
-
-/* `where` is a column of CSV whose header line has it; the last line counts. */
-static int witness_read_csv(const struct witness *w, const char *text, double *value, char *error,
-                            size_t len)
-{
-    const char *line = text, *last = NULL;
-    unsigned column = 0;
-
-    for (; line; line = next_line(line)) {
-        if (!column)
-            column = column_of(line, w->where);
-        else if (*line && *line != '\n')
-            last = line;
-    }
-    if (!column || !last)
-        return bad(error, len, "no column '%s' with a figure in its output", w->where);
-    for (; column > 1; column--) {
-        size_t cell = strcspn(last, ",\n");
-        if (last[cell] != ',')
-            return bad(error, len, "its last line ends before column '%s'", w->where);
-        last += cell + 1;
-    }
-    return take(last, value, error, len);
+    if (!err)
+        err = take(w, &out, figure, error, len);
+    foreign_release(&out);
+    return !err || err == -EOPNOTSUPP || err == -ENOMEM ? err : -EBADMSG;
 }
 
 bool witness_fits(const struct witness *w, unsigned version)
@@ -234,43 +62,21 @@ bool witness_fits(const struct witness *w, unsigned version)
     return version >= w->from && (!w->below || version < w->below);
 }
 
-unsigned witness_version(const char *output, char *text, size_t len)
-{
-    regmatch_t found[4];
-    regex_t pattern;
-    unsigned version = 0;
-
-    snprintf(text, len, "%s", "");
-    if (regcomp(&pattern, "([0-9]+)\\.([0-9]+)((\\.[0-9]+)*)", REG_EXTENDED))
-        return 0;
-    if (!regexec(&pattern, output, 4, found, 0)) {
-        unsigned major = (unsigned)strtoul(output + found[1].rm_so, NULL, 10);
-        unsigned minor = (unsigned)strtoul(output + found[2].rm_so, NULL, 10);
-        version = major < 1000 && minor < 1000 ? major * 1000 + minor : 0;
-        snprintf(text, len, "%.*s", (int)(found[0].rm_eo - found[0].rm_so),
-                 output + found[0].rm_so);
-    }
-    regfree(&pattern);
-    return version;
-}
-
-#define MIB_IN_GB 1.048576e-3 /* 2^20 bytes in 1e9 */
-#define RATE      0.02
-#define AVERAGE   "it gives bytes over time: so does our row, not the median of windows"
-#define CPU       0.15 /* CPU time is charged by the kernel's own rules and ticks */
+#define RATE    0.02
+#define AVERAGE "it gives bytes over time: so does our row, not the median of windows"
+#define CPU     0.15 /* CPU time is charged by the kernel's own rules and ticks */
 
 #define IPERF3_BANDWIDTH                                                                           \
     .program = "iperf3", .package = "iperf3", .version = "--version", .size = 131072,              \
     .bench = "net", .metric = "average_bandwidth", .column = "value", .unit = "GB/s",              \
-    .server = "iperf3 -s -1 -p {port}", .read = witness_read_json,                                 \
-    .where = "end.sum_received.bits_per_second", .printed_unit = "bit/s", .as_printed = 1.25e-10,  \
-    .factor = 1.25e-10, .margin = RATE,                                                            \
+    .server = "iperf3 -s -1 -p {port}", .suite = "iperf3", .quantity = "average_bandwidth",        \
+    .statistic = "", .margin = RATE,                                                               \
     .converted = "bits to bytes; the receiver's rate, not the sender's; without its first second " \
                  "(-O 1), as ours is without its warm-up; " AVERAGE
 
 #define PERFTEST(PROGRAM)                                                                          \
     .name = PROGRAM, .program = PROGRAM, .package = "perftest", .version = "--version",            \
-    .rdma = true, .streams = 1, .bench = "net", .margin = RATE, .read = witness_read_fields
+    .rdma = true, .streams = 1, .bench = "net", .margin = RATE, .suite = "perftest"
 
 #define PERFTEST_COMMON " -d {device} [-i {device_port}] [-x {gid}] -F -p {port} -s {size}"
 
@@ -279,8 +85,7 @@ unsigned witness_version(const char *output, char *text, size_t len)
         .size = 65536, .metric = "average_bandwidth", .column = "value", .unit = "GB/s",           \
         .server = PROGRAM PERFTEST_COMMON " -q {streams} -D {longer} -f 1",                        \
         .client = PROGRAM PERFTEST_COMMON " -q {streams} -D {longer} -f 1 {host}",                 \
-        .where = "#bytes #iterations BW peak[MB/sec] BW average[MB/sec]", .field = 4,              \
-        .printed_unit = "MB/s", .as_printed = 1e-3, .factor = MIB_IN_GB,                           \
+        .quantity = "average_bandwidth", .statistic = "",                                          \
         .converted = "its MB is 2^20 bytes (unless --report_gbits); its average, "                 \
                      "not its peak, without its first and last second (-f 1); " AVERAGE
 
@@ -288,8 +93,7 @@ unsigned witness_version(const char *output, char *text, size_t len)
     PERFTEST(PROGRAM), .size = 8, .metric = "latency", .column = "value", .unit = "us",            \
                        .server = PROGRAM PERFTEST_COMMON " -n {messages}",                         \
                        .client = PROGRAM PERFTEST_COMMON " -n {messages} {host}",                  \
-                       .where = "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec]",      \
-                       .field = 5, .printed_unit = "usec", .as_printed = 1, .factor = 1
+                       .quantity = "latency", .statistic = "p50"
 
 #define LAT_NOTES                                                                                  \
     "it measures for a number of messages, not for a time (a median comes only so), and leaves "   \
@@ -297,11 +101,11 @@ unsigned witness_version(const char *output, char *text, size_t len)
 
 #define QPERF                                                                                      \
     .program = "qperf", .package = "qperf", .version = "--version", .streams = 1, .bench = "net",  \
-    .server = "qperf -lp {port}", .read = witness_read_match, .margin = RATE
+    .server = "qperf -lp {port}", .suite = "qperf", .margin = RATE
 
 #define UCX                                                                                        \
     .program = "ucx_perftest", .package = "ucx-utils", .streams = 1, .bench = "net",               \
-    .read = witness_read_csv, .margin = RATE
+    .suite = "ucx_perftest", .margin = RATE
 
 #define UCX_NOTES                                                                                  \
     "it measures its own protocol (tags, headers, flow control) on top of the transport, and "     \
@@ -312,8 +116,50 @@ unsigned witness_version(const char *output, char *text, size_t len)
 
 #define MPI_ALLREDUCE                                                                              \
     .size = 65536, .streams = 2, .launcher = "mpirun -np {streams}", .bench = "allreduce",         \
-    .metric = "time", .column = "mean", .unit = "us", .printed_unit = "usec", .as_printed = 1,     \
-    .factor = 1, .margin = RATE, .read = witness_read_match
+    .metric = "time", .column = "mean", .unit = "us", .quantity = "slowest", .statistic = "mean",  \
+    .margin = RATE
+
+/* One process of it has all GPUs, of ours each has one: both by the same library. */
+#define NCCL_TESTS(NAME, PROGRAM, OP)                                                              \
+    {                                                                                              \
+        .name = NAME, .program = PROGRAM, .source = "github.com/NVIDIA/nccl-tests",                \
+        .size = 67108864, .gpus = true, .bench = "allreduce",                                      \
+        .ours = "--backend nccl --op " OP " --np {streams} --ranks {streams} --size {size} "       \
+                "--no-cpu",                                                                        \
+        .metric = "time", .column = "mean", .unit = "us",                                          \
+        .client =                                                                                  \
+            PROGRAM " -b {size} -e {size} -d float -o sum -g {streams} -z 1 -w 20 -n {messages}",  \
+        .suite = "nccl-tests", .line = "in_place= type=float", .quantity = "time",                 \
+        .statistic = "mean", .margin = RATE,                                                       \
+        .converted = "its time out of place; each operation waited for (-z 1), as ours; it gives " \
+                     "a mean: so ours is the mean, too",                                           \
+        .notes = "its ranks are GPUs of one process, ours are processes of one GPU each; of one "  \
+                 "GPU NCCL copies at most"                                                         \
+    }
+
+#define FROM_HOST   " --source host --destination cuda:0 --memory pinned"
+#define TO_HOST     " --source cuda:0 --destination host --memory pinned"
+#define HOST_TO_GPU "--engine ce" FROM_HOST
+#define GPU_TO_HOST "--engine ce" TO_HOST
+#define PEERS       "--engine ce --source cuda:1 --destination cuda:0"
+
+#define TO_FIRST        "source=host destination=cuda:0"
+#define FROM_FIRST      "source=cuda:0 destination=host"
+#define SECOND_TO_FIRST "source=cuda:1 destination=cuda:0"
+
+#define NVBANDWIDTH(NAME, TEST, LINE, OURS, ROWS)                                                  \
+    {                                                                                              \
+        .name = NAME, .program = "nvbandwidth", .source = "github.com/NVIDIA/nvbandwidth",         \
+        .version = "--help", .size = 536870912, .streams = 1, .bench = "copy",                     \
+        .ours = OURS " --size {size}", .metric = "bandwidth", .rows = ROWS, .column = "value",     \
+        .unit = "GB/s", .client = "nvbandwidth -t " TEST " -b {mib} -i 10 -j",                     \
+        .suite = "nvbandwidth", .line = "test=" TEST " " LINE, .quantity = "bandwidth",            \
+        .statistic = "p50", .margin = RATE,                                                        \
+        .converted = "nothing: both are the median of copies of this size, timed by the GPU "      \
+                     "behind a kernel that holds the stream; GB are 1e9 bytes",                    \
+        .notes = "of both directions it gives the first copy alone, while one of twice the size "  \
+                 "goes the other way"                                                              \
+    }
 
 #define MPI_OURS "--backend mpi --ranks {streams} --size {size} --no-cpu"
 
@@ -346,11 +192,9 @@ const struct witness witness_table[] = {
      .unit = "s/GB",
      .server = "iperf3 -s -1 -p {port}",
      .client = "iperf3 -c {host} -p {port} -P 1 -l {size} -t {seconds} -J",
-     .read = witness_read_iperf3_cpu,
-     .where = "end.sum_received.bits_per_second",
-     .printed_unit = "s/GB",
-     .as_printed = 1,
-     .factor = 1,
+     .suite = "iperf3",
+     .quantity = "cpu_per_gb",
+     .statistic = "mean",
      .margin = CPU,
      .converted = "its percent of a CPU, of both ends, over its rate; ours: threads of both ends, "
                   "added; the whole time counts in both, since its percent cannot leave out a part",
@@ -370,11 +214,9 @@ const struct witness witness_table[] = {
      .unit = "us",
      .server = "sockperf server --tcp -i {host} -p {port}",
      .client = "sockperf ping-pong --tcp -i {host} -p {port} -m {size} -t {seconds}",
-     .read = witness_read_match,
-     .where = "percentile 50\\.000 = *([0-9.]+)",
-     .printed_unit = "usec",
-     .as_printed = 1,
-     .factor = 1,
+     .suite = "sockperf",
+     .quantity = "latency",
+     .statistic = "p50",
      .margin = RATE,
      .converted = "nothing: both are the median of half round trips (it doubles with --full-rtt)",
      .notes = "it leaves out its first 400 ms and last 50 ms, and messages without an answer"},
@@ -382,7 +224,7 @@ const struct witness witness_table[] = {
      .ours = "--transport tcp --pattern latency --size {size} --poll block --no-cpu",
      .metric = "latency", .column = "mean", .unit = "us",
      .client = "qperf -lp {port} -m {size} -t {seconds} -uu -e 9 {host} tcp_lat",
-     .where = "latency += +([0-9.]+) ns", .printed_unit = "ns", .as_printed = 1e-3, .factor = 1e-3,
+     .quantity = "latency", .statistic = "mean",
      .converted = "ns to us; it gives time over messages of both ways, which is the mean of half "
                   "round trips: so ours is the mean, too",
      .notes = "it has no warm-up"},
@@ -390,8 +232,8 @@ const struct witness witness_table[] = {
      .ours = "--transport tcp --pattern bandwidth --size {size} --streams 1 --no-cpu",
      .metric = "average_bandwidth", .column = "value", .unit = "GB/s",
      .client = "qperf -lp {port} -m {size} -t {seconds} -uu -e 9 {host} tcp_bw",
-     .where = "bw += +([0-9.]+) bytes/sec", .printed_unit = "byte/s", .as_printed = 1e-9,
-     .factor = 1e-9, .converted = "bytes, 1e9 to a GB; the receiver's rate; " AVERAGE,
+     .quantity = "average_bandwidth", .statistic = "",
+     .converted = "bytes, 1e9 to a GB; the receiver's rate; " AVERAGE,
      .notes = "it has no warm-up: slow start is in it"},
     {PERFTEST_BW("ib_write_bw"),
      .ours = "--transport rdma --verb write --pattern bandwidth --size {size} --streams {streams} "
@@ -418,35 +260,34 @@ const struct witness witness_table[] = {
     {UCX, .name = "ucx-tcp-latency", .size = 64,
      .ours = "--transport tcp --pattern latency --size {size} --poll spin --no-cpu",
      .metric = "latency", .column = "value", .unit = "us", .server = UCX_TCP,
-     .client = UCX_TCP " {host} -t tag_lat -s {size} -n {messages} -v -f",
-     .where = "50.0_percentile_lat", .printed_unit = "usec", .as_printed = 1, .factor = 1,
-     .converted = "nothing: its 50th percentile is of half round trips",
+     .client = UCX_TCP " {host} -t tag_lat -s {size} -n {messages} -v -f", .quantity = "latency",
+     .statistic = "p50", .converted = "nothing: its 50th percentile is of half round trips",
      .notes = UCX_NOTES "; it polls, and so do we"},
     {UCX, .name = "ucx-tcp-bandwidth", .size = 131072,
      .ours = "--transport tcp --pattern bandwidth --size {size} --streams 1 --no-cpu",
      .metric = "average_bandwidth", .column = "value", .unit = "GB/s", .server = UCX_TCP,
-     .client = UCX_TCP " {host} -t tag_bw -s {size} -n {messages} -v -f", .where = "overall_bw",
-     .printed_unit = "MB/s", .as_printed = 1e-3, .factor = MIB_IN_GB,
+     .client = UCX_TCP " {host} -t tag_bw -s {size} -n {messages} -v -f",
+     .quantity = "average_bandwidth", .statistic = "",
      .converted = "its MB is 2^20 bytes; its overall rate; " AVERAGE, .notes = UCX_NOTES},
     {UCX, .name = "ucx-rc-latency", .rdma = true, .size = 8,
      .ours = "--transport rdma --verb send --pattern latency --size {size} --device "
              "{device}[:{device_port}] --no-cpu",
      .metric = "latency", .column = "value", .unit = "us", .server = UCX_RC,
-     .client = UCX_RC " {host} -t tag_lat -s {size} -n {messages} -v -f",
-     .where = "50.0_percentile_lat", .printed_unit = "usec", .as_printed = 1, .factor = 1,
-     .converted = "nothing: its 50th percentile is of half round trips", .notes = UCX_NOTES},
+     .client = UCX_RC " {host} -t tag_lat -s {size} -n {messages} -v -f", .quantity = "latency",
+     .statistic = "p50", .converted = "nothing: its 50th percentile is of half round trips",
+     .notes = UCX_NOTES},
     {UCX, .name = "ucx-rc-bandwidth", .rdma = true, .size = 65536,
      .ours = "--transport rdma --verb send --pattern bandwidth --size {size} --streams 1 --device "
              "{device}[:{device_port}] --no-cpu",
      .metric = "average_bandwidth", .column = "value", .unit = "GB/s", .server = UCX_RC,
-     .client = UCX_RC " {host} -t tag_bw -s {size} -n {messages} -v -f", .where = "overall_bw",
-     .printed_unit = "MB/s", .as_printed = 1e-3, .factor = MIB_IN_GB,
+     .client = UCX_RC " {host} -t tag_bw -s {size} -n {messages} -v -f",
+     .quantity = "average_bandwidth", .statistic = "",
      .converted = "its MB is 2^20 bytes; its overall rate; " AVERAGE, .notes = UCX_NOTES},
     {MPI_ALLREDUCE, .name = "imb-allreduce", .program = "IMB-MPI1",
      .source = "github.com/intel/mpi-benchmarks", .ours = MPI_OURS,
      .client = "mpirun -np {streams} IMB-MPI1 Allreduce -npmin {streams} -msglog 16:16 -zero_size "
                "off -sync off -iter {messages} -iter_policy off -time 1000",
-     .where = "65536 +[0-9]+ +[0-9.]+ +([0-9.]+)",
+     .suite = "imb",
      .converted = "its t_max, not its t_avg: of the slowest rank, as ours; back to back (-sync "
                   "off), as ours; it gives a mean: so ours is the mean, too",
      .notes =
@@ -456,7 +297,7 @@ const struct witness witness_table[] = {
     {MPI_ALLREDUCE, .name = "osu-allreduce", .program = "osu_allreduce",
      .source = "mvapich.cse.ohio-state.edu/benchmarks", .ours = MPI_OURS " --gap 1us",
      .client = "mpirun -np {streams} osu_allreduce -f -m {size}:{size} -i {messages}",
-     .where = "\n65536 +[0-9.]+ +[0-9.]+ +([0-9.]+)",
+     .suite = "osu-micro-benchmarks",
      .converted = "its max latency (-f), not its average: of the slowest rank; each operation "
                   "behind a barrier of its own, which does not count: so is ours (--gap); it gives "
                   "a mean: so ours is the mean, too",
@@ -464,25 +305,25 @@ const struct witness witness_table[] = {
          "the largest of the ranks' means: ours, the mean of each operation's slowest rank, is "
          "more where the ranks take turns at being late; its ranks never sleep, ours do in the "
          "gap: it is to be compared on an idle machine"},
-    {.name = "nccl-tests-1",
-     .program = "all_reduce_perf",
-     .source = "github.com/NVIDIA/nccl-tests",
-     .size = 67108864,
-     .streams = 1,
-     .bench = "allreduce",
-     .ours = "--backend nccl --np 1 --ranks 1 --size {size} --no-cpu",
-     .metric = "time",
-     .column = "mean",
-     .unit = "us",
-     .client = "all_reduce_perf -b {size} -e {size} -d float -o sum -g 1 -z 1 -w 20 -n {messages}",
-     .read = witness_read_match,
-     .where = " 67108864 +[0-9]+ +float +sum +-?[0-9]* +([0-9.]+) ",
-     .printed_unit = "us",
-     .as_printed = 1,
-     .factor = 1,
-     .margin = RATE,
-     .converted = "its time out of place; each operation waited for (-z 1), as ours; it gives a "
-                  "mean: so ours is the mean, too",
-     .notes = "one GPU: NCCL copies; two and more are not compared here"},
+    NCCL_TESTS("nccl-allreduce", "all_reduce_perf", "allreduce"),
+    NCCL_TESTS("nccl-reduce-scatter", "reduce_scatter_perf", "reduce-scatter"),
+    NCCL_TESTS("nccl-all-gather", "all_gather_perf", "all-gather"),
+    NCCL_TESTS("nccl-broadcast", "broadcast_perf", "broadcast"),
+    NCCL_TESTS("nccl-all-to-all", "alltoall_perf", "all-to-all"),
+    NCCL_TESTS("nccl-send-receive", "sendrecv_perf", "send-receive"),
+    NVBANDWIDTH("nvbandwidth-to-gpu", "host_to_device_memcpy_ce", TO_FIRST, HOST_TO_GPU, NULL),
+    NVBANDWIDTH("nvbandwidth-from-gpu", "device_to_host_memcpy_ce", FROM_FIRST, GPU_TO_HOST, NULL),
+    NVBANDWIDTH("nvbandwidth-to-gpu-both", "host_to_device_bidirectional_memcpy_ce", TO_FIRST,
+                HOST_TO_GPU " --direction both", "direction=forward"),
+    NVBANDWIDTH("nvbandwidth-from-gpu-both", "device_to_host_bidirectional_memcpy_ce", TO_FIRST,
+                HOST_TO_GPU " --direction both", "direction=reverse"),
+    NVBANDWIDTH("nvbandwidth-to-gpu-sm", "host_to_device_memcpy_sm", TO_FIRST,
+                "--engine sm" FROM_HOST, NULL),
+    NVBANDWIDTH("nvbandwidth-from-gpu-sm", "device_to_host_memcpy_sm", FROM_FIRST,
+                "--engine sm" TO_HOST, NULL),
+    NVBANDWIDTH("nvbandwidth-peer-read", "device_to_device_memcpy_read_ce", SECOND_TO_FIRST,
+                PEERS " --op read", NULL),
+    NVBANDWIDTH("nvbandwidth-peer-write", "device_to_device_memcpy_write_ce", SECOND_TO_FIRST,
+                PEERS " --op write", NULL),
     {.name = NULL},
 };

@@ -15,6 +15,7 @@ setup()
     mkdir -p "$work/bin" "$work/path"
     cp build/bin/plumb tests/witness/plumb-net "$work/bin/" # our programs are looked for beside plumb
     cp tests/witness/plumb-net "$work/bin/plumb-allreduce"
+    cp tests/witness/plumb-net "$work/bin/plumb-copy"
     plumb=$work/bin/plumb
     export FAKE_LOG=$work/log FAKE_OURS=1 FAKE_VALUE=8e9
     : >"$FAKE_LOG"
@@ -113,8 +114,23 @@ END
     fakes IMB-MPI1 all_reduce_perf
     FAKE_VALUE=94 FAKE_OURS=94 check --only 'imb*,nccl*' --pairs 8 --out "$work/again"
     says "'mpirun' is not on PATH (Debian: openmpi-bin)"
-    says 'nccl-tests-1 64 MiB 1 94 94 us 1.000 0.99[0-9] to 1.00[0-9] agree'
-    grep -q -- '^ours --backend nccl --np 1 --ranks 1 --size 67108864' "$FAKE_LOG"
+    says 'nccl-allreduce 64 MiB 1 94 94 us 1.000 0.99[0-9] to 1.00[0-9] agree'
+    grep -q -- '^ours --backend nccl --op allreduce --np 1 --ranks 1 --size 67108864' "$FAKE_LOG"
+}
+
+@test "GPUs: nvbandwidth of this size, and a rank of NCCL for each GPU" {
+    fakes nvbandwidth all_reduce_perf
+    FAKE_VALUE=55.5 FAKE_OURS=55.5 check --only 'nvbandwidth-to-gpu' --pairs 8
+    [ "$status" -eq 0 ]
+    says 'nvbandwidth-to-gpu 512 MiB 1 55.5 55.5 GB/s 1.000 0.99[0-9] to 1.00[0-9] agree'
+    grep -q -- '^ours --engine ce --source host --destination cuda:0 --memory pinned --size 536870912 ' "$FAKE_LOG"
+    FAKE_VALUE=94 FAKE_OURS=94 check --only nccl-allreduce --gpus 4 --pairs 1 --out "$work/again"
+    grep -q -- '^ours --backend nccl --op allreduce --np 4 --ranks 4 --size 67108864' "$FAKE_LOG"
+    says 'nccl-allreduce 64 MiB 4 94 '
+    # A test that nvbandwidth was not asked for is no figure.
+    check --only 'nvbandwidth-from-gpu' --pairs 1 --out "$work/third"
+    [ "$status" -eq 4 ]
+    says 'its output has 0 results that were asked for, not 1'
 }
 
 @test "in turn: ours, theirs, theirs, ours, ours, theirs" {

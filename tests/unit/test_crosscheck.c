@@ -37,30 +37,25 @@ static struct buffer recorded(const char *file)
     return b;
 }
 
-/* What the witness' output says, in our unit; NAN where it was refused. */
-static double said(const char *name, const char *file)
-{
-    const struct witness *w = find(name);
-    struct buffer b = recorded(file);
-    double value = NAN;
-    char error[256];
-
-    if (w->read(w, b.text, &value, error, sizeof(error)))
-        value = NAN;
-    buffer_release(&b);
-    return value * w->factor;
-}
-
+/* What a text of the witness says, in our unit; NAN where it was refused. */
 static double said_by(const char *name, const char *text)
 {
-    const struct witness *w = find(name);
-    double value = NAN;
+    struct foreign_figure figure;
     char error[256] = "";
 
-    if (!w->read(w, text, &value, error, sizeof(error)))
-        return value;
+    if (!witness_read(find(name), text, strlen(text), &figure, error, sizeof(error)))
+        return figure.value;
     assert_true(*error != 0);
     return NAN;
+}
+
+static double said(const char *name, const char *file)
+{
+    struct buffer b = recorded(file);
+    double value = said_by(name, b.text);
+
+    buffer_release(&b);
+    return value;
 }
 
 static void near(double value, double wanted)
@@ -99,17 +94,37 @@ static void test_collectives(void **state)
         "65536                  12.50             11.25             14.75        1000\n";
     near(said_by("osu-allreduce", osu), 14.75);
     assert_true(isnan(said_by("osu-allreduce", "# Size       Avg Latency(us)\n65536  12.50\n")));
-    const char *nccl = "#       size         count      type   redop    root     time   algbw   "
-                       "busbw  #wrong     time\n"
-                       "    67108864      16777216     float     sum      -1    94.11  713.07    "
-                       "0.00       0    12.34\n"
-                       "# Avg bus bandwidth    : 0\n";
-    near(said_by("nccl-tests-1", nccl), 94.11);
-    near(said_by("nccl-tests-1", " 67108864  16777216  float  sum   94.11  713.07  0.00  0e+00\n"),
+}
+
+#define NCCL_HEAD                                                                                  \
+    "# nThread 1 nGpus 1 minBytes 67108864 maxBytes 67108864 step: 2(factor)\n"                    \
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong "       \
+    "    time   algbw   busbw  #wrong\n"
+#define NCCL_END "# Avg bus bandwidth    : 0\n"
+
+/* Out of place, of the size, type and operation that were asked for, to the end. */
+static void test_nccl(void **state)
+{
+    (void)state;
+    near(said_by("nccl-allreduce", NCCL_HEAD
+                 "    67108864      16777216     float     sum      -1    94.11  713.07    "
+                 "0.00       0    12.34  5438.32   0.00       0\n" NCCL_END),
          94.11);
     assert_true(
-        isnan(said_by("nccl-tests-1", " 67108864  16777216  float  max   94.11  713.07\n")));
-    assert_true(isnan(said_by("nccl-tests-1", "Test NCCL failure common.cu:958\n")));
+        isnan(said_by("nccl-allreduce", NCCL_HEAD "    67108864      16777216     float     sum    "
+                                                  "  -1    94.11  713.07    0.00\n" NCCL_END)));
+    assert_true(
+        isnan(said_by("nccl-allreduce", NCCL_HEAD
+                      "    67108864      16777216      half     sum      -1    94.11  713.07    "
+                      "0.00       0    12.34  5438.32   0.00       0\n" NCCL_END)));
+    assert_true(isnan(said_by("nccl-allreduce", "Test NCCL failure common.cu:958\n")));
+    near(said("nccl-all-to-all", "nccl-alltoall-2.17.1.txt"), 341.5);
+    near(said("nvbandwidth-to-gpu", "nvbandwidth-0.8.json"), 55.4321);
+    near(said("nvbandwidth-from-gpu-both", "nvbandwidth-0.8.json"), 41.75);
+    near(said("nvbandwidth-peer-read", "nvbandwidth-0.8.json"), 391.25);
+    near(said("nvbandwidth-peer-write", "nvbandwidth-0.8.json"), 388.5);
+    near(said("nvbandwidth-from-gpu", "nvbandwidth-0.8.txt"), 54.12);
+    near(said("nvbandwidth-peer-read", "nvbandwidth-0.8.txt"), 391.25);
 }
 
 /* perftest's MB are 2^20 bytes, and its average stands behind its peak. */
@@ -128,10 +143,11 @@ static void test_recorded_perftest(void **state)
 static void test_other_formats(void **state)
 {
     (void)state;
-    assert_true(isnan(said("ib_write_bw", "ib_write_bw-gbits-6.06.txt")));
+    near(said("ib_write_bw", "ib_write_bw-gbits-6.06.txt"), 0.26 / 8);
     assert_true(isnan(said("ib_write_lat", "ib_write_lat-duration-6.06.txt")));
     assert_true(isnan(said("qperf-latency", "qperf-tcp_bw-0.4.11.txt")));
-    assert_true(isnan(said_by("qperf-latency", "tcp_lat:\n    latency  =  4.04 us\n")));
+    near(said_by("qperf-latency", "tcp_lat:\n    latency  =  4.04 us\n"), 4.04);
+    assert_true(isnan(said_by("qperf-latency", "tcp_lat:\n    latency  =  4.04 yards\n")));
     assert_true(isnan(said_by("sockperf", "sockperf: No messages were received\n")));
     assert_true(isnan(said_by("ucx-tcp-latency", "iterations,avg_lat\n10,3\n")));
     assert_true(
@@ -142,8 +158,10 @@ static void test_other_formats(void **state)
 static void test_json_that_is_wrong(void **state)
 {
     const struct witness *w = find("iperf3-1");
+    const char *failed = "{\"start\":{\"version\":\"iperf 3.12\"},\"end\":{},"
+                         "\"error\":\"unable to connect\"}";
+    struct foreign_figure figure;
     char error[256];
-    double value;
 
     (void)state;
     assert_true(isnan(said_by("iperf3-1", "")));
@@ -151,7 +169,7 @@ static void test_json_that_is_wrong(void **state)
     assert_true(
         isnan(said_by("iperf3-1", "{\"end\":{\"sum_received\":{\"bits_per_second\":\"9\"}}}")));
     assert_true(isnan(said_by("iperf3-1", "{\"end\":{\"sum_received\":{\"bits_per_second\":0}}}")));
-    assert_int_equal(w->read(w, "{\"error\":\"unable to connect\"}", &value, error, sizeof(error)),
+    assert_int_equal(witness_read(w, failed, strlen(failed), &figure, error, sizeof(error)),
                      -EBADMSG);
     assert_non_null(strstr(error, "unable to connect"));
 }
@@ -159,17 +177,23 @@ static void test_json_that_is_wrong(void **state)
 static void test_fields_cut_short(void **state)
 {
     (void)state;
-    const char *head = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   Rate\n";
+    const char *head =
+        " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n";
     char text[256];
 
-    snprintf(text, sizeof(text), "%s 65536 10 1.5 2.5 3\n", head);
-    near(said_by("ib_write_bw", text), 2.5);
+    /* 1000 MB of 2^20 bytes are 16000 messages of 64 KiB, 1000 of 1e6 would be 15259. */
+    snprintf(text, sizeof(text), "%s 65536 10 1500 1000.0 0.016000\n----\n", head);
+    near(said_by("ib_write_bw", text), 1.048576);
+    snprintf(text, sizeof(text), "%s 65536 10 1500 1000.0 0.015259\n----\n", head);
+    assert_true(isnan(said_by("ib_write_bw", text)));
     assert_true(isnan(said_by("ib_write_bw", head)));
-    snprintf(text, sizeof(text), "%s 65536 10 1.5\n", head);
+    snprintf(text, sizeof(text), "%s 65536 10 1500 1000.0 0.016000\n", head);
     assert_true(isnan(said_by("ib_write_bw", text)));
-    snprintf(text, sizeof(text), "%s 65536 10 1.5 -nan\n", head);
+    snprintf(text, sizeof(text), "%s 65536 10 1.5\n----\n", head);
     assert_true(isnan(said_by("ib_write_bw", text)));
-    snprintf(text, sizeof(text), "%s 65536 10 1.5 0.00\n", head);
+    snprintf(text, sizeof(text), "%s 65536 10 1.5 -nan 0.016000\n----\n", head);
+    assert_true(isnan(said_by("ib_write_bw", text)));
+    snprintf(text, sizeof(text), "%s 65536 10 1.5 0.00 0.016000\n----\n", head);
     assert_true(isnan(said_by("ib_write_bw", text)));
     snprintf(text, sizeof(text), "%s -------\n", head);
     assert_true(isnan(said_by("ib_write_bw", text)));
@@ -180,11 +204,11 @@ static void test_versions(void **state)
     char text[32];
 
     (void)state;
-    assert_int_equal(witness_version("iperf 3.12 (cJSON 1.7.15)\n", text, sizeof(text)), 3012);
+    assert_int_equal(foreign_version("iperf 3.12 (cJSON 1.7.15)\n", text, sizeof(text)), 3012);
     assert_string_equal(text, "3.12");
-    assert_int_equal(witness_version("qperf 0.4.11\n", text, sizeof(text)), 4);
+    assert_int_equal(foreign_version("qperf 0.4.11\n", text, sizeof(text)), 4);
     assert_string_equal(text, "0.4.11");
-    assert_int_equal(witness_version("none\n", text, sizeof(text)), 0);
+    assert_int_equal(foreign_version("none\n", text, sizeof(text)), 0);
     struct witness w = {.from = 3016};
     assert_false(witness_fits(&w, 3015));
     assert_true(witness_fits(&w, 3016));
@@ -204,11 +228,12 @@ static void test_table_is_whole(void **state)
         assert_non_null(w->bench);
         assert_non_null(w->ours);
         assert_non_null(w->client);
-        assert_non_null(w->read);
-        assert_non_null(w->where);
+        assert_non_null(w->suite);
+        assert_non_null(w->quantity);
+        assert_non_null(w->statistic);
         assert_non_null(w->converted);
         assert_non_null(units_find(w->unit));
-        assert_true(w->size && w->streams && w->factor > 0 && w->as_printed > 0 && w->margin > 0);
+        assert_true(w->size && !w->streams == w->gpus && w->margin > 0);
         for (const struct witness *o = w + 1; o->name; o++)
             assert_true(strcmp(w->name, o->name) != 0 || w->below == o->from);
     }
@@ -301,17 +326,12 @@ static void test_our_rows_that_are_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_outputs),
-        cmocka_unit_test(test_recorded_perftest),
-        cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_other_formats),
-        cmocka_unit_test(test_json_that_is_wrong),
-        cmocka_unit_test(test_fields_cut_short),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_table_is_whole),
-        cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_our_rows),
-        cmocka_unit_test(test_our_rows_that_are_wrong),
+        cmocka_unit_test(test_recorded_outputs), cmocka_unit_test(test_recorded_perftest),
+        cmocka_unit_test(test_collectives),      cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_other_formats),    cmocka_unit_test(test_json_that_is_wrong),
+        cmocka_unit_test(test_fields_cut_short), cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_table_is_whole),   cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_our_rows),         cmocka_unit_test(test_our_rows_that_are_wrong),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

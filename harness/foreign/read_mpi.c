@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OSU's micro-benchmarks and IMB: text.
+ *
+ *   OSU  latencies are half round trips, and a mean; those of collectives are the mean over
+ *        operations and ranks, and with -f the least and the largest rank's mean as well. "MB/s" are
+ *        1e6 bytes
+ *   IMB  t_max is the mean of the slowest rank, t_avg the mean over ranks
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/foreign/foreign.h"
+
+/* ---- OSU ---- */
+
+/* Names of columns have single blanks in them: they are parted by two or more. */
+static void cut_columns(struct foreign_reading *r, const char *line, struct words *w)
+{
+    w->n = 0;
+    for (line += strspn(line, "# \t"); *line && w->n < READING_WORDS;) {
+        const char *end = strstr(line, "  ");
+        size_t n = end ? (size_t)(end - line) : strlen(line);
+
+        while (n && isspace((unsigned char)line[n - 1]))
+            n--;
+        w->all[w->n++] = (char *)pool_text(&r->out->pool, "%.*s", (int)n, line);
+        line += n;
+        line += strspn(line, " \t\r");
+    }
+}
+
+/* What a column is of; NULL: nothing that is known. */
+static const char *osu_quantity(const char *column, const char **statistic, enum foreign_unit *unit)
+{
+    static const struct {
+        const char *column, *quantity, *statistic;
+        enum foreign_unit unit;
+    } columns[] = {
+        {"Latency (us)", "latency", "mean", PRINTED_US},
+        {"Avg Latency(us)", "latency", "mean", PRINTED_US},
+        {"Avg Lat(us)", "latency", "mean", PRINTED_US},
+        {"Max Latency(us)", "slowest", "mean", PRINTED_USEC},
+        {"P50 Tail Lat(us)", "latency", "p50", PRINTED_US},
+        {"P95 Tail Lat(us)", "latency", "p95", PRINTED_US},
+        {"P99 Tail Lat(us)", "latency", "p99", PRINTED_US},
+        {"Bandwidth (MB/s)", "average_bandwidth", "", PRINTED_MB_S},
+    };
+
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        if (!strcmp(columns[i].column, column)) {
+            *statistic = columns[i].statistic;
+            *unit = columns[i].unit;
+            return columns[i].quantity;
+        }
+    return NULL;
+}
+
+static int osu_row(struct foreign_reading *r, const struct words *header, const struct words *w,
+                   const char *test, const char *memory, const char *dtype)
+{
+    struct foreign_line *line;
+    int err = 0;
+
+    if (w->n != header->n)
+        return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
+    line = reading_add(r);
+    if (!line)
+        return -ENOMEM;
+    reading_fact(r, line, "test", "%s", test);
+    reading_fact(r, line, "memory", "%s", memory);
+    reading_fact(r, line, "size", "%s", w->all[0]);
+    reading_fact(r, line, "dtype", "%s", reading_dtype(dtype));
+    for (size_t i = 1; !err && i < w->n; i++) {
+        enum foreign_unit unit;
+        const char *statistic, *quantity = osu_quantity(header->all[i], &statistic, &unit);
+        double value;
+
+        if (!strcmp(header->all[i], "Iterations"))
+            line->samples = strtoull(w->all[i], NULL, 10);
+        if (!strcmp(header->all[i], "Validation") && strcmp(w->all[i], "Pass") != 0) {
+            line->status = "wrong";
+            line->reason = "the program found wrong data";
+        }
+        err = quantity ? reading_number(r, w->all[i], &value) : 0;
+        if (!err && quantity)
+            reading_figure(line, quantity, statistic, value, unit);
+    }
+    reading_fact(r, line, "full", "%s", foreign_find(line, "slowest", "mean") ? "1" : "");
+    return err || line->n_figures ? err : reading_bad(r, "it has no column that is known");
+}
+
+int read_osu(struct foreign_reading *r)
+{
+    const char *title = reading_match(r, r->text, "^# OSU (.*)$"), *at = r->text, *line;
+    const char *memory = reading_match(r, title, "^MPI-([A-Z]+)");
+    const char *test = reading_match(r, title, "^MPI[-A-Z]* (.*) v[0-9]");
+    const char *dtype = reading_match(r, r->text, "^# Datatype: *([A-Z_0-9]+)");
+    struct words header = {.n = 0}, w;
+    int err = 0;
+
+    r->out->version = reading_match(r, title, " v([0-9.]+)");
+    while (!err && reading_line(r, &at, &line)) {
+        reading_words(r, line, &w);
+        if (w.n > 2 && !strcmp(w.all[0], "#") && !strcmp(w.all[1], "Size"))
+            cut_columns(r, line, &header);
+        else if (header.n && w.n && isdigit((unsigned char)*w.all[0]))
+            err = osu_row(r, &header, &w, test, memory, dtype);
+    }
+    if (!err && r->text[strlen(r->text) - 1] != '\n')
+        err = reading_bad(r, "it is cut off: its last line has no end");
+    return err;
+}
+
+/* ---- IMB ---- */
+
+static int imb_row(struct foreign_reading *r, const struct words *header, const struct words *w,
+                   const char *benchmark, const char *processes)
+{
+    static const char *const columns[][3] = {{"t_max[usec]", "slowest", "mean"},
+                                             {"t_avg[usec]", "latency", "mean"},
+                                             {"t[usec]", "latency", "mean"}};
+    unsigned long long size, ranks = strtoull(processes, NULL, 10);
+    struct foreign_line *line;
+    int err = 0;
+
+    if (w->n != header->n)
+        return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
+    line = reading_add(r);
+    if (!line)
+        return -ENOMEM;
+    size = strtoull(w->all[0], NULL, 10);
+    reading_fact(r, line, "test", "%s", benchmark);
+    reading_fact(r, line, "ranks", "%s", processes);
+    reading_fact(r, line, "size", "%llu", size);
+    if (ranks)
+        reading_fact(r, line, "total", "%llu", size * ranks);
+    line->samples = strtoull(w->all[1], NULL, 10);
+    for (size_t i = 0; !err && i < sizeof(columns) / sizeof(*columns); i++) {
+        size_t at = words_find(header, columns[i][0], 0);
+        double value;
+
+        if (at >= w->n)
+            continue;
+        err = reading_number(r, w->all[at], &value);
+        if (!err)
+            reading_figure(line, columns[i][1], columns[i][2], value, PRINTED_USEC);
+    }
+    return err;
+}
+
+static const char *imb_command(struct foreign_reading *r)
+{
+    const char *from = strstr(r->text, "# Calling sequence was:");
+
+    return from ? reading_match(r, from + 23, "^# ([^ ].*[^ ]) *$") : "";
+}
+
+int read_imb(struct foreign_reading *r)
+{
+    const char *at = r->text, *line, *benchmark = "", *processes = "";
+    bool whole = !strstr(r->text, "MPI Benchmarks") || strstr(r->text, "entering MPI_Finalize");
+    struct words header = {.n = 0}, w;
+    int err = 0;
+
+    r->out->version = reading_match(r, r->text, "MPI Benchmarks ([0-9.]+)");
+    r->out->command = imb_command(r);
+    while (!err && reading_line(r, &at, &line)) {
+        reading_words(r, line, &w);
+        if (w.n > 2 && !strcmp(w.all[1], "Benchmarking"))
+            benchmark = w.all[2];
+        else if (w.n > 3 && !strcmp(w.all[1], "#processes"))
+            processes = w.all[3];
+        else if (w.n > 2 && !strcmp(w.all[0], "#bytes"))
+            header = w;
+        else if (!w.n || *w.all[0] == '#')
+            header.n = w.n ? header.n : 0;
+        else if (header.n && isdigit((unsigned char)*w.all[0]))
+            err = imb_row(r, &header, &w, benchmark, processes);
+    }
+    return err || whole ? err : reading_bad(r, "it is cut off: it does not say that it ended");
+}

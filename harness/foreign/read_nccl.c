@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nccl-tests: text, and JSON (-J FILE). Read in its sources, versions 2.0 to 2.19.
+ *
+ * `time` is the mean of the timed operations of a launch; over ranks that are threads or processes
+ * it is their mean, too, unless -a says otherwise. Operations are enqueued one behind another and
+ * waited for at the end; with -z 1, 2 or 3 each is waited for. algbw is size / time, in 1e9 bytes a
+ * second, and busbw a factor of it. Size is the larger one of what a rank sends and gets. Out of
+ * place is the first group of columns.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/foreign/foreign.h"
+
+/* Of these, algbw is the size over the time. */
+static const char *const plain[] = {"all_reduce", "all_gather", "alltoall",       "broadcast",
+                                    "gather",     "reduce",     "reduce_scatter", "scatter",
+                                    "sendrecv",   NULL};
+
+/* What a whole output says. */
+struct nccl {
+    const char *collective; /* "all_reduce"; "" is not told */
+    size_t ranks, groups;   /* 0: not told */
+    const char *library, *waits;
+};
+
+/* One line of results. */
+struct result {
+    const char *size, *type, *redop, *root;
+};
+
+static const char *collective_of(struct foreign_reading *r, const char *program)
+{
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    size_t n = strlen(name);
+
+    if (n > 4 && !strcmp(name + n - 4, ".exe"))
+        n -= 4;
+    if (n > 5 && !strncmp(name + n - 5, "_perf", 5))
+        n -= 5;
+    return pool_text(&r->out->pool, "%.*s", (int)n, name);
+}
+
+static bool is_plain(const char *collective)
+{
+    size_t i = 0;
+
+    while (plain[i] && strcmp(plain[i], collective) != 0)
+        i++;
+    return plain[i] != NULL;
+}
+
+/* Both say the same time, in 1e9 bytes a second. `ulps`: what they are rounded to. */
+static int check_rate(struct foreign_reading *r, const struct nccl *n, double bytes, double us,
+                      double algbw, const double ulps[2])
+{
+    double rate = bytes / us / 1e3, slack = rate * ulps[0] / us;
+
+    if (!is_plain(n->collective) || reading_agrees(algbw, ulps[1], rate, slack))
+        return 0;
+    return reading_bad(r, "%.0f bytes in %g us are %.4g GB/s, and it says %g", bytes, us, rate,
+                       algbw);
+}
+
+static int add_result(struct foreign_reading *r, const struct nccl *n, const struct result *res,
+                      const char *in_place, const char *wrong, double us, double algbw,
+                      double busbw, const char *quantity)
+{
+    struct foreign_line *line = reading_add(r);
+    double number = strtod(wrong, NULL);
+
+    if (!line)
+        return -ENOMEM;
+    reading_fact(r, line, "collective", "%s", n->collective);
+    reading_fact(r, line, "size", "%s", res->size);
+    reading_fact(r, line, "type", "%s", res->type);
+    reading_fact(r, line, "dtype", "%s", reading_dtype(res->type));
+    reading_fact(r, line, "redop", "%s", strcmp(res->redop, "none") ? res->redop : "");
+    reading_fact(r, line, "root", "%s", strcmp(res->root, "-1") ? res->root : "");
+    reading_fact(r, line, "in_place", "%s", in_place);
+    if (n->ranks)
+        reading_fact(r, line, "ranks", "%zu", n->ranks);
+    if (n->groups)
+        reading_fact(r, line, "groups", "%zu", n->groups);
+    reading_fact(r, line, "waits", "%s", n->waits);
+    reading_fact(r, line, "library", "%s", n->library);
+    reading_figure(line, quantity, "mean", us, PRINTED_US);
+    if (algbw > 0)
+        reading_figure(line, "algbw", "", algbw, PRINTED_GB_S);
+    if (busbw > 0)
+        reading_figure(line, "busbw", "", busbw, PRINTED_GB_S);
+    if (number > 0 || !strcmp(wrong, "nan")) {
+        line->status = "wrong";
+        line->reason = pool_text(&r->out->pool, "nccl-tests found %s wrong elements", wrong);
+    }
+    return 0;
+}
+
+/* 22703 is 2.27.3; of NCCL before 2.9, 2804 is 2.8.4. */
+static const char *library_text(struct foreign_reading *r, unsigned long code)
+{
+    unsigned long major = code >= 10000 ? code / 10000 : code / 1000;
+    unsigned long minor = code >= 10000 ? code / 100 % 100 : code / 100 % 10;
+
+    return code ? pool_text(&r->out->pool, "NCCL %lu.%lu.%lu", major, minor, code % 100) : "";
+}
+
+/* ---- JSON ---- */
+
+static int read_place_json(struct foreign_reading *r, const struct nccl *n,
+                           const struct result *res, const json_t *body, const char *in_place)
+{
+    bool cpu = json_object_get(body, "cpu_time") != NULL;
+    const json_t *wrong = json_object_get(body, "nwrong");
+    double us, algbw, busbw, ulps[2] = {5e-7, 5e-7};
+
+    if (!json_is_object(body))
+        return 0;
+    int err = reading_json_number(r, body, cpu ? "cpu_time" : "time", &us);
+    if (!err)
+        err = reading_json_number(r, body, "alg_bw", &algbw);
+    if (!err && !cpu)
+        err = check_rate(r, n, strtod(res->size, NULL), us, algbw, ulps);
+    busbw = json_number_value(json_object_get(body, "bus_bw"));
+    const char *count = json_is_number(wrong)
+                            ? pool_text(&r->out->pool, "%g", json_number_value(wrong))
+                            : reading_json_text(r, body, "nwrong");
+    return err ? err
+               : add_result(r, n, res, in_place, count, us, algbw, busbw,
+                            cpu ? "cpu_time" : "time");
+}
+
+static int read_result_json(struct foreign_reading *r, const struct nccl *n, const json_t *one)
+{
+    struct result res = {.type = reading_json_text(r, one, "type"),
+                         .redop = reading_json_text(r, one, "redop"),
+                         .root = reading_json_text(r, one, "root")};
+    const json_t *size = json_object_get(one, "size");
+
+    if (!json_is_integer(size) || !*res.type)
+        return reading_bad(r, "a result of it has no size or type");
+    res.root += strspn(res.root, " ");
+    res.size = pool_text(&r->out->pool, "%lld", (long long)json_integer_value(size));
+    int err = read_place_json(r, n, &res, json_object_get(one, "out_of_place"), "");
+    return err ? err : read_place_json(r, n, &res, json_object_get(one, "in_place"), "1");
+}
+
+/* Of several GPUs a process, its list of devices has the first one of each process alone. */
+static size_t ranks_of(const json_t *config)
+{
+    const json_t *devices = json_object_get(config, "devices");
+    size_t each = (size_t)json_integer_value(json_object_get(config, "nthreads")) *
+                  (size_t)json_integer_value(json_object_get(config, "ngpus"));
+    size_t n = json_array_size(devices), last = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t rank =
+            (size_t)json_integer_value(json_object_get(json_array_get(devices, i), "rank"));
+        last = rank > last ? rank : last;
+    }
+    bool whole = each && n % each == 0 && last + 1 == n;
+    return whole ? n : n * each;
+}
+
+static size_t groups_of(const json_t *devices)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        size_t group =
+            (size_t)json_integer_value(json_object_get(json_array_get(devices, i), "group"));
+        most = group > most ? group : most;
+    }
+    return most + 1;
+}
+
+static const char *joined(struct foreign_reading *r, const json_t *words)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        text = pool_text(&r->out->pool, "%s%s%s", text, i ? " " : "", word ? word : "?");
+    }
+    return text;
+}
+
+#define NCCL_JSON_VERSION 3 /* of its JSON; the file does not tell the version of nccl-tests */
+
+int read_nccl_json(struct foreign_reading *r)
+{
+    const json_t *config = json_object_get(r->json, "config");
+    const json_t *args = json_object_get(r->json, "args");
+    const json_t *list = json_object_get(r->json, "results");
+    json_int_t version = json_integer_value(json_object_get(r->json, "version"));
+    const char *program = json_string_value(json_array_get(args, 0));
+    struct nccl n = {.groups = groups_of(json_object_get(config, "devices"))};
+    int err = 0;
+
+    if (version > NCCL_JSON_VERSION && !r->any_version) {
+        snprintf(r->error, r->len, "its JSON is of version %lld, and known is up to %d",
+                 (long long)version, NCCL_JSON_VERSION);
+        return -EPROTO;
+    }
+    if (!json_object_get(r->json, "end_time") || !json_object_get(r->json, "out_of_bounds"))
+        return reading_bad(r, "it is cut off: it does not say when it ended");
+    n.ranks = n.groups > 1 ? 0 : ranks_of(config);
+    n.collective = collective_of(r, program ? program : "");
+    n.library = library_text(
+        r, (unsigned long)json_integer_value(json_object_get(r->json, "nccl_version")));
+    n.waits = strcmp(reading_json_text(r, config, "blocking_collectives"), "true") ? "" : "1";
+    r->out->command = joined(r, args);
+    for (size_t i = 0; !err && i < json_array_size(list); i++)
+        err = read_result_json(r, &n, json_array_get(list, i));
+    return err;
+}
+
+/* ---- Text ---- */
+
+#define PLACES 2
+
+/* Where the columns of results stand, by the header. */
+struct columns {
+    size_t size, type, redop, root; /* SIZE_MAX: there is none */
+    size_t n;
+    struct {
+        size_t time, algbw, busbw, wrong;
+    } place[PLACES];
+    bool cpu;
+};
+
+static size_t column_named(const struct words *w, const char *name, size_t from)
+{
+    size_t i = words_find(w, name, from);
+
+    return i < w->n ? i - 1 : SIZE_MAX; /* the header begins with a '#' */
+}
+
+static bool read_header(struct words *w, struct columns *c)
+{
+    const char *time = words_find(w, "cputime", 0) < w->n ? "cputime" : "time";
+    size_t at = 0;
+
+    *c = (struct columns){.cpu = *time == 'c'};
+    c->size = column_named(w, "size", 0);
+    c->type = column_named(w, "type", 0);
+    c->redop = column_named(w, "redop", 0);
+    c->root = column_named(w, "root", 0);
+    for (size_t i = 0; i < PLACES; i++) {
+        size_t wrong, from = words_find(w, time, at);
+
+        wrong = words_find(w, "#wrong", from);
+        wrong = wrong < w->n ? wrong : words_find(w, "error", from);
+        c->place[i].time = column_named(w, time, at);
+        c->place[i].algbw = column_named(w, "algbw", from);
+        c->place[i].busbw = column_named(w, "busbw", from);
+        c->place[i].wrong = wrong - 1;
+        if (from == w->n || wrong >= w->n || c->place[i].algbw == SIZE_MAX ||
+            c->place[i].busbw == SIZE_MAX)
+            return false;
+        at = from + 1;
+        c->n = wrong; /* columns up to this one */
+    }
+    return c->size != SIZE_MAX && c->type != SIZE_MAX;
+}
+
+/* "94.11" is rounded to 0.01, "5e+05" to 1e+05. */
+static double ulp_of(const char *word)
+{
+    const char *dot = strchr(word, '.'), *e = strchr(word, 'e');
+    size_t digits = dot ? strspn(dot + 1, "0123456789") : 0;
+
+    return 0.51 * pow(10, (e ? strtod(e + 1, NULL) : 0) - (double)digits);
+}
+
+static int read_place_text(struct foreign_reading *r, const struct nccl *n, const struct columns *c,
+                           const struct words *w, size_t place)
+{
+    struct result res = {w->all[c->size], w->all[c->type],
+                         c->redop == SIZE_MAX ? "none" : w->all[c->redop],
+                         c->root == SIZE_MAX ? "-1" : w->all[c->root]};
+    const char *time = w->all[c->place[place].time], *algbw = w->all[c->place[place].algbw];
+    double us, rate, ulps[2] = {ulp_of(time), ulp_of(algbw)};
+    double bus = strtod(w->all[c->place[place].busbw], NULL);
+    int err = reading_number(r, time, &us);
+
+    rate = strtod(algbw, NULL); /* of small sizes it is rounded to 0 */
+    if (!err && !c->cpu)
+        err = check_rate(r, n, strtod(res.size, NULL), us, rate, ulps);
+    return err ? err
+               : add_result(r, n, &res, place ? "1" : "", w->all[c->place[place].wrong], us, rate,
+                            bus, c->cpu ? "cpu_time" : "time");
+}
+
+/* Sizes that are too small for all ranks have a time and no rate: nothing was moved. */
+static bool is_empty(const struct words *w, const struct columns *c)
+{
+    return !strcmp(w->all[c->size], "0");
+}
+
+static int read_results(struct foreign_reading *r, const struct nccl *n)
+{
+    struct columns c = {0};
+    struct words w;
+    const char *at = r->text, *line;
+    bool known = false;
+    int err = 0;
+
+    while (!err && reading_line(r, &at, &line)) {
+        reading_words(r, line, &w);
+        if (w.n && *w.all[0] == '#') {
+            if (w.n > 5 && !strcmp(w.all[1], "size"))
+                known = read_header(&w, &c);
+            continue;
+        }
+        if (!w.n || strspn(w.all[0], "0123456789") != strlen(w.all[0]))
+            continue;
+        if (!known)
+            return reading_bad(r, "its columns are not those of a known version");
+        if (w.n < c.n)
+            return reading_bad(r, "a line of its results has %zu columns, not %zu", w.n, c.n);
+        if (is_empty(&w, &c))
+            continue;
+        for (size_t i = 0; !err && i < PLACES; i++)
+            err = read_place_text(r, n, &c, &w, i);
+    }
+    return err;
+}
+
+/* The lines of ranks: a rank that is missing was cut off by a limit of its own. */
+static void read_ranks(struct foreign_reading *r, struct nccl *n)
+{
+    size_t found = 0, last = 0, groups = 0;
+    const char *at = r->text, *line;
+    struct words w;
+
+    while (reading_line(r, &at, &line)) {
+        reading_words(r, line, &w);
+        if (w.n < 6 || strcmp(w.all[0], "#") != 0 || strcmp(w.all[1], "Rank") != 0)
+            continue;
+        size_t rank = strtoul(w.all[2], NULL, 10);
+        size_t group = strcmp(w.all[3], "Group") ? 0 : strtoul(w.all[4], NULL, 10);
+        last = rank > last ? rank : last;
+        groups = group > groups ? group : groups;
+        found++;
+    }
+    n->groups = found ? groups + 1 : 0;
+    n->ranks = found && found == last + 1 && !groups ? found : 0;
+}
+
+int read_nccl_text(struct foreign_reading *r)
+{
+    struct nccl n = {0};
+
+    r->out->version = reading_match(r, r->text, "^# nccl-tests version ([0-9.]+)");
+    n.collective =
+        collective_of(r, reading_match(r, r->text, "^# Collective test starting: *([^ ]+)"));
+    n.library =
+        library_text(r, strtoul(reading_match(r, r->text, "nccl-library=([0-9]+)"), NULL, 10));
+    n.waits = *reading_match(r, r->text, "^# (Blocking Enabled)") ? "1" : "";
+    read_ranks(r, &n);
+    if (!*reading_match(r, r->text, "^# (Avg bus bandwidth)"))
+        return reading_bad(r, "it is cut off: it has no line 'Avg bus bandwidth'");
+    return read_results(r, &n);
+}

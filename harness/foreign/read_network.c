@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * iperf3 (JSON), sockperf, qperf and ucx_perftest: what their figures are of was read in their
+ * sources or found by trying.
+ *
+ *   iperf3    bits/s that the receiver got over the time, without the omitted seconds (-O)
+ *   sockperf  half round trips, or whole ones with --full-rtt; without its first 400 ms, its last
+ *             50 ms and messages that got no answer
+ *   qperf     latency: time over messages of both ways, the mean of half round trips. Bandwidth:
+ *             bytes that the receiver got over its time. Its units are powers of 1000
+ *   ucx       latency: half round trips; "overall" bandwidth from the start, in "MB/s" of 2^20
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/foreign/foreign.h"
+
+/* ---- iperf3 ---- */
+
+static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
+{
+    const json_t *test = reading_at(r->json, "start.test_start");
+    const json_t *size = json_object_get(test, "blksize"),
+                 *n = json_object_get(test, "num_streams");
+    const json_t *seconds = reading_at(r->json, "start.timestamp.timesecs");
+    bool reverse = json_integer_value(json_object_get(test, "reverse")) == 1;
+    bool both = json_integer_value(json_object_get(test, "bidir")) == 1;
+    time_t when = (time_t)json_integer_value(seconds);
+    struct tm utc;
+    char text[32];
+
+    r->out->version =
+        reading_match(r, reading_json_text(r, r->json, "start.version"), "([0-9][0-9.]*)");
+    r->out->host =
+        reading_match(r, reading_json_text(r, r->json, "start.system_info"), "^[^ ]+ ([^ ]+) ");
+    if (seconds && gmtime_r(&when, &utc) &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc))
+        r->out->started = pool_text(&r->out->pool, "%s", text);
+    reading_fact(r, line, "protocol", "%s", reading_json_text(r, test, "protocol"));
+    reading_fact(r, line, "direction", "%s", both ? "both" : reverse ? "reverse" : "forward");
+    if (json_is_integer(size))
+        reading_fact(r, line, "size", "%lld", (long long)json_integer_value(size));
+    if (json_is_integer(n))
+        reading_fact(r, line, "streams", "%lld", (long long)json_integer_value(n));
+    reading_fact(r, line, "congestion", "%s",
+                 reading_json_text(r, r->json, "end.sender_tcp_congestion"));
+}
+
+/* CPU seconds of both ends for 1e9 bytes: its percent is of the time since it connected. */
+static void iperf3_cpu(struct foreign_reading *r, struct foreign_line *line, double bits_per_second)
+{
+    double own, peer;
+
+    if (reading_json_number(r, r->json, "end.cpu_utilization_percent.host_total", &own) ||
+        reading_json_number(r, r->json, "end.cpu_utilization_percent.remote_total", &peer))
+        return;
+    reading_figure(line, "cpu_per_gb", "mean", (own + peer) / 100 * 8e9 / bits_per_second,
+                   PRINTED_S_GB);
+}
+
+int read_iperf3(struct foreign_reading *r)
+{
+    const char *error = reading_json_text(r, r->json, "error");
+    struct foreign_line *line;
+    double bits;
+
+    if (*error) {
+        snprintf(r->error, r->len, "iperf3 failed: %s", error);
+        return -EIO;
+    }
+    int err = reading_json_number(r, r->json, "end.sum_received.bits_per_second", &bits);
+    if (err)
+        return err;
+    line = reading_add(r);
+    if (!line)
+        return -ENOMEM;
+    iperf3_start(r, line);
+    reading_figure(line, "average_bandwidth", "", bits, PRINTED_BIT_S);
+    iperf3_cpu(r, line, bits);
+    *r->error = 0; /* a run without them is whole */
+    return 0;
+}
+
+/* ---- sockperf ---- */
+
+int read_sockperf(struct foreign_reading *r)
+{
+    static const struct {
+        const char *statistic, *pattern;
+    } figures[] = {
+        {"p50", "percentile 50\\.000 = *([0-9.]+)"}, {"p95", "percentile 95\\.000 = *([0-9.]+)"},
+        {"p99", "percentile 99\\.000 = *([0-9.]+)"}, {"p999", "percentile 99\\.900 = *([0-9.]+)"},
+        {"max", "<MAX> observation = *([0-9.]+)"},   {"min", "<MIN> observation = *([0-9.]+)"},
+        {"mean", "avg-(latency|rtt)=([0-9.]+)"},
+    };
+    bool whole = *reading_match(r, r->text, "Summary: (Round trip)") != 0;
+    struct foreign_line *line;
+    double value;
+
+    if (!*reading_match(r, r->text, figures[0].pattern))
+        return reading_bad(r, "it has no percentiles of a latency");
+    if (!*reading_match(r, r->text, figures[5].pattern))
+        return reading_bad(r, "it is cut off: its last percentile is missing");
+    line = reading_add(r);
+    if (!line)
+        return -ENOMEM;
+    r->out->version = reading_match(r, r->text, "version #?([0-9.]+)");
+    reading_fact(r, line, "protocol", "%s",
+                 reading_match(r, r->text, "PORT = *[0-9]+ # (TCP|UDP)"));
+    reading_fact(r, line, "size", "%s", reading_match(r, r->text, "[Mm]sg-?[Ss]ize[ =]+([0-9]+)"));
+    line->samples = strtoull(reading_match(r, r->text, "Total ([0-9]+) observations"), NULL, 10);
+    for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
+        const char *text = reading_match(r, r->text, figures[i].pattern);
+
+        if (i == 6)
+            text = reading_match(r, r->text, whole ? "avg-rtt=([0-9.]+)" : "avg-latency=([0-9.]+)");
+        if (*text && !reading_number(r, text, &value))
+            reading_figure(line, whole ? "round_trip" : "latency", figures[i].statistic, value,
+                           PRINTED_USEC);
+    }
+    return foreign_find(line, whole ? "round_trip" : "latency", "p50")
+               ? 0
+               : reading_bad(r, "its median is no number above 0");
+}
+
+/* ---- qperf ---- */
+
+/* A number with a unit of powers of 1000: "4.04 us", "1520959488 bytes/sec", "1.5 GB/sec". */
+static int qperf_value(struct foreign_reading *r, const struct words *w, size_t at, double *value,
+                       bool *is_time)
+{
+    static const struct {
+        const char *name;
+        double factor; /* into ns, or bytes a second */
+        bool time;
+    } units[] = {
+        {"ns", 1, true},        {"us", 1e3, true},        {"ms", 1e6, true},
+        {"sec", 1e9, true},     {"bytes/sec", 1, false},  {"KB/sec", 1e3, false},
+        {"MB/sec", 1e6, false}, {"GB/sec", 1e9, false},   {"bits/sec", 0.125, false},
+        {"Kb/sec", 125, false}, {"Mb/sec", 125e3, false}, {"Gb/sec", 125e6, false},
+    };
+    int err = reading_number(r, at < w->n ? w->all[at] : "", value);
+
+    for (size_t i = 0; !err && i < sizeof(units) / sizeof(*units); i++)
+        if (at + 1 < w->n && !strcmp(w->all[at + 1], units[i].name)) {
+            *value *= units[i].factor;
+            *is_time = units[i].time;
+            return 0;
+        }
+    return err ? err : reading_bad(r, "a figure of it has no unit that is known");
+}
+
+/* Its parameters are told with -v: "msg_size  =  64 KiB", in powers of 1024 there. */
+static const char *qperf_size(struct foreign_reading *r, const struct words *w)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    double value;
+
+    for (size_t i = 0; i < 4; i++)
+        if (w->n == 4 && !strcmp(w->all[3], units[i]) && !reading_number(r, w->all[2], &value))
+            return pool_text(&r->out->pool, "%.0f", value * (double)(1ull << (10 * i)));
+    return w->n == 3 ? w->all[2] : "";
+}
+
+int read_qperf(struct foreign_reading *r)
+{
+    struct foreign_line *line = NULL;
+    const char *at = r->text, *text;
+    struct words w;
+    int err = 0;
+
+    while (!err && reading_line(r, &at, &text)) {
+        double value;
+        bool is_time = false, wants_time;
+
+        reading_words(r, text, &w);
+        if (w.n == 1 && w.all[0][strlen(w.all[0]) - 1] == ':') {
+            if (line && !line->n_figures)
+                return reading_bad(r, "a test of it has no result");
+            line = reading_add(r);
+            if (!line)
+                return -ENOMEM;
+            w.all[0][strlen(w.all[0]) - 1] = 0;
+            reading_fact(r, line, "test", "%s", w.all[0]);
+        } else if (line && w.n > 2 && !strcmp(w.all[0], "msg_size")) {
+            reading_fact(r, line, "size", "%s", qperf_size(r, &w));
+        } else if (line && w.n > 2 && (!strcmp(w.all[0], "latency") || !strcmp(w.all[0], "bw"))) {
+            wants_time = *w.all[0] == 'l';
+            err = qperf_value(r, &w, 2, &value, &is_time);
+            if (!err && is_time != wants_time)
+                err = reading_bad(r, "its %s is in %s", w.all[0], w.all[3]);
+            if (!err && is_time)
+                reading_figure(line, "latency", "mean", value, PRINTED_NS_US);
+            else if (!err)
+                reading_figure(line, "average_bandwidth", "", value, PRINTED_BYTE_S);
+        }
+    }
+    return err ? err : !line || !line->n_figures ? reading_bad(r, "a test of it has no result") : 0;
+}
+
+/* ---- ucx_perftest ---- */
+
+/* A cell of a line of CSV, counted from 0; "" beyond its end. */
+static const char *cell_of(struct foreign_reading *r, const char *line, size_t column)
+{
+    for (; column; column--) {
+        line += strcspn(line, ",");
+        if (*line != ',')
+            return "";
+        line++;
+    }
+    return pool_text(&r->out->pool, "%.*s", (int)strcspn(line, ","), line);
+}
+
+static void ucx_figure(struct foreign_reading *r, struct foreign_line *line, const char *header,
+                       const char *last, const char *column, const char *quantity,
+                       const char *statistic, enum foreign_unit unit)
+{
+    double value;
+
+    for (size_t i = 0; *cell_of(r, header, i); i++)
+        if (!strcmp(cell_of(r, header, i), column) &&
+            !reading_number(r, cell_of(r, last, i), &value))
+            reading_figure(line, quantity, statistic, value, unit);
+}
+
+/* The last line counts: the lines before it are of intervals. */
+int read_ucx(struct foreign_reading *r)
+{
+    const char *at = r->text, *text, *header = NULL, *last = NULL;
+    struct foreign_line *line;
+
+    while (reading_line(r, &at, &text)) {
+        if (!header && !strncmp(text, "iterations,", 11))
+            header = text;
+        else if (header && *text)
+            last = text;
+    }
+    if (!header || !last)
+        return reading_bad(r, "no figures stand under its header");
+    line = reading_add(r);
+    if (!line)
+        return -ENOMEM;
+    line->samples = strtoull(last, NULL, 10);
+    ucx_figure(r, line, header, last, "50.0_percentile_lat", "latency", "p50", PRINTED_USEC);
+    ucx_figure(r, line, header, last, "overall_lat", "latency", "mean", PRINTED_USEC);
+    ucx_figure(r, line, header, last, "overall_bw", "average_bandwidth", "", PRINTED_MIB_S);
+    return line->n_figures ? 0 : reading_bad(r, "it has no figure that is known");
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perftest's ib_* programs: text, and JSON (--out_json). Read in its sources, versions 4.5 to 6.29.
+ *
+ * Bandwidth is in "MB/sec" (later "MiB/sec") of 2^20 bytes, or in 1e9 bits with --report_gbits; its
+ * average is bytes over time. The JSON does not tell which of the two: the rate of messages, which
+ * stands beside it, does. Of both directions it is the sum. Latencies are half round trips, but
+ * whole ones of reads and atomics; t_typical is the median, without the two slowest.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/foreign/foreign.h"
+
+/* What the names of its test say: "RDMA_Write Bidirectional BW Test". */
+static void add_test(struct foreign_reading *r, struct foreign_line *line, const char *title)
+{
+    reading_fact(r, line, "verb", "%s",
+                 strstr(title, "RDMA_Write_IMM") || strstr(title, "Write with") ? "write-imm"
+                 : strstr(title, "RDMA_Write")                                  ? "write"
+                 : strstr(title, "RDMA_Read")                                   ? "read"
+                 : strstr(title, "Send")                                        ? "send"
+                 : strstr(title, "Atomic")                                      ? "atomic"
+                                                                                : "");
+    reading_fact(r, line, "test", "%s",
+                 strstr(title, "Latency") ? "latency"
+                 : strstr(title, "BW")    ? "bandwidth"
+                                          : "");
+    if (*title)
+        reading_fact(r, line, "direction", "%s",
+                     strstr(title, "Bidirectional") ? "both" : "forward");
+    reading_fact(r, line, "post_list", "%s", strstr(title, "Post") ? "1" : "");
+}
+
+static bool near(double a, double b, double slack)
+{
+    return fabs(a - b) <= slack * b;
+}
+
+/* Bytes a second by the rate of messages (1e6 a second, to 1e-6) against both units. 0, or
+ * -EBADMSG: it is neither. Too few messages to tell leave what the text says. */
+static int unit_of(struct foreign_reading *r, double size, double average, double mops, bool told,
+                   enum foreign_unit *unit)
+{
+    double rate = mops * size / 1e3, slack = 0.005 / average + 0.0000006 / mops + 0.002;
+
+    if (!(mops > 0) || slack > 0.02)
+        return told ? 0 : reading_bad(r, "too few messages to tell the unit of its bandwidth");
+    if (told && near(average * reading_scale(*unit), rate, slack))
+        return 0;
+    if (!told && near(average * reading_scale(PRINTED_MIB_S), rate, slack))
+        *unit = PRINTED_MIB_S;
+    else if (!told && near(average * reading_scale(PRINTED_GBIT_S), rate, slack))
+        *unit = PRINTED_GBIT_S;
+    else
+        return reading_bad(r,
+                           "its bandwidth, %g, and its rate of %g million messages of %.0f bytes "
+                           "contradict each other",
+                           average, mops, size);
+    return 0;
+}
+
+static int add_bandwidth(struct foreign_reading *r, struct foreign_line *line, double size,
+                         double average, double mops, bool told, enum foreign_unit unit)
+{
+    int err = unit_of(r, size, average, mops, told, &unit);
+
+    if (err)
+        return err;
+    reading_figure(line, "average_bandwidth", "", average, unit);
+    if (mops > 0)
+        reading_figure(line, "message_rate", "", mops, PRINTED_MOP_S);
+    return 0;
+}
+
+/* ---- Text ---- */
+
+/* Columns of its header: "BW peak[MB/sec]" and "99% percentile[usec]" are one each. */
+static void join_columns(struct foreign_reading *r, struct words *w)
+{
+    static const char *const first[] = {"BW", "99%", "99.9%", "tps", "MsgRate", NULL};
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        bool two = false;
+
+        for (size_t k = 0; first[k]; k++)
+            two = two || !strcmp(w->all[i], first[k]);
+        if (two && i + 1 < w->n) {
+            w->all[n++] = (char *)pool_text(&r->out->pool, "%s %s", w->all[i], w->all[i + 1]);
+            i++;
+        } else {
+            w->all[n++] = w->all[i];
+        }
+    }
+    w->n = n;
+}
+
+/* The number in a column; 0: there is no such column, NaN: it is no number above 0. */
+static double number_in(struct foreign_reading *r, const struct words *header,
+                        const struct words *w, const char *column)
+{
+    size_t i = words_find(header, column, 0);
+    double value;
+
+    if (i >= header->n || i >= w->n)
+        return 0;
+    return reading_number(r, w->all[i], &value) ? NAN : value;
+}
+
+static int add_latency(struct foreign_reading *r, struct foreign_line *line,
+                       const struct words *header, const struct words *w)
+{
+    static const char *const columns[][2] = {
+        {"p50", "t_typical[usec]"},
+        {"mean", "t_avg[usec]"},
+        {"min", "t_min[usec]"},
+        {"max", "t_max[usec]"},
+        {"stddev", "t_stdev[usec]"},
+        {"p99", "99% percentile[usec]"},
+        {"p999", "99.9% percentile[usec]"},
+    };
+
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+        double value = number_in(r, header, w, columns[i][1]);
+
+        if (value > 0)
+            reading_figure(line, "latency", columns[i][0], value, PRINTED_USEC);
+        else if (isnan(value) && i < 2)
+            return -EBADMSG;
+    }
+    *r->error = 0; /* its deviation may be none */
+    return 0;
+}
+
+static int read_row(struct foreign_reading *r, const struct words *header, const struct words *w,
+                    const char *title)
+{
+    static const struct {
+        const char *column;
+        enum foreign_unit unit;
+    } averages[] = {{"BW average[MB/sec]", PRINTED_MIB_S},
+                    {"BW average[MiB/sec]", PRINTED_MIB_S},
+                    {"BW average[Gb/sec]", PRINTED_GBIT_S}};
+    struct foreign_line *line = reading_add(r);
+    double size, value = 0, mops = number_in(r, header, w, "MsgRate[Mpps]");
+
+    if (!line)
+        return -ENOMEM;
+    if (w->n < header->n)
+        return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
+    int err = reading_number(r, w->all[0], &size);
+    if (err)
+        return err;
+    reading_fact(r, line, "size", "%.0f", size);
+    add_test(r, line, title);
+    line->samples = strtoull(w->all[1], NULL, 10);
+    for (size_t i = 0; i < 3; i++) {
+        value = number_in(r, header, w, averages[i].column);
+        if (value > 0)
+            return add_bandwidth(r, line, size, value, isnan(mops) ? 0 : mops, true,
+                                 averages[i].unit);
+        if (isnan(value))
+            return -EBADMSG;
+    }
+    return add_latency(r, line, header, w);
+}
+
+static void add_settings(struct foreign_reading *r, struct foreign_line *line)
+{
+    static const char *const settings[][2] = {
+        {"device", "Device *: ([^ \t]+)"},
+        {"qps", "Number of qps *: ([0-9]+)"},
+        {"connection", "Connection type : (.+)\tUsing"},
+        {"depth", "TX depth *: ([0-9]+)"},
+        {"moderation", "CQ Moderation *: ([0-9]+)"},
+        {"mtu", "Mtu *: ([0-9]+)"},
+        {"inline", "Max inline data *: ([0-9]+)"},
+        {"dual", "Dual-port *: (ON)"},
+        {"link", "Link type *: ([A-Za-z]+)"},
+        {"events", "Test with (events)"},
+    };
+
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+        const char *value = reading_match(r, r->text, settings[i][1]);
+
+        reading_fact(r, line, settings[i][0], "%.*s", (int)strcspn(value, "\t"), value);
+    }
+}
+
+/* The figures stand under the header, up to a line of '-'. */
+int read_perftest_text(struct foreign_reading *r)
+{
+    const char *title = reading_match(r, r->text, "^ {10,}([A-Z][A-Za-z_ ]+ Test)"), *at = r->text;
+    const char *line;
+    struct words header = {.n = 0}, w;
+    bool ended = false;
+    int err = 0;
+
+    while (!err && reading_line(r, &at, &line)) {
+        reading_words(r, line, &w);
+        if (w.n > 2 && !strcmp(w.all[0], "#bytes")) {
+            header = w;
+            join_columns(r, &header);
+        } else if (header.n && w.n && w.all[0][0] == '-') {
+            ended = true;
+        } else if (header.n && w.n && !ended &&
+                   strspn(w.all[0], "0123456789") == strlen(w.all[0])) {
+            err = read_row(r, &header, &w, title);
+        }
+    }
+    if (!err && !ended)
+        err = reading_bad(r, "it is cut off: its results have no end");
+    for (size_t i = 0; !err && i < r->out->n; i++)
+        add_settings(r, &r->out->lines[i]);
+    return err;
+}
+
+/* ---- JSON ---- */
+
+static void add_settings_json(struct foreign_reading *r, struct foreign_line *line)
+{
+    static const char *const names[][2] = {{"qps", "Number_of_qps"},
+                                           {"depth", "TX_depth"},
+                                           {"moderation", "CQ_Moderation"},
+                                           {"mtu", "Mtu"},
+                                           {"inline", "Max_inline_data"}};
+    const json_t *info = json_object_get(r->json, "test_info");
+
+    reading_fact(r, line, "device", "%s", reading_json_text(r, info, "Device"));
+    reading_fact(r, line, "connection", "%s", reading_json_text(r, info, "Connection_type"));
+    reading_fact(r, line, "link", "%s", reading_json_text(r, info, "Link_type"));
+    reading_fact(r, line, "events", "%s",
+                 *reading_json_text(r, info, "Test with events") ? "events" : "");
+    reading_fact(r, line, "dual", "%s",
+                 strcmp(reading_json_text(r, info, "Dual_port"), "ON") ? "" : "ON");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const json_t *value = json_object_get(info, names[i][1]);
+
+        if (json_is_integer(value))
+            reading_fact(r, line, names[i][0], "%lld", (long long)json_integer_value(value));
+    }
+}
+
+static void latency_json(struct foreign_line *line, const json_t *results)
+{
+    static const char *const names[][2] = {
+        {"p50", "t_typical"},
+        {"mean", "t_avg"},
+        {"min", "t_min"},
+        {"max", "t_max"},
+        {"stddev", "t_stdev"},
+        {"p99", "percentile_99"},
+        {"p999", "percentile_99.9"},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        double value = json_number_value(json_object_get(results, names[i][1]));
+
+        if (isfinite(value) && value > 0)
+            reading_figure(line, "latency", names[i][0], value, PRINTED_USEC);
+    }
+}
+
+int read_perftest_json(struct foreign_reading *r)
+{
+    const json_t *results = json_object_get(r->json, "results");
+    const json_t *average = json_object_get(results, "BW_average");
+    struct foreign_line *line = reading_add(r);
+    double size;
+    int err = line ? reading_json_number(r, results, "MsgSize", &size) : -ENOMEM;
+
+    if (err)
+        return err;
+    reading_fact(r, line, "size", "%.0f", size);
+    add_test(r, line, reading_json_text(r, r->json, "test_info.test"));
+    add_settings_json(r, line);
+    line->samples = (uint64_t)json_integer_value(json_object_get(results, "n_iterations"));
+    if (!average) {
+        latency_json(line, results);
+        return line->n_figures ? 0 : reading_bad(r, "its results have no figure that is known");
+    }
+    return add_bandwidth(r, line, size, json_number_value(average),
+                         json_number_value(json_object_get(results, "MsgRate")), false,
+                         PRINTED_MIB_S);
+}

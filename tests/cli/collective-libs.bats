@@ -241,9 +241,10 @@ END
 }
 
 # until_at_work PATTERN: until 3 ranks whose command line is this one have been at work for half a second of their CPU time, twice what a start takes; sets ranks, the process of each.
+# 2: the launcher $job runs on, and has started none in $start_s.
 until_at_work()
 {
-    local pid number
+    local pid number began=$SECONDS
     for _ in $(seq 1100); do
         ranks=()
         while read -r pid; do
@@ -252,10 +253,41 @@ until_at_work()
             [ -z "$number" ] || ranks[number]=$pid
         done < <(pgrep -f "$1")
         ((${#ranks[@]} < 3)) || ! at_work 50 "${ranks[@]}" || return 0
+        kill -0 "$job" 2>/dev/null || break
+        ((${#ranks[@]} > 0 || SECONDS - began < ${start_s-200})) || break
         sleep 0.1
     done
-    echo "no 3 ranks are at work, but of these: ${ranks[*]-none}"
+    echo "no 3 ranks are at work, but of these: ${ranks[*]-none}; the launcher and what it started:"
+    ps -o pid,ppid,etimes,time,stat,wchan:20,args -p "$job" --ppid "$job" | cut -c1-160
     pgrep -f "$1" | paste -sd, | xargs -r ps -o pid,etimes,time,stat,wchan:20,args -p | cut -c1-160
+    ((${#ranks[@]} == 0)) && kill -0 "$job" 2>/dev/null && return 2
+    return 1
+}
+
+# quiet OUT ERR COMMAND...: becomes the command, with its output in these files.
+quiet()
+{
+    local to=$1 said=$2
+    shift 2
+    exec "$@" >"$to" 2>"$said" </dev/null 3>&-
+}
+
+# at_work_of_3 PATTERN COMMAND...: starts the command in the background, as $job, until 3 ranks are at work. A launcher that starts none in 30 s, as Open MPI's was once
+# seen to, is ended and started again, twice.
+at_work_of_3()
+{
+    local pattern=$1 tries state start_s=30
+    shift
+    for tries in 1 2 3; do
+        "$@" &
+        job=$!
+        state=0
+        until_at_work "$pattern" || state=$?
+        ((state == 2)) || return "$state"
+        kill -KILL "$job" $(pgrep -P "$job")
+        wait "$job" || true
+        echo "try $tries: the launcher started nothing in 30 s"
+    done
     return 1
 }
 
@@ -266,11 +298,9 @@ strike()
     shift 2
     [ -n "${PLUMB_MPI_MODULE-}" ] || open_mpi
     [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
-    timeout 150 "$mpirun" -np 3 ${says_yes[@]+"${says_yes[@]}"} "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 \
-        --backend "$backend" --size 64K "$@" \
-        >"$out" 2>"$err" </dev/null 3>&- &
-    job=$!
-    until_at_work "^$bin --csv --no-cpu --budget 60s" || { cat "$err"; return 1; }
+    at_work_of_3 "^$bin --csv --no-cpu --budget 60s" quiet "$out" "$err" \
+        timeout 150 "$mpirun" -np 3 ${says_yes[@]+"${says_yes[@]}"} "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 \
+        --backend "$backend" --size 64K "$@" || { cat "$err"; return 1; }
     kill -"$signal" "${ranks[rank]}"
     began=$SECONDS status=0
     wait $job || status=$?

@@ -21,21 +21,30 @@ static const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL}
     .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
 #define PLACE(field)                                                                               \
     .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE, AT(field),                     \
-    .arg = "nodeN|cuda:N", .make_default = place_all_nodes, .parse = place_read_any,               \
+    .arg = "nodeN|cuda:N|cuda:all", .make_default = place_all_nodes, .parse = read_end,            \
     .expand = place_words_of_nodes
 
-#define TWO_GPUS "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination"
+/* ... and whatever `more` asks of them. */
+#define TWO_GPUS(more)                                                                             \
+    "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination" more           \
+    " | source=" COPY_ALL " destination=" COPY_ALL more
 #define HOST_AND_GPU                                                                               \
     "source=" PLACES_OF_HOST " destination=" PLACES_OF_GPUS " | source=" PLACES_OF_GPUS            \
     " destination=" PLACES_OF_HOST
 
-static const struct opt_scope pairs = {TWO_GPUS, "copies between two GPUs"};
+static const struct opt_scope pairs = {TWO_GPUS(""), "copies between two GPUs"};
 /* A GPU that loads always reads. */
-static const struct opt_scope pairs_but_loads = {TWO_GPUS " metric!=load-latency",
+static const struct opt_scope pairs_but_loads = {TWO_GPUS(" metric!=load-latency"),
                                                  "copies between two GPUs"};
 static const struct opt_scope host_and_gpu = {HOST_AND_GPU, "copies between host and GPU"};
 static const struct opt_scope with_host = {
     "source=" PLACES_OF_HOST " | destination=" PLACES_OF_HOST, "copies from or to the host"};
+
+static int read_end(const char *text, void *value, char *error, size_t len)
+{
+    *(const char **)value = text;
+    return strcmp(text, COPY_ALL) != 0 ? place_read_any(text, value, error, len) : 0;
+}
 
 /* "none", "all", or GPUs: "cuda:1+cuda:2". */
 static int read_together(const char *text, void *value, char *error, size_t len)
@@ -69,7 +78,8 @@ static const struct opt options[] = {
     {.name = "source",
      PLACE(source),
      .tried = "device from src",
-     .help = "place of the source; nodes, gpus: all of them"},
+     .help = "place of the source. nodes, gpus: each of them in turn; cuda:all, with GPUs: all "
+             "others at once"},
     {.name = "destination",
      PLACE(destination),
      .tried = "device to dst dest",

@@ -34,6 +34,22 @@ static int refuse_lonely(struct point *pt, const struct place ends[2])
                               "0");
 }
 
+bool copy_is_all(const char *name)
+{
+    return !strcmp(name, COPY_ALL);
+}
+
+/* Of all GPUs the first that is not the other end. */
+static void stand_for_all(const char *const names[2], struct place ends[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (copy_is_all(names[i]))
+            ends[i] = (struct place){true, (ends[1 - i].gpu && ends[1 - i].index == 0) ||
+                                                   (copy_is_all(names[1 - i]) && i)
+                                               ? 1
+                                               : 0};
+}
+
 int copy_ends(struct point *pt, struct place ends[2])
 {
     const struct copy_params *p = pt->params;
@@ -44,9 +60,12 @@ int copy_ends(struct point *pt, struct place ends[2])
     if (!point_topo(pt))
         return -EIO;
     for (int i = 0; !err && i < 2; i++)
-        err = place_find(names[i], point_topo(pt), &ends[i], error, sizeof(error));
+        if (!copy_is_all(names[i]))
+            err = place_find(names[i], point_topo(pt), &ends[i], error, sizeof(error));
+    stand_for_all(names, ends);
     for (int i = 0; !err && i < 2; i++) /* one name each, however it was asked for */
-        point_option(pt, i ? "destination" : "source", "%s", place_name(ends[i]).text);
+        point_option(pt, i ? "destination" : "source", "%s",
+                     copy_is_all(names[i]) ? COPY_ALL : place_name(ends[i]).text);
     return err ? point_reason(pt, err, "%s", error) : refuse_lonely(pt, ends);
 }
 
@@ -74,7 +93,8 @@ static bool leads(const char *name)
     struct place place;
     char error[160];
 
-    return !place_parse(name, PLACE_ANY, &place, error, sizeof(error)) && place.gpu;
+    return copy_is_all(name) ||
+           (!place_parse(name, PLACE_ANY, &place, error, sizeof(error)) && place.gpu);
 }
 
 static bool any_leads(const struct opts *o)

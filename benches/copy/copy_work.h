@@ -10,6 +10,9 @@
 #include "core/hw/place.h"
 #include "core/wire/wires.h"
 
+/* As source or destination of copies between GPUs: all others at once. */
+#define COPY_ALL PLACE_GPU_PREFIX "all"
+
 /* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or
  * ce, or sm where it takes loads. */
 enum copy_engine {
@@ -54,9 +57,10 @@ struct copy_session {
     struct ceilings nodes;    /* what a GPU and each node reached, to set one against the other */
 };
 
-/* Source and destination. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where
+/* Source and destination; where one is all GPUs, the first that the other is not. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where
  * there is one. */
 int copy_ends(struct point *pt, struct place ends[2]);
+bool copy_is_all(const char *name);
 
 /* What runs copies between these ends: the GPU's code where an end is one. */
 const struct device_work *copy_work_of(const struct place ends[2]);

@@ -39,6 +39,16 @@ static enum gpu_copy_how gpu_copy_how_of(const struct gpu_copy *c)
     return c->engine == COPY_SM ? GPU_COPY_KERNEL : GPU_COPY_ENGINE;
 }
 
+/* Lanes that this GPU runs; c->pairs or the lanes tell, as they are open or not. */
+static unsigned lanes_of(const struct gpu_copy *c, const struct gpu *gpu)
+{
+    unsigned n = 0;
+
+    for (unsigned g = 0; gpu_copy_pattern(c) && g < c->groups; g++)
+        n += gpu_copy_runner(c, c->pairs[g][0], c->pairs[g][1]) == gpu;
+    return n ? n : gpu_copy_peers(c) ? 1 : c->each;
+}
+
 static int keep_time(struct gpu_copy *c, int err, uint64_t ns, uint64_t inner)
 {
     if (!err)
@@ -51,6 +61,17 @@ static int run_one(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
     uint64_t span;
     int err = gpu_copy_time_by_events(c->all, 1, inner, &c->alone, ns, &span);
 
+    return keep_time(c, err, *ns, inner);
+}
+
+/* All pairs at once: the bytes of all over the time until the last is done. */
+static int run_pattern(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    uint64_t each[GPU_COPY_LANES_MAX];
+    int err = gpu_copy_time_by_events(c->all, c->groups, inner, &c->alone, each, ns);
+
+    if (!err)
+        gpu_copy_level_add(&c->overlap, c->alone.overlap);
     return keep_time(c, err, *ns, inner);
 }
 
@@ -86,6 +107,18 @@ static bool by_host_clock(const struct gpu_copy *c)
     return buffered || c->params->metric == COPY_LATENCY;
 }
 
+/* Lanes of the GPU that runs most of them; two at least, as both lanes of a pair may be one's. */
+static unsigned most_on_one(const struct gpu_copy *c)
+{
+    unsigned most = 2;
+
+    for (unsigned i = 0; i < c->groups; i++) {
+        unsigned same = lanes_of(c, c->lanes[i].gpu);
+        most = same > most ? same : most;
+    }
+    return most;
+}
+
 static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
 {
     enum gpu_copy_how h = gpu_copy_how_of(c);
@@ -94,7 +127,9 @@ static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
         c->run = run_moving;
     else if (by_host_clock(c))
         c->run = run_by_host;
-    else if (c->gpus > 1)
+    else if (gpu_copy_pattern(c))
+        c->run = run_pattern;
+    else if (c->groups > 1)
         c->run = gpu_copy_run_together;
     else
         c->run = c->each == 2 ? run_both : run_one;
@@ -103,9 +138,9 @@ static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
     if (c->params->metric == COPY_LATENCY)
         pt->sample_ns = 0;
     else
-        pt->sample_ns = c->each * c->gpus > 1 ? SAMPLE_NS * FINER : SAMPLE_NS;
+        pt->sample_ns = c->each * c->groups > 1 ? SAMPLE_NS * FINER : SAMPLE_NS;
     if (!by_host_clock(c))
-        pt->max_inner = gpu_copy_most(c->each * c->gpus, c->lanes[0].staged);
+        pt->max_inner = gpu_copy_most(c->each * c->groups, most_on_one(c), c->lanes[0].staged);
     point_column(pt, "clock", "%s", by_host_clock(c) ? "host" : "events");
 }
 
@@ -129,14 +164,24 @@ int gpu_copy_host_end(const struct gpu_copy *c)
     return !c->ends[0].gpu ? 0 : !c->ends[1].gpu ? 1 : -1;
 }
 
-/* Which GPU runs the copies from `end`: of two GPUs the one that writes, or the one that reads. */
-static struct gpu *runs(const struct gpu_copy *c, int end)
+bool gpu_copy_pattern(const struct gpu_copy *c)
+{
+    return copy_is_all(c->params->source) || copy_is_all(c->params->destination);
+}
+
+struct gpu *gpu_copy_runner(const struct gpu_copy *c, struct gpu *from, struct gpu *to)
 {
     bool reads = c->params->op == COPY_READ || c->params->metric == COPY_LOAD_LATENCY;
 
+    return reads ? to : from;
+}
+
+/* Which GPU runs the copies from `end`: of two GPUs the one that writes, or the one that reads. */
+static struct gpu *runs(const struct gpu_copy *c, int end)
+{
     if (!c->gpu[0] || !c->gpu[1])
         return c->gpu[0] ? c->gpu[0] : c->gpu[1];
-    return c->gpu[reads ? 1 - end : end];
+    return gpu_copy_runner(c, c->gpu[end], c->gpu[1 - end]);
 }
 
 struct gpu *gpu_copy_main(const struct gpu_copy *c)
@@ -147,11 +192,12 @@ struct gpu *gpu_copy_main(const struct gpu_copy *c)
 /* The GPU that was lost, or else one whose driver said something in this point. */
 static struct gpu *blame(const struct gpu_copy *c)
 {
-    struct gpu *all[GPU_COPY_GPUS_MAX + 2] = {gpu_copy_main(c), c->gpu[0], c->gpu[1]}, *said = NULL;
+    struct gpu *all[GPU_COPY_GROUPS_MAX + 2] = {gpu_copy_main(c), c->gpu[0], c->gpu[1]},
+                                          *said = NULL;
 
-    for (unsigned g = 1; g < c->gpus; g++)
+    for (unsigned g = 1; g < c->groups; g++)
         all[g + 2] = c->others[g];
-    for (unsigned i = 0; i < GPU_COPY_GPUS_MAX + 2; i++) {
+    for (unsigned i = 0; i < GPU_COPY_GROUPS_MAX + 2; i++) {
         if (all[i] && gpu_base(all[i])->lost)
             return all[i];
         if (all[i] && !said && gpu_error(all[i])[0])
@@ -188,44 +234,62 @@ static int open_gpus(struct point *pt, struct gpu_copy *c)
             err = gpu_copy_open_gpu(pt, c->ends[end].index, &c->gpu[end]);
     if (err)
         return err;
+    c->groups = 1;
+    if ((err = gpu_copy_open_others(pt, c)))
+        return err;
     const char *from = c->gpu[0] ? gpu_base(c->gpu[0])->facts.address : "",
                *to = c->gpu[1] && c->gpu[1] != c->gpu[0] ? gpu_base(c->gpu[1])->facts.address : "";
+    if (gpu_copy_pattern(c)) /* no one link's */
+        from = c->end_address ? c->end_address : "", to = "";
     point_column(pt, "address", "%s%s%s", from, *from && *to ? "+" : "", to);
-    c->gpus = 1;
-    return gpu_copy_open_others(pt, c);
+    return 0;
 }
 
-static int enable_peers(struct point *pt, struct gpu_copy *c)
+static int enable_pair(struct point *pt, struct gpu *const pair[2])
 {
-    if (!gpu_copy_peers(c) || c->params->access != COPY_DIRECT)
-        return 0;
-    c->peers_enabled = true;
     for (int end = 0; end < 2; end++) {
-        int err = gpu_ops(c->gpu[end])->peer(c->gpu[end], c->gpu[1 - end], true);
+        int err = gpu_ops(pair[end])->peer(pair[end], pair[1 - end], true);
         if (err) {
             point_column(pt, "path", "%s", "");
             point_column(pt, "atomics", "%s", "");
-            return point_gpu_failed(pt, c->gpu[end], err);
+            return point_gpu_failed(pt, pair[end], err);
         }
     }
     return 0;
 }
 
+static int enable_peers(struct point *pt, struct gpu_copy *c)
+{
+    int err = 0;
+
+    if (!gpu_copy_peers(c) || c->params->access != COPY_DIRECT)
+        return 0;
+    c->peers_enabled = true;
+    for (unsigned g = 0; !err && g < c->groups; g++)
+        err = enable_pair(pt, c->pairs[g]);
+    return err;
+}
+
 /* Copies after this one shall not find access that they did not ask for. */
 static void disable_peers(struct gpu_copy *c)
 {
-    for (int end = 0; c->peers_enabled && end < 2; end++)
-        gpu_ops(c->gpu[0])->peer(c->gpu[end], c->gpu[1 - end], false);
+    for (unsigned g = 0; c->peers_enabled && g < c->groups; g++)
+        for (int end = 0; end < 2; end++)
+            gpu_ops(c->gpu[0])->peer(c->pairs[g][end], c->pairs[g][1 - end], false);
 }
 
 static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
                       struct gpu_copy_memory *m)
 {
-    struct gpu *gpu = g ? c->others[g] : c->gpu[end] ? c->gpu[end] : gpu_copy_main(c);
+    struct gpu *gpu = gpu_copy_peers(c) ? c->pairs[g][end]
+                      : g               ? c->others[g]
+                      : c->gpu[end]     ? c->gpu[end]
+                                        : gpu_copy_main(c);
     struct copy_memory_config config = {.gpu = gpu,
                                         .kind = c->memory,
                                         .on_host = end == gpu_copy_host_end(c),
                                         .node = gpu_copy_node(pt, c, g),
+                                        .beside = c->each * c->groups,
                                         .bytes = c->params->size};
     char error[GPU_ERROR_BYTES + 64];
     int err = gpu_copy_memory_alloc(m, point_topo(pt), &config, error, sizeof(error));
@@ -239,7 +303,6 @@ static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
 {
     struct gpu_copy_lane *l = &c->lanes[g * c->each + (unsigned)d];
     int from = d, to = 1 - d;
-    unsigned beside = gpu_copy_peers(c) ? 1 : c->each; /* lanes on this GPU */
     int err;
 
     *l = (struct gpu_copy_lane){.gpu = g ? c->others[g] : runs(c, from),
@@ -257,7 +320,7 @@ static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
         err = alloc_side(pt, c, g, to, &l->dst);
     if (err)
         return err;
-    err = gpu_copy_lane_open(l, beside, pt->watch);
+    err = gpu_copy_lane_open(l, lanes_of(c, l->gpu), pt->watch);
     return err ? gpu_copy_failed(pt, c, err) : 0;
 }
 
@@ -265,7 +328,7 @@ static int open_lanes(struct point *pt, struct gpu_copy *c)
 {
     int err = 0;
 
-    for (unsigned g = 0; !err && g < c->gpus; g++) {
+    for (unsigned g = 0; !err && g < c->groups; g++) {
         err = gpu_copy_node_begin(pt, c, g);
         for (unsigned d = 0; !err && d < c->each; d++)
             err = open_lane(pt, c, g, (int)d);
@@ -276,7 +339,7 @@ static int open_lanes(struct point *pt, struct gpu_copy *c)
 
 static uint64_t lane_seed(uint64_t seed, unsigned lane)
 {
-    return seed * 2 * GPU_COPY_GPUS_MAX + lane;
+    return seed * 2 * GPU_COPY_GROUPS_MAX + lane;
 }
 
 /* A first copy of each lane finds what does not work, and has the driver load what it loads late:
@@ -285,7 +348,7 @@ static int warm_lanes(struct point *pt, struct gpu_copy *c)
 {
     int err = 0;
 
-    for (unsigned i = 0; !err && i < c->each * c->gpus; i++) {
+    for (unsigned i = 0; !err && i < c->each * c->groups; i++) {
         uint64_t seed = lane_seed(pt->common->seed, i);
         err = gpu_copy_lane_fill(&c->lanes[i], seed);
         if (!err)
@@ -300,7 +363,9 @@ static void choose_series(struct point *pt, const struct gpu_copy *c)
 {
     double bytes = (double)c->params->size;
 
-    if (c->gpus > 1) {
+    if (gpu_copy_pattern(c)) {
+        copy_series(pt, "one-way", bytes * c->groups);
+    } else if (c->groups > 1) {
         gpu_copy_together_series(pt, c);
     } else if (c->params->direction == COPY_ONE_WAY) {
         copy_series(pt, "one-way", bytes);
@@ -359,7 +424,7 @@ static int check_lanes(struct point *pt, struct gpu_copy *c, uint64_t seed, cons
 {
     size_t wrong_at;
 
-    for (unsigned i = 0; i < c->each * c->gpus; i++) {
+    for (unsigned i = 0; i < c->each * c->groups; i++) {
         int err = gpu_copy_lane_check(&c->lanes[i], lane_seed(seed, i), &wrong_at);
         if (err)
             return gpu_copy_failed(pt, c, err);
@@ -394,7 +459,7 @@ static int check(struct point *pt)
         return gpu_copy_failed(pt, c, err);
     if ((err = check_lanes(pt, c, pt->common->seed, "after the last timed copy")))
         return err;
-    for (unsigned i = 0; !err && i < c->each * c->gpus; i++)
+    for (unsigned i = 0; !err && i < c->each * c->groups; i++)
         err = gpu_copy_lane_fill(&c->lanes[i], lane_seed(other_seed, i));
     if (!err)
         err = run_all_lanes(c);
@@ -421,8 +486,8 @@ static void describe(struct point *pt, const struct gpu_copy *c)
     if (l->staged)
         evidence_add(text, len, "not held");
     evidence_add(text, len, "called from cpu%d", c->cpu);
-    if (c->gpus > 1)
-        evidence_add(text, len, "%u GPUs at once", c->gpus);
+    if (c->groups > 1)
+        evidence_add(text, len, "%u %s at once", c->groups, gpu_copy_pattern(c) ? "pairs" : "GPUs");
 }
 
 static void remark_overlap(struct point *pt, const struct gpu_copy *c)
@@ -447,7 +512,7 @@ static int evidence(struct point *pt)
     remark_overlap(pt, c);
     if (gpu_timer_disagreement(&c->lanes[0].timer, text, sizeof(text))[0])
         point_reason(pt, 0, "%s", text);
-    return gpu_copy_together_verdict(pt, c);
+    return gpu_copy_pattern(c) ? 0 : gpu_copy_together_verdict(pt, c);
 }
 
 static void teardown(struct point *pt)
@@ -457,7 +522,7 @@ static void teardown(struct point *pt)
     if (!c)
         return;
     gpu_copy_chain_close(c);
-    for (unsigned i = 0; i < c->each * c->gpus; i++)
+    for (unsigned i = 0; i < c->each * c->groups; i++)
         gpu_copy_lane_close(&c->lanes[i]);
     disable_peers(c);
     if (c->cpu >= 0)

@@ -26,6 +26,7 @@ struct copy_memory_config {
     bool on_host;
     int node; /* of host memory; -1: any */
     size_t bytes;
+    unsigned beside; /* that so many are looked at in a check, each the less; 0 and 1: alone */
 };
 
 struct gpu_copy_memory { /* zeroed: not allocated */
@@ -55,7 +56,7 @@ int gpu_copy_memory_check(struct gpu_copy_memory *m, uint64_t seed, bool by_devi
 /* For tests: makes the byte in the middle wrong. */
 int gpu_copy_memory_spoil(struct gpu_copy_memory *m);
 
-#define GPU_COPY_LANES_MAX 32
+#define GPU_COPY_LANES_MAX 64 /* all pairs of 8 GPUs */
 
 enum gpu_copy_how {
     GPU_COPY_ENGINE,  /* the driver's copy */
@@ -111,7 +112,8 @@ struct gpu_copy_pace {
  */
 int gpu_copy_time_by_events(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t count,
                             struct gpu_copy_pace *pace, uint64_t *ns, uint64_t *span_ns);
-uint64_t gpu_copy_most(unsigned lanes, bool staged); /* 0: any number */
+/* Of so many lanes, and of so many that one GPU runs; 0: any number. */
+uint64_t gpu_copy_most(unsigned lanes, unsigned on_one_gpu, bool staged);
 /* Of the first n lanes of the run before, all on one GPU: the same span of them alone. */
 int gpu_copy_span(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t count,
                   const struct gpu_copy_pace *pace, uint64_t *span_ns);
@@ -121,8 +123,8 @@ int gpu_copy_time_by_host(struct gpu_copy_lane *l, uint64_t count, uint64_t *ns)
 /* The same for managed pages, which are brought back before each copy, outside of the time. */
 int gpu_copy_time_moving(struct gpu_copy_lane *l, uint64_t count, uint64_t *ns);
 
-#define GPU_COPY_GPUS_MAX (GPU_COPY_LANES_MAX / 2)
-#define GPU_COPY_RATIOS   64
+#define GPU_COPY_GROUPS_MAX GPU_COPY_LANES_MAX
+#define GPU_COPY_RATIOS     64
 
 /* The last so many of something; their median is its level. */
 struct gpu_copy_level {
@@ -140,11 +142,14 @@ struct gpu_copy {
     struct gpu *gpu[2]; /* of the ends; NULL: the host's */
     int cpu;            /* that calls; -1: not bound */
 
-    /* lanes[g * each + d]: direction d with GPU g, 0 being the point's own. */
+    /* lanes[g * each + d]: direction d of group g, 0 being the point's own. A group is a GPU that
+     * copies from or to the host, or a pair of GPUs (--pattern). */
     struct gpu_copy_lane lanes[GPU_COPY_LANES_MAX];
     struct gpu_copy_lane *all[GPU_COPY_LANES_MAX]; /* pointers to them, in the same order */
-    unsigned each, gpus;                           /* directions; GPUs that copy at once */
-    struct gpu *others[GPU_COPY_GPUS_MAX];         /* others[g] is GPU number g, from 1 */
+    unsigned each, groups;                         /* directions; groups that copy at once */
+    struct gpu *others[GPU_COPY_GROUPS_MAX];       /* which runs the copies of group g, from 1 */
+    struct gpu *pairs[GPU_COPY_GROUPS_MAX][2];     /* of two GPUs: source and destination, from 0 */
+    const char *end_address; /* of the one end of a pattern that only NVLinks leave, or "" */
     bool peers_enabled;
 
     int (*run)(struct gpu_copy *c, uint64_t inner, uint64_t *ns); /* one sample */
@@ -159,7 +164,11 @@ struct gpu_copy {
 
 /* The GPU that the point is about: it runs the copies forward. */
 struct gpu *gpu_copy_main(const struct gpu_copy *c);
-bool gpu_copy_peers(const struct gpu_copy *c);   /* both ends are GPUs, two of them */
+bool gpu_copy_peers(const struct gpu_copy *c); /* both ends are GPUs, two of them */
+/* Pairs of GPUs copy at once: c->pairs. */
+bool gpu_copy_pattern(const struct gpu_copy *c);
+/* Which GPU of two runs the copies from the first to the second. */
+struct gpu *gpu_copy_runner(const struct gpu_copy *c, struct gpu *from, struct gpu *to);
 bool gpu_copy_local(const struct gpu_copy *c);   /* both ends are one GPU */
 int gpu_copy_host_end(const struct gpu_copy *c); /* 0, 1; -1: none is the host's */
 
@@ -188,7 +197,7 @@ void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g);
 /* Remarks: pages on another node than asked for; this node against those measured before. */
 void gpu_copy_node_verdict(struct point *pt, const struct gpu_copy *c);
 
-/* Together. Opens the other GPUs of --together. */
+/* Together. Opens the other GPUs of --together, or the pairs of --pattern. */
 int gpu_copy_open_others(struct point *pt, struct gpu_copy *c);
 void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c);
 int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns);

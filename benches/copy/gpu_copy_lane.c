@@ -33,10 +33,10 @@ static int shape_kernel(struct gpu_copy_lane *l, unsigned share)
         err = ops_of(l)->occupancy(l->kernel, BLOCK, &per_sm);
     if (err)
         return err;
-    uint64_t room =
-        (uint64_t)(per_sm / share > 1 ? per_sm / share : 1) * gpu_base(l->gpu)->facts.sms;
+    uint64_t room = (uint64_t)per_sm * gpu_base(l->gpu)->facts.sms / share;
     uint64_t wanted = (l->bytes + (uint64_t)BLOCK * each - 1) / ((uint64_t)BLOCK * each);
     l->block = BLOCK;
+    room = room ? room : 1;
     l->grid = (unsigned)(wanted < room ? wanted : room);
     return 0;
 }
@@ -131,13 +131,13 @@ int gpu_copy_lane_once(struct gpu_copy_lane *l)
     return err ? err : ops_of(l)->stream_wait(l->timer.stream);
 }
 
-uint64_t gpu_copy_most(unsigned lanes, bool staged)
+uint64_t gpu_copy_most(unsigned lanes, unsigned on_one_gpu, bool staged)
 {
     uint64_t others = 4 + lanes; /* events, and the waits for them */
 
     if (lanes < 2 && !staged)
-        return 0;                       /* the timer cuts it into parts itself */
-    return (GPU_HELD_MAX - others) / 2; /* two lanes may be of one GPU */
+        return 0; /* the timer cuts it into parts itself */
+    return (GPU_HELD_MAX - others) / on_one_gpu;
 }
 
 /* The fastest lane makes all copies, the others what they can in the same time. */

@@ -172,10 +172,10 @@ static int check_fetched(struct gpu_copy_memory *m, char *bounce, size_t offset,
 
 static int check_windows(struct gpu_copy_memory *m, char *bounce, uint64_t seed, size_t *wrong_at)
 {
-    size_t all = m->config.bytes,
-           most = m->config.kind == COPY_WRITE_COMBINED && m->config.on_host ? LOOKED_AT_WC
-                                                                             : LOOKED_AT,
-           n = all > most ? WINDOWS : 1, window = all > most ? most / WINDOWS : all;
+    bool slow = m->config.kind == COPY_WRITE_COMBINED && m->config.on_host;
+    size_t all = m->config.bytes, beside = m->config.beside ? m->config.beside : 1,
+           most = (slow ? LOOKED_AT_WC : LOOKED_AT) / beside, n = all > most ? WINDOWS : 1,
+           window = all > most ? most / WINDOWS / WORD * WORD : all;
     int err = 0;
 
     for (size_t i = 0; !err && i < n && *wrong_at == COPY_MEMORY_RIGHT; i++) {

@@ -17,7 +17,7 @@ static bool is_taken(const struct gpu_copy *c, unsigned index)
 {
     bool taken = gpu_base(gpu_copy_main(c))->index == index;
 
-    for (unsigned g = 1; !taken && g < c->gpus; g++)
+    for (unsigned g = 1; !taken && g < c->groups; g++)
         taken = gpu_base(c->others[g])->index == index;
     return taken;
 }
@@ -26,10 +26,10 @@ static int add_gpu(struct point *pt, struct gpu_copy *c, unsigned index)
 {
     if (is_taken(c, index))
         return 0;
-    if (c->gpus == GPU_COPY_GPUS_MAX)
-        return point_reason(pt, -EOPNOTSUPP, "over %d GPUs at once", GPU_COPY_GPUS_MAX);
-    int err = gpu_copy_open_gpu(pt, index, &c->others[c->gpus]);
-    c->gpus += !err;
+    if ((c->groups + 1) * c->each > GPU_COPY_LANES_MAX)
+        return point_reason(pt, -EOPNOTSUPP, "over %u GPUs at once", c->groups);
+    int err = gpu_copy_open_gpu(pt, index, &c->others[c->groups]);
+    c->groups += !err;
     return err;
 }
 
@@ -55,18 +55,75 @@ static int add_named(struct point *pt, struct gpu_copy *c)
     return err;
 }
 
+/* ---- Pairs of GPUs at once: one to all, all to one, all to all ---- */
+
+static int add_pair(struct point *pt, struct gpu_copy *c, unsigned from, unsigned to)
+{
+    unsigned g = from == c->ends[0].index && to == c->ends[1].index ? 0 : c->groups;
+    int err = 0;
+
+    if (g == GPU_COPY_GROUPS_MAX)
+        return point_reason(pt, -EOPNOTSUPP, "over %d pairs of GPUs at once", GPU_COPY_GROUPS_MAX);
+    if (!(err = gpu_copy_open_gpu(pt, from, &c->pairs[g][0])))
+        err = gpu_copy_open_gpu(pt, to, &c->pairs[g][1]);
+    if (err)
+        return err;
+    c->others[g] = gpu_copy_runner(c, c->pairs[g][0], c->pairs[g][1]);
+    c->groups += g > 0;
+    return 0;
+}
+
+/* All bytes pass the one end. Where its links are of one kind, so does the limit. */
+static int find_end(struct gpu_copy *c, bool from_all, bool to_all)
+{
+    unsigned native = 0;
+    int err = 0;
+
+    for (unsigned g = 0; !err && g < c->groups; g++) {
+        struct gpu_link link = {0};
+        err = gpu_ops(c->gpu[0])->link(gpu_base(c->pairs[g][0])->index,
+                                       gpu_base(c->pairs[g][1])->index, &link);
+        native += link.atomics;
+    }
+    if (!err && from_all != to_all && (!native || native == c->groups))
+        c->end_address = gpu_base(c->gpu[from_all])->facts.address;
+    return err;
+}
+
+static int add_pairs(struct point *pt, struct gpu_copy *c)
+{
+    bool from_all = copy_is_all(c->params->source), to_all = copy_is_all(c->params->destination);
+    unsigned n = gpus_count(point_gpus(pt));
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < n; i++)
+        for (unsigned k = 0; !err && k < n; k++)
+            if (i != k && (from_all || i == c->ends[0].index) && (to_all || k == c->ends[1].index))
+                err = add_pair(pt, c, i, k);
+    if (!err)
+        err = find_end(c, from_all, to_all);
+    if (!err && c->groups < 2)
+        return point_reason(pt, -EOPNOTSUPP, "all other GPUs are one here: take it by its name");
+    return err;
+}
+
 int gpu_copy_open_others(struct point *pt, struct gpu_copy *c)
 {
     bool all = !strcmp(c->params->together, "all");
     int err = 0;
 
+    if (gpu_copy_peers(c)) {
+        c->pairs[0][0] = c->gpu[0];
+        c->pairs[0][1] = c->gpu[1];
+        return gpu_copy_pattern(c) ? add_pairs(pt, c) : 0;
+    }
     if (!strcmp(c->params->together, "none") || gpu_copy_host_end(c) < 0)
         return 0;
     for (unsigned i = 0; all && !err && i < gpus_count(point_gpus(pt)); i++)
         err = add_gpu(pt, c, i);
     if (!all)
         err = add_named(pt, c);
-    if (!err && c->gpus < 2)
+    if (!err && c->groups < 2)
         return point_reason(pt, -EOPNOTSUPP, "there is no other GPU to copy at the same time");
     return err;
 }
@@ -90,7 +147,7 @@ void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c)
     add_series(pt, c, "alone");
     add_series(pt, c, "together");
     struct series *s = copy_series(pt, c->each == 1 ? "one-way" : "sum",
-                                   (double)c->params->size * c->each * c->gpus);
+                                   (double)c->params->size * c->each * c->groups);
     s->set[1].column = "load";
     s->set[1].value = "all";
     s->set[2].column = "address"; /* no one link's limit is its limit */
@@ -101,7 +158,7 @@ void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c)
  * then the span of all: as the series are. */
 int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
-    uint64_t each[GPU_COPY_GPUS_MAX * 2], span;
+    uint64_t each[GPU_COPY_GROUPS_MAX * 2], span;
     unsigned rows = c->each == 1 ? 1 : 3;
     int err = gpu_copy_time_by_events(c->all, c->each, inner, &c->alone, each, &span);
 
@@ -111,7 +168,7 @@ int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
     memcpy(ns, each, c->each * sizeof(*ns));
     if (rows == 3)
         ns[2] = span;
-    err = gpu_copy_time_by_events(c->all, c->each * c->gpus, inner, &c->beside, each, &span);
+    err = gpu_copy_time_by_events(c->all, c->each * c->groups, inner, &c->beside, each, &span);
     if (err)
         return err;
     memcpy(ns + rows, each, c->each * sizeof(*ns));
@@ -152,7 +209,7 @@ static int find_sharers(struct gpu_copy *c, char *text, size_t len)
     int err = 0;
 
     text[0] = 0;
-    for (unsigned g = 1; !err && g < c->gpus; g++) {
+    for (unsigned g = 1; !err && g < c->groups; g++) {
         double kept = NAN;
         err = measure_pair(c, g, &kept);
         if (!err && kept < SHARED && at < len)
@@ -168,9 +225,9 @@ int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c)
     double kept = gpu_copy_level_median(&c->together);
     char sharers[160];
 
-    if (c->gpus < 2 || !(kept < SHARED))
+    if (c->groups < 2 || !(kept < SHARED))
         return 0;
-    if (c->gpus == 2)
+    if (c->groups == 2)
         return point_reason(pt, 0,
                             "beside %s:%u this GPU keeps %.0f %% of its rate: they share a link",
                             gpu_ops(c->others[1])->name, gpu_base(c->others[1])->index, 100 * kept);
@@ -182,13 +239,13 @@ int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c)
             pt, 0,
             "with all %u at once this GPU keeps %.0f %% of its rate: it shares a link with "
             "%s",
-            c->gpus, 100 * kept, sharers);
+            c->groups, 100 * kept, sharers);
     else
         point_reason(
             pt, 0,
             "with all %u at once this GPU keeps %.0f %% of its rate, but beside any single "
             "one over %.0f %%: what is shared is farther up, such as the host's memory",
-            c->gpus, 100 * kept, 100 * SHARED);
+            c->groups, 100 * kept, 100 * SHARED);
     return 0;
 }
 
@@ -237,8 +294,15 @@ static int refuse_metric(struct point *pt, const struct gpu_copy *c)
 {
     const struct copy_params *p = c->params;
 
+    if (p->direction == COPY_BOTH && gpu_copy_pattern(c))
+        return refuse(pt, "with " COPY_ALL
+                          " take --direction one-way: both ways at once is from " COPY_ALL
+                          " to " COPY_ALL);
     if (p->metric == COPY_BANDWIDTH)
         return 0;
+    if (gpu_copy_pattern(c))
+        return refuse(
+            pt, "a latency is that of one copy at a time: name one GPU in place of " COPY_ALL);
     if (p->direction == COPY_BOTH)
         return refuse(pt, "a latency is that of one copy at a time: take --direction one-way");
     if (wants_together(c) && gpu_copy_host_end(c) >= 0)
@@ -302,14 +366,15 @@ void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
     show_options(pt, c);
 }
 
-static int refuse_peers(struct point *pt, const struct gpu_copy *c)
+static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
+    unsigned from = gpu_base(c->pairs[g][0])->index, to = gpu_base(c->pairs[g][1])->index;
     const struct gpu_ops *ops = gpu_ops(c->gpu[0]);
     struct gpu_link there = {0}, back = {0};
-    int err = ops->link(c->ends[0].index, c->ends[1].index, &there);
+    int err = ops->link(from, to, &there);
 
     if (!err)
-        err = ops->link(c->ends[1].index, c->ends[0].index, &back);
+        err = ops->link(to, from, &back);
     if (err)
         return gpu_copy_failed(pt, c, err);
     if (c->params->access == COPY_STAGED) {
@@ -325,13 +390,22 @@ static int refuse_peers(struct point *pt, const struct gpu_copy *c)
             "%s:%u and %s:%u have no peer access, says the driver: look at the IOMMU "
             "and at ACS, in a guest at its topology; --access off measures the way "
             "through host memory",
-            ops->name, c->ends[0].index, ops->name, c->ends[1].index);
+            ops->name, from, ops->name, to);
     if (there.performance >= 0)
         point_column(pt, "path", "peer access, rank %d", there.performance);
     else
         point_column(pt, "path", "peer access");
     point_column(pt, "atomics", there.atomics ? "native" : "none");
     return 0;
+}
+
+static int refuse_peers(struct point *pt, const struct gpu_copy *c)
+{
+    int err = 0;
+
+    for (unsigned g = c->groups; !err && g > 0; g--) /* the columns are those of the first */
+        err = refuse_pair(pt, c, g - 1);
+    return err;
 }
 
 static int refuse_host(struct point *pt, const struct gpu_copy *c)
@@ -355,6 +429,9 @@ int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
 
     if (err || (err = refuse_metric(pt, c)) || (err = refuse_memory(pt, c)))
         return err;
+    if (gpu_copy_pattern(c) && !gpu_copy_peers(c))
+        return refuse(pt, COPY_ALL " is for copies between GPUs: with the host name one GPU, and "
+                                   "take --together all");
     if (gpu_copy_local(c))
         point_column(pt, "path", "within the GPU");
     if (c->engine == COPY_CE && c->params->direction == COPY_BOTH && facts->copy_engines == 1)
@@ -371,6 +448,16 @@ static int too_large(struct point *pt, uint64_t needed, uint64_t available, cons
                         (unsigned long long)(available >> 20));
 }
 
+/* Of all pairs at once. */
+static uint64_t ends_at(const struct gpu_copy *c, const struct gpu *gpu)
+{
+    uint64_t n = 0;
+
+    for (unsigned g = 0; g < c->groups; g++)
+        n += (c->pairs[g][0] == gpu) + (c->pairs[g][1] == gpu);
+    return n;
+}
+
 static int fits_in_gpu(struct point *pt, const struct gpu_copy *c, struct gpu *gpu)
 {
     uint64_t buffers = c->each, available = 0;
@@ -378,6 +465,8 @@ static int fits_in_gpu(struct point *pt, const struct gpu_copy *c, struct gpu *g
 
     if (gpu_copy_local(c) || (c->memory == COPY_MANAGED && c->engine == COPY_SM))
         buffers *= 2;
+    if (gpu_copy_pattern(c))
+        buffers = ends_at(c, gpu);
     int err = gpu_ops(gpu)->free_bytes(gpu, &available);
     if (err)
         return point_gpu_failed(pt, gpu, err);
@@ -390,7 +479,7 @@ static int fits_in_gpu(struct point *pt, const struct gpu_copy *c, struct gpu *g
 
 static int fits_in_host(struct point *pt, const struct gpu_copy *c)
 {
-    uint64_t buffers = (uint64_t)c->each * c->gpus, available = host_available();
+    uint64_t buffers = (uint64_t)c->each * c->groups, available = host_available();
 
     available -= available / 8;
     if (c->params->size > available / buffers)
@@ -405,7 +494,10 @@ int gpu_copy_fits(struct point *pt, const struct gpu_copy *c)
     for (int end = 0; !err && end < 2; end++)
         if (c->gpu[end])
             err = fits_in_gpu(pt, c, c->gpu[end]);
-    for (unsigned g = 1; !err && g < c->gpus; g++)
+    for (unsigned g = 1; !err && g < c->groups; g++)
         err = fits_in_gpu(pt, c, c->others[g]);
+    for (unsigned g = 0; !err && gpu_copy_pattern(c) && g < c->groups; g++)
+        for (int end = 0; !err && end < 2; end++)
+            err = fits_in_gpu(pt, c, c->pairs[g][end]);
     return err;
 }

@@ -25,6 +25,12 @@ static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB
         .pipe = "GPU copies", .label = what, .where = "metric=bandwidth direction=" direction,     \
         .at = "+size", .low_below = low, .flags = HEADLINE_GPU                                     \
     }
+#define GPU_SUMS(what, ends)                                                                       \
+    {                                                                                              \
+        .pipe = "GPU peers", .label = what,                                                        \
+        .where = "metric=bandwidth direction=one-way access=on " ends, .at = "+size",              \
+        .flags = HEADLINE_GPU | HEADLINE_QUIET                                                     \
+    }
 #define HOST_COPIES(by_what)                                                                       \
     {                                                                                              \
         .pipe = "Copies", .label = "%s", .where = "metric=bandwidth direction=one-way " by_what,   \
@@ -41,11 +47,15 @@ static const struct bench_headline headlines[] = {
     GPU_COPIES("host to GPU, pageable", "one-way " HOST_TO_GPU " memory=pageable", 0),
     {.pipe = "GPU peers",
      .label = "%s",
-     .where = "metric=bandwidth direction=one-way source=*:* destination=*:* access=on",
+     .where = "metric=bandwidth direction=one-way source=*:* destination=*:* access=on "
+              "source!=cuda:all destination!=cuda:all",
      .by = "path",
      .at = "+size",
      .low_below = 65,
      .flags = HEADLINE_GPU | HEADLINE_QUIET},
+    GPU_SUMS("one GPU to all others, sum", "source!=cuda:all destination=cuda:all"),
+    GPU_SUMS("all GPUs to one, sum", "source=cuda:all destination!=cuda:all"),
+    GPU_SUMS("all GPUs to all others, sum", "source=cuda:all destination=cuda:all"),
     {.pipe = "GPU latency",
      .label = "smallest copy, host to GPU",
      .where = "metric=latency " HOST_TO_GPU " memory=pinned",
@@ -113,6 +123,10 @@ static const struct bench_pipe pipes[] = {
 
 /* Within a GPU no link is crossed, and how much of it L2 serves the row does not tell: no limit. */
 #define ACROSS "path!=within* "
+/* All GPUs at one end, all of whose bytes pass the other end's NVLinks. A copy that is no part of
+ * such a pattern has two addresses. */
+#define ONE_END(which) which "=cuda:all access=on atomics=native"
+#define PAIRS          ACROSS "source!=cuda:all destination!=cuda:all"
 
 static const struct bench_limit limits[] = {
     {.where = ACROSS "access=off direction=sum",
@@ -120,11 +134,15 @@ static const struct bench_limit limits[] = {
      .times = 2,
      .remark = "both directions"},
     {.where = ACROSS "access=off", .of = LIMIT_HOST_LINK},
+    {.where = ONE_END("source") " | " ONE_END("destination"),
+     .of = LIMIT_GPU,
+     .figures = "nvlink_gbytes_per_s",
+     .remark = "all NVLinks of the one GPU"},
     {.where = ACROSS "direction=sum",
      .of = LIMIT_PEER_LINK,
      .times = 2,
      .remark = "both directions"},
-    {.where = ACROSS, .of = LIMIT_PEER_LINK},
+    {.where = PAIRS " | " ACROSS "atomics!=native", .of = LIMIT_PEER_LINK},
     {.where = NULL},
 };
 

@@ -123,6 +123,67 @@ machine()
     [[ $(cells reason | tail -n 1) == *"by peer access alone: take --access on, or --engine ce"* ]]
 }
 
+@test "all at once: one GPU to all others, all to one, all to all, by engines and by kernels" {
+    links='[link all]'
+    machine 4 "$links" 'kind = nvlink' 'gbps = 10' 'both_gbps = 20'
+    copy --source cuda:1 --destination cuda:all --size 1M --engine ce,sm --op write,read
+    [ "$status" -eq 0 ]
+    [ "$(cells source destination | sort -u)" = "cuda:1 cuda:all" ]
+    cells value engine | awk '{ print $1, 3 * 10 * ($2 == "sm" ? 0.95 : 1), $2 }' | within 0.06
+    [ "$(cells evidence | grep -c '3 pairs at once')" -eq 4 ]
+    [ "$(cells address path atomics | sort -u)" = "0000:11:00.0 peer access, rank 0 native" ]
+    copy --source cuda:all --destination cuda:3 --size 1M
+    cells value address | sed 's/ / 30 /' | within 0.06
+    [ "$(cells address)" = 0000:13:00.0 ]
+    copy --source cuda:all --destination cuda:all --size 1M
+    [ "$status" -eq 0 ]
+    cells value | sed 's/$/ 120/' | within 0.06 # 12 ways of 10 GB/s
+    [ "$(cells address)" = - ] # no one link limits it
+    [[ $(cells evidence) == *"12 pairs at once"* ]]
+    # Over switches, whatever leaves or reaches a GPU shares its port.
+    machine 4 'nvswitch_gbps = 16' "$links" 'kind = nvlink' 'gbps = 16' 'both_gbps = 32'
+    copy --source cuda:1,cuda:all --destination cuda:0,cuda:all --size 1M
+    cells value source destination | awk '
+        { print $1, $2 $3 == "cuda:allcuda:all" ? 64 : 16, $2, $3 }' | within 0.06
+    [ "$(build/bin/plumb probe --json | grep -c '"nvlink_via": "nvswitch"')" -eq 6 ]
+    # In a sweep each GPU once, as with any other place.
+    copy --source gpus --destination cuda:all --size 64K
+    [ "$(cells source | paste -sd,)" = "cuda:0,cuda:1,cuda:2,cuda:3" ]
+}
+
+@test "all at once: data is checked on every way, and what cannot be is skipped with its reason" {
+    machine 3 '[link all]' 'kind = nvlink'
+    for gpu in 1 2; do
+        fault "corrupt:gpu=$gpu:kernel=copy16:times=1000000"
+        copy --source cuda:0 --destination cuda:all --engine sm --op read --size 64K
+        [ "$(cells status)" = wrong ]
+        [ "$status" -eq 1 ]
+    done
+    machine 2
+    copy --source cuda:0 --destination cuda:all --size 64K
+    [[ $(cells reason) == "all other GPUs are one here: take it by its name"* ]]
+    copy --source node0 --destination cuda:all --size 64K
+    [[ $(cells reason) == "cuda:all is for copies between GPUs"*"take --together all"* ]]
+    machine 3 '[link 1 2]' 'kind = none'
+    copy --source cuda:all --destination cuda:all --size 64K
+    [[ $(cells reason) == "cuda:1 and cuda:2 have no peer access"* || $(cells reason) == "cuda:2 and cuda:1 have no peer access"* ]]
+    [ "$(cells status)" = skipped ]
+    copy --source cuda:0 --destination cuda:all --size 64K --direction both
+    [[ $(cells reason | head -n 1) == *"both ways at once is from cuda:all to cuda:all"* ]]
+    copy --source cuda:0 --destination cuda:all --size 8 --metric latency
+    [[ $(cells reason) == *"name one GPU in place of cuda:all"* ]]
+    machine 1
+    copy --source cuda:0 --destination cuda:all --size 64K
+    [[ $(cells reason) == *"a pair takes two GPUs: this machine shows one"* ]]
+    [ "$status" -eq 0 ]
+    machine 9 '[link all]' 'kind = nvlink'
+    copy --source cuda:all --destination cuda:all --size 64K
+    [[ $(cells reason) == "over 64 pairs of GPUs at once"* ]]
+    fault no_device
+    copy --source cuda:all --destination cuda:all --size 64K
+    [ "$(cells status engine)" = "skipped ce" ]
+}
+
 @test "pairs: what is reported of a slow link is that pair's alone" {
     simulate eight
     fault slow_link:gpu=0:peer=1:factor=0.2

@@ -248,3 +248,14 @@ near()
     "$bin" --describe >"$out"
     grep -q '"name": "cublaslt", "state": "absent", "why": ".' "$out"
 }
+
+@test "a clock that rises while the GPU works: the warm-up lasts until it is up" {
+    machine 'ramp_ms = 300' 'ramp_factor = 0.25'
+    gemm --library cublaslt --dtype f32 --size 64 --warmup 3s --budget 300ms
+    [ "$status" -eq 0 ]
+    near 0.5
+    cells discarded | awk '$1 < 10 { exit 1 }'
+    # Without one the slow samples are in the value: so the simulated clock does rise.
+    gemm --library cublaslt --dtype f32 --size 64 --warmup 0ms --budget 100ms --min-samples 5
+    cells value | awk '$1 * 1000 > 0.95 * 0.5 { exit 1 }'
+}

@@ -111,6 +111,11 @@ CUresult cuModuleGetFunction(CUfunction *handle, CUmodule module_handle, const c
         rc = CUDA_ERROR_NOT_FOUND;
     if (rc)
         return sim_leave(sim, rc);
+    for (function = module->functions; function; function = function->next)
+        if (!strcmp(function->kernel.name, name)) {
+            *handle = (CUfunction)function;
+            return sim_leave(sim, CUDA_SUCCESS);
+        }
     function = calloc(1, sizeof(*function));
     if (!function)
         return sim_leave(sim, CUDA_ERROR_OUT_OF_MEMORY);
@@ -167,6 +172,32 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
     return sim_leave(sim, rc);
 }
 
+/* The first use of a kernel loads it: the driver waits until the device is idle. Where a stream is
+ * held meanwhile, that is when the hold gives up. */
+static CUresult load_lazily(struct sim *sim, const struct sim_device *device, bool *loaded)
+{
+    double us = sim->machine.gpu[device->index].lazy_load_us;
+    bool first = !*loaded;
+
+    *loaded = true;
+    if (!first || us <= 0 || sim_capturing(sim))
+        return CUDA_SUCCESS;
+    CUresult rc = sim_wait_device(sim, device->index);
+    sim_busy(sim, us);
+    return rc;
+}
+
+CUresult cuFuncLoad(CUfunction handle)
+{
+    struct sim_function *function;
+    struct sim_device *device;
+    struct sim *sim;
+    CUresult rc = sim_enter_device(&sim, &device, "cuFuncLoad");
+
+    rc = rc ? rc : function_of(device, handle, &function);
+    return sim_leave(sim, rc ? rc : load_lazily(sim, device, &function->loaded));
+}
+
 CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                         CUstream stream_handle, void **params, void **extra)
@@ -184,6 +215,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, uns
                 block_x > 1024 || block_y != 1 || block_z != 1 || shared || !params || !params[0] ||
                 extra))
         rc = CUDA_ERROR_INVALID_VALUE;
+    rc = rc ? rc : load_lazily(sim, device, &function->loaded);
     if (rc)
         return sim_leave(sim, rc);
     op.launch.kernel = function->kernel;
@@ -202,5 +234,7 @@ CUresult plumb_sim_submit(CUstream handle, const struct sim_task *task)
     CUresult rc = sim_enter_device(&sim, &device, "plumb_sim_submit");
 
     rc = rc ? rc : sim_stream_of(sim, device, handle, &stream);
+    if (!rc && !strcmp(task->name, "gemm"))
+        rc = load_lazily(sim, device, &device->products_loaded);
     return sim_leave(sim, rc ? rc : sim_submit(sim, stream, &op));
 }

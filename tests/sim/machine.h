@@ -40,7 +40,7 @@ struct sim_gpu {
     double hbm_gbps, l2_gbps, d2d_gbps, memset_gbps, streaming_factor;
     double l1_ns, l2_ns, hbm_ns, host_ns;
     double sm_copy_factor, copy1_factor, submit_us, kernel_us, graph_node_us, call_us, enqueue_us,
-        context_us;
+        context_us, lazy_load_us, ramp_ms, ramp_factor;
     double hiccup_us, gemm_us, gemm_tflops[SIM_TYPES], gemm_best_factor, gemm_zeros_factor;
     uint64_t hiccup_every, gemm_best_candidate, gemm_candidates;
 };
@@ -61,7 +61,7 @@ struct sim_machine {
     uint64_t driver_version;
     char driver[24];
     double host_gbps, cross_gbps, remote_factor, p2p_switch_gbps, p2p_bridge_gbps, p2p_cross_gbps,
-        staged_factor;
+        staged_factor, nvswitch_gbps;
     struct sim_gpu gpu[SIM_GPUS];
     struct sim_link link[SIM_GPUS][SIM_GPUS]; /* [lower][higher] */
     struct sim_switch at[SIM_SWITCHES];

@@ -51,6 +51,7 @@ static const struct sim_key machine_table[] = {
     KEY(machine, p2p_bridge_gbps, REAL, "1000"),
     KEY(machine, p2p_cross_gbps, REAL, "1000"),
     KEY(machine, staged_factor, REAL, "0.45"),
+    KEY(machine, nvswitch_gbps, REAL, "0"),
 };
 
 static const struct sim_key gpu_table[] = {
@@ -120,6 +121,9 @@ static const struct sim_key gpu_table[] = {
     KEY(gpu, graph_node_us, REAL, "1"),
     KEY(gpu, call_us, REAL, "0"),
     KEY(gpu, context_us, REAL, "0"),
+    KEY(gpu, lazy_load_us, REAL, "100"),
+    KEY(gpu, ramp_ms, REAL, "0"),
+    KEY(gpu, ramp_factor, REAL, "0.5"),
     KEY(gpu, enqueue_us, REAL, "0"),
     KEY(gpu, hiccup_every, SIZE, "0"),
     KEY(gpu, hiccup_us, REAL, "0"),

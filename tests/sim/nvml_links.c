@@ -7,12 +7,14 @@
 #include <string.h>
 
 enum { SPEED_COMMON = 90, SPEED = 164 };
+enum { NVSWITCH = 2 };
 enum { P2P_NVLINK = 2, P2P_ATOMICS = 3, P2P_GOOD = 0, P2P_NOT_SUPPORTED = 5 };
 
 /* Lane number `lane` of a GPU: lanes are counted over its peers in their order. -1: it has not so many. */
 static int peer_of(const struct device *device, unsigned lane, const struct sim_link **link)
 {
     const struct sim_machine *m = nvml_machine();
+    bool switched = m && m->nvswitch_gbps > 0; /* every lane goes to a switch, whoever is beyond */
 
     for (unsigned peer = 0; m && peer < m->gpus; peer++) {
         if (peer == device->index || sim_link(m, device->index, peer)->kind != SIM_NVLINK)
@@ -20,6 +22,8 @@ static int peer_of(const struct device *device, unsigned lane, const struct sim_
         *link = sim_link(m, device->index, peer);
         if (lane < (*link)->lanes)
             return (int)peer;
+        if (switched)
+            return -1;
         lane -= (unsigned)(*link)->lanes;
     }
     return -1;
@@ -63,7 +67,9 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct device *device, unsigned lane, st
     const struct sim_link *link;
     int peer, rc = lane_of(device, lane, &link, &peer);
 
-    if (!rc)
+    if (!rc && nvml_machine()->nvswitch_gbps > 0)
+        nvml_fill_pci(&(struct sim_gpu){.address = "0000:05:00.0"}, info);
+    else if (!rc)
         nvml_fill_pci(&nvml_machine()->gpu[peer], info);
     return rc;
 }
@@ -74,7 +80,7 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(struct device *device, unsigned lane, un
     const struct sim_link *link;
     int peer, rc = lane_of(device, lane, &link, &peer);
 
-    *type = 0; /* a GPU */
+    *type = !rc && nvml_machine()->nvswitch_gbps > 0 ? NVSWITCH : 0 /* a GPU */;
     return rc;
 }
 

@@ -16,7 +16,9 @@ enum {
     CORES = CACHE + SIM_GPUS,
     LINK = CORES + SIM_GPUS,
     LINK_BOTH = LINK + SIM_GPUS * SIM_GPUS,
-    RESOURCES = LINK_BOTH + SIM_GPUS * SIM_GPUS
+    PORT_OUT = LINK_BOTH + SIM_GPUS * SIM_GPUS, /* of a GPU at NVSwitches: all its NVLinks */
+    PORT_IN = PORT_OUT + SIM_GPUS,
+    RESOURCES = PORT_IN + SIM_GPUS
 };
 
 unsigned sim_resource_memory(unsigned gpu)
@@ -68,6 +70,8 @@ double sim_capacity(const struct sim *sim, unsigned resource)
     if (resource < LINK)
         return of_gpu(&m->gpu[(resource - IN) % SIM_GPUS],
                       IN + (resource - IN) / SIM_GPUS * SIM_GPUS);
+    if (resource >= PORT_OUT)
+        return m->nvswitch_gbps;
     pair = (resource - LINK) % (SIM_GPUS * SIM_GPUS);
     return resource < LINK_BOTH ? sim_link(m, pair / SIM_GPUS, pair % SIM_GPUS)->gbps
                                 : sim_link(m, pair / SIM_GPUS, pair % SIM_GPUS)->both_gbps;
@@ -194,6 +198,10 @@ static double peer_path(const struct sim *sim, unsigned gpu, enum sim_mover move
         sim_flow_use(flow, LINK + from * SIM_GPUS + to, 1);
         sim_flow_use(flow, LINK_BOTH + (from < to ? from * SIM_GPUS + to : to * SIM_GPUS + from),
                      1);
+        if (m->nvswitch_gbps > 0) {
+            sim_flow_use(flow, PORT_OUT + from, 1);
+            sim_flow_use(flow, PORT_IN + to, 1);
+        }
     } else {
         double way = pcie_cap(m, from, to);
 

@@ -205,6 +205,7 @@ struct sim_function {
     struct sim_function *next;
     struct sim_kernel kernel;
     unsigned gpu;
+    bool loaded; /* else its first launch loads it, see sim_load_lazily() */
 };
 
 /* A context is the primary one of its device: there is no other. */
@@ -222,6 +223,8 @@ struct sim_device {
     } touched[SIM_TOUCHES];
     uint64_t traffic_bytes;
     unsigned touch_next;
+    bool products_loaded;          /* of cuBLASLt */
+    double work_ns, ramp_begin_ns; /* the last work's start; since when the clock rises */
 };
 
 /* An effect that need not be applied again while its ranges are as they were. */

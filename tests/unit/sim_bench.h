@@ -68,6 +68,8 @@ static inline void open_raw(struct bench *b, const char *lines, const char *faul
     if (!file)
         fail_msg("cannot write '%s'", b->path);
     fputs(lines, file);
+    if (!strstr(lines, "lazy_load_us")) /* kernels are launched behind a hold, as they come */
+        fputs("\n[gpu]\nlazy_load_us = 0\n", file);
     fclose(file);
     setenv("PLUMB_SIM_MACHINE", b->path, 1);
     setenv("PLUMB_SIM_FAULT", faults ? faults : "", 1);

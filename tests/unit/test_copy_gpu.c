@@ -244,13 +244,16 @@ static void test_failing_lanes_are_released(void **state)
 static void test_held_queues_are_bounded(void **state)
 {
     (void)state;
-    assert_int_equal(gpu_copy_most(1, false), 0);
-    for (unsigned lanes = 2; lanes <= 2 * GPU_COPY_GPUS_MAX; lanes++) {
-        uint64_t most = gpu_copy_most(lanes, false);
-        assert_true(most > 50);
-        assert_true(2 * most + lanes + 4 <= GPU_HELD_MAX);
+    assert_int_equal(gpu_copy_most(1, 1, false), 0);
+    for (unsigned lanes = 2; lanes <= GPU_COPY_LANES_MAX; lanes++) {
+        for (unsigned same = 2; same <= lanes; same++) {
+            uint64_t most = gpu_copy_most(lanes, same, false);
+            assert_true(most > 0);
+            assert_true(same * most + lanes + 4 <= GPU_HELD_MAX);
+        }
+        assert_true(gpu_copy_most(lanes, 2, false) > 50);
     }
-    assert_true(gpu_copy_most(1, true) > 50);
+    assert_true(gpu_copy_most(1, 2, true) > 50);
 }
 
 static void test_managed_pages_come_back_before_each_copy(void **state)
@@ -334,7 +337,7 @@ static struct fixture *fixture(void)
                             .ends = {{.gpu = false}, {.gpu = true}},
                             .gpu = {NULL, &f.gpu},
                             .each = 1,
-                            .gpus = 1};
+                            .groups = 1};
     f.other.base.index = 1;
     f.c.others[1] = &f.other;
     return &f;
@@ -425,7 +428,7 @@ static void test_series_of_several_gpus(void **state)
     struct fixture *f = fixture();
 
     (void)state;
-    f->c.gpus = 3;
+    f->c.groups = 3;
     gpu_copy_together_series(&f->pt, &f->c);
     assert_int_equal(f->pt.n_series, 3);
     assert_string_equal(f->pt.series[0].set[1].value, "alone");
@@ -449,7 +452,7 @@ static void test_several_gpus_at_once(void **state)
     uint64_t ns[SAMPLER_SERIES_MAX];
 
     (void)state;
-    f->c.gpus = 2;
+    f->c.groups = 2;
     f->other.ns_per_byte = 2;
     f->gpu.slow_after = 10; /* alone first, and then beside the other */
     for (unsigned d = 0; d < 2; d++) {
@@ -500,7 +503,7 @@ static void test_who_is_to_blame(void **state)
     struct fixture *f = fixture();
 
     (void)state;
-    f->c.gpus = 2;
+    f->c.groups = 2;
     assert_int_equal(gpu_copy_failed(&f->pt, &f->c, -EIO), -EIO);
     assert_non_null(strstr(f->pt.reason, "copying failed: "));
     snprintf(f->other.base.error, GPU_ERROR_BYTES, "the other's words");

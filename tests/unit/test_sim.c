@@ -143,6 +143,28 @@ static void a_hold_gives_up(void **state)
 }
 
 /* A small source is taken at once; a large one keeps the call until it is copied. */
+/* Loading waits for the device: behind a hold, for the hold to end by itself. */
+static void a_kernel_is_loaded_at_its_first_use(void **state)
+{
+    struct bench *b = *state;
+    struct gpu_spin_args brief = {NULL, 1, NULL, 30000000};
+    struct gpu_empty_args none = {0};
+
+    open_bench(b, 1, "[gpu]\nlazy_load_us = 50\n", NULL);
+    brief.go = b->words;
+    brief.gave_up = b->words + 1;
+    launch(b, 0, "spin", 1, 1, &brief);
+    assert_int_equal(b->words[1], 0);
+    launch(b, 0, "empty", 1, 1, &none);
+    assert_int_equal(b->words[1], 1);
+    b->words[1] = 0;
+    hold(b, 0, 1);
+    launch(b, 0, "empty", 1, 1, &none);
+    release(b, 1);
+    wait(b, 0);
+    assert_int_equal(b->words[1], 0);
+}
+
 static void pageable_copies(void **state)
 {
     struct bench *b = *state;
@@ -274,6 +296,7 @@ int main(void)
         SIM_TEST(streams_follow_events),
         SIM_TEST(host_clock_agrees),
         SIM_TEST(a_hold_gives_up),
+        SIM_TEST(a_kernel_is_loaded_at_its_first_use),
         SIM_TEST(pageable_copies),
         SIM_TEST(nothing_stale),
         SIM_TEST(graphs_repeat_what_was_captured),

@@ -428,7 +428,8 @@ static const struct {
 static const struct {
     const char *symbol;
     size_t offset;
-} optional[] = {OPTIONAL(cuMemGetHandleForAddressRange), OPTIONAL(cuFlushGPUDirectRDMAWrites)};
+} optional[] = {OPTIONAL(cuMemGetHandleForAddressRange), OPTIONAL(cuFlushGPUDirectRDMAWrites),
+                OPTIONAL(cuFuncLoad)};
 
 static void *symbol(struct cuda_driver *driver, const char *name)
 {

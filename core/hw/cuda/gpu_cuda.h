@@ -101,10 +101,11 @@ struct cuda_driver {
 #define CUDA_DECLARE(name) __typeof__(&name) name;
     CUDA_FUNCTIONS(CUDA_DECLARE)
 #undef CUDA_DECLARE
-    /* NULL in an older driver: of 11.7 and 11.3. Older headers do not know them. */
+    /* NULL in an older driver: of 11.7, 11.3 and 12.4. Older headers do not know them. */
     CUresult (*cuMemGetHandleForAddressRange)(void *handle, CUdeviceptr at, size_t bytes, int kind,
                                               unsigned long long flags);
     CUresult (*cuFlushGPUDirectRDMAWrites)(int target, int scope);
+    CUresult (*cuFuncLoad)(CUfunction function);
 };
 
 /* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what

@@ -108,6 +108,13 @@ static int load(struct gpu *gpu)
     return err;
 }
 
+/* Drivers load a kernel when it is first used. That may wait for the device, which a held stream
+ * keeps from ever being idle: so it is loaded here. Older drivers do so when they find it. */
+static int load_now(struct gpu *gpu, const struct gpu_kernel *kernel)
+{
+    return gpu->driver->cuFuncLoad ? CUDA(gpu, cuFuncLoad, kernel->function) : 0;
+}
+
 static int find(struct gpu *gpu, struct gpu_kernel *kernel)
 {
     int block_max = 0;
@@ -117,6 +124,8 @@ static int find(struct gpu *gpu, struct gpu_kernel *kernel)
     if (result == CUDA_ERROR_NOT_FOUND)
         return cuda_error(gpu, -EINVAL, "the module has no kernel '%s'", kernel->name);
     int err = cuda_check(gpu, result, "cuModuleGetFunction");
+    if (!err)
+        err = load_now(gpu, kernel);
     if (!err)
         err = CUDA(gpu, cuFuncGetAttribute, &block_max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                    kernel->function);

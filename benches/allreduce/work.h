@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "benches/allreduce/session.h"
 #include "core/bench/bench.h"
 #include "core/collective/collective.h"
 #include "core/model.h"
+#include "core/session/session.h"
 
 /*
  * The gradients of a model (core/model.h), as training sums them: fused to buckets, one call each.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a group reduces: the contract between what is measured the same of every backend
- * (benches/allreduce: the session, the rows) and the backends, each a const table of operations.
+ * (core/session, and the rows of benchmarks) and the backends, each a const table of operations.
  *
  * Members. The n ranks of a world that take part in a point, numbered 0 to n - 1 in the order of
  * the communicator; rank 0 of the world is always member 0.

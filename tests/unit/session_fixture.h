@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "benches/allreduce/member.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/world.h"
+#include "core/session/member.h"
 #include "tests/unit/fake_collective.h"
 
 struct fixture {

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/member.h"
 #include "core/program.h"
+#include "core/session/member.h"
 #include "tests/unit/session_fixture.h"
 
 #define TURN_NS 50000000u /* of a wait; in a longer one this process stood still */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/session_state.h"
+#include "core/session/session_state.h"
 #include "tests/unit/session_fixture.h"
 #include "tests/unit/wires.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/member.h"
 #include "core/collective/library.h"
+#include "core/session/member.h"
 #include "tests/unit/path_tree.h"
 
 static const char *const names[] = {

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "benches/allreduce/session_state.h"
+#include "core/session/session_state.h"
 
 static inline struct nic_rail rail(const char *name, double gbps)
 {

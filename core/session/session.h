@@ -9,8 +9,8 @@
  * everybody to give up. Ranks that answer again serve the next point. A rank that was lost stays
  * so: points without it go on.
  */
-#ifndef PLUMB_BENCHES_ALLREDUCE_SESSION_H
-#define PLUMB_BENCHES_ALLREDUCE_SESSION_H
+#ifndef PLUMB_CORE_SESSION_SESSION_H
+#define PLUMB_CORE_SESSION_SESSION_H
 
 #include <stdbool.h>
 

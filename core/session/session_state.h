@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0's files share: session.c (a point's life), session_fault.c (who failed), prove.c. */
-#ifndef PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
-#define PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
+#ifndef PLUMB_CORE_SESSION_SESSION_STATE_H
+#define PLUMB_CORE_SESSION_SESSION_STATE_H
 
-#include "benches/allreduce/member.h"
 #include "core/group/talk.h"
+#include "core/session/member.h"
 
 #define SESSION_ERROR_BYTES (2 * COLLECTIVE_ERROR_BYTES)
 /* A rank in a library notices by itself, where it can, that a call takes too long: so long after

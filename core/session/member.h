@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every member does for a request of rank 0, rank 0 itself too: see session.h. */
-#ifndef PLUMB_BENCHES_ALLREDUCE_MEMBER_H
-#define PLUMB_BENCHES_ALLREDUCE_MEMBER_H
+#ifndef PLUMB_CORE_SESSION_MEMBER_H
+#define PLUMB_CORE_SESSION_MEMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "benches/allreduce/session.h"
 #include "core/group/world.h"
 #include "core/hw/machine.h"
+#include "core/session/session.h"
 
 /* A thread that does what may never end, for one that has to go on: a call of MPI that waits for a
  * rank which is gone cannot be ended by anybody. One of the two threads works at a time, as if

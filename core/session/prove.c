@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/member.h"
-#include "benches/allreduce/session_state.h"
 #include "core/clock.h"
 #include "core/collective/library.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/row.h"
+#include "core/session/member.h"
+#include "core/session/session_state.h"
 #include "core/units.h"
 
 #define NOWHERE        "nowhere0"

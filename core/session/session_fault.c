@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/session_state.h"
 #include "core/clock.h"
 #include "core/group/notice.h"
 #include "core/hw/nic.h"
+#include "core/session/session_state.h"
 
 #define LEAVE_NS   2000000000u
 #define QUIET_NS   3000000000u /* without a sign of life */

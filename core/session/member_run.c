@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "benches/allreduce/member.h"
 #include "core/clock.h"
 #include "core/collective/data.h"
 #include "core/hw/gpu_watch.h"
+#include "core/session/member.h"
 
 /* ---- Matrix products in slices ---- */
 

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "benches/allreduce/member.h"
-#include "benches/allreduce/session.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/meet.h"
 #include "core/group/notice.h"
 #include "core/hw/nic.h"
 #include "core/program.h"
+#include "core/session/member.h"
+#include "core/session/session.h"
 
 /* Orders as they come from rank 0, which proved who it is, not that what it says is sound. */
 

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "benches/allreduce/member.h"
 #include "core/clock.h"
 #include "core/program.h"
+#include "core/session/member.h"
 
 #define LOOK_NS 20000000
 

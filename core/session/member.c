@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One rank's part of a point, from open to close: see session.h. What it does in between:
  * member_run.c, prove.c. */
-#include "benches/allreduce/member.h"
+#include "core/session/member.h"
 
 #include <errno.h>
 #include <stdio.h>

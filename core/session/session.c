@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/session_state.h"
 #include "core/hw/machine.h"
+#include "core/session/session_state.h"
 
 const char *session_error(const struct session *s)
 {

@@ -14,16 +14,12 @@
 #include "core/wire/wires.h"
 
 #define AT(field)            .offset = offsetof(struct collective_params, field)
-#define SWEPT                .flags = OPT_LIST | OPT_COLUMN
-#define FITTING              .flags = OPT_LIST | OPT_COLUMN | OPT_SWEEP
+#define GROUP(field)         .offset = offsetof(struct collective_params, group.field)
+#define WAY(field)           .offset = offsetof(struct collective_params, way.field)
+#define SWEPT                WAY_SWEPT
+#define FITTING              WAY_FITTING
 #define CHOICE(field, names) .type = OPT_CHOICE, SWEPT, AT(field), .choices = (names)
-#define OWN                  "backend=ring,halving,doubling"
 
-static const struct opt_scope by_own = {OWN, "ring, halving and doubling"};
-static const struct opt_scope by_tcp = {OWN " transport=tcp", "our own algorithms over TCP"};
-static const struct opt_scope by_rdma = {OWN " transport=rdma", "our own algorithms over RDMA"};
-static const struct opt_scope by_library = {"backend=mpi,mpi-cuda,nccl",
-                                            "the libraries, mpi, mpi-cuda and nccl"};
 static const struct opt_scope by_size = {"model!=?*", "vectors of one size, not a --model"};
 static const struct opt_scope sums = {"op=allreduce,reduce-scatter", "operations that reduce"};
 
@@ -58,74 +54,8 @@ static bool sum_words(const char *word, char *list, size_t len)
 }
 
 static const struct opt options[] = {
-    {.name = "np",
-     .type = OPT_U64,
-     AT(np),
-     .max = WORLD_RANKS_MAX,
-     .arg = "N",
-     .help = "number of processes; default: as many as mpirun or srun started, or as --ranks "
-             "needs, else a few on this machine"},
-    {.name = "rank",
-     .type = OPT_U64,
-     AT(rank),
-     .def = "0",
-     .max = WORLD_RANKS_MAX - 1,
-     .help = "rank of this process, if each rank is started by hand: see --listen and --leader"},
-    {.name = "listen",
-     .letter = 'l',
-     .type = OPT_STRING,
-     AT(listen),
-     .arg = "ADDR",
-     .help =
-         "rank 0: wait for the others on this address (0.0.0.0: all; 'loopback': this machine)"},
-    {.name = "leader",
-     .type = OPT_STRING,
-     AT(leader),
-     .arg = "HOST",
-     .help = "other ranks: the host on which rank 0 listens"},
-    {.name = "port",
-     .letter = 'p',
-     .type = OPT_U64,
-     AT(port),
-     .def = "18515",
-     .max = 65535,
-     .help = "port on which rank 0 listens"},
-    {.name = "secret-file",
-     .type = OPT_STRING,
-     AT(secret_file),
-     .arg = "FILE",
-     .help = "all ranks' secret, 16 characters or more in one line ('-': stdin); "
-             "$PLUMB_SECRET_FILE"},
-    {.name = "wait",
-     .type = OPT_DURATION,
-     AT(wait_ns),
-     .def = "60s",
-     .help = "longest time to wait for all ranks"},
-    {.name = "who",
-     .type = OPT_FLAG,
-     AT(who),
-     .help = "list the ranks and their hosts as CSV, and measure nothing"},
-    {.name = "backend",
-     CHOICE(backend, collective_names),
-     .def = "ring",
-     .help = "ring, halving, doubling: our own algorithms; mpi, nccl: the library; mpi-cuda: MPI "
-             "in a GPU's memory"},
-    {.name = "transport",
-     .type = OPT_CHOICE,
-     FITTING,
-     AT(transport),
-     .choices = (wire_names),
-     .def = "shm",
-     .scope = &by_own,
-     .help = "transport of our own algorithms; default between machines: tcp and rdma"},
-    {.name = "device",
-     .type = OPT_STRING,
-     SWEPT,
-     AT(device),
-     .arg = "NIC",
-     .help = "interface or RDMA device (mlx5_0:1) of every rank, unless a rank's own command line "
-             "names another. 'a+b': ranks of a machine use them in turn. For a library: devices "
-             "expected to carry the traffic; else the row is `wrong`"},
+    RANKS_OPTIONS(GROUP),
+    WAY_OPTIONS(WAY),
     {.name = "op", CHOICE(op, collective_ops_names), .def = "allreduce", .help = "the operation"},
     {.name = "dtype",
      .letter = 'd',
@@ -206,21 +136,7 @@ static const struct opt options[] = {
      .flags = OPT_COLUMN,
      AT(in_place),
      .help = "use one buffer for input and result"},
-    {.name = "segment",
-     .type = OPT_SIZE,
-     FITTING,
-     AT(segment),
-     .def = "0",
-     .max = 1ull << 30,
-     .scope = &by_own,
-     .help = "segment size: a rank forwards each segment as it arrives; 0: chosen"},
-    {.name = "algorithm",
-     .type = OPT_STRING,
-     FITTING,
-     AT(algorithm),
-     .arg = "NAME",
-     .scope = &by_library,
-     .help = "algorithm to force in the library; default: its own choice, see the column `chosen`"},
+    WAY_OPTIONS_CUT(WAY),
     {.name = "gap",
      .type = OPT_DURATION,
      SWEPT,
@@ -249,17 +165,7 @@ static const struct opt options[] = {
      .max = 1ull << 34,
      .scope = &(const struct opt_scope){"model=?*", "a --model"},
      .help = "bucket size of a model's gradients"},
-    WIRE_OPT_BUFFER(FITTING, AT(buffer_bytes), .scope = &by_tcp),
-    WIRE_OPT_CONGESTION(FITTING, AT(congestion), .scope = &by_tcp,
-                        .help = "congestion control; default: the system's"),
-    WIRE_OPT_BUSY_POLL(FITTING, AT(busy_poll_us), .scope = &by_tcp),
-    WIRE_OPT_DATA_PORT(AT(data_port),
-                       .help = "first port for the ranks' TCP connections, for firewalls; 0: any"),
-    WIRE_OPT_MTU(FITTING, AT(mtu), .scope = &by_rdma),
-    WIRE_OPT_GID_INDEX(FITTING, AT(gid_index), .scope = &by_rdma),
-    WIRE_OPT_COMPLETION(FITTING, AT(completion), .scope = &by_rdma,
-                        .help =
-                            "how a rank waits for completions: it polls, or sleeps until an event"),
+    WAY_OPTIONS_WIRE(WAY),
     {.name = "iterations",
      .letter = 'n',
      .type = OPT_U64,
@@ -297,46 +203,6 @@ static const struct opt options[] = {
 
 /* ---- What follows from options ---- */
 
-#define LOCAL_MOST 4 /* processes that nobody asked for */
-
-/* Processes, where the command line does not say: what the launcher started, as many as a
- * communicator wants, or a few. */
-static unsigned default_np(const struct opts *o)
-{
-    const struct opt_values *ranks = opts_values(o, "ranks");
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned long most = 0;
-
-    if (mpi_launched() > 1)
-        return mpi_launched();
-    for (size_t i = 0; i < ranks->n; i++) {
-        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
-        most = n > most ? n : most;
-    }
-    if (most)
-        return (unsigned)most;
-    return cpus < 2 ? 2 : cpus > LOCAL_MOST ? LOCAL_MOST : (unsigned)cpus;
-}
-
-/* 0 among the ranks stands for 1, 2, 4, ... and all. */
-static int set_ranks(struct opts *o, unsigned np)
-{
-    const struct opt_values *ranks = opts_values(o, "ranks");
-    char text[256] = "";
-    size_t at = 0;
-
-    for (size_t i = 0; i < ranks->n; i++)
-        if (!strcmp(ranks->texts[i], "0"))
-            at = 1;
-    if (!at)
-        return 0;
-    at = 0;
-    for (unsigned n = 1; n < np; n *= 2)
-        at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
-    snprintf(text + at, sizeof(text) - at, "%u", np);
-    return opts_set(o, "ranks", text);
-}
-
 static uint64_t number_of(const struct opts *o, const char *name)
 {
     const struct opt_values *v = opts_values(o, name);
@@ -369,27 +235,12 @@ static bool is_given(const struct opts *o, const char *name)
     return opts_values(o, name)->given;
 }
 
-/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
-static int set_transports(struct opts *o)
-{
-    bool far = is_given(o, "leader") || is_given(o, "listen") || mpi_launched() > 1;
-
-    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
-}
-
 static int defaults(struct opts *o)
 {
-    char text[24];
-    int err;
+    int err = ranks_defaults(o);
 
-    snprintf(text, sizeof(text), "%u", default_np(o));
-    err = opts_default(o, "np", text);
-    if (!err)
-        err = set_ranks(o, (unsigned)number_of(o, "np"));
     if (!err)
         err = set_sizes(o);
-    if (!err)
-        err = set_transports(o);
     if (!err && is_given(o, "iterations"))
         err = opts_default(o, "budget", "1h");
     if (!err && is_given(o, "iterations"))
@@ -417,36 +268,15 @@ static uint64_t whole_blocks(enum collective_op op, uint64_t count, unsigned n)
     return blocks ? count - count % n : count;
 }
 
-static void fill_transport(const struct collective_params *p, struct collective_point *c)
-{
-    snprintf(c->transport, sizeof(c->transport), "%s", wire_names[p->transport]);
-    c->tcp = (struct wire_tcp_options){.busy_poll_us = (uint32_t)p->busy_poll_us,
-                                       .buffer_bytes = p->buffer_bytes,
-                                       .data_port = (uint32_t)p->data_port};
-    snprintf(c->tcp.congestion, sizeof(c->tcp.congestion), "%s",
-             p->congestion ? p->congestion : "");
-    c->rdma = (struct wire_rdma_options){.events = p->completion == 1,
-                                         .mtu = (uint32_t)p->mtu,
-                                         .gid_index = p->gid_index,
-                                         .inline_bytes = -1};
-}
-
 static void fill(struct point *pt, const struct collective_params *p, struct collective_point *c)
 {
-    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
-
     *c = (struct collective_point){.op = (uint32_t)p->op,
                                    .type = (uint32_t)p->dtype,
                                    .sum = (uint32_t)p->redop,
                                    .inject = (uint32_t)p->inject,
                                    .in_place = p->in_place,
-                                   .segment_bytes = p->segment,
                                    .seed = pt->common->seed};
-    snprintf(c->backend, sizeof(c->backend), "%s", ops->name);
-    snprintf(c->device, sizeof(c->device), "%s", p->device ? p->device : "");
-    snprintf(c->algorithm, sizeof(c->algorithm), "%s", p->algorithm ? p->algorithm : "");
-    if (ops->own)
-        fill_transport(p, c);
+    way_fill(&p->way, c);
 }
 
 static int fuse(struct point *pt, const struct collective_params *p, struct collective_call *calls,
@@ -484,9 +314,9 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
     uint64_t elements = bytes / collective_type_bytes(p->dtype);
 
     fill(pt, p, c);
-    if (p->device && strlen(p->device) >= sizeof(c->device))
+    if (p->way.device && strlen(p->way.device) >= sizeof(c->device))
         return point_reason(pt, -EOPNOTSUPP, "'%.60s...' names more devices than can be recorded",
-                            p->device);
+                            p->way.device);
     if (p->model && p->model[0]) {
         int err = fuse(pt, p, calls, n_calls);
         for (unsigned i = 0; !err && i < *n_calls; i++) {
@@ -513,7 +343,7 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
 static bool wanted(struct point *pt)
 {
     const struct collective_params *p = pt->params;
-    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
+    const struct collective_ops *ops = collective_find(collective_names[p->way.backend]);
     struct collective_point c;
     struct collective_call call;
     unsigned n_calls = 1, n = (unsigned)p->ranks;
@@ -558,5 +388,5 @@ const struct bench bench = {
     .check = collective_bench_check,
     .evidence = collective_bench_evidence,
     .teardown = collective_bench_teardown,
-    .backends = collective_bench_backends,
+    .backends = way_backends,
 };

@@ -114,8 +114,8 @@ static void own_wire(const struct collective_work *w, unsigned node, struct coll
     *wire = (struct collective_wire){0};
     for (int flows = 0; flows < 2; flows++)
         for (unsigned i = 0; i < w->n && room; i++) {
-            const struct collective_report *told = session_report(w->session, i);
-            if (!told || world_member(w->world, w->members[i])->node != node)
+            const struct collective_report *told = session_report(w->ranks.session, i);
+            if (!told || world_member(w->ranks.world, w->members[i])->node != node)
                 continue;
             if (flows)
                 room = add_flows(wire, told);
@@ -135,7 +135,7 @@ static void wire_of(const struct collective_work *w, const struct session_node *
                     struct collective_wire *wire)
 {
     if (own)
-        own_wire(w, world_member(w->world, w->members[node->member])->node, wire);
+        own_wire(w, world_member(w->ranks.world, w->members[node->member])->node, wire);
     else
         *wire = node->wire;
 }
@@ -166,21 +166,21 @@ static void say_wire(const char *host, const struct collective_wire *wire, bool 
 
 static unsigned number_of(const struct collective_work *w, const struct session_node *node)
 {
-    return world_member(w->world, w->members[node->member])->node;
+    return world_member(w->ranks.world, w->members[node->member])->node;
 }
 
 /* All nodes need their links: named is the one whose are the first to be full. */
 static struct bound nodes_bound(const struct collective_work *w, bool own)
 {
     const struct session_node *nodes;
-    unsigned n = session_nodes(w->session, &nodes), unknown = 0, named, which;
-    bool may_add = !own && !session_report(w->session, 0)->members_add;
+    unsigned n = session_nodes(w->ranks.session, &nodes), unknown = 0, named, which;
+    bool may_add = !own && !session_report(w->ranks.session, 0)->members_add;
     double gbps[WORLD_RANKS_MAX]; /* by the world's numbers of its nodes */
     struct collective_wire wire;
     struct bound b = {.gbps = NAN};
     char source[SOURCE];
 
-    for (unsigned i = 0; i < world_nodes(w->world); i++)
+    for (unsigned i = 0; i < world_nodes(w->ranks.world); i++)
         gbps[i] = NAN;
     for (unsigned i = 0; i < n; i++) {
         wire_of(w, &nodes[i], own, &wire);
@@ -193,14 +193,14 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
         return b;
     }
     named = number_of(w, &nodes[0]);
-    b.gbps = place_bound(w->world, w->point.op, w->members, w->n, gbps, may_add, &named);
+    b.gbps = place_bound(w->ranks.world, w->point.op, w->members, w->n, gbps, may_add, &named);
     for (unsigned i = 0; i < n; i++)
         if (number_of(w, &nodes[i]) == named) {
             wire_of(w, &nodes[i], own, &wire);
             say_wire(nodes[i].host, &wire, own, &b);
         }
     if (may_add && !isnan(b.gbps) &&
-        place_bound(w->world, w->point.op, w->members, w->n, gbps, false, &named) < b.gbps) {
+        place_bound(w->ranks.world, w->point.op, w->members, w->n, gbps, false, &named) < b.gbps) {
         b.gbps = NAN;
         evidence_add(b.source, sizeof(b.source),
                      "not known: InfiniBand's switches may add (SHARP), and the library does not "
@@ -214,7 +214,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
 static bool is_simulated(const struct collective_work *w)
 {
     for (unsigned i = 0; i < w->n; i++)
-        if (session_report(w->session, i)->simulated)
+        if (session_report(w->ranks.session, i)->simulated)
             return true;
     return false;
 }
@@ -222,7 +222,7 @@ static bool is_simulated(const struct collective_work *w)
 /* After the proof of the path: session_end() has it. */
 void rows_limit(struct point *pt, struct collective_work *w)
 {
-    unsigned most, fewest, nodes = place_nodes(w->world, w->members, w->n, &most, &fewest);
+    unsigned most, fewest, nodes = place_nodes(w->ranks.world, w->members, w->n, &most, &fewest);
     bool own = collective_find(w->point.backend)->own;
     struct bound b = {.gbps = NAN};
 
@@ -347,7 +347,7 @@ static struct figure *add_figure(struct point *pt, const struct collective_work 
     if (member >= 0) {
         snprintf(rank, sizeof(rank), "%u", w->members[member]);
         figure_set(f, "rank", rank);
-        figure_set(f, "rank_host", world_member(w->world, w->members[member])->host);
+        figure_set(f, "rank_host", world_member(w->ranks.world, w->members[member])->host);
     }
     figure_set(f, "scope", scope);
     return f;
@@ -443,7 +443,7 @@ void rows_machines(const struct session_node *nodes, unsigned n, const unsigned 
 static void add_cpu(struct point *pt, const struct collective_work *w)
 {
     const struct session_node *nodes;
-    unsigned n = session_nodes(w->session, &nodes);
+    unsigned n = session_nodes(w->ranks.session, &nodes);
     double threads = add_cores(pt, w), machine, softirq;
 
     add_per_gb(pt, w);
@@ -451,8 +451,8 @@ static void add_cpu(struct point *pt, const struct collective_work *w)
     /* Ticks say nothing of a time that has few of them. And a machine cannot have done less than
      * the threads on it: then others did less than before it all, and what was taken off is too
      * much. */
-    bool sound = cpu_ticks_tell(session_seconds(w->session)) &&
-                 machine * session_seconds(w->session) >= MACHINE_LEAST * threads;
+    bool sound = cpu_ticks_tell(session_seconds(w->ranks.session)) &&
+                 machine * session_seconds(w->ranks.session) >= MACHINE_LEAST * threads;
     if (machine > 0 && sound)
         figure_value(add_figure(pt, w, "cpu_cores", "cores", "machine", -1), machine);
     if (machine > 0 && sound && softirq >= 0)
@@ -462,14 +462,14 @@ static void add_cpu(struct point *pt, const struct collective_work *w)
 /* Facts that count are added up over the members, others are the first member's. */
 static void add_facts(struct point *pt, const struct collective_work *w)
 {
-    const struct collective_report *first = session_report(w->session, 0);
+    const struct collective_report *first = session_report(w->ranks.session, 0);
 
     for (unsigned i = 0; first && i < first->n_facts && i < WIRE_FACTS_MAX; i++) {
         const struct wire_fact *fact = &first->facts[i];
         bool counts = !strcmp(fact->unit, "count");
         double sum = fact->value;
         for (unsigned m = 1; counts && m < w->n; m++) {
-            const struct collective_report *told = session_report(w->session, m);
+            const struct collective_report *told = session_report(w->ranks.session, m);
             for (unsigned k = 0; told && k < told->n_facts && k < WIRE_FACTS_MAX; k++)
                 if (!strcmp(told->facts[k].metric, fact->metric))
                     sum += told->facts[k].value;
@@ -480,7 +480,7 @@ static void add_facts(struct point *pt, const struct collective_work *w)
 
 static void set_columns(struct point *pt, const struct collective_work *w)
 {
-    const struct collective_report *told = session_report(w->session, 0);
+    const struct collective_report *told = session_report(w->ranks.session, 0);
 
     if (!told)
         return;
@@ -492,10 +492,10 @@ void rows_finish(struct point *pt, struct collective_work *w)
 {
     const struct collective_params *p = pt->params;
 
-    if (!session_report(w->session, 0))
+    if (!session_report(w->ranks.session, 0))
         return;
     for (unsigned i = 0; i < w->n; i++)
-        if (session_report(w->session, i) && session_report(w->session, i)->simulated)
+        if (session_report(w->ranks.session, i) && session_report(w->ranks.session, i)->simulated)
             pt->origin = "simulated"; /* whoever of them it was */
     set_columns(pt, w);
     rows_limit(pt, w);
@@ -525,11 +525,12 @@ void rows_evidence(struct point *pt, struct collective_work *w)
 {
     static const enum path_verdict order[] = {PATH_ELSEWHERE, PATH_UNKNOWN, PATH_PROVED};
     const struct session_node *nodes;
-    unsigned n = session_nodes(w->session, &nodes), proved = 0, silent = 0;
+    unsigned n = session_nodes(w->ranks.session, &nodes), proved = 0, silent = 0;
     size_t bytes = 0;
     bool any = false;
 
-    pt->carriers = session_report(w->session, 0) ? session_report(w->session, 0)->carriers : 0;
+    pt->carriers =
+        session_report(w->ranks.session, 0) ? session_report(w->ranks.session, 0)->carriers : 0;
     bool told =
         pt->carriers != 0; /* what a library says that it connected goes before the counters */
     for (unsigned i = 0; i < n; i++) {

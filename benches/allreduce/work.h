@@ -10,7 +10,7 @@
 #include "core/bench/bench.h"
 #include "core/collective/collective.h"
 #include "core/model.h"
-#include "core/session/session.h"
+#include "core/session/ranks.h"
 
 /*
  * The gradients of a model (core/model.h), as training sums them: fused to buckets, one call each.
@@ -76,21 +76,15 @@ double place_bound(const struct world *w, enum collective_op op, const unsigned 
                    unsigned n, const double *rates, bool on_the_way, unsigned *slowest);
 
 struct collective_params {
-    /* who takes part */
-    const char *leader, *listen, *secret_file;
-    uint64_t np, rank, port, wait_ns;
-    bool who;
+    struct ranks_params group;
+    struct way_params way;
     /* what is measured */
-    int backend, transport, op, dtype, redop, fill, scaling, inject;
-    uint64_t size, ranks, segment, gap_ns, bucket, iterations;
+    int op, dtype, redop, fill, scaling, inject;
+    uint64_t size, ranks, gap_ns, bucket, iterations;
     bool in_place, overlap, no_cpu, sizes_chosen;
-    const char *device, *algorithm, *model;
+    const char *model;
     /* nccl-tests' */
     uint64_t least, most, factor, step, warmups, verify;
-    /* of transports */
-    const char *congestion;
-    uint64_t buffer_bytes, busy_poll_us, data_port, mtu;
-    int gid_index, completion;
 };
 
 /* The point that these parameters mean for n members: -EOPNOTSUPP with the reason where it cannot
@@ -109,7 +103,6 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns);
 int collective_bench_check(struct point *pt);
 int collective_bench_evidence(struct point *pt);
 void collective_bench_teardown(struct point *pt);
-void collective_bench_backends(backend_say_fn *say, void *arg);
 
 /* What each member spent since the warm-up. */
 struct collective_member {
@@ -135,12 +128,7 @@ struct collective_overlap {
 };
 
 struct collective_work { /* pt->bench_state: outlives the points */
-    struct world *world;
-    struct session *session;
-    struct meet_secret secret;
-    bool has_secret;
-    int unreachable; /* no world could be had: not tried again for each point */
-    char why_unreachable[512];
+    struct ranks ranks;
 
     struct collective_point point;
     struct collective_call calls[COLLECTIVE_CALLS_MAX];

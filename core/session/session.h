@@ -43,8 +43,8 @@ const char *session_error(const struct session *s);
  * its name. */
 bool session_broken(const struct session *s);
 const char *session_loss(const struct session *s); /* the first of them; "": none */
-/* For tests: backends by another function than collective_find(). The others have theirs from
- * struct session_service. */
+/* Backends by another function than collective_find(). The other ranks have theirs from struct
+ * session_service. */
 void session_find(struct session *s, const struct collective_ops *(*find)(const char *name));
 
 /* Opens a point in the members and connects them. members[0] is 0. On an error the point is

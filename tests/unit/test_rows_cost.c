@@ -60,8 +60,8 @@ static double row_gb(const struct fixture *f, unsigned n)
     double cost = NAN;
 
     assert_non_null(w);
-    w->world = f->w;
-    w->session = f->s;
+    w->ranks.world = f->w;
+    w->ranks.session = f->s;
     w->point = f->point;
     w->n = n;
     memcpy(w->members, all_ranks, n * sizeof(*w->members));
@@ -245,8 +245,8 @@ static struct told told_of(struct fixture *f)
     need_session(f, begin(f, 2));
     need_session(f, run(f, EACH));
     need_session(f, session_mark(f->s));
-    w->world = f->w;
-    w->session = f->s;
+    w->ranks.world = f->w;
+    w->ranks.session = f->s;
     w->point = f->point;
     strcpy(w->point.backend, "ring"); /* which the rows know */
     w->n = 2;

@@ -32,16 +32,16 @@ static struct over *over(const char *ranks, const char *backend)
     unsigned n = (unsigned)strlen(ranks);
 
     assert_non_null(o);
-    assert_int_equal(world_new(&o->w.world, "local", 0, n, error, sizeof(error)), 0);
+    assert_int_equal(world_new(&o->w.ranks.world, "local", 0, n, error, sizeof(error)), 0);
     for (unsigned i = 0; i < n; i++) {
-        world_self(&o->w.world->members[i]);
-        snprintf(o->w.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
+        world_self(&o->w.ranks.world->members[i]);
+        snprintf(o->w.ranks.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
     }
-    world_number(o->w.world);
+    world_number(o->w.ranks.world);
     o->s.n = o->w.n = n;
-    o->s.n_nodes = o->w.world->nodes;
+    o->s.n_nodes = o->w.ranks.world->nodes;
     for (unsigned i = 0; i < n; i++) {
-        struct session_node *node = &o->nodes[o->w.world->members[i].node];
+        struct session_node *node = &o->nodes[o->w.ranks.world->members[i].node];
         o->w.members[i] = i;
         node->member = node->host[0] ? node->member : i;
         snprintf(node->host, WORLD_NAME_MAX, "%c", ranks[i]);
@@ -49,7 +49,7 @@ static struct over *over(const char *ranks, const char *backend)
     o->s.told = true;
     o->s.nodes = o->nodes;
     o->s.accounts = o->accounts;
-    o->w.session = &o->s;
+    o->w.ranks.session = &o->s;
     snprintf(o->w.point.backend, sizeof(o->w.point.backend), "%s", backend);
     o->pt.n_series = 2;
     o->pt.series[0].metric = "algbw";
@@ -70,7 +70,7 @@ static void limit_is(struct over *o, double limit, const char *source)
 
 static void done(struct over *o)
 {
-    world_free(o->w.world);
+    world_free(o->w.ranks.world);
     free(o);
 }
 

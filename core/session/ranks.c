@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who takes part, and how their bytes go: see ranks.h. */
+#include "core/session/ranks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/backend.h"
+#include "core/group/mpi.h"
+#include "core/group/notice.h"
+#include "core/hw/gpu.h"
+#include "core/program.h"
+
+#define IDLE_NS 1000000000u /* how long idle machines are watched */
+#define OWN     "backend=ring,halving,doubling"
+
+const struct opt_scope way_by_own = {OWN, "ring, halving and doubling"};
+const struct opt_scope way_by_tcp = {OWN " transport=tcp", "our own algorithms over TCP"};
+const struct opt_scope way_by_rdma = {OWN " transport=rdma", "our own algorithms over RDMA"};
+const struct opt_scope way_by_library = {"backend=mpi,mpi-cuda,nccl",
+                                         "the libraries, mpi, mpi-cuda and nccl"};
+
+static void fill_transport(const struct way_params *p, struct collective_point *c)
+{
+    snprintf(c->transport, sizeof(c->transport), "%s", wire_names[p->transport]);
+    c->tcp = (struct wire_tcp_options){.busy_poll_us = (uint32_t)p->busy_poll_us,
+                                       .buffer_bytes = p->buffer_bytes,
+                                       .data_port = (uint32_t)p->data_port};
+    snprintf(c->tcp.congestion, sizeof(c->tcp.congestion), "%s",
+             p->congestion ? p->congestion : "");
+    c->rdma = (struct wire_rdma_options){.events = p->completion == 1,
+                                         .mtu = (uint32_t)p->mtu,
+                                         .gid_index = p->gid_index,
+                                         .inline_bytes = -1};
+}
+
+void way_fill(const struct way_params *w, struct collective_point *c)
+{
+    const struct collective_ops *ops = collective_find(collective_names[w->backend]);
+
+    snprintf(c->backend, sizeof(c->backend), "%s", ops->name);
+    snprintf(c->device, sizeof(c->device), "%s", w->device ? w->device : "");
+    snprintf(c->algorithm, sizeof(c->algorithm), "%s", w->algorithm ? w->algorithm : "");
+    c->segment_bytes = w->segment;
+    if (ops->own)
+        fill_transport(w, c);
+}
+
+/* Who takes part: children of this process, ranks that find each other by sockets, or those of an
+ * MPI launcher. By options and environment. */
+enum group { GROUP_LOCAL, GROUP_SOCK, GROUP_MPI };
+
+static enum group group_of(const struct ranks_params *p)
+{
+    if (p->leader || p->listen)
+        return GROUP_SOCK;
+    return mpi_launched() > 1 ? GROUP_MPI : GROUP_LOCAL;
+}
+
+static void say_ready(void *arg, const char *address, uint16_t port)
+{
+    (void)arg;
+    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
+                program_invocation_short_name, address, port);
+}
+
+static struct world_meeting meeting_of(const struct ranks_params *p,
+                                       const struct meet_secret *secret, const volatile int *cancel)
+{
+    const char *address = p->leader ? p->leader : p->listen;
+
+    if (address && !p->leader && !strcmp(address, "loopback"))
+        address = NULL;
+    return (struct world_meeting){.address = address,
+                                  .port = (uint16_t)p->port,
+                                  .rank = (unsigned)p->rank,
+                                  .size = (unsigned)p->np,
+                                  .secret = secret,
+                                  .protocol = session_protocol(),
+                                  .wait_ns = p->wait_ns,
+                                  .cancel = cancel,
+                                  .ready = say_ready};
+}
+
+static int gather(struct ranks *r, const struct ranks_params *p, const volatile int *cancel,
+                  char *error, size_t len)
+{
+    struct world_meeting m = meeting_of(p, &r->secret, cancel);
+    int err = r->has_secret ? 0 : meet_secret_need(p->secret_file, &r->secret, error, len);
+
+    r->has_secret = !err;
+    return err ? err : world_gather(&r->world, &m, error, len);
+}
+
+/* Rank 0: its world, made at the first call. 0, or -errno with error. */
+static int need_world(struct ranks *r, const struct ranks_params *p, const volatile int *cancel,
+                      char *error, size_t len)
+{
+    if (r->world)
+        return 0;
+    switch (group_of(p)) {
+    case GROUP_SOCK:
+        return gather(r, p, cancel, error, len);
+    case GROUP_MPI:
+        return world_mpi(&r->world, error, len);
+    default:
+        return world_fork(&r->world, (unsigned)p->np, session_serve, &r->service, error, len);
+    }
+}
+
+void ranks_leave(struct ranks *r)
+{
+    bool broken = r->session && session_broken(r->session);
+    bool mpi = r->world && !strcmp(world_group(r->world), "mpi");
+
+    session_close(r->session);
+    world_close(r->world);
+    r->session = NULL;
+    r->world = NULL;
+    if (mpi &&
+        !broken) /* a rank that hangs would be waited for without end: the launcher ends it */
+        mpi_end();
+}
+
+/* What the command line or its files are to blame for. */
+static int exit_of(int err)
+{
+    static const int usage[] = {-EINVAL, -EADDRINUSE, -EACCES, -EOPNOTSUPP, -ENOENT};
+
+    for (size_t i = 0; i < sizeof(usage) / sizeof(*usage); i++)
+        if (err == usage[i])
+            return EXIT_USAGE;
+    return err ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+static int join(struct world **world, const struct ranks_params *p, const volatile int *cancel,
+                char *error, size_t len)
+{
+    struct meet_secret secret = {0};
+    struct world_meeting m = meeting_of(p, &secret, cancel);
+    int err = meet_secret_need(p->secret_file, &secret, error, len);
+
+    return err ? err : world_join(world, &m, error, len);
+}
+
+static int serve_world(struct world *world, const struct session_service *service)
+{
+    struct session_service own = *service;
+    bool mpi = !strcmp(world_group(world), "mpi");
+    int status = session_serve(world, &own);
+
+    world_close(world);
+    if (mpi && !status)
+        mpi_end();
+    return status;
+}
+
+/* Is this process another rank than 0, by the options or by the launcher? -errno with error: it
+ * cannot be told. */
+static int is_other(const struct ranks_params *p, char *error, size_t len)
+{
+    unsigned rank = 0, size = 0;
+
+    if (group_of(p) != GROUP_MPI)
+        return p->leader != NULL;
+    int err = mpi_begin(&rank, &size, error, len);
+    return err ? err : rank > 0;
+}
+
+static int serve(const struct ranks_params *p, const struct session_service *service,
+                 const volatile int *cancel, char *error, size_t len)
+{
+    struct world *world = NULL;
+    int err = group_of(p) == GROUP_MPI ? world_mpi(&world, error, len)
+                                       : join(&world, p, cancel, error, len);
+
+    return err ? err : serve_world(world, service);
+}
+
+static int tell(int err, const char *error)
+{
+    notice_error(err, error[0] ? error : strerror(-err));
+    return exit_of(err);
+}
+
+/* Where this process is another rank: serves, and returns the exit status; -1: it is rank 0. */
+static int serve_other(const struct ranks_params *p, const struct session_service *service,
+                       const volatile int *cancel)
+{
+    char error[512] = "";
+    int status = is_other(p, error, sizeof(error));
+
+    if (!status)
+        return -1;
+    if (status > 0)
+        status = serve(p, service, cancel, error, sizeof(error));
+    return status < 0 ? tell(status, error) : status;
+}
+
+/* As mpirun's users print their hosts before they trust a run. */
+static void print_members(const struct world *world)
+{
+    puts("rank,node,host,pid,machine_ranks,group");
+    for (unsigned i = 0; i < world_size(world); i++) {
+        const struct world_member *m = world_member(world, i);
+        printf("%u,%u,%s,%d,%u,%s\n", i, m->node, m->host, m->pid, m->machine_ranks,
+               world_group(world));
+    }
+}
+
+/* --who: a line for each rank. Returns the exit status. */
+static int print_who(const struct ranks_params *p, const volatile int *cancel)
+{
+    struct ranks *r = calloc(1, sizeof(*r));
+    char error[512] = "";
+    int err = r ? need_world(r, p, cancel, error, sizeof(error)) : -ENOMEM;
+
+    if (!err)
+        err = session_open(&r->session, r->world, NULL, 0);
+    if (!err)
+        print_members(r->world);
+    else
+        tell(err, error);
+    if (r)
+        ranks_leave(r);
+    free(r);
+    return exit_of(err);
+}
+
+int ranks_instead(const struct opts *o, const struct ranks_params *p,
+                  const struct session_service *service, const volatile int *cancel)
+{
+    char unknown[320];
+
+    if (p->leader && !p->rank) {
+        fprintf(stderr,
+                "%s: --leader HOST is for ranks 1 and on: say which by --rank, or leave --leader "
+                "out and --listen on this one\n",
+                program_invocation_short_name);
+        return EXIT_USAGE;
+    }
+    if (group_of(p) == GROUP_MPI && p->np != mpi_launched()) {
+        fprintf(stderr,
+                "%s: --np %llu, but the launcher started %u: leave --np out, and take --ranks for "
+                "fewer\n",
+                program_invocation_short_name, (unsigned long long)p->np, mpi_launched());
+        return EXIT_USAGE;
+    }
+    if (group_of(p) == GROUP_LOCAL && !opts_values(o, "np")->given &&
+        mpi_unknown_text(unknown, sizeof(unknown))) {
+        fprintf(stderr,
+                "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
+                "processes of this one alone\n",
+                program_invocation_short_name, unknown);
+        return EXIT_USAGE;
+    }
+    int status = serve_other(p, service, cancel);
+    return status < 0 && p->who ? print_who(p, cancel) : status;
+}
+
+static int open_session(struct point *pt, struct ranks *r, const struct ranks_params *p, bool watch)
+{
+    char error[512] = "";
+    int err = need_world(r, p, pt->cancel, error, sizeof(error));
+
+    /* Whoever started the ranks one by one looks there, and may try another port. */
+    if (err && group_of(p) == GROUP_SOCK)
+        notice_error(err, error);
+    if (!err)
+        err = session_open(&r->session, r->world, point_topo(pt), watch ? IDLE_NS : 0);
+    if (err && !error[0])
+        snprintf(error, sizeof(error), "%s",
+                 r->session ? session_error(r->session) : strerror(-err));
+    if (!err && r->service.find)
+        session_find(r->session, r->service.find);
+    if (err)
+        ranks_leave(r);
+    return err ? point_reason(pt, err, "%s", error) : 0;
+}
+
+/*
+ * Ranks that were lost, and the points that are left. Processes that were forked here are started
+ * anew, if they can be: a child of a process that has used a GPU cannot use it. Ranks that came by
+ * sockets are kept: those that are left serve on, and a communicator with a lost one fails by its
+ * name. Of a launcher's ranks none is left: it ends them all.
+ */
+static void count_losses(struct ranks *r)
+{
+    const char *group = world_group(r->world);
+    bool mpi = !strcmp(group, "mpi");
+
+    if (!session_broken(r->session))
+        return;
+    if (mpi && !r->unreachable) {
+        r->unreachable = -EPIPE;
+        snprintf(r->why_unreachable, sizeof(r->why_unreachable),
+                 "a rank was lost in an earlier case: %s", session_loss(r->session));
+    }
+    if (mpi || (!strcmp(group, "local") && !gpus_used()))
+        ranks_leave(r);
+}
+
+/* One world for all points, as long as it can be kept. */
+int ranks_need(struct point *pt, struct ranks *r, const struct ranks_params *p, bool watch)
+{
+    if (r->session)
+        count_losses(r);
+    if (r->session)
+        return 0;
+    if (r->unreachable)
+        return point_reason(pt, r->unreachable, "%s", r->why_unreachable);
+    int err = open_session(pt, r, p, watch);
+    if (err && err != -EINTR) {
+        r->unreachable = err;
+        snprintf(r->why_unreachable, sizeof(r->why_unreachable), "%s", pt->reason);
+    }
+    return err;
+}
+
+void way_backends(backend_say_fn *say, void *arg)
+{
+    for (size_t i = 0; collective_names[i]; i++) {
+        const struct collective_ops *ops = collective_find(collective_names[i]);
+        if (ops->backends)
+            ops->backends(say, arg);
+        else
+            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
+    }
+    wire_backends(say, arg);
+}
+
+#define LOCAL_MOST 4 /* processes that nobody asked for */
+
+/* Processes, where the command line does not say: what the launcher started, as many as a
+ * communicator wants, or a few. */
+static unsigned default_np(const struct opts *o)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned long most = 0;
+
+    if (mpi_launched() > 1)
+        return mpi_launched();
+    for (size_t i = 0; i < ranks->n; i++) {
+        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
+        most = n > most ? n : most;
+    }
+    if (most)
+        return (unsigned)most;
+    return cpus < 2 ? 2 : cpus > LOCAL_MOST ? LOCAL_MOST : (unsigned)cpus;
+}
+
+/* 0 among the ranks stands for 1, 2, 4, ... and all. */
+static int set_ranks(struct opts *o, unsigned np)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    char text[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < ranks->n; i++)
+        if (!strcmp(ranks->texts[i], "0"))
+            at = 1;
+    if (!at)
+        return 0;
+    at = 0;
+    for (unsigned n = 1; n < np; n *= 2)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
+    snprintf(text + at, sizeof(text) - at, "%u", np);
+    return opts_set(o, "ranks", text);
+}
+
+/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
+static int set_transports(struct opts *o)
+{
+    bool far =
+        opts_values(o, "leader")->given || opts_values(o, "listen")->given || mpi_launched() > 1;
+
+    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
+}
+
+int ranks_defaults(struct opts *o)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%u", default_np(o));
+    int err = opts_default(o, "np", text);
+    if (!err)
+        err = set_ranks(o, (unsigned)strtoul(opts_values(o, "np")->texts[0], NULL, 10));
+    return err ? err : set_transports(o);
+}

@@ -15,6 +15,7 @@ const struct unit units_table[] = {
     {"TFLOP/s", 1e-3, true, true,
      "1e12 floating-point operations per second, 2mnk for a matrix product"},
     {"TOP/s", 1e-3, true, true, "1e12 integer operations per second, 2mnk for a matrix product"},
+    {"samples/s", 1e9, true, true, "samples of training per second: images, sequences"},
     {"Mop/s", 1e3, true, true, "1e6 operations or messages per second"},
     {"ns", 1.0, false, false, "nanoseconds for one operation"},
     {"us", 1e-3, false, false, "microseconds for one operation"},

@@ -41,9 +41,10 @@
 #include "core/wire/wire.h"
 
 #define COLLECTIVE_CALLS_MAX   4096
-#define COLLECTIVE_ADDRESS_MAX 1024
+#define COLLECTIVE_ADDRESS_MAX 8192
 #define COLLECTIVE_FLOWS_MAX   8
 #define COLLECTIVE_ERROR_BYTES 384
+#define COLLECTIVE_OWN_MAX     8
 #define COLLECTIVE_STILL_NS    6500000000u /* nothing moved in any rank: somebody is gone */
 #define COLLECTIVE_BYTES_MAX   (1ull << 36)
 
@@ -153,6 +154,7 @@ struct collective_times {
     /* From before the first operation to after the last one, with all that parts them: the same CPU
      * time, and this rank's clock. */
     uint64_t span_cpu_ns, begin_ns, end_ns;
+    uint64_t own_ns[COLLECTIVE_OWN_MAX]; /* what the backend counts beside: collective.own_ns */
 };
 
 struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the order of its life */
@@ -168,7 +170,10 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
         *result; /* host memory; NULL until open(), where the backend's is elsewhere: see write() */
     char gpu[24];     /* PCI address of the GPU that this member's are in; "": of none */
     bool other_nodes; /* members are on more than one */
-    uint64_t waited_ns, blocked_ns; /* since the session last zeroed them */
+    uint64_t waited_ns, blocked_ns;      /* since the session last zeroed them */
+    uint64_t own_ns[COLLECTIVE_OWN_MAX]; /* the same, of what the backend alone knows */
+    const void *extra; /* of session_extra(): for a backend that needs more than the point */
+    size_t n_extra;
     /* To be called at least ten times a second by what waits or works for long. `still_ns`: how
      * long nothing has moved here. 0; -ECANCELED: the leader has given up; -ECONNRESET, -ETIMEDOUT:
      * a rank is gone, or nothing moves in any rank, said in error already. */
@@ -222,6 +227,13 @@ struct collective_ops {
     /* Bytes to the input, from the result. NULL: c->input and c->result are in host memory. */
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);
     int (*read)(struct collective *c, uint64_t offset, void *to, size_t bytes);
+
+    /* Of a backend that is made of several others: what it runs is not the point's op. Each NULL
+     * else. As collective_fill() and collective_compare() (data.h); alone: the work that it does
+     * beside them, without them, and how long that took. */
+    int (*fill)(struct collective *c, uint64_t seed);
+    int (*compare)(struct collective *c, uint64_t seed);
+    int (*alone)(struct collective *c, uint64_t *ns);
 
     void (*tell)(struct collective *c, struct collective_report *told);
     void (*close)(struct collective *c); /* undoes open, also one that failed half-way */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -542,4 +543,154 @@ uint64_t data_check(const struct data_expected *x, const void *at, uint64_t n_el
                   : compare(x, x->values, at, n_elements, position % DATA_PERIOD, got, wanted);
 
     return wrong == DATA_RIGHT ? wrong : position + wrong;
+}
+
+/* ---- Whole buffers, piece by piece: through the backend where they are not in this process' memory
+ * ---- */
+
+#define PIECE_BYTES (1u << 20)
+
+/* Elements of one call's input or result, in the buffer. */
+struct span {
+    uint64_t first, count;
+};
+
+/* A buffer of blocks alone, or in place this member's block of the vector. */
+static struct span block_of(const struct collective *c, const struct collective_call *call,
+                            uint64_t count)
+{
+    uint64_t first = c->point->in_place ? call->first + c->me * count : call->first / c->n;
+
+    return (struct span){first, count};
+}
+
+static struct span input_of(const struct collective *c, const struct collective_call *call)
+{
+    uint64_t count = collective_input_count(c->point->op, call->count, c->n);
+
+    if (c->point->op != COLLECTIVE_ALL_GATHER)
+        return (struct span){call->first, count};
+    return block_of(c, call, count);
+}
+
+static struct span result_of(const struct collective *c, const struct collective_call *call)
+{
+    uint64_t count = collective_result_count(c->point->op, call->count, c->n);
+
+    if (c->point->op != COLLECTIVE_REDUCE_SCATTER)
+        return (struct span){call->first, count};
+    return block_of(c, call, count);
+}
+
+/* Walks over pieces of a span. */
+struct piece {
+    uint64_t position, count; /* elements, of the span */
+    uint64_t offset;          /* bytes, of the buffer */
+    size_t bytes;
+};
+
+static bool next_piece(const struct collective *c, const struct span *s, struct piece *p)
+{
+    size_t each = collective_type_bytes(c->point->type);
+    uint64_t most = PIECE_BYTES / each;
+
+    p->position += p->count;
+    p->count = s->count - p->position < most ? s->count - p->position : most;
+    p->offset = (s->first + p->position) * each;
+    p->bytes = p->count * each;
+    return p->count > 0;
+}
+
+static int attend(struct collective *c)
+{
+    return c->attend ? c->attend(c, 0) : 0;
+}
+
+static int fill_call(struct collective *c, const struct collective_point *p,
+                     const struct collective_call *call, void *buffer)
+{
+    struct span s = input_of(c, call);
+    int err = 0;
+
+    for (struct piece x = {0}; !err && next_piece(c, &s, &x);) {
+        void *at = c->ops->write ? buffer : (char *)c->input + x.offset;
+        data_fill(at, x.count, x.position, p, c->n, c->me);
+        if (c->ops->write)
+            err = c->ops->write(c, x.offset, buffer, x.bytes);
+        if (!err)
+            err = attend(c);
+    }
+    return err;
+}
+
+/* Each call is a vector of its own. */
+static struct collective_point point_of(const struct collective *c, unsigned call, uint64_t seed)
+{
+    struct collective_point p = *c->point;
+
+    p.seed = seed;
+    p.count = c->calls[call].count;
+    return p;
+}
+
+int collective_fill(struct collective *c, uint64_t seed)
+{
+    void *buffer = malloc(PIECE_BYTES);
+    int err = buffer ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < c->n_calls && !err; i++) {
+        struct collective_point p = point_of(c, i, seed);
+        err = fill_call(c, &p, &c->calls[i], buffer);
+    }
+    free(buffer);
+    return err;
+}
+
+static int wrong(struct collective *c, unsigned call, uint64_t place, uint64_t count, double got,
+                 double wanted)
+{
+    char bucket[48] = "";
+
+    if (c->n_calls > 1)
+        snprintf(bucket, sizeof(bucket), "call %u of %u: ", call + 1, c->n_calls);
+    return collective_fail(c, -EBADMSG, "%selement %llu of %llu is %.9g, must be %.9g", bucket,
+                           (unsigned long long)place, (unsigned long long)count, got, wanted);
+}
+
+static int compare_call(struct collective *c, unsigned call, const struct data_expected *expected,
+                        void *buffer)
+{
+    struct span s = result_of(c, &c->calls[call]);
+    int err = 0;
+
+    for (struct piece x = {0}; !err && next_piece(c, &s, &x);) {
+        const void *at = c->ops->read ? buffer : (char *)c->result + x.offset;
+        double got = 0, wanted = 0;
+        if (c->ops->read)
+            err = c->ops->read(c, x.offset, buffer, x.bytes);
+        if (err)
+            break;
+        uint64_t place = data_check(expected, at, x.count, x.position, &got, &wanted);
+        if (place != DATA_RIGHT)
+            return wrong(c, call, place, s.count, got, wanted);
+        err = attend(c);
+    }
+    return err;
+}
+
+int collective_compare(struct collective *c, uint64_t seed)
+{
+    void *buffer = malloc(PIECE_BYTES);
+    int err = buffer ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < c->n_calls && !err; i++) {
+        struct collective_point p = point_of(c, i, seed);
+        struct data_expected *expected = NULL;
+        err = data_expect(&expected, &p, c->calls[i].count, c->n, c->me);
+        if (!err)
+            err = compare_call(c, i, expected, buffer);
+        data_expect_free(expected);
+    }
+    free(buffer);
+    return err;
 }

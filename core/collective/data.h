@@ -52,6 +52,11 @@ void data_expect_free(struct data_expected *x); /* NULL is left alone */
 bool data_reduces(enum collective_type type, enum collective_sum sum);
 /* Why the host's sums cannot make what this point asks for, and what to do; NULL: they can. */
 const char *data_lacks(const struct collective_point *p);
+/* All inputs of this member, of every call; and all results of it, after the calls have run on these
+ * inputs. 0; -EBADMSG with c->error: wrong data; -ENOMEM, or what the backend or attend() says. */
+int collective_fill(struct collective *c, uint64_t seed);
+int collective_compare(struct collective *c, uint64_t seed);
+
 /* to = a (+) b; to may be a or b. */
 void data_reduce(enum collective_type type, enum collective_sum sum, void *to, const void *a,
                  const void *b, uint64_t count);

@@ -97,13 +97,14 @@ static void look_around(struct member *m)
 
 /* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine
  * that nobody has seen. A library on GPUs has threads that carry the bytes: they would inherit the
- * one CPU and wait there for this thread, and it places them itself. */
+ * one CPU and wait there for this thread, and it places them itself. So do threads of a backend that
+ * is made of several. */
 static void take_cpu(struct member *m, unsigned cpu_rank, unsigned cpu_ranks)
 {
     unsigned cpus[WORLD_RANKS_MAX];
 
     m->point.crowded = m->topo && cpu_ranks > topo_cpus(m->topo);
-    if (!m->topo || m->point.crowded || m->c.ops->device_memory ||
+    if (!m->topo || m->point.crowded || m->c.ops->device_memory || m->c.ops->fill ||
         topo_spread(m->topo, -1, cpu_ranks, cpus))
         return;
     m->bound = !topo_bind_self(m->topo, cpus[cpu_rank]);
@@ -156,20 +157,25 @@ static void watch_gpu(struct member *m)
 }
 
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */
-static int member_open(struct member *m, const struct collective_order *order,
-                       const uint32_t *members, const struct collective_call *calls)
+static int member_open(struct member *m, const struct member_job *job)
 {
-    size_t size = order->n_calls * sizeof(*calls);
+    const struct collective_order *order = job->order;
+    size_t size = order->n_calls * sizeof(*job->calls);
 
-    prepare(m, order, members);
+    prepare(m, order, job->members);
     if (m->device && strlen(m->device) >= sizeof(m->point.device))
         return collective_fail(&m->c, -EOPNOTSUPP,
                                "'%.60s...' names more devices than can be recorded", m->device);
     m->calls = malloc(size);
-    if (!m->calls)
+    m->extra = malloc(order->n_extra + 1u);
+    if (!m->calls || !m->extra)
         return collective_fail(&m->c, -ENOMEM, "out of memory");
-    memcpy(m->calls, calls, size);
+    memcpy(m->calls, job->calls, size);
     m->c.calls = m->calls;
+    if (order->n_extra)
+        memcpy(m->extra, job->extra, order->n_extra);
+    m->c.extra = m->extra;
+    m->c.n_extra = order->n_extra;
     int err = find_backend(m);
     if (err)
         return err;
@@ -255,7 +261,9 @@ static void member_close(struct member *m)
     gpu_watch_close(m->watch);
     m->watch = NULL;
     free(m->calls);
+    free(m->extra);
     m->calls = NULL;
+    m->extra = NULL;
     m->bound = m->open = false;
 }
 
@@ -322,7 +330,7 @@ static int act(void *arg)
 
     switch (j->what) {
     case COLLECTIVE_ASK_OPEN:
-        return member_open(m, j->order, j->members, j->calls);
+        return member_open(m, j);
     case COLLECTIVE_ASK_JOIN:
         return member_join(m, j->addresses);
     case COLLECTIVE_ASK_RUN:

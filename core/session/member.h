@@ -94,6 +94,7 @@ struct member {
     struct collective_point point;
     unsigned members[WORLD_RANKS_MAX];
     struct collective_call *calls;
+    void *extra;
     struct collective c;
     bool open, bound, first_of_node, first_of_machine;
     struct watchdog *dog;  /* of backends that wait in a library */
@@ -122,6 +123,7 @@ struct member_job {
     const struct collective_order *order;
     const uint32_t *members;
     const struct collective_call *calls;
+    const void *extra; /* as many bytes as the order says */
     const struct address_list *addresses;
     struct session_run run;
     struct collective_times times; /* out */

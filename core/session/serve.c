@@ -66,7 +66,7 @@ bool calls_sound(const struct collective_point *p, const struct collective_call 
 uint32_t session_protocol(void)
 {
     static const uint32_t layout[] = {
-        7, /* of the requests: raise it when their order or meaning changes */
+        8, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct world_member),
         sizeof(struct collective_hello),
         sizeof(struct collective_order),
@@ -349,15 +349,18 @@ static int open_point(struct talk_server *s, const void *data, size_t len)
     if (!order_sound(&order, size))
         return -EPROTO;
     const struct collective_call *calls = (const void *)((const struct collective_order *)data + 1);
-    if (len != sizeof(order) + order.n_calls * sizeof(*calls) + order.n * sizeof(*members))
+    size_t fixed = sizeof(order) + order.n_calls * sizeof(*calls) + order.n * sizeof(*members);
+    if (len != fixed + order.n_extra)
         return -EPROTO;
     memcpy(members, calls + order.n_calls, order.n * sizeof(*members));
     if (!members_sound(&order, members, world_rank(m->world), size) ||
         !calls_sound(&order.point, calls, order.n_calls))
         return -EPROTO;
-    int err = member_do(
-        m, &(struct member_job){
-               .what = COLLECTIVE_ASK_OPEN, .order = &order, .members = members, .calls = calls});
+    int err = member_do(m, &(struct member_job){.what = COLLECTIVE_ASK_OPEN,
+                                                .order = &order,
+                                                .members = members,
+                                                .calls = calls,
+                                                .extra = (const char *)data + fixed});
     if (!err)
         err = member_addresses(m, &addresses);
     if (!err && !talk_body(s, addresses.packed.len))

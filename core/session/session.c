@@ -147,6 +147,7 @@ void session_close(struct session *s)
     free(s->all);
     free(s->nodes);
     free(s->trials);
+    talk_free(&s->extra);
     free(s);
 }
 
@@ -177,6 +178,8 @@ static int post_orders(struct session *s, struct collective_order *order,
         err = talk_add(&b, calls, order->n_calls * sizeof(*calls));
     for (unsigned i = 0; i < s->n && !err; i++)
         err = talk_add(&b, &s->members[i], sizeof(s->members[i]));
+    if (!err && s->extra.len)
+        err = talk_add(&b, s->extra.bytes, s->extra.len);
     for (unsigned i = 1; i < s->n && !err; i++) {
         order->me = i;
         find_cpu_rank(s, i, order);
@@ -192,9 +195,13 @@ static int open_all(struct session *s, const struct collective_point *point,
                     const struct collective_call *calls, unsigned n_calls,
                     struct address_list *addresses)
 {
-    struct collective_order order = {.point = *point, .n = s->n, .n_calls = n_calls};
-    struct member_job job = {
-        .what = COLLECTIVE_ASK_OPEN, .order = &order, .members = s->members, .calls = calls};
+    struct collective_order order = {
+        .point = *point, .n = s->n, .n_calls = n_calls, .n_extra = (uint32_t)s->extra.len};
+    struct member_job job = {.what = COLLECTIVE_ASK_OPEN,
+                             .order = &order,
+                             .members = s->members,
+                             .calls = calls,
+                             .extra = s->extra.bytes};
     int err = post_orders(s, &order, calls);
 
     order.me = 0;
@@ -288,6 +295,12 @@ static void count_ranks(struct session *s)
             talk_lose(&s->talk, rank, err, channel_error(p->channel));
         p->err = 0;
     }
+}
+
+int session_extra(struct session *s, const void *bytes, size_t len)
+{
+    talk_free(&s->extra);
+    return len ? talk_add(&s->extra, bytes, len) : 0;
 }
 
 int session_begin(struct session *s, const struct collective_point *p, const unsigned *members,

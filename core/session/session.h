@@ -52,6 +52,10 @@ void session_find(struct session *s, const struct collective_ops *(*find)(const 
 int session_begin(struct session *s, const struct collective_point *p, const unsigned *members,
                   unsigned n, const struct collective_call *calls, unsigned n_calls);
 
+/* For the points from here on: bytes that all members get with their order, as collective.extra;
+ * copied. 0 or -ENOMEM. */
+int session_extra(struct session *s, const void *bytes, size_t len);
+
 struct session_run {
     uint64_t operations; /* each is all of the calls */
     /* before each of them it sleeps so long, then all meet at a barrier; not in ns */
@@ -128,7 +132,7 @@ void addresses_free(struct address_list *l); /* leaves an empty list */
 enum collective_request {
     COLLECTIVE_ASK_HELLO = 1, /* struct collective_hello; the same comes back, filled in */
     COLLECTIVE_ASK_OPEN,      /* struct collective_order, struct collective_call[n_calls],
-                               uint32_t members[n]; addresses, packed */
+                               uint32_t members[n], extra[n_extra]; addresses, packed */
     COLLECTIVE_ASK_JOIN,      /* addresses, packed; - */
     COLLECTIVE_ASK_RUN,       /* struct session_run; struct collective_times */
     COLLECTIVE_ASK_OVERLAP,   /* uint64_t, ns; uint64_t, ns */
@@ -174,7 +178,7 @@ struct collective_order {
     struct collective_point point;
     uint32_t n, me, n_calls;
     uint32_t cpu_rank, cpu_ranks; /* among the members that share this one's CPUs */
-    uint32_t reserved;
+    uint32_t n_extra;
 };
 
 /* What a member has to say at the end: of since the mark. */

@@ -38,6 +38,7 @@ struct session {
     struct session_node *nodes;
     unsigned n_nodes;
     bool told;
+    struct talk_bytes extra;
     uint64_t mark_ns;
     uint64_t operations, runs; /* since the mark; a run has some operations */
     double seconds;

@@ -140,11 +140,15 @@ static void test_value_of_each_unit(void **state)
     static const struct {
         const char *unit;
         double quantity, want;
-    } cases[] = {{"GB/s", 1e6, 5},                         /* 1e7 bytes in 2e-3 s = 5e9 B/s */
-                 {"Gb/s", 1e6, 40},                        /* 8 bits a byte */
-                 {"TFLOP/s", 2e9, 10},                     /* 2e10 in 2e-3 s = 1e13 */
-                 {"TOP/s", 2e9, 10},   {"Mop/s", 1, 5e-3}, /* 10 in 2e-3 s = 5e3 */
-                 {"ns", 123, 2e5},     {"us", 123, 200},   {"ms", 123, 0.2}};
+    } cases[] = {{"GB/s", 1e6, 5},     /* 1e7 bytes in 2e-3 s = 5e9 B/s */
+                 {"Gb/s", 1e6, 40},    /* 8 bits a byte */
+                 {"TFLOP/s", 2e9, 10}, /* 2e10 in 2e-3 s = 1e13 */
+                 {"TOP/s", 2e9, 10},
+                 {"samples/s", 32, 160000},
+                 /* 320 in 2e-3 s */ {"Mop/s", 1, 5e-3}, /* 10 in 2e-3 s = 5e3 */
+                 {"ns", 123, 2e5},
+                 {"us", 123, 200},
+                 {"ms", 123, 0.2}};
     /* What stands in a row as it was found: of these only the better side is asked for. */
     static const struct {
         const char *unit;

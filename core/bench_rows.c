@@ -6,6 +6,9 @@
 
 const char *const bench_stage_names[] = {"",        "compute", "memory", "copy", "call",
                                          "latency", "network", "group",  NULL};
+const char *const bench_part_names[] = {"",        "product", "stream", "call",
+                                        "sum",     "scatter", "gather", "exchange",
+                                        "message", "overlap", "step",   NULL};
 static const char *const better_names[] = {"", "more", "less", NULL};
 static const char *const limit_names[] = {"machine", "gpu", "host link", "peer link", NULL};
 
@@ -138,6 +141,14 @@ static const struct rows_field experiments[] = {
     END,
 };
 
+static const struct rows_field parts[] = {
+    NEEDED(bench_part, where),
+    CHOICE(bench_part, of, bench_part_names),
+    TEXT(bench_part, rate),
+    NEEDED(bench_part, measure),
+    END,
+};
+
 #define LIST(member)                                                                               \
     {                                                                                              \
 #member, offsetof(struct bench_rows, member), sizeof(*((struct bench_rows *)0)->member),   \
@@ -145,6 +156,7 @@ static const struct rows_field experiments[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),   LIST(plots),
-    LIST(terms),   LIST(pipes),   LIST(limits),    LIST(experiments), {NULL, 0, 0, NULL},
+    LIST(columns),     LIST(metrics), LIST(headlines),    LIST(contrasts),
+    LIST(plots),       LIST(terms),   LIST(pipes),        LIST(limits),
+    LIST(experiments), LIST(parts),   {NULL, 0, 0, NULL},
 };

@@ -197,6 +197,45 @@ struct bench_experiment {
     const char *lacks;   /* where `machine` does not hold: "it has one NUMA node" */
 };
 
+/*
+ * Which rows are parts of a job, from which plumb forecast makes the time of a training step. Each
+ * part is read from columns with fixed names.
+ *
+ *   product   a rate: products of matrices, m, n, k, of `dtype`
+ *   stream    a rate: bytes through memory that no cache holds; the largest of `size`, or of
+ *             `working_set` where there is no such option
+ *   call      a time: between two operations that a host starts on a device one after another
+ *   sum, scatter, gather, exchange, message
+ *             a time: what `ranks` ranks do with a vector of `size` bytes: every rank gets the sum
+ *             of all; its part of the sum; all parts; a part of each; one sends to the next. It
+ *             needs an entry of `terms`. Rows that have a `limit` in GB/s stand beside it, of the
+ *             metric `rate`
+ *   overlap   percent: how much of the shorter of a sum and a product is hidden behind the other
+ *   step      a time: of a whole step of training `model` on `ranks` ranks, each with a batch of
+ *             `batch` samples. It is not used, but held against the forecast
+ */
+enum bench_part_of {
+    JOB_NONE,
+    JOB_PRODUCT,
+    JOB_STREAM,
+    JOB_CALL,
+    JOB_SUM,
+    JOB_SCATTER,
+    JOB_GATHER,
+    JOB_EXCHANGE,
+    JOB_MESSAGE,
+    JOB_OVERLAP,
+    JOB_STEP,
+    JOB_PARTS
+};
+
+struct bench_part {
+    const char *where; /* which rows */
+    enum bench_part_of of;
+    const char *rate; /* of parts of several ranks: the metric whose rows have the limit; or NULL */
+    const char *measure; /* the command that measures it: "plumb run node" */
+};
+
 struct bench_rows {
     enum bench_stage stage;
     const struct bench_column *columns;
@@ -208,6 +247,7 @@ struct bench_rows {
     const struct bench_pipe *pipes;
     const struct bench_limit *limits;
     const struct bench_experiment *experiments;
+    const struct bench_part *parts;
 };
 
 /* The same as data: names of JSON members and where they are kept, for who writes and who reads. */
@@ -233,5 +273,6 @@ struct rows_list {
 
 extern const struct rows_list rows_lists[];   /* ends with a NULL name */
 extern const char *const bench_stage_names[]; /* of enum bench_stage; ends with NULL */
+extern const char *const bench_part_names[];  /* of enum bench_part_of; the same */
 
 #endif

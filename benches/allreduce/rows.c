@@ -107,6 +107,24 @@ static const struct bench_terms terms[] = {
 
 static const struct bench_pipe pipes[] = {{.pipe = "Collectives"}, {.pipe = NULL}};
 
+#define TOGETHER(operation, kind)                                                                  \
+    {                                                                                              \
+        .where = "metric=time model= overlap= op=" operation, .of = kind, .rate = "busbw",         \
+        .measure = "plumb run cluster --hosts FILE --only allreduce"                               \
+    }
+
+static const struct bench_part parts[] = {
+    TOGETHER("allreduce", JOB_SUM),
+    TOGETHER("reduce-scatter", JOB_SCATTER),
+    TOGETHER("all-gather", JOB_GATHER),
+    TOGETHER("all-to-all", JOB_EXCHANGE),
+    TOGETHER("send-receive", JOB_MESSAGE),
+    {.where = "metric=overlap",
+     .of = JOB_OVERLAP,
+     .measure = "plumb run cluster --hosts FILE --only allreduce"},
+    {.where = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_GROUP,
     .columns = columns,
@@ -115,4 +133,5 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .terms = terms,
     .pipes = pipes,
+    .parts = parts,
 };

@@ -102,6 +102,11 @@ static const struct bench_limit limits[] = {
 static const struct bench_experiment experiments[] = {
     STEERED("f64"), STEERED("f32"), {.check = NULL}};
 
+static const struct bench_part parts[] = {{.where = "metric=throughput data!=zeros",
+                                           .of = JOB_PRODUCT,
+                                           .measure = "plumb run node --only gemm"},
+                                          {.where = NULL}};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_COMPUTE,
     .columns = columns,
@@ -112,4 +117,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .limits = limits,
     .experiments = experiments,
+    .parts = parts,
 };

@@ -33,6 +33,11 @@ static const struct bench_plot plots[] = {
 static const struct bench_pipe pipes[] = {
     {.pipe = "GPU launch", .flags = HEADLINE_GPU}, {.pipe = "GPU launch"}, {.pipe = NULL}};
 
+static const struct bench_part parts[] = {{.where = "metric=interval op=launch-rate",
+                                           .of = JOB_CALL,
+                                           .measure = "plumb run gpu --only launch"},
+                                          {.where = NULL}};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_CALL,
     .columns = columns,
@@ -40,4 +45,5 @@ const struct bench_rows bench_rows = {
     .headlines = headlines,
     .plots = plots,
     .pipes = pipes,
+    .parts = parts,
 };

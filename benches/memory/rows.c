@@ -134,6 +134,12 @@ static const struct bench_experiment experiments[] = {
     {.check = NULL},
 };
 
+static const struct bench_part parts[] = {
+    {.where = "metric=bandwidth op=copy,triad memory_node!=remote",
+     .of = JOB_STREAM,
+     .measure = "plumb run node --only memory"},
+    {.where = NULL}};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_MEMORY,
     .columns = columns,
@@ -144,4 +150,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .limits = limits,
     .experiments = experiments,
+    .parts = parts,
 };

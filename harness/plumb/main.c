@@ -16,6 +16,7 @@
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"
 #include "harness/doctor/doctor.h"
+#include "harness/forecast/forecast.h"
 #include "harness/history/history.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/plan.h"
@@ -223,6 +224,7 @@ static const struct command commands[] = {
      "equivalent, better, worse or inconclusive: one run, or several, against others"},
     {"check", cmd_check, "is this run slower than its baseline? For CI"},
     {"history", cmd_history, "when did the level of a case change, over many runs?"},
+    {"forecast", forecast_command, "how fast does a training job run here, and on more nodes?"},
     {"crosscheck", cmd_crosscheck,
      "compare our figures with iperf3, sockperf, qperf, perftest, UCX"},
     {NULL, NULL, NULL},

@@ -29,8 +29,10 @@ const struct bench_rows *described_of(const struct described *described, const c
     static const struct bench_pipe pipes[] = {{.pipe = NULL}};
     static const struct bench_limit limits[] = {{.where = NULL}};
     static const struct bench_experiment experiments[] = {{.check = NULL}};
-    static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines, contrasts,
-                                              plots,      terms,   pipes,   limits,    experiments};
+    static const struct bench_part parts[] = {{.where = NULL}};
+    static const struct bench_rows nothing = {STAGE_NONE, columns,     metrics, headlines,
+                                              contrasts,  plots,       terms,   pipes,
+                                              limits,     experiments, parts};
     const struct told_bench *known = find(described, bench);
 
     return known ? &known->rows : &nothing;

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb forecast: the command. See forecast.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/program.h"
+#include "harness/command.h"
+#include "harness/forecast/forecast.h"
+#include "harness/report/described.h"
+#include "harness/report/report.h"
+
+#define NS 1e-9
+
+struct options {
+    const char *model, *out, *dtype, *over;
+    double batch;
+    uint64_t sequence, dp, tp, pp, ep, micro, zero, bucket, per_node, nodes, compute_ns;
+    int update;
+    bool alone, json, help;
+};
+
+/* Bytes through memory for each parameter: read and written, with its gradient. */
+static const char *const update_names[] = {"none", "sgd", "adam", NULL};
+static const double update_bytes[] = {0, 12, 28};
+
+#define AT(member) .offset = offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {.name = "model",
+     .letter = 'm',
+     .type = OPT_STRING,
+     AT(model),
+     .arg = "NAME",
+     .help = "the model: a file of configs/models/, or a path"},
+    {.name = "batch",
+     .type = OPT_DOUBLE,
+     AT(batch),
+     .def = "1",
+     .help = "samples of one data-parallel rank in a step"},
+    {.name = "seq",
+     .type = OPT_U64,
+     AT(sequence),
+     .help = "tokens of a sequence; default: the model's"},
+    {.name = "dtype",
+     .type = OPT_STRING,
+     AT(dtype),
+     .arg = "TYPE",
+     .help = "of products and gradients: f32, tf32, bf16, f16; default: the fastest measured"},
+    {.name = "dp",
+     .type = OPT_U64,
+     AT(dp),
+     .min = 1,
+     .max = 1u << 20,
+     .help = "data-parallel ranks of the answer; default: those of the largest number of nodes "
+             "that has a forecast"},
+    {.name = "tp",
+     .type = OPT_U64,
+     AT(tp),
+     .def = "1",
+     .min = 1,
+     .max = 1024,
+     .help = "ranks that share each layer (tensor parallelism)"},
+    {.name = "pp",
+     .type = OPT_U64,
+     AT(pp),
+     .def = "1",
+     .min = 1,
+     .max = 1024,
+     .help = "stages of a pipeline"},
+    {.name = "micro",
+     .type = OPT_U64,
+     AT(micro),
+     .def = "1",
+     .min = 1,
+     .max = 65536,
+     .help = "micro-batches, into which the batch is cut"},
+    {.name = "ep",
+     .type = OPT_U64,
+     AT(ep),
+     .def = "1",
+     .min = 1,
+     .max = 65536,
+     .help = "data-parallel ranks that experts are spread over"},
+    {.name = "zero",
+     .type = OPT_U64,
+     AT(zero),
+     .def = "0",
+     .max = 3,
+     .help = "ZeRO: what the data-parallel ranks share: 1, 2, 3"},
+    {.name = "bucket",
+     .type = OPT_SIZE,
+     AT(bucket),
+     .def = "25M",
+     .help = "gradients that are summed at once"},
+    {.name = "no-overlap",
+     .type = OPT_FLAG,
+     AT(alone),
+     .help = "sums begin when the backward pass has ended"},
+    {.name = "update",
+     .type = OPT_CHOICE,
+     AT(update),
+     .choices = update_names,
+     .def = "adam",
+     .help = "what updates the parameters"},
+    {.name = "compute",
+     .type = OPT_DURATION,
+     AT(compute_ns),
+     .help = "forward and backward pass of a step alone, in place of measured products"},
+    {.name = "nodes",
+     .letter = 'n',
+     .type = OPT_U64,
+     .flags = OPT_LIST,
+     AT(nodes),
+     .min = 1,
+     .max = 1u << 20,
+     .def = "1..1024x2",
+     .help = "numbers of nodes: 4,8 or 4..1024x2"},
+    {.name = "per-node",
+     .type = OPT_U64,
+     AT(per_node),
+     .min = 1,
+     .max = 1024,
+     .help = "ranks of a node; default: as the sums were measured"},
+    {.name = "over",
+     .type = OPT_STRING,
+     AT(over),
+     .arg = "CONDITION",
+     .help = "rows of sums to use: 'backend=ring transport=tcp'; default: the most nodes, then "
+             "the fastest"},
+    {.name = "out",
+     .letter = 'o',
+     .type = OPT_STRING,
+     AT(out),
+     .arg = "DIR",
+     .help = "also write the report with the forecast, and forecast/ with Markdown and plot"},
+    {.name = "json", .type = OPT_FLAG, AT(json), .help = "print JSON"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, AT(help), .help = "show this text"},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
+{
+    puts("plumb forecast: how fast a training job runs here, and on more nodes\n"
+         "\n"
+         "usage: plumb forecast RUN... --model NAME [options]\n"
+         "\n"
+         "The parts of a step come from runs: matrix products, memory, launches, and sums over "
+         "ranks.\n"
+         "What is missing is named, with the command that measures it. Beyond the largest number "
+         "of\n"
+         "ranks that was measured, the interval grows with each doubling. Beyond three doublings, "
+         "and\n"
+         "where the measured times change their law, there is no forecast.\n");
+    opts_help(o, stdout);
+    puts("\n"
+         "examples:\n"
+         "  plumb run node && plumb run cluster --hosts hosts      measure the parts\n"
+         "  plumb forecast results/node-* results/cluster-* --model gpt2-xl --batch 4\n"
+         "  plumb forecast RUN --model llama3-8b --zero 3 --nodes 4..64x2 --per-node 8\n"
+         "  plumb forecast RUN --model bert-large --compute 120ms --update none    compute is "
+         "known\n"
+         "\n"
+         "exit: 0 a forecast was made, 2 usage or no run found, 3 nothing could be forecast, 4 "
+         "out of\n"
+         "memory or a file could not be written, 5 a run folder is damaged");
+}
+
+static double element_bytes(const char *dtype)
+{
+    return dtype && (!strcmp(dtype, "bf16") || !strcmp(dtype, "f16")) ? 2 : 4;
+}
+
+struct asked {
+    struct options options;
+    const struct opts *o;
+    struct report r;
+    struct bench_list benches;
+    struct model model;
+    struct parts parts;
+    struct forecast f;
+    struct forecast_point points[FORECAST_POINTS_MAX];
+    double nodes[FORECAST_POINTS_MAX];
+    size_t n, answer;
+    char error[512];
+};
+
+static int fail(struct asked *a, int status, const char *text)
+{
+    snprintf(a->error, sizeof(a->error), "%s", text);
+    return status;
+}
+
+static int load(struct asked *a)
+{
+    const char *runs[REPORT_RUNS_MAX];
+    const struct options *options = &a->options;
+
+    for (size_t i = 0; i < a->o->n_args; i++)
+        runs[i] = a->o->args[i];
+    if (model_load(options->model, &a->model, a->error, sizeof(a->error)))
+        return EXIT_USAGE;
+    int err = report_load(&a->r, runs, a->o->n_args, a->error, sizeof(a->error));
+    if (err)
+        return err == -EBADMSG ? EXIT_DAMAGED : err == -ENOENT ? EXIT_USAGE : EXIT_INCOMPLETE;
+    if (bench_list_load(&a->benches) ||
+        parts_read(&a->r, &a->benches, options->dtype, options->over, &a->parts))
+        return fail(a, EXIT_INCOMPLETE, "out of memory");
+    return EXIT_GOOD;
+}
+
+static void set_job(struct asked *a)
+{
+    const struct options *o = &a->options;
+    const struct part_law *sum = &a->parts.laws[o->zero ? JOB_SCATTER : JOB_SUM];
+
+    a->f =
+        (struct forecast){.parts = &a->parts,
+                          .swap = {1, 1, 1, NULL},
+                          .per_node = o->per_node         ? (double)o->per_node
+                                      : sum->per_node > 0 ? sum->per_node
+                                                          : 1,
+                          .job = {.model = &a->model,
+                                  .batch = o->batch,
+                                  .sequence = o->sequence ? o->sequence : a->model.sequence,
+                                  .tp = (double)o->tp,
+                                  .pp = (double)o->pp,
+                                  .ep = (double)o->ep,
+                                  .micro = (double)o->micro,
+                                  .zero = (unsigned)o->zero,
+                                  .bucket_bytes = (double)o->bucket,
+                                  .element_bytes = element_bytes(a->parts.dtype),
+                                  .update_bytes = update_bytes[o->update],
+                                  .overlap = !o->alone,
+                                  .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};
+}
+
+/* Numbers of nodes that hold at least one replica of the model. */
+static int list_nodes(struct asked *a)
+{
+    const struct opt_values *values = opts_values(a->o, "nodes");
+    double ranks = (double)(a->options.tp * a->options.pp);
+
+    for (size_t i = 0; i < values->n; i++) {
+        double nodes = strtod(values->texts[i], NULL);
+
+        if (nodes * a->f.per_node < ranks)
+            continue;
+        if (a->n == FORECAST_POINTS_MAX)
+            return fail(a, EXIT_USAGE, "too many numbers of nodes: at most 64");
+        a->nodes[a->n++] = nodes;
+    }
+    return a->n ? EXIT_GOOD
+                : fail(a, EXIT_USAGE,
+                       "no number of nodes holds the model once: fewer stages or ranks of a "
+                       "layer, or more nodes");
+}
+
+static bool is_given(const struct forecast_point *p)
+{
+    return !isnan(p->low_s);
+}
+
+/* The answer is of the asked number of ranks, which becomes a point of its own; else of the most
+ * nodes that have one. */
+static int choose_answer(struct asked *a)
+{
+    double ranks = (double)(a->options.dp * a->options.tp * a->options.pp);
+    bool any = false;
+
+    for (size_t i = 0; i < a->n; i++) {
+        any |= is_given(&a->points[i]);
+        if (ranks > 0 ? a->points[i].ranks <= ranks : is_given(&a->points[i]))
+            a->answer = i;
+    }
+    return any ? EXIT_GOOD : EXIT_UNDECIDED;
+}
+
+static int add_asked(struct asked *a)
+{
+    double ranks = (double)(a->options.dp * a->options.tp * a->options.pp);
+    double nodes = ranks / a->f.per_node;
+    size_t at = 0;
+
+    while (at < a->n && a->nodes[at] < nodes)
+        at++;
+    if (!(ranks > 0) || (at < a->n && a->nodes[at] == nodes))
+        return EXIT_GOOD;
+    if (nodes != floor(nodes))
+        return fail(a, EXIT_USAGE, "--dp: these ranks do not fill whole nodes: see --per-node");
+    if (a->n == FORECAST_POINTS_MAX)
+        return fail(a, EXIT_USAGE, "too many numbers of nodes: at most 64");
+    memmove(&a->nodes[at + 1], &a->nodes[at], (a->n - at) * sizeof(*a->nodes));
+    a->nodes[at] = nodes;
+    a->n++;
+    return EXIT_GOOD;
+}
+
+static int show(struct asked *a)
+{
+    struct document *d = document_new(&a->r.pool);
+    struct document_terminal terminal = document_terminal_of(stdout);
+    int err;
+
+    forecast_show(&a->r.pool, d, &a->f, a->answer);
+    err = a->options.json ? forecast_print_json(stdout, &a->f, a->answer)
+                          : document_write_terminal(d, &terminal, stdout);
+    if (!err && a->options.out)
+        err = forecast_write(&a->r.pool, d, &a->f, (const char *const *)a->o->args, a->o->n_args,
+                             a->options.out, a->error, sizeof(a->error));
+    if (err && !*a->error)
+        snprintf(a->error, sizeof(a->error), "%s", strerror(-err));
+    return err ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+static int work(struct asked *a)
+{
+    int status = load(a), err;
+
+    if (!status) {
+        set_job(a);
+        status = list_nodes(a);
+    }
+    if (!status)
+        status = add_asked(a);
+    if (status)
+        return status;
+    err = forecast_make(&a->f, a->nodes, a->points, a->n);
+    if (err == -EINVAL)
+        return fail(a, EXIT_USAGE,
+                    "this model cannot be divided so: fewer stages, or experts over fewer ranks");
+    if (err)
+        return fail(a, EXIT_INCOMPLETE, "out of memory");
+    status = choose_answer(a);
+    err = show(a);
+    return err ? err : status;
+}
+
+static int check_and_work(const struct opts *o, void *context)
+{
+    struct asked *a = context;
+    int status = EXIT_USAGE;
+
+    a->o = o;
+    if (!o->n_args)
+        fail(a, 0, "which run? Name run folders; plumb run node and plumb run cluster make them");
+    else if (o->n_args > REPORT_RUNS_MAX)
+        fail(a, 0, "too many runs: at most 16");
+    else if (!a->options.model)
+        fail(a, 0, "which model? --model NAME, such as gpt2-xl: configs/models/ has them");
+    else
+        status = work(a);
+    if (*a->error)
+        fprintf(stderr, "plumb forecast: %s\n", a->error);
+    report_release(&a->r);
+    bench_list_release(&a->benches);
+    model_release(&a->model);
+    return status;
+}
+
+int forecast_command(int argc, char **argv)
+{
+    static struct asked asked;
+    const struct command command = {.name = "forecast",
+                                    .table = table,
+                                    .options = &asked.options,
+                                    .help = &asked.options.help,
+                                    .print_help = print_help,
+                                    .run = check_and_work,
+                                    .context = &asked};
+
+    return command_run(&command, argc, argv);
+}

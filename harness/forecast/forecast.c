@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From parts and a job to times with intervals: see forecast.h. */
+#include "harness/forecast/forecast.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define CACHE_SIZE 64
+
+/* Buckets of a model are of few sizes, and their laws are asked again for each end. */
+struct cache {
+    struct {
+        enum bench_part_of what;
+        double ranks, bytes;
+        struct law_value value;
+    } known[CACHE_SIZE];
+    size_t n;
+};
+
+/* What a part costs where it is at one end of its interval: end -1, 0 or 1 of one source. */
+struct view {
+    const struct forecast *f;
+    struct cache *cache;
+    enum forecast_source source;
+    int end;
+    /* of all laws that were asked */
+    enum law_refusal refused;
+    enum bench_part_of refused_of;
+    struct law_value worst;
+    double far; /* the doublings of `worst` */
+};
+
+static bool is_at(const struct view *v, enum forecast_source source)
+{
+    return v->end && v->source == source;
+}
+
+static double product_s(const void *arg, double m, double n, double k, double count)
+{
+    const struct view *v = arg;
+    const struct parts *p = v->f->parts;
+    double s = parts_product_s(p, m, n, k, count) / v->f->swap.product, by = 0;
+
+    if (is_at(v, SOURCE_PRODUCT))
+        by = parts_product_off(p, m, n, k) * v->end;
+    else if (is_at(v, SOURCE_SWAP_DEVICE) && v->f->swap.product != 1)
+        by = FORECAST_SWAPPED * v->end;
+    return s * exp(by);
+}
+
+static double stream_s(const void *arg, double bytes)
+{
+    const struct view *v = arg;
+    const struct parts *p = v->f->parts;
+    double rate = p->stream, by = 0;
+
+    if (is_at(v, SOURCE_STREAM) && p->stream_low > 0)
+        rate = v->end > 0 ? p->stream_low : p->stream_high;
+    if (is_at(v, SOURCE_SWAP_DEVICE) && v->f->swap.stream != 1)
+        by = FORECAST_SWAPPED * v->end;
+    return bytes / rate / v->f->swap.stream * exp(by);
+}
+
+static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,
+                            double bytes)
+{
+    struct cache *c = v->cache;
+    size_t n = c->n < CACHE_SIZE ? c->n : CACHE_SIZE;
+
+    for (size_t i = 0; i < n; i++)
+        if (c->known[i].what == what && c->known[i].ranks == ranks && c->known[i].bytes == bytes)
+            return c->known[i].value;
+    n = c->n++ % CACHE_SIZE;
+    c->known[n].what = what;
+    c->known[n].ranks = ranks;
+    c->known[n].bytes = bytes;
+    return c->known[n].value = law_at(&v->f->parts->laws[what].law, ranks, bytes);
+}
+
+static void note_law(struct view *v, enum bench_part_of what, const struct law_value *value)
+{
+    bool worse = value->refused && !v->refused;
+
+    if (worse) {
+        v->refused = value->refused;
+        v->refused_of = what;
+    }
+    if (worse || (!v->refused && value->doublings >= v->far)) {
+        v->worst = *value;
+        v->far = value->doublings;
+    }
+}
+
+/* A swapped network has other bytes a second; the time of a message stays. */
+static double swapped_s(const struct view *v, enum bench_part_of what, double ranks, double us)
+{
+    double times = v->f->swap.network;
+
+    if (times == 1)
+        return us;
+    const struct law_value none = ask(v, what, ranks, 1);
+    double messages = none.refused ? 0 : fmin(none.us, us);
+    if (is_at(v, SOURCE_SWAP_NETWORK))
+        times *= exp(-FORECAST_SWAPPED * v->end);
+    return messages + (us - messages) / times;
+}
+
+static double group_s(const void *arg, enum bench_part_of what, double ranks, double bytes)
+{
+    struct view *v = (struct view *)arg;
+    /* sums of gradients go over all ranks; the others over groups inside of them */
+    bool gradients = what == JOB_SUM || what == JOB_SCATTER || what == JOB_GATHER;
+    enum forecast_source mine = gradients ? SOURCE_NETWORK : SOURCE_PARALLEL;
+    struct law_value at = ask(v, what, ranks, bytes);
+
+    note_law(v, what, &at);
+    if (at.refused)
+        return at.refused == LAW_NOTHING ? NAN : 0;
+    double us = !is_at(v, mine) ? at.us : v->end > 0 ? at.high_us : at.low_us;
+    return swapped_s(v, what, ranks, us) * 1e-6;
+}
+
+/* Of the shorter of two works a share h is hidden. Where both go on at the rate r of each alone,
+ * the shorter ends after s / r, and the other needs its whole length and s (1 / r - 1) more: so
+ * h = 2 - 1 / r. */
+static double together(const struct view *v)
+{
+    const struct parts *p = v->f->parts;
+    double hidden = isnan(p->hidden) ? 0.5 : p->hidden;
+
+    if (is_at(v, SOURCE_OVERLAP)) {
+        if (isnan(p->hidden))
+            hidden = v->end > 0 ? 0 : 1;
+        else
+            hidden = v->end > 0 ? p->hidden_low : p->hidden_high;
+    }
+    return 1 / (2 - fmax(0, fmin(1, hidden)));
+}
+
+static double call_s(const struct view *v)
+{
+    const struct parts *p = v->f->parts;
+
+    if (is_at(v, SOURCE_CALL) && p->call_low_s > 0)
+        return v->end > 0 ? p->call_high_s : p->call_low_s;
+    return p->call_s;
+}
+
+static int one(struct view *v, const struct step_job *job, struct step_time *time)
+{
+    struct step_costs costs = {.product = product_s,
+                               .stream = stream_s,
+                               .group = group_s,
+                               .arg = v,
+                               .call_s = call_s(v),
+                               .together = together(v)};
+
+    return step_time(job, &costs, time);
+}
+
+static enum forecast_bound bound_of(const struct step_time *t)
+{
+    double most = t->compute_s + t->bubble_s;
+    enum forecast_bound bound = BOUND_COMPUTE;
+
+    if (t->exposed_s > most) {
+        most = t->exposed_s;
+        bound = BOUND_NETWORK;
+    }
+    if (t->parallel_s > most) {
+        most = t->parallel_s;
+        bound = BOUND_PARALLEL;
+    }
+    return t->update_s > most ? BOUND_UPDATE : bound;
+}
+
+static int add_ends(const struct forecast *f, struct cache *cache, const struct step_job *job,
+                    struct forecast_point *p)
+{
+    double low = 0, high = 0, widest = -1;
+
+    for (int source = 0; source < SOURCES; source++) {
+        for (int end = 0; end < 2; end++) {
+            struct view v = {
+                .f = f, .cache = cache, .source = (enum forecast_source)source, .end = 2 * end - 1};
+            struct step_time t;
+            int err = one(&v, job, &t);
+
+            if (err)
+                return err;
+            p->ends_s[source][end] = t.step_s;
+        }
+        double down = log(p->time.step_s / fmin(p->ends_s[source][0], p->time.step_s));
+        double up = log(fmax(p->ends_s[source][1], p->time.step_s) / p->time.step_s);
+        low += down * down;
+        high += up * up;
+        if (down + up > widest)
+            p->widest = (enum forecast_source)source;
+        widest = fmax(widest, down + up);
+    }
+    p->low_s = p->time.step_s * exp(-sqrt(low));
+    p->high_s = p->time.step_s * exp(sqrt(high));
+    return 0;
+}
+
+int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
+{
+    struct step_job job = f->job;
+    struct cache cache = {.n = 0};
+    struct view v = {.f = f, .cache = &cache};
+
+    job.dp = floor(ranks / job.tp / job.pp);
+    *p = (struct forecast_point){
+        .ranks = ranks, .dp = job.dp, .low_s = NAN, .high_s = NAN, .samples_s = NAN};
+    if (job.dp < 1)
+        return -EINVAL;
+    job.ep = fmin(job.ep, job.dp);
+    int err = one(&v, &job, &p->time);
+    p->refused = v.refused;
+    p->refused_of = v.refused_of;
+    p->law = v.worst;
+    if (err || p->refused || isnan(p->time.step_s))
+        return err;
+    p->bound = bound_of(&p->time);
+    p->samples_s = job.dp * job.batch / p->time.step_s;
+    return add_ends(f, &cache, &job, p);
+}
+
+int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n)
+{
+    int err = 0;
+
+    f->points = points;
+    f->n = n;
+    for (size_t i = 0; !err && i < n; i++) {
+        err = forecast_point(f, nodes[i] * f->per_node, &points[i]);
+        points[i].nodes = nodes[i];
+    }
+    return err;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plumb forecast: from the measured parts of a machine to the time of a training step, at numbers
+ * of nodes that were not measured. docs/forecast.md has the method and an example by hand.
+ *
+ *   parts_read()     from runs: what products, memory, launches and operations between ranks cost
+ *   forecast_make()  from parts and a job: a time with an interval for each number of nodes, or why
+ *                    there is none
+ *   forecast_show()  the answer as a document
+ *
+ * Which rows are which part, benchmarks say (struct bench_part). An interval is made of what each
+ * part may be off by: the step is computed again with each part at both ends of its own interval,
+ * and the differences are added as squares.
+ */
+#ifndef PLUMB_FORECAST_FORECAST_H
+#define PLUMB_FORECAST_FORECAST_H
+
+#include "harness/document/document.h"
+#include "harness/forecast/law.h"
+#include "harness/forecast/step.h"
+#include "harness/plan/bench_info.h"
+
+#define FORECAST_POINTS_MAX 64
+
+/* ---- parts ---- */
+
+struct part_product {
+    double m, n, k;
+    double flops; /* operations a second */
+    double limit; /* the datasheet's or measured limit, operations a second; NaN */
+};
+
+struct part_law {
+    struct law law;
+    const char *label; /* "ring over tcp, 8 ranks" */
+    double nodes;      /* the most that its points are on */
+    double per_node;   /* ranks of a node there */
+    double limit;      /* of its bus bandwidth at the largest size, bytes a second; NaN */
+};
+
+/* A measured step, to be held against the forecast. */
+struct part_step {
+    double ranks, batch, s, low_s, high_s;
+    const char *model;
+};
+
+struct parts {
+    const char *machine; /* the names of the runs */
+    const char *dtype;   /* of the products */
+    bool gpu;            /* parts of a GPU; else of CPUs */
+    struct part_product *products;
+    size_t n_products;
+    double product_apart;  /* the largest distance of one to its nearest, as a logarithm */
+    double product_spread; /* of the logarithm of a rate, found by leaving out each; NaN */
+    double stream;         /* bytes a second; NaN */
+    double stream_low, stream_high;
+    double call_s, call_low_s, call_high_s; /* NaN */
+    double hidden, hidden_low, hidden_high; /* share of the shorter that overlaps; NaN */
+    struct part_law laws[JOB_PARTS];        /* of several ranks; law.n 0: none */
+    struct part_step *steps;
+    size_t n_steps;
+    const char *measure[JOB_PARTS]; /* the command that measures a part; "" where nothing says it */
+};
+
+/* Reads the parts from a report's runs. `dtype`: of products, or NULL: that of the fastest. `over`:
+ * a condition on rows of several ranks, or NULL. Everything lives in the report's pool. 0, or
+ * -ENOMEM. */
+int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
+               const char *over, struct parts *parts);
+
+#define PARTS_SHAPES 3 /* fewer do not tell how well one stands for another */
+
+/* The time of `count` products; NaN: fewer than PARTS_SHAPES shapes were measured. The rate is the
+ * mean of the measured ones, as logarithms, weighted by 1 / distance^4 in the logarithms of m, n
+ * and k. */
+double parts_product_s(const struct parts *p, double m, double n, double k, double count);
+/* How far that may be off, as a logarithm: twice the spread; of a shape that is farther from all
+ * measured ones than these are from each other, more in proportion. */
+double parts_product_off(const struct parts *p, double m, double n, double k);
+
+/* ---- the forecast ---- */
+
+/* A part is replaced by one that was not measured: its rate is `times` what it was. */
+struct forecast_swap {
+    double network; /* 1: as it is */
+    double product, stream;
+    const char *text; /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
+};
+
+/* Of a part that was swapped: the share of its limit that was measured is taken to hold. This is
+ * how far it may be off, as a logarithm: an assumption. */
+#define FORECAST_SWAPPED 0.15
+
+enum forecast_source {
+    SOURCE_PRODUCT,
+    SOURCE_STREAM,
+    SOURCE_CALL,
+    SOURCE_NETWORK,
+    SOURCE_PARALLEL,
+    SOURCE_OVERLAP,
+    SOURCE_SWAP_NETWORK,
+    SOURCE_SWAP_DEVICE,
+    SOURCES
+};
+
+enum forecast_bound { BOUND_COMPUTE, BOUND_NETWORK, BOUND_PARALLEL, BOUND_UPDATE, BOUNDS };
+
+struct forecast_point {
+    double nodes, ranks, dp;
+    struct step_time time;
+    enum forecast_bound bound; /* what the largest share of the step waits for */
+    double low_s, high_s;      /* NaN: refused, or a part is not known */
+    /* The step with each part at the ends of its interval: what offers are compared by. */
+    double ends_s[SOURCES][2];
+    enum forecast_source widest; /* which part makes the interval as wide as it is */
+    enum law_refusal refused;
+    enum bench_part_of refused_of; /* whose law refused */
+    struct law_value law;          /* of the sums of gradients at their largest bucket */
+    double samples_s;              /* samples a second of the whole job; NaN */
+};
+
+struct forecast {
+    const struct parts *parts;
+    struct step_job job; /* dp is set for each point */
+    struct forecast_swap swap;
+    double per_node;
+    struct forecast_point *points;
+    size_t n;
+};
+
+/* Fills in points[i] for nodes[i]. f->parts, job, swap and per_node are set. 0; -EINVAL: the job
+ * makes no sense for the model; -ENOMEM. */
+int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n);
+
+/* One point, with ranks in place of nodes. */
+int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p);
+
+/* Adds the answer, the table, what is missing and the assumptions. */
+void forecast_show(struct pool *pool, struct document *d, const struct forecast *f, size_t answer);
+
+/* Why there is no forecast at this point: a sentence. "" where there is one. */
+const char *forecast_why(struct pool *pool, const struct forecast_point *p);
+
+/* Samples a second over nodes; NULL: no point has a forecast. */
+const struct plot *forecast_plot(struct pool *pool, const struct forecast *f);
+
+const char *forecast_bound_name(enum forecast_bound bound); /* "network" */
+
+/* 0 or -EIO. */
+int forecast_print_json(FILE *out, const struct forecast *f, size_t answer);
+
+/* FOLDER/report.html of the runs with a section of the forecast, and FOLDER/forecast/ with
+ * forecast.md and the plot. 0, or -errno as of report_make() with error set. */
+int forecast_write(struct pool *pool, const struct document *d, const struct forecast *f,
+                   const char *const *runs, size_t n, const char *folder, char *error, size_t len);
+
+/* plumb forecast. */
+int forecast_command(int argc, char **argv);
+
+#endif

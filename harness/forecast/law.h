@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long an operation between ranks takes, at numbers of ranks that were not measured: honest or
+ * silent. Pure functions. The time is that of scaling.h's model, t = A(n) a + B(n) S b, fitted to
+ * the LAW_SIZES measured sizes nearest to S.
+ *
+ * What is said of n ranks, d doublings beyond the largest that was measured, has an interval of
+ *
+ *   1. one more measurement, by the fit's spread (fit_predict()),
+ *   2. the error of what was held out: the fit without the largest number of ranks, against what
+ *      was measured there, as a rate for each doubling. With the interval of that, as far as it
+ *      reaches beyond the error: little is known from few points,
+ *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows.
+ *
+ * The second and the third grow with d. Refused, each with its own reason: fewer numbers of ranks
+ * than two; a fit that does not describe its points, or whose points of one number of ranks, or
+ * what was held out, lie apart (another regime); more than LAW_DOUBLINGS doublings; more bytes than
+ * LAW_BEYOND times the largest measured vector.
+ */
+#ifndef PLUMB_FORECAST_LAW_H
+#define PLUMB_FORECAST_LAW_H
+
+#include "harness/report/scaling.h"
+
+#define LAW_DOUBLINGS 3.0
+#define LAW_SIZES     3
+#define LAW_BEYOND    8.0
+#define LAW_UNSEEN    0.04 /* of the time, for each doubling */
+/* Of the logarithm of measured / predicted, where the noise does not explain it. */
+#define LAW_REGIME 0.20
+
+struct law {
+    const struct bench_terms *terms;
+    const struct fit_point *points; /* all that were measured */
+    size_t n;
+};
+
+enum law_refusal {
+    LAW_GIVEN,   /* a time is given */
+    LAW_NOTHING, /* nothing was measured, or its terms are not known */
+    LAW_ONE,     /* at one number of ranks alone */
+    LAW_SHAPE,   /* the points do not have the model's shape */
+    LAW_BREAK,   /* another regime at some number of ranks */
+    LAW_FAR,     /* too many doublings */
+    LAW_BYTES,   /* too many bytes */
+    LAW_REFUSALS
+};
+
+struct law_value {
+    enum law_refusal refused;
+    double us, low_us, high_us; /* NaN: refused */
+    double most_ranks;          /* the largest number that was measured */
+    double doublings;           /* beyond it; 0: within */
+    double held_out;  /* predicted / measured at most_ranks, from fewer ranks; NaN: none */
+    double held_from; /* the largest number of those */
+    double at_ranks;  /* LAW_BREAK, LAW_SHAPE: where */
+};
+
+struct law_value law_at(const struct law *law, double ranks, double bytes);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A forecast as JSON and as files: see forecast.h. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/forecast/forecast.h"
+#include "harness/report/plot.h"
+#include "harness/report/report.h"
+
+static const char *const refusal_names[LAW_REFUSALS] = {
+    "",        "not measured",  "one number of ranks", "no law", "change of regime",
+    "too far", "too many bytes"};
+
+static void put(json_t *o, const char *name, double value)
+{
+    if (isfinite(value))
+        json_object_set_new(o, name, json_real(value));
+}
+
+static json_t *point_json(const struct forecast_point *p)
+{
+    json_t *o = json_object();
+
+    put(o, "nodes", p->nodes);
+    put(o, "ranks", p->ranks);
+    if (p->refused)
+        json_object_set_new(o, "refused", json_string(refusal_names[p->refused]));
+    if (isnan(p->low_s))
+        return o;
+    put(o, "step_s", p->time.step_s);
+    put(o, "step_low_s", p->low_s);
+    put(o, "step_high_s", p->high_s);
+    put(o, "samples_per_s", p->samples_s);
+    put(o, "compute_s", p->time.compute_s);
+    put(o, "bubble_s", p->time.bubble_s);
+    put(o, "parallel_s", p->time.parallel_s);
+    put(o, "sums_s", p->time.sums_s);
+    put(o, "exposed_s", p->time.exposed_s);
+    put(o, "update_s", p->time.update_s);
+    put(o, "sum_bytes", p->time.sum_bytes);
+    put(o, "doublings", p->law.doublings);
+    put(o, "held_out", p->law.held_out);
+    json_object_set_new(o, "bound", json_string(forecast_bound_name(p->bound)));
+    return o;
+}
+
+int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
+{
+    json_t *all = json_object(), *points = json_array();
+
+    json_object_set_new(all, "model", json_string(f->job.model->name));
+    json_object_set_new(all, "unit", json_string(f->job.model->unit));
+    put(all, "batch", f->job.batch);
+    put(all, "per_node", f->per_node);
+    put(all, "confidence", 0.95);
+    if (f->swap.text)
+        json_object_set_new(all, "swapped", json_string(f->swap.text));
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(points, point_json(&f->points[i]));
+    json_object_set_new(all, "answer", point_json(&f->points[answer]));
+    json_object_set_new(all, "points", points);
+    int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(all);
+    return err || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
+/* ---- files ---- */
+
+static void write_section(FILE *out, void *context)
+{
+    fputs("<section id='forecast'>\n<h2>Forecast</h2>\n", out);
+    document_write_html(context, out);
+    fputs("</section>\n", out);
+}
+
+static int failed(const char *path, char *error, size_t len)
+{
+    int err = errno;
+
+    snprintf(error, len, "cannot write '%s': %s", path, strerror(err));
+    return -err;
+}
+
+static int write_markdown(struct pool *pool, const struct document *d, const struct forecast *f,
+                          const char *path, char *error, size_t len)
+{
+    FILE *out = fopen(path, "we");
+    struct document *head = document_new(pool);
+
+    if (!out)
+        return failed(path, error, len);
+    document_heading(head, 1, pool_text(pool, "Forecast: %s", f->job.model->name), "");
+    int err = document_write_markdown(head, out);
+    fputc('\n', out);
+    err = err ? err : document_write_markdown(d, out);
+    if (fclose(out))
+        return failed(path, error, len);
+    return err;
+}
+
+int forecast_write(struct pool *pool, const struct document *d, const struct forecast *f,
+                   const char *const *runs, size_t n, const char *folder, char *error, size_t len)
+{
+    struct report_section section = {write_section, (void *)d};
+    const char *own = pool_text(pool, "%s/forecast", folder);
+    const struct plot *plot = forecast_plot(pool, f);
+    int err = report_make_with(runs, n, folder, &section, false, error, len);
+
+    if (err)
+        return err;
+    if (mkdir(own, 0777) && errno != EEXIST)
+        return failed(own, error, len);
+    err = write_markdown(pool, d, f, pool_text(pool, "%s/forecast.md", own), error, len);
+    if (!err && plot)
+        err = plot_draw(plot, 1, own, error, len);
+    return err == -ENOENT ? 0 : err; /* without gnuplot its script is there */
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The measured parts of a machine, from the rows of runs: see forecast.h. */
+#include "harness/forecast/forecast.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/condition.h"
+#include "core/units.h"
+#include "harness/report/described.h"
+
+struct reading {
+    struct report *r;
+    const struct bench_list *benches;
+    const char *over;
+    struct scalings scalings;
+    struct parts *parts;
+    double stream_size; /* the largest */
+};
+
+static double number_of(const struct report_bench *b, const struct report_case *c, const char *name)
+{
+    double value;
+
+    return units_parse_double(report_param(b, c, name), &value) ? NAN : value;
+}
+
+/* The table of parts: the run's, or, of runs from before there was one, that of the benchmark as it
+ * is installed. */
+static const struct bench_part *table_of(const struct reading *in, const char *bench)
+{
+    const struct bench_part *told = described_of(&in->r->described, bench)->parts;
+    const struct bench_info *info = told->where ? NULL : bench_list_find(in->benches, bench);
+
+    return info ? info->rows.parts : told;
+}
+
+static const struct bench_part *part_of(const struct reading *in, const struct report_bench *b,
+                                        const struct report_case *c)
+{
+    const struct bench_part *part = table_of(in, b->name);
+
+    while (part->where && !described_matches(b, c, part->where))
+        part++;
+    return part->where ? part : NULL;
+}
+
+/* A value in the unit's base: operations, bytes, seconds. NaN: none was measured. */
+static double base_of(const struct report_case *c, double value)
+{
+    const struct unit *unit = units_find(c->unit);
+
+    if (!unit)
+        return NAN;
+    /* a rate's scale turns 1/ns into its unit, a time's ns */
+    return unit->rate ? value / unit->scale * 1e9 : value / unit->scale * 1e-9;
+}
+
+static bool is_usable(const struct report_point *p)
+{
+    return p->n_values && p->value > 0 && strcmp(p->status, "wrong") != 0;
+}
+
+/* ---- every case of one kind of part ---- */
+
+typedef void each_fn(struct reading *in, const struct report_bench *b, const struct report_case *c,
+                     const struct report_point *p, const struct bench_part *part);
+
+static void each_case(struct reading *in, enum bench_part_of what, each_fn *fn)
+{
+    for (size_t i = 0; i < in->r->n_benches; i++) {
+        const struct report_bench *b = &in->r->benches[i];
+
+        for (size_t k = 0; k < b->n_cases; k++) {
+            const struct report_case *c = &b->cases[k];
+            const struct bench_part *part = part_of(in, b, c);
+
+            for (size_t run = 0; part && part->of == what && run < in->r->n_runs; run++)
+                if (is_usable(&c->points[run]))
+                    fn(in, b, c, &c->points[run], part);
+        }
+    }
+}
+
+/* ---- products ---- */
+
+static void look_for_gpu(struct reading *in, const struct report_bench *b,
+                         const struct report_case *c, const struct report_point *p,
+                         const struct bench_part *part)
+{
+    (void)p;
+    (void)part;
+    in->parts->gpu |= case_is_gpu(b, c);
+}
+
+/* Of the data types that a network is trained in, the fastest. */
+static void look_for_dtype(struct reading *in, const struct report_bench *b,
+                           const struct report_case *c, const struct report_point *p,
+                           const struct bench_part *part)
+{
+    static const char trained[] = "f32 tf32 bf16 f16";
+    const char *dtype = report_param(b, c, "dtype");
+    double rate = base_of(c, p->value);
+
+    (void)part;
+    if (case_is_gpu(b, c) != in->parts->gpu || !word_in(trained, dtype))
+        return;
+    if (in->parts->products && in->parts->products[0].flops >= rate)
+        return;
+    if (!in->parts->products)
+        in->parts->products = pool_alloc(&in->r->pool, 1, sizeof(*in->parts->products));
+    if (!in->parts->products)
+        return;
+    in->parts->products[0].flops = rate;
+    in->parts->dtype = dtype;
+}
+
+static void count_product(struct reading *in, const struct report_bench *b,
+                          const struct report_case *c, const struct report_point *p,
+                          const struct bench_part *part)
+{
+    (void)p;
+    (void)part;
+    in->parts->n_products += case_is_gpu(b, c) == in->parts->gpu &&
+                             !strcmp(report_param(b, c, "dtype"), in->parts->dtype);
+}
+
+/* Of one shape the fastest way. */
+static void add_product(struct reading *in, const struct report_bench *b,
+                        const struct report_case *c, const struct report_point *p,
+                        const struct bench_part *part)
+{
+    struct parts *parts = in->parts;
+    struct part_product *at = parts->products,
+                        found = {number_of(b, c, "m"), number_of(b, c, "n"), number_of(b, c, "k"),
+                                 base_of(c, p->value), base_of(c, p->limit)};
+
+    (void)part;
+    if (case_is_gpu(b, c) != parts->gpu || strcmp(report_param(b, c, "dtype"), parts->dtype) != 0 ||
+        !(found.m * found.n * found.k > 0))
+        return;
+    while (at < parts->products + parts->n_products &&
+           !(at->m == found.m && at->n == found.n && at->k == found.k))
+        at++;
+    if (at == parts->products + parts->n_products)
+        parts->n_products++;
+    else if (at->flops >= found.flops)
+        return;
+    *at = found;
+}
+
+/* The rate of a shape, without the measured one number `but`. */
+static double rate_of(const struct parts *p, double m, double n, double k, size_t but)
+{
+    double sum = 0, weights = 0;
+
+    for (size_t i = 0; i < p->n_products; i++) {
+        const struct part_product *at = &p->products[i];
+        double x = log(m / at->m), y = log(n / at->n), z = log(k / at->k);
+        double square = x * x + y * y + z * z;
+
+        if (i == but)
+            continue;
+        if (square < 1e-12)
+            return at->flops;
+        sum += log(at->flops) / (square * square);
+        weights += 1 / (square * square);
+    }
+    return weights > 0 ? exp(sum / weights) : NAN;
+}
+
+/* How far the nearest measured shape is, as a logarithm. */
+static double distance_of(const struct parts *p, double m, double n, double k, size_t but)
+{
+    double least = HUGE_VAL;
+
+    for (size_t i = 0; i < p->n_products; i++) {
+        const struct part_product *at = &p->products[i];
+        double x = log(m / at->m), y = log(n / at->n), z = log(k / at->k);
+
+        if (i != but)
+            least = fmin(least, x * x + y * y + z * z);
+    }
+    return sqrt(least);
+}
+
+double parts_product_off(const struct parts *p, double m, double n, double k)
+{
+    double far = distance_of(p, m, n, k, p->n_products) / p->product_apart;
+
+    return isnan(p->product_spread) ? NAN : 2 * p->product_spread * fmax(1, far);
+}
+
+double parts_product_s(const struct parts *p, double m, double n, double k, double count)
+{
+    if (p->n_products < PARTS_SHAPES)
+        return NAN;
+    return 2 * m * n * k * count / rate_of(p, m, n, k, p->n_products);
+}
+
+static void take_spread(struct parts *p)
+{
+    double squares = 0;
+
+    for (size_t i = 0; i < p->n_products; i++) {
+        const struct part_product *at = &p->products[i];
+        double off = log(rate_of(p, at->m, at->n, at->k, i) / at->flops);
+
+        squares += off * off;
+        p->product_apart = fmax(p->product_apart, distance_of(p, at->m, at->n, at->k, i));
+    }
+    p->product_spread = p->n_products >= PARTS_SHAPES ? sqrt(squares / (double)p->n_products) : NAN;
+}
+
+static int read_products(struct reading *in, const char *dtype)
+{
+    struct parts *p = in->parts;
+
+    each_case(in, JOB_PRODUCT, look_for_gpu);
+    each_case(in, JOB_PRODUCT, look_for_dtype);
+    p->products = NULL;
+    if (dtype)
+        p->dtype = dtype;
+    if (!p->dtype)
+        return 0;
+    each_case(in, JOB_PRODUCT, count_product);
+    p->products = pool_alloc(&in->r->pool, p->n_products + 1, sizeof(*p->products));
+    p->n_products = 0;
+    if (!p->products)
+        return -ENOMEM;
+    each_case(in, JOB_PRODUCT, add_product);
+    take_spread(p);
+    return 0;
+}
+
+/* ---- memory, calls, overlap, steps ---- */
+
+struct best {
+    double size, value;
+};
+
+static double size_of(const struct report_bench *b, const struct report_case *c)
+{
+    double set = number_of(b, c, "working_set");
+
+    return set > 0 ? set : number_of(b, c, "size");
+}
+
+/* What lies in memory is far larger than what lies in caches: sizes of half the largest and more
+ * count, and of these the fastest. */
+static void look_for_size(struct reading *in, const struct report_bench *b,
+                          const struct report_case *c, const struct report_point *p,
+                          const struct bench_part *part)
+{
+    (void)p;
+    (void)part;
+    if (case_is_gpu(b, c) == in->parts->gpu)
+        in->stream_size = fmax(in->stream_size, size_of(b, c));
+}
+
+static void add_stream(struct reading *in, const struct report_bench *b,
+                       const struct report_case *c, const struct report_point *p,
+                       const struct bench_part *part)
+{
+    struct parts *parts = in->parts;
+    double rate = base_of(c, p->value);
+
+    (void)part;
+    if (case_is_gpu(b, c) != parts->gpu || size_of(b, c) < in->stream_size / 2 ||
+        parts->stream >= rate)
+        return;
+    parts->stream = rate;
+    parts->stream_low = isnan(p->low) ? rate : base_of(c, p->low);
+    parts->stream_high = isnan(p->high) ? rate : base_of(c, p->high);
+}
+
+static void add_call(struct reading *in, const struct report_bench *b, const struct report_case *c,
+                     const struct report_point *p, const struct bench_part *part)
+{
+    struct parts *parts = in->parts;
+    double s = base_of(c, p->value);
+
+    (void)part;
+    if (case_is_gpu(b, c) != parts->gpu || parts->call_s <= s)
+        return;
+    parts->call_s = s;
+    parts->call_low_s = isnan(p->low) ? s : base_of(c, p->low);
+    parts->call_high_s = isnan(p->high) ? s : base_of(c, p->high);
+}
+
+/* Of several the largest vector's: there it matters. */
+static void add_overlap(struct reading *in, const struct report_bench *b,
+                        const struct report_case *c, const struct report_point *p,
+                        const struct bench_part *part)
+{
+    struct parts *parts = in->parts;
+
+    (void)part;
+    (void)b;
+    if (parts->hidden >= p->value / 100)
+        return;
+    parts->hidden = p->value / 100;
+    parts->hidden_low = isnan(p->high) ? parts->hidden : p->low / 100;
+    parts->hidden_high = isnan(p->high) ? parts->hidden : p->high / 100;
+    (void)c;
+}
+
+static void add_step(struct reading *in, const struct report_bench *b, const struct report_case *c,
+                     const struct report_point *p, const struct bench_part *part)
+{
+    struct parts *parts = in->parts;
+    struct part_step *longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
+
+    (void)part;
+    if (!longer)
+        return;
+    if (parts->n_steps)
+        memcpy(longer, parts->steps, parts->n_steps * sizeof(*longer));
+    longer[parts->n_steps++] = (struct part_step){
+        number_of(b, c, "ranks"), number_of(b, c, "batch"), base_of(c, p->value),
+        base_of(c, p->low),       base_of(c, p->high),      report_param(b, c, "model")};
+    parts->steps = longer;
+}
+
+/* ---- operations between ranks ---- */
+
+static bool is_over(const struct reading *in, const struct scaling_series *s)
+{
+    return !in->over || described_matches(s->bench, s->first, in->over);
+}
+
+static enum bench_part_of kind_of(const struct reading *in, const struct scaling_series *s)
+{
+    const struct bench_part *part = part_of(in, s->bench, s->first);
+
+    return part && is_over(in, s) ? part->of : JOB_NONE;
+}
+
+/* Two series of different runs are points of one where all says the same but the run. */
+static bool is_same(const struct scaling_series *x, const struct scaling_series *y)
+{
+    if (x->bench != y->bench)
+        return false;
+    for (size_t i = 0; i < x->bench->n_params; i++) {
+        const char *name = x->bench->params[i];
+
+        if (!x->bench->follows[i] && strcmp(name, "ranks") != 0 && strcmp(name, "size") != 0 &&
+            strcmp(x->first->params[i], y->first->params[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool has_value(const struct scaling_series *s, const struct scaling_cell *cell)
+{
+    return cell->time && is_usable(&cell->time->points[s->run]) &&
+           cell->time->points[s->run].two == TWO_NOT;
+}
+
+static double nodes_of(const struct scaling_series *s, const struct scaling_cell *cell)
+{
+    double nodes = number_of(s->bench, cell->time, "nodes");
+
+    return nodes > 0 ? nodes : 1;
+}
+
+/* Adds the points of a series that are on `least` nodes or more. */
+static void add_points(const struct scaling_series *s, double least, struct part_law *law)
+{
+    struct fit_point *points = (struct fit_point *)law->law.points;
+
+    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++) {
+        const struct scaling_cell *cell = &s->cells[i];
+        double ranks = s->ranks[i % s->n_ranks];
+
+        if (!has_value(s, cell) || nodes_of(s, cell) < least)
+            continue;
+        points[law->law.n++] = (struct fit_point){ranks, scaling_bytes(s->bench, cell->time),
+                                                  scaling_time_us(cell->time, s->run)};
+        if (nodes_of(s, cell) > law->nodes) {
+            law->nodes = nodes_of(s, cell);
+            law->per_node = ranks / law->nodes;
+        }
+        if (cell->bus && cell->bus->points[s->run].limit > 0)
+            law->limit = base_of(cell->bus, cell->bus->points[s->run].limit);
+    }
+}
+
+/* Where ranks are on several nodes, those of one node have no link between nodes. */
+static double least_nodes(const struct reading *in, const struct scaling_series *s)
+{
+    double most = 1;
+
+    for (size_t k = 0; k < in->scalings.n; k++) {
+        const struct scaling_series *of = &in->scalings.all[k];
+
+        for (size_t i = 0; is_same(s, of) && i < of->n_sizes * of->n_ranks; i++)
+            if (has_value(of, &of->cells[i]))
+                most = fmax(most, nodes_of(of, &of->cells[i]));
+    }
+    return most > 1 ? 2 : 1;
+}
+
+static size_t room_for(const struct reading *in)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < in->scalings.n; i++)
+        n += in->scalings.all[i].n_sizes * in->scalings.all[i].n_ranks;
+    return n;
+}
+
+static double time_at_most(const struct part_law *law)
+{
+    const struct fit_point *best = NULL;
+
+    for (size_t i = 0; i < law->law.n; i++) {
+        const struct fit_point *p = &law->law.points[i];
+
+        if (!best || p->ranks > best->ranks || (p->ranks == best->ranks && p->bytes > best->bytes))
+            best = p;
+    }
+    return best ? best->time_us / best->bytes : HUGE_VAL;
+}
+
+static double ranks_of(const struct part_law *law)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < law->law.n; i++)
+        most = fmax(most, law->law.points[i].ranks);
+    return most;
+}
+
+/* More nodes win, then more ranks, then the faster. */
+static bool is_better(const struct part_law *x, const struct part_law *y)
+{
+    if (!y->law.n || x->nodes != y->nodes)
+        return !y->law.n || x->nodes > y->nodes;
+    if (ranks_of(x) != ranks_of(y))
+        return ranks_of(x) > ranks_of(y);
+    return time_at_most(x) < time_at_most(y);
+}
+
+static const char *label_of(const struct reading *in, const struct scaling_series *s,
+                            const struct part_law *law)
+{
+    const char *backend = report_param(s->bench, s->first, "backend");
+    const char *transport = report_param(s->bench, s->first, "transport");
+
+    return pool_text(&in->r->pool, "%s%s%s, up to %.0f ranks on %.0f node%s", backend,
+                     *transport ? " over " : "", transport, ranks_of(law), law->nodes,
+                     law->nodes == 1 ? "" : "s");
+}
+
+static int read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
+{
+    struct part_law law = {.law = {.terms = s->terms}, .limit = NAN};
+    double least = least_nodes(in, s);
+
+    law.law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law.law.points));
+    if (!law.law.points)
+        return -ENOMEM;
+    for (size_t i = 0; i < in->scalings.n; i++)
+        if (is_same(s, &in->scalings.all[i]))
+            add_points(&in->scalings.all[i], least, &law);
+    law.label = label_of(in, s, &law);
+    if (law.law.n && is_better(&law, &in->parts->laws[kind]))
+        in->parts->laws[kind] = law;
+    return 0;
+}
+
+static int read_laws(struct reading *in)
+{
+    int err = scalings_make(in->r, &in->scalings);
+
+    for (size_t i = 0; !err && i < in->scalings.n; i++) {
+        enum bench_part_of kind = kind_of(in, &in->scalings.all[i]);
+
+        if (kind != JOB_NONE)
+            err = read_law(in, &in->scalings.all[i], kind);
+    }
+    return err;
+}
+
+/* ---- all ---- */
+
+static void tell_commands(struct reading *in)
+{
+    for (int what = 0; what < JOB_PARTS; what++)
+        in->parts->measure[what] = "";
+    for (size_t i = 0; i < in->benches->n; i++)
+        for (const struct bench_part *p = in->benches->benches[i].rows.parts; p->where; p++)
+            if (!*in->parts->measure[p->of])
+                in->parts->measure[p->of] = p->measure;
+}
+
+int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
+               const char *over, struct parts *parts)
+{
+    struct reading in = {.r = r, .benches = benches, .over = over, .parts = parts};
+
+    *parts = (struct parts){.product_spread = NAN,
+                            .stream = NAN,
+                            .call_s = NAN,
+                            .call_low_s = NAN,
+                            .call_high_s = NAN,
+                            .hidden = NAN};
+    parts->machine = r->names[0];
+    for (size_t i = 1; i < r->n_runs; i++)
+        parts->machine = pool_text(&r->pool, "%s, %s", parts->machine, r->names[i]);
+    int err = read_products(&in, dtype);
+    if (!err)
+        err = read_laws(&in);
+    if (err)
+        return err;
+    each_case(&in, JOB_STREAM, look_for_size);
+    each_case(&in, JOB_STREAM, add_stream);
+    each_case(&in, JOB_CALL, add_call);
+    each_case(&in, JOB_OVERLAP, add_overlap);
+    each_case(&in, JOB_STEP, add_step);
+    tell_commands(&in);
+    return r->pool.failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A forecast as a document: see forecast.h. */
+#include <math.h>
+
+#include "core/units.h"
+#include "harness/forecast/forecast.h"
+
+struct showing {
+    struct pool *pool;
+    struct document *d;
+    const struct forecast *f;
+};
+
+static const char *const bound_names[BOUNDS] = {"compute", "network", "parallel groups", "update"};
+static const char *const source_names[SOURCES] = {
+    [SOURCE_PRODUCT] = "the rate of matrix products",
+    [SOURCE_STREAM] = "memory bandwidth",
+    [SOURCE_CALL] = "the cost of a launch",
+    [SOURCE_NETWORK] = "sums of gradients at this number of ranks",
+    [SOURCE_PARALLEL] = "operations inside parallel groups",
+    [SOURCE_OVERLAP] = "how much of a sum is hidden behind compute",
+    [SOURCE_SWAP_NETWORK] = "the network that was swapped in",
+    [SOURCE_SWAP_DEVICE] = "the device that was swapped in",
+};
+
+const char *forecast_bound_name(enum forecast_bound bound)
+{
+    return bound_names[bound];
+}
+
+static const char *seconds(struct pool *pool, double s)
+{
+    if (isnan(s))
+        return "unknown";
+    return s < 1e-3  ? pool_text(pool, "%s us", document_number(pool, s * 1e6))
+           : s < 1   ? pool_text(pool, "%s ms", document_number(pool, s * 1e3))
+           : s < 600 ? pool_text(pool, "%s s", document_number(pool, s))
+                     : pool_text(pool, "%s min", document_number(pool, s / 60));
+}
+
+static bool is_given(const struct forecast_point *p)
+{
+    return !isnan(p->low_s);
+}
+
+static const char *step_text(const struct showing *s, const struct forecast_point *p)
+{
+    return pool_text(s->pool, "%s (%s to %s)", seconds(s->pool, p->time.step_s),
+                     seconds(s->pool, p->low_s), seconds(s->pool, p->high_s));
+}
+
+static double samples(const struct forecast_point *p, double s)
+{
+    return p->samples_s * p->time.step_s / s;
+}
+
+static const char *command_of(const struct forecast *f, enum bench_part_of what)
+{
+    const char *command = f->parts->measure[what];
+
+    return *command ? command : "no installed benchmark measures it";
+}
+
+static const char *part_name(enum bench_part_of what)
+{
+    static const char *const names[JOB_PARTS] = {
+        [JOB_PRODUCT] = "the rate of matrix products",
+        [JOB_STREAM] = "memory bandwidth",
+        [JOB_CALL] = "the cost of a launch",
+        [JOB_SUM] = "sums over ranks",
+        [JOB_SCATTER] = "scattered sums over ranks",
+        [JOB_GATHER] = "gathering over ranks",
+        [JOB_EXCHANGE] = "the exchange of all ranks with all",
+        [JOB_MESSAGE] = "messages between neighbours",
+        [JOB_OVERLAP] = "how much of a sum is hidden behind compute",
+        [JOB_STEP] = "a measured step",
+    };
+
+    return names[what];
+}
+
+static double measure_at(const struct forecast_point *p)
+{
+    return exp2(ceil(log2(p->ranks) - LAW_DOUBLINGS - 1e-9));
+}
+
+const char *forecast_why(struct pool *pool, const struct forecast_point *p)
+{
+    const struct law_value *v = &p->law;
+    const char *what = part_name(p->refused_of);
+
+    switch (p->refused) {
+    case LAW_GIVEN:
+        break;
+    case LAW_NOTHING:
+        return pool_text(pool, "%s: not measured", what);
+    case LAW_ONE:
+        return pool_text(pool, "%s: measured at %.0f ranks alone; measure at two numbers or more",
+                         what, v->most_ranks);
+    case LAW_SHAPE:
+        return pool_text(pool,
+                         "%s: the measured times follow no line; measure more sizes and "
+                         "launches",
+                         what);
+    case LAW_BREAK:
+        return pool_text(pool, "%s: another regime at %.0f ranks; measure beyond it", what,
+                         v->at_ranks);
+    case LAW_FAR:
+        return pool_text(pool, "more than three doublings beyond the %.0f ranks that were measured",
+                         v->most_ranks);
+    case LAW_BYTES:
+        return pool_text(pool,
+                         "%s: a vector is far larger than all that were measured; measure "
+                         "larger sizes",
+                         what);
+    case LAW_REFUSALS:
+        break;
+    }
+    return "";
+}
+
+/* ---- the answer ---- */
+
+static const char *shape_text(const struct showing *s)
+{
+    const struct step_job *job = &s->f->job;
+    const char *text = pool_text(
+        s->pool, "%s, %s %s a rank", job->model->name, document_number(s->pool, job->batch),
+        job->batch == 1 ? job->model->unit : pool_text(s->pool, "%ss", job->model->unit));
+
+    if (job->sequence)
+        text = pool_text(s->pool, "%s of %.0f tokens", text, (double)job->sequence);
+    if (job->zero)
+        text = pool_text(s->pool, "%s, ZeRO %u", text, job->zero);
+    if (job->tp > 1)
+        text = pool_text(s->pool, "%s, tensor parallel %.0f", text, job->tp);
+    if (job->pp > 1)
+        text = pool_text(s->pool, "%s, %.0f stages", text, job->pp);
+    if (job->micro > 1)
+        text = pool_text(s->pool, "%s, %.0f micro-batches", text, job->micro);
+    if (job->ep > 1)
+        text = pool_text(s->pool, "%s, experts over %.0f", text, job->ep);
+    return text;
+}
+
+static double share_of(const struct forecast_point *p)
+{
+    const struct step_time *t = &p->time;
+    const double parts[BOUNDS] = {t->compute_s + t->bubble_s, t->exposed_s, t->parallel_s,
+                                  t->update_s};
+
+    return 100 * parts[p->bound] / t->step_s;
+}
+
+static const char *bound_text(const struct showing *s)
+{
+    const struct forecast *f = s->f;
+    const char *text = "";
+
+    for (size_t i = 0, last = SIZE_MAX; i < f->n; i++) {
+        const struct forecast_point *p = &f->points[i];
+
+        if (!is_given(p) || (last != SIZE_MAX && f->points[last].bound == p->bound))
+            continue;
+        text = pool_text(s->pool, "%s%s%s from %.0f node%s on (%s of the step)", text,
+                         *text ? "; " : "", bound_names[p->bound], p->nodes,
+                         p->nodes == 1 ? "" : "s", document_percent(s->pool, share_of(p)));
+        last = i;
+    }
+    return text;
+}
+
+static void answer_trust(const struct showing *s, const struct forecast_point *p)
+{
+    const struct law_value *v = &p->law;
+    const char *text;
+
+    if (!isnan(v->held_out) && p->time.sums_s > 0)
+        text = pool_text(
+            s->pool, "sums at %.0f ranks, predicted from up to %.0f: %s of measured; %s beyond",
+            v->most_ranks, v->held_from, document_number(s->pool, v->held_out),
+            v->doublings > 0 ? pool_text(s->pool, "%.1f doublings", v->doublings) : "nothing");
+    else
+        text = "nothing was held out: no number of ranks could be predicted from fewer";
+    document_answer(s->d, "Held out", "", TONE_NONE, text);
+    document_answer_more(
+        s->d, pool_text(s->pool, "most of the interval is from %s", source_names[p->widest]), "");
+}
+
+static void answer_steps(const struct showing *s)
+{
+    const struct parts *parts = s->f->parts;
+
+    for (size_t i = 0; i < parts->n_steps; i++) {
+        const struct part_step *step = &parts->steps[i];
+        struct forecast_point p;
+
+        if (step->ranks != step->ranks || forecast_point(s->f, step->ranks, &p) || !is_given(&p))
+            continue;
+        document_answer(s->d, "Check", "", TONE_NONE,
+                        pool_text(s->pool, "a step on %.0f ranks took %s; forecast %s: %s of it",
+                                  step->ranks, seconds(s->pool, step->s), step_text(s, &p),
+                                  document_number(s->pool, p.time.step_s / step->s)));
+        break;
+    }
+}
+
+static void answer_refused(const struct showing *s)
+{
+    const struct forecast *f = s->f;
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct forecast_point *p = &f->points[i];
+
+        if (!p->refused || p->refused == LAW_NOTHING)
+            continue;
+        document_answer(s->d, "Refused", "", TONE_LOW,
+                        pool_text(s->pool, "from %.0f node%s on: %s", p->nodes,
+                                  p->nodes == 1 ? "" : "s", forecast_why(s->pool, p)));
+        document_answer_more(s->d,
+                             p->refused == LAW_FAR
+                                 ? pool_text(s->pool, "measure at %.0f ranks", measure_at(p))
+                                 : "measure",
+                             command_of(f, p->refused_of));
+        return;
+    }
+}
+
+/* A part that the step needs, or that makes its interval narrower. */
+static void answer_missing(const struct showing *s)
+{
+    const struct forecast *f = s->f;
+    unsigned lacks = 0;
+
+    for (size_t i = 0; i < f->n; i++)
+        lacks |= f->points[i].time.lacks;
+    for (int what = 1; what < JOB_PARTS; what++)
+        if (lacks & 1u << what) {
+            document_answer(s->d, "Missing", "", TONE_LOW, part_name((enum bench_part_of)what));
+            document_answer_more(s->d, "measure", command_of(f, (enum bench_part_of)what));
+        }
+}
+
+static const struct forecast_point *efficient_base(const struct forecast *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (is_given(&f->points[i]))
+            return &f->points[i];
+    return NULL;
+}
+
+static double efficiency(const struct forecast_point *base, const struct forecast_point *p)
+{
+    return p->samples_s / p->ranks / (base->samples_s / base->ranks);
+}
+
+static void answer(const struct showing *s, const struct forecast_point *p)
+{
+    document_answer(s->d, "Job", "", TONE_NONE, shape_text(s));
+    document_answer_more(s->d, pool_text(s->pool, "parts measured in %s", s->f->parts->machine),
+                         "");
+    if (s->f->swap.text)
+        document_answer_more(s->d, pool_text(s->pool, "swapped %s: not measured", s->f->swap.text),
+                             "");
+    if (is_given(p)) {
+        document_answer(s->d, "Step", "", TONE_NONE,
+                        pool_text(s->pool, "%s on %.0f ranks", step_text(s, p), p->ranks));
+        document_answer(s->d, "Rate", "", TONE_NONE,
+                        pool_text(s->pool, "%s samples/s (%s to %s)",
+                                  document_number(s->pool, p->samples_s),
+                                  document_number(s->pool, samples(p, p->high_s)),
+                                  document_number(s->pool, samples(p, p->low_s))));
+        document_answer(s->d, "Bound by", "", TONE_NONE, bound_text(s));
+        answer_trust(s, p);
+        answer_steps(s);
+    }
+    answer_refused(s);
+    answer_missing(s);
+}
+
+/* ---- the table, the plot ---- */
+
+static const struct document_column columns[] = {
+    {.name = "Nodes", .number = true},
+    {.name = "Ranks", .number = true, .place = COLUMN_GOES_LAST},
+    {.name = "Step ms", .number = true},
+    {.name = "+/-"},
+    {.name = "Samples/s", .number = true},
+    {.name = "Efficiency", .number = true},
+    {.name = "Compute ms", .number = true, .place = COLUMN_GOES_FIRST},
+    {.name = "Waits for sums ms", .number = true, .place = COLUMN_GOES_FIRST},
+    {.name = "Bound by"},
+};
+
+static void table(const struct showing *s)
+{
+    const struct forecast *f = s->f;
+    const struct forecast_point *base = efficient_base(f);
+    struct document_table *t = document_table(s->d, columns, sizeof(columns) / sizeof(*columns));
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct forecast_point *p = &f->points[i];
+        struct cell *row = document_row(t);
+
+        row[0] = cell_text(pool_text(s->pool, "%.0f", p->nodes));
+        row[1] = cell_text(pool_text(s->pool, "%.0f", p->ranks));
+        if (!is_given(p)) {
+            row[8] = cell_word(p->refused && p->refused != LAW_NOTHING ? "refused" : "unknown",
+                               TONE_LOW);
+            cell_note(&row[8], document_note(s->d, forecast_why(s->pool, p)));
+            continue;
+        }
+        row[2] = cell_value(1e3 * p->time.step_s, "");
+        row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
+        row[4] = cell_value(p->samples_s, "");
+        row[5] = cell_value(efficiency(base, p), "");
+        row[6] = cell_value(1e3 * (p->time.compute_s + p->time.bubble_s), "");
+        row[7] = cell_value(1e3 * p->time.exposed_s, "");
+        row[8] = cell_word(bound_names[p->bound], TONE_NONE);
+    }
+    document_notes(s->d);
+}
+
+const struct plot *forecast_plot(struct pool *pool, const struct forecast *f)
+{
+    struct plot *plot = pool_alloc(pool, 1, sizeof(*plot));
+    struct plot_line *lines = pool_alloc(pool, 2, sizeof(*lines));
+    struct plot_point *points = pool_alloc(pool, 2 * f->n + 1, sizeof(*points));
+    struct plot_tick *ticks = pool_alloc(pool, f->n + 1, sizeof(*ticks));
+    const struct forecast_point *base = efficient_base(f);
+
+    if (!plot || !lines || !points || !ticks || !base)
+        return NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct forecast_point *p = &f->points[i];
+
+        points[i] = (struct plot_point){p->nodes, is_given(p) ? p->samples_s : NAN,
+                                        is_given(p) ? samples(p, p->high_s) : NAN,
+                                        is_given(p) ? samples(p, p->low_s) : NAN};
+        points[f->n + i] =
+            (struct plot_point){p->nodes, base->samples_s * p->ranks / base->ranks, NAN, NAN};
+        ticks[i] = (struct plot_tick){p->nodes, pool_text(pool, "%.0f", p->nodes)};
+    }
+    lines[0] = (struct plot_line){.label = "forecast, 95 % interval", .points = points, .n = f->n};
+    lines[1] = (struct plot_line){.label = "no loss by more nodes",
+                                  .points = points + f->n,
+                                  .n = f->n,
+                                  .colour = 1,
+                                  .dashed = true,
+                                  .plain = true};
+    *plot = (struct plot){
+        .name = "forecast",
+        .title = pool_text(pool, "%s: samples a second over nodes", f->job.model->name),
+        .x_label = "nodes",
+        .y_label = "samples a second",
+        .x_log = true,
+        .y_log = true,
+        .ticks = ticks,
+        .n_ticks = f->n,
+        .lines = lines,
+        .n_lines = 2,
+        .watermark = "forecast"};
+    return plot;
+}
+
+/* ---- parts and assumptions ---- */
+
+static void item_law(const struct showing *s, enum bench_part_of what)
+{
+    const struct part_law *law = &s->f->parts->laws[what];
+
+    if (law->law.n)
+        document_item(s->d, pool_text(s->pool, "%s: %s", part_name(what), law->label));
+}
+
+static void show_parts(const struct showing *s)
+{
+    const struct parts *p = s->f->parts;
+
+    document_heading(s->d, 2, "Parts", "parts");
+    if (p->n_products && isnan(s->f->job.compute_s))
+        document_item(
+            s->d, pool_text(s->pool, "products: %zu shapes in %s%s", p->n_products, p->dtype,
+                            isnan(p->product_spread)
+                                ? "; how well one stands for others is not known"
+                                : pool_text(s->pool, "; one predicted from the others is off by %s",
+                                            document_percent(s->pool, 100 * p->product_spread))));
+    if (!isnan(s->f->job.compute_s))
+        document_item(s->d, pool_text(s->pool, "forward and backward passes: %s, as was said",
+                                      seconds(s->pool, s->f->job.compute_s)));
+    if (!isnan(p->stream))
+        document_item(s->d, pool_text(s->pool, "memory: %s GB/s",
+                                      document_number(s->pool, p->stream * 1e-9)));
+    if (!isnan(p->call_s))
+        document_item(s->d, pool_text(s->pool, "a launch: %s", seconds(s->pool, p->call_s)));
+    for (int what = JOB_SUM; what <= JOB_MESSAGE; what++)
+        item_law(s, (enum bench_part_of)what);
+    document_item(s->d,
+                  isnan(p->hidden)
+                      ? pool_text(s->pool, "overlap: not measured, so between nothing and all: %s",
+                                  command_of(s->f, JOB_OVERLAP))
+                      : pool_text(s->pool, "overlap: %s of the shorter is hidden",
+                                  document_percent(s->pool, 100 * p->hidden)));
+}
+
+static void show_assumptions(const struct showing *s)
+{
+    document_heading(s->d, 2, "Assumptions", "assumptions");
+    document_item(s->d, "the network beyond the measured nodes is built as the one among them");
+    document_item(s->d, "each rank has the same work, and data is there when a step begins");
+    document_item(s->d, "a product's rate is that of measured shapes near to it");
+    if (s->f->swap.text)
+        document_item(s->d, pool_text(s->pool,
+                                      "what was swapped in reaches the same share of its limit, "
+                                      "within %.0f %%; the time of a message stays",
+                                      100 * FORECAST_SWAPPED));
+    document_item(s->d, "docs/forecast.md has the model, and what it cannot know");
+}
+
+void forecast_show(struct pool *pool, struct document *d, const struct forecast *f,
+                   size_t answer_at)
+{
+    struct showing s = {pool, d, f};
+    const struct plot *plot = forecast_plot(pool, f);
+
+    answer(&s, &f->points[answer_at]);
+    table(&s);
+    if (plot)
+        document_figure(d, plot, "");
+    show_parts(&s);
+    show_assumptions(&s);
+}

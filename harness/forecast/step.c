@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of one training step: see step.h. */
+#include "harness/forecast/step.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- two resources ---- */
+
+static bool is_ready(const struct work *works, const struct work *w, double now)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (w->after[i] != WORK_NONE && !(works[w->after[i]].end_s <= now))
+            return false;
+    return true;
+}
+
+/* The first from `at` on that is on this resource. */
+static size_t next_on(const struct work *works, size_t n, size_t at, bool network)
+{
+    while (at < n && (works[at].on == WORK_NETWORK) != network)
+        at++;
+    return at;
+}
+
+double works_run(struct work *works, size_t n, double together)
+{
+    size_t at[2] = {next_on(works, n, 0, false), next_on(works, n, 0, true)};
+    double left[2] = {at[0] < n ? works[at[0]].s : 0, at[1] < n ? works[at[1]].s : 0}, now = 0;
+
+    for (size_t i = 0; i < n; i++)
+        works[i].end_s = HUGE_VAL;
+    while (at[0] < n || at[1] < n) {
+        bool on[2] = {at[0] < n && is_ready(works, &works[at[0]], now),
+                      at[1] < n && is_ready(works, &works[at[1]], now)};
+        bool shared = on[0] && on[1] && works[at[0]].on == WORK_COMPUTE;
+        double rate = shared ? together : 1;
+        double step = fmin(on[0] ? left[0] / rate : HUGE_VAL, on[1] ? left[1] / rate : HUGE_VAL);
+
+        if (!on[0] && !on[1])
+            return NAN; /* a work waits for one behind it */
+        now += step;
+        for (int r = 0; r < 2; r++) {
+            if (!on[r])
+                continue;
+            bool ends = left[r] / rate <= step;
+            left[r] -= step * rate;
+            if (!ends)
+                continue;
+            works[at[r]].end_s = now;
+            at[r] = next_on(works, n, at[r] + 1, r);
+            left[r] = at[r] < n ? works[at[r]].s : 0;
+        }
+    }
+    return now;
+}
+
+/* ---- a layer on one rank ---- */
+
+/* Elements that pass through memory for each that a layer without products puts out: read and
+ * written forward; read twice and written backward. */
+#define FORWARD_MOVES  2
+#define BACKWARD_MOVES 3
+
+struct part {
+    double forward_s, backward_s; /* of one micro-batch */
+    double parallel_forward_s, parallel_backward_s;
+    double sums, expert_sums; /* bytes of gradients, summed over dp, and over dp / ep ranks */
+    double parameters;        /* that this rank updates, before ZeRO shares them */
+};
+
+struct making {
+    const struct step_job *job;
+    const struct step_costs *costs;
+    unsigned lacks;
+};
+
+static double known(struct making *m, double value, enum bench_part_of what)
+{
+    if (isnan(value))
+        m->lacks |= 1u << what;
+    return value;
+}
+
+static double group_s(struct making *m, enum bench_part_of what, double ranks, double bytes)
+{
+    if (ranks < 2 || !(bytes > 0))
+        return 0;
+    return known(m, m->costs->group(m->costs->arg, what, ranks, bytes), what);
+}
+
+static double micro_batch(const struct step_job *job)
+{
+    return job->batch / job->micro;
+}
+
+static bool is_split(const struct step_job *job, const struct model_layer *l)
+{
+    return job->tp > 1 && l->split != MODEL_WHOLE;
+}
+
+/* One product of a layer; times 1 forward, `backward` backward. Samples of a batch lie side by side
+ * in one product, but for what is done for each head: those are as many products. */
+static double product_s(struct making *m, const struct model_layer *l)
+{
+    const struct step_job *job = m->job;
+    double mm = model_size_value(l->m, job->sequence), n = model_size_value(l->n, job->sequence);
+    double k = model_size_value(l->k, job->sequence), count = (double)l->count;
+
+    if (!(mm * n * k > 0))
+        return 0;
+    if (l->count > 1)
+        count *= micro_batch(job);
+    else
+        mm *= micro_batch(job);
+    if (is_split(job, l)) {
+        if (l->count > 1)
+            count /= job->tp;
+        else if (l->split == MODEL_COLUMN)
+            n /= job->tp;
+        else
+            k /= job->tp;
+    }
+    return known(m, m->costs->product(m->costs->arg, mm, n, k, count), JOB_PRODUCT);
+}
+
+static double calls_s(const struct making *m, double calls)
+{
+    return isnan(m->costs->call_s) ? 0 : calls * m->costs->call_s;
+}
+
+static void add_compute(struct making *m, const struct model_layer *l, struct part *p)
+{
+    const struct step_job *job = m->job;
+    double product = product_s(m, l), output = model_size_value(l->output, job->sequence) *
+                                               micro_batch(job) * job->element_bytes;
+
+    if (product > 0 || isnan(product)) {
+        p->forward_s = fmax(product, calls_s(m, 1));
+        p->backward_s = fmax((double)l->backward * product, calls_s(m, l->backward));
+    } else if (output > 0) {
+        double moved = known(m, m->costs->stream(m->costs->arg, output), JOB_STREAM);
+
+        p->forward_s = fmax(FORWARD_MOVES * moved, calls_s(m, 1));
+        p->backward_s = fmax(BACKWARD_MOVES * moved, calls_s(m, 1));
+    }
+}
+
+/* Where the time of a step's passes is given, layers have it as they have operations. */
+static void share_compute(const struct step_job *job, const struct model_layer *l, double all_flop,
+                          struct part *p)
+{
+    double share = job->compute_s / job->micro / all_flop;
+
+    p->forward_s = share * model_forward_flop(l, job->sequence);
+    p->backward_s = share * model_backward_flop(l, job->sequence);
+}
+
+static void add_parallel(struct making *m, const struct model_layer *l, struct part *p)
+{
+    const struct step_job *job = m->job;
+    double sum = model_size_value(l->sum, job->sequence) * micro_batch(job) * job->element_bytes;
+    double s = is_split(job, l) ? group_s(m, JOB_SUM, job->tp, sum) : 0;
+
+    *(l->split == MODEL_ROW ? &p->parallel_forward_s : &p->parallel_backward_s) += s;
+}
+
+/* Tokens go to their experts before the first layer of a block that has experts, and back behind
+ * the last; in each pass. */
+static void add_exchange(struct making *m, const struct model_layer *l, bool edge, struct part *p)
+{
+    const struct step_job *job = m->job;
+    double bytes = model_size_value(l->m, job->sequence) * model_size_value(l->k, job->sequence) *
+                   micro_batch(job) * job->element_bytes;
+    double s = edge && l->kind == MODEL_EXPERT ? group_s(m, JOB_EXCHANGE, job->ep, bytes) : 0;
+
+    p->parallel_forward_s += 2 * s;
+    p->parallel_backward_s += 2 * s;
+}
+
+static void add_parameters(const struct step_job *job, const struct model_layer *l, struct part *p)
+{
+    double parameters = (double)l->parameters / (is_split(job, l) ? job->tp : 1);
+
+    if (l->kind == MODEL_TABLE)
+        return;
+    p->parameters = parameters / (l->kind == MODEL_EXPERT ? job->ep : 1);
+    *(l->kind == MODEL_EXPERT ? &p->expert_sums : &p->sums) = p->parameters * job->element_bytes;
+}
+
+static bool is_edge(const struct model *model, size_t i)
+{
+    const struct model_layer *l = &model->layers[i];
+
+    return l->kind == MODEL_EXPERT && (!i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block);
+}
+
+static double flop_of(const struct step_job *job)
+{
+    double flop = 0;
+
+    for (size_t i = 0; i < job->model->n_layers; i++)
+        flop += model_forward_flop(&job->model->layers[i], job->sequence) +
+                model_backward_flop(&job->model->layers[i], job->sequence);
+    return flop;
+}
+
+static void make_parts(struct making *m, struct part *parts)
+{
+    const struct model *model = m->job->model;
+    double flop = flop_of(m->job);
+
+    for (size_t i = 0; i < model->n_layers; i++) {
+        const struct model_layer *l = &model->layers[i];
+
+        parts[i] = (struct part){0};
+        if (isnan(m->job->compute_s))
+            add_compute(m, l, &parts[i]);
+        else
+            share_compute(m->job, l, flop, &parts[i]);
+        add_parallel(m, l, &parts[i]);
+        add_exchange(m, l, is_edge(model, i), &parts[i]);
+        add_parameters(m->job, l, &parts[i]);
+    }
+}
+
+/* ---- stages of a pipeline ---- */
+
+static double busy_s(const struct part *p)
+{
+    return p->forward_s + p->backward_s + p->parallel_forward_s + p->parallel_backward_s;
+}
+
+struct range {
+    size_t from, to; /* layers */
+};
+
+/* Blocks, one after another, to stages, so that each has about as much to do: a stage ends with the
+ * block in whose middle its share ends. Stage number `stage`. */
+static struct range stage_of(const struct step_job *job, const struct part *parts, size_t stage)
+{
+    const struct model *model = job->model;
+    double all = 0, done = 0;
+    struct range r = {model->n_layers, model->n_layers};
+
+    for (size_t i = 0; i < model->n_layers; i++)
+        all += busy_s(&parts[i]);
+    for (size_t i = 0, next; i < model->n_layers; i = next) {
+        double block = 0;
+
+        for (next = i;
+             next < model->n_layers && model->layers[next].block == model->layers[i].block; next++)
+            block += busy_s(&parts[next]);
+        size_t of = (size_t)fmin(job->pp - 1, floor((done + block / 2) / all * job->pp));
+        if (of == stage) {
+            r.from = r.from == model->n_layers ? i : r.from;
+            r.to = next;
+        }
+        done += block;
+    }
+    return r.from == model->n_layers ? (struct range){0, 0} : r;
+}
+
+static double busiest(const struct step_job *job, const struct part *parts, struct range *range)
+{
+    double most = -1;
+
+    for (size_t stage = 0; stage < (size_t)job->pp; stage++) {
+        struct range r = stage_of(job, parts, stage);
+        double sum = 0;
+
+        if (r.from == r.to)
+            return -1;
+        for (size_t i = r.from; i < r.to; i++)
+            sum += busy_s(&parts[i]);
+        if (sum > most)
+            *range = r;
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+/* What goes from a stage to the next: the largest output at the end of a stage. */
+static double message_s(struct making *m, const struct part *parts)
+{
+    const struct step_job *job = m->job;
+    double most = 0;
+
+    for (size_t stage = 0; stage + 1 < (size_t)job->pp; stage++) {
+        struct range r = stage_of(job, parts, stage);
+        const struct model_layer *last = &job->model->layers[r.to - 1];
+
+        for (; last > &job->model->layers[r.from] && !last->output.factor; last--)
+            ;
+        most = fmax(most, model_size_value(last->output, job->sequence));
+    }
+    return group_s(m, JOB_MESSAGE, job->pp, most * micro_batch(job) * job->element_bytes);
+}
+
+/* ---- the works of the last micro-batch, with the sums of gradients ---- */
+
+struct list {
+    struct making *m;
+    const struct part *parts;
+    struct range range;
+    struct work *works;
+    size_t n;
+    double sums_s;
+};
+
+static size_t add_work(struct list *l, enum work_on on, double s, size_t after, size_t also)
+{
+    l->works[l->n] = (struct work){.on = on, .s = s, .after = {after, also}};
+    if (on == WORK_NETWORK)
+        l->sums_s += s;
+    return l->n++;
+}
+
+static size_t add_pass(struct list *l, size_t layer, bool backward, size_t after)
+{
+    const struct part *p = &l->parts[layer];
+    double parallel = backward ? p->parallel_backward_s : p->parallel_forward_s;
+    size_t last =
+        add_work(l, WORK_COMPUTE, backward ? p->backward_s : p->forward_s, after, WORK_NONE);
+
+    return parallel > 0 ? add_work(l, WORK_WAIT, parallel, WORK_NONE, WORK_NONE) : last;
+}
+
+struct bucket {
+    double dense, expert; /* bytes */
+    size_t first, last;   /* layers, in forward order: first <= last */
+};
+
+/* From the layer behind `end` down to the layer that fills the bucket. */
+static struct bucket bucket_before(const struct list *l, size_t end)
+{
+    struct bucket b = {.last = end - 1};
+    double most = l->m->job->bucket_bytes;
+
+    for (b.first = end; b.first > l->range.from;) {
+        b.first--;
+        b.dense += l->parts[b.first].sums;
+        b.expert += l->parts[b.first].expert_sums;
+        if (most > 0 && b.dense + b.expert >= most)
+            break;
+    }
+    return b;
+}
+
+static double bucket_s(struct list *l, enum bench_part_of what, const struct bucket *b)
+{
+    const struct step_job *job = l->m->job;
+
+    return group_s(l->m, what, job->dp, b->dense) +
+           group_s(l->m, what, fmax(1, floor(job->dp / job->ep)), b->expert);
+}
+
+/* The backward pass, with a sum as soon as a bucket is full. */
+static void list_backward(struct list *l, size_t before)
+{
+    enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
+    size_t last = before;
+
+    for (size_t end = l->range.to; end > l->range.from;) {
+        struct bucket b = bucket_before(l, end);
+
+        for (size_t i = end; i-- > b.first;)
+            last = add_pass(l, i, true, last);
+        add_work(l, WORK_NETWORK, bucket_s(l, what, &b), last, WORK_NONE);
+        end = b.first;
+    }
+}
+
+/* The same, with all sums behind it. */
+static void list_backward_then(struct list *l, size_t before)
+{
+    enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
+    size_t last = before;
+
+    for (size_t i = l->range.to; i-- > l->range.from;)
+        last = add_pass(l, i, true, last);
+    for (size_t end = l->range.to; end > l->range.from;) {
+        struct bucket b = bucket_before(l, end);
+
+        add_work(l, WORK_NETWORK, bucket_s(l, what, &b), last, WORK_NONE);
+        end = b.first;
+    }
+}
+
+/* ZeRO 3: a bucket's parameters are gathered before each pass over its layers, one bucket ahead;
+ * its gradients are scattered behind the backward pass. */
+static void list_sharded(struct list *l)
+{
+    const struct step_job *job = l->m->job;
+    size_t n = 0, most = l->range.to - l->range.from, last = WORK_NONE, gathered,
+           scatters = WORK_NONE;
+    struct bucket *buckets = calloc(most + 1, sizeof(*buckets));
+
+    if (!buckets) {
+        l->n = 0;
+        return;
+    }
+    for (size_t end = l->range.to; end > l->range.from; end = buckets[n++].first)
+        buckets[n] = bucket_before(l, end);
+    gathered =
+        add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, &buckets[n - 1]), WORK_NONE, WORK_NONE);
+    for (size_t g = 0; g < 2 * n; g++) {
+        bool backward = g >= n;
+        const struct bucket *b = &buckets[backward ? g - n : n - 1 - g];
+        size_t next = g + 1 < n ? n - 2 - g : g + 1 < 2 * n ? g + 1 - n : WORK_NONE;
+        size_t before = last, mine = gathered;
+
+        if (next != WORK_NONE && job->overlap)
+            gathered = add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, &buckets[next]), before,
+                                WORK_NONE);
+        for (size_t i = backward ? b->last + 1 : b->first; backward ? i-- > b->first : i <= b->last;
+             i += backward ? 0 : 1) {
+            last = add_pass(l, i, backward, mine);
+            mine = WORK_NONE;
+        }
+        if (backward)
+            scatters = add_work(l, WORK_NETWORK, bucket_s(l, JOB_SCATTER, b), last, WORK_NONE);
+        if (next != WORK_NONE && !job->overlap)
+            gathered =
+                add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, &buckets[next]), last, scatters);
+    }
+    free(buckets);
+}
+
+static void list_works(struct list *l)
+{
+    size_t last = WORK_NONE;
+
+    if (l->m->job->zero == 3) {
+        list_sharded(l);
+        return;
+    }
+    for (size_t i = l->range.from; i < l->range.to; i++)
+        last = add_pass(l, i, false, last);
+    if (l->m->job->overlap)
+        list_backward(l, last);
+    else
+        list_backward_then(l, last);
+}
+
+/* ---- the step ---- */
+
+/* ZeRO 1 and 2: every rank updates its share, and all of them gather the parameters. */
+static double regather_s(struct list *l)
+{
+    const struct step_job *job = l->m->job;
+    double s = 0;
+
+    if (job->zero != 1 && job->zero != 2)
+        return 0;
+    for (size_t end = l->range.to; end > l->range.from;) {
+        struct bucket b = bucket_before(l, end);
+
+        s += bucket_s(l, JOB_GATHER, &b);
+        end = b.first;
+    }
+    return s;
+}
+
+static double update_s(struct making *m, const struct list *l)
+{
+    double parameters = 0;
+
+    for (size_t i = l->range.from; i < l->range.to; i++)
+        parameters += l->parts[i].parameters;
+    double bytes = parameters * m->job->update_bytes / (m->job->zero ? m->job->dp : 1);
+    return bytes > 0 ? known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM) : 0;
+}
+
+static int add_up(struct making *m, struct list *l, double slot, struct step_time *t)
+{
+    const struct step_job *job = m->job;
+    double message = job->pp > 1 ? message_s(m, l->parts) : 0, parallel = 0, passes = 0;
+
+    list_works(l);
+    if (!l->n)
+        return -ENOMEM;
+    t->lacks = m->lacks;
+    if (m->lacks)
+        return 0;
+    for (size_t i = l->range.from; i < l->range.to; i++) {
+        passes += l->parts[i].forward_s + l->parts[i].backward_s;
+        parallel += l->parts[i].parallel_forward_s + l->parts[i].parallel_backward_s;
+        t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
+    }
+    double last = works_run(l->works, l->n, m->costs->together), again = regather_s(l);
+
+    t->compute_s = passes * job->micro;
+    t->parallel_s = parallel * job->micro + 2 * message * (job->micro + job->pp - 1);
+    t->bubble_s = (job->pp - 1) * slot;
+    t->sums_s = l->sums_s + again;
+    t->exposed_s = fmax(0, last - slot) + again;
+    if (t->exposed_s < 1e-9 * last) /* sums of the same times in another order */
+        t->exposed_s = 0;
+    t->update_s = update_s(m, l);
+    t->step_s = t->compute_s + t->parallel_s + t->bubble_s + t->exposed_s + t->update_s;
+    t->lacks = m->lacks;
+    if (m->lacks)
+        t->step_s = NAN;
+    return 0;
+}
+
+static bool makes_sense(const struct step_job *job)
+{
+    return job->model->n_layers && job->batch > 0 && job->dp >= 1 && job->tp >= 1 && job->pp >= 1 &&
+           job->ep >= 1 && job->ep <= job->dp && job->micro >= 1 && job->zero <= 3;
+}
+
+int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time)
+{
+    struct making m = {.job = job, .costs = costs};
+    size_t layers = job->model->n_layers;
+    struct part *parts = calloc(layers + 1, sizeof(*parts));
+    /* of a layer at most two works in each pass, and with a bucket of its own three sums */
+    struct list l = {.m = &m, .parts = parts, .works = calloc(7 * layers + 2, sizeof(*l.works))};
+    int err = !parts || !l.works ? -ENOMEM : makes_sense(job) ? 0 : -EINVAL;
+
+    *time = (struct step_time){.step_s = NAN};
+    if (!err) {
+        make_parts(&m, parts);
+        if (m.lacks) {
+            l.range = (struct range){0, layers};
+            list_works(&l); /* so that all is named that is not known */
+            regather_s(&l);
+            update_s(&m, &l);
+            time->lacks = m.lacks;
+        } else {
+            double slot = busiest(job, parts, &l.range);
+
+            err = slot < 0 ? -EINVAL : add_up(&m, &l, slot, time);
+        }
+    }
+    free(parts);
+    free(l.works);
+    return err;
+}
+
+size_t step_buckets(const struct step_job *job, double *bytes, size_t most)
+{
+    struct making m = {.job = job};
+    struct part *parts = calloc(job->model->n_layers + 1, sizeof(*parts));
+    struct list l = {.m = &m, .parts = parts, .range = {0, job->model->n_layers}};
+    size_t n = 0;
+
+    for (size_t i = 0; parts && i < job->model->n_layers; i++)
+        add_parameters(job, &job->model->layers[i], &parts[i]);
+    for (size_t end = parts ? l.range.to : 0; end > 0; n++) {
+        struct bucket b = bucket_before(&l, end);
+
+        if (n < most)
+            bytes[n] = b.dense + b.expert;
+        end = b.first;
+    }
+    free(parts);
+    return n;
+}

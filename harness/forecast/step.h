@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time of one training step, from what its parts cost: pure functions. docs/forecast.md works
+ * an example by hand, and has each assumption.
+ *
+ * A step is a list of works on two resources: the processor and the network between the ranks that
+ * sum gradients. Each resource does its works in the order of the list, one at a time. A work waits
+ * for up to two others. While both resources work, each goes on at the rate `together`: 1 where
+ * neither feels the other, a half where nothing is gained by doing both at once.
+ *
+ * The ranks of a job are dp x tp x pp. Experts are spread over ep of the dp ranks.
+ */
+#ifndef PLUMB_FORECAST_STEP_H
+#define PLUMB_FORECAST_STEP_H
+
+#include <stdbool.h>
+
+#include "core/bench_rows.h"
+#include "core/model.h"
+
+struct step_job {
+    const struct model *model;
+    double batch;          /* samples of one data-parallel rank in a step */
+    uint64_t sequence;     /* tokens of a sample */
+    double dp, tp, pp, ep; /* at least 1 */
+    double micro;          /* micro-batches; 1 */
+    unsigned zero;         /* 0 to 3 */
+    double bucket_bytes;   /* gradients that are summed together; 0: all of them */
+    double element_bytes;  /* of gradients, parameters and activations */
+    double update_bytes;   /* that the update moves through memory, for each parameter */
+    bool overlap;          /* sums while the backward pass goes on; false: behind it */
+    double compute_s; /* forward and backward of a step, where it is given; NaN: from products */
+};
+
+/* What parts cost, in seconds; NaN: not known. */
+struct step_costs {
+    double (*product)(const void *arg, double m, double n, double k, double count);
+    double (*stream)(const void *arg, double bytes);
+    double (*group)(const void *arg, enum bench_part_of what, double ranks, double bytes);
+    const void *arg;
+    double call_s;   /* between two operations that are started one after another */
+    double together; /* 0.5 to 1 */
+};
+
+struct step_time {
+    double step_s;    /* NaN: a part that it needs is not known; `lacks` says which */
+    double compute_s; /* forward and backward passes of the busiest rank, alone */
+    double bubble_s;  /* the pipeline's wait for its first and last micro-batch */
+    double
+        parallel_s; /* sums of tensor parallelism, messages of the pipeline, exchanges of experts */
+    double sums_s;  /* the sums of gradients, alone */
+    double exposed_s; /* by how much these make the step longer */
+    double update_s;  /* the update of the parameters */
+    double sum_bytes; /* of a rank's gradients */
+    unsigned lacks;   /* bits 1 << enum bench_part_of */
+};
+
+/* The time of a step; -EINVAL: the job makes no sense for this model, such as more stages than it
+ * has blocks; -ENOMEM. */
+int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time);
+
+/* The bytes of the buckets in which a rank's gradients are summed, in the order of the sums: room
+ * for `most`. Returns how many there are. */
+size_t step_buckets(const struct step_job *job, double *bytes, size_t most);
+
+/* ---- the two resources; used by step.c, and by its tests */
+
+enum work_on { WORK_COMPUTE, WORK_WAIT, WORK_NETWORK };
+
+#define WORK_NONE ((size_t)-1)
+
+struct work {
+    enum work_on on; /* a wait keeps the processor, but is not slowed by the network */
+    double s;
+    size_t after[2]; /* works before it in the list, or WORK_NONE */
+    double end_s;    /* filled in */
+};
+
+/* Returns when the last has ended. */
+double works_run(struct work *works, size_t n, double together);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums at more ranks than were measured: given, wider with each doubling, or refused. Times are those of rings, step by step. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/forecast/law.h"
+
+static const struct bench_terms ring = {
+    .where = "", .messages = "2 * (n - 1)", .bytes = "2 * (n - 1) / n", .bus = "2 * (n - 1) / n"};
+static const double sizes[] = {1 << 20, 1 << 24, 1 << 26};
+
+/* Every rank passes its part on in 2 (n - 1) steps, each of 20 us and 1 us for 1000 bytes. */
+static double ring_us(double ranks, double bytes)
+{
+    double us = 0;
+
+    for (double step = 0; step < 2 * (ranks - 1); step++)
+        us += 20 + bytes / ranks / 1000;
+    return us;
+}
+
+struct scene {
+    struct fit_point points[64];
+    struct law law;
+};
+
+static void add(struct scene *s, double ranks, double times)
+{
+    for (size_t i = 0; i < 3; i++)
+        s->points[s->law.n++] = (struct fit_point){
+            ranks, sizes[i], times * ring_us(ranks, sizes[i]) * (1 + 0.002 * (i % 2 ? 1 : -1))};
+    s->law.points = s->points;
+    s->law.terms = &ring;
+}
+
+static void a_ring_is_found_again_and_wider_beyond(void **state)
+{
+    struct scene s = {.law = {0}};
+    double before = 0;
+
+    (void)state;
+    add(&s, 2, 1);
+    add(&s, 4, 1);
+    add(&s, 8, 1);
+    for (double n = 8; n <= 64; n *= 2) {
+        struct law_value v = law_at(&s.law, n, 25e6);
+        double truth = ring_us(n, 25e6), width = log(v.high_us / v.low_us);
+
+        assert_int_equal(v.refused, LAW_GIVEN);
+        assert_true(fabs(v.us / truth - 1) < 0.01);
+        assert_true(v.low_us < truth && truth < v.high_us);
+        assert_true(width > before);
+        assert_true(n == 8 || width > 2 * LAW_UNSEEN * log2(n / 8));
+        assert_true(fabs(v.held_out - 1) < 0.01);
+        assert_true(v.most_ranks == 8 && v.held_from == 4);
+        before = width;
+    }
+}
+
+static void what_was_not_shown_is_refused(void **state)
+{
+    struct scene s = {.law = {0}};
+
+    (void)state;
+    assert_int_equal(law_at(&s.law, 4, 1e6).refused, LAW_NOTHING);
+    add(&s, 4, 1);
+    assert_int_equal(law_at(&s.law, 4, 25e6).refused, LAW_GIVEN);
+    assert_int_equal(law_at(&s.law, 8, 25e6).refused, LAW_ONE);
+    add(&s, 2, 1);
+    assert_int_equal(law_at(&s.law, 32, 25e6).refused, LAW_GIVEN);
+    assert_int_equal(law_at(&s.law, 64, 25e6).refused, LAW_FAR);
+    assert_int_equal(law_at(&s.law, 8, 1e10).refused, LAW_BYTES);
+    assert_true(isnan(law_at(&s.law, 64, 25e6).us));
+    s.law.terms = NULL;
+    assert_int_equal(law_at(&s.law, 8, 25e6).refused, LAW_NOTHING);
+}
+
+static void another_regime_is_refused(void **state)
+{
+    struct scene s = {.law = {0}};
+
+    (void)state;
+    add(&s, 2, 1);
+    add(&s, 4, 1);
+    add(&s, 8, 2); /* as behind a core that carries half */
+    struct law_value v = law_at(&s.law, 16, 25e6);
+    assert_true(v.refused == LAW_BREAK || v.refused == LAW_SHAPE);
+    assert_true(v.held_out < 0.6);
+}
+
+/* The error of what was held out is a rate that goes on. */
+static void an_error_grows_with_each_doubling(void **state)
+{
+    struct scene s = {.law = {0}}, exact = {.law = {0}};
+
+    (void)state;
+    for (double n = 2; n <= 8; n *= 2) {
+        add(&s, n, n == 8 ? 1.10 : 1);
+        add(&exact, n, 1);
+    }
+    struct law_value v = law_at(&s.law, 64, 25e6), e = law_at(&exact.law, 64, 25e6);
+    assert_int_equal(v.refused, LAW_GIVEN);
+    assert_true(log(v.high_us / v.us) > 3 * 0.095);
+    assert_true(log(e.high_us / e.us) < 3 * 0.06);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_is_found_again_and_wider_beyond),
+        cmocka_unit_test(what_was_not_shown_is_refused),
+        cmocka_unit_test(another_regime_is_refused),
+        cmocka_unit_test(an_error_grows_with_each_doubling),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

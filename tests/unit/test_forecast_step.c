@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of a training step: the example of docs/forecast.md, worked by hand, and what each way of working adds. All times in
+ * ms. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/forecast/step.h"
+
+#define NEAR(value, expected) assert_float_equal(1e3 * (value), expected, 1e-9)
+
+/* Three layers of 2.5 million parameters; forward 2 ms, backward 4. */
+static struct model_layer layers[3];
+static const struct model toy = {.name = "toy", .layers = layers, .n_layers = 3};
+
+/* 10 MB take 5 ms; the parts of a sum half of it. A message of 4 MB takes 1 ms. */
+static double group(const void *arg, enum bench_part_of what, double ranks, double bytes)
+{
+    (void)arg;
+    if (what == JOB_MESSAGE)
+        return bytes / 4e6 * 1e-3;
+    assert_true(ranks == 8 || ranks == 4 || ranks == 2);
+    return bytes / 10e6 * (what == JOB_SUM ? 5e-3 : 2.5e-3);
+}
+
+static const struct step_costs costs = {.group = group, .call_s = NAN, .together = 1};
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        layers[i] = (struct model_layer){.block = i,
+                                         .parameters = 2500000,
+                                         .m = {1, 0},
+                                         .n = {1, 0},
+                                         .k = {1, 0},
+                                         .count = 1,
+                                         .backward = 2,
+                                         .output = {1000000, 0}};
+    return 0;
+}
+
+static struct step_job job(void)
+{
+    return (struct step_job){.model = &toy,
+                             .batch = 1,
+                             .dp = 8,
+                             .tp = 1,
+                             .pp = 1,
+                             .ep = 1,
+                             .micro = 1,
+                             .bucket_bytes = 10e6,
+                             .element_bytes = 4,
+                             .overlap = true,
+                             .compute_s = 18e-3};
+}
+
+static struct step_time run(const struct step_job *j, const struct step_costs *c)
+{
+    struct step_time t;
+
+    assert_int_equal(step_time(j, c, &t), 0);
+    return t;
+}
+
+static void the_example_by_hand(void **state)
+{
+    struct step_job j = job();
+    struct step_costs slowed = costs;
+    struct step_time t = run(&j, &costs);
+
+    (void)state;
+    /* backward ends at 10, 14 and 18; sums 10 to 15, 15 to 20, 20 to 25 */
+    NEAR(t.step_s, 25);
+    NEAR(t.compute_s, 18);
+    NEAR(t.sums_s, 15);
+    NEAR(t.exposed_s, 7);
+    assert_float_equal(t.sum_bytes, 30e6, 1);
+    slowed.together = 0.8;
+    NEAR(run(&j, &slowed).step_s, 27);
+    j.overlap = false;
+    NEAR(run(&j, &slowed).step_s, 33);
+    j = job();
+    j.bucket_bytes = 0; /* one sum, behind the backward pass */
+    NEAR(run(&j, &costs).step_s, 33);
+    j.bucket_bytes = 15e6; /* two layers, then one */
+    NEAR(run(&j, &costs).step_s, 29);
+    j.dp = 1;
+    NEAR(run(&j, &costs).step_s, 18);
+}
+
+static void sharing_parameters(void **state)
+{
+    struct step_job j = job();
+
+    (void)state;
+    j.zero = 1; /* scatters end at 20.5, then three are gathered */
+    NEAR(run(&j, &costs).step_s, 28);
+    j.zero = 2;
+    NEAR(run(&j, &costs).step_s, 28);
+    j.zero = 3;
+    struct step_time t = run(&j, &costs);
+    NEAR(t.step_s, 25.5);
+    NEAR(t.sums_s,
+         1.5 * 15); /* two gathers and a scatter in place of a sum, which is two of them */
+    j.overlap = false;
+    NEAR(run(&j, &costs).step_s, 18 + 1.5 * 15);
+}
+
+static void pipelines(void **state)
+{
+    struct step_job j = job();
+    struct step_time t;
+
+    (void)state;
+    j.pp = 3;
+    j.micro = 4;
+    j.dp = 2;
+    j.bucket_bytes = 0;
+    t = run(&j, &costs);
+    /* a stage's passes take 6 / 4 in each of 4 + 2 slots, with two messages of 1 MB; one sum */
+    NEAR(t.bubble_s, 2 * 1.5);
+    NEAR(t.parallel_s, 6 * 2 * 0.25);
+    NEAR(t.compute_s, 6);
+    NEAR(t.exposed_s, 5);
+    NEAR(t.step_s, 6 + 3 + 3 + 5);
+    j.pp = 4; /* of three blocks */
+    assert_int_equal(step_time(&j, &costs, &t), -EINVAL);
+}
+
+static void layers_over_ranks(void **state)
+{
+    struct step_job j = job();
+
+    (void)state;
+    layers[1].split = MODEL_ROW;
+    layers[1].sum = (struct model_size){2500000, 0};
+    layers[2].split = MODEL_COLUMN;
+    layers[2].sum = (struct model_size){2500000, 0};
+    j.tp = 2;
+    j.dp = 1;
+    struct step_time t = run(&j, &costs);
+    NEAR(t.parallel_s, 10);
+    assert_float_equal(t.sum_bytes, 20e6, 1);
+    set_up(NULL);
+    layers[1].kind = MODEL_EXPERT;
+    layers[1].m = (struct model_size){2500000, 0};
+    j = job();
+    j.ep = 4;
+    t = run(&j, &costs);
+    NEAR(t.parallel_s, 4 * 2.5); /* there and back, in both passes */
+    assert_float_equal(t.sum_bytes, 22.5e6, 1);
+    set_up(NULL);
+    layers[1].kind = MODEL_TABLE; /* a sparse gradient is summed by nobody */
+    j = job();
+    assert_float_equal(run(&j, &costs).sum_bytes, 20e6, 1);
+}
+
+static double no_group(const void *arg, enum bench_part_of what, double ranks, double bytes)
+{
+    (void)arg, (void)what, (void)ranks, (void)bytes;
+    return NAN;
+}
+
+static double no_product(const void *arg, double m, double n, double k, double count)
+{
+    (void)arg, (void)m, (void)n, (void)k, (void)count;
+    return NAN;
+}
+
+static void what_lacks_is_named(void **state)
+{
+    struct step_costs none = {
+        .product = no_product, .group = no_group, .call_s = NAN, .together = 1};
+    struct step_job j = job();
+    struct step_time t;
+
+    (void)state;
+    t = run(&j, &none);
+    assert_true(isnan(t.step_s));
+    assert_int_equal(t.lacks, 1u << JOB_SUM);
+    j.compute_s = NAN;
+    j.zero = 3;
+    assert_int_equal(run(&j, &none).lacks,
+                     1u << JOB_PRODUCT | 1u << JOB_SCATTER | 1u << JOB_GATHER);
+}
+
+/* The bytes of a million parameters and of the products of one sample, without the model's code. */
+static double product(const void *arg, double m, double n, double k, double count)
+{
+    *(double *)arg += 2 * m * n * k * count;
+    return 2 * m * n * k * count * 1e-12;
+}
+
+static double stream(const void *arg, double bytes)
+{
+    (void)arg;
+    return bytes * 1e-12;
+}
+
+static void products_of_all_layers_are_counted(void **state)
+{
+    double flop = 0;
+    struct step_costs counting = {.product = product,
+                                  .stream = stream,
+                                  .group = group,
+                                  .arg = &flop,
+                                  .call_s = NAN,
+                                  .together = 1};
+    struct step_job j = job();
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        layers[i].m = layers[i].n = layers[i].k = (struct model_size){1000, 0};
+        layers[i].count = i == 1 ? 3 : 1;
+    }
+    j.compute_s = NAN;
+    j.batch = 2;
+    struct step_time t = run(&j, &counting);
+    assert_float_equal(flop, 2e9 * 5 * 2, 1);         /* of a forward pass */
+    NEAR(t.compute_s, 3 * 2e9 * 5 * 2 * 1e-12 * 1e3); /* backward is twice as long */
+    counting.call_s = 1; /* launches that are slower than the device: one forward, two backward */
+    NEAR(run(&j, &counting).compute_s, 1e3 * 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_example_by_hand, set_up),
+        cmocka_unit_test_setup(sharing_parameters, set_up),
+        cmocka_unit_test_setup(pipelines, set_up),
+        cmocka_unit_test_setup(layers_over_ranks, set_up),
+        cmocka_unit_test_setup(what_lacks_is_named, set_up),
+        cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -482,7 +482,8 @@ static size_t count_down(const struct exam *x, const json_t *members)
 
     json_array_foreach (members, i, member) {
         nic = nic_named(x, json_string_value(member) ? json_string_value(member) : "");
-        down += nic && exam_is(nic, "state", "down");
+        /* the second is of one that stands on another interface: a VLAN, an end of a pair */
+        down += nic && (exam_is(nic, "state", "down") || exam_is(nic, "state", "lowerlayerdown"));
     }
     return down;
 }

@@ -583,6 +583,7 @@ static const struct price {
     /* Between two hosts, addresses do not differ: one of two members takes all. */
     {"bond", "downtrained", {"network", BOND("802.3ad", "layer2+3", "up", "up")}, 0.5},
     {"bond", "downtrained", {"network", BOND("802.3ad", "layer3+4", "up", "down")}, 0.5},
+    {"bond", "downtrained", {"network", BOND("802.3ad", "layer3+4", "lowerlayerdown", "up")}, 0.5},
     /* One member alone sends. */
     {"bond", "downtrained", {"network", BOND("active-backup", "layer2", "up", "down")}, -1},
     {"rdma-rate", METAL, {PORT "rate", "100 Gb/sec (1X NDR)\n"}, 0.75},

@@ -33,7 +33,7 @@ echo "cuda:0,,measured,noisy,\"samples, too few\""'
     program "$top/bin/plumb" '
 echo "plumb $*" >>"$FAKE/asked"
 case $1 in
-probe) echo "{\"gpus\": [{\"name\": \"Made-up GPU\"}]}" ;;
+probe) cat "$FAKE/probe.json" 2>/dev/null || echo "{\"gpus\": [{\"name\": \"Made-up GPU\"}]}" ;;
 run) mkdir -p "$(eval echo \${$#})"; exit "$(cat "$FAKE/run.exit" 2>/dev/null || echo 0)" ;;
 esac'
     for unit in test_cuda_module test_cuda_gemm; do
@@ -43,6 +43,15 @@ esac'
 echo "peer $*" >>"$FAKE/asked"
 case "$*" in *"--only collectives") what=collectives ;; *) what=peer ;; esac
 cat "$FAKE/$what.said" 2>/dev/null || echo "matmul: ratio 1.01 (...)"
+while [ $# -gt 1 ]; do
+    case $1 in --out) dir=$2 ;; --only) only=$2 ;; esac
+    shift
+done
+[ ! -e "$FAKE/figures.$only" ] || {
+    mkdir -p "$dir"
+    { echo comparison,verdict,asked,ratio,low,high,pairs,ours,theirs,unit,peer,origin,reason; cat "$FAKE/figures.$only"; } >"$dir/figures.csv"
+}
+[ ! -e "$FAKE/kill.$only" ] || kill -KILL "$PPID"
 exit "$(cat "$FAKE/$what.exit" 2>/dev/null || echo 0)"'
     program "$FAKE/path/compute-sanitizer" '
 echo "sanitizer $*" >>"$FAKE/asked"
@@ -84,8 +93,10 @@ step() {
     [ "$(step probe)" = "probe good Made-up GPU" ]
     [ "$(step tests)" = "tests good 8 of 8" ]
     [ "$(step sanitizer)" = "sanitizer good 11 runs clean" ]
-    [ "$(step peers)" = "peers good 1 compared; see $out/peers.txt" ]
-    [ "$(step collectives)" = "collectives good 1 compared; see $out/collectives.txt" ]
+    for name in memory copies gemm nccl; do
+        [ "$(step "$name")" = "$name good 1 compared; see $out/$name.txt" ]
+    done
+    [ "$(step launch)" = "launch good see $out/launch.csv" ]
     [ "$(step suite)" = "suite good $out/run" ]
     tar -tzf "$out.tar.gz" | grep -qx 'out/steps.txt'
     [[ $stderr == *"tests 8 of 8: plumb-launch"* ]]
@@ -94,8 +105,9 @@ step() {
 
 @test "the most worth first; where the tests are wrong, nothing is measured with what is wrong" {
     check
-    [ "$(grep -oE '^(plumb probe|plumb run|sanitizer|peer .*--only (collectives|matmul))' "$FAKE/asked" | sed 's/ .*--only//' | uniq | paste -sd,)" = \
-        "plumb probe,peer collectives,peer matmul,plumb run,sanitizer" ]
+    [ "$(grep -oE '^(plumb probe|plumb run|sanitizer|peer .*--only (collectives|copy|to-device|matmul)|launch .*--budget 2s)' "$FAKE/asked" |
+        sed 's/ .*--only//; s/^launch.*/launch/' | uniq | paste -sd,)" = \
+        "plumb probe,peer copy,peer to-device,peer matmul,launch,peer collectives,sanitizer,plumb run" ]
     : >"$FAKE/asked"
     rm -r "$out"
     answers copy 0 'cuda:0,,measured,wrong,"bit 3, flipped"'
@@ -104,15 +116,15 @@ step() {
     [ "$(grep -cE '^(plumb run|peer|sanitizer)' "$FAKE/asked")" -eq 0 ]
     [ "$(step suite)" = "suite partial left out: the tests found wrong data, or a call that fails (--keep-going)" ]
     check --keep-going
-    [ "$(grep -cE '^(plumb run|peer)' "$FAKE/asked")" -eq 3 ]
+    [ "$(grep -cE '^(plumb run|peer)' "$FAKE/asked")" -eq 5 ]
 }
 
 @test "all steps end within --total" {
     program "$top/scripts/peer-gpu" 'echo "peer $*" >>"$FAKE/asked"; exec sleep 2.2'
-    check --steps collectives,peers,suite --total 2
+    check --steps memory,nccl,suite --total 2
     [ "$status" -eq 4 ]
-    grep -q '^peer .*--limit [12] .*--only collectives' "$FAKE/asked"
-    [[ $(step peers) == "peers partial no time left (--total 2); --steps peers --out $out" ]]
+    grep -q '^peer .*--limit [12] .*--only copy' "$FAKE/asked"
+    [[ $(step nccl) == "nccl partial no time left (--total 2); --steps nccl --out $out" ]]
     [[ $(step suite) == "suite partial no time left (--total 2); "* ]]
     [ "$(grep -c 'peer' "$FAKE/asked")" -eq 1 ]
     check --steps probe --total soon
@@ -245,49 +257,49 @@ step() {
 
 @test "peers: below one is wrong, one that could not be compared is partial" {
     printf '%s\n' 'matmul: ratio 1.01 (' 'triad: not compared: no BabelStream' >"$FAKE/peer.said"
-    check --steps peers -- --pairs 3
+    check --steps memory -- --pairs 3
     [ "$status" -eq 4 ]
-    [[ $(step peers) == "peers partial 1 of 2 compared"* ]]
-    grep -qx "peer --bin bin --device cuda:0 --limit [0-9]* --out $out/peers --pairs 3 --only matmul,copy,triad,to-device,from-device" "$FAKE/asked"
+    [[ $(step memory) == "memory partial 1 of 2 compared"* ]]
+    grep -qx "peer --bin bin --device cuda:0 --limit [0-9]* --out $out/memory --pairs 3 --only copy,triad" "$FAKE/asked"
     echo 1 >"$FAKE/peer.exit"
-    check --steps peers
+    check --steps memory
     [ "$status" -eq 1 ]
     echo 2 >"$FAKE/peer.exit"
-    check --steps peers
+    check --steps memory
     [ "$status" -eq 4 ]
-    [[ $(step peers) == "peers partial nothing could be compared: exit 2; triad: no BabelStream; see "* ]]
+    [[ $(step memory) == "memory partial nothing could be compared: exit 2; triad: no BabelStream; see "* ]]
 }
 
-@test "peers and collectives: numbers of a simulated device, and fewer pairs than asked, are partial" {
+@test "memory and collectives: numbers of a simulated device, and fewer pairs than asked, are partial" {
     echo 'matmul: ratio 1.01 (0.9 to 1.1, 7 pairs; asked 1.00: met); plumb 1, torch 1 GB/s; rows are simulated' >"$FAKE/peer.said"
     echo 'x: ratio 1.01 (1.0 to 1.0, 6 of 7 pairs, no time left (--limit 9); within 2 %: yes); plumb 1' >"$FAKE/collectives.said"
-    check --steps peers,collectives
+    check --steps memory,nccl
     [ "$status" -eq 4 ]
-    [[ $(step peers) == "peers partial rows are simulated; "* ]]
-    [[ $(step collectives) == "collectives partial all 1 compared, with fewer pairs than asked; "* ]]
+    [[ $(step memory) == "memory partial rows are simulated; "* ]]
+    [[ $(step nccl) == "nccl partial all 1 compared, with fewer pairs than asked; "* ]]
 }
 
 @test "collectives: outside of 2 % and wrong data are wrong, not decided and not compared are partial; what it is asked" {
     local good='x 64K: ratio 1.0001 (0.9990 to 1.0012, 7 pairs; within 2 %: yes); plumb 1, nccl-tests 1 us'
     printf '%s\n' "$good" 'y 64K: ratio 1.05 (1.04 to 1.06, 7 pairs; within 2 %: NO, ours takes longer); plumb 2' >"$FAKE/collectives.said"
     echo 1 >"$FAKE/collectives.exit"
-    check --steps collectives -- --nccl-tests there
+    check --steps nccl -- --nccl-tests there
     [ "$status" -eq 1 ]
-    [[ $(step collectives) == "collectives wrong 2 of 2 compared; y 64K: ratio 1.05 "*"NO, ours takes longer"* ]]
-    grep -qx "peer --bin bin --device cuda:0 --limit \(450\|44[0-9]\) --out $out/collectives --nccl-tests there --only collectives" "$FAKE/asked"
+    [[ $(step nccl) == "nccl wrong 2 of 2 compared; y 64K: ratio 1.05 "*"NO, ours takes longer"* ]]
+    grep -qx "peer --bin bin --device cuda:0 --limit \(420\|41[0-9]\) --out $out/nccl --nccl-tests there --sizes 64K,16M,1G --ranks 1,2 --only collectives" "$FAKE/asked"
     printf '%s\n' "$good" 'y 64K: WRONG DATA: 3 elements' >"$FAKE/collectives.said"
-    check --steps collectives
-    [[ $(step collectives) == "collectives wrong 1 of 2 compared; y 64K: WRONG DATA: 3 elements; see "* ]]
+    check --steps nccl
+    [[ $(step nccl) == "nccl wrong 1 of 2 compared; y 64K: WRONG DATA: 3 elements; see "* ]]
     echo 3 >"$FAKE/collectives.exit"
     printf '%s\n' "$good" 'y 64K: ratio 1.05 (0.9 to 1.06, 7 pairs; within 2 %: not decided); plumb 2' >"$FAKE/collectives.said"
-    check --steps collectives
+    check --steps nccl
     [ "$status" -eq 4 ]
-    [[ $(step collectives) == "collectives partial 1 of 2 not decided; see "* ]]
+    [[ $(step nccl) == "nccl partial 1 of 2 not decided; see "* ]]
     echo 0 >"$FAKE/collectives.exit"
     printf '%s\n' "$good" 'y 64K: not compared: no MPI; plumb 2 us' >"$FAKE/collectives.said"
-    check --steps collectives
-    [[ $(step collectives) == "collectives partial 1 of 2 compared; y 64K: no MPI; plumb 2 us; see "* ]]
-    check --steps collectives --limit 100
+    check --steps nccl
+    [[ $(step nccl) == "nccl partial 1 of 2 compared; y 64K: no MPI; plumb 2 us; see "* ]]
+    check --steps nccl --limit 100
     grep -q "^peer .*--limit \(9[0-9]\|100\) .*--only collectives" "$FAKE/asked"
     check --steps probe --limit soon
     [ "$status" -eq 2 ]
@@ -412,4 +424,130 @@ tree() {
     check --steps probe
     [ "$status" -eq 4 ]
     [[ $(step build) == "build partial the GPU module was not built"* ]]
+}
+
+@test "figures: reached, missed, undecided, not seen; each with its ratio and spread, of all steps in one file" {
+    echo 'triad,reached,1.0,1.004,0.998,1.01,7,4500,4480,GB/s,BabelStream,measured,' >"$FAKE/figures.copy,triad"
+    printf '%s\n' 'to-device,missed,0.99,0.95,0.94,0.96,7,52,55,GB/s,nvbandwidth,measured,' \
+        'from-device,not-compared,0.99,,,,,,,,nvbandwidth,measured,"none, here"' >"$FAKE/figures.to-device,from-device"
+    echo 'collectives 2 ranks 16M out of place,undecided,1.0,1.02,0.97,1.05,6,1,1,us,nccl-tests,measured,' >"$FAKE/figures.collectives"
+    echo 1 >"$FAKE/peer.exit"
+    check
+    [ "$status" -eq 1 ]
+    grep -qx 'reached     memory, triad: 1.00 of BabelStream: 1.004 (0.998 to 1.01, 7 pairs)' <<<"$output"
+    grep -qx 'missed      pinned copy to the GPU: 0.99 of nvbandwidth: 0.95 (0.94 to 0.96, 7 pairs)' <<<"$output"
+    grep -qx 'not seen    pinned copy from the GPU: 0.99 of nvbandwidth' <<<"$output"
+    grep -qx 'undecided   NCCL, 2 ranks, 16M: 1.00 of nccl-tests: 1.02 (0.97 to 1.05, 6 pairs)' <<<"$output"
+    grep -qx 'not seen    NCCL, 1 rank, 1G: 1.00 of nccl-tests' <<<"$output"
+    grep -qx 'seen on a real GPU: 3 of 10' <<<"$output"
+    [ "$(wc -l <"$out/figures.csv")" -eq 5 ]
+    sed -i 's/,measured,/,simulated,/' "$FAKE/figures.copy,triad"
+    check --steps memory
+    grep -q '^reached .*; simulated: says nothing of a GPU$' <<<"$output"
+    grep -qx 'seen on a real GPU: 2 of 10' <<<"$output"
+}
+
+@test "wrong data of a later step, or a GPU that answers no more, leaves the rest out" {
+    echo 'to-device,wrong-data,0.99,,,,,,,,nvbandwidth,measured,byte 3' >"$FAKE/figures.to-device,from-device"
+    check
+    [ "$(step gemm)" = "gemm partial left out: copies found wrong data (--keep-going)" ]
+    grep -q '^wrong data *pinned copy to the GPU' <<<"$output"
+    rm "$FAKE/figures.to-device,from-device"
+    # It answers until the memory step.
+    program "$top/scripts/peer-gpu" 'echo 4 >"$FAKE/launch.exit"
+echo "cuda:0,,measured,failed,it fell off the bus" >"$FAKE/launch.rows"'
+    check --again
+    [ "$(step copies)" = "copies partial left out: after memory no GPU answers as 'cuda:0': failed: it fell off the bus (--keep-going)" ]
+    [ "$(step suite)" = "suite partial left out: after memory no GPU answers as 'cuda:0': failed: it fell off the bus (--keep-going)" ]
+}
+
+@test "it goes on: what was good is not done again, --again does it" {
+    check
+    [ "$status" -eq 0 ]
+    : >"$FAKE/asked"
+    check
+    [ "$status" -eq 0 ]
+    [ "$(grep -cE '^(peer|sanitizer|plumb run|gemm)' "$FAKE/asked")" -eq 0 ]
+    [ "$(step nccl)" = "nccl good 1 compared; see $out/nccl.txt" ]
+    [[ $stderr == *"nccl was good before: --again, or --steps nccl, does it again"* ]]
+    check --again
+    [ "$(grep -c '^peer' "$FAKE/asked")" -eq 4 ]
+}
+
+@test "killed in the middle of a step: the next call goes on with that one" {
+    touch "$FAKE/kill.collectives"
+    check
+    [ "$status" -eq 137 ]
+    grep -q '^nccl *partial *it began and did not end' "$out/steps.txt"
+    tar -xzOf "$out.tar.gz" out/steps.txt | grep -q '^launch *good'
+    rm "$FAKE/kill.collectives"
+    : >"$FAKE/asked"
+    check
+    [ "$status" -eq 0 ]
+    [ "$(grep -oE '^(peer .*--only .*|plumb run|sanitizer)' "$FAKE/asked" | sed 's/.*--only //' | uniq | paste -sd,)" = "collectives,sanitizer,plumb run" ]
+}
+
+@test "--node: all GPUs, an hour; a machine of one GPU says so" {
+    echo '{"gpus": {"devices": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}}' >"$FAKE/probe.json"
+    echo 'collectives 3 ranks 64K out of place,reached,1.0,1.0,0.99,1.01,7,1,1,us,nccl-tests,measured,' \
+        >"$FAKE/figures.pair-write,pair-read,one-to-all,all-to-one,collectives"
+    check --node -- --pairs 6
+    [ "$status" -eq 0 ]
+    grep -q '^peer .* --pairs 6 --spread --sizes 64K,16M,1G --ranks 3 --only pair-write,pair-read,one-to-all,all-to-one,collectives$' "$FAKE/asked"
+    grep -q '^reached *NCCL, 3 ranks, 64K' <<<"$output"
+    grep -q '^not seen *NCCL, 3 ranks, 1G' <<<"$output"
+    rm "$FAKE/probe.json"
+    check --node --steps probe,node
+    [ "$status" -eq 4 ]
+    [ "$(step node)" = "node partial --node takes several GPUs: this machine shows none" ]
+}
+
+@test "a finished run is kept as a reference by the GPU's name, and one that is there is not overwritten" {
+    echo '{"gpus": [{"name": "NVIDIA H200"}]}' >"$FAKE/probe.json"
+    program "$top/bin/plumb" 'case $1 in probe) cat "$FAKE/probe.json" ;; run) mkdir -p "$4/log"; echo "{}" >"$4/run.json" ;; esac'
+    check --steps probe,suite
+    [ -e "$top/results/reference/nvidia-h200/run.json" ]
+    [ -e "$top/results/reference/nvidia-h200/steps.txt" ]
+    [ ! -e "$top/results/reference/nvidia-h200/log" ]
+    touch "$top/results/reference/nvidia-h200/kept"
+    rm -r "$out"
+    check --steps probe,suite
+    [ -e "$top/results/reference/nvidia-h200/kept" ]
+    [ -e "$out/reference/nvidia-h200/run.json" ]
+}
+
+@test "over the simulated device: each step runs, nothing counts as seen, a kill leaves the run to go on with" {
+    . tests/sim/env.bash
+    simulate one
+    ln -sfn "$PWD/build/lib" "$top/lib"
+    rm -r "$top/bin"
+    mkdir "$top/bin"
+    ln -s "$PWD"/build/bin/* "$top/bin"
+    ln -s "$PWD/configs" "$top/configs"
+    ln -s "$PWD/tests/peers" "$top/tests/peers"
+    cp scripts/peer-gpu "$top/scripts"
+    printf '%s\n' 'suite: tiny' 'about: launches' 'defaults: {budget: 20ms, warmup: 1ms}' 'cases:' \
+        '  - bench: launch' '    device: gpu' '    op: [launch, launch-complete, graph, stream-sync]' '    repeat: 10' >"$FAKE/tiny.yaml"
+    check --suite "$FAKE/tiny.yaml" --steps probe,memory,launch -- --pairs 1 --seconds 0.1
+    [ "$status" -eq 4 ]
+    [ "$(step probe)" = "probe partial Simulated GPU; rows are simulated" ]
+    [[ $(step launch) == "launch partial rows are simulated; "* ]]
+    [[ $(step memory) == "memory partial "* ]]
+    grep -qx 'seen on a real GPU: 0 of 10' <<<"$output"
+    # Killed as it runs the suite: what it has is kept, and the next call goes on with it.
+    setsid "$top/scripts/gpu-check" --suite "$FAKE/tiny.yaml" --out "$out" --steps suite >/dev/null 2>&1 &
+    killed=$!
+    for _ in $(seq 400); do
+        done=$(grep -c '^done,' "$out/run/plan.csv" 2>/dev/null || true)
+        [ "${done:-0}" -lt 2 ] || break
+        sleep 0.05
+    done
+    kill -KILL -- "-$killed"
+    wait "$killed" || true
+    [ "$(grep -c '^done,' "$out/run/plan.csv")" -lt 40 ]
+    check --suite "$FAKE/tiny.yaml" --steps suite
+    [ "$status" -eq 4 ]
+    [ "$(step suite)" = "suite partial rows are simulated: $out/run" ]
+    [[ $stderr == *"goes on with '$out/run'"* ]]
+    [ ! -e "$top/results/reference" ]
 }

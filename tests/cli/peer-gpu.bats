@@ -18,7 +18,7 @@ setup() {
     program plumb-copy 'echo ours >>"$ORDER"; echo "$@" >>"'"$fake"'/copy.args"; case "$*" in
     *"--source nodes"*) echo source,numa,status,reason,origin,value,max; echo node0,remote,ok,,measured,9,9; echo "node1,${NEAR-local},ok,,measured,8,8" ;;
     *) echo status,reason,origin,value,max; echo ok,why,measured,55,56 ;; esac'
-    program python 'echo theirs >>"$ORDER"; case "$1:$2" in -c:*) exit 0 ;; *:matmul) echo 790 ;; *:copy) echo 4300 ;; esac'
+    program python 'echo theirs >>"$ORDER"; case "$1:$2" in -c:*) exit 0 ;; *:matmul*) echo 790 ;; *:copy) echo 4300 ;; esac'
     program cuda-stream 'echo "Function    MBytes/sec  Min (sec)"; echo "Copy 1.0 1"; echo "Triad       4200000.000 0.001"'
     program nvbandwidth 'echo "nvbandwidth Version: v0.8"; echo "{\"nvbandwidth\": {\"testcases\": [{\"name\": \"$2\", \"status\": \"Passed\", \"bandwidth_matrix\": [[\"55.40\"]]}]}}"'
 }
@@ -51,6 +51,44 @@ peer() {
     peer --only nonsense
     [ "$status" -eq 2 ]
     [[ $stderr == *"there is no comparison 'nonsense'"* ]]
+}
+
+@test "figures.csv has each result typed: reached to two decimals, missed, undecided, not compared, nothing asked" {
+    figure() { awk -F, -v name="$1" '$1 == name { print $2, $3, $4, $7, $12 }' "$BATS_TEST_TMPDIR/o/figures.csv"; }
+    value memory 4280 4180 # 0.9953 of torch's copy and of BabelStream
+    program nvbandwidth 'exit 1'
+    peer --out "$BATS_TEST_TMPDIR/o" --only matmul,copy,triad,to-device,matmul-f16
+    [ "$(figure copy)" = "reached 1.0 0.99535 3 measured" ]
+    [ "$(figure triad)" = "reached 1.0 0.99524 3 measured" ]
+    [ "$(figure to-device)" = "not-compared 0.99   measured" ]
+    [ "$(figure matmul-f16)" = "shown  1.0127 3 measured" ]
+    grep -q -- '--dtype f16 --library cublaslt-best --size 8192' "$fake/gemm.args"
+    value memory 4200 4100
+    rm -r "$BATS_TEST_TMPDIR/o"
+    peer --out "$BATS_TEST_TMPDIR/o" --only triad
+    [ "$status" -eq 1 ]
+    [ "$(figure triad)" = "missed 1.0 0.97619 3 measured" ]
+    # On both sides of what is asked.
+    program plumb-memory 'echo x >>"$ORDER.n"; echo status,reason,origin,value,max; echo ok,,measured,4000,$((4000 + 100 * $(wc -l <"$ORDER.n")))'
+    rm -r "$BATS_TEST_TMPDIR/o"
+    peer --out "$BATS_TEST_TMPDIR/o" --only triad
+    [ "$status" -eq 3 ]
+    [[ $(figure triad) == "undecided 1.0 "* ]]
+    [[ ${lines[0]} == *"asked 1.00: not decided)"* ]]
+}
+
+@test "pairs of GPUs: the cell of nvbandwidth's matrix that is ours; all GPUs are seen" {
+    program plumb-copy 'echo "$* sees ${CUDA_VISIBLE_DEVICES-all}" >>"'"$fake"'/copy.args"; echo status,reason,origin,value,max; echo ok,,measured,55,56'
+    program nvbandwidth 'echo "{\"nvbandwidth\": {\"testcases\": [{\"name\": \"$2\", \"status\": \"Passed\", \"bandwidth_matrix\": [[\"11\", \"22\"], [\"33\", \"N/A\"]]}]}}"'
+    peer --only pair-write
+    [ "$status" -eq 2 ]
+    peer --spread --only pair-write,pair-read,one-to-all,all-to-one
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == "pair-write: ratio 2.5000 "*"nothing is asked); plumb 55, nvbandwidth 22 GB/s" ]]
+    [[ ${lines[1]} == "pair-read: ratio 2.5000 "* ]]
+    [[ ${lines[2]} == "one-to-all: ratio 5.0000 "* ]]
+    grep -q -- '--source cuda:1 --destination cuda:0 --op read .* sees all' "$fake/copy.args" # its reader is the first
+    grep -q -- '--source cuda:all --destination cuda:0 --op write' "$fake/copy.args"
 }
 
 @test "pairs alternate in order" {
@@ -195,6 +233,14 @@ collectives() {
     [[ ${lines[4]} == "collectives 2 ranks 64K in place: ratio 1.0040 "*"plumb 50.2, nccl-tests 50 us"* ]]
     [[ ${lines[9]} == "collectives 4 ranks 64M in place: ratio 1.0040 "* ]]
     [ "${#lines[@]}" -eq 10 ] # one rank in place has nothing to do
+}
+
+@test "collectives --spread: a GPU for each rank, in one process of nccl-tests; ranks as asked" {
+    nccl
+    collectives --spread --ranks 1,2
+    grep -q -- ' -g 2 .*;  on *$' "$fake/theirs.args"
+    [ "$(grep -c -- '--np' "$fake/ours.args")" -eq 3 ] # one rank; two ranks, out of place and in place
+    [ "$(grep -c -- '--ranks 4' "$fake/ours.args")" -eq 0 ]
 }
 
 @test "collectives: a known slow-down of either side is out of 2 %; few pairs and a wide interval decide nothing" {

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's allreduce on one GPU, timed by plumb-allreduce and by nccl-tests: the comparison `collectives` of scripts/peer-gpu."""
 import collections
-import math
 import os
 import statistics
 import sys
 import time
 
 import nccl_tests
-from runs import CannotRun, OutOfTime, Wrong, end_of, of_pairs, rows_of, told
+from runs import CannotRun, OutOfTime, Wrong, end_of, interval, of_pairs, origin, rows_of, told
 
-RANKS = (1, 2, 4)
 PLACES = ("out of place", "in place")
 MARGIN = 0.02
 BUILDS_S = 300
@@ -20,15 +18,6 @@ def bytes_of(word):
     """K, M and G are binary, as in our options. ValueError."""
     unit = {"K": 10, "M": 20, "G": 30}.get(word[-1:], 0)
     return int(word[:-1] if unit else word) << unit
-
-
-def interval(ratios):
-    """Of the median, 95 %, of order statistics: distribution-free, as that of plumb crosscheck. None of fewer than six."""
-    n, ordered, k, tail = len(ratios), sorted(ratios), 0, 0.0
-    while k < n and 2 * (tail + math.comb(n, k) / 2**n) <= 0.05:
-        tail += math.comb(n, k) / 2**n
-        k += 1
-    return (ordered[k - 1], ordered[n - k]) if k else None
 
 
 def verdict(ratios):
@@ -45,7 +34,7 @@ def verdict(ratios):
 
 
 class Collectives:
-    """NCCL's allreduce, timed by plumb-allreduce and by nccl-tests, with 1, 2 and 4 ranks on one GPU. A pair is, with that many
+    """NCCL's allreduce, timed by plumb-allreduce and by nccl-tests, with 1, 2 and 4 ranks on one GPU, or one on each. A pair is, with that many
     ranks, one run of ours for each place and one of theirs for each size."""
 
     def __init__(self, args, folder):
@@ -71,12 +60,12 @@ class Collectives:
         library = library or nccl_tests.library_in_python(args.python)
         if library:
             os.environ["PLUMB_LIBNCCL"] = library
-        self.env = nccl_tests.environment(library, self.folder)
-        for ranks in RANKS:
+        self.env = nccl_tests.environment(library, self.folder, args.spread)
+        for ranks in self.args.ranks:
             try:
                 if why:
                     raise nccl_tests.Absent(why)
-                self.program[ranks] = nccl_tests.choose(programs, ranks, args.mpirun, self.env)
+                self.program[ranks] = nccl_tests.choose(programs, ranks, args.mpirun, self.env, args.spread)
             except nccl_tests.Absent as error:
                 self.why[ranks] = str(error)
 
@@ -101,7 +90,7 @@ class Collectives:
         took = {}
         for size, word in self.sizes.items():
             count = int(min(max(5, self.seconds * 1e6 / self.mine[ranks, PLACES[0], size]), 100000))
-            command = nccl_tests.command(self.program[ranks], ranks, size, count, self.args.mpirun)
+            command = nccl_tests.command(self.program[ranks], ranks, size, count, self.args.mpirun, self.args.spread)
             status, out, err = self.args.runs.run(command, self.env)
             try:
                 times, library = nccl_tests.read(out, ranks, size)
@@ -136,7 +125,7 @@ class Collectives:
     def measure(self):
         """Round by round, so that all have as many pairs when the time is up. Without a peer one run of ours is shown."""
         for i in range(self.args.pairs):
-            for ranks in RANKS:
+            for ranks in self.args.ranks:
                 if self.wrong.get(ranks) or (self.why.get(ranks) and i):
                     continue
                 if not self.args.runs.has_time(1.1 * self.longest[ranks]):
@@ -154,7 +143,7 @@ class Collectives:
         return f"collectives {ranks} rank{'s' * (ranks > 1)} {self.sizes[size]} {place}"
 
     def say(self, outcome):
-        for ranks in RANKS:
+        for ranks in self.args.ranks:
             for place in self.places(ranks):
                 for size in self.sizes:
                     self.say_one(outcome, ranks, place, size)
@@ -164,16 +153,22 @@ class Collectives:
         pairs, mine = self.pairs[key], f"; plumb {self.mine[key]:.5g} us" if key in self.mine else ""
         if ranks in self.wrong:
             outcome.bad += 1
+            self.args.runs.figure(name, "wrong-data", *[""] * 8, "nccl-tests", origin(self.args), self.wrong[ranks])
             return told(self.args, f"{name}: WRONG DATA: {self.wrong[ranks]}")
         if ranks in self.why or not pairs:
-            return told(self.args, f"{name}: not compared: {self.why.get(ranks, self.args.runs.no_time())}{mine}")
+            why = self.why.get(ranks, self.args.runs.no_time())
+            self.args.runs.figure(name, "not-compared", *[""] * 8, "nccl-tests", origin(self.args), why)
+            return told(self.args, f"{name}: not compared: {why}{mine}")
         ratios = [a / b for a, b in pairs]
         words, bad, undecided = verdict(ratios)
         outcome.compared += 1
         outcome.bad += bad
         outcome.undecided += undecided
         low, high = interval(ratios) or (min(ratios), max(ratios))
-        shared = "; the ranks share the GPU, by sockets: a rehearsal" if ranks > 1 else ""
+        shared = "; the ranks share the GPU, by sockets: a rehearsal" if ranks > 1 and not self.args.spread else ""
+        self.args.runs.figure(name, "missed" if bad else "undecided" if undecided else "reached", 1.00,
+                              *(f"{value:.5g}" for value in (statistics.median(ratios), low, high)), len(pairs),
+                              *(f"{statistics.median(side):.6g}" for side in zip(*pairs)), "us", "nccl-tests", origin(self.args), "")
         return told(self.args, f"{name}: ratio {statistics.median(ratios):.4f} ({low:.4f} to {high:.4f}, "
                     f"{of_pairs(self.args, pairs)}; within 2 %: {words}); plumb {statistics.median(a for a, _ in pairs):.5g}, "
                     f"nccl-tests {statistics.median(b for _, b in pairs):.5g} us; NCCL {self.library}{shared}")

@@ -102,9 +102,10 @@ def linked(program, env):
             for name, path in re.findall(r"^\s*(\S+) => (not found|\S+)", said, re.M)}
 
 
-def choose(programs, ranks, mpirun, env):
+def choose(programs, ranks, mpirun, env, spread=False):
     """The one of them that can run with so many ranks."""
     why = ""
+    ranks = 1 if spread else ranks  # of processes
     if ranks > 1 and not shutil.which(mpirun):
         raise Absent(f"no MPI: '{mpirun}' is not here, by which nccl-tests starts {ranks} ranks; one rank alone is compared")
     able = []
@@ -122,10 +123,11 @@ def choose(programs, ranks, mpirun, env):
     return able[0]
 
 
-def environment(library, folder):
+def environment(library, folder, spread=False):
     """Of its processes. The same NCCL as ours is in library: a link to it, in a folder that is looked into first."""
     env = {name: value for name, value in os.environ.items() if name != "NCCL_HOSTID" and not name.startswith("NCCL_TESTS_")}
-    env["NCCL_TESTS_DEVICE"] = "0"
+    if not spread:
+        env["NCCL_TESTS_DEVICE"] = "0"
     if library:
         link = os.path.join(folder, "libnccl.so.2")
         if not os.path.lexists(link):
@@ -140,11 +142,12 @@ def environment(library, folder):
     return env
 
 
-def command(program, ranks, size, iterations, mpirun):
-    """Each operation is waited for, as ours, with no barrier in its time (-z 2); the slowest rank's (-a 3); data are checked."""
-    words = [program, "-b", str(size), "-e", str(size), "-d", "float", "-o", "sum", "-g", "1", "-z", "2", "-a", "3", "-c", "1",
+def command(program, ranks, size, iterations, mpirun, spread=False):
+    """Each operation is waited for, as ours, with no barrier in its time (-z 2); the slowest rank's (-a 3); data are checked.
+    spread: a GPU for each rank, all in one process."""
+    words = [program, "-b", str(size), "-e", str(size), "-d", "float", "-o", "sum", "-g", str(ranks if spread else 1), "-z", "2", "-a", "3", "-c", "1",
              "-n", str(iterations), "-w", str(max(5, iterations // 4))]
-    if ranks == 1:
+    if ranks == 1 or spread:
         return words
     return [mpirun, "-np", str(ranks), "sh", "-c", RANK + 'export NCCL_HOSTID="peer-rank-$rank"; exec "$0" "$@"', *words]
 

@@ -12,6 +12,9 @@ import time
 
 HANGS_S = 120  # a program that has not ended by then hangs
 GRACE_S = 3  # from the asking to the killing
+# Of figures.csv. verdict: reached, missed, undecided, shown (nothing is asked), not-compared, wrong-data.
+FIGURES = ["comparison", "verdict", "asked", "ratio", "low", "high", "pairs", "ours", "theirs", "unit", "peer", "origin", "reason"]
+ROUNDED = 0.005  # 1.00 is asked for with two decimals
 END_S = 8  # of --limit, to end what runs and say what there is
 
 
@@ -63,16 +66,23 @@ class Runs:
             file.write(f"$ {' '.join(command)}\n{said[0]}\n== stderr\n{said[1]}\n== {how}\n")
 
     def pair(self, *cells):
-        """A line as soon as it is known: whatever is killed later leaves it."""
+        self.line("pairs.csv", ["comparison", "pair", "first", "ours", "theirs", "unit"], cells)
+
+    def line(self, name, columns, cells):
+        """As soon as it is known: whatever is killed later leaves it."""
         if not self.out:
             return
-        path = os.path.join(self.out, "pairs.csv")
+        path = os.path.join(self.out, name)
         new = not os.path.exists(path)
         with open(path, "a", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             if new:
-                lines.writerow(["comparison", "pair", "first", "ours", "theirs", "unit"])
+                lines.writerow(columns)
             lines.writerow(cells)
+
+    def figure(self, *cells):
+        """A result, typed: FIGURES has its columns."""
+        self.line("figures.csv", FIGURES, cells)
 
     def wait_for(self, process, seconds):
         """What it said, and whether it had to be ended: asked to first, since a launcher ends its ranks then. What holds on to its
@@ -140,3 +150,16 @@ def of_pairs(args, pairs):
 def told(args, line):
     """A result, as soon as it is known."""
     print(line + ("; rows are simulated" if args.simulated else ""), flush=True)
+
+
+def interval(ratios):
+    """Of the median, 95 %, of order statistics: distribution-free, as that of plumb crosscheck. None of fewer than six."""
+    n, ordered, k, tail = len(ratios), sorted(ratios), 0, 0.0
+    while k < n and 2 * (tail + math.comb(n, k) / 2**n) <= 0.05:
+        tail += math.comb(n, k) / 2**n
+        k += 1
+    return (ordered[k - 1], ordered[n - k]) if k else None
+
+
+def origin(args):
+    return "simulated" if args.simulated else "measured"

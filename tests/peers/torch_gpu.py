@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PyTorch reaches on a GPU: the peer of scripts/peer-gpu.
 
-usage: torch_gpu.py matmul SIZE SECONDS | torch_gpu.py copy BYTES SECONDS
+usage: torch_gpu.py matmul[-TYPE] SIZE SECONDS | torch_gpu.py copy BYTES SECONDS
 
-Prints the median of its samples: TFLOP/s of a bf16 torch.matmul of random SIZE x SIZE matrices, or GB/s, read and written
+Prints the median of its samples: TFLOP/s of a torch.matmul (bf16, or TYPE: f16, tf32, f32, f64; e4m3 by torch._scaled_mm with
+fast sums, int8 by torch._int_mm) of random SIZE x SIZE matrices, or GB/s, read and written
 bytes both counted, of torch's copy between two buffers on the device. Timed by CUDA events around ten calls, so that the
 cost of a call is out of it; operands rotate through more than the second-level cache holds.
 """
@@ -39,20 +40,41 @@ def median_seconds(call, seconds):
     return statistics.median(times)
 
 
-def matmul(size, seconds):
+def random(size):
+    return torch.rand(size, size, device="cuda") * 2 - 1
+
+
+def plain(dtype):
+    def operands(size):
+        a, b = random(size).to(dtype), random(size).to(dtype)
+        c = torch.empty_like(a)
+        return lambda: torch.matmul(a, b, out=c)
+
+    return operands
+
+
+def scaled(size):
+    a, b = random(size).to(torch.float8_e4m3fn), random(size).to(torch.float8_e4m3fn)
+    one = torch.ones((), device="cuda")
+    return lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+
+def whole(size):
+    a, b = (torch.randint(-127, 128, (size, size), dtype=torch.int8, device="cuda") for _ in range(2))
+    return lambda: torch._int_mm(a, b.t())
+
+
+PRODUCTS = {"bf16": plain(torch.bfloat16), "f16": plain(torch.float16), "tf32": plain(torch.float32), "f32": plain(torch.float32),
+            "f64": plain(torch.float64), "e4m3": scaled, "int8": whole}
+BYTES = {"bf16": 6, "f16": 6, "tf32": 12, "f32": 12, "f64": 24, "e4m3": 4, "int8": 6}  # of the three entries
+
+
+def matmul(kind, size, seconds):
+    torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
     l2 = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20)
-    sets = max(2, 3 * l2 // (6 * size * size) + 1)
-    operands = []
-    for _ in range(sets):
-        a = (torch.rand(size, size, device="cuda") * 2 - 1).to(torch.bfloat16)
-        b = (torch.rand(size, size, device="cuda") * 2 - 1).to(torch.bfloat16)
-        operands.append((a, b, torch.empty_like(a)))
-
-    def call(i):
-        a, b, c = operands[i % sets]
-        torch.matmul(a, b, out=c)
-
-    return 2 * size**3 / median_seconds(call, seconds) / 1e12
+    sets = max(2, 3 * l2 // (BYTES[kind] * size * size) + 1)
+    products = [PRODUCTS[kind](size) for _ in range(sets)]
+    return 2 * size**3 / median_seconds(lambda i: products[i % sets](), seconds) / 1e12
 
 
 def copy(size, seconds):
@@ -62,10 +84,11 @@ def copy(size, seconds):
 
 
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] not in ("matmul", "copy"):
+    name, _, kind = (sys.argv + [""])[1].partition("-")
+    if len(sys.argv) != 4 or name not in ("matmul", "copy") or (kind or "bf16") not in PRODUCTS:
         sys.exit(__doc__)
-    work = {"matmul": matmul, "copy": copy}[sys.argv[1]]
-    print(f"{work(int(sys.argv[2]), float(sys.argv[3])):.6g}")
+    size, seconds = int(sys.argv[2]), float(sys.argv[3])
+    print(f"{copy(size, seconds) if name == 'copy' else matmul(kind or 'bf16', size, seconds):.6g}")
 
 
 main()

@@ -22,6 +22,7 @@ const struct unit units_table[] = {
     {"ms", 1e-6, false, false, "milliseconds for one operation"},
     {"s/GB", 1.0, false, false, "CPU seconds for 1e9 bytes"},
     {"cores", 1.0, false, false, "CPU seconds in a second"},
+    {"MB", 1.0, false, false, "1e6 bytes"},
     {"count", 1.0, false, false, "how many of them"},
     {"packets", 1.0, false, true, "how many packets"},
     {"percent", 1.0, false, false, "parts of a hundred"},

@@ -266,7 +266,7 @@ int collective_bench_check(struct point *pt)
 
 int collective_bench_evidence(struct point *pt)
 {
-    rows_evidence(pt, pt->bench_state);
+    ranks_evidence(pt, &((struct collective_work *)pt->bench_state)->ranks);
     return 0;
 }
 

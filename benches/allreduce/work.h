@@ -163,6 +163,5 @@ void rows_count(struct collective_work *w, const struct collective_times *times,
 void rows_finish(struct point *pt,
                  struct collective_work *w); /* limits, figures, columns: after session_end() */
 void rows_limit(struct point *pt, struct collective_work *w); /* of busbw: a part of it */
-void rows_evidence(struct point *pt, struct collective_work *w);
 
 #endif

@@ -320,6 +320,46 @@ int ranks_need(struct point *pt, struct ranks *r, const struct ranks_params *p, 
     return err;
 }
 
+static size_t evidence_bytes(const struct session_node *node)
+{
+    return strlen(node->host) + strlen(node->proof.text) + 4; /* ": " and ", " */
+}
+
+/* What does not fit is left out whole: half a figure is another figure. The first is cut. */
+static void add_proof(struct point *pt, const struct session_node *node, bool *any)
+{
+    if (*any && strlen(pt->evidence) + evidence_bytes(node) >= sizeof(pt->evidence))
+        return;
+    evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", node->host, node->proof.text);
+    *any = true;
+}
+
+/* The worst first: there may be more nodes than room. */
+void ranks_evidence(struct point *pt, const struct ranks *r)
+{
+    static const enum path_verdict order[] = {PATH_ELSEWHERE, PATH_UNKNOWN, PATH_PROVED};
+    const struct session_node *nodes;
+    unsigned n = session_nodes(r->session, &nodes), proved = 0, silent = 0;
+    size_t bytes = 0;
+    bool any = false;
+
+    pt->carriers = session_report(r->session, 0) ? session_report(r->session, 0)->carriers : 0;
+    bool told =
+        pt->carriers != 0; /* what a library says that it connected goes before the counters */
+    for (unsigned i = 0; i < n; i++) {
+        pt->carriers |= told ? 0 : nodes[i].proof.carriers;
+        proved += nodes[i].proof.verdict == PATH_PROVED && nodes[i].proof.text[0];
+        silent += !nodes[i].proof.text[0];
+        bytes += evidence_bytes(&nodes[i]);
+    }
+    if (n > silent && (n > 2 || (n == 2 && bytes >= sizeof(pt->evidence))))
+        evidence_add(pt->evidence, sizeof(pt->evidence), "%u of %u nodes proved", proved, n);
+    for (unsigned v = 0; v < 3; v++)
+        for (unsigned i = 0; i < n; i++)
+            if (nodes[i].proof.text[0] && nodes[i].proof.verdict == order[v])
+                add_proof(pt, &nodes[i], &any);
+}
+
 void way_backends(backend_say_fn *say, void *arg)
 {
     for (size_t i = 0; collective_names[i]; i++) {

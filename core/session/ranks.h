@@ -126,4 +126,7 @@ struct ranks {
 int ranks_need(struct point *pt, struct ranks *r, const struct ranks_params *p, bool watch);
 void ranks_leave(struct ranks *r);
 
+/* After session_end(): which devices carried the bytes, of each node, the worst first. */
+void ranks_evidence(struct point *pt, const struct ranks *r);
+
 #endif

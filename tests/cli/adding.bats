@@ -95,7 +95,7 @@ for name in os.listdir(folder):
 
 # In texts of the code, a benchmark is named by its program, beside the word bench, or, where its name is no everyday word, at all.
 named() {
-    local names='gemm|memory|copy|launch|net|allreduce|null'
+    local names='gemm|memory|copy|launch|net|allreduce|step|null'
     # comments apart, which may give an example; the word bench in the path of a file does not count
     grep -rn '"' core harness --include='*.[ch]' | sed -E 's,/\*.*,,; /^[^:]+:[0-9]+: \*/d; /^[^:]+:[0-9]+:#include/d' |
         grep -E "plumb[- ]($names)\\b|:[0-9]+:.*[Bb]ench[^\"]*\"($names)\"|\"($names)\"[^\"]*[Bb]ench|\"(gemm|allreduce)\"|\"($names) --"

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans and what follows from them: see plan.h. Who writes the operations: ways.c. */
+#include "benches/step/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const step_part_names[STEP_PART_KINDS] = {
+    [PART_ALL] = "barrier",       [PART_SUM] = "gradients",      [PART_SCATTER] = "gradients",
+    [PART_GATHER] = "parameters", [PART_EXPERT_SUM] = "experts", [PART_TENSOR] = "activations",
+    [PART_EXCHANGE] = "tokens",   [PART_FORWARD] = "pipeline",   [PART_BACKWARD] = "pipeline"};
+
+unsigned step_dp(const struct step_spec *s)
+{
+    return s->ranks / (s->tp * s->pp);
+}
+
+/* Tokens of an expert's layers: what the first takes in, what the last puts out. */
+static double tokens_of(const struct model *m, size_t i, uint64_t sequence)
+{
+    const struct model_layer *l = &m->layers[i];
+    bool first = !i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block;
+    double rows = model_size_value(l->m, sequence);
+
+    if (l->kind != MODEL_EXPERT)
+        return 0;
+    return rows * model_size_value(first ? l->k : l->n, sequence);
+}
+
+void step_layers(const struct model *m, uint64_t sequence, struct step_layer *layers)
+{
+    for (size_t i = 0; i < m->n_layers; i++) {
+        const struct model_layer *l = &m->layers[i];
+        layers[i] = (struct step_layer){.parameters = l->parameters,
+                                        .forward_flop = model_forward_flop(l, sequence),
+                                        .backward_flop = model_backward_flop(l, sequence),
+                                        .output = model_size_value(l->output, sequence),
+                                        .sum = model_size_value(l->sum, sequence),
+                                        .sent = tokens_of(m, i, sequence),
+                                        .block = l->block,
+                                        .kind = (uint16_t)l->kind,
+                                        .split = (uint16_t)l->split};
+    }
+}
+
+/* A cut comes before the block that is nearest to its share of the operations. */
+int step_cut(const struct step_layer *layers, unsigned n_layers, unsigned pp, unsigned *cuts)
+{
+    double all = 0, before = 0;
+    unsigned cut = 1;
+
+    for (unsigned i = 0; i < n_layers; i++)
+        all += layers[i].forward_flop + layers[i].backward_flop;
+    cuts[0] = 0;
+    for (unsigned i = 0; i < n_layers && cut < pp; i++) {
+        bool begins = i && layers[i].block != layers[i - 1].block;
+        double block = 0;
+        for (unsigned k = i; begins && k < n_layers && layers[k].block == layers[i].block; k++)
+            block += layers[k].forward_flop + layers[k].backward_flop;
+        if (begins && before + block / 2 > all * cut / pp && i > cuts[cut - 1])
+            cuts[cut++] = i;
+        before += layers[i].forward_flop + layers[i].backward_flop;
+    }
+    cuts[pp] = n_layers;
+    return cut == pp ? 0 : -EOPNOTSUPP;
+}
+
+static int refuse(char *why, size_t len, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse(char *why, size_t len, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, len, format, args);
+    va_end(args);
+    return -EOPNOTSUPP;
+}
+
+static bool has_split(const struct step_spec *s, const struct step_layer *layers)
+{
+    for (unsigned i = 0; i < s->n_layers; i++)
+        if (layers[i].split != MODEL_WHOLE)
+            return true;
+    return false;
+}
+
+static bool has_experts(const struct step_spec *s, const struct step_layer *layers)
+{
+    for (unsigned i = 0; i < s->n_layers; i++)
+        if (layers[i].kind == MODEL_EXPERT)
+            return true;
+    return false;
+}
+
+static int stages_fit(const struct step_spec *s, const struct step_layer *layers, char *why,
+                      size_t len)
+{
+    unsigned cuts[WORLD_RANKS_MAX + 1];
+
+    if (s->pp > 1 && step_cut(layers, s->n_layers, s->pp, cuts))
+        return refuse(why, len, "the model has too few blocks for %u stages: give a lower --pp",
+                      s->pp);
+    if (s->pp > 1 && s->zero == 3)
+        return refuse(why, len,
+                      "a pipeline would gather the parameters again for each micro-batch: with "
+                      "--pp give --zero 0, 1 or 2");
+    return 0;
+}
+
+int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why, size_t len)
+{
+    if (!s->ranks || !s->tp || !s->pp || s->ranks % (s->tp * s->pp))
+        return refuse(why, len, "%u ranks cannot be divided into %u stages of %u tensor ranks",
+                      s->ranks, s->pp, s->tp);
+    if (!s->ep || step_dp(s) % s->ep)
+        return refuse(why, len, "%u data-parallel ranks are no multiple of --ep %u", step_dp(s),
+                      s->ep);
+    if (!s->micro || !s->batch || s->batch % s->micro)
+        return refuse(why, len, "a batch of %llu cannot be cut into %u equal micro-batches",
+                      (unsigned long long)s->batch, s->micro);
+    if (s->tp > 1 && !has_split(s, layers))
+        return refuse(why, len, "the model says of no layer how it is split: leave --tp out");
+    if (s->ep > 1 && !has_experts(s, layers))
+        return refuse(why, len, "the model has no experts: leave --ep out");
+    if (s->ep > 1 && s->zero)
+        return refuse(why, len,
+                      "experts' gradients are not partitioned: with --ep leave --zero "
+                      "out");
+    if (s->zero && step_dp(s) < 2 && s->ranks > 1)
+        return refuse(why, len, "--zero partitions over data-parallel ranks, and there is one");
+    return stages_fit(s, layers, why, len);
+}
+
+double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank)
+{
+    return op->flop * s->ns_per_flop * (rank == s->slow_rank ? s->slow_times : 1);
+}
+
+double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
+{
+    double ns = 0;
+
+    for (size_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].lane == LANE_COMPUTE)
+            ns += step_op_ns(&p->ops[i], s, rank);
+    return ns;
+}
+
+/* A broadcast between two is sent by the first alone. */
+double step_bytes(const struct step_plan *p, const struct step_spec *s)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < p->n_ops; i++) {
+        const struct step_op *op = &p->ops[i];
+        const struct step_part *part = &p->parts[op->part];
+        if (op->kind != STEP_CALL)
+            continue;
+        bool sends = part->op != COLLECTIVE_BROADCAST || !part->me;
+        bytes += sends * collective_bus_factor((enum collective_op)part->op, part->n) *
+                 (double)part->calls[op->call].count *
+                 (double)collective_type_bytes((enum collective_type)s->type);
+    }
+    return bytes;
+}
+
+void step_plan_release(struct step_plan *p)
+{
+    for (unsigned i = 0; i < p->n_parts; i++) {
+        free(p->parts[i].members);
+        free(p->parts[i].calls);
+    }
+    free(p->parts);
+    free(p->ops);
+    free(p->deps);
+    *p = (struct step_plan){0};
+}

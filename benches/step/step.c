@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step: how long a step of training takes on 1 to N ranks, without a framework: the compute of a
+ * model's layers, and the communication of the ways to work in parallel. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/step/run.h"
+#include "benches/step/work.h"
+#include "core/program.h"
+
+#define AT(field)    .offset = offsetof(struct step_params, field)
+#define GROUP(field) .offset = offsetof(struct step_params, group.field)
+#define WAY(field)   .offset = offsetof(struct step_params, way.field)
+
+static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
+static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
+
+static const char *const overlaps[] = {"none", "backward", NULL};
+static const char *const orders[] = {"gpipe", "1f1b", NULL};
+static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
+
+static const struct opt options[] = {
+    RANKS_OPTIONS(GROUP),
+    WAY_OPTIONS(WAY),
+    {.name = "model",
+     .type = OPT_STRING,
+     WAY_SWEPT,
+     AT(model),
+     .def = "resnet50",
+     .arg = "NAME",
+     .help =
+         "the model: a file of configs/models (resnet50, bert-large, llama3-8b, ...), or a path"},
+    {.name = "ranks",
+     .type = OPT_U64,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
+     AT(ranks),
+     .def = "0",
+     .max = WORLD_RANKS_MAX,
+     .help = "ranks of the job; 0: 1, 2, 4, ... and all ranks, in one launch"},
+    {.name = "batch",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(batch),
+     .def = "32",
+     .min = 1,
+     .max = 1u << 24,
+     .help = "samples of a data-parallel rank in a step"},
+    {.name = "seq",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(sequence),
+     .def = "0",
+     .max = 1u << 24,
+     .help = "tokens of a sequence; 0: the model's"},
+    {.name = "dtype",
+     .letter = 'd',
+     .type = OPT_CHOICE,
+     WAY_SWEPT,
+     AT(dtype),
+     .choices = collective_type_names,
+     .def = "f32",
+     .help = "type of gradients, parameters and activations on their way"},
+    {.name = "bucket",
+     .type = OPT_SIZE,
+     WAY_SWEPT,
+     AT(bucket),
+     .def = "25M",
+     .min = 1,
+     .max = 1ull << 34,
+     .help = "gradients are summed in buckets of this size; --zero 3 gathers groups of this size"},
+    {.name = "overlap",
+     .type = OPT_CHOICE,
+     WAY_SWEPT,
+     AT(overlap),
+     .choices = overlaps,
+     .def = "backward",
+     .help = "backward: a bucket is summed while the backward pass goes on; none: behind it"},
+    {.name = "zero",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(zero),
+     .def = "0",
+     .max = 3,
+     .help = "ZeRO stage: 1, 2: gradients are scattered, parameters gathered; 3: parameters are "
+             "gathered for each pass"},
+    {.name = "prefetch",
+     .type = OPT_U64,
+     WAY_FITTING,
+     AT(prefetch),
+     .def = "1",
+     .max = 64,
+     .scope = &by_zero,
+     .help = "groups of layers whose parameters are gathered ahead"},
+    {.name = "tp",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(tp),
+     .def = "1",
+     .min = 1,
+     .max = WORLD_RANKS_MAX,
+     .help = "tensor-parallel ranks: layers are split, activations summed"},
+    {.name = "pp",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(pp),
+     .def = "1",
+     .min = 1,
+     .max = WORLD_RANKS_MAX,
+     .help = "stages of the pipeline"},
+    {.name = "schedule",
+     .type = OPT_CHOICE,
+     WAY_FITTING,
+     AT(order),
+     .choices = orders,
+     .def = "1f1b",
+     .scope = &by_pipe,
+     .help = "order of a stage's passes: all forward passes first, or one forward, one backward"},
+    {.name = "micro-batches",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(micro),
+     .def = "1",
+     .min = 1,
+     .max = 4096,
+     .help = "parts of the batch, one after another; gradients are summed after the last"},
+    {.name = "ep",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(ep),
+     .def = "1",
+     .min = 1,
+     .max = WORLD_RANKS_MAX,
+     .help = "expert-parallel ranks, of the data-parallel ones: tokens go to their experts' rank"},
+    {.name = "tflops",
+     .type = OPT_DOUBLE,
+     WAY_SWEPT,
+     AT(tflops),
+     .def = "10",
+     .help = "compute is timed: a rank waits as long as at this rate, in TFLOP/s"},
+    {.name = "compute-time",
+     .type = OPT_DURATION,
+     WAY_SWEPT,
+     AT(compute_ns),
+     .def = "0",
+     .help = "the same by time: both passes of the whole model over the batch, on one rank; 0: by "
+             "--tflops"},
+    WAY_OPTIONS_CUT(WAY),
+    WAY_OPTIONS_WIRE(WAY),
+    {.name = "slow",
+     .type = OPT_DOUBLE,
+     .flags = OPT_HIDDEN,
+     AT(slow),
+     .def = "1",
+     .help = "for tests: the last rank computes so many times as long"},
+    {.name = "inject",
+     .type = OPT_CHOICE,
+     .flags = OPT_HIDDEN,
+     AT(inject),
+     .def = "none",
+     .choices = injects,
+     .help = "for tests: spoil the data, claim another path, leave a rank out; all must be found"},
+    {.name = NULL},
+};
+
+/* ---- The step that options mean ---- */
+
+static double flop_of(const struct step_layer *layers, unsigned n)
+{
+    double flop = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        flop += layers[i].forward_flop + layers[i].backward_flop;
+    return flop;
+}
+
+static void fill_spec(const struct step_params *p, struct step_work *w, unsigned n_layers)
+{
+    struct step_spec *s = &w->spec;
+
+    *s = (struct step_spec){.ranks = w->n,
+                            .tp = (uint32_t)p->tp,
+                            .pp = (uint32_t)p->pp,
+                            .ep = (uint32_t)p->ep,
+                            .zero = (uint32_t)p->zero,
+                            .prefetch = (uint32_t)p->prefetch,
+                            .order = (uint32_t)p->order,
+                            .micro = (uint32_t)p->micro,
+                            .overlap = (uint32_t)p->overlap,
+                            .type = (uint32_t)p->dtype,
+                            .n_layers = n_layers,
+                            .slow_rank = w->n - 1,
+                            .slow_times = p->slow,
+                            .batch = p->batch,
+                            .bucket_bytes = p->bucket};
+    double flop = flop_of(w->layers, n_layers) * (double)p->batch;
+    s->ns_per_flop = p->compute_ns ? (double)p->compute_ns / flop : 1e-3 / p->tflops;
+}
+
+/* The model as layers, and what its numbers mean for n ranks. */
+static int make_spec(struct point *pt, struct step_work *w)
+{
+    const struct step_params *p = pt->params;
+    struct model model = {0};
+    char error[512] = "";
+    int err = model_load(p->model, &model, error, sizeof(error));
+
+    free(w->layers);
+    w->layers = err ? NULL : calloc(model.n_layers + 1, sizeof(*w->layers));
+    if (!err && !w->layers)
+        err = -ENOMEM;
+    if (!err) {
+        step_layers(&model, p->sequence ? p->sequence : model.sequence, w->layers);
+        fill_spec(p, w, (unsigned)model.n_layers);
+    }
+    if (!err && !(flop_of(w->layers, w->spec.n_layers) > 0 && p->tflops > 0)) {
+        err = -EOPNOTSUPP;
+        snprintf(error, sizeof(error), "'%s' has no operations to compute", p->model);
+    }
+    model_release(&model);
+    if (!err)
+        err = step_supports(&w->spec, w->layers, error, sizeof(error));
+    return err ? point_reason(pt, err, "%s", error[0] ? error : strerror(-err)) : 0;
+}
+
+/* The longest compute of a rank, and how many bytes it may send: of all ranks, for patience. */
+static int weigh(struct point *pt, struct step_work *w, double *bytes)
+{
+    struct step_plan plan;
+    int err = 0;
+
+    *bytes = w->longest_ns = 0;
+    for (unsigned rank = 0; rank < w->n && !err; rank++) {
+        err = step_plan_make(&plan, &w->spec, w->layers, rank);
+        w->longest_ns = fmax(w->longest_ns, step_compute_ns(&plan, &w->spec, rank));
+        *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
+        step_plan_release(&plan);
+    }
+    if (err == -E2BIG)
+        return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
+                            COLLECTIVE_CALLS_MAX);
+    return err ? point_reason(pt, err, "%s", strerror(-err)) : 0;
+}
+
+/* A backend that waits in a library is given time by the bytes of its call. */
+static struct collective_call call_of(const struct step_work *w, double bytes)
+{
+    double most = (double)COLLECTIVE_BYTES_MAX, compute = w->longest_ns * 0.01;
+    size_t each = collective_type_bytes((enum collective_type)w->spec.type);
+
+    return (struct collective_call){0, (uint64_t)fmin(bytes + compute, most) / each / 2 + 1};
+}
+
+static int send_spec(struct step_work *w)
+{
+    struct talk_bytes b = {0};
+    int err = talk_add(&b, &w->spec, sizeof(w->spec));
+
+    if (!err)
+        err = talk_add(&b, w->layers, w->spec.n_layers * sizeof(*w->layers));
+    if (!err)
+        err = session_extra(w->ranks.session, b.bytes, b.len);
+    talk_free(&b);
+    return err;
+}
+
+static int begin_session(struct point *pt, struct step_work *w)
+{
+    const struct step_params *p = pt->params;
+    struct collective_point c = {.op = COLLECTIVE_ALLREDUCE,
+                                 .type = (uint32_t)p->dtype,
+                                 .inject = (uint32_t)p->inject,
+                                 .in_place = true,
+                                 .seed = pt->common->seed};
+    double bytes;
+    int err = weigh(pt, w, &bytes);
+
+    if (err)
+        return err;
+    struct collective_call call = call_of(w, bytes);
+    c.count = call.count;
+    way_fill(&p->way, &c);
+    err = send_spec(w);
+    if (err)
+        return point_reason(pt, err, "%s", strerror(-err));
+    err = session_begin(w->ranks.session, &c, w->members, w->n, &call, 1);
+    return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
+}
+
+static unsigned nodes_of(const struct step_work *w)
+{
+    bool seen[WORLD_RANKS_MAX] = {false};
+    unsigned nodes = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        unsigned node = world_member(w->ranks.world, w->members[i])->node;
+        nodes += !seen[node];
+        seen[node] = true;
+    }
+    return nodes;
+}
+
+/* ---- Hooks ---- */
+
+static int setup(struct point *pt)
+{
+    const struct step_params *p = pt->params;
+    struct step_work *w = pt->bench_state;
+
+    w->begun = false;
+    w->steps = 0;
+    w->shares.n = 0;
+    w->n = (unsigned)p->ranks;
+    memset(w->waited_ns, 0, sizeof(w->waited_ns));
+    pt->sample_ns = 0; /* a step each */
+    pt->origin = "simulated";
+    point_series(pt, "step_time", "ms", 0);
+    int err = make_spec(pt, w);
+    if (err)
+        return err;
+    point_series(pt, "throughput", "samples/s", (double)(p->batch * step_dp(&w->spec)));
+    point_column(pt, "dp", "%u", step_dp(&w->spec));
+    w->ranks.service.find = step_find;
+    if (!point_topo(pt))
+        return -EIO;
+    err = ranks_need(pt, &w->ranks, &p->group, false);
+    if (err)
+        return err;
+    if (w->n > world_size(w->ranks.world))
+        return point_reason(pt, -EOPNOTSUPP, "a job of %u ranks, but there are %u: give --np %u",
+                            w->n, world_size(w->ranks.world), w->n);
+    for (unsigned i = 0; i < w->n; i++)
+        w->members[i] = i;
+    point_column(pt, "nodes", "%u", nodes_of(w));
+    return begin_session(pt, w);
+}
+
+static int begin(struct point *pt)
+{
+    struct step_work *w = pt->bench_state;
+    int err = session_mark(w->ranks.session);
+
+    w->begun = true;
+    return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    struct step_work *w = pt->bench_state;
+    struct session_run run = {.operations = inner};
+    const struct collective_times *times;
+    uint64_t slowest = 0;
+    int err = session_run(w->ranks.session, &run, &times, &slowest);
+
+    if (err)
+        return point_reason(pt, err, "%s", session_error(w->ranks.session));
+    for (size_t i = 0; i < pt->n_series; i++)
+        ns[i] = slowest;
+    if (w->begun)
+        values_count(w, times, slowest);
+    return 0;
+}
+
+static int check(struct point *pt)
+{
+    struct step_work *w = pt->bench_state;
+    int err = session_end(w->ranks.session);
+
+    values_finish(pt, w);
+    return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
+}
+
+static int evidence(struct point *pt)
+{
+    ranks_evidence(pt, &((struct step_work *)pt->bench_state)->ranks);
+    return 0;
+}
+
+static void teardown(struct point *pt)
+{
+    struct step_work *w = pt->bench_state;
+
+    if (w->ranks.session)
+        session_finish(w->ranks.session);
+}
+
+static int open_bench(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct step_work));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+static void close_bench(struct point *ctx)
+{
+    struct step_work *w = ctx->bench_state;
+
+    ranks_leave(&w->ranks);
+    free(w->layers);
+    free(w);
+}
+
+static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
+{
+    struct step_params p = {0};
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &p))
+        return EXIT_USAGE;
+    struct session_service service = {.device = p.way.device, .find = step_find};
+    return ranks_instead(o, &p.group, &service, cancel);
+}
+
+/* A sweep has what can be. */
+static bool wanted(struct point *pt)
+{
+    const struct step_params *p = pt->params;
+    struct step_work *w = pt->bench_state;
+
+    w->n = (unsigned)p->ranks;
+    bool can = !make_spec(pt, w);
+    pt->reason[0] = 0;
+    return can;
+}
+
+const struct bench bench = {
+    .name = "step",
+    .help = "one step of training, over 1 to N processes, without a framework",
+    .about = "The compute of a model's layers, and the communication between ranks that work in\n"
+             "parallel: data (buckets of gradients), ZeRO, tensor, pipeline, expert. On one\n"
+             "machine: `plumb-step --np 4`; across machines as `plumb allreduce`.\n"
+             "\n"
+             "`step_time` is that of the slowest rank, from a barrier to the end of its last\n"
+             "operation. Compute is a wait of the stated length (--tflops, --compute-time):\n"
+             "rows say origin=simulated. Communication is real, its data are checked.\n"
+             "docs/step.md has the formulas and the assumptions.",
+    .needs = "group",
+    .options = options,
+    .params_size = sizeof(struct step_params),
+    .rows = &bench_rows,
+    .origin = "simulated",
+    .defaults = ranks_defaults,
+    .instead = instead,
+    .wanted = wanted,
+    .open = open_bench,
+    .close = close_bench,
+    .setup = setup,
+    .begin = begin,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+    .backends = way_backends,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a step's rows say: see work.h, and docs/step.md for the formulas. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "benches/step/run.h"
+#include "benches/step/work.h"
+#include "core/stats.h"
+
+#define BLOCKS 16   /* of samples, so that a figure has an interval */
+#define LAST   0.98 /* of the slowest rank's time: whoever takes as long ends last */
+
+static double sums_ns(const struct collective_times *t)
+{
+    return (double)(t->own_ns[STEP_NS_SUMS] + t->own_ns[STEP_NS_TAIL]);
+}
+
+/* What the communication adds to the step: what waits for it longest is held up by others, so of the
+ * ranks that end last, the one that waits least. */
+static double exposed_ns(const struct step_work *w, const struct collective_times *times,
+                         uint64_t slowest)
+{
+    double least = INFINITY;
+
+    for (unsigned i = 0; i < w->n; i++)
+        if ((double)times[i].ns >= LAST * (double)slowest)
+            least = fmin(least, sums_ns(&times[i]));
+    return least;
+}
+
+/* Of all ranks: what they wait for other stages, and for the end of the step. */
+static double bubble_ns(const struct step_work *w, const struct collective_times *times,
+                        uint64_t slowest)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < w->n; i++)
+        sum += (double)times[i].own_ns[STEP_NS_PIPE] + (double)(slowest - times[i].ns);
+    return sum / w->n;
+}
+
+void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest)
+{
+    struct step_shares *s = &w->shares;
+
+    w->steps++;
+    for (unsigned i = 0; i < w->n; i++)
+        w->waited_ns[i] += sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE];
+    if (s->n == STEP_SAMPLES || !slowest)
+        return;
+    s->step_ns[s->n] = (double)slowest;
+    s->exposed[s->n] = 100 * exposed_ns(w, times, slowest) / (double)slowest;
+    s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
+}
+
+/* Medians of blocks of samples. */
+static void add_blocks(struct figure *f, double *values, size_t n)
+{
+    size_t blocks = n < BLOCKS ? n : BLOCKS, each = blocks ? n / blocks : 0;
+
+    for (size_t i = 0; i < blocks; i++)
+        figure_value(f, stats_median(values + i * each, each));
+}
+
+static double samples_of(const struct step_work *w)
+{
+    return (double)w->spec.batch * step_dp(&w->spec);
+}
+
+/* Against the smallest job of this launch: samples a second of a rank, in percent. */
+static void add_efficiency(struct point *pt, struct step_work *w)
+{
+    struct step_params params = *(const struct step_params *)pt->params;
+    double rates[STEP_SAMPLES];
+
+    params.ranks = 0;
+    for (size_t i = 0; i < w->shares.n; i++)
+        rates[i] = samples_of(w) * 1e9 / w->shares.step_ns[i];
+    if (!w->base.ranks || memcmp(&params, &w->base.params, sizeof(params)) != 0 ||
+        w->n < w->base.ranks) {
+        memcpy(&w->base.params, &params, sizeof(params));
+        w->base.ranks = w->n;
+        w->base.samples_per_s = stats_median(rates, w->shares.n);
+        return;
+    }
+    for (size_t i = 0; i < w->shares.n; i++)
+        rates[i] *= 100 * w->base.ranks / (w->base.samples_per_s * w->n);
+    add_blocks(point_figure(pt, "efficiency", "percent"), rates, w->shares.n);
+}
+
+static struct figure *add_figure(struct point *pt, const struct step_work *w, const char *metric,
+                                 const char *unit, unsigned member)
+{
+    struct figure *f = point_figure(pt, metric, unit);
+    char rank[16];
+
+    snprintf(rank, sizeof(rank), "%u", w->members[member]);
+    figure_set(f, "rank", rank);
+    figure_set(f, "rank_host", world_member(w->ranks.world, w->members[member])->host);
+    return f;
+}
+
+/* What each rank sent in a step, over all of its links, as the transport counted it. */
+static void add_ranks(struct point *pt, struct step_work *w)
+{
+    for (unsigned i = 0; i < w->n && w->n > 1 && w->steps; i++) {
+        const struct collective_report *told = session_report(w->ranks.session, i);
+        double bytes = 0;
+        bool exact = told && told->n_flows;
+        figure_value(add_figure(pt, w, "waited", "ms", i),
+                     w->waited_ns[i] / 1e6 / (double)w->steps);
+        for (uint32_t k = 0; told && k < told->n_flows; k++) {
+            bytes += told->flows[k].out_bytes;
+            exact = exact && told->flows[k].exact;
+        }
+        if (exact)
+            figure_value(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / (double)w->steps);
+    }
+}
+
+/* No step is shorter than the compute of the rank that has most of it. */
+static void set_limit(struct point *pt, struct step_work *w)
+{
+    snprintf(w->limit_source, sizeof(w->limit_source),
+             "%.4g ms of compute alone, all communication hidden", w->longest_ns / 1e6);
+    for (size_t i = 0; i < pt->n_series && w->longest_ns > 0; i++) {
+        if (strcmp(pt->series[i].metric, "throughput") != 0)
+            continue;
+        pt->series[i].limit = samples_of(w) * 1e9 / w->longest_ns;
+        pt->series[i].limit_kind = LIMIT_TOLD;
+        pt->series[i].limit_source = w->limit_source;
+    }
+}
+
+void values_finish(struct point *pt, struct step_work *w)
+{
+    const struct collective_report *told = session_report(w->ranks.session, 0);
+
+    if (!told)
+        return;
+    point_column(pt, "chosen", "%s", told->algorithm);
+    point_column(pt, "detail", "%s", told->detail);
+    set_limit(pt, w);
+    if (!w->shares.n)
+        return;
+    figure_value(point_figure(pt, "compute_alone", "ms"), w->longest_ns / 1e6);
+    add_efficiency(pt, w);
+    if (w->n > 1)
+        add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);
+    if (w->spec.pp > 1)
+        add_blocks(point_figure(pt, "bubble", "percent"), w->shares.bubble, w->shares.n);
+    add_ranks(pt, w);
+}

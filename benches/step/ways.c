@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who writes the operations of a rank: each way of working in parallel its own. See plan.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/step/plan.h"
+
+#define NO_OP     UINT32_MAX
+#define WAITS_MAX 64
+
+/* A rank's plan in the making. */
+struct writer {
+    struct step_plan *plan;
+    const struct step_spec *spec;
+    const struct step_layer *layers;
+    unsigned rank, data, stage, tensor; /* its place */
+    unsigned first, end;                /* layers of its stage */
+    double samples;                     /* of a micro-batch */
+    struct step_op piece;               /* compute that grows until somebody waits for it */
+    bool grows;
+    uint32_t waits[WAITS_MAX]; /* of the next piece of compute */
+    unsigned n_waits;
+    uint32_t last; /* piece of compute; NO_OP: none yet */
+    /* gradients of the bucket that is being filled, elements: of layers, of experts */
+    uint64_t bucket, experts;
+    /* buckets that wait for the end of the backward pass */
+    unsigned late_sums, late_experts;
+    /* zero 3: groups of layers, and where their gathers are in the list */
+    unsigned *group_ends, n_groups;
+    uint32_t *group_done, *group_gathers, n_done, n_gathered;
+    int err;
+};
+
+static void *grown(void *at, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return at;
+    size_t more = *room ? 2 * *room : 64;
+    void *to = realloc(at, more * size);
+    if (to)
+        *room = more;
+    return to;
+}
+
+static uint32_t add_op(struct writer *w, const struct step_op *op, const uint32_t *deps, unsigned n)
+{
+    struct step_plan *p = w->plan;
+    struct step_op *ops = grown(p->ops, p->n_ops, &p->ops_room, sizeof(*ops));
+
+    p->ops = ops ? ops : p->ops;
+    for (unsigned i = 0; i < n && ops; i++) {
+        uint32_t *all = grown(p->deps, p->n_deps, &p->deps_room, sizeof(*all));
+        p->deps = all ? all : p->deps;
+        ops = all ? ops : NULL;
+        if (all && deps[i] != NO_OP)
+            p->deps[p->n_deps++] = deps[i];
+    }
+    if (!ops) {
+        w->err = -ENOMEM;
+        return NO_OP;
+    }
+    p->ops[p->n_ops] = *op;
+    p->ops[p->n_ops].n_deps = (uint32_t)p->n_deps - op->first_dep;
+    return (uint32_t)p->n_ops++;
+}
+
+/* What was computed so far is a piece of its own. Returns the last piece. */
+static uint32_t settle(struct writer *w)
+{
+    if (!w->grows)
+        return w->last;
+    w->piece.first_dep = (uint32_t)w->plan->n_deps;
+    w->last = add_op(w, &w->piece, w->waits, w->n_waits);
+    w->grows = false;
+    w->n_waits = 0;
+    return w->last;
+}
+
+static void wait_for(struct writer *w, uint32_t op)
+{
+    settle(w);
+    if (op != NO_OP && w->n_waits < WAITS_MAX)
+        w->waits[w->n_waits++] = op;
+}
+
+static void compute(struct writer *w, enum step_kind kind, unsigned layer, unsigned micro)
+{
+    const struct step_layer *l = &w->layers[layer];
+    double flop = kind == STEP_FORWARD ? l->forward_flop : l->backward_flop;
+
+    if (l->split != MODEL_WHOLE)
+        flop /= w->spec->tp;
+    if (w->grows && (w->piece.kind != kind || w->piece.micro != micro))
+        settle(w);
+    if (!w->grows)
+        w->piece = (struct step_op){
+            .lane = LANE_COMPUTE, .kind = (uint8_t)kind, .micro = micro, .first_layer = layer};
+    w->grows = true;
+    w->piece.first_layer = layer < w->piece.first_layer ? layer : w->piece.first_layer;
+    w->piece.n_layers++;
+    w->piece.flop += flop * w->samples;
+}
+
+static uint32_t call(struct writer *w, struct step_part *part, unsigned number, uint32_t after)
+{
+    struct step_op op = {.lane = (uint8_t)part->lane,
+                         .kind = STEP_CALL,
+                         .first_dep = (uint32_t)w->plan->n_deps,
+                         .part = (uint32_t)(part - w->plan->parts),
+                         .call = number};
+
+    return add_op(w, &op, &after, after != NO_OP);
+}
+
+/* ---- Parts ---- */
+
+static unsigned rank_at(const struct writer *w, unsigned data, unsigned stage, unsigned tensor)
+{
+    return (data * w->spec->pp + stage) * w->spec->tp + tensor;
+}
+
+static const struct {
+    enum collective_op op;
+    enum step_lane lane;
+    bool in_place;
+} kinds[STEP_PART_KINDS] = {
+    [PART_ALL] = {COLLECTIVE_ALLREDUCE, LANE_DATA, false},
+    [PART_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
+    [PART_SCATTER] = {COLLECTIVE_REDUCE_SCATTER, LANE_DATA, false},
+    [PART_GATHER] = {COLLECTIVE_ALL_GATHER, LANE_DATA, true},
+    [PART_EXPERT_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
+    [PART_TENSOR] = {COLLECTIVE_ALLREDUCE, LANE_TENSOR, false},
+    [PART_EXCHANGE] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
+    [PART_FORWARD] = {COLLECTIVE_BROADCAST, LANE_TO_NEXT, false},
+    [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
+};
+
+/* The members are filled in by the caller. NULL: out of memory, or one member alone. */
+static struct step_part *add_part(struct writer *w, enum step_part_kind kind,
+                                  const unsigned *members, unsigned n)
+{
+    struct step_part *part = &w->plan->parts[w->plan->n_parts];
+    unsigned lowest = members[0];
+
+    if (n < 2 || w->err)
+        return NULL;
+    *part = (struct step_part){.kind = kind,
+                               .op = kinds[kind].op,
+                               .lane = kinds[kind].lane,
+                               .in_place = kinds[kind].in_place,
+                               .n = n};
+    part->members = malloc(n * sizeof(*members));
+    if (!part->members) {
+        w->err = -ENOMEM;
+        return NULL;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        part->members[i] = members[i];
+        part->me = members[i] == w->rank ? i : part->me;
+        lowest = members[i] < lowest ? members[i] : lowest;
+    }
+    part->id = kind * WORLD_RANKS_MAX + lowest;
+    w->plan->n_parts++;
+    return part;
+}
+
+static struct step_part *part_of(const struct writer *w, enum step_part_kind kind, bool sends)
+{
+    for (unsigned i = 0; i < w->plan->n_parts; i++) {
+        struct step_part *part = &w->plan->parts[i];
+        bool passes = kind == PART_FORWARD || kind == PART_BACKWARD;
+        if (part->kind == kind && (!passes || sends == !part->me))
+            return part;
+    }
+    return NULL;
+}
+
+/* A vector of so many elements in the part: its call. Where `anew`, one of its own even where there
+ * is one of the same length. */
+static unsigned vector_of(struct writer *w, struct step_part *part, uint64_t count, bool anew)
+{
+    size_t room = part->room;
+
+    if (part->op != COLLECTIVE_ALLREDUCE && part->op != COLLECTIVE_BROADCAST)
+        count = (count + part->n - 1) / part->n * part->n; /* as many blocks as members */
+    for (unsigned i = 0; i < part->n_calls && !anew; i++)
+        if (part->calls[i].count == count)
+            return i;
+    if (part->n_calls == COLLECTIVE_CALLS_MAX)
+        w->err = -E2BIG;
+    struct collective_call *calls =
+        w->err ? NULL : grown(part->calls, part->n_calls, &room, sizeof(*calls));
+    if (!calls) {
+        w->err = w->err ? w->err : -ENOMEM;
+        return 0;
+    }
+    part->calls = calls;
+    part->room = (unsigned)room;
+    part->calls[part->n_calls] = (struct collective_call){part->count, count};
+    part->count += count;
+    return part->n_calls++;
+}
+
+static void add_pass(struct writer *w, unsigned stage)
+{
+    unsigned down[2] = {rank_at(w, w->data, stage, w->tensor),
+                        rank_at(w, w->data, stage + 1, w->tensor)};
+    unsigned up[2] = {down[1], down[0]};
+    struct step_part *part = add_part(w, PART_FORWARD, down, 2);
+
+    if (part && part->me)
+        part->lane = LANE_FROM_PREVIOUS;
+    part = add_part(w, PART_BACKWARD, up, 2);
+    if (part && part->me)
+        part->lane = LANE_FROM_NEXT;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct step_part *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* All that this rank is a member of, in the order in which all ranks have them. */
+static void add_parts(struct writer *w)
+{
+    const struct step_spec *s = w->spec;
+    unsigned dp = step_dp(s), members[WORLD_RANKS_MAX];
+
+    for (unsigned i = 0; i < s->ranks; i++)
+        members[i] = i;
+    add_part(w, PART_ALL, members, s->ranks);
+    for (unsigned i = 0; i < dp; i++)
+        members[i] = rank_at(w, i, w->stage, w->tensor);
+    if (!s->zero)
+        add_part(w, PART_SUM, members, dp);
+    else
+        add_part(w, PART_SCATTER, members, dp);
+    if (s->zero)
+        add_part(w, PART_GATHER, members, dp);
+    for (unsigned i = 0; i < s->ep && s->ep > 1; i++)
+        members[i] = rank_at(w, w->data / s->ep * s->ep + i, w->stage, w->tensor);
+    if (s->ep > 1)
+        add_part(w, PART_EXCHANGE, members, s->ep);
+    for (unsigned i = 0; i < dp / s->ep && s->ep > 1; i++)
+        members[i] = rank_at(w, i * s->ep + w->data % s->ep, w->stage, w->tensor);
+    if (s->ep > 1)
+        add_part(w, PART_EXPERT_SUM, members, dp / s->ep);
+    for (unsigned i = 0; i < s->tp; i++)
+        members[i] = rank_at(w, w->data, w->stage, i);
+    add_part(w, PART_TENSOR, members, s->tp);
+    if (w->stage)
+        add_pass(w, w->stage - 1);
+    if (w->stage + 1 < s->pp)
+        add_pass(w, w->stage);
+    qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
+}
+
+/* ---- Gradients and parameters, over data-parallel ranks ---- */
+
+static uint64_t bytes_of(const struct writer *w, uint64_t elements)
+{
+    return elements * collective_type_bytes((enum collective_type)w->spec->type);
+}
+
+static uint64_t parameters_of(const struct writer *w, unsigned layer)
+{
+    const struct step_layer *l = &w->layers[layer];
+    uint64_t count = l->parameters;
+
+    if (l->kind == MODEL_TABLE)
+        return 0;
+    if (l->split != MODEL_WHOLE)
+        count = (count + w->spec->tp - 1) / w->spec->tp;
+    if (l->kind == MODEL_EXPERT)
+        count = (count + w->spec->ep - 1) / w->spec->ep;
+    return count;
+}
+
+/* The bucket is whole: it goes on its way now, or when the backward pass is over. */
+static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *elements,
+                         unsigned *late)
+{
+    struct step_part *part = part_of(w, kind, false);
+
+    if (part && *elements) {
+        unsigned number = vector_of(w, part, *elements, true);
+        if (w->spec->overlap)
+            call(w, part, number, settle(w));
+        else
+            (*late)++;
+    }
+    *elements = 0;
+}
+
+static enum step_part_kind sum_kind(const struct writer *w)
+{
+    return w->spec->zero ? PART_SCATTER : PART_SUM;
+}
+
+static void add_gradient(struct writer *w, unsigned layer)
+{
+    bool apart = w->layers[layer].kind == MODEL_EXPERT && w->spec->ep > 1;
+    uint64_t *elements = apart ? &w->experts : &w->bucket;
+
+    *elements += parameters_of(w, layer);
+    if (bytes_of(w, *elements) < w->spec->bucket_bytes)
+        return;
+    if (apart)
+        close_bucket(w, PART_EXPERT_SUM, elements, &w->late_experts);
+    else
+        close_bucket(w, sum_kind(w), elements, &w->late_sums);
+}
+
+/* What the end of the backward pass leaves to do. */
+static void end_gradients(struct writer *w)
+{
+    close_bucket(w, sum_kind(w), &w->bucket, &w->late_sums);
+    close_bucket(w, PART_EXPERT_SUM, &w->experts, &w->late_experts);
+    for (unsigned i = 0; i < w->late_sums; i++)
+        call(w, part_of(w, sum_kind(w), false), i, settle(w));
+    for (unsigned i = 0; i < w->late_experts; i++)
+        call(w, part_of(w, PART_EXPERT_SUM, false), i, settle(w));
+    struct step_part *gather = part_of(w, PART_GATHER, false);
+    const struct step_part *scatter = part_of(w, PART_SCATTER, false);
+    for (unsigned i = 0; gather && scatter && w->spec->zero < 3 && i < scatter->n_calls; i++)
+        call(w, gather, vector_of(w, gather, scatter->calls[i].count, true), settle(w));
+}
+
+/* ---- ZeRO 3: groups of layers are gathered ahead ---- */
+
+static void make_groups(struct writer *w)
+{
+    struct step_part *gather = part_of(w, PART_GATHER, false);
+    uint64_t elements = 0;
+
+    if (w->spec->zero != 3 || !gather)
+        return;
+    w->group_ends = calloc(w->spec->n_layers + 1u, sizeof(*w->group_ends));
+    w->group_done = calloc(2 * w->spec->micro * (w->spec->n_layers + 1u), sizeof(*w->group_done));
+    w->group_gathers =
+        calloc(2 * w->spec->micro * (w->spec->n_layers + 1u), sizeof(*w->group_gathers));
+    if (!w->group_ends || !w->group_done || !w->group_gathers) {
+        w->err = -ENOMEM;
+        return;
+    }
+    for (unsigned i = w->first; i < w->end; i++) {
+        elements += parameters_of(w, i);
+        if (!elements || (bytes_of(w, elements) < w->spec->bucket_bytes && i + 1 < w->end))
+            continue;
+        vector_of(w, gather, elements, true);
+        w->group_ends[w->n_groups++] = i + 1;
+        elements = 0;
+    }
+    if (w->n_groups)
+        w->group_ends[w->n_groups - 1] = w->end;
+}
+
+/* Which group is the turn number `turn`: forward passes have them in order, backward passes the other
+ * way round. There is one stage. */
+static unsigned group_at(const struct writer *w, unsigned turn)
+{
+    unsigned pass = turn / w->n_groups, number = turn % w->n_groups;
+    bool forwards = w->spec->order == STEP_1F1B ? pass % 2 == 0 : pass < w->spec->micro;
+
+    return forwards ? number : w->n_groups - 1 - number;
+}
+
+/* The next group is about to be computed. The gather of the group `prefetch` later is asked for when
+ * the one before this is done; before this pass' gradients in the list, and so on its lane. */
+static void enter_group(struct writer *w)
+{
+    unsigned ahead = w->spec->overlap ? w->spec->prefetch : 0, turns = 2 * w->spec->micro;
+    struct step_part *gather = part_of(w, PART_GATHER, false);
+
+    settle(w);
+    turns *= w->n_groups;
+    for (; w->n_gathered < turns && w->n_gathered <= w->n_done + ahead; w->n_gathered++)
+        w->group_gathers[w->n_gathered] = call(w, gather, group_at(w, w->n_gathered),
+                                               w->n_done ? w->group_done[w->n_done - 1] : NO_OP);
+    wait_for(w, w->group_gathers[w->n_done]);
+}
+
+static void leave_group(struct writer *w)
+{
+    w->group_done[w->n_done++] = settle(w);
+}
+
+/* ---- The passes of a stage over a micro-batch ---- */
+
+static void sum_activations(struct writer *w, unsigned layer, enum model_split of)
+{
+    const struct step_layer *l = &w->layers[layer];
+    struct step_part *part = part_of(w, PART_TENSOR, false);
+
+    if (!part || l->split != of || !(l->sum > 0))
+        return;
+    unsigned number = vector_of(w, part, (uint64_t)llround(l->sum * w->samples), false);
+    wait_for(w, call(w, part, number, settle(w)));
+}
+
+static void exchange(struct writer *w, unsigned layer)
+{
+    struct step_part *part = part_of(w, PART_EXCHANGE, false);
+    double elements = w->layers[layer].sent * w->samples;
+
+    if (!part || !(elements > 0))
+        return;
+    unsigned number = vector_of(w, part, (uint64_t)llround(elements), false);
+    wait_for(w, call(w, part, number, settle(w)));
+}
+
+/* Is it the first, or the last of a block's experts? */
+static bool is_edge(const struct writer *w, unsigned layer, int beside)
+{
+    const struct step_layer *l = &w->layers[layer];
+    bool inside = beside < 0 ? layer > w->first : layer + 1 < w->end;
+
+    return l->kind == MODEL_EXPERT &&
+           (!inside || l[beside].kind != MODEL_EXPERT || l[beside].block != l->block);
+}
+
+static void forward_layer(struct writer *w, unsigned layer, unsigned micro)
+{
+    if (is_edge(w, layer, -1))
+        exchange(w, layer);
+    compute(w, STEP_FORWARD, layer, micro);
+    sum_activations(w, layer, MODEL_ROW);
+    if (is_edge(w, layer, 1))
+        exchange(w, layer);
+}
+
+static void backward_layer(struct writer *w, unsigned layer, unsigned micro, bool last)
+{
+    if (is_edge(w, layer, 1))
+        exchange(w, layer);
+    compute(w, STEP_BACKWARD, layer, micro);
+    sum_activations(w, layer, MODEL_COLUMN);
+    if (is_edge(w, layer, -1))
+        exchange(w, layer);
+    if (last)
+        add_gradient(w, layer);
+}
+
+/* What goes over the border between a stage and the next, of a micro-batch. */
+static uint64_t border(const struct writer *w, unsigned end)
+{
+    for (unsigned i = end; i-- > 0;)
+        if (w->layers[i].output > 0)
+            return (uint64_t)llround(w->layers[i].output * w->samples);
+    return 1;
+}
+
+static void take_in(struct writer *w, enum step_part_kind kind, unsigned end)
+{
+    struct step_part *part = part_of(w, kind, false);
+
+    if (part)
+        wait_for(w, call(w, part, vector_of(w, part, border(w, end), false), NO_OP));
+}
+
+static void pass_on(struct writer *w, enum step_part_kind kind, unsigned end)
+{
+    struct step_part *part = part_of(w, kind, true);
+
+    if (part)
+        call(w, part, vector_of(w, part, border(w, end), false), settle(w));
+}
+
+static void forward(struct writer *w, unsigned micro)
+{
+    unsigned group = 0;
+
+    take_in(w, PART_FORWARD, w->first);
+    for (unsigned i = w->first; i < w->end; i++) {
+        if (group < w->n_groups && i == (group ? w->group_ends[group - 1] : w->first))
+            enter_group(w);
+        forward_layer(w, i, micro);
+        if (group < w->n_groups && i + 1 == w->group_ends[group]) {
+            leave_group(w);
+            group++;
+        }
+    }
+    settle(w);
+    pass_on(w, PART_FORWARD, w->end);
+}
+
+static void backward(struct writer *w, unsigned micro, bool last)
+{
+    unsigned group = w->n_groups;
+
+    take_in(w, PART_BACKWARD, w->end);
+    for (unsigned i = w->end; i-- > w->first;) {
+        if (group && i + 1 == w->group_ends[group - 1])
+            enter_group(w);
+        backward_layer(w, i, micro, last);
+        if (group && i == (group > 1 ? w->group_ends[group - 2] : w->first)) {
+            leave_group(w);
+            group--;
+        }
+    }
+    settle(w);
+    pass_on(w, PART_BACKWARD, w->first);
+}
+
+/* All forward passes, then all backward passes; or each backward pass as early as it can be. */
+static void passes(struct writer *w)
+{
+    unsigned m = w->spec->micro, ahead = m;
+
+    if (w->spec->order == STEP_1F1B && w->spec->pp - w->stage < m)
+        ahead = w->spec->pp - w->stage;
+    for (unsigned i = 0; i < ahead; i++)
+        forward(w, i);
+    for (unsigned i = 0; i < m; i++) {
+        backward(w, i, i + 1 == m);
+        if (ahead + i < m)
+            forward(w, ahead + i);
+    }
+    settle(w);
+}
+
+int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct step_layer *layers,
+                   unsigned rank)
+{
+    unsigned cuts[WORLD_RANKS_MAX + 1];
+    struct writer w = {.plan = p,
+                       .spec = s,
+                       .layers = layers,
+                       .rank = rank,
+                       .tensor = rank % s->tp,
+                       .stage = rank / s->tp % s->pp,
+                       .data = rank / s->tp / s->pp,
+                       .samples = (double)s->batch / s->micro,
+                       .last = NO_OP};
+
+    *p = (struct step_plan){.parts = calloc(STEP_PART_KINDS + 4, sizeof(*p->parts))};
+    if (!p->parts)
+        return -ENOMEM;
+    int err = step_cut(layers, s->n_layers, s->pp, cuts);
+    if (err)
+        return err;
+    w.first = cuts[w.stage];
+    w.end = cuts[w.stage + 1];
+    add_parts(&w);
+    struct step_part *all = part_of(&w, PART_ALL, false);
+    if (all)
+        vector_of(&w, all, all->n, true);
+    make_groups(&w);
+    if (!w.err)
+        passes(&w);
+    end_gradients(&w);
+    free(w.group_ends);
+    free(w.group_done);
+    free(w.group_gathers);
+    return w.err;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the benchmark `step` is made of: its parameters and its rows. The plan of a step: plan.h; who
+ * runs it: run.h. */
+#ifndef PLUMB_BENCHES_STEP_WORK_H
+#define PLUMB_BENCHES_STEP_WORK_H
+
+#include <stdint.h>
+
+#include "benches/step/plan.h"
+#include "core/bench/bench.h"
+#include "core/session/ranks.h"
+
+struct step_params {
+    struct ranks_params group;
+    struct way_params way;
+    const char *model;
+    uint64_t ranks, batch, sequence, bucket, zero, prefetch, tp, pp, ep, micro, compute_ns;
+    int dtype, overlap, order, inject;
+    double tflops, slow;
+};
+
+#define STEP_SAMPLES 2048
+
+/* The shares of a step, in percent of its time, by sample since the warm-up. */
+struct step_shares {
+    double step_ns[STEP_SAMPLES], exposed[STEP_SAMPLES], bubble[STEP_SAMPLES];
+    size_t n;
+};
+
+/* A smaller job of the same launch, for the scaling: all but the number of ranks is the same. */
+struct step_base {
+    struct step_params params; /* ranks are 0 */
+    unsigned ranks;            /* 0: there is none */
+    double samples_per_s;
+};
+
+struct step_work { /* pt->bench_state: outlives the points */
+    struct ranks ranks;
+    struct step_spec spec;
+    struct step_layer *layers;
+    unsigned n, members[WORLD_RANKS_MAX];
+    double longest_ns; /* compute alone of the rank that has most */
+    bool begun;
+    uint64_t steps; /* since the warm-up */
+    double waited_ns[WORLD_RANKS_MAX];
+    struct step_shares shares;
+    struct step_base base;
+    char limit_source[160];
+};
+
+/* One sample: the times of all ranks. */
+void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest);
+/* Limit, figures and columns: after session_end(). */
+void values_finish(struct point *pt, struct step_work *w);
+
+#endif

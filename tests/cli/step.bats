@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-step on one machine: what its rows say, what it finds, and what it refuses.
+
+# takes: machine
+bats_require_minimum_version 1.5.0
+load rows
+
+setup() {
+    local name
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    for name in OMPI_COMM_WORLD_SIZE PMI_SIZE MV2_COMM_WORLD_SIZE SLURM_STEP_NUM_TASKS FLUX_JOB_SIZE JSM_NAMESPACE_SIZE PMIX_RANK; do
+        unset "$name"
+    done
+    bin=$PWD/build/bin/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
+    [[ -x $bin ]] || skip 'plumb-step is not built'
+    printf '%s\n' 'unit,sample' 'experts,4' 'block,layer,parameters,m,n,k,output,split,sum,kind' \
+        '0..3,dense.{},5000,1,100,100,100,row,1000' '4..7,experts.{},8000,2,100,100,100,,,expert' >"$model"
+}
+
+# step OPTIONS: rows to $out, its exit status to $status.
+step() {
+    status=0
+    timeout 100 "$bin" --csv --model "$model" --budget 200ms --warmup 20ms --min-samples 5 "$@" >"$out" 2>"$err" || status=$?
+}
+
+# of METRIC COLUMN [RANKS]
+of() {
+    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
+        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
+}
+
+all_good() {
+    [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-400 "$out" && return 1; }
+    [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ]
+}
+
+@test "each way, and what goes together: all data are right, over shared memory and TCP" {
+    local options
+    for options in '--ranks 1,2,3,4' '--ranks 4 --overlap none,backward --bucket 1,20K,1M --transport tcp' '--ranks 3 --zero 1,2,3' \
+        '--ranks 4 --tp 2' '--ranks 4 --tp 2 --zero 3 --prefetch 0,2 --transport tcp' '--ranks 4 --ep 2,4' \
+        '--ranks 4 --pp 2,4 --micro-batches 4 --schedule gpipe,1f1b' '--ranks 4 --pp 2 --tp 2 --micro-batches 2 --transport tcp' \
+        '--ranks 4 --pp 2 --ep 2 --micro-batches 2' '--ranks 2 --dtype bf16 --backend halving,doubling'; do
+        # shellcheck disable=SC2086
+        step --np 4 --batch 4 --compute-time 2ms --budget 50ms $options
+        all_good || { echo "$options" && return 1; }
+    done
+    [ "$(cells origin | sort -u)" = simulated ]
+}
+
+@test "no step is shorter than its compute; rates and shares follow from the times" {
+    step --np 2 --batch 6 --compute-time 60ms --overlap none
+    all_good
+    paste -d' ' <(cells metric) <(cells ranks) <(cells value) | awk '
+        $1 == "step_time" { t[$2] = $3 }
+        $1 == "throughput" { rate[$2] = $3 }
+        $1 == "efficiency" { efficiency = $3 }
+        $1 == "exposed" { exposed = $3 }
+        END {
+            print t[1], t[2], rate[1], rate[2], efficiency, exposed
+            off = exposed - 100 * (1 - 60 / t[2]); wrong = efficiency - 100 * t[1] / t[2]
+            exit !(t[1] >= 60 && t[2] >= 60 && rate[2] * t[2] > 11990 && rate[2] * t[2] < 12010 && off < 3 && off > -3 &&
+                wrong < 5 && wrong > -5)
+        }' || { echo 'fell short' && false; }
+    [ "$(of throughput limit 2)" = 200 ]
+    [ "$(of throughput percent_of_limit 2 | cut -d. -f1)" -le 100 ]
+    [ "$(of step_time dp 2)" = 2 ]
+}
+
+@test "what is sent is what the way sends: sums, scatters and gathers, activations, tokens" {
+    sent() {
+        step --np 4 --ranks 4 --batch 4 --compute-time 2ms --budget 50ms --transport tcp --bucket 1K "${@:2}"
+        all_good
+        awk -v v="$(of sent value)" -v w="$1" 'BEGIN { print v, w; exit !(v < 1.002 * w && v > 0.998 * w) }'
+    }
+    sent "$(awk 'BEGIN { print 52000 * 4 * 2 * .75 / 1e6 }')"
+    sent "$(awk 'BEGIN { print 52000 * 4 * 2 * .75 / 1e6 }')" --zero 1
+    sent "$(awk 'BEGIN { print 52000 * 4 * 3 * .75 / 1e6 }')" --zero 3
+    # 2 ranks sum half of the dense layers' gradients, and the experts' whole; and 4 x 4000 activations
+    sent "$(awk 'BEGIN { print (42000 * 4 + 4 * 4000 * 4) / 1e6 }')" --tp 2
+    # 4 blocks of experts, in and out, forward and back: 4 x 2 x 100 numbers of which 3/4 leave; the dense layers' sums
+    sent "$(awk 'BEGIN { print (16 * 800 * 4 * .75 + 20000 * 4 * 2 * .75) / 1e6 }')" --ep 4
+}
+
+@test "a wrong element is found, with its rank and what it was of; a rank that never comes ends the step, by name" {
+    step --np 2 --ranks 2 --compute-time 2ms --inject corrupt
+    [ "$status" -eq 1 ]
+    [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"gradients: "*"element "* ]]
+    step --np 2 --ranks 2 --compute-time 2ms --inject absent
+    [ "$status" -eq 4 ]
+    [[ $(of step_time reason) == *"rank 1"* ]]
+}
+
+@test "what makes no sense is refused, in words" {
+    step --np 4 --ranks 4 --tp 3
+    [[ $(of step_time status) == skipped && $(of step_time reason) == *'4 ranks cannot be divided'* ]]
+    step --np 2 --ranks 2 --batch 3 --micro-batches 2
+    [[ $(of step_time reason) == *'micro-batches'* ]]
+    step --np 4 --ranks 4 --pp 2 --zero 3
+    [[ $(of step_time reason) == *'--zero 0, 1 or 2'* ]]
+    step --np 2 --ranks 2 --prefetch 2
+    [ "$status" -eq 2 ]
+    step --np 2 --ranks 2 --model no-such-model
+    [[ $(of step_time reason) == *no-such-model* ]]
+    step --np 2 --pp 2 --micro-batches 2 # in a sweep, what can be
+    [ "$(cells ranks | sort -u)" = 2 ]
+}

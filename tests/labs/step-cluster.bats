@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-step between hosts of a lab: the time of a step against the closed form, from the links' rate and the stated compute.
+
+# takes: machine
+bats_require_minimum_version 1.5.0
+load env
+load ../cli/rows
+
+setup_file() { between_file; }
+
+# Four equal blocks: of the compute 1/12 goes forward through each, and 1/6 back. 2 MB of parameters each; 1000 numbers go from
+# block to block, and 250,000 are summed after a block's forward pass where it is split.
+setup() {
+    bin=build/bin/plumb-step
+    between_hosts 4 "$bin"
+    model=$BATS_TEST_TMPDIR/blocks.csv
+    printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output,split,sum' \
+        '0..3,l.{},500000,1,1000,1000,1000,row,250000' >"$model"
+    scripts/lab-cluster rate 500mbit
+}
+
+teardown() { between_file; }
+
+# step N OPTIONS: N hosts, a rank each; rows to $out.
+step() {
+    local n=$1 i
+    shift
+    for ((i = 1; i < n; i++)); do
+        timeout -k 5 60 scripts/lab-cluster exec "$i" "$bin" --np "$n" --rank "$i" --leader node0 --secret-file "$secret" \
+            --wait 30s >"$BATS_TEST_TMPDIR/rank$i" 2>&1 3>&- &
+    done
+    timeout -k 5 60 scripts/lab-cluster exec 0 "$bin" --np "$n" --ranks "$n" --listen 0.0.0.0 --secret-file "$secret" --wait 30s \
+        --csv --transport tcp --model "$model" --budget 2s --warmup 300ms --min-samples 5 "$@" >"$out" 2>"$out.err" 3>&- ||
+        { cat "$out.err" >&2 && return 1; }
+    wait
+}
+
+# of METRIC [RANK]: its value.
+of() {
+    paste -d'|' <(cells metric) <(cells rank) <(cells value) | awk -F'|' -v metric="$1" -v rank="${2-}" \
+        '$1 == metric && (rank == "" || $2 == rank) { print $3; exit }'
+}
+
+# lasts MS N OPTIONS: the step lasts so long, to 3 %, in one of four goes; other work on this machine makes it longer, nothing
+# makes it shorter.
+lasts() {
+    local wanted=$1 go value
+    shift
+    for ((go = 0; go < 4; go++)); do
+        step "$@" || return
+        [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ] || { cut -c 1-300 "$out" && return 1; }
+        value=$(of step_time)
+        echo "$*: $value ms of $wanted"
+        ! awk -v v="$value" -v w="$wanted" 'BEGIN { exit !(v < 0.97 * w) }' || { echo 'too short' && return 1; }
+        ! awk -v v="$value" -v w="$wanted" 'BEGIN { exit !(v <= 1.03 * w) }' || return 0
+    done
+    echo 'fell short'
+    return 1
+}
+
+# ms FORMULA [RATE]: b is the time of 1 MB over a link, in ms.
+ms() {
+    awk -v bits="$(expected "${2-500mbit}")" "BEGIN { b = 8e9 / bits; print ($1) }"
+}
+
+@test "data parallel, 2 and 4 hosts: compute and sums add up, or overlap as far as they can" {
+    local n
+    for n in 2 4; do # 8 MB of gradients: 2 (n-1)/n of them over each link
+        lasts "$(ms "240 + 16 * ($n - 1) / $n * b")" $n --compute-time 240ms --overlap none
+        # Two buckets of 4 MB: the first is whole at 80 + 80 ms, the second at 240 ms.
+        lasts "$(ms "(s = 8 * ($n - 1) / $n * b) > 80 ? 160 + 2 * s : 240 + s")" $n --compute-time 240ms --bucket 2M
+    done
+    [[ $(cells evidence) == *'4 of 4 nodes proved'* ]]
+    awk -v v="$(of sent 2)" 'BEGIN { exit !(v > 11.99 && v < 12.01) }' # MB of 8 x 2 x 3/4
+}
+
+@test "ZeRO 1 and 2 take as long as sums; 3 moves half as many bytes again" {
+    lasts "$(ms '120 + 12 * b')" 4 --compute-time 120ms --overlap none --zero 1
+    lasts "$(ms '120 + 12 * b')" 4 --compute-time 120ms --overlap none --zero 2 --bucket 2M
+    lasts "$(ms '120 + 18 * b')" 4 --compute-time 120ms --overlap none --zero 3 --bucket 2M
+    awk -v v="$(of sent 1)" 'BEGIN { exit !(v > 17.99 && v < 18.01) }'
+}
+
+@test "a pipeline's bubble is (p-1)/(m+p-1), in both orders" {
+    local order bubble
+    for order in gpipe 1f1b; do # a micro-batch takes a quarter of a quarter of the compute in each stage
+        lasts 315 4 --compute-time 720ms --pp 4 --micro-batches 4 --batch 4 --schedule $order
+        bubble=$(of bubble)
+        echo "bubble $bubble"
+        awk -v v="$bubble" 'BEGIN { exit !(v > 0.97 * 300 / 7 && v < 1.03 * 300 / 7) }' || { echo 'fell short' && false; }
+    done
+}
+
+@test "split layers sum their activations, experts exchange their tokens" {
+    # Four sums of 4 x 250,000 numbers of 4 bytes; a quarter of the compute.
+    lasts "$(ms '50 + 4 * 4 * 1.5 * b')" 4 --compute-time 200ms --tp 4 --batch 4
+    # Four blocks of experts, whose 4 x 500,000 numbers go out and come back, forward and back: 3/4 of 8 MB each time. An
+    # expert's gradients stay where they are.
+    printf '%s\n' 'unit,sample' 'experts,4' 'block,layer,parameters,m,n,k,output,kind' \
+        '0..1,l.{},500000,500,1000,1000,1000,expert' >"$model"
+    lasts "$(ms '100 + 2 * 4 * 0.75 * 8 * b')" 4 --compute-time 100ms --ep 4 --batch 4
+}
+
+@test "one slow host, and one slow link: everybody waits for them" {
+    lasts "$(ms '300 + 12 * b')" 4 --compute-time 150ms --overlap none --slow 2
+    awk -v a="$(of waited 0)" -v b="$(of waited 3)" 'BEGIN { exit !(a > b + 120) }' # rank 3 is the slow one
+    scripts/lab-cluster rate 300mbit --host 2
+    lasts "$(ms '150 + 12 * b' 300mbit)" 4 --compute-time 150ms --overlap none
+}
+
+@test "8 hosts at 300 Mbit/s: the sums of a model whose gradients hide, and of one whose do not" {
+    scripts/lab-cluster up 8 2>/dev/null
+    scripts/lab-cluster congestion cubic
+    scripts/lab-cluster rate 300mbit
+    lasts "$(ms '150 + 14 * b' 300mbit)" 8 --compute-time 150ms --overlap none
+    lasts "$(ms '1200 + 7 * b' 300mbit)" 8 --compute-time 1200ms --bucket 2M # the first bucket hides, the second cannot
+}

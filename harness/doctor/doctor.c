@@ -191,7 +191,7 @@ static void take_costs(struct exam *x, const struct measures *m)
 {
     for (struct exam_result *r = exam_results(x); r; r = r->next) {
         struct exam_cost cost = {.basis = EXAM_MEASURED};
-        if (r->state != EXAM_FOUND || !exam_measurable(r->check, r->subject))
+        if (r->state != EXAM_FOUND || r->keeps_price || !exam_measurable(r->check, r->subject))
             continue;
         for (size_t i = 0; i < m->n; i++) {
             const struct measurement *one = &m->all[i];

@@ -65,8 +65,13 @@ static const char *launcher_variable(void)
 
 static int load_tree(const char *path, json_t **machine, char *error, size_t len)
 {
+    /* Before the probe: other ranks may end while it looks. */
+    json_t *rank = path ? NULL : probe_rank((const char *const *)environ);
     int err = probe_machine(path, machine);
 
+    if (!err && rank)
+        json_object_set(*machine, "rank", rank);
+    json_decref(rank);
     if (!err && !path) {
         json_object_set_new(*machine, "library_settings",
                             probe_settings((const char *const *)environ));

@@ -18,18 +18,6 @@ static bool is_up(const json_t *nic)
     return exam_is(nic, "state", "up") && !exam_is(nic, "kind", "loopback");
 }
 
-static bool is_real(const json_t *nic)
-{
-    return is_up(nic) && json_is_false(json_object_get(nic, "virtual"));
-}
-
-/* Bonds have the rate of their members; that of other software is made up. */
-static double rate_of(const json_t *nic)
-{
-    return is_real(nic) || exam_is(nic, "kind", "bond") ? exam_value(nic, "speed_gbits_per_s", 0)
-                                                        : 0;
-}
-
 typedef void nic_fn(struct exam *x, const json_t *nic, const char *name);
 
 static void each_nic(struct exam *x, bool wanted(const json_t *), nic_fn *look)
@@ -68,7 +56,7 @@ static double wanted_mtu(struct exam *x, const json_t *nic)
     exam_get(x, nic, "speed_gbits_per_s");
     if (most < STANDARD)
         return most;
-    return most >= JUMBO && rate_of(nic) >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
+    return most >= JUMBO && exam_nic_gbits(nic) >= JUMBO_GBITS_PER_S ? JUMBO : STANDARD;
 }
 
 /* Interfaces whose line is the machine's own. Tunnels, and pairs to containers, leave room for
@@ -186,7 +174,7 @@ static void shaping_of(struct exam *x, const json_t *nic, const char *name)
                        exam_value(netem, "loss_percent", 0));
     else
         r = exam_found(x, name, "a token bucket (tbf) holds it to %.4g Gb/s", rate);
-    price_rate(x, r, rate, rate_of(nic));
+    price_rate(x, r, rate, exam_nic_gbits(nic));
     exam_remedy(x, r, "sudo tc qdisc del dev %s root", name);
 }
 
@@ -244,75 +232,7 @@ static void look_buffers(struct exam *x)
         exam_fine(x, "tcp");
 }
 
-/* ---- Interfaces: which one, and what it lost */
-
-static const json_t *nic_named(const struct exam *x, const char *name)
-{
-    const json_t *nic;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
-        if (exam_is(nic, "name", name))
-            return nic;
-    return NULL;
-}
-
-static double fastest(const struct exam *x)
-{
-    const json_t *nic;
-    double most = 0;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
-        most = rate_of(nic) > most ? rate_of(nic) : most;
-    return most;
-}
-
-/* RDMA in software goes by the interfaces, and is no reason to leave them out. */
-static bool has_adapters(const struct exam *x)
-{
-    const json_t *device;
-    size_t i;
-
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (!exam_is(device, "nature", "software"))
-            return true;
-    return false;
-}
-
-/* Programs that are not told otherwise take the interface of the default route. Where adapters do
- * RDMA, collectives do not. */
-static void look_default(struct exam *x)
-{
-    const json_t *names, *first;
-    double rate, best = fastest(x);
-    struct exam_result *r;
-
-    if (has_adapters(x) || best <= 0)
-        return;
-    names = exam_fact(x, "network", NULL, "tcp.default_interfaces");
-    first = nic_named(x, json_string_value(json_array_get(names, 0))
-                             ? json_string_value(json_array_get(names, 0))
-                             : "");
-    if (!names || !first)
-        return;
-    rate = rate_of(first);
-    exam_get(x, first, "speed_gbits_per_s");
-    if (rate <= 0) {
-        exam_unknown(x, "network", "the default route is by %s, whose speed is not known",
-                     name_of(first));
-        return;
-    }
-    if (best < 4 * rate) {
-        exam_fine(x, "network");
-        return;
-    }
-    r = exam_found(x, "network", "the default route is by %s, %.4g Gb/s; the fastest has %.4g",
-                   name_of(first), rate, best);
-    exam_price(x, r, 1 - rate / best, "bandwidth of programs that are not told an interface",
-               "1 - %.4g/%.4g Gb/s", rate, best);
-    exam_remedy(x, r, "name the interface: NCCL_SOCKET_IFNAME, OMPI_MCA_btl_tcp_if_include");
-}
+/* ---- What interfaces lost */
 
 /* Of all packets; and so many that chance does not make them. */
 #define LOST_SHARE    1e-5
@@ -367,7 +287,7 @@ static void losses_of(struct exam *x, const json_t *nic, const char *name)
 
 static void look_losses(struct exam *x)
 {
-    each_nic(x, is_real, losses_of);
+    each_nic(x, exam_nic_is_real, losses_of);
 }
 
 /* A boot, and who sets a machine up, change a line's state a few times. A sound line goes down when
@@ -400,7 +320,7 @@ static void flaps_of(struct exam *x, const json_t *nic, const char *name)
 /* A wireless line goes down whenever the machine sleeps or moves. */
 static bool has_cable(const json_t *nic)
 {
-    return is_real(nic) && !exam_is(nic, "kind", "wifi");
+    return exam_nic_is_real(nic) && !exam_is(nic, "kind", "wifi");
 }
 
 static void look_flaps(struct exam *x)
@@ -410,26 +330,15 @@ static void look_flaps(struct exam *x)
 
 /* ---- Interrupts */
 
-/* Of NUMA distances; a node itself is 10, and another socket 20 or more. */
-enum { NEAR_MOST = 15 };
-
 /* Is one of the nodes the interface's own, or another of its socket? */
-static bool has_near(const struct exam *x, const json_t *nodes, json_int_t own)
+static bool has_near(const struct exam *x, const json_t *nodes, double own)
 {
-    const json_t *all = json_object_get(json_object_get(exam_machine(x), "numa"), "nodes"), *node;
-    const json_t *distances = NULL, *one;
+    const json_t *one;
     size_t i;
 
-    json_array_foreach (all, i, node)
-        if (json_integer_value(json_object_get(node, "node")) == own)
-            distances = json_object_get(node, "distances");
-    json_array_foreach (nodes, i, one) {
-        json_int_t other = json_integer_value(one);
-        const json_t *distance = json_array_get(distances, (size_t)other);
-
-        if (other == own || (distance && json_integer_value(distance) <= NEAR_MOST))
+    json_array_foreach (nodes, i, one)
+        if (exam_near(x, own, json_number_value(one)))
             return true;
-    }
     return false;
 }
 
@@ -453,7 +362,7 @@ static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
             x,
             exam_found(x, name, "the interrupts of all its %.0f queues go to CPU %s", queues, cpus),
             "sudo systemctl restart irqbalance");
-    else if (node >= 0 && json_array_size(nodes) && !has_near(x, nodes, (json_int_t)node))
+    else if (node >= 0 && json_array_size(nodes) && !has_near(x, nodes, node))
         exam_remedy(x,
                     exam_found(x, name,
                                "its interrupts go to CPUs %s, and none is near its NUMA node %.0f",
@@ -465,7 +374,7 @@ static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
 
 static void look_interrupts(struct exam *x)
 {
-    each_nic(x, is_real, interrupts_of);
+    each_nic(x, exam_nic_is_real, interrupts_of);
 }
 
 /* ---- Bonds */
@@ -481,7 +390,7 @@ static size_t count_down(const struct exam *x, const json_t *members)
     size_t i, down = 0;
 
     json_array_foreach (members, i, member) {
-        nic = nic_named(x, json_string_value(member) ? json_string_value(member) : "");
+        nic = exam_nic(x, json_string_value(member) ? json_string_value(member) : "");
         /* the second is of one that stands on another interface: a VLAN, an end of a pair */
         down += nic && (exam_is(nic, "state", "down") || exam_is(nic, "state", "lowerlayerdown"));
     }
@@ -580,11 +489,6 @@ const struct exam_check exam_network[] = {
      .seen = "/proc/sys/net/ipv4/tcp_rmem, tcp_wmem, tcp_window_scaling",
      .pipes = PIPES_NET,
      .look = look_buffers},
-    {.id = "default-interface",
-     .question = "Does the default route go by a fast interface?",
-     .seen = "/proc/net/route, speed of each interface",
-     .pipes = PIPES_NET,
-     .look = look_default},
     {.id = "packet-loss",
      .question = "Does each interface receive packets whole and in time?",
      .seen = "/sys/class/net/*/statistics",

@@ -203,39 +203,58 @@ static void remedy_group(struct exam *x, struct exam_result *r, const char *dock
         exam_remedy(x, r, "sudo systemctl set-property UNIT %s", systemd);
 }
 
+/* Of quota and set, the smaller one decides: the other costs nothing beside it. Where the set leaves
+ * out CPUs as well, the price is that of both, which no measurement within the set can show. */
+static void find_quota(struct exam *x, double quota, double usable, double threads)
+{
+    struct exam_result *r = exam_found(
+        x, PROCESSOR,
+        "the control group allows the time of %.3g of %.0f CPUs: threads beyond are paused", quota,
+        threads);
+
+    exam_price(x, r, 1 - quota / threads, "CPU throughput of all threads", "1 - %.3g/%.0f CPUs",
+               quota, threads);
+    r->keeps_price = usable < threads;
+    if (usable < threads)
+        remedy_group(x, r, exam_format(x, "--cpus %.0f --cpuset-cpus 0-%.0f", threads, threads - 1),
+                     exam_format(x, "CPUQuota= AllowedCPUs=0-%.0f", threads - 1));
+    else
+        remedy_group(x, r, exam_format(x, "--cpus %.0f", threads), "CPUQuota=");
+}
+
 static void look_quota(struct exam *x)
 {
     const json_t *quota = exam_fact(x, PROCESSOR, NULL, "virtualization.limits.cpu_quota");
-    double threads, allowed = exam_allowed(x), cpus = json_number_value(quota);
-    struct exam_result *r;
+    double threads, usable = exam_allowed(x), cpus = json_number_value(quota);
 
     if (!quota || !exam_number(x, PROCESSOR, NULL, "cpu.threads", &threads))
         return;
-    if (allowed > 0 && allowed < threads)
-        threads = allowed;
-    if (!json_is_number(quota) || cpus >= threads) {
+    if (usable <= 0 || usable > threads)
+        usable = threads;
+    if (!json_is_number(quota) || cpus >= usable)
         exam_fine(x, PROCESSOR);
-        return;
-    }
-    r = exam_found(
-        x, PROCESSOR,
-        "the control group allows the time of %.3g of %.0f CPUs: threads beyond are paused", cpus,
-        threads);
-    exam_price(x, r, 1 - cpus / threads, "CPU throughput of all threads", "1 - %.3g/%.0f CPUs",
-               cpus, threads);
-    remedy_group(x, r, exam_format(x, "--cpus %.0f", threads), "CPUQuota=");
+    else
+        find_quota(x, cpus, usable, threads);
 }
 
 static void look_cpus(struct exam *x)
 {
     const char *list = exam_text(x, PROCESSOR, NULL, "virtualization.limits.allowed_cpus");
     double threads, allowed = list ? exam_cpus(list) : 0;
+    const json_t *quota;
     struct exam_result *r;
 
     if (!list || !exam_number(x, PROCESSOR, NULL, "cpu.threads", &threads))
         return;
     if (allowed <= 0 || allowed >= threads) {
         exam_fine(x, PROCESSOR);
+        return;
+    }
+    quota = exam_fact(x, PROCESSOR, NULL, "virtualization.limits.cpu_quota");
+    if (!quota)
+        return;
+    if (json_is_number(quota) && json_number_value(quota) < allowed) {
+        exam_not_applicable(x, PROCESSOR, "the quota is less than these CPUs: see cpu-quota");
         return;
     }
     r = exam_found(x, PROCESSOR, "only %.0f of %.0f CPUs may be used: %s", allowed, threads, list);

@@ -20,10 +20,12 @@ const struct exam_area exam_areas[] = {
     {"bus", exam_bus},
     {"bus", exam_pcie},
     {"network", exam_network},
+    {"network", exam_interfaces},
     {"rdma", exam_rdma},
     {"rdma", exam_ports},
     {"gpu", exam_gpu},
     {"libraries", exam_libraries},
+    {"libraries", exam_ranks},
     {"guest", exam_guests},
     {NULL, NULL},
 };
@@ -216,8 +218,9 @@ bool exam_is(const json_t *object, const char *key, const char *text)
 
 bool exam_passes(const char *key)
 {
-    static const char *const keys[] = {"because",     "container_because", "load",     "counters",
-                                       "hw_counters", "clock_reasons",     "findings", NULL};
+    static const char *const keys[] = {
+        "because",       "container_because", "load",           "counters", "hw_counters",
+        "clock_reasons", "findings",          "pause_counters", "rank",     NULL};
     size_t n = strlen(key), i = 0;
 
     while (keys[i] && strcmp(keys[i], key) != 0)
@@ -304,6 +307,49 @@ bool exam_has(const struct exam *x, const char *subject)
 static const json_t *guest_of(const struct exam *x)
 {
     return json_object_get(json_object_get(x->machine, "virtualization"), "guest");
+}
+
+const json_t *exam_nic(const struct exam *x, const char *name)
+{
+    const json_t *nic;
+    size_t i;
+
+    json_array_foreach (json_object_get(x->machine, "network"), i, nic)
+        if (exam_is(nic, "name", name))
+            return nic;
+    return NULL;
+}
+
+bool exam_nic_is_real(const json_t *nic)
+{
+    return exam_is(nic, "state", "up") && !exam_is(nic, "kind", "loopback") &&
+           json_is_false(json_object_get(nic, "virtual"));
+}
+
+double exam_nic_gbits(const json_t *nic)
+{
+    return exam_nic_is_real(nic) || exam_is(nic, "kind", "bond")
+               ? exam_value(nic, "speed_gbits_per_s", 0)
+               : 0;
+}
+
+/* Of NUMA distances; a node itself is 10, and another socket 20 or more. */
+enum { NEAR_MOST = 15 };
+
+bool exam_near(const struct exam *x, double node, double other)
+{
+    const json_t *nodes = json_object_get(json_object_get(x->machine, "numa"), "nodes"), *one;
+    const json_t *distances = NULL, *distance = NULL;
+    size_t i;
+
+    json_array_foreach (nodes, i, one)
+        if (exam_value(one, "node", -1) == node)
+            distances = json_object_get(one, "distances");
+    json_array_foreach (nodes, i, one)
+        if (exam_value(one, "node", -1) == other)
+            distance = json_array_get(distances, i);
+    return node == other ||
+           (json_is_integer(distance) && json_integer_value(distance) <= NEAR_MOST);
 }
 
 bool exam_days(struct exam *x, const char *subject, double *days)

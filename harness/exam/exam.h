@@ -95,8 +95,9 @@ struct exam_area {
 /* processor.. guest: each in check_NAME.c. The table ends with a name of NULL. */
 extern const struct exam_area exam_areas[];
 extern const struct exam_check exam_processor[], exam_load[], exam_limits[], exam_memory[];
-extern const struct exam_check exam_bus[], exam_pcie[], exam_network[], exam_rdma[], exam_ports[];
-extern const struct exam_check exam_gpu[], exam_libraries[], exam_guests[];
+extern const struct exam_check exam_bus[], exam_pcie[], exam_network[], exam_interfaces[],
+    exam_rdma[], exam_ports[];
+extern const struct exam_check exam_gpu[], exam_libraries[], exam_ranks[], exam_guests[];
 
 struct exam_result {
     struct exam_result *next;
@@ -107,7 +108,8 @@ struct exam_result {
     const char *text;    /* of a finding and an unknown; else "" */
     const char *remedy;  /* one command, names filled in; "" */
     bool matters;        /* as the check's; a `look` may clear it */
-    bool aside;          /* of a disk, which no benchmark here measures: sorted last */
+    bool keeps_price; /* it covers more than --measure sees: what is measured does not replace it */
+    bool aside;       /* of a disk, which no benchmark here measures: sorted last */
     struct exam_cost cost;
     json_t *evidence; /* {path: value}: the facts that were read */
 };
@@ -231,6 +233,14 @@ bool exam_common(const char *one, const char *other);
 /* Days since boot, to judge a counter by. False: not known, or so few minutes that most of what was
  * counted is of the boot itself; an unknown was added. */
 bool exam_days(struct exam *x, const char *subject, double *days);
+/* The interface of that name; NULL: not in the list. Not evidence, as the others of interfaces. */
+const json_t *exam_nic(const struct exam *x, const char *name);
+/* Is it up, and neither loopback nor made of software? */
+bool exam_nic_is_real(const json_t *nic);
+/* Its rate; bonds have that of their members. 0: not known, or of other software, which makes it up. */
+double exam_nic_gbits(const json_t *nic);
+/* Are these NUMA nodes one, or of one socket? */
+bool exam_near(const struct exam *x, double node, double other);
 /* A copy in the exam's memory. */
 const char *exam_format(struct exam *x, const char *format, ...) EXAM_PRINTF(2, 3);
 

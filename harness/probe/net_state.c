@@ -325,9 +325,31 @@ static void set_counters(struct probe *p, json_t *nic, const char *path)
                              tree_join(path, "carrier_changes").s);
 }
 
+/* Whether it is silent when asked for an address of another interface: all's or its own setting. */
+static void set_arp(struct probe *p, json_t *nic)
+{
+    static const char base[] = "proc/sys/net/ipv4/conf";
+    const char *names[] = {"all", fact_string(nic, "name")};
+    long long most = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct path folder = tree_join(base, names[i]);
+        long long value;
+        int rc = tree_number_at(&p->tree, folder.s, "arp_ignore", &value);
+
+        if (rc) {
+            fact_set_unknown(nic, "arp_ignore", "/%s/arp_ignore: %s", folder.s, fact_errno(rc));
+            return;
+        }
+        most = value > most ? value : most;
+    }
+    fact_set_number(nic, "arp_ignore", most);
+}
+
 void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t *asked,
                     const char *interrupts)
 {
+    set_arp(p, nic);
     copy_asked(nic, asked);
     set_queues(p, nic, path);
     set_interrupts(p, nic, path, interrupts);
@@ -366,23 +388,75 @@ static void set_largest(struct probe *p, json_t *tcp, const char *key, const cha
         fact_set_unknown(tcp, key, "/%s: %s", path, rc ? fact_errno(rc) : "not three numbers");
 }
 
-/* The interfaces of routes to everywhere, IPv4; addresses are not kept. */
-static void set_default_routes(struct probe *p, json_t *tcp)
+struct subnets {
+    struct {
+        char name[64], network[40]; /* address and mask, as the file has them */
+    } all[256];
+    size_t n;
+};
+
+static void add_subnet(struct subnets *s, const char *name, const char *address, const char *mask)
 {
-    char *text = malloc(TREE_NAMES), name[64], destination[16], mask[16], *save = NULL;
+    if (s->n == sizeof(s->all) / sizeof(*s->all))
+        return;
+    snprintf(s->all[s->n].name, sizeof(s->all[s->n].name), "%s", name);
+    snprintf(s->all[s->n].network, sizeof(s->all[s->n].network), "%s %s", address, mask);
+    s->n++;
+}
+
+/* Is that network one of an earlier interface, whose list it then is in? */
+static bool was_listed(const struct subnets *s, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (!strcmp(s->all[i].network, s->all[at].network))
+            return true;
+    return false;
+}
+
+/* A list for each network that several interfaces are in; the first is the one that sends to it. */
+static void set_shared(json_t *tcp, const struct subnets *s)
+{
+    json_t *list = fact_list(tcp, "shared_subnets"), *names;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (was_listed(s, i))
+            continue;
+        names = json_array();
+        for (size_t k = i; k < s->n; k++)
+            if (!strcmp(s->all[i].network, s->all[k].network))
+                json_array_append_new(names, fact_text(s->all[k].name));
+        if (json_array_size(names) > 1)
+            json_array_append(list, names);
+        json_decref(names);
+    }
+}
+
+/* The interfaces of routes to everywhere, and of networks that several are in, IPv4; addresses are
+ * not kept. */
+static void set_routes(struct probe *p, json_t *tcp)
+{
+    char *text = malloc(TREE_NAMES), name[64], destination[16], gateway[16], mask[16], *save = NULL;
+    struct subnets subnets = {.n = 0};
     int rc = text ? tree_read(&p->tree, "proc/net/route", text, TREE_NAMES, NULL) : -ENOMEM;
     json_t *list;
 
     if (rc) {
         fact_set_unknown(tcp, "default_interfaces", "/proc/net/route: %s", fact_errno(rc));
+        fact_set_unknown(tcp, "shared_subnets", "/proc/net/route: %s", fact_errno(rc));
         free(text);
         return;
     }
     list = fact_list(tcp, "default_interfaces");
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        if (sscanf(line, "%63s %15s %*s %*s %*s %*s %*s %15s", name, destination, mask) == 3 &&
-            !strcmp(destination, "00000000") && !strcmp(mask, "00000000"))
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        if (sscanf(line, "%63s %15s %15s %*s %*s %*s %*s %15s", name, destination, gateway, mask) !=
+            4)
+            continue;
+        if (!strcmp(destination, "00000000") && !strcmp(mask, "00000000"))
             json_array_append_new(list, fact_text(name));
+        else if (strspn(gateway, "0") == strlen(gateway) && strcmp(name, "Iface") != 0)
+            add_subnet(&subnets, name, destination, mask);
+    }
+    set_shared(tcp, &subnets);
     free(text);
 }
 
@@ -400,5 +474,5 @@ void probe_tcp(struct probe *p)
     fact_set_file_number(tcp, "send_max_bytes", t, "proc/sys/net/core/wmem_max");
     set_largest(p, tcp, "receive_auto_bytes", "proc/sys/net/ipv4/tcp_rmem");
     set_largest(p, tcp, "send_auto_bytes", "proc/sys/net/ipv4/tcp_wmem");
-    set_default_routes(p, tcp);
+    set_routes(p, tcp);
 }

@@ -34,6 +34,13 @@ int probe_machine(const char *sysroot, json_t **machine);
 json_t *probe_settings(const char *const *variables);
 
 /*
+ * Under a launcher: which of the host's processes of a job this is, and the CPUs of all of them:
+ * {"local": 1, "by": "LOCAL_RANK", "visible_devices": "0,1", "local_size": 2, "peers": ["0-7",
+ * "8-15"]}. Waits up to half a second for the others. NULL: no launcher, or no memory.
+ */
+json_t *probe_rank(const char *const *variables);
+
+/*
  * Prints the object as an aligned table for people. Reads only the object; a key that lacks is
  * printed as "?", so that objects of other versions print too. Returns 0 or -EIO.
  */

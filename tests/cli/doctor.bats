@@ -161,7 +161,7 @@ END
 @test "three findings or fewer are not repeated as things to do first" {
     doctor --sysroot "$machines/docker-quota/root"
     [ "$status" -eq 1 ]
-    says "$out" "2 findings"
+    says "$out" "1 finding"
     says "$out" "a docker container on bare metal"
     [ "$(grep -c 'not there' "$out")" -eq 1 ]
     if grep -q "DO FIRST" "$out"; then cat "$out" && false; fi
@@ -238,7 +238,7 @@ END
     [ "$status" -eq 1 ]
     says "$out" "cpu-quota, processor"
     says "$out" "A  fine"
-    says "$out" "B  the control group allows the time of 2.5 of 8 CPUs"
+    says "$out" "B  the control group allows the time of 2.5 of 12 CPUs"
     says "$out" "host.clocksource: kvm-clock against tsc"
     says "$out" "that only one side recorded: --json lists them"
     [ "$(grep -c 'not there' "$out")" -eq 0 ]
@@ -247,7 +247,7 @@ END
     python3 - "$out" <<'END'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert [f["check"] for f in d["findings"]] == ["cpu-quota", "cpu-set"], d["findings"]
+assert [f["check"] for f in d["findings"]] == ["cpu-quota"], d["findings"]
 facts = {f["path"]: (f["a"], f["b"]) for f in d["facts"]}
 assert facts["virtualization.limits.cpu_quota"] == ("none", 2.5)
 assert facts["pci.0000:01:00.0.kind"] == ("ethernet", "nvme")
@@ -383,4 +383,25 @@ END
     doctor --json
     [ "$status" -eq 1 ]
     for id in gpu-mig gpu-memory gpu-lanes gpu-throttle; do [ "$(found "$id")" -ge 1 ]; done
+}
+
+@test "under a launcher: the local rank, and the CPUs of all ranks of the host" {
+    local cpus
+    cpus=$(taskset -pc $$ | sed 's/.*: //; s/,.*//; s/-.*//')
+    # shellcheck disable=SC2016 # expanded by that bash
+    bash -c 'for r in 0 1 2; do
+        OMPI_COMM_WORLD_LOCAL_RANK=$r OMPI_COMM_WORLD_LOCAL_SIZE=3 CUDA_VISIBLE_DEVICES=$r \
+            taskset -c "$2" "$0" doctor --json >"$1.$r" &
+    done; wait' "$plumb" "$out" "$cpus"
+    python3 - "$out" "$cpus" <<'END'
+import json, sys
+for r in range(3):
+    rank = json.load(open(f"{sys.argv[1]}.{r}"))["machine"]["rank"]
+    assert rank == {"local": r, "by": "OMPI_COMM_WORLD_LOCAL_RANK", "visible_devices": str(r),
+                    "local_size": 3, "peers": [sys.argv[2]] * 3}, rank
+END
+    OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=4 "$plumb" doctor --json >"$out" || [ $? -eq 1 ] || [ $? -eq 3 ]
+    says "$out" "1 of 4 processes of this host were seen"
+    SLURM_LOCALID=0 "$plumb" doctor --json >"$out" || [ $? -eq 1 ] || [ $? -eq 3 ]
+    if grep -q '"rank": {' "$out"; then false; fi
 }

@@ -49,7 +49,7 @@ static const struct {
     {"esxi-pvrdma", ""},
     {"firecracker", ""},
     {"arm64-server", "pcie-slot 0004:01:00.0;governor processor;"},
-    {"docker-quota", "cpu-quota processor;cpu-set processor;"},
+    {"docker-quota", "cpu-quota processor;"},
     {"kvm-sriov",
      "gpu-rdma gpus;numa-balancing memory;device-node 0000:00:03.0;device-node 0000:00:05.0;"
      "device-node 0000:00:06.0;"},

@@ -33,6 +33,13 @@
 #define MODULE      DDR("4800")
 #define SLOW_MODULE DDR("4400")
 
+#define ON(cpus)                                                                                   \
+    {                                                                                              \
+        "virtualization.limits.allowed_cpus", "\"" cpus "\""                                       \
+    }
+#define RANK_OF(local, visible) "{\"local\": " local ", \"visible_devices\": \"" visible "\"}"
+#define PEERS(peers)            "{\"local\": 0, \"local_size\": 2, \"peers\": " peers "}"
+
 struct change {
     const char *path, *value; /* of a file its text, of a fact its JSON; NULL: not recorded */
 };
@@ -273,6 +280,27 @@ static const struct fault {
      .missing = {{"tcp.default_interfaces", "[\"eno1\"]"},
                  {"network.0.kind", "\"vlan\""},
                  {"network.0.virtual", "true"}}},
+    /* NCCL's are beginnings of names; a name that is not here, and one of a slow interface. */
+    {"chosen-interface", METAL, NULL,
+     .first = {{"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"ib\"}"}},
+     .fault = {{"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"=ib\"}"}},
+     .missing = {{"library_settings", NULL}}},
+    {"chosen-interface", METAL, NULL,
+     .first = {{"rdma", "[]"}, {"library_settings", "{\"GLOO_SOCKET_IFNAME\": \"ib0\"}"}},
+     .fault = {{"library_settings", "{\"GLOO_SOCKET_IFNAME\": \"eno1\"}"}},
+     .missing = {{"network", NULL}}},
+    {"chosen-interface", METAL, NULL,
+     .first = {{"library_settings", "{\"UCX_NET_DEVICES\": \"mlx5_0:1,mlx5_1:1\"}"}},
+     .fault = {{"library_settings", "{\"UCX_NET_DEVICES\": \"eno1\"}"}}},
+    {"chosen-interface", METAL, NULL,
+     .first = {{"library_settings", "{\"NCCL_IB_HCA\": \"mlx5\"}"}},
+     .fault = {{"library_settings", "{\"NCCL_IB_HCA\": \"mlx5_7\"}"}}},
+    {"shared-subnet", METAL, "eno1",
+     .fault = {{"proc/net/route", "eno1 0001A8C0 0 1 0 0 100 00FFFFFF 0 0 0\n"
+                                  "ib0 0001A8C0 0 1 0 0 101 00FFFFFF 0 0 0\n"}},
+     .missing = {{"proc/net/route", NULL}}},
+    {"shared-subnet", METAL, "eno1", .fault = {{"tcp.shared_subnets", "[[\"eno1\", \"ib0\"]]"}},
+     .missing = {{"tcp.shared_subnets", "[[\"eno1\", \"ib0\"]]"}, {"network.0.arp_ignore", NULL}}},
     {"packet-loss", METAL, "eno1", .fault = {{ENO1 "statistics/rx_missed_errors", "5000\n"}},
      .missing = {{ENO1 "statistics/rx_missed_errors", NULL}}},
     /* These drivers count a full ring as dropped. */
@@ -341,6 +369,24 @@ static const struct fault {
     {"threads", METAL, NULL, .first = {{"library_settings", "{\"OMP_NUM_THREADS\": \"16\"}"}},
      .fault = {{"library_settings", "{\"OMP_NUM_THREADS\": \"4\"}"}},
      .missing = {{"library_settings", NULL}}},
+    /* Two GPUs on node 0, and CPUs 0-7,16-23 there; the others are on node 1. Local rank 5 has the
+     * sixth GPU, of CUDA_VISIBLE_DEVICES the second of "5,0". */
+    {"rank-map", METAL, "rank", .first = {{"rank", "{\"local\": 5, \"local_size\": 8}"}, ON("8-9")},
+     .fault = {ON("0-1")}, .missing = {{"virtualization.limits.allowed_cpus", NULL}}},
+    {"rank-map", METAL, "rank", .first = {{"rank", RANK_OF("1", "5,0")}, ON("0-1")},
+     .fault = {ON("8-9")}, .missing = {{"rank", RANK_OF("1", "GPU-4f2a")}}},
+    {"rank-map", METAL, "rank", .first = {{"rank", "{\"local\": 0}"}, ON("0-1")},
+     .fault = {ON("8-9")}, .missing = {{"gpus.devices.0.numa_node", NULL}}},
+    /* As CUDA numbers those that it shows. */
+    {"rank-map", METAL, "rank",
+     .first = {{"rank", "{\"local\": 1}"},
+               ON("8-9"),
+               {"gpus.devices.7.cuda", "\"cuda:1\""},
+               {"gpus.devices.0.cuda", "\"cuda:0\""}},
+     .fault = {ON("0-1")}},
+    {"rank-map", METAL, "ranks",
+     .first = {{"gpus.devices", "[]"}, {"rank", PEERS("[\"0-7\", \"8-15\"]")}},
+     .fault = {{"rank", PEERS("[\"0-3\", \"4-7\"]")}}, .missing = {{"rank", PEERS("null")}}},
     /* guest */
     {"nccl-topology", GUEST, "gpus",
      .first = {{"pci.0.kind", "\"gpu\""},
@@ -572,6 +618,9 @@ static const struct price {
     {"mtu", METAL, {ENO1 "speed", "25000\n"}, 1 - (1448. / 1538) / (8948. / 9038)},
     {"cpu-quota", METAL, {"sys/fs/cgroup/user.slice/cpu.max", "200000 100000\n"}, 1 - 2. / 32},
     {"cpu-set", METAL, {"proc/self/status", STATUS "0-7\n"}, 1 - 8. / 32},
+    /* Of eight CPUs of twelve, the time of two and a half: one loss; of six: the set's alone. */
+    {"cpu-quota", "docker-quota", {"virtualization.limits.cpu_quota", "2.5"}, 1 - 2.5 / 12},
+    {"cpu-set", "docker-quota", {"virtualization.limits.cpu_quota", "9"}, 1 - 8. / 12},
     /* An idle CPU loses nothing: of the time that was wanted, 19 parts of 20 were stolen. */
     {"steal", GUEST, {"proc/stat", "cpu 4000 0 1000 9900000 0 0 0 95000 0 0\n"}, 0.95},
     {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
@@ -650,6 +699,9 @@ static void test_what_cannot_be_computed_is_not_priced(void **state)
 static const struct calm calms[] = {
     {"mtu", METAL, {{ENO1 "mtu", "1500\n"}, {ENO1 "speed", "1000\n"}}},
     {"mtu", METAL, {{ENO1 "mtu", "9000\n"}}},
+    /* The smaller of quota and set is the one that costs. */
+    {"cpu-set", "docker-quota", {{"virtualization.limits.cpu_quota", "2.5"}}},
+    {"cpu-quota", "docker-quota", {{"virtualization.limits.cpu_quota", "9"}}},
     {"mtu", METAL, {{ENO1 "mtu", "1400\n"}, {ENO1 "operstate", "down\n"}}},
     {"mtu", GUEST, {{"sys/devices/pci0000:00/0000:00:03.0/virtio0/net/ens3/mtu", "1400\n"}}},
     /* Tunnels leave room for their headers; what a hypervisor's network carries is not known. */
@@ -713,6 +765,44 @@ static const struct calm calms[] = {
      METAL,
      {{"library_settings", "{\"OMP_NUM_THREADS\": \"2\"}"},
       {"virtualization.limits.allowed_cpus", "\"4-5\""}}},
+    /* Sockets only set connections up; lists of what is left out; two networks; arp_ignore is set. */
+    {"chosen-interface", METAL, {{"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"eno1\"}"}}},
+    {"chosen-interface",
+     METAL,
+     {{"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"^docker0,lo\"}"}}},
+    {"chosen-interface",
+     METAL,
+     {{"library_settings", "{\"OMPI_MCA_btl_tcp_if_include\": \"10.0.0.0/8\"}"}, {"rdma", "[]"}}},
+    {"default-interface",
+     METAL,
+     {{"rdma", "[]"},
+      {"tcp.default_interfaces", "[\"eno1\"]"},
+      {"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"ib0\"}"}}},
+    {"shared-subnet",
+     METAL,
+     {{"proc/net/route", "eno1 0001A8C0 0 1 0 0 100 00FFFFFF 0 0 0\n"
+                         "ib0 0002A8C0 0 1 0 0 101 00FFFFFF 0 0 0\n"
+                         "ib1 00000000 0102A8C0 3 0 0 0 00000000 0 0 0\n"}}},
+    {"shared-subnet",
+     METAL,
+     {{"tcp.shared_subnets", "[[\"eno1\", \"ib0\"]]"},
+      {"proc/sys/net/ipv4/conf/all/arp_ignore", "1\n"}}},
+    {"shared-subnet",
+     METAL,
+     {{"tcp.shared_subnets", "[[\"eno1\", \"wlan0\"]]"},
+      {"network.1.name", "\"wlan0\""},
+      {"network.1.kind", "\"wifi\""}}},
+    /* Not bound; one node was all that the job was given; other nodes of the same socket. */
+    {"rank-map", METAL, {{"rank", "{\"local\": 5}"}, ON("0-31")}},
+    {"rank-map",
+     METAL,
+     {{"gpus.devices", "[]"},
+      {"rank", PEERS("[\"0-3\", \"4-7\"]")},
+      {"virtualization.limits.cpuset", "\"0-7\""}}},
+    {"rank-map", METAL, {{"gpus.devices", "[]"}, {"rank", PEERS("[\"0-15\", \"0-15\"]")}}},
+    {"rank-map",
+     METAL,
+     {{"rank", "{\"local\": 0}"}, ON("8-9"), {"numa.nodes.0.distances", "[10, 12]"}}},
     {"gpu-ecc",
      METAL,
      {{"gpus.devices.0.ecc", "true"},

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of which interface programs and libraries take. See exam.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+/* So many times below the fastest, an interface is there for other things. */
+#define SLOW 4
+
+static double fastest(const struct exam *x)
+{
+    const json_t *nic;
+    double most = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        most = exam_nic_gbits(nic) > most ? exam_nic_gbits(nic) : most;
+    return most;
+}
+
+/* RDMA in software goes by the interfaces, and is no reason to leave them out. */
+static bool has_adapters(const struct exam *x)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (!exam_is(device, "nature", "software"))
+            return true;
+    return false;
+}
+
+/* ---- What variables name */
+
+/* How a list of names is written. */
+enum syntax {
+    PREFIXES, /* NCCL: "eth,ib" are beginnings, "=eth0" are names, "^eth" are those left out */
+    NAMES,    /* "eth0,mlx5_0:1" */
+    NETWORKS, /* Open MPI: names, or "10.0.0.0/8" */
+};
+
+static const struct chooser {
+    const char *name;
+    enum syntax syntax;
+    bool interfaces, adapters; /* what it chooses among */
+} choosers[] = {
+    {"NCCL_SOCKET_IFNAME", PREFIXES, true, false},
+    {"GLOO_SOCKET_IFNAME", NAMES, true, false},
+    {"OMPI_MCA_btl_tcp_if_include", NETWORKS, true, false},
+    {"UCX_NET_DEVICES", NAMES, true, true},
+    {"NCCL_IB_HCA", PREFIXES, false, true},
+};
+
+static const char *value_of(const struct exam *x, const char *name)
+{
+    return exam_name(json_object_get(exam_machine(x), "library_settings"), name);
+}
+
+/* Are programs told which interface to use for sockets? */
+static bool names_sockets(const struct exam *x)
+{
+    for (size_t i = 0; i < sizeof(choosers) / sizeof(*choosers); i++)
+        if (choosers[i].interfaces && *value_of(x, choosers[i].name))
+            return true;
+    return false;
+}
+
+/* One entry of a list, without ":PORT". */
+struct entry {
+    char name[64];
+    bool exact;
+};
+
+/* The next entry; false at the end. What is longer than a name is a name that nothing has. */
+static bool take_entry(const char **list, struct entry *e)
+{
+    size_t n = strcspn(*list, ",");
+
+    if (!*list[0])
+        return false;
+    snprintf(e->name, sizeof(e->name), "%.*s", (int)n, *list);
+    e->name[strcspn(e->name, ":")] = '\0';
+    *list += n + ((*list)[n] == ',');
+    return true;
+}
+
+static bool fits(const struct entry *e, const char *name)
+{
+    return e->exact ? !strcmp(name, e->name) : !strncmp(name, e->name, strlen(e->name));
+}
+
+/* What the list names, of this machine. */
+struct chosen {
+    size_t n, adapters;
+    double gbits; /* of the fastest; 0: not known */
+};
+
+static double port_gbits(const json_t *device)
+{
+    const json_t *port;
+    double most = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(device, "ports"), i, port)
+        if (exam_is(port, "state", "ACTIVE") && exam_value(port, "rate_gbits_per_s", 0) > most)
+            most = exam_value(port, "rate_gbits_per_s", 0);
+    return most;
+}
+
+static void add_choice(struct chosen *c, bool adapter, double gbits)
+{
+    c->n++;
+    c->adapters += adapter;
+    c->gbits = gbits > c->gbits ? gbits : c->gbits;
+}
+
+static void choose(const struct exam *x, const struct chooser *by, const struct entry *e,
+                   struct chosen *c)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
+        if (by->interfaces && exam_is(one, "state", "up") && fits(e, exam_name(one, "name")))
+            add_choice(c, false, exam_nic_gbits(one));
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
+        if (by->adapters && port_gbits(one) > 0 && fits(e, exam_name(one, "name")))
+            add_choice(c, true, port_gbits(one));
+}
+
+static double fastest_port(const struct exam *x)
+{
+    const json_t *device;
+    double most = 0;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (!exam_is(device, "nature", "software") && port_gbits(device) > most)
+            most = port_gbits(device);
+    return most;
+}
+
+static void judge_choice(struct exam *x, const struct chooser *by, const struct chosen *c)
+{
+    double ports = by->adapters ? fastest_port(x) : 0, best = ports > 0 ? ports : fastest(x);
+    struct exam_result *r;
+
+    if (!c->n) {
+        r = exam_found(x, by->name, "with its value \"%.40s\", it names none that is up here",
+                       value_of(x, by->name));
+        exam_remedy(x, r, "unset %s, or name one of: ip -br link; ibv_devices", by->name);
+        return;
+    }
+    /* Sockets only set connections up where adapters carry the data. */
+    if (!by->adapters && has_adapters(x))
+        return;
+    if (ports > 0 && !c->adapters)
+        r = exam_found(x, by->name, "with its value \"%.40s\", it names no RDMA adapter: sockets",
+                       value_of(x, by->name));
+    else if (c->gbits > 0 && best >= SLOW * c->gbits)
+        r = exam_found(x, by->name,
+                       "with its value \"%.40s\", it names %.4g Gb/s; others have %.4g",
+                       value_of(x, by->name), c->gbits, best);
+    else
+        return;
+    if (c->gbits > 0 && c->gbits < best)
+        exam_price(x, r, 1 - c->gbits / best, "network bandwidth", "1 - %.4g/%.4g Gb/s", c->gbits,
+                   best);
+    exam_remedy(x, r, "unset %s, or name the fastest", by->name);
+}
+
+/* Lists of what is left out, of networks, and "all" choose among all that there are. */
+static void look_at_chooser(struct exam *x, const struct chooser *by)
+{
+    const char *list = value_of(x, by->name);
+    struct entry e = {.exact = by->syntax != PREFIXES};
+    struct chosen c = {.n = 0};
+
+    if (!*list || *list == '^' || !strcmp(list, "all") || strchr(list, '/') || strchr(list, '*'))
+        return;
+    if (by->syntax == PREFIXES && *list == '=') {
+        e.exact = true;
+        list++;
+    }
+    while (take_entry(&list, &e))
+        choose(x, by, &e, &c);
+    judge_choice(x, by, &c);
+}
+
+static void look_chosen(struct exam *x)
+{
+    const json_t *settings = exam_fact(x, "environment", NULL, "library_settings"), *nics;
+    bool found = false;
+
+    if (!settings)
+        return;
+    nics = exam_list(x, "network");
+    for (size_t i = 0; nics && i < sizeof(choosers) / sizeof(*choosers); i++) {
+        look_at_chooser(x, &choosers[i]);
+        found = found || exam_has(x, choosers[i].name);
+    }
+    if (nics && !found)
+        exam_fine(x, "environment");
+}
+
+/* ---- Without variables */
+
+/* Programs that are not told otherwise take the interface of the default route. Where adapters do
+ * RDMA, collectives do not. */
+static void look_default(struct exam *x)
+{
+    const json_t *names, *first;
+    double rate, best = fastest(x);
+    struct exam_result *r;
+
+    if (has_adapters(x) || best <= 0)
+        return;
+    names = exam_fact(x, "network", NULL, "tcp.default_interfaces");
+    first = exam_nic(x, json_string_value(json_array_get(names, 0))
+                            ? json_string_value(json_array_get(names, 0))
+                            : "");
+    if (!names || !first)
+        return;
+    rate = exam_nic_gbits(first);
+    exam_get(x, first, "speed_gbits_per_s");
+    if (rate <= 0) {
+        exam_unknown(x, "network", "the default route is by %s, whose speed is not known",
+                     exam_name(first, "name"));
+        return;
+    }
+    if (best < SLOW * rate || names_sockets(x)) { /* chosen-interface looks at what they name */
+        exam_fine(x, "network");
+        return;
+    }
+    r = exam_found(x, "network", "the default route is by %s, %.4g Gb/s; the fastest has %.4g",
+                   exam_name(first, "name"), rate, best);
+    exam_price(x, r, 1 - rate / best, "bandwidth of programs that are not told an interface",
+               "1 - %.4g/%.4g Gb/s", rate, best);
+    exam_remedy(x, r, "name the interface: NCCL_SOCKET_IFNAME, OMPI_MCA_btl_tcp_if_include");
+}
+
+/* ---- Several in one network */
+
+/* One that carries packets of its own network: no tunnel, and no wireless line beside a cable. */
+static bool takes_part(const json_t *nic)
+{
+    return (exam_nic_is_real(nic) && !exam_is(nic, "kind", "wifi")) ||
+           (exam_is(nic, "kind", "bond") && exam_is(nic, "state", "up"));
+}
+
+/* Linux answers for all its addresses on each interface, and sends by the first: who set arp_ignore
+ * has thought of it, and routes by the address of the sender. */
+static void look_at_subnet(struct exam *x, const json_t *names)
+{
+    const json_t *name, *nic, *first = NULL, *second = NULL;
+    double best = 0, arp = 0;
+    struct exam_result *r;
+    size_t i;
+
+    json_array_foreach (names, i, name) {
+        nic = exam_nic(x, json_string_value(name) ? json_string_value(name) : "");
+        if (!nic || !takes_part(nic))
+            continue;
+        if (first && !second)
+            second = nic;
+        first = first ? first : nic;
+        best = exam_nic_gbits(nic) > best ? exam_nic_gbits(nic) : best;
+    }
+    if (!second)
+        return;
+    if (!exam_number(x, exam_name(first, "name"), first, "arp_ignore", &arp))
+        return;
+    if (arp > 0) {
+        exam_fine(x, exam_name(first, "name"));
+        return;
+    }
+    if (!exam_metal(x)) {
+        exam_unknown(x, exam_name(first, "name"),
+                     "%s is in its network, too: whether the hypervisor keeps them apart",
+                     exam_name(second, "name"));
+        return;
+    }
+    r = exam_found(x, exam_name(first, "name"),
+                   "%s is in its network, too: packets leave by one and may come by either",
+                   exam_name(second, "name"));
+    if (exam_nic_gbits(first) > 0 && exam_nic_gbits(first) < best)
+        exam_price(x, r, 1 - exam_nic_gbits(first) / best, "bandwidth within that network",
+                   "1 - %.4g/%.4g Gb/s: the first sends", exam_nic_gbits(first), best);
+    exam_remedy(x, r,
+                "give each a network of its own; or sudo sysctl "
+                "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2, and ip rule");
+}
+
+static void look_subnets(struct exam *x)
+{
+    const json_t *lists = exam_list(x, "tcp.shared_subnets"), *names, *nic;
+    size_t i;
+
+    json_array_foreach (lists, i, names)
+        look_at_subnet(x, names);
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, nic)
+        if (lists && takes_part(nic) && !exam_has(x, exam_name(nic, "name")))
+            exam_fine(x, exam_name(nic, "name"));
+}
+
+#define PIPES_NET "Network|Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_interfaces[] = {
+    {.id = "default-interface",
+     .question = "Does the default route go by a fast interface?",
+     .seen = "/proc/net/route, speed of each interface",
+     .pipes = PIPES_NET,
+     .look = look_default},
+    {.id = "chosen-interface",
+     .question = "Do variables name interfaces and adapters that are here, and fast?",
+     .seen = "variables: NCCL_SOCKET_IFNAME, NCCL_IB_HCA, UCX_NET_DEVICES, GLOO_SOCKET_IFNAME, "
+             "OMPI_MCA_btl_tcp_if_include",
+     .pipes = PIPES_NET,
+     .look = look_chosen},
+    {.id = "shared-subnet",
+     .question = "Is each network reached by one interface?",
+     .seen = "/proc/net/route, /proc/sys/net/ipv4/conf/*/arp_ignore",
+     .pipes = PIPES_NET,
+     .look = look_subnets},
+    {.id = NULL},
+};

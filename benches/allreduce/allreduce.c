@@ -19,39 +19,20 @@
 #define SWEPT                WAY_SWEPT
 #define FITTING              WAY_FITTING
 #define CHOICE(field, names) .type = OPT_CHOICE, SWEPT, AT(field), .choices = (names)
+/* Of nccl-tests: see nccl_tests_refuse(). */
+#define ELSEWHERE(long_name, short_name)                                                           \
+    {                                                                                              \
+        .name = (long_name), .letter = (short_name), .type = OPT_STRING, .flags = OPT_HIDDEN,      \
+        AT(elsewhere), .help = ""                                                                  \
+    }
 
+static const struct opt_scope by_nccl = {"backend=nccl", "NCCL"};
 static const struct opt_scope by_size = {"model!=?*", "vectors of one size, not a --model"};
 static const struct opt_scope sums = {"op=allreduce,reduce-scatter", "operations that reduce"};
 
 static const char *const fills[] = {"node", "rank", NULL};
 static const char *const scalings[] = {"weak", "strong", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
-
-/* nccl-tests' names of types. */
-static bool type_words(const char *word, char *list, size_t len)
-{
-    static const char *const others[][2] = {
-        {"float", "f32"},   {"float32", "f32"},   {"half", "f16"},
-        {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
-        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"},
-        {"int8", "i8"},     {"char", "i8"},       {"int64", "i64"},
-        {"f8e4m3", "e4m3"}, {"f8e5m2", "e5m2"},   {"all", "f32,f16,bf16,f64,i32,i8,i64,e4m3,e5m2"}};
-
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if (!strcmp(word, others[i][0])) {
-            snprintf(list, len, "%s", others[i][1]);
-            return true;
-        }
-    return false;
-}
-
-static bool sum_words(const char *word, char *list, size_t len)
-{
-    if (strcmp(word, "all") != 0)
-        return false;
-    snprintf(list, len, "sum,prod,max,min,avg");
-    return true;
-}
 
 static const struct opt options[] = {
     RANKS_OPTIONS(GROUP),
@@ -61,7 +42,7 @@ static const struct opt options[] = {
      .letter = 'd',
      CHOICE(dtype, collective_type_names),
      .def = "f32",
-     .expand = type_words,
+     .expand = nccl_tests_types,
      .help =
          "type of an element; nccl-tests' names (float, half, f8e4m3, all, ...) also work. e4m3 "
          "and e5m2 (fp8) are reduced by NCCL alone"},
@@ -73,7 +54,7 @@ static const struct opt options[] = {
      .choices = (collective_sum_names),
      .def = "sum",
      .scope = &sums,
-     .expand = sum_words,
+     .expand = nccl_tests_sums,
      .help = "reduction of the elements; avg by NCCL alone; 'all': each of them"},
     {.name = "size",
      .letter = 's',
@@ -92,7 +73,8 @@ static const struct opt options[] = {
      AT(least),
      .def = "0",
      .max = COLLECTIVE_BYTES_MAX,
-     .help = "smallest size of a range up to --max-bytes, by --step-factor or --step-bytes"},
+     .help = "smallest size of a range up to --max-bytes, by --step-factor or --step-bytes; one of "
+             "the two alone: that size"},
     {.name = "max-bytes",
      .letter = 'e',
      .type = OPT_SIZE,
@@ -106,14 +88,14 @@ static const struct opt options[] = {
      AT(factor),
      .def = "0",
      .max = 1024,
-     .help = "factor between two sizes; 0: 2"},
+     .help = "factor between two sizes; 0 or 1: --step-bytes"},
     {.name = "step-bytes",
      .letter = 'i',
      .type = OPT_SIZE,
      AT(step),
      .def = "0",
      .max = COLLECTIVE_BYTES_MAX,
-     .help = "bytes between two sizes, instead of a factor"},
+     .help = "bytes between two sizes where there is no factor; 0: 1M"},
     {.name = "ranks",
      .type = OPT_U64,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
@@ -137,6 +119,47 @@ static const struct opt options[] = {
      AT(in_place),
      .help = "use one buffer for input and result"},
     WAY_OPTIONS_CUT(WAY),
+    {.name = "pipelined",
+     .type = OPT_U64,
+     FITTING,
+     AT(pipelined),
+     .def = "1",
+     .min = 1,
+     .max = COLLECTIVE_QUEUED_MAX,
+     .scope = &by_nccl,
+     .help = "operations queued before one wait for all of them; 1: each is waited for. With -n N, "
+             "N (nccl-tests' tables)"},
+    {.name = "aggregate",
+     .letter = 'm',
+     .type = OPT_U64,
+     FITTING,
+     AT(aggregated),
+     .def = "1",
+     .min = 1,
+     .max = COLLECTIVE_QUEUED_MAX,
+     .scope = &by_nccl,
+     .help = "operations given to NCCL in one group call"},
+    {.name = "graph",
+     .letter = 'G',
+     .type = OPT_U64,
+     FITTING,
+     AT(graphs),
+     .def = "0",
+     .max = COLLECTIVE_QUEUED_MAX,
+     .scope = &by_nccl,
+     .help = "keep the queued operations as a CUDA graph, and launch it so many times before the "
+             "wait; 0: no graph"},
+    {.name = "register",
+     .letter = 'R',
+     .type = OPT_CHOICE,
+     FITTING,
+     AT(registered),
+     .choices = (collective_register_names),
+     .def = "none",
+     .scope = &by_nccl,
+     .expand = nccl_tests_registers,
+     .help =
+         "register the buffers with NCCL: local (1), or as a symmetric window of all ranks (2)"},
     {.name = "gap",
      .type = OPT_DURATION,
      SWEPT,
@@ -172,7 +195,8 @@ static const struct opt options[] = {
      AT(iterations),
      .def = "0",
      .help = "number of operations to measure; 0: until converged. Only --budget, if it is given, "
-             "ends the measurement earlier"},
+             "ends the measurement earlier. With NCCL alone: operations queued before one wait "
+             "(--pipelined), until converged"},
     {.name = "warmup-iterations",
      .letter = 'w',
      .type = OPT_U64,
@@ -186,6 +210,43 @@ static const struct opt options[] = {
      .def = "1",
      .help = "accepted for nccl-tests' sake, and ignored: results are always compared, outside of "
              "the timed part"},
+    {.name = "gpus",
+     .letter = 'g',
+     .type = OPT_U64,
+     AT(gpus),
+     .def = "1",
+     .min = 1,
+     .max = WORLD_RANKS_MAX,
+     .help = "nccl-tests' -g: GPUs; so many processes, one for each, on this machine by NCCL"},
+    {.name = "threads",
+     .letter = 't',
+     .type = OPT_U64,
+     AT(threads),
+     .def = "1",
+     .min = 1,
+     .max = WORLD_RANKS_MAX,
+     .help = "nccl-tests' -t: times as many processes"},
+    {.name = "blocking",
+     .letter = 'z',
+     .type = OPT_STRING,
+     AT(blocking),
+     .arg = "0|2",
+     .help = "nccl-tests' -z. 2: each operation is waited for, also with -n"},
+    ELSEWHERE("root", 'r'),
+    ELSEWHERE("average", 'a'),
+    ELSEWHERE("run-cycles", 'N'),
+    ELSEWHERE("stream-null", 'y'),
+    ELSEWHERE("timeout", 'T'),
+    ELSEWHERE("report-cputime", 'C'),
+    ELSEWHERE("report-timestamps", 'S'),
+    ELSEWHERE("output-file", 'J'),
+    ELSEWHERE("cta-policy", 0), /* -x is --gid-index */
+    ELSEWHERE("device-implementation", 'D'),
+    ELSEWHERE("device-cta-count", 'V'),
+    ELSEWHERE("memory", 'M'),
+    ELSEWHERE("unalign", 'u'),
+    ELSEWHERE("per-iter-timing", 'I'),
+    ELSEWHERE("per-iter-skip", 'K'),
     {.name = "no-cpu",
      .type = OPT_FLAG,
      AT(no_cpu),
@@ -210,26 +271,6 @@ static uint64_t number_of(const struct opts *o, const char *name)
     return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
 }
 
-/* nccl-tests' users give the least, the most, and a factor or a step. */
-static int set_sizes(struct opts *o)
-{
-    uint64_t least = number_of(o, "min-bytes"), most = number_of(o, "max-bytes");
-    uint64_t factor = number_of(o, "step-factor"), step = number_of(o, "step-bytes");
-    char text[96];
-
-    if (!least && !most)
-        return 0;
-    least = least ? least : most;
-    most = most ? most : least;
-    if (step && !factor)
-        snprintf(text, sizeof(text), "%llu..%llu+%llu", (unsigned long long)least,
-                 (unsigned long long)most, (unsigned long long)step);
-    else
-        snprintf(text, sizeof(text), "%llu..%llux%llu", (unsigned long long)least,
-                 (unsigned long long)most, (unsigned long long)(factor ? factor : 2));
-    return opts_set(o, "size", least == most ? strtok(text, ".") : text);
-}
-
 static bool is_given(const struct opts *o, const char *name)
 {
     return opts_values(o, name)->given;
@@ -237,13 +278,17 @@ static bool is_given(const struct opts *o, const char *name)
 
 static int defaults(struct opts *o)
 {
-    int err = ranks_defaults(o);
+    int err = nccl_tests_ranks(o);
 
     if (!err)
-        err = set_sizes(o);
-    if (!err && is_given(o, "iterations"))
+        err = ranks_defaults(o);
+    if (!err)
+        err = nccl_tests_sizes(o);
+    if (!err)
+        err = nccl_tests_iterations(o);
+    if (!err && number_of(o, "iterations"))
         err = opts_default(o, "budget", "1h");
-    if (!err && is_given(o, "iterations"))
+    if (!err && number_of(o, "iterations"))
         err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
     if (!err && is_given(o, "warmup-iterations") && !number_of(o, "warmup-iterations"))
         err = opts_default(o, "warmup", "0");
@@ -277,6 +322,12 @@ static void fill(struct point *pt, const struct collective_params *p, struct col
                                    .in_place = p->in_place,
                                    .seed = pt->common->seed};
     way_fill(&p->way, c);
+    if (!collective_find(c->backend)->run_batch) /* in a sweep, others' points have these, too */
+        return;
+    c->registered = (uint8_t)p->registered;
+    c->pipelined = (uint32_t)p->pipelined;
+    c->aggregated = (uint32_t)p->aggregated;
+    c->graphs = (uint32_t)p->graphs;
 }
 
 static int fuse(struct point *pt, const struct collective_params *p, struct collective_call *calls,
@@ -314,6 +365,16 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
     uint64_t elements = bytes / collective_type_bytes(p->dtype);
 
     fill(pt, p, c);
+    if (p->overlap && collective_batch(c) > 1)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "--overlap is of single operations: leave --pipelined, --aggregate and "
+                            "--graph out");
+    if ((uint64_t)c->pipelined * c->aggregated > COLLECTIVE_QUEUED_MAX)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "--pipelined times --aggregate is %llu: at most %u operations are "
+                            "queued",
+                            (unsigned long long)c->pipelined * c->aggregated,
+                            COLLECTIVE_QUEUED_MAX);
     if (p->way.device && strlen(p->way.device) >= sizeof(c->device))
         return point_reason(pt, -EOPNOTSUPP, "'%.60s...' names more devices than can be recorded",
                             p->way.device);

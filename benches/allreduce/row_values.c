@@ -226,7 +226,10 @@ void rows_limit(struct point *pt, struct collective_work *w)
     bool own = collective_find(w->point.backend)->own;
     struct bound b = {.gbps = NAN};
 
-    if (nodes < 2)
+    if (session_report(w->ranks.session, 0) && session_report(w->ranks.session, 0)->gpu_shared)
+        snprintf(b.source, sizeof(b.source),
+                 "ranks share a GPU: this is a rehearsal, and no link's bandwidth");
+    else if (nodes < 2)
         snprintf(b.source, sizeof(b.source), "one node: no link between nodes");
     else if (!own && is_simulated(w))
         snprintf(b.source, sizeof(b.source), "simulated: no link carried the bytes");
@@ -485,6 +488,14 @@ static void set_columns(struct point *pt, const struct collective_work *w)
     if (!told)
         return;
     point_column(pt, "chosen", "%s", told->algorithm);
+    if (told->gpu_shared)
+        point_column(pt, "rehearsal", "yes");
+    if (told->library_algorithm[0])
+        point_column(pt, "library_algorithm", "%s", told->library_algorithm);
+    if (told->library_protocol[0])
+        point_column(pt, "library_protocol", "%s", told->library_protocol);
+    if (told->library_channels)
+        point_column(pt, "library_channels", "%u", told->library_channels);
     point_column(pt, "detail", "%s", told->detail);
 }
 

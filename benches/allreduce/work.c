@@ -101,8 +101,13 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                              const volatile int *cancel)
 {
     struct collective_params p = {0};
+    char why[320];
 
     (void)common;
+    if (nccl_tests_refuse(o, why, sizeof(why))) {
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, why);
+        return EXIT_USAGE;
+    }
     if (opts_apply(o, o->tables[0], NULL, &p))
         return EXIT_USAGE;
     struct session_service service = {.device = p.way.device};
@@ -224,7 +229,8 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     const struct collective_params *p = pt->params;
     struct collective_work *w = pt->bench_state;
-    struct session_run run = {.operations = inner,
+    uint64_t batch = collective_batch(&w->point);
+    struct session_run run = {.operations = inner * batch,
                               .gap_ns = p->gap_ns,
                               .overlap_ns = p->overlap ? w->overlap.wanted_ns : 0};
     const struct collective_times *times;
@@ -238,12 +244,12 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
         return point_reason(pt, err, "%s", session_error(w->ranks.session));
     uint64_t wall_ns = clock_now_ns() - begin_ns;
     for (size_t i = 0; i < pt->n_series; i++)
-        ns[i] = slowest;
+        ns[i] = slowest / batch;
     if (pt->watch)
         gpu_watch_look(pt->watch); /* between samples */
     if (!w->begun)
         return 0;
-    w->operations += inner;
+    w->operations += inner * batch;
     if (p->overlap)
         work_overlap_both(w, slowest);
     rows_count(w, times, slowest, wall_ns);

@@ -81,11 +81,28 @@ struct collective_params {
     /* what is measured */
     int op, dtype, redop, fill, scaling, inject;
     uint64_t size, ranks, gap_ns, bucket, iterations;
+    uint64_t pipelined, aggregated, graphs;
+    int registered;
     bool in_place, overlap, no_cpu, sizes_chosen;
     const char *model;
     /* nccl-tests' */
     uint64_t least, most, factor, step, warmups, verify;
+    uint64_t gpus, threads;
+    const char *blocking, *elsewhere; /* read by nccl_tests_refuse() alone */
 };
+
+/* ---- What nccl-tests' options mean here (its src/common.cu) ---- */
+
+/* Its names of values: as the hook `expand` of an option. */
+bool nccl_tests_types(const char *word, char *list, size_t len);
+bool nccl_tests_sums(const char *word, char *list, size_t len);
+bool nccl_tests_registers(const char *word, char *list, size_t len);
+/* Set, from its options, those that were not given: 0 or an error of opts_set(). */
+int nccl_tests_ranks(struct opts *o);      /* -g, -t: processes of NCCL's */
+int nccl_tests_sizes(struct opts *o);      /* -b, -e, -f, -i */
+int nccl_tests_iterations(struct opts *o); /* -n, -z: of NCCL alone */
+/* Does it ask for something that is not done here? Then with a sentence that says what to do. */
+bool nccl_tests_refuse(const struct opts *o, char *why, size_t len);
 
 /* The point that these parameters mean for n members: -EOPNOTSUPP with the reason where it cannot
  * be. Also the calls, of which there are *n_calls. */

@@ -16,6 +16,7 @@ const char *const collective_ops_names[] = {
     "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "send-receive", NULL};
 const char *const collective_type_names[] = {"f32", "f16", "bf16", "f64",  "i32",
                                              "i8",  "i64", "e4m3", "e5m2", NULL};
+const char *const collective_register_names[] = {"none", "local", "symmetric", NULL};
 const char *const collective_sum_names[] = {"sum", "max", "min", "prod", "avg", NULL};
 
 size_t collective_type_bytes(enum collective_type type)
@@ -26,6 +27,14 @@ size_t collective_type_bytes(enum collective_type type)
         [COLLECTIVE_I64] = 8, [COLLECTIVE_E4M3] = 1, [COLLECTIVE_E5M2] = 1};
 
     return bytes[type];
+}
+
+uint64_t collective_batch(const struct collective_point *p)
+{
+    uint64_t pipelined = p->pipelined ? p->pipelined : 1;
+    uint64_t aggregated = p->aggregated ? p->aggregated : 1;
+
+    return pipelined * aggregated * (p->graphs ? p->graphs : 1);
 }
 
 bool collective_reduces(enum collective_op op)

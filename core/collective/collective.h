@@ -47,6 +47,9 @@
 #define COLLECTIVE_OWN_MAX     8
 #define COLLECTIVE_STILL_NS    6500000000u /* nothing moved in any rank: somebody is gone */
 #define COLLECTIVE_BYTES_MAX   (1ull << 36)
+/* Operations before one wait: a device's queue is bounded (of CUDA to some 1024 launches), and who
+ * queues more stands still in it, where nobody sees whether a rank is lost. */
+#define COLLECTIVE_QUEUED_MAX 512u
 
 enum collective_op {
     COLLECTIVE_ALLREDUCE,
@@ -77,6 +80,13 @@ enum collective_sum {
     COLLECTIVE_AVG, /* the sum over the number of members: NCCL's alone */
     COLLECTIVE_SUMS
 };
+/* Whether the library is told of the buffers before it is given them. */
+enum collective_register {
+    COLLECTIVE_REGISTER_NONE,
+    COLLECTIVE_REGISTER_LOCAL,     /* each member for itself */
+    COLLECTIVE_REGISTER_SYMMETRIC, /* all members together: at the same place in each */
+    COLLECTIVE_REGISTERS
+};
 enum collective_inject {
     COLLECTIVE_SOUND,
     COLLECTIVE_CORRUPT,   /* one member's input is not what the others count on: must be found */
@@ -86,7 +96,8 @@ enum collective_inject {
 
 /* NULL-terminated, in the order of the enums. */
 extern const char *const collective_ops_names[], *const collective_type_names[],
-                                                     *const collective_sum_names[];
+                                                     *const collective_sum_names[],
+                                                         *const collective_register_names[];
 size_t collective_type_bytes(enum collective_type type);
 bool collective_reduces(enum collective_op op);
 /* busbw / algbw; 0 where n is 1. */
@@ -102,13 +113,22 @@ struct collective_point {
     char device[192];   /* NIC or RDMA device, "": chosen; "a+b": see struct wire_options */
     char algorithm[48]; /* asked of a library's backend; "": its own choice */
     uint32_t op, type, sum, inject;
-    uint8_t in_place, crowded, reserved[6];
+    uint8_t in_place, crowded;
+    uint8_t registered; /* enum collective_register */
+    uint8_t reserved[5];
+    /* Of run_batch(): operations that are queued before one wait, so many times; of that number, so
+     * many are given to the library at once; 0 graphs: queued one by one, else kept as a graph of
+     * `pipelined` x `aggregated` operations, launched so many times. 0 stands for 1. */
+    uint32_t pipelined, aggregated, graphs, reserved2;
     uint64_t count; /* elements of the vector: buffers are for so many, and every call lies in it */
     uint64_t segment_bytes; /* of our own backends: what a message is cut to; 0: chosen */
     uint64_t seed;
     struct wire_tcp_options tcp;
     struct wire_rdma_options rdma;
 };
+
+/* Operations that one run_batch() does; 1: the point asks for none. */
+uint64_t collective_batch(const struct collective_point *p);
 
 /* What one operation consists of: calls one after another, each of `count` elements from `first`
  * on. One call as a rule; as many as buckets for a model's gradients. */
@@ -128,6 +148,10 @@ struct collective_flow {
 struct collective_report {
     char algorithm
         [96]; /* "ring, segments of 256 KiB"; what a library says that it chose; "" not told */
+    /* The same of a library in parts, each only as far as it says so: "ring", "nvls", or "symmetric"
+     * (kernels on a window of all ranks); "simple", or the name of such a kernel; 0: not told */
+    char library_algorithm[24], library_protocol[40];
+    uint32_t library_channels;
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
     char sockets[48]; /* the setting by which a library was told to use sockets; "": it was not */
     uint32_t
@@ -137,6 +161,8 @@ struct collective_report {
     uint32_t n_flows, n_facts, has_rail;
     uint32_t members_add; /* a library says that its members alone add: no switch does on the way */
     uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */
+    uint32_t gpu_shared;  /* members share a GPU: a rehearsal, no bandwidth of any link */
+    uint32_t reserved;
     struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
     struct wire_fact facts[WIRE_FACTS_MAX];
     struct nic_rail rail; /* that its bytes take to members of other nodes */
@@ -219,6 +245,10 @@ struct collective_ops {
      * time. */
     int (*start)(struct collective *c, unsigned call);
     int (*test)(struct collective *c, bool *done);
+
+    /* collective_batch() operations, each all of the calls, queued as the point says and waited for
+     * once. NULL: it cannot; points with a batch are not given to it. */
+    int (*run_batch)(struct collective *c);
 
     /* After join: has a link of this member sent something, and heard nothing of its peer for so
      * long? 0: no; -EHOSTUNREACH, said in error. NULL: it is never known. */

@@ -170,15 +170,34 @@ void library_flow(struct collective_report *told, const char *device, struct lib
  * too. */
 static bool gpu_is_silent;
 
+static int zero(struct collective *c, struct library_gpu *g, void *at, size_t bytes)
+{
+    int err = gpu_ops(g->gpu)->set(g->stream, at, 0, bytes);
+
+    return err ? collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)) : 0;
+}
+
+static size_t whole_words(size_t bytes)
+{
+    return (bytes + 3) / 4 * 4;
+}
+
 int library_gpu_take(struct collective *c, struct library_gpu *g, size_t bytes, void **at)
 {
-    const struct gpu_ops *ops = gpu_ops(g->gpu);
-    size_t whole = (bytes + 3) / 4 * 4;
-    int err = ops->alloc(g->gpu, GPU_DEVICE, whole, at);
+    int err = gpu_ops(g->gpu)->alloc(g->gpu, GPU_DEVICE, whole_words(bytes), at);
 
-    if (!err)
-        err = ops->set(g->stream, *at, 0, whole);
-    return err ? collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)) : 0;
+    if (err)
+        return collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu));
+    return zero(c, g, *at, whole_words(bytes));
+}
+
+static int take(struct collective *c, struct library_gpu *g, size_t bytes, void **at)
+{
+    int err = g->take ? g->take(c, whole_words(bytes), at) : 0;
+
+    if (!g->take)
+        return library_gpu_take(c, g, bytes, at);
+    return err ? err : zero(c, g, *at, whole_words(bytes));
 }
 
 int library_gpu_buffers(struct collective *c, struct library_gpu *g)
@@ -187,10 +206,10 @@ int library_gpu_buffers(struct collective *c, struct library_gpu *g)
     size_t size = collective_type_bytes(p->type);
     uint64_t input = collective_input_count(p->op, p->count, c->n) * size;
     uint64_t result = collective_result_count(p->op, p->count, c->n) * size;
-    int err = library_gpu_take(c, g, p->in_place ? p->count * size : result, &g->result);
+    int err = take(c, g, p->in_place ? p->count * size : result, &g->result);
 
     if (!err && !p->in_place)
-        err = library_gpu_take(c, g, input, &g->input);
+        err = take(c, g, input, &g->input);
     if (p->in_place)
         g->input = g->result;
     return err ? err : library_gpu_wait(c, g, (double)(input + result));
@@ -239,13 +258,20 @@ static bool is_idle(const struct library_gpu *g)
     return err != -EAGAIN;
 }
 
+static void give_back_one(struct library_gpu *g, void *at)
+{
+    if (at && g->give_back)
+        g->give_back(at);
+    else
+        gpu_ops(g->gpu)->free(g->gpu, GPU_DEVICE, at);
+}
+
 static void give_back(struct library_gpu *g)
 {
     const struct gpu_ops *ops = gpu_ops(g->gpu);
 
-    if (g->input != g->result)
-        ops->free(g->gpu, GPU_DEVICE, g->input);
-    ops->free(g->gpu, GPU_DEVICE, g->result);
+    give_back_one(g, g->input != g->result ? g->input : NULL);
+    give_back_one(g, g->result);
     ops->free(g->gpu, GPU_DEVICE, g->word);
     ops->stream_close(g->stream);
 }

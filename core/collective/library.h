@@ -50,9 +50,12 @@ struct library_gpu {
     struct gpu_stream *stream;
     void *native;         /* the same, as a library takes it */
     void *input, *result; /* the device's; in place, input is the result */
-    void *word;           /* of library_gpu_take(), where a backend wants one; else NULL */
-    bool left;            /* a thread of this process is in the library for good */
-    bool broken;          /* what is in the stream cannot be waited for any more */
+    /* Whose memory these two are: NULL: the GPU's own. 0 or -errno, said. */
+    int (*take)(struct collective *c, size_t bytes, void **at);
+    void (*give_back)(void *at); /* not NULL */
+    void *word;                  /* of library_gpu_take(), where a backend wants one; else NULL */
+    bool left;                   /* a thread of this process is in the library for good */
+    bool broken;                 /* what is in the stream cannot be waited for any more */
     /* has the library, or has it not (0, -EAGAIN)? NULL: it tells nothing */
     library_look_fn *failed;
 };

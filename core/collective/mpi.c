@@ -330,6 +330,7 @@ static void mpi_tell(struct collective *c, struct collective_report *told)
     snprintf(told->algorithm, sizeof(told->algorithm), "%s%.*s", shared,
              (int)(sizeof(told->algorithm) - 1 - strlen(shared)), mpi.algorithm);
     snprintf(told->detail, sizeof(told->detail), "%s", mpi.detail);
+    told->gpu_shared = s->shared;
     told->simulated = c->ops->device_memory && library_gpu_simulated(&s->gpu);
     sockets_of_mpi(&mpi.settings, told->sockets, sizeof(told->sockets));
     library_flow(told, c->point->device, library_least(c, s->bytes),

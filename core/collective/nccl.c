@@ -24,9 +24,10 @@ struct nccl_state {
     struct library_gpu gpu; /* its word is the barriers'; broken: the communicator may be, too */
     struct nccl_comm *comm;
     uint8_t id[NCCL_ID_BYTES];
-    bool shared;         /* several ranks on one GPU */
-    double bytes, calls; /* of all that ran */
-    double ns_per_byte;  /* of the last that was waited for; 0: none was */
+    bool shared;             /* several ranks on one GPU */
+    double bytes, calls;     /* of all that ran */
+    double ns_per_byte;      /* of the last that was waited for; 0: none was */
+    struct gpu_graph *graph; /* of the point's operations; NULL: none is asked for */
     struct nccl_log says;
 };
 
@@ -131,6 +132,79 @@ static int nccl_run(struct collective *c, unsigned call)
     return call_once(c, call, false);
 }
 
+/* ---- Several operations before one wait ---- */
+
+static int group(struct collective *c, bool begin)
+{
+    struct nccl_state *s = c->state;
+    char error[256] = "";
+    int err = c->point->aggregated > 1 ? s->nccl->group(s->comm, begin, error, sizeof(error)) : 0;
+
+    s->gpu.broken |= err != 0;
+    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
+}
+
+/* `pipelined` times `aggregated` operations into the stream, or into the graph that it keeps. */
+static int queue_operations(struct collective *c)
+{
+    uint32_t pipelined = c->point->pipelined ? c->point->pipelined : 1;
+    uint32_t aggregated = c->point->aggregated ? c->point->aggregated : 1;
+    int err = 0;
+
+    for (uint32_t i = 0; i < pipelined && !err; i++) {
+        err = group(c, true);
+        for (uint32_t k = 0; k < aggregated && !err; k++)
+            for (unsigned call = 0; call < c->n_calls && !err; call++)
+                err = queue_call(c, call, false);
+        err = err ? err : group(c, false);
+    }
+    return err;
+}
+
+/* After all of NCCL's connections were made. */
+static int make_graph(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    const struct gpu_ops *ops = gpu_ops(s->gpu.gpu);
+    int err = ops->graph_begin(s->gpu.stream);
+
+    if (err)
+        return collective_fail(c, err, "nccl: %s", gpu_error(s->gpu.gpu));
+    int queued = queue_operations(c);
+    err = ops->graph_end(s->gpu.stream, &s->graph);
+    if (queued)
+        return queued;
+    return err ? collective_fail(c, err, "nccl: no graph of %llu operations: %s",
+                                 (unsigned long long)collective_batch(c->point),
+                                 gpu_error(s->gpu.gpu))
+               : 0;
+}
+
+static int launch_graph(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    int err = 0;
+
+    for (uint32_t i = 0; i < c->point->graphs && !err; i++)
+        err = gpu_ops(s->gpu.gpu)->graph_launch(s->gpu.stream, s->graph);
+    s->gpu.broken |= err != 0;
+    return err ? collective_fail(c, err, "nccl: %s", gpu_error(s->gpu.gpu)) : 0;
+}
+
+static int nccl_run_batch(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    uint64_t n = collective_batch(c->point);
+    double bytes = 0;
+
+    for (unsigned call = 0; call < c->n_calls; call++)
+        bytes += bytes_of(c, call) * (double)n;
+    s->bytes += bytes;
+    s->calls += (double)n * c->n_calls;
+    int err = s->graph ? launch_graph(c) : queue_operations(c);
+    return err ? err : library_gpu_await(c, &s->gpu, library_gpu_look, expected_ns(c, bytes));
+}
+
 static int nccl_start(struct collective *c, unsigned call)
 {
     count(c, call);
@@ -188,6 +262,51 @@ static int nccl_read(struct collective *c, uint64_t offset, void *to, size_t byt
     struct nccl_state *s = c->state;
 
     return library_gpu_copy(c, &s->gpu, to, (const char *)s->gpu.result + offset, bytes);
+}
+
+static int take_memory(struct collective *c, size_t bytes, void **at)
+{
+    const struct nccl_state *s = c->state;
+    char error[256] = "";
+    int err = s->nccl->memory()(at, bytes, error, sizeof(error));
+
+    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
+}
+
+/* The buffers as nccl-tests has them, where the library has such memory. */
+static void choose_memory(struct nccl_state *s)
+{
+    if (!s->nccl->memory())
+        return;
+    s->gpu.take = take_memory;
+    s->gpu.give_back = s->nccl->memory_free;
+}
+
+/* The same bytes in all members. */
+static int register_buffers(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    const struct collective_point *p = c->point;
+    size_t size = collective_type_bytes(p->type);
+    bool apart = s->gpu.input != s->gpu.result;
+    void *const at[2] = {s->gpu.result, apart ? s->gpu.input : NULL};
+    const size_t bytes[2] = {(apart ? collective_result_count(p->op, p->count, c->n) : p->count) *
+                                 size,
+                             collective_input_count(p->op, p->count, c->n) * size};
+    char error[256] = "";
+
+    if (p->registered == COLLECTIVE_REGISTER_NONE)
+        return 0;
+    int err = s->nccl->comm_register(s->comm, p->registered, at, bytes, error, sizeof(error));
+    if (err != -EAGAIN)
+        return collective_fail(c, err, "nccl: %s", error);
+    err = nccl_await_comm(c);
+    if (err || s->nccl->is_registered(s->comm))
+        return err;
+    return collective_fail(c, -EOPNOTSUPP,
+                           "nccl: it did not register the buffers (--register %s): this "
+                           "communicator, or a setting of NCCL's, has no such thing",
+                           collective_register_names[p->registered]);
 }
 
 #define WORD_BYTES 256
@@ -284,6 +403,7 @@ static int nccl_open(struct collective *c)
     if (err)
         return err;
     s->gpu.failed = nccl_look_comm;
+    choose_memory(s);
     err = check_type(c);
     if (err)
         return err;
@@ -452,11 +572,15 @@ static int nccl_join(struct collective *c, const struct collective_address *addr
     if (!err)
         err = make_comm(c);
     if (!err)
+        err = register_buffers(c);
+    if (!err)
         err = nccl_call_first(c, longest(c));
     nccl_log_end(&s->says, s->nccl);
     if (!err)
         err = connect_all(c, longest(c));
     nccl_log_check(&s->says);
+    if (!err && c->point->graphs)
+        err = make_graph(c);
     return err;
 }
 
@@ -485,10 +609,14 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
              says->chatty   ? ", writes a line for each call"
              : !says->heard ? ", its debug output was not read"
                             : "");
+    snprintf(told->library_algorithm, sizeof(told->library_algorithm), "%s", says->chose);
+    snprintf(told->library_protocol, sizeof(told->library_protocol), "%s", says->protocol);
+    told->library_channels = says->channels;
     told->carriers = says->carriers;
     tell_connections(told);
     sockets_of_nccl(told->sockets, sizeof(told->sockets));
     told->members_add = says->members_add;
+    told->gpu_shared = s->shared && c->n > 1;
     told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */
@@ -501,6 +629,8 @@ static void close_comm(struct collective *c)
     struct nccl_state *s = c->state;
     char error[256] = "";
 
+    if (s->graph && !s->gpu.broken) /* NCCL waits for its graphs */
+        gpu_ops(s->gpu.gpu)->graph_close(s->graph);
     if (!s->comm)
         return;
     if (!s->gpu.broken && s->nccl->comm_finalize(s->comm, error, sizeof(error)))
@@ -536,6 +666,7 @@ const struct collective_ops collective_nccl = {
     .join = nccl_join,
     .barrier = nccl_barrier,
     .run = nccl_run,
+    .run_batch = nccl_run_batch,
     .start = nccl_start,
     .test = nccl_test,
     .write = nccl_write,

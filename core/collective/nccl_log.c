@@ -219,7 +219,7 @@ static void choice(struct nccl_log *s, const char *line)
                              algorithms[3].name, algorithms[4].name, algorithms[5].name,
                              algorithms[6].name};
     const char *const p[] = {protocols[0].name, protocols[1].name, protocols[2].name};
-    char one[24], two[16];
+    char one[sizeof(s->chose)], two[16];
     int low, high;
 
     if (!algorithm || !protocol)
@@ -228,8 +228,33 @@ static void choice(struct nccl_log *s, const char *line)
     name_of(protocol + strlen(" proto "), p, COUNT(p), two, sizeof(two));
     snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s", one, two);
     s->members_add = !strcmp(one, "tree") || !strcmp(one, "ring") || !strcmp(one, "pat");
-    if (channels && sscanf(channels, "channel{Lo..Hi}={%d..%d}", &low, &high) == 2)
-        snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s, channels %d-%d", one, two, low, high);
+    s->switches_add = !s->members_add;
+    snprintf(s->chose, sizeof(s->chose), "%s", one);
+    snprintf(s->protocol, sizeof(s->protocol), "%s", two);
+    s->channels = 0;
+    if (!channels || sscanf(channels, "channel{Lo..Hi}={%d..%d}", &low, &high) != 2)
+        return;
+    s->channels = high >= low ? (unsigned)(high - low + 1) : 0;
+    snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s, channels %d-%d", one, two, low, high);
+}
+
+/* "AllReduce [Symmetric]: 1048576 Bytes -> Kernel AllReduce_RSxLDMC_AGxSTMC nchannels 16 nthreads 512
+ * nWorks 1": LDMC loads what the switch adds up (src/sym_kernels.cc, kernelMask_LDMC). */
+static void symmetric(struct nccl_log *s, const char *line)
+{
+    const char *kernel = strstr(line, " -> Kernel "), *channels = strstr(line, " nchannels ");
+
+    if (!kernel || !strstr(line, "[Symmetric]"))
+        return;
+    kernel += strlen(" -> Kernel ");
+    snprintf(s->chose, sizeof(s->chose), "symmetric");
+    snprintf(s->protocol, sizeof(s->protocol), "%.*s", (int)strcspn(kernel, " \r"), kernel);
+    s->channels = 0;
+    if (channels)
+        sscanf(channels, " nchannels %u", &s->channels);
+    s->switches_add = strstr(s->protocol, "LDMC") != NULL;
+    s->members_add = !s->switches_add;
+    snprintf(s->algorithm, sizeof(s->algorithm), "symmetric/%s", s->protocol);
 }
 
 void nccl_log_parse(struct nccl_log *s, char *text)
@@ -240,6 +265,7 @@ void nccl_log_parse(struct nccl_log *s, char *text)
         wire(s, line);
         network(s, line);
         choice(s, line);
+        symmetric(s, line);
         s->heard = true;
     }
 }

@@ -14,7 +14,7 @@
 
 #include "core/collective/collective.h"
 
-#define NCCL_MODULE_ABI    3u
+#define NCCL_MODULE_ABI    4u
 #define NCCL_MODULE_SYMBOL "plumb_nccl_module" /* const struct nccl_module, its one symbol */
 #define NCCL_ID_BYTES      128
 
@@ -58,6 +58,21 @@ struct nccl_module {
      * thread (-EAGAIN). Any other one is queued when this returns, by the calling thread. */
     int (*enqueue)(struct nccl_comm *comm, const struct nccl_call *call, void *stream, bool first,
                    char *error, size_t len);
+    /* What is enqueued between `begin` and not `begin` is given to NCCL at once. */
+    int (*group)(struct nccl_comm *comm, bool begin, char *error, size_t len);
+
+    /* Memory of a device as NCCL likes it (ncclMemAlloc, 2.19). NULL where this library has no such
+     * function: after open(). 0 or -EIO. */
+    int (*(*memory)(void))(void **at, size_t bytes, char *error, size_t len);
+    void (*memory_free)(void *at);
+    /* Tells NCCL of these buffers until the communicator is finalized, by a helper thread: -EAGAIN,
+     * then comm_state() and is_registered(). -EOPNOTSUPP with `error`: this library cannot. NULL
+     * buffers are left out. */
+    int (*comm_register)(struct nccl_comm *comm, enum collective_register how, void *const at[2],
+                         const size_t bytes[2], char *error, size_t len);
+    /* NCCL has taken them all: it may say yes, and do nothing. */
+    bool (*is_registered)(const struct nccl_comm *comm);
+
     int (*comm_finalize)(struct nccl_comm *comm, char *error, size_t len);
     /* Finalized; or with `abort`, whatever it is at. NULL is left alone. -ETIMEDOUT: a thread is
      * left in NCCL for good, which must not be used in this process any more, nor its GPU. */
@@ -72,15 +87,19 @@ struct nccl_module {
 struct nccl_log {
     /* "ring/simple, channels 0-3"; "": it did not say (the communicator's first member does) */
     char algorithm[64];
-    char wires[64];    /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
-    unsigned carriers; /* the kinds of path that these are: row.h */
-    bool network;      /* one of them is a network */
-    char devices[64];  /* of its network, "mlx5_0:1 mlx5_1:1" */
+    char chose[24], protocol[40]; /* "ring", "simple": parts of that, as in collective.h */
+    unsigned channels;            /* 0: not said */
+    char wires[64];               /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
+    unsigned carriers;            /* the kinds of path that these are: row.h */
+    bool network;                 /* one of them is a network */
+    char devices[64];             /* of its network, "mlx5_0:1 mlx5_1:1" */
     unsigned n_devices;
-    bool members_add; /* by tree, ring or pat: no switch adds on the way, as it may by the others */
-    bool heard;       /* there was something to read */
-    bool chatty;      /* it still writes a line for each call: times are longer */
-    int fd;           /* of a file in memory that NCCL writes to; below 1: none */
+    bool
+        members_add; /* no switch adds on the way: by tree, ring or pat, or a kernel without that */
+    bool switches_add; /* by the others of them that are told */
+    bool heard;        /* there was something to read */
+    bool chatty;       /* it still writes a line for each call: times are longer */
+    int fd;            /* of a file in memory that NCCL writes to; below 1: none */
 };
 
 /* Before NCCL's first call of this point. */

@@ -142,9 +142,17 @@ bool member_is_absent(const struct member *m)
     return m->point.inject == COLLECTIVE_ABSENT && m->c.n > 1 && m->c.me == m->c.n - 1;
 }
 
-static int blocking(struct member *m)
+static int blocking(struct member *m, bool batch)
 {
     int err = 0;
+
+    if (batch && !m->c.ops->run_batch)
+        return collective_fail(&m->c, -EOPNOTSUPP,
+                               "'%s' waits for each operation: leave --pipelined, --aggregate and "
+                               "--graph out",
+                               m->c.ops->name);
+    if (batch)
+        return m->c.ops->run_batch(&m->c);
 
     for (unsigned call = 0; call < m->c.n_calls && !err; call++)
         err = m->c.ops->run(&m->c, call);
@@ -250,12 +258,12 @@ static int operations(struct member *m, const struct session_run *run,
                       const struct overlap_work *work, struct collective_times *times)
 {
     uint64_t patience_ns = member_patience_ns(m, COLLECTIVE_ASK_RUN, run);
-    uint64_t first_ns = 0, from_ns = 0, to_ns = 0;
+    uint64_t first_ns = 0, from_ns = 0, to_ns = 0, batch = collective_batch(&m->point);
     bool apart = is_apart(m, run);
     int err = 0;
 
-    for (uint64_t i = 0; i < run->operations && !err; i++) {
-        bool first = !i || apart, last = i + 1 == run->operations || apart;
+    for (uint64_t i = 0; i < run->operations && !err; i += batch) {
+        bool first = !i || apart, last = i + batch >= run->operations || apart;
         err = i && apart ? part(m, run, times) : 0;
         if (err)
             break;
@@ -263,7 +271,7 @@ static int operations(struct member *m, const struct session_run *run,
         from_ns = first ? cpu_now_ns(m) : from_ns;
         first_ns = i ? first_ns : from_ns;
         times->ns -= first ? clock_now_ns() : 0;
-        err = run->overlap_ns ? overlapped(m, work, patience_ns) : blocking(m);
+        err = run->overlap_ns ? overlapped(m, work, patience_ns) : blocking(m, batch > 1);
         times->ns += last ? clock_now_ns() : 0;
         to_ns = last ? cpu_now_ns(m) : to_ns;
         times->cpu_ns += last ? to_ns - from_ns : 0;
@@ -354,8 +362,9 @@ static int run_once(struct member *m)
 {
     member_watch(m, COLLECTIVE_ASK_CHECK, NULL);
     int err = m->c.ops->barrier(&m->c);
-    for (unsigned call = 0; call < m->c.n_calls && !err; call++)
-        err = m->c.ops->run(&m->c, call);
+    /* In place, each operation of a batch takes the result of the one before. */
+    if (!err)
+        err = blocking(m, collective_batch(&m->point) > 1 && !m->point.in_place);
     watchdog_rest(m->dog);
     return err;
 }

@@ -34,7 +34,9 @@ static bool order_sound(struct collective_order *order, unsigned world_size)
     END(p->algorithm);
     END(p->tcp.congestion);
     return p->op < COLLECTIVE_OPS && p->type < COLLECTIVE_TYPES && p->sum < COLLECTIVE_SUMS &&
-           p->inject <= COLLECTIVE_ABSENT && p->count &&
+           p->inject <= COLLECTIVE_ABSENT && p->registered < COLLECTIVE_REGISTERS &&
+           p->pipelined <= COLLECTIVE_QUEUED_MAX && p->aggregated <= COLLECTIVE_QUEUED_MAX &&
+           p->graphs <= COLLECTIVE_QUEUED_MAX && p->count &&
            p->count <= COLLECTIVE_BYTES_MAX / collective_type_bytes(p->type) && order->n &&
            order->n <= world_size && order->me < order->n && order->n_calls &&
            order->n_calls <= COLLECTIVE_CALLS_MAX && order->cpu_rank < order->cpu_ranks &&

@@ -624,6 +624,78 @@ failed' ]
     [ "$(times status | grep -cxE 'ok|noisy')" -eq 2 ]
 }
 
+@test "nccl: operations that are queued, given at once or kept as a graph: each is right, and a wrong one is found" {
+    simulate two
+    nccl --np 2 --ranks 2 --size 64K --pipelined 1,20
+    all_good 2
+    [ "$(times pipelined | xargs)" = "1 20" ]
+    nccl --np 2 --ranks 2 --size 64K --pipelined 5 -m 2 -G 0,3 --op "$every" --dtype i32
+    all_good 12
+    [ "$(times graph | sort | uniq -c | xargs)" = "6 0 6 3" ]
+    [ "$(times aggregate | sort -u)" = 2 ]
+    nccl --np 2 --ranks 2 --size 64K --pipelined 4 -G 2 --inject corrupt
+    [ "$status" -eq 1 ] && [ "$(times status)" = wrong ]
+    nccl --np 2 --ranks 2 --size 64K --pipelined 4 -G 2 --in-place
+    all_good 1
+    fault corrupt:kernel=AllReduce:after=40:times=1000000
+    nccl --np 2 --ranks 2 --size 64K --pipelined 4 -G 2
+    [ "$status" -eq 1 ] && [ "$(times status)" = wrong ]
+    fault hang:kernel=AllReduce:after=200
+    nccl --np 2 --ranks 2 --size 64K --pipelined 20 --budget 2s
+    [ "$status" -eq 4 ] && [ "$(times status)" = failed ]
+    fault ''
+    alone --np 2 --ranks 2 --backend ring,nccl --size 64K --pipelined 8 # ours wait for each
+    all_good 2
+    [ "$(times pipelined)" = "$(printf '\n8')" ]
+    nccl --np 2 --ranks 2 --size 64K --pipelined 8 --overlap
+    times reason | grep -q -- '--overlap is of single operations'
+}
+
+@test "nccl: registered buffers, as a window the kernels of windows, and an end to each; where it takes none, a reason" {
+    simulate two
+    export PLUMB_SIM_NCCL_TALLY=$BATS_TEST_TMPDIR/tally
+    nccl --np 2 --ranks 2 --size 64K -R 0,1,2 --op allreduce,all-gather
+    all_good 6
+    [ "$(times register | sort | uniq -c | xargs)" = "2 local 2 none 2 symmetric" ]
+    [ "$(times library_algorithm | sort | uniq -c | xargs)" = "4 ring 2 symmetric" ]
+    [ "$(times library_protocol | sort -u | xargs)" = "AllGather_STMC AllReduce_RSxLDMC_AGxSTMC simple" ]
+    [ "$(times library_channels | sort -n | uniq -c | xargs)" = "4 2 2 16" ]
+    [ "$(grep -c 'registered=0$' "$PLUMB_SIM_NCCL_TALLY")" -eq "$(wc -l <"$PLUMB_SIM_NCCL_TALLY")" ]
+    nccl --np 2 --ranks 2 --size 64K -R 2 --in-place --pipelined 3 -G 1
+    all_good 1
+    NCCL_LOCAL_REGISTER=0 nccl --np 2 --ranks 2 --size 64K -R 1
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'it did not register the buffers (--register local)'
+    nccl --np 4 --ranks 4 --size 64K -R 2 # ranks that share GPUs are machines of their own
+    [ "$(times status)" = skipped ]
+    fault error:call=ncclMemAlloc:code=1
+    nccl --np 2 --ranks 2 --size 64K
+    times reason | grep -q 'ncclMemAlloc: unhandled cuda error'
+    fault error:call=ncclCommWindowRegister:code=3
+    nccl --np 2 --ranks 2 --size 64K -R 2
+    times reason | grep -q 'ncclCommWindowRegister: internal error'
+}
+
+@test "nccl-tests' command lines mean the same, and what is not done is refused with a sentence" {
+    local line
+    simulate two
+    alone -b 8 -e 64K -f 8 -g 2 -n 20 -w 5 -c 1 -o sum -d float -R 1 -a 3 -z 0 -r 0 -N 1 -T 0
+    all_good 5
+    [ "$(times backend | sort -u) $(times ranks | sort -u) $(times pipelined | sort -u)" = "nccl 2 20" ]
+    alone -b 64K -e 2112K -g 1 -t 2 -n 1000 -z 0
+    [ "$(times vector_bytes | xargs)" = "65536 1114112 2162688" ] # nccl-tests adds 1 MiB where there is no factor
+    [ "$(times pipelined | sort -u)" = 512 ]
+    alone -b 64K -e 64K -g 2 -n 40 -z 2
+    all_good 1
+    [ "$(times pipelined)" = 1 ]
+    for line in '-r 1' '-a 1' '-z 1' '-N 2' '-y 1' '-T 5' '-C 1' '-S 1' '-J x.json' '--cta-policy 1' '-D 1' '-V 4' '-M 1' '-u 1' '-I 1' '-K 1'; do
+        # shellcheck disable=SC2086 # an option and its value
+        alone -b 8 -e 8 -g 2 $line
+        [ "$status" -eq 2 ] && [ ! -s "$out" ] || { echo "$line"; return 1; }
+        grep -qE -- "^plumb-allreduce: --[a-z-]+ [^ ]+: .{10}" "$err"
+    done
+}
+
 @test "nccl: in place, maxima, beside a matrix product" {
     simulate two
     nccl --np 2 --ranks 2 --in-place --op allreduce,reduce-scatter,all-gather,broadcast --size 64K

@@ -238,3 +238,16 @@ CUresult plumb_sim_submit(CUstream handle, const struct sim_task *task)
         rc = load_lazily(sim, device, &device->products_loaded);
     return sim_leave(sim, rc ? rc : sim_submit(sim, stream, &op));
 }
+
+bool plumb_sim_captures(CUstream handle)
+{
+    struct sim_stream *stream;
+    struct sim_device *device;
+    struct sim *sim;
+    CUresult rc = sim_enter_device(&sim, &device, "plumb_sim_captures");
+
+    rc = rc ? rc : sim_stream_of(sim, device, handle, &stream);
+    bool captures = !rc && stream->capture;
+    sim_leave(sim, rc);
+    return captures;
+}

@@ -23,6 +23,9 @@ const char plumb_simulated[] = "libnccl";
 struct driver {
     const struct sim_machine *machine;
     CUresult (*submit)(CUstream, const struct sim_task *);
+    bool (*captures)(CUstream);
+    CUresult (*take)(CUdeviceptr *, size_t);
+    CUresult (*give_back)(CUdeviceptr);
     int gpu;
 };
 
@@ -55,6 +58,9 @@ static bool driver_of(struct driver *d)
     *(void **)&machine = dlsym(library, "plumb_sim_machine");
     *(void **)&current = dlsym(library, "plumb_sim_current");
     *(void **)&d->submit = dlsym(library, "plumb_sim_submit");
+    *(void **)&d->captures = dlsym(library, "plumb_sim_captures");
+    *(void **)&d->take = dlsym(library, "cuMemAlloc_v2");
+    *(void **)&d->give_back = dlsym(library, "cuMemFree_v2");
     dlclose(library);
     if (!machine || !current || !d->submit)
         return false;
@@ -220,8 +226,9 @@ static void tally(const struct ncclComm *comm)
 
     if (!file)
         return;
-    fprintf(file, "operations=%llu threads=%llu\n", (unsigned long long)comm->operations,
-            (unsigned long long)comm->threads);
+    fprintf(file, "operations=%llu threads=%llu registered=%d\n",
+            (unsigned long long)comm->operations, (unsigned long long)comm->threads,
+            comm->registered);
     fclose(file);
 }
 
@@ -229,6 +236,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     tally(comm);
     nccl_share_leave(comm);
+    while (comm->captured) {
+        struct nccl_op *op = comm->captured;
+        comm->captured = op->next;
+        free(op);
+    }
     free(comm);
     return ncclSuccess;
 }
@@ -238,6 +250,99 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     comm->aborted = true;
     comm->error = ncclInternalError;
+    return ncclSuccess;
+}
+
+/* --- memory and its registration: what it is told of must be its own, as far as the real one wants it --- */
+
+#define OWN_MOST  64
+#define ALIGNMENT 4096
+
+static struct {
+    uintptr_t at;
+    size_t bytes;
+} own[OWN_MOST];
+
+ncclResult_t ncclMemAlloc(void **at, size_t bytes)
+{
+    struct driver d;
+    CUdeviceptr taken;
+    ncclResult_t r = struck("ncclMemAlloc");
+
+    if (r || !driver_of(&d))
+        return r ? r : ncclUnhandledCudaError;
+    if (d.take(&taken, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT))
+        return fail(ncclUnhandledCudaError, "out of memory");
+    *at = (void *)taken;
+    for (int i = 0; i < OWN_MOST; i++)
+        if (!own[i].at) {
+            own[i].at = taken;
+            own[i].bytes = bytes;
+            break;
+        }
+    return ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *at)
+{
+    struct driver d;
+
+    for (int i = 0; i < OWN_MOST; i++)
+        if (own[i].at == (uintptr_t)at)
+            own[i].at = 0;
+    return driver_of(&d) && !d.give_back((CUdeviceptr)at) ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+static bool is_own(const void *at, size_t bytes)
+{
+    for (int i = 0; i < OWN_MOST; i++)
+        if (own[i].at && own[i].at <= (uintptr_t)at &&
+            (uintptr_t)at + bytes <= own[i].at + own[i].bytes)
+            return true;
+    return false;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *at, size_t bytes, void **handle)
+{
+    const char *allowed = getenv("NCCL_LOCAL_REGISTER");
+    ncclResult_t r = struck("ncclCommRegister");
+
+    (void)at;
+    (void)bytes;
+    *handle = !r && (!allowed || strcmp(allowed, "0") != 0) ? comm : NULL;
+    comm->registered += *handle != NULL;
+    return r;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
+{
+    comm->registered -= handle != NULL;
+    return ncclSuccess;
+}
+
+/* A communicator of several machines has no symmetric memory here: the window is none, and that is no error. */
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *at, size_t bytes, ncclWindow_t *window,
+                                    int flags)
+{
+    ncclResult_t r = struck("ncclCommWindowRegister");
+    bool one_host = true;
+
+    *window = NULL;
+    for (int i = 0; i < comm->ranks; i++)
+        one_host = one_host && nccl_same_host(comm, i, 0);
+    if (r || !one_host)
+        return r;
+    if (!is_own(at, bytes) || (uintptr_t)at % ALIGNMENT || flags != NCCL_WIN_COLL_SYMMETRIC)
+        return fail(ncclInvalidArgument, "memory that is not of ncclMemAlloc");
+    *window = (ncclWindow_t)comm;
+    comm->symmetric = true;
+    comm->registered++;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
+{
+    comm->registered -= window != NULL;
     return ncclSuccess;
 }
 
@@ -298,7 +403,12 @@ static ncclResult_t submit(const struct nccl_op *of, const char *name, const voi
         return fail(ncclInvalidUsage, "not now, or too large for a stand-in");
     }
     *op = *of;
-    op->number = ++op->comm->operations;
+    op->comm->operations++;
+    op->captured = d.captures && d.captures((CUstream)stream);
+    if (op->captured) {
+        op->next = op->comm->captured;
+        op->comm->captured = op;
+    }
     op->signature = (uint64_t)op->kind << 56 ^ (uint64_t)op->type << 48 ^ (uint64_t)op->sum << 40 ^
                     (op->kind == NCCL_P2P ? 0 : op->count);
     snprintf(task.name, sizeof(task.name), "%s", name);

@@ -42,11 +42,13 @@ struct nccl_share {
 
 struct ncclComm {
     int rank, ranks, gpu;
-    uint64_t card, operations;
+    uint64_t card, operations, begun; /* asked for; begun in the stream */
+    struct nccl_op *captured;         /* of graphs: a list */
+    int registered;                   /* buffers that it was told of, and not since of their end */
     struct nccl_share *share;
     size_t share_bytes;
     ncclResult_t error; /* for good */
-    bool blocking, told;
+    bool blocking, told, symmetric;
     atomic_bool aborted;
     bool deaf;                        /* a fault: it waits, even where it is aborted */
     uint64_t threads;                 /* that NCCL started for operations */
@@ -56,7 +58,9 @@ struct ncclComm {
 /* One operation, until it has been run. */
 struct nccl_op {
     struct ncclComm *comm;
-    uint64_t number, signature;
+    struct nccl_op *next;       /* of the list; of others nothing */
+    bool captured;              /* it is run again */
+    uint64_t number, signature; /* 0: not begun */
     enum nccl_kind kind;
     ncclDataType_t type;
     ncclRedOp_t sum;

@@ -76,6 +76,13 @@ void nccl_say_op(const struct nccl_op *op, uint64_t bytes)
 
     if (op->kind == NCCL_P2P || op->comm->rank || op->comm->ranks == 1)
         return;
+    if (op->comm->symmetric && op->kind <= NCCL_ALL_GATHER) {
+        static const char *const kernels[] = {"AllReduce_RSxLDMC_AGxSTMC", "ReduceScatter_LD",
+                                              "AllGather_STMC"};
+        nccl_say("%s [Symmetric]: %llu Bytes -> Kernel %s nchannels 16 nthreads 512 nWorks 1",
+                 names[op->kind], (unsigned long long)bytes, kernels[op->kind]);
+        return;
+    }
     nccl_say("%s: %llu Bytes -> Algo %s proto %s channel{Lo..Hi}={0..1}", names[op->kind],
              (unsigned long long)bytes, op->comm->algorithm, op->comm->protocol);
 }

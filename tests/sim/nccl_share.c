@@ -146,6 +146,8 @@ bool nccl_op_ready(const void *args, void *const at[SIM_RANGES])
     struct ncclComm *comm = op->comm;
     if (comm->aborted)
         return true;
+    if (!op->number)
+        op->number = ++comm->begun;
     if (atomic_load(&comm->share->member[comm->rank].posted) < op->number &&
         all_done(comm, op->number - 1))
         post(op, at[0]);
@@ -188,7 +190,8 @@ void nccl_op_run(const void *args, void *const at[SIM_RANGES])
     struct ncclComm *comm = op->comm;
     size_t bytes = op->count * nccl_type_bytes(op->type);
     if (comm->aborted) {
-        free(op);
+        if (!op->captured)
+            free(op);
         return;
     }
     if (op->kind == NCCL_ALL_REDUCE)
@@ -202,5 +205,7 @@ void nccl_op_run(const void *args, void *const at[SIM_RANGES])
     for (int i = 0; op->kind == NCCL_P2P && i < comm->ranks; i++)
         memcpy(to + op->receive[i].at, part_of(op, i, comm->rank), op->receive[i].bytes);
     atomic_store(&comm->share->member[comm->rank].done, op->number);
-    free(op);
+    op->number = 0;
+    if (!op->captured)
+        free(op);
 }

@@ -36,6 +36,8 @@ struct sim_task {
 };
 
 CUresult plumb_sim_submit(CUstream stream, const struct sim_task *task);
+/* What is put into it becomes a part of a graph: it is run as often as that is launched. */
+bool plumb_sim_captures(CUstream stream);
 const struct sim_machine *plumb_sim_machine(void);
 /* The current device; -1: there is none. */
 int plumb_sim_current(void);

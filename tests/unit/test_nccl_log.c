@@ -33,7 +33,10 @@ static void algorithm_by_name(void **state)
 
     (void)state;
     assert_string_equal(s.algorithm, "ring/simple, channels 0-3");
-    assert_true(s.members_add);
+    assert_string_equal(s.chose, "ring");
+    assert_string_equal(s.protocol, "simple");
+    assert_int_equal(s.channels, 4);
+    assert_true(s.members_add && !s.switches_add);
     s = parse(LINE
               "AllReduce: 8 Bytes -> Algo COLLNET_DIRECT proto LL128 channel{Lo..Hi}={2..2}\n");
     assert_string_equal(s.algorithm, "collnet-direct/ll128, channels 2-2");
@@ -46,6 +49,7 @@ static void algorithm_by_number(void **state)
 
     (void)state;
     assert_string_equal(s.algorithm, "ring/simple");
+    assert_int_equal(s.channels, 0); /* not said */
     s = parse(LINE "1026048 Bytes -> Algo 0 proto 0 time 34.693867\n");
     assert_string_equal(s.algorithm, "tree/ll");
 }
@@ -61,6 +65,27 @@ static void algorithm_of_the_last_call(void **state)
     (void)state;
     assert_string_equal(s.algorithm, "nvls-tree/simple, channels 0-15");
     assert_false(s.members_add);
+}
+
+/* Kernels on symmetric windows, of 2.27 and 2.28: those with LDMC load what the switch adds. */
+static void kernels_on_windows(void **state)
+{
+    struct nccl_log s = parse(LINE "AllReduce [Symmetric]: 1048576 Bytes -> Kernel "
+                                   "AllReduce_RSxLDMC_AGxSTMC nchannels 16 nthreads 512\n");
+
+    (void)state;
+    assert_string_equal(s.algorithm, "symmetric/AllReduce_RSxLDMC_AGxSTMC");
+    assert_string_equal(s.chose, "symmetric");
+    assert_string_equal(s.protocol, "AllReduce_RSxLDMC_AGxSTMC");
+    assert_int_equal(s.channels, 16);
+    assert_true(s.switches_add && !s.members_add);
+    s = parse(LINE
+              "AllReduce [Symmetric]: 8 Bytes -> Kernel AllReduce_AGxLLMC_R nchannels 1 nthreads "
+              "512 nWorks 1\n");
+    assert_true(s.members_add && !s.switches_add);
+    assert_int_equal(s.channels, 1);
+    s = parse(LINE "Init COMPLETE\n");
+    assert_true(!s.chose[0] && !s.protocol[0] && !s.channels && !s.members_add && !s.switches_add);
 }
 
 static void wires(void **state)
@@ -149,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(algorithm_by_name),
                                        cmocka_unit_test(algorithm_by_number),
                                        cmocka_unit_test(algorithm_of_the_last_call),
+                                       cmocka_unit_test(kernels_on_windows),
                                        cmocka_unit_test(wires),
                                        cmocka_unit_test(networks),
                                        cmocka_unit_test(nothing_said),

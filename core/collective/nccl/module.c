@@ -33,7 +33,15 @@
 
 struct nccl_library {
     void *handle;
-    void (*reset_debug)(void); /* NULL: it has none */
+    /* NULL: this version has none */
+    void (*reset_debug)(void);
+    ncclResult_t (*memory)(void **at, size_t bytes);
+    ncclResult_t (*memory_free)(void *at);
+    ncclResult_t (*register_local)(ncclComm_t comm, void *at, size_t bytes, void **handle);
+    ncclResult_t (*deregister_local)(ncclComm_t comm, void *handle);
+    ncclResult_t (*register_window)(ncclComm_t comm, void *at, size_t bytes, void **window,
+                                    int flags);
+    ncclResult_t (*deregister_window)(ncclComm_t comm, void *window);
 #define NCCL_DECLARE(name) __typeof__(&name) name;
     NCCL_FUNCTIONS(NCCL_DECLARE)
 #undef NCCL_DECLARE
@@ -48,6 +56,18 @@ static const struct {
     const char *symbol;
     size_t offset;
 } functions[] = {NCCL_FUNCTIONS(FUNCTION)};
+
+/* Of versions after the oldest that will do; headers may be older, too. */
+static const struct {
+    const char *symbol;
+    size_t offset;
+} newer[] = {{"ncclResetDebugInit", offsetof(struct nccl_library, reset_debug)},
+             {"ncclMemAlloc", offsetof(struct nccl_library, memory)},
+             {"ncclMemFree", offsetof(struct nccl_library, memory_free)},
+             {"ncclCommRegister", offsetof(struct nccl_library, register_local)},
+             {"ncclCommDeregister", offsetof(struct nccl_library, deregister_local)},
+             {"ncclCommWindowRegister", offsetof(struct nccl_library, register_window)},
+             {"ncclCommWindowDeregister", offsetof(struct nccl_library, deregister_window)}};
 
 /* Folders of their own, which the loader does not know. */
 static void *open_below(const char *variable)
@@ -107,8 +127,10 @@ static int nccl_library_open(struct nccl_library *lib, char *error, size_t len)
                  functions[i].symbol);
         err = -ENODEV;
     }
-    if (!err)
-        *(void **)&lib->reset_debug = dlsym(lib->handle, "ncclResetDebugInit");
+    for (size_t i = 0; i < sizeof(newer) / sizeof(*newer) && !err; i++) {
+        void *at = dlsym(lib->handle, newer[i].symbol);
+        memcpy((char *)lib + newer[i].offset, &at, sizeof(at));
+    }
     return err;
 }
 
@@ -174,6 +196,9 @@ struct nccl_comm {
     ncclUniqueId id;   /* for the helper, as is all below */
     struct nccl_call call;
     void *stream;
+    enum collective_register how;
+    void *buffers[2], *handles[2]; /* what is registered; NULL: not, or not taken */
+    size_t bytes[2];
 };
 
 /* What open() found: a table of functions has no other place for it. */
@@ -425,11 +450,98 @@ static int enqueue(struct nccl_comm *comm, const struct nccl_call *call, void *s
     return err ? err : -EAGAIN;
 }
 
+static int group(struct nccl_comm *comm, bool begin, char *error, size_t len)
+{
+    return begin ? check(comm, the_library.ncclGroupStart(), "ncclGroupStart", error, len)
+                 : check(comm, the_library.ncclGroupEnd(), "ncclGroupEnd", error, len);
+}
+
+/* ---- Memory of NCCL's, and buffers that it is told of ---- */
+
+static int memory_take(void **at, size_t bytes, char *error, size_t len)
+{
+    return check(NULL, the_library.memory(at, bytes), "ncclMemAlloc", error, len);
+}
+
+static int (*memory(void))(void **at, size_t bytes, char *error, size_t len)
+{
+    return the_library.memory && the_library.memory_free ? memory_take : NULL;
+}
+
+static void memory_free(void *at)
+{
+    the_library.memory_free(at);
+}
+
+#define WINDOW_SYMMETRIC 1 /* NCCL_WIN_COLL_SYMMETRIC, of headers from 2.27 on */
+
+/* A window is made by all members together. */
+static int register_buffers(void *arg)
+{
+    struct nccl_comm *comm = arg;
+    ncclResult_t r = ncclSuccess;
+
+    comm->enter.enter(comm->enter.arg);
+    for (unsigned i = 0; i < 2 && r == ncclSuccess; i++) {
+        if (!comm->buffers[i])
+            continue;
+        r = comm->how == COLLECTIVE_REGISTER_SYMMETRIC
+                ? the_library.register_window(comm->nccl, comm->buffers[i], comm->bytes[i],
+                                              &comm->handles[i], WINDOW_SYMMETRIC)
+                : the_library.register_local(comm->nccl, comm->buffers[i], comm->bytes[i],
+                                             &comm->handles[i]);
+    }
+    return r;
+}
+
+static int comm_register(struct nccl_comm *comm, enum collective_register how, void *const at[2],
+                         const size_t bytes[2], char *error, size_t len)
+{
+    bool symmetric = how == COLLECTIVE_REGISTER_SYMMETRIC;
+    bool can = symmetric ? the_library.register_window && the_library.deregister_window
+                         : the_library.register_local && the_library.deregister_local;
+
+    if (!can) {
+        snprintf(error, len, "registered buffers need NCCL %s or newer",
+                 symmetric ? "2.27" : "2.19");
+        return -EOPNOTSUPP;
+    }
+    comm->how = how;
+    for (unsigned i = 0; i < 2; i++) {
+        comm->buffers[i] = at[i];
+        comm->bytes[i] = bytes[i];
+    }
+    int err = ask_helper(comm, register_buffers,
+                         symmetric ? "ncclCommWindowRegister" : "ncclCommRegister", error, len);
+    return err ? err : -EAGAIN;
+}
+
+static bool is_registered(const struct nccl_comm *comm)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (comm->buffers[i] && !comm->handles[i])
+            return false;
+    return comm->how != COLLECTIVE_REGISTER_NONE;
+}
+
+static void deregister(struct nccl_comm *comm)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        void *handle = comm->handles[i];
+        comm->handles[i] = NULL;
+        if (handle && comm->how == COLLECTIVE_REGISTER_SYMMETRIC)
+            the_library.deregister_window(comm->nccl, handle);
+        else if (handle)
+            the_library.deregister_local(comm->nccl, handle);
+    }
+}
+
 static int finalize(void *arg)
 {
     struct nccl_comm *comm = arg;
 
     comm->enter.enter(comm->enter.arg);
+    deregister(comm);
     return the_library.ncclCommFinalize(comm->nccl);
 }
 
@@ -490,6 +602,11 @@ __attribute__((visibility("default"))) const struct nccl_module plumb_nccl_modul
     .comm_open = comm_open,
     .comm_state = comm_state,
     .enqueue = enqueue,
+    .group = group,
+    .memory = memory,
+    .memory_free = memory_free,
+    .comm_register = comm_register,
+    .is_registered = is_registered,
     .comm_finalize = comm_finalize,
     .comm_close = comm_close,
 };

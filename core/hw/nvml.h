@@ -84,7 +84,12 @@ enum { /* what functions return */
 };
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
-enum { NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1, NVML_POLICY_BOARD_LIMIT = 3 };
+enum {
+    NVML_POLICY_POWER = 0,
+    NVML_POLICY_THERMAL = 1,
+    NVML_POLICY_BOARD_LIMIT = 3,
+    NVML_POLICY_RELIABILITY = 5
+};
 enum { NVML_CORRECTED, NVML_UNCORRECTED };
 enum { NVML_SINCE_LOAD, NVML_EVER }; /* since the driver was loaded; since the card was made */
 enum { NVML_DRAM = 2 };
@@ -94,7 +99,9 @@ enum { NVML_LINKS_MAX = 36 };
 
 enum {                             /* fields */
        NVML_FIELD_HELD_POWER = 74, /* ns, as the other NVML_FIELD_HELD_* */
+       NVML_FIELD_HELD_HEAT = 75,
        NVML_FIELD_HELD_BOARD_LIMIT = 77,
+       NVML_FIELD_HELD_RELIABILITY = 79,
        NVML_FIELD_HELD_SW_THERMAL = 269,
        NVML_FIELD_HELD_HW_THERMAL = 270,
        NVML_FIELD_HELD_POWER_BRAKE = 271,

@@ -24,6 +24,7 @@ const struct exam_area exam_areas[] = {
     {"rdma", exam_rdma},
     {"rdma", exam_ports},
     {"gpu", exam_gpu},
+    {"gpu", exam_gpu_counters},
     {"libraries", exam_libraries},
     {"libraries", exam_ranks},
     {"guest", exam_guests},

@@ -97,7 +97,8 @@ extern const struct exam_area exam_areas[];
 extern const struct exam_check exam_processor[], exam_load[], exam_limits[], exam_memory[];
 extern const struct exam_check exam_bus[], exam_pcie[], exam_network[], exam_interfaces[],
     exam_rdma[], exam_ports[];
-extern const struct exam_check exam_gpu[], exam_libraries[], exam_ranks[], exam_guests[];
+extern const struct exam_check exam_gpu[], exam_gpu_counters[], exam_libraries[], exam_ranks[],
+    exam_guests[];
 
 struct exam_result {
     struct exam_result *next;

@@ -242,6 +242,40 @@ static void fill_clock_reasons(const struct nvml *nvml, struct nvml_device *devi
             json_array_append_new(list, fact_text(reasons[i].name));
 }
 
+/* Seconds for which its clocks were held down, since the driver was loaded, by each reason. What this
+ * GPU does not count is no key. */
+static void fill_held(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    static const struct {
+        const char *key;
+        int policy; /* -1: newer drivers alone count it, in a field */
+        unsigned field;
+    } counts[] = {
+        {"held_by_power_seconds", NVML_POLICY_POWER, NVML_FIELD_HELD_POWER},
+        {"held_by_heat_seconds", NVML_POLICY_THERMAL, NVML_FIELD_HELD_HEAT},
+        {"held_by_power_brake_seconds", -1, NVML_FIELD_HELD_POWER_BRAKE},
+        {"held_by_board_limit_seconds", NVML_POLICY_BOARD_LIMIT, NVML_FIELD_HELD_BOARD_LIMIT},
+        {"held_by_reliability_seconds", NVML_POLICY_RELIABILITY, NVML_FIELD_HELD_RELIABILITY}};
+    json_t *counters = json_object();
+    int status = NVML_UNSUPPORTED;
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        struct nvml_violation violation = {0, 0};
+        struct nvml_field field = {.field = counts[i].field};
+
+        if (counts[i].policy >= 0 &&
+            NVML_ASK(nvml, violation, device, counts[i].policy, &violation))
+            fact_set_real(counters, counts[i].key, (double)violation.ns / 1e9);
+        else if (!(status = NVML_CALL(nvml, fields, device, 1, &field)) && !(status = field.status))
+            fact_set_real(counters, counts[i].key, (double)field.value.wide / 1e9);
+    }
+    if (json_object_size(counters))
+        json_object_set(gpu, "counters", counters);
+    else
+        fact_set_unknown(gpu, "counters", "%s", nvml_why(status));
+    json_decref(counters);
+}
+
 static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
     static const struct {
@@ -399,6 +433,7 @@ void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *
     fill_engine(nvml, device, gpu);
     fill_power(nvml, device, gpu);
     fill_clock_reasons(nvml, device, gpu);
+    fill_held(nvml, device, gpu);
     fill_ecc(nvml, device, gpu);
     fill_pcie(nvml, device, gpu);
     fill_virtualization(nvml, device, gpu);

@@ -375,14 +375,14 @@ END
     printf '[machine]\ngpus = 1\n[gpu]\nname = Simulated GPU\npcie_width = 16\npcie_width_max = 16\n' >"$good"
     simulate_nvml "$good"
     doctor --json
-    for id in gpu-mig gpu-memory gpu-lanes gpu-throttle; do [ "$(found "$id")" -eq 0 ]; done
+    for id in gpu-mig gpu-memory gpu-lanes gpu-throttle gpu-held; do [ "$(found "$id")" -eq 0 ]; done
     sed 's/^pcie_width = .*/pcie_width = 4/' "$good" >"$bad"
-    printf 'mig = yes\necc_uncorrected = 3\n' >>"$bad"
+    printf 'mig = yes\necc_uncorrected = 3\nheld_reliability_s = 1e9\n' >>"$bad"
     simulate_nvml "$bad"
     fault throttle:gpu=0:reason=power_brake:factor=0.5
     doctor --json
     [ "$status" -eq 1 ]
-    for id in gpu-mig gpu-memory gpu-lanes gpu-throttle; do [ "$(found "$id")" -ge 1 ]; done
+    for id in gpu-mig gpu-memory gpu-lanes gpu-throttle gpu-held; do [ "$(found "$id")" -ge 1 ]; done
 }
 
 @test "under a launcher: the local rank, and the CPUs of all ranks of the host" {

@@ -31,6 +31,7 @@ struct sim_gpu {
     uint64_t memory_bytes, reserved_bytes, l1_bytes, l2_bytes, memory_bus_bits, inflight_bytes;
     uint64_t mig_instances;
     uint64_t ecc_corrected, ecc_uncorrected, pcie_replays;
+    double held_power_s, held_heat_s, held_brake_s, held_reliability_s;
     bool ecc, integrated, managed, managed_concurrent, host_register, mig;
     bool rdma, dmabuf, rdma_flush;
     double clock_mhz, memory_clock_mhz, power_limit_watts, power_watts, temperature_c;

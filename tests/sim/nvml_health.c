@@ -8,13 +8,14 @@
 #include <string.h>
 
 enum { CLOCK_MEMORY = 2 };
-enum { POLICY_POWER = 0, POLICY_THERMAL = 1 };
+enum { POLICY_POWER = 0, POLICY_THERMAL = 1, POLICY_RELIABILITY = 5 };
 
 #define POWER_CAP   0x04u
 #define HW_SLOWDOWN 0x08u
 #define SW_THERMAL  0x20u
 #define HW_THERMAL  0x40u
 #define POWER_BRAKE 0x80u
+#define RELIABILITY 0x400u /* a counter only */
 
 int nvmlDeviceGetMaxClockInfo(struct device *device, int type, unsigned *mhz);
 int nvmlDeviceGetMaxClockInfo(struct device *device, int type, unsigned *mhz)
@@ -62,12 +63,18 @@ static unsigned long long reasons(const struct device *device)
 NVML_ANSWER(CurrentClocksEventReasons, unsigned long long, reasons(device))
 NVML_ANSWER(CurrentClocksThrottleReasons, unsigned long long, reasons(device))
 
-/* While one of these holds, its counter runs. */
+/* While one of these holds, its counter runs on from what the description says. */
 static unsigned long long held_ns(const struct device *device, unsigned long long bits)
 {
-    return reasons_of(nvml_any_throttle(device)) & bits
-               ? (unsigned long long)nvml_throttled_ns(device)
-               : 0;
+    const struct sim_gpu *gpu = nvml_gpu(device);
+    double before = (bits & POWER_CAP ? gpu->held_power_s : 0) +
+                    (bits & (SW_THERMAL | HW_THERMAL) ? gpu->held_heat_s : 0) +
+                    (bits & POWER_BRAKE ? gpu->held_brake_s : 0) +
+                    (bits & RELIABILITY ? gpu->held_reliability_s : 0);
+
+    return (unsigned long long)(before * 1e9) + (reasons_of(nvml_any_throttle(device)) & bits
+                                                     ? (unsigned long long)nvml_throttled_ns(device)
+                                                     : 0);
 }
 
 struct violation { /* nvmlViolationTime_t */
@@ -80,9 +87,10 @@ int nvmlDeviceGetViolationStatus(struct device *device, int policy, struct viola
     if (!nvml_gpu(device))
         return INVALID;
     out->reference_us = nvml_running_ns() / 1000;
-    out->ns = held_ns(device, policy == POLICY_POWER     ? POWER_CAP | POWER_BRAKE
-                              : policy == POLICY_THERMAL ? SW_THERMAL | HW_THERMAL
-                                                         : 0);
+    out->ns = held_ns(device, policy == POLICY_POWER         ? POWER_CAP | POWER_BRAKE
+                              : policy == POLICY_THERMAL     ? SW_THERMAL | HW_THERMAL
+                              : policy == POLICY_RELIABILITY ? RELIABILITY
+                                                             : 0);
     return GOOD;
 }
 
@@ -93,8 +101,8 @@ bool nvml_health_field(const struct device *device, unsigned field, unsigned lon
     } counters[] = {{74, POWER_CAP},   {75, SW_THERMAL | HW_THERMAL},
                     {76, 0}, /* sync boost */
                     {77, 0}, /* board limit */
-                    {269, SW_THERMAL}, {270, HW_THERMAL},
-                    {271, POWER_BRAKE}};
+                    {79, RELIABILITY}, {269, SW_THERMAL},
+                    {270, HW_THERMAL}, {271, POWER_BRAKE}};
 
     for (unsigned i = 0; i < sizeof(counters) / sizeof(*counters); i++)
         if (counters[i].field == field) {

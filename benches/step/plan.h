@@ -49,6 +49,7 @@ enum step_lane {
 
 enum step_kind { STEP_FORWARD, STEP_BACKWARD, STEP_CALL };
 enum step_order { STEP_GPIPE, STEP_1F1B };
+enum step_compute { STEP_TIMED, STEP_PRODUCT };
 
 enum step_part_kind {
     PART_ALL, /* of all ranks: nothing but the barrier before a step */
@@ -75,6 +76,7 @@ struct step_layer {
 /* What all ranks must know: sent as it is, with the layers behind it. */
 struct step_spec {
     uint32_t ranks, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
+    uint32_t compute;   /* enum step_compute: waits, or as many operations on one core */
     uint32_t slow_rank; /* its compute takes slow_times as long; slow_times 1: none */
     uint64_t batch;     /* samples of a data-parallel rank in a step */
     uint64_t bucket_bytes;
@@ -126,7 +128,7 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
                    unsigned rank);
 void step_plan_release(struct step_plan *p);
 
-/* How long a rank computes in a step, alone. */
+/* How long a rank computes in a step, alone, where that is stated. */
 double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */

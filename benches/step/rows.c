@@ -20,6 +20,7 @@ static const struct bench_metric metrics[] = {
     {.name = "step_time", .units = "ms", .where = "model!="},
     {.name = "throughput", .units = "samples/s", .unjudged = SAME, .where = "model!="},
     {.name = "compute_alone", .units = "ms", .unjudged = GIVEN},
+    {.name = "compute_slowdown", .units = "percent", .unjudged = SHARE},
     {.name = "efficiency",
      .units = "percent",
      .better = BETTER_MORE,

@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/collective/data.h"
+#include "core/session/member.h"
 
 #define NAP_NS  20000000u /* between two looks at the channels, and at whether others failed */
 #define NO_PART UINT32_MAX
@@ -51,6 +52,7 @@ struct runner {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool ready, over;
+    struct overlap products; /* where compute is real */
     uint64_t turn, begin_ns;
     uint64_t *done_ns; /* of each operation in this turn; 0: not yet */
     uint64_t compute_end_ns;
@@ -161,9 +163,30 @@ static uint64_t wait_for(struct lane *l, const struct step_op *op)
 
 /* ---- The operations ---- */
 
+/* As many operations as the piece has, in products of small matrices. Returns when they ended. */
+static uint64_t multiply(struct lane *l, const struct step_op *op)
+{
+    struct runner *r = l->runner;
+    double times = r->c->me == r->spec.slow_rank ? r->spec.slow_times : 1;
+    uint64_t begin_ns = clock_now_ns();
+    struct overlap_work work = overlap_work(
+        &r->products, (uint64_t)(op->flop * times / OVERLAP_UNIT_FLOP * r->products.unit_ns));
+
+    atomic_store(&l->inside, true);
+    for (uint64_t i = 0; i < work.slices && op->flop > 0 && !atomic_load(&r->failed); i++) {
+        overlap_slice(&r->products, &work);
+        if (!l->started)
+            see_to_channels(r);
+    }
+    atomic_store(&l->inside, false);
+    uint64_t end_ns = clock_now_ns();
+    l->counts[STEP_NS_COMPUTE] += end_ns - begin_ns;
+    return end_ns;
+}
+
 /* A wait of the piece's length. It begins where it could, and not where this thread has woken: an
  * accelerator that computes so long does not wait for a scheduler. Returns where it ended. */
-static uint64_t compute(struct lane *l, const struct step_op *op, uint64_t from_ns)
+static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from_ns)
 {
     struct runner *r = l->runner;
     uint64_t ns = (uint64_t)step_op_ns(op, &r->spec, r->c->me), now_ns, end_ns = from_ns + ns;
@@ -218,8 +241,12 @@ static void do_lane(struct lane *l)
         uint64_t ready_ns = wait_for(l, op);
         if (atomic_load(&r->failed))
             break;
-        free_ns = op->kind == STEP_CALL ? do_call(l, op)
-                                        : compute(l, op, ready_ns > free_ns ? ready_ns : free_ns);
+        if (op->kind == STEP_CALL)
+            free_ns = do_call(l, op);
+        else if (r->spec.compute == STEP_PRODUCT)
+            free_ns = multiply(l, op);
+        else
+            free_ns = wait_out(l, op, ready_ns > free_ns ? ready_ns : free_ns);
         set_done(r, l->ops[i], free_ns);
     }
     if (l->number == LANE_COMPUTE)
@@ -302,7 +329,8 @@ static int take_spec(struct runner *r)
     memcpy(&r->spec, c->extra, sizeof(r->spec));
     const struct step_spec *s = &r->spec;
     if (s->ranks != c->n || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
-        s->type >= COLLECTIVE_TYPES || s->micro > 4096 || s->zero > 3 || !(s->ns_per_flop >= 0) ||
+        s->type >= COLLECTIVE_TYPES || s->compute > STEP_PRODUCT || s->micro > 4096 ||
+        s->zero > 3 || !(s->ns_per_flop >= 0) ||
         c->n_extra != sizeof(*s) + s->n_layers * sizeof(*r->layers))
         return -EPROTO;
     r->layers = malloc(s->n_layers * sizeof(*r->layers));
@@ -406,10 +434,10 @@ static int open_piece(struct runner *r, unsigned number)
                                .attend_arg = p};
     int err = r->by->supports ? r->by->supports(&p->point, part->n, why, sizeof(why)) : 0;
     if (err)
-        return collective_fail(r->c, err, "%s: %s", step_part_names[part->kind], why);
+        return collective_fail(r->c, err, "%s", why);
     err = r->by->open(&p->c);
     memcpy(r->c->gpu, p->c.gpu, sizeof(r->c->gpu));
-    return err ? collective_fail(r->c, err, "%s: %s", step_part_names[part->kind], p->c.error) : 0;
+    return err ? collective_fail(r->c, err, "%s", p->c.error) : 0;
 }
 
 static int init_locks(struct runner *r)
@@ -449,6 +477,8 @@ static int step_open(struct collective *c)
         err = make_lanes(r);
     if (!err)
         err = choose_own_lane(r);
+    if (!err && r->spec.compute == STEP_PRODUCT)
+        err = overlap_open(&r->products);
     r->pieces = calloc(r->plan.n_parts + 1, sizeof(*r->pieces));
     if (!r->pieces)
         err = -ENOMEM;
@@ -733,6 +763,7 @@ static void step_close(struct collective *c)
     free(r->pieces);
     free(r->layers);
     free(r->done_ns);
+    overlap_close(&r->products);
     if (r->ready) {
         pthread_cond_destroy(&r->moved);
         pthread_mutex_destroy(&r->lock);

@@ -17,10 +17,12 @@
 #define WAY(field)   .offset = offsetof(struct step_params, way.field)
 
 static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
+static const struct opt_scope by_time = {"compute=timed", "--compute timed"};
 static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
 
 static const char *const overlaps[] = {"none", "backward", NULL};
 static const char *const orders[] = {"gpipe", "1f1b", NULL};
+static const char *const computes[] = {"timed", "product", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
 
 static const struct opt options[] = {
@@ -135,17 +137,27 @@ static const struct opt options[] = {
      .min = 1,
      .max = WORLD_RANKS_MAX,
      .help = "expert-parallel ranks, of the data-parallel ones: tokens go to their experts' rank"},
+    {.name = "compute",
+     .type = OPT_CHOICE,
+     WAY_SWEPT,
+     AT(compute),
+     .choices = computes,
+     .def = "timed",
+     .help = "timed: a wait of the stated length; product: the layers' operations, as products of "
+             "small matrices on one core of each rank"},
     {.name = "tflops",
      .type = OPT_DOUBLE,
-     WAY_SWEPT,
+     WAY_FITTING,
      AT(tflops),
      .def = "10",
-     .help = "compute is timed: a rank waits as long as at this rate, in TFLOP/s"},
+     .scope = &by_time,
+     .help = "a rank waits as long as its compute takes at this rate, in TFLOP/s"},
     {.name = "compute-time",
      .type = OPT_DURATION,
-     WAY_SWEPT,
+     WAY_FITTING,
      AT(compute_ns),
      .def = "0",
+     .scope = &by_time,
      .help = "the same by time: both passes of the whole model over the batch, on one rank; 0: by "
              "--tflops"},
     WAY_OPTIONS_CUT(WAY),
@@ -190,6 +202,7 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
                             .order = (uint32_t)p->order,
                             .micro = (uint32_t)p->micro,
                             .overlap = (uint32_t)p->overlap,
+                            .compute = (uint32_t)p->compute,
                             .type = (uint32_t)p->dtype,
                             .n_layers = n_layers,
                             .slow_rank = w->n - 1,
@@ -316,7 +329,8 @@ static int setup(struct point *pt)
     w->n = (unsigned)p->ranks;
     memset(w->waited_ns, 0, sizeof(w->waited_ns));
     pt->sample_ns = 0; /* a step each */
-    pt->origin = "simulated";
+    if (p->compute == STEP_TIMED)
+        pt->origin = "simulated";
     point_series(pt, "step_time", "ms", 0);
     int err = make_spec(pt, w);
     if (err)
@@ -353,14 +367,18 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     struct session_run run = {.operations = inner};
     const struct collective_times *times;
     uint64_t slowest = 0;
-    int err = session_run(w->ranks.session, &run, &times, &slowest);
+    uint64_t alone_ns = 0;
+    bool timed = w->spec.compute == STEP_TIMED;
+    int err = timed ? 0 : session_overlap_alone(w->ranks.session, 0, &alone_ns);
 
+    if (!err)
+        err = session_run(w->ranks.session, &run, &times, &slowest);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->ranks.session));
     for (size_t i = 0; i < pt->n_series; i++)
         ns[i] = slowest;
     if (w->begun)
-        values_count(w, times, slowest);
+        values_count(w, times, slowest, alone_ns);
     return 0;
 }
 
@@ -433,14 +451,14 @@ const struct bench bench = {
              "machine: `plumb-step --np 4`; across machines as `plumb allreduce`.\n"
              "\n"
              "`step_time` is that of the slowest rank, from a barrier to the end of its last\n"
-             "operation. Compute is a wait of the stated length (--tflops, --compute-time):\n"
-             "rows say origin=simulated. Communication is real, its data are checked.\n"
+             "operation. Compute is a wait of the stated length (--tflops, --compute-time), and\n"
+             "rows say origin=simulated; or it is real (--compute product). Communication is\n"
+             "real in any case, and its data are checked.\n"
              "docs/step.md has the formulas and the assumptions.",
     .needs = "group",
     .options = options,
     .params_size = sizeof(struct step_params),
     .rows = &bench_rows,
-    .origin = "simulated",
     .defaults = ranks_defaults,
     .instead = instead,
     .wanted = wanted,

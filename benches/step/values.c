@@ -40,7 +40,19 @@ static double bubble_ns(const struct step_work *w, const struct collective_times
     return sum / w->n;
 }
 
-void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest)
+/* By how much the slowest compute is slower than alone. */
+static double slowdown_of(const struct step_work *w, const struct collective_times *times,
+                          uint64_t alone_ns)
+{
+    double most = 0;
+
+    for (unsigned i = 0; i < w->n; i++)
+        most = fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE]);
+    return alone_ns ? 100 * (most / (double)alone_ns - 1) : 0;
+}
+
+void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
+                  uint64_t alone_ns)
 {
     struct step_shares *s = &w->shares;
 
@@ -50,6 +62,8 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     if (s->n == STEP_SAMPLES || !slowest)
         return;
     s->step_ns[s->n] = (double)slowest;
+    s->alone_ns[s->n] = (double)alone_ns;
+    s->slowdown[s->n] = slowdown_of(w, times, alone_ns);
     s->exposed[s->n] = 100 * exposed_ns(w, times, slowest) / (double)slowest;
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
 }
@@ -119,16 +133,21 @@ static void add_ranks(struct point *pt, struct step_work *w)
     }
 }
 
-/* No step is shorter than the compute of the rank that has most of it. */
+/* No step is shorter than the compute of the rank that has most of it: of real compute, than the
+ * shortest that was seen. */
 static void set_limit(struct point *pt, struct step_work *w)
 {
+    bool timed = w->spec.compute == STEP_TIMED;
+
+    for (size_t i = 0; !timed && i < w->shares.n; i++)
+        w->longest_ns = i ? fmin(w->longest_ns, w->shares.alone_ns[i]) : w->shares.alone_ns[i];
     snprintf(w->limit_source, sizeof(w->limit_source),
              "%.4g ms of compute alone, all communication hidden", w->longest_ns / 1e6);
     for (size_t i = 0; i < pt->n_series && w->longest_ns > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;
         pt->series[i].limit = samples_of(w) * 1e9 / w->longest_ns;
-        pt->series[i].limit_kind = LIMIT_TOLD;
+        pt->series[i].limit_kind = timed ? LIMIT_TOLD : LIMIT_MEASURED;
         pt->series[i].limit_source = w->limit_source;
     }
 }
@@ -144,7 +163,16 @@ void values_finish(struct point *pt, struct step_work *w)
     set_limit(pt, w);
     if (!w->shares.n)
         return;
-    figure_value(point_figure(pt, "compute_alone", "ms"), w->longest_ns / 1e6);
+    struct figure *alone = point_figure(pt, "compute_alone", "ms");
+    if (w->spec.compute == STEP_TIMED) {
+        figure_value(alone, w->longest_ns / 1e6);
+    } else {
+        for (size_t i = 0; i < w->shares.n; i++)
+            w->shares.alone_ns[i] /= 1e6;
+        add_blocks(alone, w->shares.alone_ns, w->shares.n);
+        add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown,
+                   w->shares.n);
+    }
     add_efficiency(pt, w);
     if (w->n > 1)
         add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);

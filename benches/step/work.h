@@ -15,7 +15,7 @@ struct step_params {
     struct way_params way;
     const char *model;
     uint64_t ranks, batch, sequence, bucket, zero, prefetch, tp, pp, ep, micro, compute_ns;
-    int dtype, overlap, order, inject;
+    int dtype, overlap, order, compute, inject;
     double tflops, slow;
 };
 
@@ -24,6 +24,7 @@ struct step_params {
 /* The shares of a step, in percent of its time, by sample since the warm-up. */
 struct step_shares {
     double step_ns[STEP_SAMPLES], exposed[STEP_SAMPLES], bubble[STEP_SAMPLES];
+    double alone_ns[STEP_SAMPLES], slowdown[STEP_SAMPLES]; /* of real compute */
     size_t n;
 };
 
@@ -48,8 +49,9 @@ struct step_work { /* pt->bench_state: outlives the points */
     char limit_source[160];
 };
 
-/* One sample: the times of all ranks. */
-void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest);
+/* One sample: the times of all ranks, and how long the compute just took alone; 0: it is stated. */
+void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
+                  uint64_t alone_ns);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

@@ -50,11 +50,12 @@ void watchdog_close(struct watchdog *d); /* NULL is left alone */
  * benchmark gemm); what matters here is how long a fixed amount of such work takes alone and beside
  * a collective.
  *
- * The unit is a panel of four rows of C (32768 floating-point operations). Work is done in slices
+ * The unit is a panel of four rows of C (OVERLAP_UNIT_FLOP floating-point operations). Work is done in slices
  * of about OVERLAP_SLICE_NS, between which the collective gets its turn.
  */
 
-#define OVERLAP_SLICE_NS 30000u
+#define OVERLAP_SLICE_NS  30000u
+#define OVERLAP_UNIT_FLOP 32768.0
 
 struct overlap {
     float *matrices; /* A, B, C; NULL: closed */

@@ -67,6 +67,21 @@ all_good() {
     [ "$(of step_time dp 2)" = 2 ]
 }
 
+@test "real compute: as many operations as the layers have, alone and beside communication" {
+    local small
+    step --np 2 --batch 400 --compute product
+    all_good
+    [ "$(cells origin | sort -u)" = measured ]
+    [ -n "$(of compute_slowdown value 2)" ]
+    [ "$(of throughput limit_kind 2)" = measured ]
+    small=$(of compute_alone value 1)
+    step --np 1 --batch 4000 --compute product
+    awk -v a="$(of compute_alone value 1)" -v b="$small" 'BEGIN { print a, b; exit !(a > 5 * b && a < 20 * b) }' ||
+        { echo 'fell short' && false; }
+    step --np 1 --compute product --tflops 3 # says nothing of it
+    [ "$status" -eq 2 ]
+}
+
 @test "what is sent is what the way sends: sums, scatters and gathers, activations, tokens" {
     sent() {
         step --np 4 --ranks 4 --batch 4 --compute-time 2ms --budget 50ms --transport tcp --bucket 1K "${@:2}"

@@ -135,6 +135,8 @@ static const struct rows_field experiments[] = {
     TEXT(bench_experiment, unset),
     NEEDED(bench_experiment, metric),
     TEXT(bench_experiment, where),
+    TEXT(bench_experiment, counts),
+    TEXT(bench_experiment, absent),
     NEEDED(bench_experiment, pipe),
     TEXT(bench_experiment, machine),
     TEXT(bench_experiment, lacks),

@@ -191,8 +191,11 @@ struct bench_experiment {
     const char *with, *without;
     const char *unset; /* variables, of which the environment of `without` lacks one: "MKL_*" */
     const char *metric;
-    const char *where;   /* which of its rows; NULL: there is one */
-    const char *pipe;    /* the component of the machine, as in the table `pipes` */
+    const char *where;  /* which of its rows; NULL: there is one */
+    const char *counts; /* a metric that is above 0 where the cause is at work: where the first turn
+                            counts nothing with it, there is nothing to price. NULL: always */
+    const char *absent; /* then the reason: "the line lost nothing" */
+    const char *pipe;   /* the component of the machine, as in the table `pipes` */
     const char *machine; /* NULL: any */
     const char *lacks;   /* where `machine` does not hold: "it has one NUMA node" */
 };

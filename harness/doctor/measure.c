@@ -60,6 +60,10 @@ static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
                      t.values[i]);
             err = -EINVAL;
         }
+    if (!err && m->cause->counts && !m->n_turns && !(m->counted > 0)) {
+        snprintf(m->reason, sizeof(m->reason), "%s", m->cause->absent);
+        return -EOPNOTSUPP;
+    }
     if (!err)
         m->turns[m->n_turns++] = t;
     return err;

@@ -58,6 +58,7 @@ struct measurement {
     char reason[512];
     char unit[16];
     bool more_is_better, simulated; /* simulated: on devices that are none */
+    double counted;                 /* of bench_experiment.counts, with the cause, in all turns */
     struct measure_turn *turns;
     size_t n_turns;
     /* With the cause over without it; NaN: too few turns. */
@@ -73,7 +74,8 @@ struct measure_rule {
     uint64_t budget_ns; /* no new turn after this, but for the first MEASURE_TURNS_MIN */
 };
 
-/* Measures turns until the rule ends it; sets the state. 0, or -ENOMEM. */
+/* Measures turns until the rule ends it, or the first one counted nothing of the cause; sets the
+ * state. 0, or -ENOMEM. */
 int measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
                   void *arg);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sides of a cause, measured in turn: see measure.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,8 @@ static void show_variable(const char *name, char *value)
 
 /* ---- One side, by a benchmark ---- */
 
-/* Short, since what varies is between launches, and there are many of them. */
+/* Short, since what varies is between launches, and there are many of them. A cause with a budget of
+ * its own has other words. */
 #define SIDE_WORDS "--budget 200ms --warmup 100ms"
 #define SIDE_NS    60000000000ull /* the longest time of a side */
 
@@ -51,6 +53,7 @@ static int side_launch(const struct running *r, const struct measurement *m, boo
 {
     const struct bench_experiment *e = m->cause;
     const char *peer = bench_needs(m->bench, "peer") ? r->all->options->peer : NULL;
+    size_t size;
 
     *l = (struct launch){.case_number = (unsigned)(m - r->all->all) + 1,
                          .repeat = (unsigned)m->n_turns + 1,
@@ -58,7 +61,7 @@ static int side_launch(const struct running *r, const struct measurement *m, boo
                          .timeout_ns = SIDE_NS};
     if (asprintf(&l->arguments, "%s %s %s%s %s", e->both ? e->both : "",
                  with ? e->with : e->without, peer ? "--host " : "", peer ? peer : "",
-                 SIDE_WORDS) < 0) {
+                 argument_value(e->both ? e->both : "", "budget", &size) ? "" : SIDE_WORDS) < 0) {
         l->arguments = NULL;
         return -ENOMEM;
     }
@@ -91,6 +94,14 @@ static bool more_is_better(const struct measurement *m, const struct unit *unit)
         if (!strcmp(k->name, m->cause->metric) && k->better != BETTER_BY_UNIT)
             return k->better == BETTER_MORE;
     return unit->higher_is_better;
+}
+
+/* Counts what shows that the cause is at work. */
+static void take_count(struct measurement *m, const struct table *t)
+{
+    for (size_t row = 0; row < t->n_rows; row++)
+        if (!strcmp(table_text(t, row, "metric"), m->cause->counts))
+            m->counted += fmax(0, table_number(t, row, "value")); /* NaN: an empty cell */
 }
 
 static int take_value(struct measurement *m, const struct table *t, double *value)
@@ -127,7 +138,7 @@ static int take_reason(struct measurement *m, const struct launched *l, const st
     return skipped ? -EOPNOTSUPP : -EIO;
 }
 
-static int read_rows(struct measurement *m, const struct launched *l, double *value)
+static int read_rows(struct measurement *m, const struct launched *l, bool with, double *value)
 {
     struct buffer text = {0};
     struct table t = {0};
@@ -138,6 +149,8 @@ static int read_rows(struct measurement *m, const struct launched *l, double *va
               : table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
     if (!err)
         err = l->record.state == LAUNCH_DONE ? take_value(m, &t, value) : take_reason(m, l, &t);
+    if (!err && with && m->cause->counts)
+        take_count(m, &t);
     table_release(&t);
     buffer_release(&text);
     return err;
@@ -157,7 +170,7 @@ static int launch_side(struct running *r, struct measurement *m, bool with, doub
     if (err)
         snprintf(m->reason, sizeof(m->reason), "cannot launch '%s': %s", l.bench, strerror(-err));
     else
-        err = launched.cancelled ? -ECANCELED : read_rows(m, &launched, value);
+        err = launched.cancelled ? -ECANCELED : read_rows(m, &launched, with, value);
     launched_release(&launched);
     free(l.arguments);
     return err;

@@ -96,6 +96,16 @@ assert low["command"] == "plumb dial --speed 80, against --speed 100", low["comm
     check 'assert measured[0]["state"] == "skipped" and measured[0]["turns"] == [], measured'
 }
 
+@test "a cause that a benchmark counts: priced where it counts any, skipped after a turn where it counts none" {
+    need_dial
+    measure dial-hit,dial-missed
+    check '
+hit, missed = measured
+near(share(hit), .2, 1e-6)
+assert missed["state"] == "skipped" and missed["reason"] == "nothing was missed", missed
+assert missed["share_low"] is None and missed["turns"] == [], missed'
+}
+
 @test "a variable of the environment is a cause: one side lacks it, and it is there again after that" {
     need_dial
     DIAL_BRAKE=25 measure dial-brake,dial-low

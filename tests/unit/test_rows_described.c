@@ -95,6 +95,12 @@ static void check_experiment(const struct bench_info *b, const struct bench_expe
         fail_msg("%s: no such metric or pipe: '%s', '%s'", e->check, e->metric, e->pipe);
     if (!e->machine != !e->lacks)
         fail_msg("%s: a condition of the machine and its reason go together", e->check);
+    if (!e->counts != !e->absent)
+        fail_msg("%s: what it counts and the reason without it go together", e->check);
+    for (m = b->rows.metrics; e->counts && m->name && strcmp(m->name, e->counts) != 0; m++)
+        ;
+    if (!m->name)
+        fail_msg("%s: no such metric: '%s'", e->check, e->counts);
     if (e->machine)
         condition_names(e->machine, check_fact, (void *)e->machine);
     if (!strcmp(e->with, e->without) && !e->unset)

@@ -8,6 +8,7 @@ static const struct bench_column columns[] = {{.name = "setting", .flags = COLUM
 static const struct bench_metric metrics[] = {
     {.name = "rate", .units = "Mop/s"},
     {.name = "hits", .units = "percent", .better = BETTER_MORE},
+    {.name = "misses", .units = "count"},
     {.name = "spare", .units = "us", .unjudged = "the same samples, turned round"},
     {.name = NULL},
 };
@@ -26,8 +27,8 @@ static const struct bench_pipe pipes[] = {{.pipe = "Dial"}, {.pipe = NULL}};
         .without = "--speed " other, .metric = "rate", .pipe = "Dial", __VA_ARGS__                 \
     }
 
-/* One costs a fifth, one nothing, one a quarter of the time; one is for no machine, and one is of
- * the environment. */
+/* One costs a fifth, one nothing, one a quarter of the time; one counts what shows its cause, one
+ * counts none of it; one is for no machine, and one is of the environment. */
 static const struct bench_experiment experiments[] = {
     TURN("dial-low", "80", "100"),
     TURN("dial-same", "100", "100", .both = "--turns 4"),
@@ -38,6 +39,8 @@ static const struct bench_experiment experiments[] = {
      .without = "--speed 100",
      .metric = "spare",
      .pipe = "Dial"},
+    TURN("dial-hit", "80", "100", .counts = "hits", .absent = "nothing was hit"),
+    TURN("dial-missed", "80", "100", .counts = "misses", .absent = "nothing was missed"),
     TURN("dial-none", "80", "100", .machine = "nodes=none", .lacks = "it has NUMA nodes"),
     TURN("dial-brake", "100", "100", .unset = "DIAL_* NOT_THERE"),
     {.check = NULL},

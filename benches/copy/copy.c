@@ -13,6 +13,7 @@
 
 static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 static const char *const copy_accesses[] = {"on", "off", NULL};
+static const char *const copy_handles[] = {"none", "fabric", NULL};
 static const char *const copy_pairs[] = {"all", "sampled", NULL};
 static const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
 
@@ -108,6 +109,12 @@ static const struct opt options[] = {
      .def = "on",
      .scope = &pairs,
      .help = "between GPUs: peer access, or off: through host memory"},
+    {.name = "handle",
+     CHOICE(handle, copy_handles),
+     .def = "none",
+     .scope = &pairs,
+     .help = "between GPUs: memory taken plainly (none), or exported and imported as a fabric "
+             "handle, as memory of another node is over NVLink"},
     {.name = "together",
      .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,

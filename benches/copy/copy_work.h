@@ -37,6 +37,7 @@ enum copy_memory {
 enum copy_metric { COPY_BANDWIDTH, COPY_LATENCY, COPY_LOAD_LATENCY };
 enum copy_op { COPY_WRITE, COPY_READ };        /* between GPUs: who runs the copy */
 enum copy_access { COPY_DIRECT, COPY_STAGED }; /* between GPUs: peer access on or off */
+enum copy_handle { COPY_PLAIN, COPY_FABRIC };  /* between GPUs: how their memory was taken */
 enum copy_inject { COPY_SOUND, COPY_CORRUPT, COPY_PEER_DIES };
 
 /* The words of options, in the order of the enums; NULL after the last. */
@@ -46,7 +47,7 @@ extern const char *const copy_memories[];
 extern const char *const copy_ops[];
 
 struct copy_params {
-    int engine, direction, memory, metric, op, access, pairs, inject;
+    int engine, direction, memory, metric, op, access, handle, pairs, inject;
     const char *source, *destination, *together;
     uint64_t size;
 };

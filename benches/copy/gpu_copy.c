@@ -289,6 +289,8 @@ static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
                                         .kind = c->memory,
                                         .on_host = end == gpu_copy_host_end(c),
                                         .node = gpu_copy_node(pt, c, g),
+                                        .fabric =
+                                            gpu_copy_peers(c) && c->params->handle == COPY_FABRIC,
                                         .beside = c->each * c->groups,
                                         .bytes = c->params->size};
     char error[GPU_ERROR_BYTES + 64];

@@ -26,6 +26,7 @@ struct copy_memory_config {
     bool on_host;
     int node; /* of host memory; -1: any */
     size_t bytes;
+    bool fabric;     /* of the device: by a fabric handle */
     unsigned beside; /* that so many are looked at in a check, each the less; 0 and 1: alone */
 };
 

@@ -30,7 +30,7 @@ static const struct gpu_ops *ops_of(const struct gpu_copy_memory *m)
 static enum gpu_memory driver_kind(const struct gpu_copy_memory *m)
 {
     if (!m->config.on_host)
-        return GPU_DEVICE;
+        return m->config.fabric ? GPU_FABRIC : GPU_DEVICE;
     return m->config.kind == COPY_PINNED           ? GPU_PINNED
            : m->config.kind == COPY_WRITE_COMBINED ? GPU_WRITE_COMBINED
            : m->config.kind == COPY_MANAGED        ? GPU_MANAGED

@@ -379,6 +379,9 @@ static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
         return gpu_copy_failed(pt, c, err);
     if (c->params->access == COPY_STAGED) {
         point_column(pt, "path", "through host memory");
+        if (c->params->handle == COPY_FABRIC)
+            return refuse(pt,
+                          "memory of a fabric handle is reached directly alone: take --access on");
         if (c->engine == COPY_SM)
             return refuse(pt, "a kernel reaches another GPU's memory by peer access alone: take "
                               "--access on, or --engine ce");

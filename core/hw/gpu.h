@@ -23,7 +23,7 @@
 #include "core/backend.h"
 #include "core/hw/gpu_kernels.h"
 
-#define GPU_MODULE_ABI    4u
+#define GPU_MODULE_ABI    5u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 
@@ -45,6 +45,7 @@ struct gpu_facts {
     unsigned memory_bus_bits;
     bool ecc, integrated, managed, managed_concurrent, host_register;
     bool rdma, dmabuf;                   /* other devices can reach its memory; by a dma-buf file */
+    bool fabric;                         /* its memory can be exported as a fabric handle */
     int driver_version, toolkit_version; /* 12040 is 12.4 */
 };
 
@@ -53,6 +54,7 @@ enum gpu_memory {
     GPU_PINNED,         /* host memory, page-locked, mapped into the device */
     GPU_WRITE_COMBINED, /* the same, round the host's caches: slow to read by the CPU */
     GPU_MANAGED,        /* moves between both by page faults */
+    GPU_FABRIC, /* of the device, mapped through a fabric handle; other GPUs reach it without peer() */
 };
 
 /* How two devices reach one another. */

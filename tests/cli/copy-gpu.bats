@@ -184,6 +184,35 @@ machine()
     [ "$(cells status engine)" = "skipped ce" ]
 }
 
+@test "pairs by fabric handles: the same copies; without the driver's support or an IMEX channel skipped, with the reason" {
+    nvlink='[link all]'
+    machine 3 '[gpu]' 'fabric = yes' "$nvlink" 'kind = nvlink' 'gbps = 30'
+    copy --source cuda:0 --destination cuda:1 --engine ce,sm --op write,read --handle none,fabric --size 4M
+    [ "$status" -eq 0 ]
+    [ "$(cells handle | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" = "4 fabric,4 none" ]
+    cells value engine handle | awk '{ print $1, 30 * ($2 == "sm" ? 0.95 : 1), $2, $3 }' | within 0.05
+    copy --source cuda:0 --destination cuda:1 --handle fabric --direction both --size 1M
+    [ "$(cells status | grep -c -e ok -e noisy)" -eq 3 ]
+    copy --source cuda:0 --destination cuda:1 --handle fabric --metric load-latency --size 64K
+    cells value | sed 's/$/ 900/' | within 0.05
+    copy --source cuda:all --destination cuda:all --handle fabric --size 64K
+    [ "$status" -eq 0 ]
+    copy --source cuda:0 --destination cuda:1 --handle fabric --size 64K --inject corrupt
+    [ "$(cells status)" = wrong ]
+    copy --source cuda:0 --destination cuda:1 --handle fabric --access off --size 64K
+    [[ $(cells reason) == *"take --access on"* ]]
+    machine 2 '[gpu]' 'fabric = yes' 'imex = no' "$nvlink" 'kind = nvlink'
+    copy --source cuda:0 --destination cuda:1 --handle fabric --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"no IMEX channel may be opened"* ]]
+    machine 2 "$nvlink" 'kind = nvlink'
+    copy --source cuda:0 --destination cuda:1 --handle fabric --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"exports no memory of this GPU as a fabric handle"* ]]
+    copy --source node0 --destination cuda:1 --handle fabric --size 64K
+    [ "$status" -eq 2 ]
+}
+
 @test "pairs: what is reported of a slow link is that pair's alone" {
     simulate eight
     fault slow_link:gpu=0:peer=1:factor=0.2

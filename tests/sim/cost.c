@@ -10,6 +10,11 @@ static const struct sim_gpu *gpu_of(const struct sim *sim, const struct sim_op *
     return &sim->machine.gpu[op->gpu];
 }
 
+static bool shut(const struct sim_where *where, unsigned gpu)
+{
+    return where->block && where->block->by_handle && !(where->block->access >> gpu & 1);
+}
+
 static CUresult copy_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
 {
     struct sim_where from = sim_where(sim, op->copy.src, op->copy.bytes, op->node);
@@ -17,7 +22,7 @@ static CUresult copy_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
 
     if (op->copy.staged)
         from = (struct sim_where){.place = SIM_PAGEABLE, .gpu = -1, .node = op->node};
-    if (from.bad || to.bad)
+    if (from.bad || to.bad || shut(&from, op->gpu) || shut(&to, op->gpu))
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     op->flow.amount = (double)op->copy.bytes;
     *delay_ns += sim_path(sim, op->gpu, SIM_BY_ENGINE, &from, &to, &op->flow);

@@ -27,8 +27,11 @@ static CUresult check(struct sim *sim, const struct sim_op *op, const struct sim
             continue;
         if (where.bad || where.place == SIM_PAGEABLE)
             return CUDA_ERROR_ILLEGAL_ADDRESS;
-        if (where.gpu >= 0 && where.gpu != (int)op->gpu && where.place != SIM_MANAGED &&
-            !sim->device[op->gpu].peer[where.gpu])
+        if (where.block && where.block->by_handle) {
+            if (!(where.block->access >> op->gpu & 1))
+                return CUDA_ERROR_ILLEGAL_ADDRESS;
+        } else if (where.gpu >= 0 && where.gpu != (int)op->gpu && where.place != SIM_MANAGED &&
+                   !sim->device[op->gpu].peer[where.gpu])
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         if (range[i].at % (range[i].bytes % align ? 1 : align))
             return CUDA_ERROR_MISALIGNED_ADDRESS;

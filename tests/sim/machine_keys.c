@@ -79,6 +79,8 @@ static const struct sim_key gpu_table[] = {
     KEY(gpu, rdma, FLAG, "yes"),
     KEY(gpu, dmabuf, FLAG, "yes"),
     KEY(gpu, rdma_flush, FLAG, "no"),
+    KEY(gpu, fabric, FLAG, "no"),
+    KEY(gpu, imex, FLAG, "yes"),
     KEY(gpu, pcie_gen, NUMBER, "4"),
     KEY(gpu, pcie_width, NUMBER, "8"),
     KEY(gpu, pcie_gen_max, NUMBER, "0"),

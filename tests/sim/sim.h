@@ -38,6 +38,8 @@ struct sim_block {
     bool registered, returned; /* returned: freed in stream order, no longer counted */
     bool shared;               /* an RDMA device writes to it, too */
     bool flushed;              /* since the last copy of it */
+    bool by_handle;            /* reserved room, for what is mapped there: */
+    unsigned mapped, access;   /* number of its memory, 0: none; a bit for each device */
     short *home; /* of managed memory: the device where each page is, -1 for the host */
 };
 

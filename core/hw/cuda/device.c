@@ -79,6 +79,7 @@ static void set_shape(struct gpu_facts *facts, CUdevice device)
     facts->managed_concurrent = attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
     facts->rdma = attribute(device, CUDA_ATTRIBUTE_RDMA);
     facts->dmabuf = attribute(device, CUDA_ATTRIBUTE_DMABUF);
+    facts->fabric = attribute(device, CUDA_ATTRIBUTE_FABRIC);
     facts->host_register = attribute(device, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
 }
 
@@ -229,6 +230,9 @@ int cuda_alloc(struct gpu *gpu, enum gpu_memory kind, size_t bytes, void **at)
         err = say_sizes(gpu, CUDA(gpu, cuMemAllocManaged, &device, bytes, CU_MEM_ATTACH_GLOBAL),
                         bytes);
         break;
+    case GPU_FABRIC:
+        err = say_sizes(gpu, cuda_fabric_alloc(gpu, bytes, &device), bytes);
+        break;
     case GPU_PINNED:
     case GPU_WRITE_COMBINED:
         err = alloc_host(gpu, kind == GPU_WRITE_COMBINED, bytes, at);
@@ -245,7 +249,9 @@ void cuda_free(struct gpu *gpu, enum gpu_memory kind, void *at)
 {
     if (!at || !cuda_enter_quietly(gpu))
         return;
-    if (kind == GPU_DEVICE || kind == GPU_MANAGED)
+    if (kind == GPU_FABRIC)
+        cuda_fabric_free(gpu, (CUdeviceptr)(uintptr_t)at);
+    else if (kind == GPU_DEVICE || kind == GPU_MANAGED)
         gpu->driver->cuMemFree((CUdeviceptr)(uintptr_t)at);
     else
         gpu->driver->cuMemFreeHost(at);

@@ -425,11 +425,13 @@ static const struct {
 #name, offsetof(struct cuda_driver, name)                                                  \
     }
 
+#define LISTED(name) OPTIONAL(name),
+
 static const struct {
     const char *symbol;
     size_t offset;
 } optional[] = {OPTIONAL(cuMemGetHandleForAddressRange), OPTIONAL(cuFlushGPUDirectRDMAWrites),
-                OPTIONAL(cuFuncLoad)};
+                OPTIONAL(cuFuncLoad), CUDA_BY_HANDLE(LISTED)};
 
 static void *symbol(struct cuda_driver *driver, const char *name)
 {

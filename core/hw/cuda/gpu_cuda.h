@@ -26,6 +26,7 @@
 #define CUDA_ATTRIBUTE_RDMA_FLUSH      ((CUdevice_attribute)117)
 #define CUDA_ATTRIBUTE_RDMA_ORDERING   ((CUdevice_attribute)118)
 #define CUDA_ATTRIBUTE_DMABUF          ((CUdevice_attribute)124)
+#define CUDA_ATTRIBUTE_FABRIC          ((CUdevice_attribute)128)
 #define CUDA_RDMA_FLUSH_BY_HOST        1
 #define CUDA_RDMA_ORDERED              100 /* for the GPU itself; and more */
 #define CUDA_RDMA_TO_OWNER             100
@@ -106,6 +107,21 @@ struct cuda_driver {
                                               unsigned long long flags);
     CUresult (*cuFlushGPUDirectRDMAWrites)(int target, int scope);
     CUresult (*cuFuncLoad)(CUfunction function);
+    /* Memory by handles, of 10.2; the header's own types. */
+#define CUDA_BY_HANDLE(X)                                                                          \
+    X(cuMemGetAllocationGranularity)                                                               \
+    X(cuMemCreate)                                                                                 \
+    X(cuMemRelease)                                                                                \
+    X(cuMemExportToShareableHandle)                                                                \
+    X(cuMemImportFromShareableHandle)                                                              \
+    X(cuMemAddressReserve)                                                                         \
+    X(cuMemAddressFree)                                                                            \
+    X(cuMemMap)                                                                                    \
+    X(cuMemUnmap)                                                                                  \
+    X(cuMemSetAccess)
+#define CUDA_DECLARE(name) __typeof__(&name) name;
+    CUDA_BY_HANDLE(CUDA_DECLARE)
+#undef CUDA_DECLARE
 };
 
 /* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what
@@ -148,6 +164,7 @@ struct gpu {
     CUcontext context; /* the primary one, which libraries take too */
     CUmodule module;   /* NULL until a kernel was asked for */
     struct gpu_kernel *kernels;
+    struct cuda_mapping *mappings; /* fabric.c */
 };
 
 /* Host memory that the spin kernel of one stream looks at: see cuda_hold(). */
@@ -218,6 +235,10 @@ int cuda_free_ordered(struct gpu_stream *stream, void *at);
 
 int cuda_export(struct gpu *gpu, void *at, size_t bytes, int *fd);
 int cuda_flush_writes(struct gpu *gpu);
+
+/* fabric.c: 0 or -errno with gpu_error() set */
+int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at);
+void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at);
 
 /* module.c */
 bool cuda_held(const struct gpu_stream *stream);

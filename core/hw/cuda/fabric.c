@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that is mapped through a fabric handle, as memory of a GPU of another node is: made,
+ * exported, imported and mapped. NVLink between nodes works in no other way. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "core/hw/cuda/gpu_cuda.h"
+
+#define FABRIC            ((CUmemAllocationHandleType)8) /* since 12.3 */
+#define HANDLE_BYTES      64
+#define RESULT_NOT_PERMIT ((CUresult)800)
+
+struct cuda_mapping {
+    struct cuda_mapping *next;
+    CUdeviceptr at;
+    size_t bytes;
+    CUmemGenericAllocationHandle memory;
+};
+
+static int refuse(struct gpu *gpu)
+{
+    if (!gpu->driver->cuMemCreate || !gpu->driver->cuMemImportFromShareableHandle)
+        return cuda_error(gpu, -EOPNOTSUPP, "this CUDA driver has no fabric handles: 12.3 has");
+    if (!gpu->base.facts.fabric)
+        return cuda_error(gpu, -EOPNOTSUPP,
+                          "the CUDA driver exports no memory of this GPU as a fabric handle: it "
+                          "wants NVLink over switches, and the fabric manager");
+    return 0;
+}
+
+static CUmemAllocationProp properties(const struct gpu *gpu)
+{
+    return (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = FABRIC,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu->device},
+    };
+}
+
+/* The IMEX channel is a device node that the administrator makes. */
+static int check_create(struct gpu *gpu, CUresult result)
+{
+    if (result == RESULT_NOT_PERMIT)
+        return cuda_error(gpu, -EOPNOTSUPP,
+                          "cuMemCreate: no IMEX channel may be opened: nvidia-modprobe -i 0, and "
+                          "the service nvidia-imex (ls /dev/nvidia-caps-imex-channels)");
+    return cuda_check(gpu, result, "cuMemCreate");
+}
+
+/* m->memory: what was imported; what was made goes with it. */
+static int make(struct gpu *gpu, struct cuda_mapping *m)
+{
+    const struct cuda_driver *driver = gpu->driver;
+    CUmemAllocationProp prop = properties(gpu);
+    unsigned char handle[HANDLE_BYTES];
+    CUmemGenericAllocationHandle made;
+    int err = check_create(gpu, driver->cuMemCreate(&made, m->bytes, &prop, 0));
+
+    if (err)
+        return err;
+    err = CUDA(gpu, cuMemExportToShareableHandle, handle, made, FABRIC, 0);
+    if (!err)
+        err = CUDA(gpu, cuMemImportFromShareableHandle, &m->memory, handle, FABRIC);
+    driver->cuMemRelease(made);
+    return err;
+}
+
+/* For the GPU itself and all that reach it: cuCtxEnablePeerAccess() is not for mapped memory. */
+static int open_access(struct gpu *gpu, const struct cuda_mapping *m)
+{
+    const struct cuda_state *state = cuda_state();
+    CUmemAccessDesc access[CUDA_GPUS_MAX];
+    size_t n = 0;
+
+    for (unsigned i = 0; i < state->count; i++) {
+        CUdevice device;
+        int reaches = 0;
+        if (gpu->driver->cuDeviceGet(&device, (int)i))
+            continue;
+        if (device != gpu->device &&
+            (gpu->driver->cuDeviceCanAccessPeer(&reaches, device, gpu->device) || !reaches))
+            continue;
+        access[n++] =
+            (CUmemAccessDesc){.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    }
+    return CUDA(gpu, cuMemSetAccess, m->at, m->bytes, access, n);
+}
+
+static int map(struct gpu *gpu, struct cuda_mapping *m)
+{
+    int err = CUDA(gpu, cuMemAddressReserve, &m->at, m->bytes, 0, 0, 0);
+
+    if (err)
+        return err;
+    err = CUDA(gpu, cuMemMap, m->at, m->bytes, 0, m->memory, 0);
+    if (!err) {
+        err = open_access(gpu, m);
+        if (err)
+            gpu->driver->cuMemUnmap(m->at, m->bytes);
+    }
+    if (err)
+        gpu->driver->cuMemAddressFree(m->at, m->bytes);
+    return err;
+}
+
+int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
+{
+    struct cuda_mapping *m = calloc(1, sizeof(*m));
+    CUmemAllocationProp prop = properties(gpu);
+    size_t grain = 0;
+    int err = m ? refuse(gpu) : cuda_error(gpu, -ENOMEM, "out of host memory");
+
+    if (!err)
+        err = CUDA(gpu, cuMemGetAllocationGranularity, &grain, &prop,
+                   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    if (!err) {
+        m->bytes = (bytes + grain - 1) / grain * grain;
+        err = make(gpu, m);
+    }
+    if (err) {
+        free(m);
+        return err;
+    }
+    err = map(gpu, m);
+    if (err) {
+        gpu->driver->cuMemRelease(m->memory);
+        free(m);
+        return err;
+    }
+    m->next = gpu->mappings;
+    gpu->mappings = m;
+    *at = m->at;
+    return 0;
+}
+
+void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at)
+{
+    struct cuda_mapping **link = &gpu->mappings, *m;
+
+    while (*link && (*link)->at != at)
+        link = &(*link)->next;
+    m = *link;
+    if (!m)
+        return;
+    *link = m->next;
+    gpu->driver->cuMemUnmap(m->at, m->bytes);
+    gpu->driver->cuMemRelease(m->memory);
+    gpu->driver->cuMemAddressFree(m->at, m->bytes);
+    free(m);
+}

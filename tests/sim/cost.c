@@ -77,7 +77,7 @@ static bool zeros(struct sim *sim, const struct sim_range *range)
     return true;
 }
 
-#define RAMP_IDLE_NS 1e8 /* after so long without work the clock is down again */
+#define RAMP_IDLE_NS 5e9 /* after so long without work the clock is down again */
 
 /* What the clock gives of its full rate: it rises while there is work. */
 static double ramp(struct sim *sim, const struct sim_op *op)

@@ -151,6 +151,14 @@ static const struct rows_field parts[] = {
     END,
 };
 
+static const struct rows_field starts[] = {
+    NEEDED(bench_start, what),
+    TEXT(bench_start, where),
+    NUMBER(bench_start, seconds),
+    FLAG(bench_start, "once", START_ONCE),
+    END,
+};
+
 #define LIST(member)                                                                               \
     {                                                                                              \
 #member, offsetof(struct bench_rows, member), sizeof(*((struct bench_rows *)0)->member),   \
@@ -158,7 +166,7 @@ static const struct rows_field parts[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns),     LIST(metrics), LIST(headlines),    LIST(contrasts),
-    LIST(plots),       LIST(terms),   LIST(pipes),        LIST(limits),
-    LIST(experiments), LIST(parts),   {NULL, 0, 0, NULL},
+    LIST(columns),     LIST(metrics), LIST(headlines), LIST(contrasts),
+    LIST(plots),       LIST(terms),   LIST(pipes),     LIST(limits),
+    LIST(experiments), LIST(parts),   LIST(starts),    {NULL, 0, 0, NULL},
 };

@@ -239,6 +239,20 @@ struct bench_part {
     const char *measure; /* the command that measures it: "plumb run node" */
 };
 
+enum {
+    /* a process that measures many cases pays it once; a run puts such cases into one process */
+    START_ONCE = 1,
+};
+
+/* What a case takes beside its warm-up and its samples. Each entry that fits counts. The seconds
+ * are those of a usual machine, to state how long a run takes, before anything has run. */
+struct bench_start {
+    const char *what;  /* "driver and context of the GPU" */
+    const char *where; /* a condition on the options of a case; NULL: all */
+    double seconds;
+    unsigned flags;
+};
+
 struct bench_rows {
     enum bench_stage stage;
     const struct bench_column *columns;
@@ -251,6 +265,7 @@ struct bench_rows {
     const struct bench_limit *limits;
     const struct bench_experiment *experiments;
     const struct bench_part *parts;
+    const struct bench_start *starts;
 };
 
 /* The same as data: names of JSON members and where they are kept, for who writes and who reads. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,23 +18,32 @@
 
 #include "core/clock.h"
 
-#define PIPES    3 /* stdout, stderr, samples */
+#define PIPES    4 /* stdout, stderr, samples, marks */
+#define MARKS    3
 #define TICK_MS  200
-#define GRACE_NS 2000000000ull /* between the request to end and the kill */
-#define DRAIN_NS 1000000000ull /* after the child's end, for pipes that a grandchild holds open */
+#define GRACE_NS 2000000000ull  /* between the request to end and the kill */
+#define DRAIN_NS 1000000000ull  /* after the child's end, for pipes that a grandchild holds open */
+#define LEAVE_NS 10000000000ull /* for a server without work to end: it may close devices */
 
 struct running {
     pid_t pid;
     int pidfd;      /* readable when the child has ended; -1 on kernels before 5.3 */
     int fds[PIPES]; /* read ends; -1: closed */
+    int lines;      /* of a server: its stdin */
     struct buffer *buffers[PIPES];
+    struct buffer marks;
     struct child_result *result;
     uint64_t deadline_ns, kill_at_ns;
     bool ended;
 };
 
+struct child_server {
+    struct running r;
+    struct child_spec spec;
+};
+
 /* In the child: between fork and exec only calls that are safe there. */
-static void become(const struct child_spec *spec, int write_ends[PIPES], pid_t parent)
+static void become(const struct child_spec *spec, int lines, int write_ends[PIPES], pid_t parent)
 {
     sigset_t none;
 
@@ -46,11 +56,12 @@ static void become(const struct child_spec *spec, int write_ends[PIPES], pid_t p
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
-    int null = open("/dev/null", O_RDONLY);
-    if (null >= 0)
-        dup2(null, STDIN_FILENO);
+    if (lines < 0)
+        lines = open("/dev/null", O_RDONLY);
+    if (lines >= 0)
+        dup2(lines, STDIN_FILENO);
     /* The pipes' own numbers may be 1, 2 or 3: move them out of the way first. */
-    int high[PIPES] = {-1, -1, -1};
+    int high[PIPES] = {-1, -1, -1, -1};
     for (int i = 0; i < PIPES; i++)
         if (write_ends[i] >= 0)
             high[i] = fcntl(write_ends[i], F_DUPFD_CLOEXEC, 16);
@@ -70,28 +81,45 @@ static void close_all(int *fds, int n)
             close(fds[i]);
 }
 
-static int start(const struct child_spec *spec, struct running *r)
+static int make_pipes(const struct child_spec *spec, struct running *r, int write_ends[PIPES],
+                      int *lines)
 {
-    int write_ends[PIPES] = {-1, -1, -1}, err = 0;
-    pid_t self = getpid();
+    const bool wanted[PIPES] = {true, true, spec->samples, lines != NULL};
+    int ends[2];
 
-    for (int i = 0; i < PIPES; i++)
-        r->fds[i] = -1;
-    for (int i = 0; !err && i < (spec->samples ? PIPES : PIPES - 1); i++) {
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC)) {
-            err = -errno;
-            break;
-        }
+    for (int i = 0; i < PIPES; i++) {
+        if (!wanted[i])
+            continue;
+        if (pipe2(ends, O_CLOEXEC))
+            return -errno;
         r->fds[i] = ends[0];
         write_ends[i] = ends[1];
         fcntl(ends[0], F_SETPIPE_SZ,
               1 << 20); /* a child that prints much does not wait for us: best effort */
     }
+    if (!lines)
+        return 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+        return -errno;
+    r->lines = ends[0];
+    *lines = ends[1];
+    return 0;
+}
+
+/* `serve`: it reads lines and writes marks. */
+static int start(const struct child_spec *spec, bool serve, struct running *r)
+{
+    int write_ends[PIPES] = {-1, -1, -1, -1}, lines = -1;
+    pid_t self = getpid();
+
+    r->pidfd = r->lines = -1;
+    for (int i = 0; i < PIPES; i++)
+        r->fds[i] = -1;
+    int err = make_pipes(spec, r, write_ends, serve ? &lines : NULL);
     if (!err) {
         r->pid = fork();
         if (r->pid == 0)
-            become(spec, write_ends, self);
+            become(spec, lines, write_ends, self);
         err = r->pid < 0 ? -errno : 0;
         if (!err) {
             setpgid(r->pid, r->pid);
@@ -99,8 +127,11 @@ static int start(const struct child_spec *spec, struct running *r)
         }
     }
     close_all(write_ends, PIPES);
-    if (err)
+    close_all(&lines, 1);
+    if (err) {
         close_all(r->fds, PIPES);
+        close_all(&r->lines, 1);
+    }
     return err;
 }
 
@@ -185,15 +216,30 @@ static bool has_ended(const struct running *r)
 
 static bool all_closed(const struct running *r)
 {
-    return r->fds[0] < 0 && r->fds[1] < 0 && r->fds[2] < 0;
+    for (int i = 0; i < PIPES; i++)
+        if (r->fds[i] >= 0)
+            return false;
+    return true;
+}
+
+/* Has a server said the end of its work? Of one that is stopped it does not count. */
+static bool has_marked(const struct running *r)
+{
+    const struct child_result *res = r->result;
+    const char *marks = r->marks.text;
+
+    return marks && !res->timed_out && !res->cancelled && !res->flooded &&
+           strstr(marks, "end ") != NULL && marks[r->marks.size - 1] == '\n';
 }
 
 static int attend(struct running *r, const struct child_spec *spec)
 {
-    uint64_t next_tick_ns = clock_now_ns() + TICK_MS * 1000000ull, drain_until_ns = UINT64_MAX;
+    uint64_t next_tick_ns = clock_now_ns() + TICK_MS * 1000000ull,
+             drain_until_ns = r->ended ? clock_now_ns() + DRAIN_NS : UINT64_MAX;
     int err = 0;
 
-    while (!err && !(r->ended && (all_closed(r) || clock_now_ns() >= drain_until_ns))) {
+    while (!err && !has_marked(r) &&
+           !(r->ended && (all_closed(r) || clock_now_ns() >= drain_until_ns))) {
         err = read_ready(r, r->ended ? 10 : TICK_MS);
         if (!r->ended && has_ended(r)) {
             r->ended = true;
@@ -219,31 +265,144 @@ static void reap(struct running *r)
         ;
     r->result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     r->result->status = r->result->signal ? 128 + r->result->signal : WEXITSTATUS(status);
+    r->result->ended = true;
     if (r->pidfd >= 0)
         close(r->pidfd);
     close_all(r->fds, PIPES);
+    close_all(&r->lines, 1);
+    buffer_release(&r->marks);
+}
+
+static int empty_result(struct running *r, struct child_result *result)
+{
+    struct buffer *buffers[PIPES] = {&result->out, &result->err, &result->samples, &r->marks};
+    int err = 0;
+
+    *result = (struct child_result){0};
+    r->result = result;
+    r->marks.size = 0;
+    for (int i = 0; !err && i < PIPES; i++) {
+        r->buffers[i] = buffers[i];
+        err = buffer_add(buffers[i], "", 0);
+    }
+    return err;
 }
 
 int child_run(const struct child_spec *spec, struct child_result *result)
 {
-    struct running r = {.result = result, .pidfd = -1};
+    struct running r = {.pidfd = -1};
+    int err = empty_result(&r, result);
 
-    *result = (struct child_result){0};
-    r.buffers[0] = &result->out;
-    r.buffers[1] = &result->err;
-    r.buffers[2] = &result->samples;
-    for (int i = 0; i < PIPES; i++)
-        if (buffer_add(r.buffers[i], "", 0))
-            return -ENOMEM;
     uint64_t begin_ns = clock_now_ns();
     r.deadline_ns = begin_ns + spec->timeout_ns;
-    int err = start(spec, &r);
-    if (err)
+    if (!err)
+        err = start(spec, false, &r);
+    if (err) {
+        buffer_release(&r.marks);
         return err;
+    }
     err = attend(&r, spec);
     reap(&r);
     result->elapsed_ns = clock_now_ns() - begin_ns;
     return err;
+}
+
+int child_server_start(const struct child_spec *spec, struct child_server **server)
+{
+    struct child_server *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    s->spec = *spec;
+    int err = start(spec, true, &s->r);
+    if (err)
+        free(s);
+    else
+        *server = s;
+    return err;
+}
+
+/* What was written before the end was said. */
+static int drain(struct running *r)
+{
+    int err = 0;
+
+    for (bool more = true; !err && more;) {
+        more = false;
+        for (int i = 0; !err && i < MARKS; i++) {
+            struct pollfd p = {.fd = r->fds[i], .events = POLLIN};
+            if (r->fds[i] < 0 || poll(&p, 1, 0) <= 0)
+                continue;
+            more = true;
+            err = read_pipe(r, i);
+        }
+    }
+    return err;
+}
+
+static int send_line(struct child_server *s, const char *line)
+{
+    char *text = NULL;
+    int n = asprintf(&text, "%s\n", line), err = n < 0 ? -ENOMEM : 0;
+
+    for (ssize_t sent, at = 0; !err && at < n; at += sent)
+        if ((sent = send(s->r.lines, text + at, (size_t)(n - at), MSG_NOSIGNAL)) < 0) {
+            err = errno == EPIPE || errno == ECONNRESET ? -ESRCH : errno == EINTR ? 0 : -errno;
+            sent = 0;
+        }
+    if (n >= 0)
+        free(text);
+    return err;
+}
+
+int child_server_ask(struct child_server *s, const char *line, uint64_t timeout_ns,
+                     struct child_result *result)
+{
+    struct running *r = &s->r;
+    int err = empty_result(r, result);
+
+    result->ended = true; /* until it has said the end */
+    if (!err && has_ended(r))
+        err = -ESRCH;
+    uint64_t begin_ns = clock_now_ns();
+    r->deadline_ns = begin_ns + timeout_ns;
+    if (!err)
+        err = send_line(s, line);
+    if (!err)
+        err = attend(r, &s->spec);
+    if (!err)
+        err = drain(r);
+    result->elapsed_ns = clock_now_ns() - begin_ns;
+    if (err)
+        return err;
+    if (has_marked(r)) {
+        result->status = atoi(strstr(r->marks.text, "end ") + strlen("end "));
+        result->ended = r->ended;
+        return 0;
+    }
+    bool begun = r->marks.size > 0;
+    reap(r);
+    r->pid = 0;
+    return begun || result->timed_out || result->cancelled || result->flooded ? 0 : -ESRCH;
+}
+
+void child_server_end(struct child_server *s)
+{
+    struct child_result result;
+
+    if (!s)
+        return;
+    if (s->r.pid) {
+        close_all(&s->r.lines, 1);
+        s->r.lines = -1;
+        s->spec.cancel = NULL;
+        s->r.deadline_ns = clock_now_ns() + LEAVE_NS;
+        if (!empty_result(&s->r, &result))
+            attend(&s->r, &s->spec);
+        reap(&s->r);
+        child_result_release(&result);
+    }
+    free(s);
 }
 
 void child_result_release(struct child_result *result)

@@ -13,6 +13,7 @@
 
 #define CHILD_OUTPUT_MAX (256u << 20) /* of stdout, stderr and samples each */
 #define CHILD_SAMPLES_FD 3            /* where the child finds its third pipe */
+#define CHILD_MARKS_FD   4            /* and a server the one for its marks */
 
 struct child_spec {
     const char *const *argv; /* argv[0] is the path */
@@ -31,6 +32,7 @@ struct child_result {
     int status;                         /* exit status; 128 + signal when killed by one */
     int signal;                         /* that signal, or 0 */
     bool timed_out, cancelled, flooded; /* flooded: over CHILD_OUTPUT_MAX, stopped */
+    bool ended; /* the process is gone, or is to be ended: always after child_run() */
     uint64_t elapsed_ns;
 };
 
@@ -38,6 +40,27 @@ struct child_result {
  * case. */
 int child_run(const struct child_spec *spec, struct child_result *result);
 void child_result_release(struct child_result *result);
+
+/*
+ * A server is a program that does one thing after another. It reads a line of its stdin for each,
+ * and writes to CHILD_MARKS_FD "begin" when it has read one, and "end STATUS" when all that it has
+ * to say of it is written. It ends when its stdin does.
+ */
+struct child_server;
+
+/* spec->timeout_ns is not used; what spec points at must outlive the server, but for argv. 0 with
+ * *server, or -errno. */
+int child_server_start(const struct child_spec *spec, struct child_server **server);
+
+/* One thing: `line` has no line end. *result has its status, and what was written meanwhile. Where
+ * result->ended, the process ended, or was stopped as child_run() does: it takes no further line. 0;
+ * -ESRCH: the process was gone before it began with the line; or another -errno. Release *result in
+ * any case. */
+int child_server_ask(struct child_server *server, const char *line, uint64_t timeout_ns,
+                     struct child_result *result);
+
+/* Lets it end, or makes it. NULL is left alone. */
+void child_server_end(struct child_server *server);
 
 /* Calls fn for each folder of $PATH (or of the system's default) until it returns non-zero. Returns
  * that, or 0. Empty folders are skipped. */

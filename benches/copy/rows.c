@@ -160,6 +160,20 @@ static const struct bench_experiment experiments[] = {
     {.check = NULL},
 };
 
+static const struct bench_start starts[] = {
+    {.what = "driver and contexts of the GPUs, their kernels",
+     .where = "source=cuda:* | destination=cuda:*",
+     .seconds = 1.5,
+     .flags = START_ONCE},
+    {.what = "buffers and their check",
+     .where = "source=cuda:* | destination=cuda:*",
+     .seconds = 0.3},
+    {.what = "buffers, ceilings, check",
+     .where = "source!=cuda:* destination!=cuda:*",
+     .seconds = 0.2},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_COPY,
     .columns = columns,
@@ -170,4 +184,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .limits = limits,
     .experiments = experiments,
+    .starts = starts,
 };

@@ -107,6 +107,17 @@ static const struct bench_part parts[] = {{.where = "metric=throughput data!=zer
                                            .measure = "plumb run node --only gemm"},
                                           {.where = NULL}};
 
+static const struct bench_start starts[] = {
+    {.what = "driver and context of the GPU, cuBLASLt",
+     .where = "device=cuda:*",
+     .seconds = 2.5,
+     .flags = START_ONCE},
+    {.what = "operands, heuristics, check", .where = "device=cuda:*", .seconds = 0.3},
+    {.what = "contest of the candidates", .where = "device=cuda:* library=*-best", .seconds = 2},
+    {.what = "library and ceiling of the CPUs", .where = "device=host", .seconds = 0.4},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_COMPUTE,
     .columns = columns,
@@ -118,4 +129,5 @@ const struct bench_rows bench_rows = {
     .limits = limits,
     .experiments = experiments,
     .parts = parts,
+    .starts = starts,
 };

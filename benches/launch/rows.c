@@ -38,6 +38,12 @@ static const struct bench_part parts[] = {{.where = "metric=interval op=launch-r
                                            .measure = "plumb run gpu --only launch"},
                                           {.where = NULL}};
 
+static const struct bench_start starts[] = {
+    {.what = "driver and context of the GPU, its kernels", .seconds = 1.5, .flags = START_ONCE},
+    {.what = "check of what it did", .seconds = 0.1},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_CALL,
     .columns = columns,
@@ -46,4 +52,5 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .parts = parts,
+    .starts = starts,
 };

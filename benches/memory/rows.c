@@ -140,6 +140,19 @@ static const struct bench_part parts[] = {
      .measure = "plumb run node --only memory"},
     {.where = NULL}};
 
+static const struct bench_start starts[] = {
+    {.what = "driver and context of the GPU, its kernels",
+     .where = "device=cuda:*",
+     .seconds = 1.5,
+     .flags = START_ONCE},
+    {.what = "arrays and their check", .where = "device=cuda:*", .seconds = 0.3},
+    {.what = "search for the shape of the launch",
+     .where = "device=cuda:* op!=latency engine=kernel launch=both,tuned",
+     .seconds = 1},
+    {.what = "arrays and ceilings", .where = "device=host", .seconds = 0.3},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_MEMORY,
     .columns = columns,
@@ -151,4 +164,5 @@ const struct bench_rows bench_rows = {
     .limits = limits,
     .experiments = experiments,
     .parts = parts,
+    .starts = starts,
 };

@@ -33,7 +33,7 @@ struct bench_common {
     uint64_t min_samples, max_samples;
     uint64_t repeats, seed;
     bool csv, json, describe, help, version, no_color;
-    const char *samples_path, *output_path;
+    const char *samples_path, *output_path, *batch_path;
 };
 
 struct point;
@@ -105,8 +105,8 @@ struct bench {
     int (*evidence)(struct point *pt);
     /* Required. Undoes setup, also one that stopped half-way. */
     void (*teardown)(struct point *pt);
-    /* Not required: called once before the first and after the last point. ctx->bench_state is the
-     * benchmark's own. */
+    /* Not required: called once before the first and after the last point of the process, which may
+     * measure several command lines (--batch). ctx->bench_state is the benchmark's own. */
     int (*open)(struct point *ctx);
     void (*close)(struct point *ctx);
 

@@ -116,7 +116,7 @@ static void json_out_flag(struct json_out *j, const char *key, bool value)
  *   options    a list of {name, owner (own, all), letter, type, list, column, kept, default (a
  *              list), min, max, choices, help, when, scope}; what an option has not is not there
  *   rows       {stage, columns, metrics, headlines, contrasts, plots, terms, pipes, limits,
- *              experiments}: core/bench_rows.h. Its columns are all columns of parameters, in the
+ *              experiments, starts}: core/bench_rows.h. Its columns are all columns of parameters, in the
  *              order of the rows
  */
 
@@ -353,6 +353,12 @@ static const struct opt common_options[] = {
      .offset = offsetof(struct bench_common, samples_path),
      .arg = "FILE",
      .help = "write every sample to this file, as CSV"},
+    {.name = "batch",
+     .type = OPT_STRING,
+     .offset = offsetof(struct bench_common, batch_path),
+     .arg = "FILE",
+     .help = "measure each line of standard input as one command line, in this process; FILE gets "
+             "a line when one begins, and its exit status when it ends"},
     {.name = "describe",
      .type = OPT_FLAG,
      .offset = offsetof(struct bench_common, describe),
@@ -419,7 +425,8 @@ static void print_help(const struct opts *o)
     puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 a point failed or was interrupted");
 }
 
-static int run(struct opts *o, const struct bench_common *common, bool *stuck)
+static int run(struct opts *o, const struct bench_common *common, struct runner_session *session,
+               bool *stuck)
 {
     struct runner_result result;
     FILE *out = stdout;
@@ -430,7 +437,7 @@ static int run(struct opts *o, const struct bench_common *common, bool *stuck)
         return EXIT_USAGE;
     }
     catch_signals();
-    int err = runner_run(&bench, o, common, out, &cancel, &result);
+    int err = runner_run(&bench, o, common, out, &cancel, session, &result);
     alarm(0);
     *stuck = result.stuck;
     int bad = ferror(out);
@@ -453,49 +460,138 @@ static int instead(struct opts *o, const struct bench_common *common)
     return bench.instead(o, common, &cancel);
 }
 
+/* Reads a command line. 0, or -errno with a message on stderr. */
+static int read_options(struct opts *o, struct bench_common *common, int argc, char **argv)
+{
+    static const struct opt *tables[] = {NULL, common_options, NULL};
+
+    tables[0] = bench.options;
+    int err = opts_init(o, tables);
+
+    if (!err)
+        err = opts_parse(o, argc, argv);
+    if (!err && bench.defaults)
+        err = bench.defaults(o);
+    if (!err)
+        err = opts_refuse_vain(o);
+    if (!err)
+        err = opts_apply(o, common_options, NULL, common);
+    if (!err && o->n_args) {
+        snprintf(o->error, sizeof(o->error), "'%s' is not an option: see --help", o->args[0]);
+        err = -EINVAL;
+    }
+    if (!err && common->csv && common->json) {
+        snprintf(o->error, sizeof(o->error), "rows are CSV or JSON: leave out --csv or --json");
+        err = -EINVAL;
+    }
+    if (err)
+        fprintf(stderr, "plumb-%s: %s\n", bench.name, err == -ENOMEM ? "out of memory" : o->error);
+    return err;
+}
+
+static void tell(const struct opts *o, const struct bench_common *common, bool backends)
+{
+    if (common->help)
+        print_help(o);
+    else if (common->describe)
+        describe_bench(&bench, o, backends, stdout);
+    else
+        printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
+               *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
+}
+
+static int measure(struct opts *o, const struct bench_common *common,
+                   struct runner_session *session, bool *stuck)
+{
+    int status = instead(o, common);
+
+    return status < 0 ? run(o, common, session, stuck) : status;
+}
+
+/*
+ * ---- Many command lines in one process ----
+ *
+ * Each line of stdin is one, its words between blanks. The file of --batch gets "begin" when one
+ * was read, and "end STATUS" when its rows, samples and messages are written. The next one shares
+ * what the process has opened (struct runner_session), and nothing else.
+ */
+
+#define BATCH_WORDS_MAX 256
+
+static int obey(char *line, struct runner_session *session, bool *stuck)
+{
+    char *argv[BATCH_WORDS_MAX + 1] = {(char *)bench.name};
+    struct bench_common common = {0};
+    struct opts o;
+    int argc = 1, status = EXIT_USAGE;
+
+    for (char *save = NULL, *word = strtok_r(line, " \n", &save); word;
+         word = strtok_r(NULL, " \n", &save)) {
+        if (argc == BATCH_WORDS_MAX) {
+            fprintf(stderr, "plumb-%s: over %d words in a line\n", bench.name, BATCH_WORDS_MAX);
+            return EXIT_USAGE;
+        }
+        argv[argc++] = word;
+    }
+    if (read_options(&o, &common, argc, argv)) {
+        opts_release(&o);
+        return EXIT_USAGE;
+    }
+    if (common.help || common.version || common.describe || common.batch_path)
+        fprintf(stderr, "plumb-%s: a line of --batch is for measuring\n", bench.name);
+    else
+        status = measure(&o, &common, session, stuck);
+    opts_release(&o);
+    return status;
+}
+
+/* Returns the worst status, by its number. */
+static int obey_all(const char *path, struct runner_session *session, bool *stuck)
+{
+    FILE *marks = fopen(path, "we");
+    int worst = EXIT_GOOD;
+    char *line = NULL;
+    size_t size = 0;
+
+    if (!marks) {
+        fprintf(stderr, "plumb-%s: cannot write '%s': %s\n", bench.name, path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    catch_signals();
+    while (!cancel && !*stuck && getline(&line, &size, stdin) > 0) {
+        fputs("begin\n", marks);
+        fflush(marks);
+        int status = obey(line, session, stuck);
+        fflush(stdout);
+        fprintf(marks, "end %d\n", status);
+        fflush(marks);
+        worst = status > worst ? status : worst;
+    }
+    alarm(0);
+    free(line);
+    fclose(marks);
+    return worst;
+}
+
 int main(int argc, char **argv)
 {
-    const struct opt *tables[] = {bench.options, common_options, NULL};
+    struct runner_session session = {.opened = false};
     struct bench_common common = {0};
     struct opts o;
     bool stuck = false;
-    int status = EXIT_USAGE, err = opts_init(&o, tables);
+    int status = EXIT_GOOD;
 
-    if (!err)
-        err = opts_parse(&o, argc, argv);
-    if (!err && bench.defaults)
-        err = bench.defaults(&o);
-    if (!err)
-        err = opts_refuse_vain(&o);
-    if (!err)
-        err = opts_apply(&o, common_options, NULL, &common);
-    if (!err && o.n_args) {
-        snprintf(o.error, sizeof(o.error), "'%s' is not an option: see --help", o.args[0]);
-        err = -EINVAL;
-    }
-    if (!err && common.csv && common.json) {
-        snprintf(o.error, sizeof(o.error), "rows are CSV or JSON: leave out --csv or --json");
-        err = -EINVAL;
-    }
-    if (err) {
-        fprintf(stderr, "plumb-%s: %s\n", bench.name, err == -ENOMEM ? "out of memory" : o.error);
-    } else if (common.help || common.version || common.describe) {
-        if (common.help)
-            print_help(&o);
-        else if (common.describe)
-            describe_bench(&bench, &o, argc == 2,
-                           stdout); /* else of its defaults: no device is looked for */
-        else
-            printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
-                   *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
-        status = EXIT_GOOD;
-    } else {
-        status = instead(&o, &common);
-        if (status < 0)
-            status = run(&o, &common, &stuck);
-    }
+    if (read_options(&o, &common, argc, argv))
+        status = EXIT_USAGE;
+    else if (common.help || common.version || common.describe)
+        tell(&o, &common, argc == 2); /* of other defaults: no device is looked for */
+    else if (common.batch_path)
+        status = obey_all(common.batch_path, &session, &stuck);
+    else
+        status = measure(&o, &common, &session, &stuck);
     if (stuck)
         _exit(status); /* exit() would wait for a device that does not answer */
+    runner_session_release(&bench, &session);
     opts_release(&o);
     return status;
 }

@@ -324,30 +324,35 @@ static int close_samples(struct runner *r, int err)
     return err;
 }
 
-static int run_open(struct runner *r, size_t points)
+static int run_open(struct runner *r, struct runner_session *session, size_t points)
 {
-    int err = r->b->open ? r->b->open(&r->proto) : 0;
+    int err = !session->opened && r->b->open ? r->b->open(&r->proto) : 0;
 
     if (err) {
         fprintf(stderr, "plumb-%s: %s\n", r->b->name,
                 r->proto.reason[0] ? r->proto.reason : strerror(-err));
+        r->proto.reason[0] = 0; /* of this command line alone */
         return err;
     }
+    session->opened = true;
     if (r->common->csv)
         row_print_csv_header(r->out, r->columns.list, r->columns.n);
     else if (!r->common->json)
         runner_lay_out_table(r);
-    err = run_all(r, points);
-    if (r->b->close)
-        r->b->close(&r->proto);
-    return err;
+    return run_all(r, points);
 }
 
 int runner_run(const struct bench *b, struct opts *o, const struct bench_common *common, FILE *out,
-               const volatile int *cancel, struct runner_result *result)
+               const volatile int *cancel, struct runner_session *session,
+               struct runner_result *result)
 {
-    struct runner r = {
-        .b = b, .o = o, .common = common, .cancel = cancel, .out = out, .result = result};
+    struct runner r = {.b = b,
+                       .o = o,
+                       .common = common,
+                       .cancel = cancel,
+                       .out = out,
+                       .proto = session->proto,
+                       .result = result};
 
     *result = (struct runner_result){0};
     runner_columns(b, &r.columns);
@@ -368,11 +373,20 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     r.proto.cancel = cancel;
     int err = open_samples(&r);
     if (!err)
-        err = run_open(&r, points);
+        err = run_open(&r, session, points);
     err = close_samples(&r, err);
     result->stuck = r.proto.gpus_loaded && gpus_silent(r.proto.gpus_loaded);
-    gpu_watch_close(r.proto.watch);
-    gpus_close(r.proto.gpus_loaded);
-    topo_close(r.proto.topo_loaded);
+    r.proto.common = NULL;
+    session->proto = r.proto;
     return err;
+}
+
+void runner_session_release(const struct bench *b, struct runner_session *session)
+{
+    if (session->opened && b->close)
+        b->close(&session->proto);
+    gpu_watch_close(session->proto.watch);
+    gpus_close(session->proto.gpus_loaded);
+    topo_close(session->proto.topo_loaded);
+    *session = (struct runner_session){0};
 }

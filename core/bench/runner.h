@@ -13,12 +13,22 @@ struct runner_result {
     bool stuck; /* a device does not answer: leave by _exit() */
 };
 
+/* What a process keeps from one command line to the next: what open() made, the topology, and the
+ * devices that are open. Zeroed, nothing is; release it in any case. */
+struct runner_session {
+    struct point proto; /* what every point starts from */
+    bool opened;
+};
+
+void runner_session_release(const struct bench *b, struct runner_session *session);
+
 /* Runs every point of the sweep, `common->repeats` times in shuffled order. Rows go to `out`;
  * samples, where asked for, to common->samples_path. 0, or -errno of what kept it from running at
  * all, with a message on stderr. Takes back an alarm() that came with *cancel when it did not catch
  * it at work on a device. */
 int runner_run(const struct bench *b, struct opts *o, const struct bench_common *common, FILE *out,
-               const volatile int *cancel, struct runner_result *result);
+               const volatile int *cancel, struct runner_session *session,
+               struct runner_result *result);
 
 /* The names of the parameter columns: OPT_COLUMN options with '_' for '-', then
  * bench->rows->columns. At most ROW_PARAMS_MAX; texts live in *names. */

@@ -13,12 +13,14 @@
 #include "harness/command.h"
 #include "harness/hosts/hosts.h"
 #include "harness/plan/suite.h"
+#include "harness/run/launch.h"
 #include "harness/run/run.h"
 
 /* The options as the table fills them in. */
 struct given {
     struct run_options run;
-    int launcher; /* of launchers[]; -1: not given */
+    int launcher;  /* of launchers[]; -1: not given */
+    int processes; /* of process_rules[] */
     int argc;
     char **argv;
 };
@@ -59,6 +61,13 @@ static const struct opt run_table[] = {
      .arg = "N",
      .help = "launches of each case, instead of the suite's number; more launches show smaller "
              "differences"},
+    {.name = "processes",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct given, processes),
+     .def = "auto",
+     .choices = process_rules,
+     .help = "process of a launch. case: one of its own; round: one for all cases of its benchmark "
+             "and round; auto: round for cases whose start is dear, as on a GPU (docs/suites.md)"},
     {.name = "seed",
      .type = OPT_U64,
      .offset = AT(seed),
@@ -187,13 +196,14 @@ static const char *given_of(const struct opts *o, const char *const *names)
 
 /* Refused with --resume: they would change what is measured. */
 static const char *const with_resume_no[] = {
-    "out",        "only",      "seed",          "dry-run", "hosts",   "launcher", "rsh",    "port",
-    "remote-dir", "host-wait", "launcher-args", "slots",   "against", "of",       "repeat", NULL};
+    "out",    "only",       "seed",      "dry-run",       "hosts", "launcher", "rsh",
+    "port",   "remote-dir", "host-wait", "launcher-args", "slots", "against",  "of",
+    "repeat", "processes",  NULL};
 
 /* Refused with --against: it measures no hosts. */
-static const char *const with_against_no[] = {"hosts",      "slots", "launcher",  "rsh",
-                                              "remote-dir", "port",  "host-wait", "launcher-args",
-                                              "repeat",     NULL};
+static const char *const with_against_no[] = {
+    "hosts",     "slots",         "launcher", "rsh",       "remote-dir", "port",
+    "host-wait", "launcher-args", "repeat",   "processes", NULL};
 
 /* Is the value of this option the word after it? */
 static bool takes_next(const char *word)
@@ -281,6 +291,7 @@ static int run_given(const struct opts *o, void *context)
 
     if (given->launcher >= 0)
         given->run.launcher = launchers[given->launcher];
+    given->run.processes = process_rules[given->processes];
     if (given->run.only && !only) {
         refuse("out of memory");
         return EXIT_INCOMPLETE;

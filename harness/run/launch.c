@@ -29,6 +29,7 @@ struct launching {
     struct launched *out;
     const struct kept_case *kept; /* choices of an earlier launch; NULL: none */
     char *words;                  /* the arguments, split in place */
+    unsigned before;              /* cases that its process measured before */
     const char *argv[ARGUMENTS_MAX + 12];
     char seed[24];
 };
@@ -327,6 +328,10 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
                  colon, line);
     else if (!g->out->lost && !exit_has_rows(r->status))
         snprintf(reason, len, "ended with status %d%s%s", r->status, colon, line);
+    size_t at = strlen(reason);
+    if (at && g->before)
+        snprintf(reason + at, len - at, " (its process had measured %u other case%s)", g->before,
+                 g->before == 1 ? "" : "s");
 }
 
 static enum launch_state state_of(const struct launching *g, const struct table *t)
@@ -437,6 +442,24 @@ static int leave_out(struct launched *o)
     return err ? err : buffer_add(&o->child.samples, "", 0);
 }
 
+/* The arguments as a line for a process that measures many cases. */
+static int share_process(struct launching *g, const struct child_spec *spec)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&line, &size);
+
+    if (!out)
+        return -ENOMEM;
+    for (size_t i = 1; g->argv[i]; i++)
+        fprintf(out, "%s%s", i > 1 ? " " : "", g->argv[i]);
+    int err = fclose(out) ? -ENOMEM
+                          : batch_run(g->c->batches, g->bench, g->l, line, spec, &g->out->child);
+    g->before = g->c->batches->before;
+    free(line);
+    return err;
+}
+
 static int start_and_wait(struct launching *g)
 {
     struct child_spec spec = {.argv = g->argv,
@@ -447,6 +470,8 @@ static int start_and_wait(struct launching *g)
                               .tick_arg = g->c->tick_arg};
     struct host_launch over;
 
+    if (g->c->batches && launch_shares(g->c->batches->rule, g->bench, g->l))
+        return share_process(g, &spec);
     if (!launch_has_hosts(g->l))
         return child_run(&spec, &g->out->child);
     over = host_launch_of(g->c->hosts, g->l, g->bench->path, g->argv + 1);

@@ -58,6 +58,50 @@ void kept_release(struct kept *k);
 /* For run.json: the options of each benchmark that are kept, {"BENCH": ["OPTION", ..]}. */
 json_t *kept_options(const struct bench_list *benches);
 
+/*
+ * Processes that measure many cases. Within a round (a repeat), the cases of a benchmark share a
+ * process where the rule says so: what it opens is paid once, and a case runs once in it. Each
+ * round has processes of its own. A process without a case to measure waits for its next one.
+ *
+ *   failure    a case that ends with another status than 0 ends its process: the next case starts a
+ *              new one
+ *   death      of a process that ends in a case, that case is lost, and no other
+ *   hosts      launches on hosts have a process each
+ */
+
+enum process_rule {
+    PROCESS_AUTO,  /* cases whose start is dear share one: bench_start, START_ONCE */
+    PROCESS_CASE,  /* one for each launch */
+    PROCESS_ROUND, /* all cases share one */
+};
+extern const char *const process_rules[]; /* their names; ends with NULL */
+
+struct batches {
+    enum process_rule rule;
+    bool alone; /* one process at a time: no two may have a GPU */
+    struct batch {
+        const struct bench_info *bench;
+        unsigned round;
+        struct child_server *server; /* NULL: it is to be started */
+        unsigned n;                  /* cases that it was given */
+    } * all;
+    size_t n;
+    unsigned before; /* cases of the process of the last launch that were before it */
+};
+
+/* Does this cost of a start fit a launch with these arguments? */
+bool start_fits(const struct bench_info *b, const struct bench_start *start, const char *arguments);
+
+bool launch_shares(enum process_rule rule, const struct bench_info *b, const struct launch *l);
+
+/* As child_run(), of a case that shares a process: `line` has its arguments. spec->argv and
+ * spec->timeout_ns are not used. */
+int batch_run(struct batches *all, const struct bench_info *bench, const struct launch *l,
+              const char *line, const struct child_spec *spec, struct child_result *result);
+
+/* Ends the processes. */
+void batches_release(struct batches *all);
+
 struct launch_context {
     const struct bench_list *benches;
     const char *run; /* the run's name */
@@ -65,7 +109,8 @@ struct launch_context {
     double cores;         /* of the whole machine; 0: not known */
     const json_t *limits; /* of this machine, see limits_row.h; NULL: none */
     const struct hosts_run
-        *hosts;        /* of launches between hosts; without a launcher: there are none */
+        *hosts;              /* of launches between hosts; without a launcher: there are none */
+    struct batches *batches; /* NULL: each launch has a process of its own */
     struct kept *kept; /* what earlier launches of this run chose; learns what this one does */
     const volatile int *cancel;
     void (*tick)(void *arg);

@@ -34,6 +34,7 @@ struct run {
     struct hosts_run hosts;
     struct store *store; /* NULL after a good start: it was a dry run */
     struct kept kept;
+    struct batches batches;
     json_t *meta;
     char *path, *name;
     struct progress progress;
@@ -277,6 +278,7 @@ static int start_new(struct run *r, const char *suite_name, int argc, char **arg
                             .config_size = config.size,
                             .seed = r->options.seed,
                             .only = r->options.only,
+                            .processes = r->options.processes,
                             .pairs = r->plan.pairs,
                             .pairs_of = r->plan.pairs_of,
                             .hosts = plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts) : NULL,
@@ -362,6 +364,7 @@ static int start_again(struct run *r)
                        : err == -ENOENT || err == -ENOTDIR ? EXIT_USAGE
                                                            : EXIT_INCOMPLETE);
     r->options.seed = run_meta_seed(r->meta);
+    r->options.processes = run_meta_processes(r->meta);
     const char *name = json_string_value(json_object_get(r->meta, "run"));
     r->name = strdup(name ? name : ""); /* its own, also where the folder was moved */
     if (check_same(r))
@@ -464,10 +467,15 @@ static int run_launches(struct run *r)
                                      .limits = json_object_get(r->meta, "limits"),
                                      .cores = run_meta_cores(r->meta),
                                      .hosts = &r->hosts,
+                                     .batches = &r->batches,
                                      .kept = &r->kept,
                                      .cancel = r->cancel,
                                      .tick = tick,
                                      .tick_arg = &r->progress};
+    r->batches.alone = run_meta_gpus_alone(r->meta);
+    for (int i = 0; process_rules[i]; i++)
+        if (!strcmp(process_rules[i], r->options.processes))
+            r->batches.rule = (enum process_rule)i;
     int err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
 
     if (err)
@@ -484,6 +492,7 @@ static int run_launches(struct run *r)
         if (r->plan.launches[i].state == LAUNCH_TODO)
             err = run_launch(r, i, &context);
     progress_clear(&r->progress);
+    batches_release(&r->batches);
     return err;
 }
 

@@ -14,6 +14,7 @@
 struct run_options {
     const char *out, *resume, *only;
     const char *hosts, *launcher, *rsh, *remote_dir, *launcher_args;
+    const char *processes;    /* of process_rules */
     const char *against, *of; /* commands that start targets: harness/against */
     uint64_t seed, port, host_wait_ns, slots;
     uint64_t repeat; /* launches of each case; 0: as the suite says */
@@ -34,6 +35,7 @@ struct run_meta {
     const char *name, *suite, *config, *only;
     size_t config_size;
     uint64_t seed;
+    const char *processes;
     unsigned pairs, pairs_of; /* of GPUs, drawn of so many; 0: none were left out */
     json_t *hosts;            /* taken over; NULL: it is all on this machine */
     int argc;
@@ -51,6 +53,10 @@ json_t *run_meta_command(int argc, char **argv);
  */
 int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
 uint64_t run_meta_seed(const json_t *meta);
+/* Of process_rules; of an older run "case". */
+const char *run_meta_processes(const json_t *meta);
+/* Does a GPU of this machine serve one process at a time? */
+bool run_meta_gpus_alone(const json_t *meta);
 double run_meta_cores(const json_t *meta); /* of the whole machine; 0 when not known */
 
 /* Are this program and this host those of the run? 0, or -ESTALE with error: one run never mixes

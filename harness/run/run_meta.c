@@ -95,6 +95,8 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "suite", json_string(m->suite));
     json_object_set_new(meta, "seed", json_integer((json_int_t)m->seed));
     json_object_set_new(meta, "only", m->only ? json_string(m->only) : json_null());
+    json_object_set_new(meta, "processes",
+                        json_string(m->processes ? m->processes : process_rules[PROCESS_CASE]));
     if (m->pairs)
         json_object_set_new(
             meta, "gpu_pairs",
@@ -157,6 +159,27 @@ double run_meta_cores(const json_t *meta)
     const json_t *cpu = json_object_get(json_object_get(meta, "machine"), "cpu");
 
     return json_number_value(json_object_get(cpu, "cores"));
+}
+
+const char *run_meta_processes(const json_t *meta)
+{
+    const char *rule = json_string_value(json_object_get(meta, "processes"));
+
+    return rule ? rule : process_rules[PROCESS_CASE];
+}
+
+bool run_meta_gpus_alone(const json_t *meta)
+{
+    const json_t *gpus = json_object_get(json_object_get(meta, "machine"), "gpus"), *gpu;
+    size_t i;
+
+    json_array_foreach (json_object_get(gpus, "devices"), i, gpu) {
+        const char *mode = json_string_value(json_object_get(gpu, "compute_mode"));
+
+        if (mode && !strcmp(mode, "exclusive process"))
+            return true;
+    }
+    return false;
 }
 
 static int differs(const char *what, const char *then, const char *now, char *error, size_t len)

@@ -5,7 +5,7 @@
 After every kill: each row that was committed before is still there, every CSV is whole, and nothing of the run is still alive. At the
 end of every resumed run: the same launches as an undisturbed run, each with its rows and samples once.
 
-usage: crash.py PLUMB WORKDIR [KILLS] [SEED]
+usage: crash.py PLUMB WORKDIR [KILLS] [SEED] [RULE]      RULE: of plumb run --processes
 """
 import csv
 import os
@@ -109,8 +109,8 @@ def check_alone(run):
         time.sleep(0.01)
 
 
-def start(plumb, run, suite):
-    args = ["--resume", run] if os.path.exists(os.path.join(run, "plan.csv")) else [suite, "--out", run]
+def start(plumb, run, suite, rule):
+    args = ["--resume", run] if os.path.exists(os.path.join(run, "plan.csv")) else [suite, "--out", run, "--processes", rule]
     env = dict(os.environ, PLUMB_CRASH=run)
     return subprocess.Popen([plumb, "run", *args, "--no-report"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
@@ -141,6 +141,7 @@ def check_whole(run, wanted, killed_benches):
 def main():
     plumb, work = sys.argv[1], sys.argv[2]
     kills, seed = int(sys.argv[3]) if len(sys.argv) > 3 else 100, int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    rule = sys.argv[5] if len(sys.argv) > 5 else "auto"
     rng = random.Random(seed)
     suite = os.path.join(work, "crash.yaml")
     with open(suite, "w", encoding="utf-8") as f:
@@ -157,7 +158,7 @@ def main():
         run = os.path.join(work, f"run{runs}")
         before, killed_benches = {}, 0
         while True:
-            process = start(plumb, run, suite)
+            process = start(plumb, run, suite, rule)
             time.sleep(rng.random() * span * 0.4)
             if process.poll() is None and done_kills < kills:
                 done_kills += 1

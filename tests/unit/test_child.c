@@ -207,6 +207,94 @@ static void test_ticks(void **state)
     child_result_release(&r);
 }
 
+/* ---- Servers ---- */
+
+static struct child_server *serve(const char *script)
+{
+    static const volatile int never = 0;
+    const char *argv[] = {"/bin/sh", "-c", script, NULL};
+    struct child_server *server = NULL;
+
+    assert_int_equal(
+        child_server_start(&(struct child_spec){.argv = argv, .samples = true, .cancel = &never},
+                           &server),
+        0);
+    return server;
+}
+
+/* Each answer has what was written for its own line. */
+static void test_server_answers(void **state)
+{
+    struct child_server *server = serve(
+        "while read -r line; do echo begin >&4; echo \"rows $line\"; echo \"chatter $line\" >&2;"
+        " head -c 300000 /dev/zero; echo \"$line\" >&3; echo \"end $line\" >&4; done");
+    struct child_result r;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char line[16], want[32];
+        snprintf(line, sizeof(line), "%d", i);
+        assert_int_equal(child_server_ask(server, line, 20 * SECOND_NS, &r), 0);
+        assert_int_equal(r.status, i);
+        assert_false(r.ended || r.timed_out || r.signal);
+        snprintf(want, sizeof(want), "rows %d\n", i);
+        assert_memory_equal(r.out.text, want, strlen(want));
+        assert_int_equal(r.out.size, strlen(want) + 300000);
+        snprintf(want, sizeof(want), "chatter %d\n", i);
+        assert_string_equal(r.err.text, want);
+        snprintf(want, sizeof(want), "%d\n", i);
+        assert_string_equal(r.samples.text, want);
+        child_result_release(&r);
+    }
+    child_server_end(server);
+}
+
+/* In a line: it is that line's end. Between two: nobody's, and no line is begun. */
+static void test_server_that_dies(void **state)
+{
+    struct child_server *server = serve(
+        "read -r line; echo begin >&4; echo end 0 >&4; read -r line; echo begin >&4; kill -9 $$");
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(child_server_ask(server, "one", 20 * SECOND_NS, &r), 0);
+    assert_false(r.ended);
+    child_result_release(&r);
+    assert_int_equal(child_server_ask(server, "two", 20 * SECOND_NS, &r), 0);
+    assert_true(r.ended);
+    assert_int_equal(r.signal, SIGKILL);
+    child_result_release(&r);
+    child_server_end(server);
+
+    server = serve("read -r line; echo begin >&4; echo end 3 >&4; exit 0");
+    assert_int_equal(child_server_ask(server, "one", 20 * SECOND_NS, &r), 0);
+    assert_int_equal(r.status, 3);
+    child_result_release(&r);
+    assert_int_equal(child_server_ask(server, "two", 20 * SECOND_NS, &r), -ESRCH);
+    child_result_release(&r);
+    child_server_end(server);
+}
+
+/* Only what a line takes counts, not the wait for it. */
+static void test_server_that_is_late(void **state)
+{
+    struct child_server *server =
+        serve("while read -r s; do echo begin >&4; sleep $s; echo end 0 >&4; done");
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(child_server_ask(server, "0", 20 * SECOND_NS, &r), 0);
+    child_result_release(&r);
+    usleep(1200000);
+    assert_int_equal(child_server_ask(server, "0", SECOND_NS, &r), 0);
+    assert_false(r.timed_out);
+    child_result_release(&r);
+    assert_int_equal(child_server_ask(server, "60", SECOND_NS / 5, &r), 0);
+    assert_true(r.timed_out && r.ended);
+    child_result_release(&r);
+    child_server_end(server);
+}
+
 /* What is no executable file is passed over, and the path leads there from every folder. */
 static void test_path(void **state)
 {
@@ -253,6 +341,9 @@ int main(void)
         cmocka_unit_test(test_no_program),
         cmocka_unit_test(test_dies_with_us),
         cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_server_answers),
+        cmocka_unit_test(test_server_that_dies),
+        cmocka_unit_test(test_server_that_is_late),
         cmocka_unit_test(test_path),
     };
 

@@ -141,6 +141,8 @@ static void check_rows(const struct bench_info *b)
         check_condition(b, l->where);
     for (const struct bench_experiment *e = b->rows.experiments; e->check; e++)
         check_experiment(b, e);
+    for (const struct bench_start *s = b->rows.starts; s->what; s++)
+        check_condition(b, s->where);
 }
 
 /* A word that names no column never fits, and nobody would see it. */
@@ -177,6 +179,7 @@ static void test_what_is_written_is_read(void **state)
                   " \"experiments\": [{\"check\": \"far\", \"cause\": \"far memory\","
                   " \"lost\": \"time\", \"with\": \"--far 1\", \"without\": \"--far 0\","
                   " \"metric\": \"rate\", \"pipe\": \"P\", \"machine\": \"nodes!=1\"}],"
+                  " \"starts\": [{\"what\": \"driver\", \"seconds\": 1.5, \"once\": true}],"
                   " \"limits\": [{\"where\": \"\", \"of\": \"peer link\"}], \"later\": {}}",
                   &rows, &json),
         0);
@@ -193,6 +196,9 @@ static void test_what_is_written_is_read(void **state)
     assert_null(rows.experiments[0].both);
     assert_null(rows.experiments[1].check);
     assert_null(rows.plots[0].x);
+    assert_true(rows.starts[0].seconds == 1.5);
+    assert_int_equal(rows.starts[0].flags, START_ONCE);
+    assert_null(rows.starts[0].where);
     rows_described_release(&rows);
     json_decref(json);
 }

@@ -130,6 +130,7 @@ static char *rows_of(char **words, int n, bool csv, uint64_t rows)
                                         .repeats = 1,
                                         .seed = 1,
                                         .csv = csv};
+    struct runner_session session = {.opened = false};
     struct runner_result result;
     struct opts o;
     char *text = NULL;
@@ -138,9 +139,10 @@ static char *rows_of(char **words, int n, bool csv, uint64_t rows)
 
     assert_int_equal(opts_init(&o, tables), 0);
     assert_int_equal(opts_parse(&o, n, words), 0);
-    assert_int_equal(runner_run(&fake, &o, &common, out, &never, &result), 0);
+    assert_int_equal(runner_run(&fake, &o, &common, out, &never, &session, &result), 0);
     assert_int_equal(result.rows, rows);
     assert_false(result.stuck);
+    runner_session_release(&fake, &session);
     fclose(out);
     opts_release(&o);
     return text;

@@ -129,6 +129,14 @@ static const struct bench_part parts[] = {
     {.where = NULL},
 };
 
+static const struct bench_start starts[] = {
+    {.what = "ranks and their connections, check", .seconds = 0.5},
+    {.what = "driver and context of each rank's GPU",
+     .where = "backend=nccl,mpi-cuda",
+     .seconds = 4},
+    {.what = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_GROUP,
     .columns = columns,
@@ -138,4 +146,5 @@ const struct bench_rows bench_rows = {
     .terms = terms,
     .pipes = pipes,
     .parts = parts,
+    .starts = starts,
 };

@@ -8,6 +8,7 @@
 
 #include "benches/net/net_work.h"
 #include "core/bench/bench.h"
+#include "core/hw/gpu.h"
 #include "core/hw/place.h"
 #include "core/program.h"
 #include "core/units.h"
@@ -410,6 +411,13 @@ static bool is_wanted(struct point *pt)
     }
 }
 
+/* GPUs, too: whose memory RDMA devices may reach. */
+static void list_backends(backend_say_fn *say, void *arg)
+{
+    wire_backends(say, arg);
+    gpus_say(say, arg);
+}
+
 const struct bench bench = {
     .name = "net",
     .help = "messages to another process or machine: bandwidth, latency, rate, CPU cost",
@@ -440,5 +448,5 @@ const struct bench bench = {
     .check = net_bench_check,
     .evidence = net_bench_evidence,
     .teardown = net_bench_teardown,
-    .backends = wire_backends,
+    .backends = list_backends,
 };

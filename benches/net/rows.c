@@ -45,11 +45,29 @@ static const struct bench_headline headlines[] = {
     BY_TRANSPORT("Network latency", "under load, by", "metric=loaded_latency", HEADLINE_TAIL,
                  SMALLEST),
     BY_TRANSPORT("Network rate", "messages by", "metric=message_rate rail=,all", 0, .at = "-size"),
+    {.pipe = "GPU memory by RDMA",
+     .label = "%s",
+     .where = "metric=bandwidth transport=rdma memory=cuda:* direction!=both,sum rail=,all",
+     .by = "memory",
+     .low_below = 85,
+     .flags = HEADLINE_OVER | HEADLINE_QUIET},
     {.pipe = "Between two processes",
      .label = "shared memory",
      .where = "metric=bandwidth transport=shm",
      .flags = HEADLINE_QUIET | HEADLINE_COST},
     {.pipe = NULL},
+};
+
+static const struct bench_contrast contrasts[] = {
+    {.title = "RDMA from and to host memory against GPU memory",
+     .where = "metric=bandwidth transport=rdma memory=cuda:* direction!=both,sum rail=,all",
+     .column = "memory",
+     .other = "memory=host",
+     .by = "memory direction",
+     .lower = "host memory is %s slower than GPU memory",
+     .higher = "host memory is %s faster: the path between this GPU and the adapter is slow",
+     .same = "GPU memory is as fast as host memory"},
+    {.title = NULL},
 };
 
 static const struct bench_plot plots[] = {
@@ -104,12 +122,17 @@ static const struct bench_experiment experiments[] = {
     {.check = NULL},
 };
 
+static const struct bench_start starts[] = {{.what = "peer, connections, check", .seconds = 0.3},
+                                            {.what = NULL}};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_NETWORK,
     .columns = columns,
     .metrics = metrics,
     .headlines = headlines,
+    .contrasts = contrasts,
     .plots = plots,
     .pipes = pipes,
     .experiments = experiments,
+    .starts = starts,
 };

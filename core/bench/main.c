@@ -473,9 +473,9 @@ static int read_options(struct opts *o, struct bench_common *common, int argc, c
     if (!err && bench.defaults)
         err = bench.defaults(o);
     if (!err)
-        err = opts_refuse_vain(o);
-    if (!err)
         err = opts_apply(o, common_options, NULL, common);
+    if (!err && !common->version) /* which is for the texts of some options, without the others */
+        err = opts_refuse_vain(o);
     if (!err && o->n_args) {
         snprintf(o->error, sizeof(o->error), "'%s' is not an option: see --help", o->args[0]);
         err = -EINVAL;

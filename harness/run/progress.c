@@ -211,10 +211,54 @@ static uint64_t asked_ns(const struct bench_info *b, const struct launch *l, uns
     return b ? launch_ns(b, l->arguments) * points_of(b, l, group_ranks) : 0;
 }
 
+#define PROCESS_NS 50000000ull /* of a benchmark, from its start to its end, with nothing to do */
+
+/* What processes have paid already: entry number `start` of a benchmark, in a round. */
+struct paid {
+    struct {
+        const struct bench_info *bench;
+        size_t start;
+        unsigned round;
+    } * all;
+    size_t n;
+};
+
+/* Is it paid by an earlier launch? If not, this one pays it. Without memory it is paid again. */
+static bool is_paid(struct paid *p, const struct bench_info *b, size_t start, unsigned round)
+{
+    for (size_t i = p->n; i-- > 0;)
+        if (p->all[i].bench == b && p->all[i].start == start && p->all[i].round == round)
+            return true;
+    void *grown = realloc(p->all, (p->n + 1) * sizeof(*p->all));
+    if (!grown)
+        return false;
+    p->all = grown;
+    p->all[p->n].bench = b;
+    p->all[p->n].start = start;
+    p->all[p->n++].round = round;
+    return false;
+}
+
+/* Beside what it is asked for. */
+static uint64_t start_ns(const struct bench_info *b, const struct launch *l, enum process_rule rule,
+                         struct paid *paid)
+{
+    const struct bench_start *starts = b->rows.starts;
+    bool shares = launch_shares(rule, b, l);
+    uint64_t ns = shares && is_paid(paid, b, SIZE_MAX, l->repeat) ? 0 : PROCESS_NS;
+
+    for (size_t i = 0; starts && starts[i].what; i++)
+        if (start_fits(b, &starts[i], l->arguments) &&
+            !(shares && starts[i].flags & START_ONCE && is_paid(paid, b, i, l->repeat)))
+            ns += (uint64_t)(starts[i].seconds * 1e9);
+    return ns;
+}
+
 struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
-                              unsigned group_ranks)
+                              unsigned group_ranks, enum process_rule rule)
 {
     struct estimate e = {0};
+    struct paid paid = {0};
 
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
@@ -226,12 +270,14 @@ struct estimate estimate_plan(const struct bench_list *benches, const struct pla
         e.least_ns = !e.n || ns < e.least_ns ? ns : e.least_ns;
         e.most_ns = ns > e.most_ns ? ns : e.most_ns;
         e.all_ns += ns;
+        e.start_ns += start_ns(b, l, rule, &paid);
         e.n++;
     }
+    free(paid.all);
     return e;
 }
 
-/* Rounded up: there is more to come on top. */
+/* Rounded up. */
 static void long_time(uint64_t ns, char *text, size_t len)
 {
     uint64_t s = (ns + 999999999) / 1000000000;
@@ -247,17 +293,19 @@ static void long_time(uint64_t ns, char *text, size_t len)
 
 const char *estimate_text(const struct estimate *e, char *text, size_t len)
 {
-    char all[32], least[32], most[32];
+    char all[32], asked[32], start[32], least[32], most[32];
     bool same = e->least_ns == e->most_ns;
 
-    long_time(e->all_ns, all, sizeof(all));
+    long_time(e->all_ns + e->start_ns, all, sizeof(all));
+    long_time(e->all_ns, asked, sizeof(asked));
+    long_time(e->start_ns, start, sizeof(start));
     units_format_duration(e->least_ns, least, sizeof(least));
     units_format_duration(e->most_ns, most, sizeof(most));
-    snprintf(
-        text, len,
-        "asked for %s of warm-up and sampling (%zu %s x %s%s%s); start, set-up and checks take "
-        "further time; the remaining time is shown as launches end",
-        all, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least, same ? "" : " to ", most);
+    snprintf(text, len,
+             "expected time: about %s, or half to twice that: %s of warm-up and sampling "
+             "(%zu %s x %s%s%s), %s of start, set-up and checks",
+             all, asked, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least,
+             same ? "" : " to ", most, start);
     return text;
 }
 

@@ -4,7 +4,7 @@
  *
  *   progress   the line on the terminal: a bar, launch k of n, what is running, time left. Without
  *              a terminal: a line a minute, or every $PLUMB_PROGRESS (10s)
- *   estimate   the time that the launches of a plan were asked to measure, before the run
+ *   estimate   the time that the launches of a plan are expected to take, before the run
  *   pace       the time that the launches to do will take, from those that ended
  */
 #ifndef PLUMB_HARNESS_PROGRESS_H
@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "harness/plan/plan.h"
+#include "harness/run/launch.h"
 
 struct progress {
     FILE *out;                  /* a terminal, for the bar */
@@ -41,26 +42,31 @@ const char *progress_line(const struct progress *p, uint64_t now_ns, int width, 
 /* The same for a log. */
 const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *text, size_t len);
 
-/* The time that launches are asked to measure: warm-up, samples, and other options that are
- * durations. It is no bound:
+/*
+ * The time that launches are expected to take, in two parts:
  *
- *   - It leaves out the start and set-up of a benchmark, its ceilings, the check of its data, and
- *     the further points of a launch that measures several.
- *   - A launch whose interval is narrow ends earlier.
+ *   asked   warm-up, samples, and other options that are durations. A launch whose interval is
+ *           narrow ends earlier, and one that measures further points takes longer
+ *   start   of processes, and what the benchmarks say of their set-up, searches and checks
+ *           (bench_start). What a process pays once counts once for each process
  *
- * Launches that ended tell the whole time: struct pace. */
+ * It is for a machine that nobody measured yet: the time may be half of it, or twice. Launches that
+ * ended tell better: struct pace.
+ */
 struct estimate {
-    uint64_t all_ns;
-    uint64_t least_ns, most_ns; /* of one launch */
+    uint64_t all_ns; /* asked */
+    uint64_t start_ns;
+    uint64_t least_ns, most_ns; /* asked of one launch */
     size_t n;                   /* launches that are to do */
 };
 
 /* A launch that needs a group and names no --ranks measures a communicator for each power of two up
  * to its ranks: `group_ranks` over hosts, its --np on this machine. */
 struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
-                              unsigned group_ranks);
+                              unsigned group_ranks, enum process_rule rule);
 
-/* "asked for 12 min of warm-up and sampling (305 launches x 800 ms to 1.3 s); ..." */
+/* "about 14 min, by half to double: 9 min of warm-up and sampling (305 launches x 800 ms to 1.3 s),
+ * 5 min of start, set-up and checks; ..." */
 const char *estimate_text(const struct estimate *e, char *text, size_t len);
 
 /* How long launches take as a whole, by those that ended. Zeroed, it is empty. */

@@ -56,10 +56,20 @@ static int fail(const struct run *r, int status)
 
 /* ---- The start of a run: its plan and its folder, new or found ---- */
 
-/* Prints how long the launches that are to do were asked to measure: see progress.h. */
+static enum process_rule rule_of(const struct run *r)
+{
+    int rule = PROCESS_AUTO;
+
+    while (process_rules[rule] && strcmp(process_rules[rule], r->options.processes) != 0)
+        rule++;
+    return process_rules[rule] ? (enum process_rule)rule : PROCESS_AUTO;
+}
+
+/* Prints how long the launches that are to do are expected to take: see progress.h. */
 static void say_time(const struct run *r)
 {
-    struct estimate e = estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
+    struct estimate e =
+        estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts), rule_of(r));
     char text[320];
 
     if (e.n)
@@ -473,9 +483,7 @@ static int run_launches(struct run *r)
                                      .tick = tick,
                                      .tick_arg = &r->progress};
     r->batches.alone = run_meta_gpus_alone(r->meta);
-    for (int i = 0; process_rules[i]; i++)
-        if (!strcmp(process_rules[i], r->options.processes))
-            r->batches.rule = (enum process_rule)i;
+    r->batches.rule = rule_of(r);
     int err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
 
     if (err)

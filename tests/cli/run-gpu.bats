@@ -234,13 +234,37 @@ END
     cd "$top" || return 1
     for machine in one eight; do
         in_work "$machine"
-        for suite in quick node gpu; do
+        for suite in quick node gpu gpu-cluster; do
             "$plumb" run "$suite" --dry-run > "plan.$machine.$suite"
-            grep -q cuda:0 "plan.$machine.$suite"
+            [[ $suite == gpu-cluster ]] || grep -q cuda:0 "plan.$machine.$suite"
         done
         cd "$top" || return 1
     done
     [ "$(grep -c 'source cuda:. --destination cuda:' "$work/plan.eight.gpu")" -gt 300 ]
+}
+
+@test "the suite gpu-cluster over three hosts: NCCL over all of them, RDMA from each GPU and from host memory beside it" {
+    in_work eight
+    printf '%s slots=8 address=127.0.0.1\n' alpha beta gamma > hosts
+    "$plumb" run gpu-cluster --hosts hosts --dry-run > plan 2> said
+    grep -q 'with 24 ranks on 3 hosts' said
+    # A ring of three pairs, each way, twice: eight GPUs and the host's memory.
+    for memory in host cuda:0 cuda:1 cuda:2 cuda:3 cuda:4 cuda:5 cuda:6 cuda:7; do
+        [ "$(grep -c -- "--size 4194304 --memory $memory --verb write" plan)" -eq 12 ]
+    done
+    [ "$(grep -c -- '--memory cuda:0 --peer-memory cuda:0' plan)" -eq 18 ]
+    [ "$(grep -c -- '--backend nccl .*alpha;beta;gamma' plan)" -eq "$(grep -c -- '--backend nccl' plan)" ]
+    [ "$(grep -c -- '--backend nccl' plan)" -gt 20 ]
+}
+
+@test "shared processes shorten the expected time of the suite gpu; what they do not share stays" {
+    in_work eight
+    expected() { # the expected time in minutes
+        "$plumb" run gpu --dry-run --processes "$1" 2>&1 > plan."$1" | sed -nE 's/.* about ([0-9]+) min.*/\1/p'
+    }
+    [ "$(expected auto)" -le 20 ]
+    [ "$(expected case)" -ge $((2 * $(expected auto))) ]
+    cmp plan.auto plan.case
 }
 
 @test "no two cases of a plan are the same measurement; what says nothing of a case is not in it" {

@@ -30,7 +30,7 @@ static struct estimate of(const char *arguments, enum launch_state state)
     struct launch launch = {.bench = "fake", .arguments = (char *)arguments, .state = state};
     struct plan plan = {.launches = &launch, .n = 1};
 
-    return estimate_plan(&benches, &plan, 0);
+    return estimate_plan(&benches, &plan, 0, PROCESS_CASE);
 }
 
 static void test_of_one_launch(void **state)
@@ -64,7 +64,7 @@ static uint64_t group_ns(const char *arguments, const char *hosts, unsigned rank
     struct plan plan = {.launches = &launch, .n = 1};
     const struct bench_list list = {.benches = &group, .n = 1, .problems = ""};
 
-    return estimate_plan(&list, &plan, ranks).all_ns;
+    return estimate_plan(&list, &plan, ranks, PROCESS_CASE).all_ns;
 }
 
 /* Communicators of 1, 2, 4 .. N are a point each. */
@@ -91,13 +91,47 @@ static void test_of_a_plan(void **state)
         {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms"},
     };
     struct plan plan = {.launches = launches, .n = 5};
-    struct estimate e = estimate_plan(&benches, &plan, 0);
+    struct estimate e = estimate_plan(&benches, &plan, 0, PROCESS_CASE);
 
     (void)state;
     assert_int_equal(e.n, 3);
     assert_int_equal(e.all_ns, 1300 * MS);
     assert_int_equal(e.least_ns, 300 * MS);
     assert_int_equal(e.most_ns, 700 * MS);
+}
+
+/* What is set up for each case, and what a process pays once. A process itself takes 50 ms. */
+static const struct bench_start starts[] = {
+    {.what = "driver", .where = "size!=1", .seconds = 2, .flags = START_ONCE},
+    {.what = "arrays", .seconds = 0.3},
+    {.what = "search", .where = "search!=", .seconds = 1},
+    {.what = NULL},
+};
+
+static uint64_t start_of(enum process_rule rule)
+{
+    static struct launch launches[] = {
+        {.bench = "fake", .arguments = "--size 2", .repeat = 1},
+        {.bench = "fake", .arguments = "--size 4", .repeat = 1},
+        {.bench = "fake", .arguments = "--size 1", .repeat = 1},
+        {.bench = "fake", .arguments = "--size 4", .repeat = 2, .state = LAUNCH_DONE},
+        {.bench = "fake", .arguments = "--size 2", .repeat = 2},
+    };
+    struct plan plan = {.launches = launches, .n = 5};
+    struct bench_info dear = bench;
+    const struct bench_list list = {.benches = &dear, .n = 1, .problems = ""};
+
+    dear.rows.starts = starts;
+    return estimate_plan(&list, &plan, 0, rule).start_ns;
+}
+
+static void test_of_starts(void **state)
+{
+    (void)state;
+    /* --search has a default, so that all four search. */
+    assert_int_equal(start_of(PROCESS_CASE), 4 * (50 + 300 + 1000) * MS + 3 * 2000 * MS);
+    assert_int_equal(start_of(PROCESS_ROUND), 4 * 1300 * MS + 2 * (50 + 2000) * MS);
+    assert_int_equal(start_of(PROCESS_AUTO), 4 * 1300 * MS + 2 * (50 + 2000) * MS + 50 * MS);
 }
 
 static struct launch pace_launches[] = {
@@ -143,21 +177,22 @@ static void test_pace(void **state)
     pace_release(&p);
 }
 
-/* Up, never down: more comes on top. */
+/* Up, never down. */
 static void test_text(void **state)
 {
     static const struct {
         struct estimate e;
         const char *want;
     } cases[] = {
-        {{1300 * MS, 300 * MS, 700 * MS, 3},
-         "asked for 2 s of warm-up and sampling (3 launches x 300 ms to 700 ms); start, set-up "
-         "and checks take further time; the remaining time is shown as launches end"},
-        {{6000 * MS, 6000 * MS, 6000 * MS, 1},
-         "asked for 6 s of warm-up and sampling (1 launch x 6 s); start"},
-        {{90001 * MS, 1, 1, 2}, "asked for 2 min of"},
-        {{5400000 * MS, 1, 1, 2}, "asked for 1.5 h of"},
-        {{5760001 * MS, 1, 1, 2}, "asked for 1.7 h of"},
+        {{1300 * MS, 2200 * MS, 300 * MS, 700 * MS, 3},
+         "expected time: about 4 s, or half to twice that: 2 s of warm-up and sampling (3 launches "
+         "x 300 ms to 700 ms), 3 s of start, set-up and checks"},
+        {{6000 * MS, 50 * MS, 6000 * MS, 6000 * MS, 1},
+         "expected time: about 7 s, or half to twice that: 6 s of warm-up and sampling (1 launch "
+         "x 6 s), 1 s of start"},
+        {{90001 * MS, 0, 1, 1, 2}, "expected time: about 2 min,"},
+        {{5400000 * MS, 0, 1, 1, 2}, "expected time: about 1.5 h,"},
+        {{5760001 * MS, 0, 1, 1, 2}, "expected time: about 1.7 h,"},
     };
     char text[320];
 
@@ -171,8 +206,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_of_one_launch), cmocka_unit_test(test_of_a_group),
-        cmocka_unit_test(test_of_a_plan),     cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_of_a_plan),     cmocka_unit_test(test_of_starts),
+        cmocka_unit_test(test_pace),          cmocka_unit_test(test_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,47 @@ static const struct bench_headline headlines[] = {
      .by = "model",
      .at = "+ranks",
      .flags = HEADLINE_QUIET},
+    {.pipe = "Training step",
+     .label = "share that waits for communication, of",
+     .where = "metric=exposed",
+     .by = "model",
+     .at = "+ranks",
+     .flags = HEADLINE_QUIET},
     {.pipe = NULL},
+};
+
+/* What another size of the buckets would gain is told only where it was measured. */
+#define BUCKETS(size, bytes)                                                                       \
+    {                                                                                              \
+        .title = "buckets of 25 MiB against " size,                                                \
+        .where = "metric=throughput bucket=26214400 ranks!=1", .column = "bucket",                 \
+        .other = "bucket=" bytes, .by = "model transport",                                         \
+        .lower = "with buckets of " size " it is %s slower than with 25 MiB",                      \
+        .higher = "with buckets of " size " it is %s faster than with 25 MiB",                     \
+        .same = "buckets of " size " make no difference"                                           \
+    }
+
+static const struct bench_contrast contrasts[] = {
+    {.title = "sums beside the backward pass against behind it",
+     .where = "metric=throughput overlap=backward ranks!=1",
+     .column = "overlap",
+     .other = "overlap=none",
+     .by = "model transport",
+     .lower = "without overlap it is %s slower",
+     .higher = "without overlap it is %s faster",
+     .same = "overlap of sums and compute makes no difference"},
+    BUCKETS("1 MiB", "1048576"),
+    BUCKETS("5 MiB", "5242880"),
+    BUCKETS("100 MiB", "104857600"),
+    {.title = "whole parameters on each rank against ZeRO 3",
+     .where = "metric=throughput zero=0 ranks!=1",
+     .column = "zero",
+     .other = "zero=3",
+     .by = "model transport",
+     .lower = "with ZeRO 3 it is %s slower",
+     .higher = "with ZeRO 3 it is %s faster",
+     .same = "ZeRO 3 makes no difference"},
+    {.title = NULL},
 };
 
 static const struct bench_plot plots[] = {
@@ -57,6 +97,7 @@ const struct bench_rows bench_rows = {
     .columns = columns,
     .metrics = metrics,
     .headlines = headlines,
+    .contrasts = contrasts,
     .plots = plots,
     .pipes = pipes,
 };

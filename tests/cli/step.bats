@@ -120,3 +120,18 @@ all_good() {
     step --np 2 --pp 2 --micro-batches 2 # in a sweep, what can be
     [ "$(cells ranks | sort -u)" = 2 ]
 }
+
+@test "a report says how much of the step waits, and what other buckets and no overlap would change, where that was measured" {
+    local suite=$BATS_TEST_TMPDIR/some.yaml
+    [[ -x build/bin/plumb ]] || skip 'plumb is not built'
+    printf '%s\n' 'suite: some' 'about: some' 'defaults: {repeat: 2, timeout: 60s, budget: 1s, warmup: 100ms}' 'cases:' \
+        '  - {bench: step, transport: tcp, model: resnet50, tflops: 10, ranks: 2, overlap: [none, backward]}' \
+        '  - {bench: step, transport: tcp, model: resnet50, tflops: 10, ranks: 2, bucket: 100M}' >"$suite"
+    timeout 120 build/bin/plumb run "$suite" --out "$BATS_TEST_TMPDIR/run" >"$out" 2>"$err" || { cat "$out" "$err" && return 1; }
+    cat "$out"
+    sed 's/<[^>]*>//g' "$BATS_TEST_TMPDIR/run/report.html" | tr -s ' \n' '  ' >"$err"
+    grep -q 'share that waits for communication, of resnet50' "$err"
+    grep -qE 'without overlap it is [0-9.]+ % (slower|faster)|overlap of sums and compute makes no difference' "$err"
+    grep -qE 'with buckets of 100 MiB it is [0-9.]+ % (slower|faster) than|buckets of 100 MiB make no difference' "$err"
+    ! grep -q 'buckets of 1 MiB' "$err" # nobody measured that
+}

@@ -10,7 +10,8 @@ const char *const bench_part_names[] = {"",        "product", "stream", "call",
                                         "sum",     "scatter", "gather", "exchange",
                                         "message", "overlap", "step",   NULL};
 static const char *const better_names[] = {"", "more", "less", NULL};
-static const char *const limit_names[] = {"machine", "gpu", "host link", "peer link", NULL};
+static const char *const limit_names[] = {"machine",   "gpu",          "host link",
+                                          "peer link", "nvlink group", NULL};
 
 #define TEXT(s, member)                                                                            \
     {                                                                                              \
@@ -116,13 +117,10 @@ static const struct rows_field pipes[] = {
 };
 
 static const struct rows_field limits[] = {
-    NEEDED(bench_limit, where),
-    CHOICE(bench_limit, of, limit_names),
-    TEXT(bench_limit, figures),
-    NUMBER(bench_limit, times),
-    TEXT(bench_limit, remark),
-    TEXT(bench_limit, exceeded),
-    END,
+    NEEDED(bench_limit, where),  CHOICE(bench_limit, of, limit_names),
+    TEXT(bench_limit, figures),  NUMBER(bench_limit, times),
+    TEXT(bench_limit, by),       TEXT(bench_limit, remark),
+    TEXT(bench_limit, exceeded), END,
 };
 
 static const struct rows_field experiments[] = {

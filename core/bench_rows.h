@@ -150,6 +150,9 @@ enum bench_limit_of {
     /* of the slowest link between the host and the GPUs of `address`, "A" or "A+B" */
     LIMIT_HOST_LINK,
     LIMIT_PEER_LINK, /* of the links between these two; where there are none as LIMIT_HOST_LINK */
+    /* figures of the GPUs that the column `gpu_addresses` names ("A+B+C"), of the one that has the
+     * least; none where two of them have no NVLink between them */
+    LIMIT_NVLINK_GROUP,
 };
 
 /* A limit of this machine that holds for rows, in place of a ceiling that the benchmark measured:
@@ -159,6 +162,7 @@ struct bench_limit {
     enum bench_limit_of of;
     const char *figures; /* "f64_tensor_tflops f64_tflops"; of several the highest. NULL of links */
     double times;        /* of the limit: 2 for the sum of both directions; 0: once */
+    const char *by;      /* a column: the limit is so many times that. NULL: none */
     const char *remark;  /* before the limit's source: "both directions" */
     /* Why a value may exceed it, where `times` is below 1. The limit is then the whole figure, and
      * this is the remark. NULL: no value may. */

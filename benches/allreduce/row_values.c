@@ -481,6 +481,46 @@ static void add_facts(struct point *pt, const struct collective_work *w)
     }
 }
 
+/*
+ * What a GPU's links leave busbw at most, as a share of their rate each way, where all bytes go over
+ * links of GPUs of one node. 0: not known.
+ *
+ * All of them must send, or one must send or get, what busbw counts: 1. But for an allreduce in which
+ * switches add (NVLS; kernels that load sums): each GPU's own vector leaves it, and the sums come
+ * in: S each way, in place of 2 (n-1)/n S (docs/measuring.md).
+ */
+static double per_link(const struct collective_work *w, const struct collective_report *told)
+{
+    if (w->point.op != COLLECTIVE_ALLREDUCE)
+        return 1;
+    if (w->point.aggregated > 1) /* what was told is of single calls */
+        return 0;
+    return told->switches_add ? 2.0 * (w->n - 1) / w->n : told->members_add ? 1 : 0;
+}
+
+static void set_gpus(struct point *pt, const struct collective_work *w,
+                     const struct collective_report *told)
+{
+    unsigned most, fewest;
+    char text[sizeof(pt->columns[0])] = ""; /* of a few more than eight GPUs */
+    size_t used = 0;
+
+    if (w->n < 2 || told->gpu_shared || !collective_find(w->point.backend)->device_memory ||
+        place_nodes(w->ranks.world, w->members, w->n, &most, &fewest) > 1)
+        return;
+    for (unsigned i = 0; i < w->n && used < sizeof(text); i++) {
+        const char *address = session_gpu_address(w->ranks.session, i);
+        if (!address || !*address)
+            return;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? "+" : "", address);
+    }
+    if (used >= sizeof(text))
+        return;
+    point_column(pt, "gpu_addresses", "%s", text);
+    if (per_link(w, told) > 0)
+        point_column(pt, "busbw_per_link", "%.6g", per_link(w, told));
+}
+
 static void set_columns(struct point *pt, const struct collective_work *w)
 {
     const struct collective_report *told = session_report(w->ranks.session, 0);
@@ -488,6 +528,7 @@ static void set_columns(struct point *pt, const struct collective_work *w)
     if (!told)
         return;
     point_column(pt, "chosen", "%s", told->algorithm);
+    set_gpus(pt, w, told);
     if (told->gpu_shared)
         point_column(pt, "rehearsal", "yes");
     if (told->library_algorithm[0])

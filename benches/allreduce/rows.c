@@ -9,6 +9,8 @@ static const struct bench_column columns[] = {
      .flags = COLUMN_OUTCOME | COLUMN_DECIDES | COLUMN_BYTES},
     {.name = "chosen", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rehearsal", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "gpu_addresses", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "busbw_per_link", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "library_algorithm", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "library_protocol", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "library_channels", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
@@ -109,6 +111,16 @@ static const struct bench_terms terms[] = {
     {.where = NULL},
 };
 
+/* Of one node: see set_gpus(). */
+static const struct bench_limit limits[] = {
+    {.where = "metric=busbw backend=nccl nodes=1 model= rehearsal= busbw_per_link!=",
+     .of = LIMIT_NVLINK_GROUP,
+     .figures = "nvlink_gbytes_per_s",
+     .by = "busbw_per_link",
+     .remark = "NVLink of the slowest GPU, one direction, times busbw_per_link"},
+    {.where = NULL},
+};
+
 static const struct bench_pipe pipes[] = {{.pipe = "Collectives"}, {.pipe = NULL}};
 
 #define TOGETHER(operation, kind)                                                                  \
@@ -145,6 +157,7 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .terms = terms,
     .pipes = pipes,
+    .limits = limits,
     .parts = parts,
     .starts = starts,
 };

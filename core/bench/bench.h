@@ -22,7 +22,7 @@
 #include "core/row.h"
 #include "core/sampler.h"
 
-#define BENCH_COLUMNS_MAX     12 /* columns that are outcomes, not options */
+#define BENCH_COLUMNS_MAX     16 /* columns that are outcomes, not options */
 #define BENCH_OPTIONS_SET_MAX 24
 #define SERIES_SET_MAX        4
 

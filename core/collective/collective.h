@@ -160,9 +160,9 @@ struct collective_report {
         carriers;
     uint32_t n_flows, n_facts, has_rail;
     uint32_t members_add; /* a library says that its members alone add: no switch does on the way */
-    uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */
-    uint32_t gpu_shared;  /* members share a GPU: a rehearsal, no bandwidth of any link */
-    uint32_t reserved;
+    uint32_t switches_add; /* a library says that they do; neither: it does not say */
+    uint32_t simulated;    /* by a stand-in for a GPU or for its library: rows say so */
+    uint32_t gpu_shared;   /* members share a GPU: a rehearsal, no bandwidth of any link */
     struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
     struct wire_fact facts[WIRE_FACTS_MAX];
     struct nic_rail rail; /* that its bytes take to members of other nodes */

@@ -616,6 +616,7 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
     tell_connections(told);
     sockets_of_nccl(told->sockets, sizeof(told->sockets));
     told->members_add = says->members_add;
+    told->switches_add = says->switches_add;
     told->gpu_shared = s->shared && c->n > 1;
     told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])

@@ -12,6 +12,7 @@
 
 #define ADDRESS_BYTES 64
 #define FIGURE_BYTES  64
+#define GROUP_MOST    64
 
 /* The row, and the GPUs that it names. */
 struct subject {
@@ -160,12 +161,49 @@ static struct found peer_link(const struct subject *s)
     return links.limit ? links : host_links(s);
 }
 
+static bool are_joined(const struct subject *s, const char *a, const char *b)
+{
+    char there[2 * ADDRESS_BYTES + 32], back[2 * ADDRESS_BYTES + 32];
+
+    snprintf(there, sizeof(there), "p2p.%s+%s.nvlink_gbytes_per_s", a, b);
+    snprintf(back, sizeof(back), "p2p.%s+%s.nvlink_gbytes_per_s", b, a);
+    return find_key(s, there).limit || find_key(s, back).limit;
+}
+
+/* Where two have no NVLink between them, other links carry a part, and this one's rate limits
+ * nothing. */
+static struct found nvlink_group(const struct subject *s, const struct bench_limit *rule)
+{
+    char all[GROUP_MOST][ADDRESS_BYTES];
+    struct found lowest = {0};
+    size_t n = 0;
+
+    for (const char *at = table_text(s->rows, s->row, "gpu_addresses"); *at; n++) {
+        size_t len = strcspn(at, "+");
+        if (n == GROUP_MOST || len >= ADDRESS_BYTES)
+            return (struct found){0};
+        snprintf(all[n], ADDRESS_BYTES, "%.*s", (int)len, at);
+        struct found own = find_figure(s, all[n], rule->figures);
+        for (size_t i = 0; i < n && own.limit; i++)
+            if (!are_joined(s, all[i], all[n]))
+                return (struct found){0};
+        if (!own.limit)
+            return own;
+        lowest = lower_of(lowest, own);
+        at += len + (at[len] == '+');
+    }
+    lowest.link = LIMIT_LINK_NVLINK;
+    return lowest;
+}
+
 static struct found find_limit(const struct subject *s, const struct bench_limit *rule)
 {
     bool all_cores = s->cores > 0 && table_number(s->rows, s->row, "threads") >= s->cores;
 
     if (rule->of == LIMIT_MACHINE)
         return all_cores ? find_figures(s, rule) : (struct found){0};
+    if (rule->of == LIMIT_NVLINK_GROUP)
+        return nvlink_group(s, rule);
     if (!*s->address[0])
         return (struct found){0};
     return rule->of == LIMIT_GPU         ? find_figures(s, rule)
@@ -231,6 +269,9 @@ int limits_row(const json_t *limits, double cores, const struct bench_limit *rul
 
         if (condition_holds(rule->where, cell_of, &s))
             found = find_limit(&s, rule);
+        found.value *= rule->by ? table_number(rows, row, rule->by) : 1;
+        if (!(found.value > 0))
+            continue;
         if (!found.limit ||
             strcmp(string_of(found.limit, "unit"), table_text(rows, row, "unit")) != 0)
             continue;

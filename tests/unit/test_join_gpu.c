@@ -45,6 +45,12 @@ static const char limits_text[] =
     " \"source\": \"sysfs\", \"detail\": \"path\"},"
     "{\"key\": \"pcie.C.gbytes_per_s\", \"value\": 15.75, \"unit\": \"GB/s\", \"source\": "
     "\"sysfs\"},"
+    "{\"key\": \"gpu.0.nvlink_gbytes_per_s\", \"value\": 450, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\", \"detail\": \"18 NVLinks\", \"address\": \"A\"},"
+    "{\"key\": \"gpu.1.nvlink_gbytes_per_s\", \"value\": 400, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\", \"detail\": \"16 NVLinks\", \"address\": \"B\"},"
+    "{\"key\": \"gpu.2.nvlink_gbytes_per_s\", \"value\": 300, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\", \"address\": \"C\"},"
     "{\"key\": \"p2p.A+B.nvlink_gbytes_per_s\", \"value\": 100, \"unit\": \"GB/s\","
     " \"source\": \"nvml\", \"detail\": \"4 NVLinks\"}]";
 
@@ -167,6 +173,35 @@ static void test_peers(void **state)
     assert_true(isnan(copy("cuda:0,cuda:3,one-way,on,A+D,GB/s,12", &l)));
 }
 
+static double collective(const char *row, struct joined_limit *l)
+{
+    return limit_of("allreduce",
+                    "metric,backend,nodes,model,rehearsal,gpu_addresses,busbw_per_link,unit,value",
+                    row, l);
+}
+
+static void test_collectives_of_one_node(void **state)
+{
+    struct joined_limit l;
+
+    (void)state;
+    assert_true(collective("busbw,nccl,1,,,A+B,1,GB/s,300", &l) == 400); /* the slowest GPU's */
+    assert_true(collective("busbw,nccl,1,,,B+A,1,GB/s,300", &l) == 400);
+    assert_string_equal(l.source, "nvml: NVLink of the slowest GPU, one direction, times "
+                                  "busbw_per_link; 16 NVLinks");
+    assert_string_equal(l.link, "nvlink");
+    assert_true(fabs(l.percent - 75) < 1e-9);
+    assert_true(collective("busbw,nccl,1,,,A+B,1.75,GB/s,630", &l) == 700); /* switches add */
+    assert_true(isnan(collective("busbw,nccl,1,,,A+B,,GB/s,300", &l)));  /* who adds is not told */
+    assert_true(isnan(collective("busbw,nccl,1,,,A+C,1,GB/s,300", &l))); /* no NVLink between */
+    assert_true(isnan(collective("busbw,nccl,1,,,A+B+C,1,GB/s,300", &l)));
+    assert_true(isnan(collective("busbw,nccl,1,,,A+D,1,GB/s,300", &l))); /* not known */
+    assert_true(isnan(collective("busbw,nccl,1,,yes,A+B,1,GB/s,300", &l)));
+    assert_true(isnan(collective("busbw,nccl,2,,,A+B,1,GB/s,300", &l)));
+    assert_true(isnan(collective("algbw,nccl,1,,,A+B,1,GB/s,300", &l)));
+    assert_true(isnan(collective("busbw,mpi,1,,,A+B,1,GB/s,300", &l)));
+}
+
 /* The host's rule asks for threads on all cores and for DRAM: a GPU's row does not pass for one. */
 static void test_the_host_keeps_its_own(void **state)
 {
@@ -187,9 +222,13 @@ static void test_the_host_keeps_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),   cmocka_unit_test(test_simulated_rows),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_peers),  cmocka_unit_test(test_the_host_keeps_its_own),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_simulated_rows),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_collectives_of_one_node),
+        cmocka_unit_test(test_the_host_keeps_its_own),
     };
 
     return cmocka_run_group_tests(tests, load_limits, free_limits);

@@ -28,7 +28,8 @@
 
 static const struct opt_scope by_nccl = {"backend=nccl", "NCCL"};
 static const struct opt_scope by_size = {"model!=?*", "vectors of one size, not a --model"};
-static const struct opt_scope sums = {"op=allreduce,reduce-scatter", "operations that reduce"};
+static const struct opt_scope sums = {"op=allreduce,reduce-scatter,reduce",
+                                      "operations that reduce"};
 
 static const char *const fills[] = {"node", "rank", NULL};
 static const char *const scalings[] = {"weak", "strong", NULL};
@@ -307,10 +308,7 @@ enum collective_scaling {
 /* Elements that each of n members has a block of, where the operation has blocks. */
 static uint64_t whole_blocks(enum collective_op op, uint64_t count, unsigned n)
 {
-    bool blocks = op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_ALL_GATHER ||
-                  op == COLLECTIVE_ALL_TO_ALL;
-
-    return blocks ? count - count % n : count;
+    return collective_has_blocks(op) ? count - count % n : count;
 }
 
 static void fill(struct point *pt, const struct collective_params *p, struct collective_point *c)
@@ -430,7 +428,8 @@ const struct bench bench = {
              "\n"
              "`time` is that of the slowest rank. algbw is the bytes of the vector over\n"
              "`time`. busbw is algbw x 2(n-1)/n for allreduce, (n-1)/n for reduce-scatter,\n"
-             "all-gather and all-to-all, 1 for broadcast and send-receive. This is the traffic\n"
+             "all-gather, all-to-all, gather and scatter, 1 for broadcast, reduce and\n"
+             "send-receive. This is the traffic\n"
              "of each wire if no wire carries data twice: compare it with the rate of the\n"
              "wire. Data are whole numbers with exact sums, and every element of every result\n"
              "is compared. The system's counters of every NIC prove which path the bytes took.",

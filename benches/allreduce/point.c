@@ -129,6 +129,9 @@ static double load(const struct world *w, enum collective_op op, const unsigned 
         return fmax(here, there) / all;
     case COLLECTIVE_ALL_TO_ALL:
         return here * there / all;
+    case COLLECTIVE_GATHER: /* all to the root's node, or all from it */
+    case COLLECTIVE_SCATTER:
+        return (node_of(w, members[0]) == node ? there : here) / all;
     case COLLECTIVE_SEND_RECEIVE:
         return crossing(w, members, n, node);
     default:

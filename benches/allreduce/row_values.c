@@ -378,7 +378,8 @@ static void add_lateness(struct point *pt, const struct collective_work *w)
  * vector once. */
 static double wire_gb(const struct collective_work *w)
 {
-    unsigned wires = w->point.op == COLLECTIVE_BROADCAST ? w->n - 1 : w->n;
+    bool each = w->point.op == COLLECTIVE_BROADCAST || w->point.op == COLLECTIVE_REDUCE;
+    unsigned wires = each ? w->n - 1 : collective_has_root(w->point.op) ? 1 : w->n;
 
     return wires * collective_bus_factor(w->point.op, w->n) * (double)w->vector_bytes *
            (double)w->operations / 1e9;

@@ -13,7 +13,8 @@
 #include "core/units.h"
 
 const char *const collective_ops_names[] = {
-    "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "send-receive", NULL};
+    "allreduce",    "reduce-scatter", "all-gather", "broadcast", "all-to-all",
+    "send-receive", "reduce",         "gather",     "scatter",   NULL};
 const char *const collective_type_names[] = {"f32", "f16", "bf16", "f64",  "i32",
                                              "i8",  "i64", "e4m3", "e5m2", NULL};
 const char *const collective_register_names[] = {"none", "local", "symmetric", NULL};
@@ -39,7 +40,24 @@ uint64_t collective_batch(const struct collective_point *p)
 
 bool collective_reduces(enum collective_op op)
 {
-    return op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER;
+    return op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_REDUCE;
+}
+
+bool collective_has_blocks(enum collective_op op)
+{
+    return op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_ALL_GATHER ||
+           op == COLLECTIVE_ALL_TO_ALL || op == COLLECTIVE_GATHER || op == COLLECTIVE_SCATTER;
+}
+
+bool collective_has_root(enum collective_op op)
+{
+    return op == COLLECTIVE_BROADCAST || op == COLLECTIVE_REDUCE || op == COLLECTIVE_GATHER ||
+           op == COLLECTIVE_SCATTER;
+}
+
+bool collective_has_result(enum collective_op op, unsigned me)
+{
+    return !me || (op != COLLECTIVE_REDUCE && op != COLLECTIVE_GATHER);
 }
 
 double collective_bus_factor(enum collective_op op, unsigned n)
@@ -48,19 +66,19 @@ double collective_bus_factor(enum collective_op op, unsigned n)
 
     if (op == COLLECTIVE_ALLREDUCE)
         return 2 * others;
-    if (op == COLLECTIVE_BROADCAST || op == COLLECTIVE_SEND_RECEIVE)
+    if (op == COLLECTIVE_BROADCAST || op == COLLECTIVE_SEND_RECEIVE || op == COLLECTIVE_REDUCE)
         return n > 1 ? 1 : 0;
     return others;
 }
 
 uint64_t collective_input_count(enum collective_op op, uint64_t count, unsigned n)
 {
-    return op == COLLECTIVE_ALL_GATHER ? count / n : count;
+    return op == COLLECTIVE_ALL_GATHER || op == COLLECTIVE_GATHER ? count / n : count;
 }
 
 uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned n)
 {
-    return op == COLLECTIVE_REDUCE_SCATTER ? count / n : count;
+    return op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_SCATTER ? count / n : count;
 }
 
 int collective_fail(struct collective *c, int err, const char *format, ...)

@@ -15,13 +15,17 @@
  *   broadcast       count (of 0)     count                       1
  *   all-to-all      count            count, block m from m       (n - 1) / n
  *   send-receive    count            count, from the one before  1
+ *   reduce          count            count, of all, in 0 alone   1
+ *   gather          block            count, in 0 alone           (n - 1) / n
+ *   scatter         count (of 0)     block m                     (n - 1) / n
  *
  *   algbw = bytes of the vector / time; busbw = algbw x that factor: what each wire carries when
  *     no wire carries anything twice
  *   (nccl-tests, doc/PERFORMANCE.md). Time is the slowest member's.
  *
  * In place: input and result are one buffer; reduce-scatter's result is block m of it, all-gather's
- * input, too. all-to-all and send-receive are not in place.
+ * input, too; gather and scatter likewise. all-to-all and send-receive are not in place. The buffers
+ * of all members are as long as those of the one that has the whole.
  *
  * The life of a point, in every member at the same time:
  *
@@ -58,6 +62,9 @@ enum collective_op {
     COLLECTIVE_BROADCAST,
     COLLECTIVE_ALL_TO_ALL,
     COLLECTIVE_SEND_RECEIVE,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_GATHER,
+    COLLECTIVE_SCATTER,
     COLLECTIVE_OPS
 };
 enum collective_type {
@@ -100,6 +107,11 @@ extern const char *const collective_ops_names[], *const collective_type_names[],
                                                          *const collective_register_names[];
 size_t collective_type_bytes(enum collective_type type);
 bool collective_reduces(enum collective_op op);
+bool collective_has_blocks(enum collective_op op); /* counts are multiples of n */
+/* Member 0 gives all, or gets all: some are done before others have begun. */
+bool collective_has_root(enum collective_op op);
+/* Has this member a result? Of reduce and gather, 0 alone. */
+bool collective_has_result(enum collective_op op, unsigned me);
 /* busbw / algbw; 0 where n is 1. */
 double collective_bus_factor(enum collective_op op, unsigned n);
 /* Elements that a member puts in and gets out. count is a multiple of n where there are blocks. */

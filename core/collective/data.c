@@ -227,6 +227,7 @@ struct data_expected {
     unsigned members, me;
     size_t element_bytes;
     uint64_t count, block;
+    bool none;   /* it has no result */
     bool blocks; /* of several members: each has its own values */
     bool range;  /* all from `values` to `high` is right */
     _Alignas(8) uint8_t values[DATA_PERIOD * 8], high[DATA_PERIOD * 8]; /* else: a period */
@@ -327,7 +328,7 @@ static union element spoiled(const struct collective_point *p, union element rig
 static void corrupt(void *at, uint64_t n, uint64_t position, const struct collective_point *p,
                     unsigned members, unsigned m)
 {
-    bool only_first = p->op == COLLECTIVE_BROADCAST || members == 1;
+    bool only_first = p->op == COLLECTIVE_BROADCAST || p->op == COLLECTIVE_SCATTER || members == 1;
     uint64_t place = collective_input_count(p->op, p->count, members) / 2, i = place - position;
 
     if (m != !only_first || place < position || i >= n)
@@ -464,12 +465,14 @@ int data_expect(struct data_expected **x, const struct collective_point *p, uint
     (*x)->element_bytes = size;
     (*x)->count = count;
     (*x)->block = count / members;
-    (*x)->blocks = p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_ALL_TO_ALL;
+    (*x)->none = !collective_has_result(p->op, m);
+    (*x)->blocks = p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_ALL_TO_ALL ||
+                   p->op == COLLECTIVE_GATHER;
     if (collective_reduces(p->op))
         expect_reduced(*x, first);
     else if (!(*x)->blocks)
-        values_of((*x)->values, DATA_PERIOD, 0, p, members,
-                  p->op == COLLECTIVE_BROADCAST ? 0 : (m + members - 1) % members);
+        values_of((*x)->values, DATA_PERIOD, p->op == COLLECTIVE_SCATTER ? count / members * m : 0,
+                  p, members, p->op == COLLECTIVE_SEND_RECEIVE ? (m + members - 1) % members : 0);
     return 0;
 }
 
@@ -538,6 +541,8 @@ static uint64_t compare_blocks(const struct data_expected *x, const char *at, ui
 uint64_t data_check(const struct data_expected *x, const void *at, uint64_t n_elements,
                     uint64_t position, double *got, double *wanted)
 {
+    if (x->none)
+        return DATA_RIGHT;
     uint64_t wrong =
         x->blocks ? compare_blocks(x, at, n_elements, position, got, wanted)
                   : compare(x, x->values, at, n_elements, position % DATA_PERIOD, got, wanted);
@@ -568,7 +573,7 @@ static struct span input_of(const struct collective *c, const struct collective_
 {
     uint64_t count = collective_input_count(c->point->op, call->count, c->n);
 
-    if (c->point->op != COLLECTIVE_ALL_GATHER)
+    if (c->point->op != COLLECTIVE_ALL_GATHER && c->point->op != COLLECTIVE_GATHER)
         return (struct span){call->first, count};
     return block_of(c, call, count);
 }
@@ -577,7 +582,7 @@ static struct span result_of(const struct collective *c, const struct collective
 {
     uint64_t count = collective_result_count(c->point->op, call->count, c->n);
 
-    if (c->point->op != COLLECTIVE_REDUCE_SCATTER)
+    if (c->point->op != COLLECTIVE_REDUCE_SCATTER && c->point->op != COLLECTIVE_SCATTER)
         return (struct span){call->first, count};
     return block_of(c, call, count);
 }

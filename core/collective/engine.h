@@ -29,7 +29,8 @@
  *             hand their vector to a partner first, and get the result at the end
  *   doubling  whole vectors exchanged by recursive doubling: log2(n) (a + S b): for small ones; has
  *             no reduce-scatter
- *   broadcast: a chain (ring), a binomial tree (halving, doubling); all-to-all: n - 1 exchanges,
+ *   broadcast, reduce: a chain (ring), a binomial tree (halving, doubling); gather, scatter: blocks to
+ *     and from member 0, each by itself; all-to-all: n - 1 exchanges,
  *     with m + k and m - k in step k; send-receive: one
  */
 

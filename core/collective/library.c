@@ -20,9 +20,9 @@ struct library_part library_part(const struct collective *c, const struct collec
     uint64_t blocks = call->first / c->n * element, own = call->count / c->n * c->me * element;
     struct library_part part = {whole, whole};
 
-    if (c->point->op == COLLECTIVE_ALL_GATHER)
+    if (c->point->op == COLLECTIVE_ALL_GATHER || c->point->op == COLLECTIVE_GATHER)
         part.input = c->point->in_place ? whole + own : blocks;
-    if (c->point->op == COLLECTIVE_REDUCE_SCATTER)
+    if (c->point->op == COLLECTIVE_REDUCE_SCATTER || c->point->op == COLLECTIVE_SCATTER)
         part.result = c->point->in_place ? whole + own : blocks;
     return part;
 }
@@ -74,6 +74,14 @@ struct library_least library_least(const struct collective *c, double bytes)
         return (struct library_least){here * block, there * block};
     case COLLECTIVE_BROADCAST:
         return c->me == 0 ? (struct library_least){bytes, 0} : (struct library_least){0, bytes};
+    case COLLECTIVE_REDUCE:
+        return c->me == 0 ? (struct library_least){0, bytes} : (struct library_least){bytes, 0};
+    case COLLECTIVE_GATHER:
+        return c->me == 0 ? (struct library_least){0, there * block}
+                          : (struct library_least){here * block, 0};
+    case COLLECTIVE_SCATTER:
+        return c->me == 0 ? (struct library_least){there * block, 0}
+                          : (struct library_least){0, here * block};
     case COLLECTIVE_ALL_TO_ALL:
         return (struct library_least){here * there * block, here * there * block};
     default:

@@ -274,8 +274,9 @@ static struct mpi_call call_of(const struct collective *c, unsigned call)
     char *result = gpu ? s->gpu.result : c->result, *own = gpu ? s->gpu.input : c->input;
     char *input = c->point->in_place ? result : own;
 
-    if (c->point
-            ->in_place) /* MPI_IN_PLACE stands for the input: what it takes is the whole result */
+    /* MPI_IN_PLACE stands for the input: what it takes is the whole result. Of a scatter it is the
+     * root's own block. */
+    if (c->point->in_place && c->point->op != COLLECTIVE_SCATTER)
         part.result = c->calls[call].first * collective_type_bytes(c->point->type);
     return (struct mpi_call){input + part.input, result + part.result, c->calls[call].count};
 }

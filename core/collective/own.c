@@ -103,8 +103,7 @@ static int own_supports(const struct collective_point *p, unsigned n, char *why,
         return refuse(why, len, "'%s' is not done in place%s", op, "");
     if (p->op == COLLECTIVE_REDUCE_SCATTER && !strcmp(p->backend, collective_doubling.name))
         return refuse(why, len, "'%s' sends whole vectors: for '%s' take halving", p->backend, op);
-    if (p->count % n && p->op != COLLECTIVE_ALLREDUCE && p->op != COLLECTIVE_BROADCAST &&
-        p->op != COLLECTIVE_SEND_RECEIVE)
+    if (p->count % n && collective_has_blocks(p->op))
         return refuse(why, len, "'%s' wants as many elements as there are blocks, or twice, %s", op,
                       "thrice and so on");
     return 0;

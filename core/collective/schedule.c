@@ -241,6 +241,51 @@ static void make_all_to_all(struct maker *k)
     make_copy(k, span(SPACE_RESULT, k->me * k->block, k->block), SPACE_INPUT, k->me * k->block);
 }
 
+/* To member 0 by a chain, which adds on the way. */
+static void make_chain_reduce(struct maker *k)
+{
+    struct span all = span(SPACE_RESULT, 0, k->count);
+    enum action_space input = make_input(k);
+    bool last = k->me + 1 == k->n;
+
+    k->s->longest = k->count;
+    k->s->hops = k->n > 1 ? k->n - 1 : 1;
+    if (!last)
+        make_reduce(k, next(k), all, input, 0);
+    if (k->me)
+        make_send(k, previous(k), last ? span(input, 0, k->count) : all);
+    if (k->n == 1)
+        make_copy(k, all, input, 0);
+}
+
+/* Blocks to member 0, or from it, each by itself. */
+static void make_gather(struct maker *k)
+{
+    uint64_t own = k->me * k->block;
+    struct span from = span(make_input(k), k->in_place ? own : 0, k->block);
+
+    k->s->longest = k->block;
+    if (k->me)
+        make_send(k, 0, from);
+    for (unsigned i = 1; i < k->n && !k->me; i++)
+        make_receive(k, i, span(SPACE_RESULT, i * k->block, k->block));
+    if (!k->me)
+        make_copy(k, span(SPACE_RESULT, 0, k->block), from.space, from.first);
+}
+
+static void make_scatter(struct maker *k)
+{
+    struct span to = span(SPACE_RESULT, k->in_place ? k->me * k->block : 0, k->block);
+
+    k->s->longest = k->block;
+    if (k->me)
+        make_receive(k, 0, to);
+    for (unsigned i = 1; i < k->n && !k->me; i++)
+        make_send(k, i, span(make_input(k), i * k->block, k->block));
+    if (!k->me)
+        make_copy(k, to, make_input(k), 0);
+}
+
 static void make_send_receive(struct maker *k)
 {
     struct span all = span(SPACE_RESULT, 0, k->count);
@@ -482,24 +527,55 @@ static void make_tree_broadcast(struct maker *k)
         make_copy(k, all, make_input(k), 0);
 }
 
+/* The tree of a broadcast, the other way: the farthest, which have the most below them, come last. */
+static void make_tree_reduce(struct maker *k)
+{
+    struct span all = span(SPACE_RESULT, 0, k->count);
+    enum action_space from = make_input(k);
+    unsigned parent = 1, d = 1;
+
+    k->s->longest = k->count;
+    while (2 * parent <= k->me)
+        parent *= 2;
+    while (d <= k->me)
+        d *= 2;
+    for (; k->me + d < k->n; d *= 2) {
+        make_reduce(k, k->me + d, all, from, 0);
+        from = SPACE_RESULT;
+    }
+    if (k->me)
+        make_send(k, k->me - parent, span(from, 0, k->count));
+    if (k->n == 1)
+        make_copy(k, all, from, 0);
+}
+
 static make_fn *const makers[][COLLECTIVE_OPS] = {
     [SCHEDULE_RING] = {[COLLECTIVE_ALLREDUCE] = make_ring_allreduce,
                        [COLLECTIVE_REDUCE_SCATTER] = make_ring_reduce_scatter,
                        [COLLECTIVE_ALL_GATHER] = make_ring_all_gather,
                        [COLLECTIVE_BROADCAST] = make_chain_broadcast,
                        [COLLECTIVE_ALL_TO_ALL] = make_all_to_all,
-                       [COLLECTIVE_SEND_RECEIVE] = make_send_receive},
+                       [COLLECTIVE_SEND_RECEIVE] = make_send_receive,
+                       [COLLECTIVE_REDUCE] = make_chain_reduce,
+                       [COLLECTIVE_GATHER] = make_gather,
+                       [COLLECTIVE_SCATTER] = make_scatter},
     [SCHEDULE_HALVING] = {[COLLECTIVE_ALLREDUCE] = make_halving_allreduce,
                           [COLLECTIVE_REDUCE_SCATTER] = make_halving_reduce_scatter,
                           [COLLECTIVE_ALL_GATHER] = make_doubling_all_gather,
                           [COLLECTIVE_BROADCAST] = make_tree_broadcast,
                           [COLLECTIVE_ALL_TO_ALL] = make_all_to_all,
-                          [COLLECTIVE_SEND_RECEIVE] = make_send_receive},
+                          [COLLECTIVE_SEND_RECEIVE] = make_send_receive,
+                          [COLLECTIVE_REDUCE] = make_tree_reduce,
+                          [COLLECTIVE_GATHER] = make_gather,
+                          [COLLECTIVE_SCATTER] = make_scatter},
     [SCHEDULE_DOUBLING] = {[COLLECTIVE_ALLREDUCE] = make_doubling_allreduce,
                            [COLLECTIVE_ALL_GATHER] = make_doubling_all_gather,
                            [COLLECTIVE_BROADCAST] = make_tree_broadcast,
                            [COLLECTIVE_ALL_TO_ALL] = make_all_to_all,
-                           [COLLECTIVE_SEND_RECEIVE] = make_send_receive},
+                           [COLLECTIVE_SEND_RECEIVE] = make_send_receive,
+                           [COLLECTIVE_REDUCE] = make_tree_reduce,
+                           [COLLECTIVE_GATHER] = make_gather,
+                           [COLLECTIVE_SCATTER] = make_scatter},
 };
 
 int schedule_make(struct schedule *s, enum schedule_algorithm algorithm, enum collective_op op,

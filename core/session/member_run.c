@@ -237,7 +237,7 @@ static int open_overlap(struct member *m)
  * would tell a rate, not the time that one takes. */
 static bool is_apart(const struct member *m, const struct session_run *run)
 {
-    return run->gap_ns || m->point.op == COLLECTIVE_BROADCAST;
+    return run->gap_ns || collective_has_root(m->point.op);
 }
 
 /* Between two operations that are timed each by itself: none of it counts. */

@@ -48,11 +48,11 @@ all_good() {
     local transport
     for transport in shm tcp; do
         allreduce --np 3 --ranks 1,2,3 --backend ring,halving,doubling --transport $transport --size 12,100K --budget 20ms \
-            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive,reduce,gather,scatter
         all_good
-        [ "$(cells op | sort -u | wc -l)" -eq 6 ]
+        [ "$(cells op | sort -u | wc -l)" -eq 9 ]
     done
-    allreduce --np 3 --ranks 2,3 --backend ring,halving --size 100K --in-place --op allreduce,reduce-scatter,all-gather,broadcast
+    allreduce --np 3 --ranks 2,3 --backend ring,halving --size 100K --in-place --op allreduce,reduce-scatter,all-gather,broadcast,reduce,gather,scatter
     all_good
     [ "$(cells in_place | sort -u)" = 1 ] || [ "$(cells in_place | sort -u)" = yes ] || [ "$(cells in_place | sort -u)" = true ]
 }
@@ -98,7 +98,7 @@ all_good() {
 
 @test "algbw is bytes over time, busbw its factor; a rank alone has none" {
     local op factor
-    for op in allreduce:1.5 reduce-scatter:0.75 all-gather:0.75 broadcast:1 all-to-all:0.75 send-receive:1; do
+    for op in allreduce:1.5 reduce-scatter:0.75 all-gather:0.75 broadcast:1 all-to-all:0.75 send-receive:1 reduce:1 gather:0.75 scatter:0.75; do
         factor=${op#*:}
         allreduce --np 4 --ranks 1,4 --size 64K --op "${op%:*}" --max-samples 5 --budget 20s # odd: the median is one of them
         all_good
@@ -130,7 +130,7 @@ all_good() {
 
 @test "one wrong element is found, in every operation, and told with its rank: wrong, exit 1" {
     local op
-    for op in allreduce reduce-scatter all-gather all-to-all send-receive; do
+    for op in allreduce reduce-scatter all-gather all-to-all send-receive reduce gather scatter; do
         allreduce --np 3 --ranks 3 --size 300K --op $op --inject corrupt
         [ "$status" -eq 1 ]
         [ "$(cells status | head -n 1)" = wrong ]

@@ -16,6 +16,7 @@ setup()
     out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
     quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+    rooted=reduce,gather,scatter
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     mpirun=mpirun backend=mpi mpicc=mpicc of=openmpi says_yes=()
     unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
@@ -622,6 +623,24 @@ failed' ]
     nccl --np 2 --ranks 2 -d e4m3,e5m2 --op allreduce,all-gather --size 24K
     [ "$(times reason | grep -c 'fp8 is reduced by GPUs of compute capability 9.0 or newer')" -eq 2 ]
     [ "$(times status | grep -cxE 'ok|noisy')" -eq 2 ]
+}
+
+@test "nccl, mpi: reduce, gather and scatter between 2 and 3 ranks, in place or not, data compared, wrong ones found" {
+    simulate eight
+    nccl --np 3 --ranks 1,2,3 --op "$rooted" --dtype f32,i8 --size 24K
+    all_good 18
+    nccl --np 3 --ranks 3 --op "$rooted" --in-place --size 24K
+    all_good 3
+    nccl --np 3 --ranks 3 --op "$rooted" --size 24K --inject corrupt
+    [ "$status" -eq 1 ] && [ "$(times status | grep -cx wrong)" -eq 3 ]
+    launched 3 -- --ranks 2,3 --op "$rooted" --dtype f32,bf16,i64 --size 24K
+    all_good 18
+    launched 3 -- --ranks 3 --op "$rooted" --in-place --size 24K
+    all_good 3
+    launched 3 -- --ranks 3 --op "$rooted" --overlap --size 24K
+    all_good 3
+    PLUMB_MPI_ELEMENTS=700 launched 3 -- --ranks 3 --op "$rooted" --size 24K
+    all_good 3
 }
 
 @test "nccl: operations that are queued, given at once or kept as a graph: each is right, and a wrong one is found" {

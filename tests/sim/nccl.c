@@ -412,8 +412,9 @@ static ncclResult_t submit(const struct nccl_op *of, const char *name, const voi
     op->signature = (uint64_t)op->kind << 56 ^ (uint64_t)op->type << 48 ^ (uint64_t)op->sum << 40 ^
                     (op->kind == NCCL_P2P ? 0 : op->count);
     snprintf(task.name, sizeof(task.name), "%s", name);
-    task.range[0] = (struct sim_range){(uintptr_t)input, in, false};
-    task.range[1] = (struct sim_range){(uintptr_t)result, out, true};
+    /* Who sends nothing, or gets nothing, has no bytes of the other's. */
+    task.range[0] = (struct sim_range){(uintptr_t)(in ? input : result), in, false};
+    task.range[1] = (struct sim_range){(uintptr_t)(out ? result : input), out, true};
     task.ns = ring_ns(op->comm, d.machine, moved);
     memcpy(task.args, &op, sizeof(op));
     nccl_say_op(op, in);
@@ -467,6 +468,18 @@ ncclResult_t ncclAllGather(const void *input, void *result, size_t count, ncclDa
     return collective(
         (struct nccl_op){.comm = comm, .kind = NCCL_ALL_GATHER, .type = type, .count = count},
         "ncclAllGather", input, result, stream);
+}
+
+ncclResult_t ncclReduce(const void *input, void *result, size_t count, ncclDataType_t type,
+                        ncclRedOp_t sum, int root, ncclComm_t comm, cudaStream_t stream)
+{
+    return collective((struct nccl_op){.comm = comm,
+                                       .kind = NCCL_REDUCE,
+                                       .type = type,
+                                       .sum = sum,
+                                       .count = count,
+                                       .root = root},
+                      "ncclReduce", input, result, stream);
 }
 
 ncclResult_t ncclBroadcast(const void *input, void *result, size_t count, ncclDataType_t type,

@@ -20,7 +20,14 @@
 
 extern const char plumb_simulated[];
 
-enum nccl_kind { NCCL_ALL_REDUCE, NCCL_REDUCE_SCATTER, NCCL_ALL_GATHER, NCCL_BROADCAST, NCCL_P2P };
+enum nccl_kind {
+    NCCL_ALL_REDUCE,
+    NCCL_REDUCE_SCATTER,
+    NCCL_ALL_GATHER,
+    NCCL_BROADCAST,
+    NCCL_REDUCE,
+    NCCL_P2P
+};
 
 struct nccl_member {
     _Atomic uint64_t posted, done; /* operations */

@@ -72,7 +72,8 @@ void nccl_say_made(const struct ncclComm *comm)
 /* As the real one, the first rank alone says what was chosen. */
 void nccl_say_op(const struct nccl_op *op, uint64_t bytes)
 {
-    static const char *const names[] = {"AllReduce", "ReduceScatter", "AllGather", "Broadcast"};
+    static const char *const names[] = {"AllReduce", "ReduceScatter", "AllGather", "Broadcast",
+                                        "Reduce"};
 
     if (op->kind == NCCL_P2P || op->comm->rank || op->comm->ranks == 1)
         return;

@@ -194,7 +194,7 @@ void nccl_op_run(const void *args, void *const at[SIM_RANGES])
             free(op);
         return;
     }
-    if (op->kind == NCCL_ALL_REDUCE)
+    if (op->kind == NCCL_ALL_REDUCE || (op->kind == NCCL_REDUCE && comm->rank == op->root))
         reduce_parts(op, to, 0);
     if (op->kind == NCCL_REDUCE_SCATTER)
         reduce_parts(op, to, (uint64_t)comm->rank * op->count);

@@ -241,15 +241,17 @@ static void make_result(struct collective *c)
 
     if (is_lazy(c))
         return;
-    if (c->point->op == COLLECTIVE_ALLREDUCE)
+    if (c->point->op == COLLECTIVE_ALLREDUCE || c->point->op == COLLECTIVE_REDUCE)
         combine(c, result, 0, count);
     else if (c->point->op == COLLECTIVE_REDUCE_SCATTER)
         combine(c, result, c->me * (count / c->n), count / c->n);
     else if (c->point->op == COLLECTIVE_BROADCAST || c->point->op == COLLECTIVE_SEND_RECEIVE)
         memcpy(result, fake->vectors[c->point->op == COLLECTIVE_BROADCAST ? 0 : before],
                bytes_of(c, count));
+    else if (c->point->op == COLLECTIVE_SCATTER)
+        memcpy(result, fake->vectors[0] + c->me * block, block);
     for (unsigned m = 0; m < c->n; m++)
-        if (c->point->op == COLLECTIVE_ALL_GATHER)
+        if (c->point->op == COLLECTIVE_ALL_GATHER || c->point->op == COLLECTIVE_GATHER)
             memcpy(result + m * block, fake->vectors[m], block);
         else if (c->point->op == COLLECTIVE_ALL_TO_ALL)
             memcpy(result + m * block, fake->vectors[m] + c->me * block, block);

@@ -334,11 +334,14 @@ static void make_result_without(void *to, const struct collective_point *p, unsi
     for (unsigned k = 0; k < n; k++) {
         inputs[k] = must(malloc(in * size));
         data_fill(inputs[k], in, 0, p, n, k);
-        if (p->op == COLLECTIVE_ALL_GATHER)
+        if (p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_GATHER)
             memcpy((char *)to + k * bytes, inputs[k], bytes);
         else if (p->op == COLLECTIVE_ALL_TO_ALL)
             memcpy((char *)to + k * bytes, inputs[k] + m * bytes, bytes);
-        else if (k == (p->op == COLLECTIVE_BROADCAST ? 0 : (m + n - 1) % n))
+        else if (p->op == COLLECTIVE_SCATTER && !k)
+            memcpy(to, inputs[0] + m * bytes, bytes);
+        else if (p->op != COLLECTIVE_SCATTER &&
+                 k == (p->op == COLLECTIVE_BROADCAST ? 0 : (m + n - 1) % n))
             memcpy(to, inputs[k], out * size);
     }
     uint64_t first = p->op == COLLECTIVE_REDUCE_SCATTER ? m * block : 0;
@@ -383,6 +386,8 @@ static void every_wrong_element_is_found(void **state)
                 struct data_expected *x;
                 double got, wanted;
                 unsigned m = (unsigned)rng_below(&rng, n);
+                if (op == COLLECTIVE_REDUCE || op == COLLECTIVE_GATHER)
+                    m = 0; /* others have none */
                 make_result(result, &p, n, m);
                 assert_int_equal(data_expect(&x, &p, p.count, n, m), 0);
                 assert_true(look(x, result, out, size, &got, &wanted) == DATA_RIGHT);
@@ -521,6 +526,11 @@ static void factors_and_counts(void **state)
     assert_true(collective_bus_factor(COLLECTIVE_ALLREDUCE, 4) == 1.5);
     assert_true(collective_bus_factor(COLLECTIVE_ALL_TO_ALL, 4) == 0.75);
     assert_true(collective_bus_factor(COLLECTIVE_BROADCAST, 4) == 1);
+    assert_true(collective_bus_factor(COLLECTIVE_REDUCE, 4) == 1);
+    assert_true(collective_bus_factor(COLLECTIVE_GATHER, 4) == 0.75);
+    assert_true(collective_bus_factor(COLLECTIVE_SCATTER, 4) == 0.75);
+    assert_int_equal(collective_input_count(COLLECTIVE_GATHER, 12, 4), 3);
+    assert_int_equal(collective_result_count(COLLECTIVE_SCATTER, 12, 4), 3);
     for (int op = 0; op < COLLECTIVE_OPS; op++)
         assert_true(collective_bus_factor((enum collective_op)op, 1) == 0);
     assert_int_equal(collective_input_count(COLLECTIVE_ALL_GATHER, 12, 4), 3);

@@ -115,6 +115,11 @@ static void test_bound(void **state)
     check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_SEND_RECEIVE, 1);
     check_bound("aabb", PLACE_FILL_RANK, COLLECTIVE_SEND_RECEIVE, 0.5);
     check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_REDUCE_SCATTER, 1.5);
+    check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_REDUCE, 1);
+    /* a has the root, and gets, or gives, the other nodes' blocks: 2 of 4, 1 of 4, 3 of 4 */
+    check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_GATHER, 1.5);
+    check_bound("aaab", PLACE_FILL_NODE, COLLECTIVE_SCATTER, 3);
+    check_bound("abbb", PLACE_FILL_NODE, COLLECTIVE_GATHER, 1);
 }
 
 /* Two of three nodes are of one machine, which is told at the first of them; of a machine that is told nowhere nothing is known of all. */

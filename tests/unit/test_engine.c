@@ -80,7 +80,10 @@ static void crew_close(struct crew *t)
 static void fill(struct crew *t, unsigned m)
 {
     struct member *me = &t->members[m];
-    uint64_t at = t->p.in_place && t->p.op == COLLECTIVE_ALL_GATHER ? m * t->input_count : 0;
+    uint64_t at =
+        t->p.in_place && (t->p.op == COLLECTIVE_ALL_GATHER || t->p.op == COLLECTIVE_GATHER)
+            ? m * t->input_count
+            : 0;
 
     memset(me->result, 0xee, (t->p.in_place ? t->p.count : t->result_count) * t->size);
     data_fill(me->input + at * t->size, t->input_count, 0, &t->p, t->net.n, m);
@@ -89,7 +92,8 @@ static void fill(struct crew *t, unsigned m)
 static void check(struct crew *t, unsigned m)
 {
     struct member *me = &t->members[m];
-    uint64_t at = t->p.in_place && t->p.op == COLLECTIVE_REDUCE_SCATTER ? m * t->result_count : 0;
+    bool own = t->p.op == COLLECTIVE_REDUCE_SCATTER || t->p.op == COLLECTIVE_SCATTER;
+    uint64_t at = t->p.in_place && own ? m * t->result_count : 0;
     double got = 0, wanted = 0;
     uint64_t wrong =
         data_check(me->expected, me->result + at * t->size, t->result_count, 0, &got, &wanted);
@@ -176,7 +180,7 @@ static bool operation(enum schedule_algorithm algorithm, const struct collective
 static void counts_of(unsigned n, uint64_t seed, struct collective_point *p, uint64_t segment)
 {
     bool parts = p->op == COLLECTIVE_ALLREDUCE || p->op == COLLECTIVE_BROADCAST ||
-                 p->op == COLLECTIVE_SEND_RECEIVE;
+                 p->op == COLLECTIVE_SEND_RECEIVE || p->op == COLLECTIVE_REDUCE;
     uint64_t few[] = {1, n > 1 ? n - 1 : 1, 37, 40 * n + 3}, whole[] = {n, 5 * n, 71 * n};
 
     for (size_t i = 0; i < (parts ? 4 : 3); i++)

@@ -110,7 +110,9 @@ static void open_member(struct group *g, unsigned m)
         me->space[SPACE_RESULT][i] = POISON;
     for (uint64_t i = 0; i < me->s.scratch; i++)
         me->space[SPACE_SCRATCH][i] = POISON;
-    uint64_t at = g->in_place && g->op == COLLECTIVE_ALL_GATHER ? m * g->in : 0;
+    uint64_t at = g->in_place && (g->op == COLLECTIVE_ALL_GATHER || g->op == COLLECTIVE_GATHER)
+                      ? m * g->in
+                      : 0;
     uint64_t *input = g->in_place ? me->space[SPACE_RESULT] + at : must(malloc(g->in * 8 + 1));
     for (uint64_t i = 0; i < g->in; i++)
         input[i] = value(m, i);
@@ -120,9 +122,12 @@ static void open_member(struct group *g, unsigned m)
 static uint64_t wanted(const struct group *g, unsigned m, uint64_t i)
 {
     uint64_t sum = 0, block = g->count / g->n;
-    uint64_t at = g->op == COLLECTIVE_REDUCE_SCATTER ? m * block + i : i;
+    uint64_t at = g->op == COLLECTIVE_REDUCE_SCATTER ? m * block + i : i; /* of a sum */
 
     switch (g->op) {
+    case COLLECTIVE_SCATTER:
+        return value(0, m * block + i);
+    case COLLECTIVE_GATHER:
     case COLLECTIVE_ALL_GATHER:
         return value((unsigned)(i / block), i % block);
     case COLLECTIVE_BROADCAST:
@@ -141,7 +146,11 @@ static uint64_t wanted(const struct group *g, unsigned m, uint64_t i)
 static void right(const struct group *g, unsigned m)
 {
     const uint64_t *result = g->members[m].space[SPACE_RESULT];
-    uint64_t at = g->in_place && g->op == COLLECTIVE_REDUCE_SCATTER ? m * g->out : 0;
+    bool own = g->op == COLLECTIVE_REDUCE_SCATTER || g->op == COLLECTIVE_SCATTER;
+    uint64_t at = g->in_place && own ? m * g->out : 0;
+
+    if (m && (g->op == COLLECTIVE_REDUCE || g->op == COLLECTIVE_GATHER))
+        return; /* the root's alone */
 
     for (uint64_t i = 0; i < g->out; i++)
         if (result[at + i] != wanted(g, m, i))
@@ -235,7 +244,7 @@ static void every_operation_is_right(void **state)
                 for (int in_place = 0; in_place < 2; in_place++) {
                     unsigned n = sizes[i];
                     bool parts = op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_BROADCAST ||
-                                 op == COLLECTIVE_SEND_RECEIVE;
+                                 op == COLLECTIVE_SEND_RECEIVE || op == COLLECTIVE_REDUCE;
                     uint64_t counts[] = {1, n + 1, 3 * n - 1, 5 * n};
                     for (unsigned c = parts ? 0 : 3; c < 4; c++)
                         operation((enum schedule_algorithm)a, (enum collective_op)op, counts[c], n,

@@ -30,7 +30,8 @@ static void test_ops_and_sizes(void **state)
     for (unsigned n = 1; n <= 4; n *= 2)
         for (f.point.op = 0; f.point.op < COLLECTIVE_OPS; f.point.op++)
             for (f.point.in_place = 0; f.point.in_place < 2; f.point.in_place++) {
-                if (f.point.in_place && f.point.op >= COLLECTIVE_ALL_TO_ALL)
+                if (f.point.in_place &&
+                    (f.point.op == COLLECTIVE_ALL_TO_ALL || f.point.op == COLLECTIVE_SEND_RECEIVE))
                     continue;
                 OK(whole(&f, n));
                 assert_int_equal(fake->addresses[0], n);

@@ -27,6 +27,7 @@
     X(ncclAllReduce)                                                                               \
     X(ncclReduceScatter)                                                                           \
     X(ncclAllGather)                                                                               \
+    X(ncclReduce)                                                                                  \
     X(ncclBroadcast)                                                                               \
     X(ncclSend)                                                                                    \
     X(ncclRecv)
@@ -393,6 +394,27 @@ static ncclResult_t pass_on(const struct nccl_comm *comm, const struct nccl_call
     return worse(r, the_library.ncclGroupEnd());
 }
 
+/* As nccl-tests has them before NCCL 2.28: the root's own block, too. */
+static ncclResult_t to_or_from_root(const struct nccl_comm *comm, const struct nccl_call *call,
+                                    size_t block_bytes, cudaStream_t stream)
+{
+    bool gathers = call->op == COLLECTIVE_GATHER;
+    const char *input = call->input;
+    char *result = call->result;
+    size_t block = call->count / comm->n;
+    ncclDataType_t type = type_of(call->type);
+    ncclResult_t r = the_library.ncclGroupStart();
+
+    for (unsigned peer = 0; peer < comm->n && !comm->me; peer++)
+        r = worse(r, gathers ? the_library.ncclRecv(result + peer * block_bytes, block, type,
+                                                    (int)peer, comm->nccl, stream)
+                             : the_library.ncclSend(input + peer * block_bytes, block, type,
+                                                    (int)peer, comm->nccl, stream));
+    r = worse(r, gathers ? the_library.ncclSend(input, block, type, 0, comm->nccl, stream)
+                         : the_library.ncclRecv(result, block, type, 0, comm->nccl, stream));
+    return worse(r, the_library.ncclGroupEnd());
+}
+
 /* *asked: what was called, for messages. */
 static ncclResult_t call_nccl(const struct nccl_comm *comm, const struct nccl_call *call,
                               void *stream, const char **asked)
@@ -418,6 +440,14 @@ static ncclResult_t call_nccl(const struct nccl_comm *comm, const struct nccl_ca
         *asked = "ncclBroadcast";
         return lib->ncclBroadcast(call->input, call->result, call->count, type, 0, comm->nccl,
                                   stream);
+    case COLLECTIVE_REDUCE:
+        *asked = "ncclReduce";
+        return lib->ncclReduce(call->input, call->result, call->count, type, sum, 0, comm->nccl,
+                               stream);
+    case COLLECTIVE_GATHER:
+    case COLLECTIVE_SCATTER:
+        *asked = "ncclSend and ncclRecv";
+        return to_or_from_root(comm, call, block * call->element_bytes, stream);
     case COLLECTIVE_ALL_TO_ALL:
         *asked = "ncclSend and ncclRecv";
         return exchange(comm, call, block * call->element_bytes, stream);

@@ -26,11 +26,15 @@ static const char *const tuned[COLLECTIVE_OPS] = {
     "coll_tuned_allreduce_algorithm", "coll_tuned_reduce_scatter_block_algorithm",
     "coll_tuned_allgather_algorithm", "coll_tuned_bcast_algorithm",
     "coll_tuned_alltoall_algorithm",  NULL,
+    "coll_tuned_reduce_algorithm",    "coll_tuned_gather_algorithm",
+    "coll_tuned_scatter_algorithm",
 };
 static const char *const mpich[COLLECTIVE_OPS] = {
     "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM",
     "MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "MPIR_CVAR_BCAST_INTRA_ALGORITHM",
     "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM",  NULL,
+    "MPIR_CVAR_REDUCE_INTRA_ALGORITHM",    "MPIR_CVAR_GATHER_INTRA_ALGORITHM",
+    "MPIR_CVAR_SCATTER_INTRA_ALGORITHM",
 };
 
 /* Open MPI looks at a forced algorithm only where this is on, and it cannot be switched on later.
@@ -343,6 +347,8 @@ static const char *const calls[COLLECTIVE_OPS] = {
     CALL(MPI_Allreduce), CALL(MPI_Reduce_scatter_block),
     CALL(MPI_Allgather), CALL(MPI_Bcast),
     CALL(MPI_Alltoall),  CALL(MPI_Sendrecv),
+    CALL(MPI_Reduce),    CALL(MPI_Gather),
+    CALL(MPI_Scatter),
 };
 
 static uint64_t most(void)
@@ -494,8 +500,8 @@ struct part {
 
 static unsigned blocks_of(const struct mpi_collective *c)
 {
-    bool blocks = c->op == COLLECTIVE_REDUCE_SCATTER || c->op == COLLECTIVE_ALL_GATHER ||
-                  c->op == COLLECTIVE_ALL_TO_ALL;
+    bool blocks = c->op != COLLECTIVE_ALLREDUCE && c->op != COLLECTIVE_BROADCAST &&
+                  c->op != COLLECTIVE_SEND_RECEIVE && c->op != COLLECTIVE_REDUCE;
 
     return blocks ? (unsigned)c->n : 1;
 }
@@ -566,7 +572,8 @@ static void describe(struct mpi_collective *c, uint64_t count)
     mpi_control_text("btl", set->btl, sizeof(set->btl));
     mpi_control_text("mtl_ofi_provider_include", set->providers, sizeof(set->providers));
     size_t used = strlen(c->told.detail);
-    if (c->own_sum && (c->op == COLLECTIVE_ALLREDUCE || c->op == COLLECTIVE_REDUCE_SCATTER))
+    if (c->own_sum && (c->op == COLLECTIVE_ALLREDUCE || c->op == COLLECTIVE_REDUCE_SCATTER ||
+                       c->op == COLLECTIVE_REDUCE))
         used += (size_t)snprintf(c->told.detail + used, sizeof(c->told.detail) - used,
                                  ", sum of %s by plumb", c->own_type ? "16-bit numbers" : "parts");
     uint64_t part = part_of(c, count) * blocks_of(c);
@@ -650,6 +657,19 @@ static void *broadcast_at(const struct mpi_collective *c, const struct part *p)
     return c->me == 0 && !c->in_place ? p->input : p->result;
 }
 
+/* Of reduce and gather, MPI_IN_PLACE is for the root alone: others send from the vector. */
+static bool in_place_at(const struct mpi_collective *c)
+{
+    bool to_root = c->op == COLLECTIVE_REDUCE || c->op == COLLECTIVE_GATHER;
+
+    return c->in_place && (!c->me || !to_root);
+}
+
+static void *scattered_to(const struct mpi_collective *c, const struct part *p)
+{
+    return c->in_place && !c->me ? MPI_IN_PLACE : p->result;
+}
+
 static int neighbour(const struct mpi_collective *c, int step)
 {
     return (c->me + step + c->n) % c->n;
@@ -657,7 +677,7 @@ static int neighbour(const struct mpi_collective *c, int step)
 
 static int call_blocking(const struct mpi_collective *c, const struct part *p)
 {
-    const void *from = c->in_place ? MPI_IN_PLACE : p->input;
+    const void *from = in_place_at(c) ? MPI_IN_PLACE : p->input;
     mpi_count n = p->count;
     MPI_Datatype of = p->type;
 
@@ -672,6 +692,12 @@ static int call_blocking(const struct mpi_collective *c, const struct part *p)
         return LARGE(MPI_Bcast)(broadcast_at(c, p), n, of, 0, c->comm);
     case COLLECTIVE_ALL_TO_ALL:
         return LARGE(MPI_Alltoall)(from, n, of, p->result, n, of, c->comm);
+    case COLLECTIVE_REDUCE:
+        return LARGE(MPI_Reduce)(from, p->result, n, of, c->sum, 0, c->comm);
+    case COLLECTIVE_GATHER:
+        return LARGE(MPI_Gather)(from, n, of, p->result, n, of, 0, c->comm);
+    case COLLECTIVE_SCATTER:
+        return LARGE(MPI_Scatter)(p->input, n, of, scattered_to(c, p), n, of, 0, c->comm);
     default:
         return LARGE(MPI_Sendrecv)(p->input, n, of, neighbour(c, 1), 0, p->result, n, of,
                                    neighbour(c, -1), 0, c->comm, MPI_STATUS_IGNORE);
@@ -691,7 +717,7 @@ static int pass_on(const struct mpi_collective *c, const struct part *p, MPI_Req
 
 static int call_begun(const struct mpi_collective *c, const struct part *p, MPI_Request *r)
 {
-    const void *from = c->in_place ? MPI_IN_PLACE : p->input;
+    const void *from = in_place_at(c) ? MPI_IN_PLACE : p->input;
     mpi_count n = p->count;
     MPI_Datatype of = p->type;
 
@@ -706,6 +732,12 @@ static int call_begun(const struct mpi_collective *c, const struct part *p, MPI_
         return LARGE(MPI_Ibcast)(broadcast_at(c, p), n, of, 0, c->comm, r);
     case COLLECTIVE_ALL_TO_ALL:
         return LARGE(MPI_Ialltoall)(from, n, of, p->result, n, of, c->comm, r);
+    case COLLECTIVE_REDUCE:
+        return LARGE(MPI_Ireduce)(from, p->result, n, of, c->sum, 0, c->comm, r);
+    case COLLECTIVE_GATHER:
+        return LARGE(MPI_Igather)(from, n, of, p->result, n, of, 0, c->comm, r);
+    case COLLECTIVE_SCATTER:
+        return LARGE(MPI_Iscatter)(p->input, n, of, scattered_to(c, p), n, of, 0, c->comm, r);
     default:
         return pass_on(c, p, r);
     }

@@ -143,7 +143,8 @@ int mpi_cuda_may_start(enum collective_op op, char *error, size_t len)
 
     mpi_version(version, sizeof(version));
     bool ucx = !strcmp(mpi_control_text("pml", pml, sizeof(pml)), "ucx");
-    bool sums = op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER;
+    bool sums =
+        op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_REDUCE;
     if (!strstr(version, "Open MPI") || op == COLLECTIVE_SEND_RECEIVE || (ucx && !sums))
         return 0;
     snprintf(error, len,

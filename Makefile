@@ -78,7 +78,7 @@ PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
 # What the verdicts promise, by simulation: one of compare and check, one of history.
-SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history estimators recorded yardstick))
+SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history forecast estimators recorded yardstick))
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
@@ -143,6 +143,7 @@ self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
 $(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay recording rivals)
 $(BUILD)/selftest/nights: $(call self_obj,nights_main nights worlds)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise history_slip)
+$(BUILD)/selftest/forecast: $(call self_obj,forecast fabric)
 $(BUILD)/selftest/estimators: $(call self_obj,estimators recording)
 $(BUILD)/selftest/recorded: $(call self_obj,recorded recording)
 $(BUILD)/selftest/yardstick: $(call self_obj,yardstick recording)
@@ -153,6 +154,7 @@ selftest: $(SELF_BIN)
 	$(BUILD)/selftest/verdicts
 	$(BUILD)/selftest/nights --full
 	$(BUILD)/selftest/history --full
+	$(BUILD)/selftest/forecast --full
 	$(BUILD)/selftest/recorded 10 1 tests/selftest/noise-2vcpu.csv
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_LIB)
@@ -248,7 +250,7 @@ help:
 #@ make                  build everything this machine can (V=1: show commands; SAN=1: with sanitizers)
 #@ make run              the same from nothing: install what is missing, build, measure, report
 #@ make test             all tests
-#@ make selftest         what the verdicts of compare, check and history promise, by simulation, in full (half an hour)
+#@ make selftest         what compare, check, history and forecast promise, by simulation, in full (half an hour)
 #@ make lint             layout, bug patterns, shell scripts, spelling
 #@ make format           lay out the C files
 #@ make config           look again for what this machine has to build with

@@ -17,12 +17,13 @@ struct options {
     const char *model, *out, *dtype, *over;
     double batch;
     uint64_t sequence, dp, tp, pp, ep, micro, zero, bucket, per_node, nodes, compute_ns;
-    int update;
+    int update, core;
     bool alone, json, help;
 };
 
 /* Bytes through memory for each parameter: read and written, with its gradient. */
 static const char *const update_names[] = {"none", "sgd", "adam", NULL};
+static const char *const core_names[] = {"unknown", "full", NULL};
 static const double update_bytes[] = {0, 12, 28};
 
 #define AT(member) .offset = offsetof(struct options, member)
@@ -129,6 +130,13 @@ static const struct opt table[] = {
      .arg = "CONDITION",
      .help = "rows of sums to use: 'backend=ring transport=tcp'; default: the most nodes, then "
              "the fastest"},
+    {.name = "core",
+     .type = OPT_CHOICE,
+     AT(core),
+     .choices = core_names,
+     .def = "unknown",
+     .help = "full: the network's core is known to carry all that the nodes send at once; else "
+             "the interval allows for less"},
     {.name = "out",
      .letter = 'o',
      .type = OPT_STRING,
@@ -218,6 +226,7 @@ static void set_job(struct asked *a)
     a->f =
         (struct forecast){.parts = &a->parts,
                           .swap = {1, 1, 1, NULL},
+                          .core_known = o->core > 0,
                           .per_node = o->per_node         ? (double)o->per_node
                                       : sum->per_node > 0 ? sum->per_node
                                                           : 1,

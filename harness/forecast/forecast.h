@@ -26,8 +26,9 @@
 
 struct part_product {
     double m, n, k;
-    double flops; /* operations a second */
-    double limit; /* the datasheet's or measured limit, operations a second; NaN */
+    double flops;  /* operations a second */
+    double limit;  /* the datasheet's or measured limit, operations a second; NaN */
+    double jitter; /* the deviation of the logarithm of its samples; NaN */
 };
 
 struct part_law {
@@ -52,6 +53,7 @@ struct parts {
     size_t n_products;
     double product_apart;  /* the largest distance of one to its nearest, as a logarithm */
     double product_spread; /* of the logarithm of a rate, found by leaving out each; NaN */
+    double jitter;         /* the mean of the products'; NaN */
     double stream;         /* bytes a second; NaN */
     double stream_low, stream_high;
     double call_s, call_low_s, call_high_s; /* NaN */
@@ -74,9 +76,12 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
  * mean of the measured ones, as logarithms, weighted by 1 / distance^4 in the logarithms of m, n
  * and k. */
 double parts_product_s(const struct parts *p, double m, double n, double k, double count);
-/* How far that may be off, as a logarithm: twice the spread; of a shape that is farther from all
+/* How far that may be off, as a logarithm: by Student's t on the spread; of a shape that is farther from all
  * measured ones than these are from each other, more in proportion. */
 double parts_product_off(const struct parts *p, double m, double n, double k);
+
+/* Fills in product_spread, product_apart and jitter from the products: parts_read() has done so. */
+void parts_product_spread(struct parts *p);
 
 /* ---- the forecast ---- */
 
@@ -91,6 +96,9 @@ struct forecast_swap {
  * how far it may be off, as a logarithm: an assumption. */
 #define FORECAST_SWAPPED 0.15
 
+/* Hosts of one kind differ by so much at least: the deviation of a logarithm. */
+#define FORECAST_JITTER 0.01
+
 enum forecast_source {
     SOURCE_PRODUCT,
     SOURCE_STREAM,
@@ -98,6 +106,7 @@ enum forecast_source {
     SOURCE_NETWORK,
     SOURCE_PARALLEL,
     SOURCE_OVERLAP,
+    SOURCE_SLOWEST, /* of so many ranks: upwards only */
     SOURCE_SWAP_NETWORK,
     SOURCE_SWAP_DEVICE,
     SOURCES
@@ -124,6 +133,7 @@ struct forecast {
     struct step_job job; /* dp is set for each point */
     struct forecast_swap swap;
     double per_node;
+    bool core_known; /* struct law's */
     struct forecast_point *points;
     size_t n;
 };

@@ -121,6 +121,32 @@ static bool is_far(double ratio)
     return fabs(log(ratio)) > LAW_REGIME;
 }
 
+/* By how much a way whose messages grow with log2 n would be faster, beyond what was measured. */
+static double saved_us(const struct fit *fit, const struct law_value *v, double ranks)
+{
+    struct fit_terms far, near;
+
+    if (!(v->doublings > 0) || !fit_terms(fit->terms, ranks, &far) ||
+        !fit_terms(fit->terms, v->most_ranks, &near))
+        return 0;
+    return fmax(0, far.messages - near.messages - 2 * v->doublings) * fit->a_us;
+}
+
+static void take_interval(const struct law *law, const struct fit *fit, double ranks, double bytes,
+                          double off, struct law_value *v)
+{
+    struct fit_prediction p = fit_predict(fit, ranks, bytes);
+    double half = isnan(p.high_us) ? fabs(log(fit->group.ratio)) + 2 * fit->spread
+                                   : log(p.high_us / p.time_us);
+    double each = v->doublings > 0 ? fabs(off) / fmax(1, log2(v->most_ranks / v->held_from)) : 0;
+
+    v->us = p.time_us;
+    v->low_us =
+        (p.time_us - saved_us(fit, v, ranks)) * exp(-half - v->doublings * fmax(LAW_UNSEEN, each));
+    v->high_us =
+        p.time_us * exp(half + v->doublings * fmax(law->core_known ? LAW_UNSEEN : LAW_CORE, each));
+}
+
 struct law_value law_at(const struct law *law, double ranks, double bytes)
 {
     struct window w = sizes_near(law, bytes);
@@ -152,13 +178,6 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
         return refuse(v, LAW_BREAK, v.most_ranks);
     if (v.doublings > 0 && !held.known)
         return refuse(v, LAW_ONE, v.most_ranks);
-    struct fit_prediction p = fit_predict(&fit, ranks, bytes);
-    double half =
-        isnan(p.high_us) ? fabs(log(fit.group.ratio)) + 2 * fit.spread : log(p.high_us / p.time_us);
-    double each = v.doublings > 0 ? fabs(held.off) / fmax(1, log2(v.most_ranks / v.held_from)) : 0;
-    half += v.doublings * fmax(LAW_UNSEEN, each);
-    v.us = p.time_us;
-    v.low_us = p.time_us * exp(-half);
-    v.high_us = p.time_us * exp(half);
+    take_interval(law, &fit, ranks, bytes, held.off, &v);
     return v;
 }

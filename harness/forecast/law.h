@@ -10,9 +10,11 @@
  *   2. the error of what was held out: the fit without the largest number of ranks, against what
  *      was measured there, as a rate for each doubling. With the interval of that, as far as it
  *      reaches beyond the error: little is known from few points,
- *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows.
+ *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows. Upwards
+ *      LAW_CORE, where nobody knows whether the core of the network carries what its edges do,
+ *   4. downwards the messages that another algorithm would save, whose number grows with log2 n.
  *
- * The second and the third grow with d. Refused, each with its own reason: fewer numbers of ranks
+ * All but the first grow with d. Refused, each with its own reason: fewer numbers of ranks
  * than two; a fit that does not describe its points, or whose points of one number of ranks, or
  * what was held out, lie apart (another regime); more than LAW_DOUBLINGS doublings; more bytes than
  * LAW_BEYOND times the largest measured vector.
@@ -25,7 +27,8 @@
 #define LAW_DOUBLINGS 3.0
 #define LAW_SIZES     3
 #define LAW_BEYOND    8.0
-#define LAW_UNSEEN    0.04 /* of the time, for each doubling */
+#define LAW_UNSEEN    0.04 /* of the logarithm of the time, for each doubling */
+#define LAW_CORE      0.25
 /* Of the logarithm of measured / predicted, where the noise does not explain it. */
 #define LAW_REGIME 0.20
 
@@ -33,6 +36,7 @@ struct law {
     const struct bench_terms *terms;
     const struct fit_point *points; /* all that were measured */
     size_t n;
+    bool core_known; /* it was said that the core of the network carries all that its edges do */
 };
 
 enum law_refusal {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/condition.h"
+#include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/described.h"
 
@@ -127,6 +128,23 @@ static void count_product(struct reading *in, const struct report_bench *b,
                              !strcmp(report_param(b, c, "dtype"), in->parts->dtype);
 }
 
+#define P05_TO_P95 3.29 /* in deviations of a normal distribution */
+
+/* Of the launches of a case the widest. */
+static double jitter_of(const struct report_bench *b, size_t run, const struct report_point *p)
+{
+    double most = NAN;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double low = row_number(&b->rows[run], p->rows[i], FIELD_P05);
+        double high = row_number(&b->rows[run], p->rows[i], FIELD_P95);
+
+        if (low > 0 && high >= low)
+            most = fmax(most, log(high / low) / P05_TO_P95);
+    }
+    return most;
+}
+
 /* Of one shape the fastest way. */
 static void add_product(struct reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
@@ -135,7 +153,7 @@ static void add_product(struct reading *in, const struct report_bench *b,
     struct parts *parts = in->parts;
     struct part_product *at = parts->products,
                         found = {number_of(b, c, "m"), number_of(b, c, "n"), number_of(b, c, "k"),
-                                 base_of(c, p->value), base_of(c, p->limit)};
+                                 base_of(c, p->value), base_of(c, p->limit), NAN};
 
     (void)part;
     if (case_is_gpu(b, c) != parts->gpu || strcmp(report_param(b, c, "dtype"), parts->dtype) != 0 ||
@@ -148,6 +166,7 @@ static void add_product(struct reading *in, const struct report_bench *b,
         parts->n_products++;
     else if (at->flops >= found.flops)
         return;
+    found.jitter = jitter_of(b, (size_t)(p - c->points), p);
     *at = found;
 }
 
@@ -190,7 +209,9 @@ double parts_product_off(const struct parts *p, double m, double n, double k)
 {
     double far = distance_of(p, m, n, k, p->n_products) / p->product_apart;
 
-    return isnan(p->product_spread) ? NAN : 2 * p->product_spread * fmax(1, far);
+    return isnan(p->product_spread) ? NAN
+                                    : dist_t_quantile(0.975, (double)p->n_products - 1) *
+                                          p->product_spread * fmax(1, far);
 }
 
 double parts_product_s(const struct parts *p, double m, double n, double k, double count)
@@ -200,18 +221,23 @@ double parts_product_s(const struct parts *p, double m, double n, double k, doub
     return 2 * m * n * k * count / rate_of(p, m, n, k, p->n_products);
 }
 
-static void take_spread(struct parts *p)
+void parts_product_spread(struct parts *p)
 {
-    double squares = 0;
+    double squares = 0, jitter = 0, known = 0;
 
+    p->product_apart = 0;
     for (size_t i = 0; i < p->n_products; i++) {
         const struct part_product *at = &p->products[i];
         double off = log(rate_of(p, at->m, at->n, at->k, i) / at->flops);
 
         squares += off * off;
+        jitter += isnan(at->jitter) ? 0 : at->jitter;
+        known += !isnan(at->jitter);
         p->product_apart = fmax(p->product_apart, distance_of(p, at->m, at->n, at->k, i));
     }
-    p->product_spread = p->n_products >= PARTS_SHAPES ? sqrt(squares / (double)p->n_products) : NAN;
+    p->jitter = known ? jitter / known : NAN;
+    p->product_spread =
+        p->n_products >= PARTS_SHAPES ? sqrt(squares / (double)(p->n_products - 1)) : NAN;
 }
 
 static int read_products(struct reading *in, const char *dtype)
@@ -231,7 +257,7 @@ static int read_products(struct reading *in, const char *dtype)
     if (!p->products)
         return -ENOMEM;
     each_case(in, JOB_PRODUCT, add_product);
-    take_spread(p);
+    parts_product_spread(p);
     return 0;
 }
 
@@ -503,6 +529,7 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
     struct reading in = {.r = r, .benches = benches, .over = over, .parts = parts};
 
     *parts = (struct parts){.product_spread = NAN,
+                            .jitter = NAN,
                             .stream = NAN,
                             .call_s = NAN,
                             .call_low_s = NAN,

@@ -16,9 +16,11 @@ static const char *const source_names[SOURCES] = {
     [SOURCE_PRODUCT] = "the rate of matrix products",
     [SOURCE_STREAM] = "memory bandwidth",
     [SOURCE_CALL] = "the cost of a launch",
-    [SOURCE_NETWORK] = "sums of gradients at this number of ranks",
+    [SOURCE_NETWORK] = "sums at more ranks than were measured, and what the core of the network "
+                       "carries (--core full)",
     [SOURCE_PARALLEL] = "operations inside parallel groups",
     [SOURCE_OVERLAP] = "how much of a sum is hidden behind compute",
+    [SOURCE_SLOWEST] = "the slowest of so many ranks",
     [SOURCE_SWAP_NETWORK] = "the network that was swapped in",
     [SOURCE_SWAP_DEVICE] = "the device that was swapped in",
 };
@@ -406,7 +408,11 @@ static void show_parts(const struct showing *s)
 static void show_assumptions(const struct showing *s)
 {
     document_heading(s->d, 2, "Assumptions", "assumptions");
-    document_item(s->d, "the network beyond the measured nodes is built as the one among them");
+    document_item(s->d, s->f->core_known
+                            ? "the core of the network carries all that the nodes send at once, as "
+                              "was said"
+                            : "nothing is known of the network's core: the interval allows for "
+                              "one that carries less (--core full)");
     document_item(s->d, "each rank has the same work, and data is there when a step begins");
     document_item(s->d, "a product's rate is that of measured shapes near to it");
     if (s->f->swap.text)

@@ -24,7 +24,7 @@ static size_t next_on(const struct work *works, size_t n, size_t at, bool networ
     return at;
 }
 
-double works_run(struct work *works, size_t n, double together)
+double works_run(struct work *works, size_t n, double together, double network)
 {
     size_t at[2] = {next_on(works, n, 0, false), next_on(works, n, 0, true)};
     double left[2] = {at[0] < n ? works[at[0]].s : 0, at[1] < n ? works[at[1]].s : 0}, now = 0;
@@ -35,8 +35,9 @@ double works_run(struct work *works, size_t n, double together)
         bool on[2] = {at[0] < n && is_ready(works, &works[at[0]], now),
                       at[1] < n && is_ready(works, &works[at[1]], now)};
         bool shared = on[0] && on[1] && works[at[0]].on == WORK_COMPUTE;
-        double rate = shared ? together : 1;
-        double step = fmin(on[0] ? left[0] / rate : HUGE_VAL, on[1] ? left[1] / rate : HUGE_VAL);
+        const double rate[2] = {shared ? together : 1, shared ? network : 1};
+        double step =
+            fmin(on[0] ? left[0] / rate[0] : HUGE_VAL, on[1] ? left[1] / rate[1] : HUGE_VAL);
 
         if (!on[0] && !on[1])
             return NAN; /* a work waits for one behind it */
@@ -44,8 +45,8 @@ double works_run(struct work *works, size_t n, double together)
         for (int r = 0; r < 2; r++) {
             if (!on[r])
                 continue;
-            bool ends = left[r] / rate <= step;
-            left[r] -= step * rate;
+            bool ends = left[r] / rate[r] <= step;
+            left[r] -= step * rate[r];
             if (!ends)
                 continue;
             works[at[r]].end_s = now;
@@ -489,7 +490,8 @@ static int add_up(struct making *m, struct list *l, double slot, struct step_tim
         parallel += l->parts[i].parallel_forward_s + l->parts[i].parallel_backward_s;
         t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
     }
-    double last = works_run(l->works, l->n, m->costs->together), again = regather_s(l);
+    double last = works_run(l->works, l->n, m->costs->together, m->costs->network),
+           again = regather_s(l);
 
     t->compute_s = passes * job->micro;
     t->parallel_s = parallel * job->micro + 2 * message * (job->micro + job->pp - 1);

@@ -5,8 +5,8 @@
  *
  * A step is a list of works on two resources: the processor and the network between the ranks that
  * sum gradients. Each resource does its works in the order of the list, one at a time. A work waits
- * for up to two others. While both resources work, each goes on at the rate `together`: 1 where
- * neither feels the other, a half where nothing is gained by doing both at once.
+ * for up to two others. While both resources work, each goes on at a rate of its own: 1 where it
+ * does not feel the other, a half for both where nothing is gained by doing both at once.
  *
  * The ranks of a job are dp x tp x pp. Experts are spread over ep of the dp ranks.
  */
@@ -38,8 +38,8 @@ struct step_costs {
     double (*stream)(const void *arg, double bytes);
     double (*group)(const void *arg, enum bench_part_of what, double ranks, double bytes);
     const void *arg;
-    double call_s;   /* between two operations that are started one after another */
-    double together; /* 0.5 to 1 */
+    double call_s;            /* between two operations that are started one after another */
+    double together, network; /* the rates of both while both work: 0.5 to 1 */
 };
 
 struct step_time {
@@ -77,6 +77,6 @@ struct work {
 };
 
 /* Returns when the last has ended. */
-double works_run(struct work *works, size_t n, double together);
+double works_run(struct work *works, size_t n, double together, double network);
 
 #endif

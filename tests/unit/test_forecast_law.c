@@ -103,10 +103,14 @@ static void an_error_grows_with_each_doubling(void **state)
         add(&s, n, n == 8 ? 1.10 : 1);
         add(&exact, n, 1);
     }
+    s.law.core_known = exact.law.core_known = true;
     struct law_value v = law_at(&s.law, 64, 25e6), e = law_at(&exact.law, 64, 25e6);
     assert_int_equal(v.refused, LAW_GIVEN);
     assert_true(log(v.high_us / v.us) > 3 * 0.095);
     assert_true(log(e.high_us / e.us) < 3 * 0.06);
+    exact.law.core_known = false; /* a core that carries less shows in nothing measured */
+    v = law_at(&exact.law, 64, 25e6);
+    assert_true(log(v.high_us / v.us) >= 3 * LAW_CORE && v.low_us == e.low_us);
 }
 
 int main(void)

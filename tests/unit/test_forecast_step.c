@@ -29,7 +29,7 @@ static double group(const void *arg, enum bench_part_of what, double ranks, doub
     return bytes / 10e6 * (what == JOB_SUM ? 5e-3 : 2.5e-3);
 }
 
-static const struct step_costs costs = {.group = group, .call_s = NAN, .together = 1};
+static const struct step_costs costs = {.group = group, .call_s = NAN, .together = 1, .network = 1};
 
 static int set_up(void **state)
 {
@@ -82,7 +82,7 @@ static void the_example_by_hand(void **state)
     NEAR(t.sums_s, 15);
     NEAR(t.exposed_s, 7);
     assert_float_equal(t.sum_bytes, 30e6, 1);
-    slowed.together = 0.8;
+    slowed.together = slowed.network = 0.8;
     NEAR(run(&j, &slowed).step_s, 27);
     j.overlap = false;
     NEAR(run(&j, &slowed).step_s, 33);
@@ -177,7 +177,7 @@ static double no_product(const void *arg, double m, double n, double k, double c
 static void what_lacks_is_named(void **state)
 {
     struct step_costs none = {
-        .product = no_product, .group = no_group, .call_s = NAN, .together = 1};
+        .product = no_product, .group = no_group, .call_s = NAN, .together = 1, .network = 1};
     struct step_job j = job();
     struct step_time t;
 
@@ -212,7 +212,8 @@ static void products_of_all_layers_are_counted(void **state)
                                   .group = group,
                                   .arg = &flop,
                                   .call_s = NAN,
-                                  .together = 1};
+                                  .together = 1,
+                                  .network = 1};
     struct step_job j = job();
 
     (void)state;

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is plumb forecast honest or silent? Made-up clusters whose truth is known (fabric.h): sums are measured on 4 or 8 of up to 64
+ * hosts, a step on 2, 4 and 8 times as many is forecast, and then stepped through. Prints how many truths lie in the 95 % interval, how
+ * many forecasts were refused, and how wide the intervals are. Exit 1: fewer lie inside than PROMISED, or more are refused than
+ * REFUSED_MOST.
+ *
+ * usage: forecast [--full] [--seed N] [--tell] [--tap]
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/forecast/forecast.h"
+#include "tests/selftest/fabric.h"
+
+#define CLUSTERS_FULL  200
+#define CLUSTERS_SHORT 40
+#define SEED           20250607
+#define PROMISED       0.90
+#define REFUSED_MOST   0.40
+#define LAUNCHES       3
+#define SHAPES         5
+#define SIDE           1024.0
+#define DOUBLINGS      3
+
+enum kind { SOUND, NOISY, SLOW_HOST, OVERSUBSCRIBED, OTHER_WAY, KINDS };
+static const char *const kind_names[KINDS] = {"sound", "noisy", "a slow host",
+                                              "core oversubscribed", "algorithm changes"};
+
+static const struct bench_terms ring = {
+    .where = "", .messages = "2 * (n - 1)", .bytes = "2 * (n - 1) / n", .bus = "2 * (n - 1) / n"};
+static const struct bench_terms halving = {
+    .where = "", .messages = "2 * steps", .bytes = "2 * (p - 1) / p", .bus = "2 * (n - 1) / n"};
+static const double sizes[] = {1 << 16, 1 << 20, 1 << 23, 1 << 26};
+#define SIZES (sizeof(sizes) / sizeof(*sizes))
+
+struct cluster {
+    enum kind kind;
+    struct fabric fabric;
+    double launches; /* the deviation of a launch's logarithm */
+    size_t measured; /* ranks, at most */
+    size_t layers;
+    double bytes;
+    double rate, shapes; /* operations a us; how far shapes differ */
+    double together;
+};
+
+static double between(struct rng *rng, double low, double high)
+{
+    return low * exp(rng_double(rng) * log(high / low));
+}
+
+static void place_hosts(struct fabric *f, struct rng *rng, bool shuffled)
+{
+    uint32_t order[FABRIC_HOSTS];
+
+    for (uint32_t i = 0; i < FABRIC_HOSTS; i++)
+        order[i] = i;
+    if (shuffled)
+        rng_shuffle_u32(rng, order, FABRIC_HOSTS);
+    for (size_t i = 0; i < FABRIC_HOSTS; i++)
+        f->place[i] = order[i];
+}
+
+static void make_fabric(struct cluster *c, struct rng *rng)
+{
+    struct fabric *f = &c->fabric;
+    double rate = between(rng, 100, 5000);
+    size_t slow = (size_t)rng_below(rng, FABRIC_HOSTS);
+
+    *f = (struct fabric){.latency_us = between(rng, 5, 50),
+                         .jitter = c->kind == NOISY ? 0.5 : 0.1,
+                         .work_jitter = c->kind == NOISY ? 0.05 : 0.01,
+                         .way = rng_double(rng) < 0.3 ? WAY_HALVING : WAY_RING,
+                         .uplink = HUGE_VAL};
+    for (size_t i = 0; i < FABRIC_HOSTS; i++) {
+        f->rate[i] = rate * exp(0.005 * rng_normal(rng));
+        f->work[i] = exp(0.01 * rng_normal(rng));
+    }
+    place_hosts(f, rng, c->kind == OVERSUBSCRIBED && rng_double(rng) < 0.5);
+    if (c->kind == SLOW_HOST && rng_double(rng) < 0.5)
+        f->rate[slow] /= between(rng, 1.05, 1.6);
+    else if (c->kind == SLOW_HOST)
+        f->work[slow] *= between(rng, 1.05, 1.6);
+    if (c->kind == OVERSUBSCRIBED) {
+        f->leaf = (size_t)4 << rng_below(rng, 3);
+        f->uplink = rate * (double)f->leaf / between(rng, 1.5, 4);
+    }
+    if (c->kind == OTHER_WAY) {
+        f->way_later = f->way == WAY_RING ? WAY_HALVING : WAY_RING;
+        f->later = (size_t)4 << rng_below(rng, 4);
+        f->small = between(rng, 1 << 12, 1 << 22);
+    }
+}
+
+static void make_cluster(struct cluster *c, struct rng *rng, size_t number)
+{
+    *c = (struct cluster){.kind = number % KINDS};
+    make_fabric(c, rng);
+    c->launches = c->kind == NOISY ? 0.03 : between(rng, 0.002, 0.015);
+    c->measured = rng_double(rng) < 0.5 ? 4 : 8;
+    c->layers = 3 + (size_t)rng_below(rng, 3);
+    c->bytes = between(rng, 2e6, 40e6);
+    /* backward pass of a layer against its sum on the links */
+    double flop = 2 * SIDE * SIDE * SIDE, sum_us = 2 * c->bytes / c->fabric.rate[0];
+    c->rate = 2 * flop / (sum_us * between(rng, 0.3, 3));
+    c->shapes = between(rng, 0.01, 0.06);
+    c->together = 0.7 + 0.3 * rng_double(rng);
+}
+
+/* ---- what is measured ---- */
+
+struct measured {
+    struct fit_point points[SIZES * FABRIC_HOSTS];
+    struct part_product products[SHAPES];
+    struct parts parts;
+};
+
+static double measure_sum(const struct cluster *c, struct rng *rng, size_t ranks, double bytes)
+{
+    double sum = 0;
+
+    for (int i = 0; i < LAUNCHES; i++)
+        sum +=
+            log(fabric_sum_us(&c->fabric, rng, ranks, bytes, exp(c->launches * rng_normal(rng))));
+    return exp(sum / LAUNCHES);
+}
+
+/* A bench knows the terms of the way that it was asked for; where a library changes its way, nobody tells. */
+static const struct bench_terms *terms_of(const struct cluster *c)
+{
+    return c->fabric.way == WAY_RING ? &ring : &halving;
+}
+
+static void measure(const struct cluster *c, struct rng *rng, struct measured *m)
+{
+    struct part_law *sum = &m->parts.laws[JOB_SUM];
+
+    *m = (struct measured){.parts = {.products = m->products,
+                                     .stream = NAN,
+                                     .call_s = NAN,
+                                     .hidden = 2 - 1 / c->together,
+                                     .machine = "made up",
+                                     .dtype = "f32"}};
+    m->parts.hidden_low = m->parts.hidden - 0.03;
+    m->parts.hidden_high = m->parts.hidden + 0.03;
+    sum->law.terms = terms_of(c);
+    sum->law.points = m->points;
+    for (size_t ranks = 2; ranks <= c->measured; ranks *= 2)
+        for (size_t i = 0; i < SIZES; i++)
+            m->points[sum->law.n++] =
+                (struct fit_point){(double)ranks, sizes[i], measure_sum(c, rng, ranks, sizes[i])};
+    for (size_t i = 0; i < SHAPES; i++)
+        m->products[m->parts.n_products++] =
+            (struct part_product){SIDE * exp2((double)i / 2 - 1.2),
+                                  SIDE,
+                                  SIDE,
+                                  c->rate * 1e6 * exp(c->shapes * rng_normal(rng)),
+                                  NAN,
+                                  c->fabric.work_jitter};
+    parts_product_spread(&m->parts);
+}
+
+/* ---- one trial ---- */
+
+struct tally {
+    size_t trials, refused, inside;
+    double widths[CLUSTERS_FULL * DOUBLINGS]; /* of those given: high / low */
+    size_t n_widths;
+};
+
+static void add_trial(struct tally *t, const struct forecast_point *p, double truth_s)
+{
+    t->trials++;
+    if (p->refused) {
+        t->refused++;
+        return;
+    }
+    t->inside += p->low_s <= truth_s && truth_s <= p->high_s;
+    t->widths[t->n_widths++] = p->high_s / p->low_s;
+}
+
+struct tallies {
+    struct tally all, kinds[KINDS], doublings[DOUBLINGS];
+};
+
+static void make_model(const struct cluster *c, struct model *model, struct model_layer *layers)
+{
+    *model = (struct model){.name = "made up", .layers = layers, .n_layers = c->layers};
+    for (size_t i = 0; i < c->layers; i++)
+        layers[i] = (struct model_layer){.block = (unsigned)i,
+                                         .parameters = (uint64_t)(c->bytes / 4),
+                                         .m = {(uint64_t)SIDE, 0},
+                                         .n = {(uint64_t)SIDE, 0},
+                                         .k = {(uint64_t)SIDE, 0},
+                                         .count = 1,
+                                         .backward = 2};
+}
+
+static double truth_of(const struct cluster *c, struct rng *rng, size_t ranks)
+{
+    double forward_us = 2 * SIDE * SIDE * SIDE / (c->rate * exp(c->shapes * rng_normal(rng)));
+    struct fabric_job job = {c->layers, forward_us, 2 * forward_us, c->bytes, c->together};
+
+    return 1e-6 * fabric_step_us(&c->fabric, rng, ranks, &job, exp(c->launches * rng_normal(rng)));
+}
+
+static int try_cluster(size_t number, uint64_t seed, bool tell, struct tallies *t)
+{
+    struct cluster c;
+    struct measured m;
+    struct model_layer layers[8];
+    struct model model;
+    struct rng rng;
+
+    rng_seed(&rng, seed * 1000003 + number);
+    make_cluster(&c, &rng, number);
+    measure(&c, &rng, &m);
+    make_model(&c, &model, layers);
+    struct forecast f = {.parts = &m.parts,
+                         .swap = {1, 1, 1, NULL},
+                         .per_node = 1,
+                         .job = {.model = &model,
+                                 .batch = 1,
+                                 .tp = 1,
+                                 .pp = 1,
+                                 .ep = 1,
+                                 .micro = 1,
+                                 .bucket_bytes = c.bytes / 2,
+                                 .element_bytes = 4,
+                                 .overlap = true,
+                                 .compute_s = NAN}};
+    for (size_t d = 0; d < DOUBLINGS; d++) {
+        size_t ranks = c.measured << (d + 1);
+        struct forecast_point p;
+
+        if (forecast_point(&f, (double)ranks, &p))
+            return -1;
+        double truth_s = truth_of(&c, &rng, ranks);
+        add_trial(&t->all, &p, truth_s);
+        add_trial(&t->kinds[c.kind], &p, truth_s);
+        add_trial(&t->doublings[d], &p, truth_s);
+        if (tell && !p.refused && !(p.low_s <= truth_s && truth_s <= p.high_s))
+            printf(
+                "missed: cluster %zu, %s, %zu of %zu ranks: %.3f of the forecast (%.3f to %.3f)\n",
+                number, kind_names[c.kind], c.measured, ranks, truth_s / p.time.step_s,
+                p.low_s / p.time.step_s, p.high_s / p.time.step_s);
+    }
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+static void print_row(const char *name, struct tally *t)
+{
+    size_t given = t->trials - t->refused;
+
+    qsort(t->widths, t->n_widths, sizeof(*t->widths), by_value);
+    printf("%-22s %6zu  %5.1f %%  %5.1f %%      ", name, t->trials,
+           100.0 * (double)t->refused / (double)t->trials,
+           100.0 * (double)t->inside / (double)(given ? given : 1));
+    if (t->n_widths)
+        printf("%.2f, %.2f", t->widths[t->n_widths / 2], t->widths[t->n_widths * 9 / 10]);
+    putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+    static struct tallies t;
+    uint64_t seed = SEED;
+    bool full = false, tell = false, tap = false;
+
+    for (int i = 1; i < argc; i++) {
+        full |= !strcmp(argv[i], "--full");
+        tell |= !strcmp(argv[i], "--tell");
+        tap |= !strcmp(argv[i], "--tap");
+        if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+            seed = strtoull(argv[++i], NULL, 10);
+    }
+    size_t clusters = full ? CLUSTERS_FULL : CLUSTERS_SHORT;
+    for (size_t i = 0; i < clusters; i++)
+        if (try_cluster(i, seed, tell, &t)) {
+            fputs("forecast: a trial could not be made\n", stderr);
+            return 2;
+        }
+    printf("%zu clusters, seed %llu: steps forecast from 4 or 8 ranks\n\n%-22s trials  refused   "
+           "inside  high/low: median, 90 %%\n",
+           clusters, (unsigned long long)seed, "");
+    for (size_t i = 0; i < KINDS; i++)
+        print_row(kind_names[i], &t.kinds[i]);
+    for (size_t i = 0; i < DOUBLINGS; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%zu times the ranks", (size_t)2 << i);
+        print_row(name, &t.doublings[i]);
+    }
+    print_row("all", &t.all);
+    double inside = (double)t.all.inside / (double)(t.all.trials - t.all.refused);
+    double refused = (double)t.all.refused / (double)t.all.trials;
+    bool honest = inside >= PROMISED, speaks = refused <= REFUSED_MOST;
+    if (tap)
+        printf("%sok 1 - at least %.0f %% inside\n%sok 2 - at most %.0f %% refused\n1..2\n",
+               honest ? "" : "not ", 100 * PROMISED, speaks ? "" : "not ", 100 * REFUSED_MOST);
+    else
+        printf("\n%s: at least %.0f %% inside, at most %.0f %% refused\n",
+               honest && speaks ? "kept" : "BROKEN", 100 * PROMISED, 100 * REFUSED_MOST);
+    return honest && speaks ? 0 : 1;
+}

@@ -16,7 +16,7 @@ const char *const step_part_names[STEP_PART_KINDS] = {
 
 unsigned step_dp(const struct step_spec *s)
 {
-    return s->ranks / (s->tp * s->pp);
+    return (s->ranks - s->servers) / (s->tp * s->pp);
 }
 
 /* Tokens of an expert's layers: what the first takes in, what the last puts out. */
@@ -113,9 +113,25 @@ static int stages_fit(const struct step_spec *s, const struct step_layer *layers
     return 0;
 }
 
+static int servers_fit(const struct step_spec *s, char *why, size_t len)
+{
+    if (s->servers && s->servers >= s->ranks)
+        return refuse(why, len, "%u ranks, of which --ps %u are servers: none is left to compute",
+                      s->ranks, s->servers);
+    if (s->servers && (s->tp > 1 || s->pp > 1 || s->ep > 1 || s->zero))
+        return refuse(why, len,
+                      "parameter servers are for data-parallel workers alone: with --ps leave "
+                      "--tp, --pp, --ep and --zero out");
+    return 0;
+}
+
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why, size_t len)
 {
-    if (!s->ranks || !s->tp || !s->pp || s->ranks % (s->tp * s->pp))
+    int err = servers_fit(s, why, len);
+
+    if (err)
+        return err;
+    if (!s->ranks || !s->tp || !s->pp || (s->ranks - s->servers) % (s->tp * s->pp))
         return refuse(why, len, "%u ranks cannot be divided into %u stages of %u tensor ranks",
                       s->ranks, s->pp, s->tp);
     if (!s->ep || step_dp(s) % s->ep)

@@ -24,6 +24,8 @@
  *   expert     tokens go to the rank of their expert, and back: an all-to-all before and after the
  *              experts of a block, in both passes. An expert's gradients are summed over the ranks
  *              that have it
+ *   servers    (M. Li and others, OSDI 2014) the last ranks compute nothing: each has an equal part of
+ *              every bucket, gets it from all workers, and sends what they make back to each
  */
 #ifndef PLUMB_BENCHES_STEP_PLAN_H
 #define PLUMB_BENCHES_STEP_PLAN_H
@@ -44,6 +46,8 @@ enum step_lane {
     LANE_FROM_PREVIOUS,
     LANE_TO_PREVIOUS,
     LANE_FROM_NEXT,
+    LANE_PUSH,
+    LANE_PULL,
     STEP_LANES
 };
 
@@ -61,6 +65,8 @@ enum step_part_kind {
     PART_EXCHANGE,
     PART_FORWARD, /* activations, from its first member to the other */
     PART_BACKWARD,
+    PART_PUSH, /* gradients, from a worker to a server */
+    PART_PULL, /* what they make, back to it */
     STEP_PART_KINDS
 };
 
@@ -75,7 +81,7 @@ struct step_layer {
 
 /* What all ranks must know: sent as it is, with the layers behind it. */
 struct step_spec {
-    uint32_t ranks, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
+    uint32_t ranks, servers, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
     uint32_t compute;   /* enum step_compute: waits, or as many operations on one core */
     uint32_t slow_rank; /* its compute takes slow_times as long; slow_times 1: none */
     uint64_t batch;     /* samples of a data-parallel rank in a step */
@@ -111,7 +117,7 @@ struct step_plan {
     unsigned n_parts;
 };
 
-/* Data-parallel ranks. */
+/* Data-parallel ranks; of servers, their workers. */
 unsigned step_dp(const struct step_spec *s);
 /* Whether these ways go together, for this model: 0, or -EOPNOTSUPP with why. */
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why,

@@ -328,7 +328,7 @@ static int take_spec(struct runner *r)
         return -EPROTO;
     memcpy(&r->spec, c->extra, sizeof(r->spec));
     const struct step_spec *s = &r->spec;
-    if (s->ranks != c->n || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
+    if (s->ranks != c->n || s->servers >= c->n || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
         s->type >= COLLECTIVE_TYPES || s->compute > STEP_PRODUCT || s->micro > 4096 ||
         s->zero > 3 || !(s->ns_per_flop >= 0) ||
         c->n_extra != sizeof(*s) + s->n_layers * sizeof(*r->layers))

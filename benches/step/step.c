@@ -137,6 +137,14 @@ static const struct opt options[] = {
      .min = 1,
      .max = WORLD_RANKS_MAX,
      .help = "expert-parallel ranks, of the data-parallel ones: tokens go to their experts' rank"},
+    {.name = "ps",
+     .type = OPT_U64,
+     WAY_SWEPT,
+     AT(servers),
+     .def = "0",
+     .max = WORLD_RANKS_MAX,
+     .help = "parameter servers: the last so many ranks; gradients go to them, and back, for all "
+             "workers at the same step; 0: none"},
     {.name = "compute",
      .type = OPT_CHOICE,
      WAY_SWEPT,
@@ -194,6 +202,7 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
     struct step_spec *s = &w->spec;
 
     *s = (struct step_spec){.ranks = w->n,
+                            .servers = (uint32_t)p->servers,
                             .tp = (uint32_t)p->tp,
                             .pp = (uint32_t)p->pp,
                             .ep = (uint32_t)p->ep,
@@ -205,7 +214,7 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
                             .compute = (uint32_t)p->compute,
                             .type = (uint32_t)p->dtype,
                             .n_layers = n_layers,
-                            .slow_rank = w->n - 1,
+                            .slow_rank = w->n - 1 - (p->servers < w->n ? (uint32_t)p->servers : 0),
                             .slow_times = p->slow,
                             .batch = p->batch,
                             .bucket_bytes = p->bucket};

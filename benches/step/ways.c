@@ -26,7 +26,8 @@ struct writer {
     /* gradients of the bucket that is being filled, elements: of layers, of experts */
     uint64_t bucket, experts;
     /* buckets that wait for the end of the backward pass */
-    unsigned late_sums, late_experts;
+    unsigned late_sums, late_experts, n_late;
+    uint64_t *late; /* elements of those that go by servers */
     /* zero 3: groups of layers, and where their gathers are in the list */
     unsigned *group_ends, n_groups;
     uint32_t *group_done, *group_gathers, n_done, n_gathered;
@@ -85,9 +86,16 @@ static void wait_for(struct writer *w, uint32_t op)
         w->waits[w->n_waits++] = op;
 }
 
+static bool is_server(const struct writer *w, unsigned rank)
+{
+    return w->spec->servers && rank >= step_dp(w->spec);
+}
+
 static void compute(struct writer *w, enum step_kind kind, unsigned layer, unsigned micro)
 {
     const struct step_layer *l = &w->layers[layer];
+    if (is_server(w, w->rank))
+        return;
     double flop = kind == STEP_FORWARD ? l->forward_flop : l->backward_flop;
 
     if (l->split != MODEL_WHOLE)
@@ -135,6 +143,8 @@ static const struct {
     [PART_EXCHANGE] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
     [PART_FORWARD] = {COLLECTIVE_BROADCAST, LANE_TO_NEXT, false},
     [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
+    [PART_PUSH] = {COLLECTIVE_BROADCAST, LANE_PUSH, false},
+    [PART_PULL] = {COLLECTIVE_BROADCAST, LANE_PULL, false},
 };
 
 /* The members are filled in by the caller. NULL: out of memory, or one member alone. */
@@ -161,7 +171,9 @@ static struct step_part *add_part(struct writer *w, enum step_part_kind kind,
         part->me = members[i] == w->rank ? i : part->me;
         lowest = members[i] < lowest ? members[i] : lowest;
     }
-    part->id = kind * WORLD_RANKS_MAX + lowest;
+    bool pair = kind == PART_PUSH || kind == PART_PULL;
+    part->id = (kind * WORLD_RANKS_MAX + lowest) * WORLD_RANKS_MAX +
+               (pair ? members[0] + members[1] - lowest : 0);
     w->plan->n_parts++;
     return part;
 }
@@ -224,6 +236,19 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* A push and a pull of each worker and server, of which this rank is one. */
+static void add_pairs(struct writer *w)
+{
+    unsigned workers = step_dp(w->spec), n = w->spec->ranks;
+    bool serves = is_server(w, w->rank);
+
+    for (unsigned i = serves ? 0 : workers; i < (serves ? workers : n); i++) {
+        unsigned worker = serves ? i : w->rank, server = serves ? w->rank : i;
+        add_part(w, PART_PUSH, (unsigned[]){worker, server}, 2);
+        add_part(w, PART_PULL, (unsigned[]){server, worker}, 2);
+    }
+}
+
 /* All that this rank is a member of, in the order in which all ranks have them. */
 static void add_parts(struct writer *w)
 {
@@ -233,6 +258,11 @@ static void add_parts(struct writer *w)
     for (unsigned i = 0; i < s->ranks; i++)
         members[i] = i;
     add_part(w, PART_ALL, members, s->ranks);
+    if (s->servers) {
+        add_pairs(w);
+        qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
+        return;
+    }
     for (unsigned i = 0; i < dp; i++)
         members[i] = rank_at(w, i, w->stage, w->tensor);
     if (!s->zero)
@@ -280,13 +310,60 @@ static uint64_t parameters_of(const struct writer *w, unsigned layer)
     return count;
 }
 
+static struct step_part *pair_of(const struct writer *w, enum step_part_kind kind, unsigned other)
+{
+    for (unsigned i = 0; i < w->plan->n_parts; i++) {
+        struct step_part *part = &w->plan->parts[i];
+        if (part->kind == kind && part->members[!part->me] == other)
+            return part;
+    }
+    return NULL;
+}
+
+/* Whom this rank meets in a round: worker i and server (i + round) modulo their number, so that no
+ * server has all workers at once. Each has an equal part of the bucket. */
+static bool meets(const struct writer *w, unsigned round, unsigned other)
+{
+    unsigned workers = step_dp(w->spec), servers = w->spec->servers;
+    bool serves = is_server(w, w->rank);
+    unsigned worker = serves ? other : w->rank, server = serves ? w->rank : other;
+
+    return (worker + round) % servers == server - workers;
+}
+
+/* A bucket of so many elements by way of the servers. A pull waits for the pushes of all workers. */
+static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
+{
+    unsigned workers = step_dp(w->spec), servers = w->spec->servers;
+    bool serves = is_server(w, w->rank);
+    unsigned first = serves ? 0 : workers, end = serves ? workers : w->spec->ranks;
+    uint64_t count = (elements + servers - 1) / servers;
+    uint32_t pushed = NO_OP;
+
+    for (unsigned way = 0; way < 2; way++)
+        for (unsigned round = 0; round < servers; round++)
+            for (unsigned other = first; other < end; other++) {
+                struct step_part *part = pair_of(w, way ? PART_PULL : PART_PUSH, other);
+                if (!part || !meets(w, round, other))
+                    continue;
+                /* the last push has ended after all others, which are on its lane */
+                uint32_t op = call(w, part, vector_of(w, part, count, true),
+                                   way ? (serves ? pushed : NO_OP) : after);
+                pushed = way ? pushed : op;
+            }
+}
+
 /* The bucket is whole: it goes on its way now, or when the backward pass is over. */
 static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *elements,
                          unsigned *late)
 {
     struct step_part *part = part_of(w, kind, false);
 
-    if (part && *elements) {
+    if (w->spec->servers && *elements && w->spec->overlap) {
+        by_servers(w, *elements, settle(w));
+    } else if (w->spec->servers && *elements) {
+        w->late[w->n_late++] = *elements;
+    } else if (part && *elements) {
         unsigned number = vector_of(w, part, *elements, true);
         if (w->spec->overlap)
             call(w, part, number, settle(w));
@@ -320,6 +397,8 @@ static void end_gradients(struct writer *w)
 {
     close_bucket(w, sum_kind(w), &w->bucket, &w->late_sums);
     close_bucket(w, PART_EXPERT_SUM, &w->experts, &w->late_experts);
+    for (unsigned i = 0; i < w->n_late; i++)
+        by_servers(w, w->late[i], settle(w));
     for (unsigned i = 0; i < w->late_sums; i++)
         call(w, part_of(w, sum_kind(w), false), i, settle(w));
     for (unsigned i = 0; i < w->late_experts; i++)
@@ -534,15 +613,16 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
                        .tensor = rank % s->tp,
                        .stage = rank / s->tp % s->pp,
                        .data = rank / s->tp / s->pp,
+                       .late = calloc(s->n_layers + 1u, sizeof(uint64_t)),
                        .samples = (double)s->batch / s->micro,
                        .last = NO_OP};
 
-    *p = (struct step_plan){.parts = calloc(STEP_PART_KINDS + 4, sizeof(*p->parts))};
-    if (!p->parts)
-        return -ENOMEM;
-    int err = step_cut(layers, s->n_layers, s->pp, cuts);
-    if (err)
+    *p = (struct step_plan){.parts = calloc(STEP_PART_KINDS + 2 * s->ranks, sizeof(*p->parts))};
+    int err = p->parts && w.late ? step_cut(layers, s->n_layers, s->pp, cuts) : -ENOMEM;
+    if (err) {
+        free(w.late);
         return err;
+    }
     w.first = cuts[w.stage];
     w.end = cuts[w.stage + 1];
     add_parts(&w);
@@ -553,6 +633,7 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
     if (!w.err)
         passes(&w);
     end_gradients(&w);
+    free(w.late);
     free(w.group_ends);
     free(w.group_done);
     free(w.group_gathers);

@@ -14,7 +14,7 @@ struct step_params {
     struct ranks_params group;
     struct way_params way;
     const char *model;
-    uint64_t ranks, batch, sequence, bucket, zero, prefetch, tp, pp, ep, micro, compute_ns;
+    uint64_t ranks, batch, sequence, bucket, servers, zero, prefetch, tp, pp, ep, micro, compute_ns;
     int dtype, overlap, order, compute, inject;
     double tflops, slow;
 };

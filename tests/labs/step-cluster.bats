@@ -102,6 +102,12 @@ ms() {
     lasts "$(ms '100 + 2 * 4 * 0.75 * 8 * b')" 4 --compute-time 100ms --ep 4 --batch 4
 }
 
+@test "parameter servers: two workers and one server, or two" {
+    # The server's link carries 8 MB of each of two workers, each way; one bucket, so that pulls begin when pushes end.
+    lasts "$(ms '100 + 2 * 2 * 8 * b')" 3 --compute-time 100ms --overlap none --ps 1
+    lasts "$(ms '100 + 2 * 8 * b')" 4 --compute-time 100ms --overlap none --ps 2
+}
+
 @test "one slow host, and one slow link: everybody waits for them" {
     lasts "$(ms '300 + 12 * b')" 4 --compute-time 150ms --overlap none --slow 2
     awk -v a="$(of waited 0)" -v b="$(of waited 3)" 'BEGIN { exit !(a > b + 120) }' # rank 3 is the slow one

@@ -410,6 +410,34 @@ static void test_bytes_of_experts(void **state)
     model_release(&m);
 }
 
+/* Of W workers and k servers, a server takes in W/k of the gradients, and sends as much back; a worker sends them once. All go
+ * over one link of the server: 2 W/k S b for one bucket. Of many, pushes and pulls go at the same time. */
+static void test_servers(void **state)
+{
+    (void)state;
+    for (unsigned k = 1; k <= 4; k++) {
+        struct run *r = equal(4);
+        unsigned workers = 4;
+        r->spec.ranks = workers + k;
+        r->spec.servers = k;
+        r->spec.bucket_bytes = 1 << 20;
+        r->spec.overlap = 0;
+        r->ns_per_byte = 60 / (4 * 4000.0);
+        double lasts = simulate(r), bytes = 4 * 4 * ((4000 + k - 1) / k);
+        near(sent(r, 0), bytes / 4 * k, 1e-9);
+        near(sent(r, workers + k - 1), bytes, 1e-9);
+        near(r->ranks[workers].compute_ns + 1, 1, 1e-9);
+        if (workers % k == 0)
+            near(lasts, 96 + 2 * r->ns_per_byte * bytes, 1e-9);
+        release(r);
+        r->spec.bucket_bytes = 4000; /* four: each is pulled while the next is pushed */
+        lasts = simulate(r);
+        if (workers % k == 0)
+            near(lasts, 96 + r->ns_per_byte * bytes * 5 / 4, 1e-9);
+        done(r);
+    }
+}
+
 /* All that goes together gets to its end in all ranks. */
 static void test_all_together(void **state)
 {
@@ -486,6 +514,11 @@ static void test_what_makes_no_sense(void **state)
     refused(r, "how it is split");
     r->spec.ep = 3;
     refused(r, "no multiple");
+    r->spec.servers = 4;
+    refused(r, "none is left");
+    r->spec.servers = 2;
+    r->spec.zero = 1;
+    refused(r, "workers alone");
     r->spec.ep = 2;
     refused(r, "no experts");
     r->spec.micro = 3;
@@ -513,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_kept_micro_batches),
         cmocka_unit_test(test_bytes_of_tensor_parallel),
         cmocka_unit_test(test_bytes_of_experts),
+        cmocka_unit_test(test_servers),
         cmocka_unit_test(test_all_together),
         cmocka_unit_test(test_compute_is_divided),
         cmocka_unit_test(test_what_makes_no_sense),

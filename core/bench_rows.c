@@ -157,6 +157,16 @@ static const struct rows_field starts[] = {
     END,
 };
 
+static const struct rows_field imported[] = {
+    NEEDED(bench_imported, program),
+    TEXT(bench_imported, where),
+    NEEDED(bench_imported, quantity),
+    NEEDED(bench_imported, metric),
+    NEEDED(bench_imported, columns),
+    TEXT(bench_imported, differs),
+    END,
+};
+
 #define LIST(member)                                                                               \
     {                                                                                              \
 #member, offsetof(struct bench_rows, member), sizeof(*((struct bench_rows *)0)->member),   \
@@ -164,7 +174,7 @@ static const struct rows_field starts[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns),     LIST(metrics), LIST(headlines), LIST(contrasts),
-    LIST(plots),       LIST(terms),   LIST(pipes),     LIST(limits),
-    LIST(experiments), LIST(parts),   LIST(starts),    {NULL, 0, 0, NULL},
+    LIST(columns), LIST(metrics),  LIST(headlines),    LIST(contrasts),   LIST(plots),
+    LIST(terms),   LIST(pipes),    LIST(limits),       LIST(experiments), LIST(parts),
+    LIST(starts),  LIST(imported), {NULL, 0, 0, NULL},
 };

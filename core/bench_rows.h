@@ -257,6 +257,25 @@ struct bench_start {
     unsigned flags;
 };
 
+/*
+ * Which case of this benchmark a figure of another program is equal to (plumb import). All that fit
+ * are taken.
+ *
+ * `columns` are words NAME=VALUE. A value that begins with '@' is a fact of the line: "size=@size".
+ * A parameter that no word names, or whose fact is not told, is not known, and becomes the pattern
+ * "*": it is in the row of any case. "node*" is any node. So is it not where the option does not
+ * apply (its scope), and of a column that is no option: these are empty. A flag whose fact is not
+ * told is off.
+ */
+struct bench_imported {
+    const char *program;  /* a program of harness/foreign: "nccl-tests" */
+    const char *where;    /* a condition on the facts of a line */
+    const char *quantity; /* of the line's figures: all of it go into one row */
+    const char *metric;   /* of the row */
+    const char *columns;
+    const char *differs; /* for people: what is not the same in both; NULL: nothing known */
+};
+
 struct bench_rows {
     enum bench_stage stage;
     const struct bench_column *columns;
@@ -270,6 +289,7 @@ struct bench_rows {
     const struct bench_experiment *experiments;
     const struct bench_part *parts;
     const struct bench_start *starts;
+    const struct bench_imported *imported;
 };
 
 /* The same as data: names of JSON members and where they are kept, for who writes and who reads. */

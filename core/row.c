@@ -117,6 +117,9 @@ const struct row_column row_columns[] = {
     {"unit", ROW_TEXT, AT(unit),
      "unit of value, of the interval and of every quantile; GB/s is 1e9 bytes, Gb/s 1e9 bits"},
     {"value", ROW_NUMBER, AT(value), "the median of the samples"},
+    {"value_is", ROW_TEXT, AT(value_is),
+     "what value is where it is not the median: the column, mean, that others have it in; "
+     "of imported rows alone"},
     {"ci_low", ROW_NUMBER, AT(summary.ci_low),
      "lower end of the interval of the median, distribution-free, allowing for autocorrelation; "
      "empty: too few samples to tell it"},
@@ -201,7 +204,8 @@ const struct row_column row_columns[] = {
      "of RoCE, the index of its address in the port's table of GIDs"},
     {"evidence", ROW_TEXT, AT(evidence),
      "for people: which device or memory carried the bytes, by its own counters"},
-    {"origin", ROW_TEXT, AT(origin), "measured, modelled or simulated"},
+    {"origin", ROW_TEXT, AT(origin),
+     "measured, modelled, simulated, or imported (another program printed it)"},
     {"status", ROW_TEXT, AT(status),
      "ok, noisy (the interval is wider than asked, or of too few independent samples), wrong (data "
      "or path), skipped (cannot run "
@@ -254,7 +258,7 @@ const struct row_column row_columns[] = {
 };
 
 const char *const row_statuses[] = {"ok", "noisy", "wrong", "skipped", "failed", NULL};
-const char *const row_origins[] = {"measured", "modelled", "simulated", NULL};
+const char *const row_origins[] = {"measured", "modelled", "simulated", "imported", NULL};
 const char *const row_stops[] = {"converged", "time", "samples", "interrupted", NULL};
 const char *const row_noises[] = {ROW_NOISE_WIDE, ROW_NOISE_DEPENDENT, ROW_NOISE_FEW_CHANGES,
                                   ROW_NOISE_FEW,  ROW_NOISE_ALIKE,     NULL};

@@ -28,7 +28,8 @@ struct row {
     size_t n_params;
 
     const char *metric, *unit;
-    double value; /* the median of the samples */
+    double value;         /* the median of the samples */
+    const char *value_is; /* NULL; or what it is in place of it: "mean" */
     struct summary summary;
     uint64_t samples, discarded, inner_repeat;
     const char *stop; /* converged | time | samples | interrupted */
@@ -70,7 +71,7 @@ struct row_column {
 extern const struct row_column row_columns[]; /* ends with a NULL name */
 
 extern const char *const row_statuses[]; /* ok noisy wrong skipped failed NULL */
-extern const char *const row_origins[];  /* measured modelled simulated NULL */
+extern const char *const row_origins[];  /* measured modelled simulated imported NULL */
 extern const char *const row_stops[];    /* converged time samples interrupted NULL */
 
 /* Why an interval is not as narrow as asked. */

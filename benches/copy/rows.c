@@ -174,6 +174,26 @@ static const struct bench_start starts[] = {
     {.what = NULL},
 };
 
+/* Pinned memory, on the node near the GPU. The bytes of a copy count once, in both. */
+#define NVBANDWIDTH(where_, columns_)                                                              \
+    {                                                                                              \
+        .program = "nvbandwidth", .where = where_, .quantity = "bandwidth", .metric = "bandwidth", \
+        .columns = "engine=@engine " columns_                                                      \
+    }
+#define WITH_HOST "op= access= memory=pinned together=none numa=local direction=@direction"
+#define WITH_PEER "source=@source destination=@destination op=@op access=on direction=@direction"
+
+static const struct bench_imported imported[] = {
+    NVBANDWIDTH("source=host engine=ce,sm direction=one-way",
+                "source=node* destination=@destination " WITH_HOST),
+    NVBANDWIDTH("destination=host engine=ce,sm direction=one-way",
+                "source=@source destination=node* " WITH_HOST),
+    NVBANDWIDTH("source=host engine=ce direction=forward,reverse",
+                "source=node* destination=@destination " WITH_HOST),
+    NVBANDWIDTH("op=read,write engine=ce,sm direction=one-way,forward,reverse", WITH_PEER),
+    {.program = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_COPY,
     .columns = columns,
@@ -185,4 +205,5 @@ const struct bench_rows bench_rows = {
     .limits = limits,
     .experiments = experiments,
     .starts = starts,
+    .imported = imported,
 };

@@ -125,6 +125,58 @@ static const struct bench_experiment experiments[] = {
 static const struct bench_start starts[] = {{.what = "peer, connections, check", .seconds = 0.3},
                                             {.what = NULL}};
 
+/* One port, one operation a call, a reliable connection: what ours does. Names of devices, MTU and
+ * GID index are of the other machine. */
+#define PLAIN "direction=forward connection=RC dual= post_list="
+#define VERB_BANDWIDTH(verbs, direction)                                                           \
+    {                                                                                              \
+        .program = "perftest", .where = "test=bandwidth verb=" verbs " " PLAIN,                    \
+        .quantity = "average_bandwidth", .metric = "average_bandwidth",                            \
+        .columns = "transport=rdma pattern=bandwidth direction=" direction                         \
+                   " verb=@verb size=@size streams=@qps depth=@depth"                              \
+    }
+#define TCP_STREAM "transport=tcp pattern=bandwidth "
+/* MPI is no transport of ours: such rows stand for themselves. */
+#define BY_MPI(test_, quantity_, columns_)                                                         \
+    {                                                                                              \
+        .program = "osu-micro-benchmarks", .where = "test=" test_, .quantity = quantity_,          \
+        .metric = quantity_, .columns = "transport=mpi size=@size " columns_                       \
+    }
+
+static const struct bench_imported imported[] = {
+    VERB_BANDWIDTH("write,write-imm,send", "forward"),
+    VERB_BANDWIDTH("read", "reverse"),
+    {.program = "perftest",
+     .where = "test=latency verb=write,read,send " PLAIN,
+     .quantity = "latency",
+     .metric = "latency",
+     .columns = "transport=rdma pattern=latency verb=@verb size=@size"},
+    {.program = "iperf3",
+     .where = "protocol=TCP direction=forward,reverse",
+     .quantity = "average_bandwidth",
+     .metric = "average_bandwidth",
+     .columns = TCP_STREAM "direction=@direction size=@size streams=@streams"},
+    {.program = "qperf",
+     .where = "test=tcp_bw",
+     .quantity = "average_bandwidth",
+     .metric = "average_bandwidth",
+     .columns = TCP_STREAM "direction=forward size=@size streams=1",
+     .differs = "it has no warm-up: slow start is in it"},
+    {.program = "qperf",
+     .where = "test=tcp_lat",
+     .quantity = "latency",
+     .metric = "latency",
+     .columns = "transport=tcp pattern=latency size=@size"},
+    {.program = "sockperf",
+     .where = "protocol=TCP",
+     .quantity = "latency",
+     .metric = "latency",
+     .columns = "transport=tcp pattern=latency size=@size"},
+    BY_MPI("Latency-Test", "latency", "pattern=latency"),
+    BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward"),
+    {.program = NULL},
+};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_NETWORK,
     .columns = columns,
@@ -135,4 +187,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .experiments = experiments,
     .starts = starts,
+    .imported = imported,
 };

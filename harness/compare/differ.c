@@ -469,9 +469,37 @@ static void differ_all(struct differ *d)
     differ_devices(d);
 }
 
+/* Where rows were imported, nothing is known of the machine: that is one difference, not thirty. */
+static bool is_imported(const json_t *run)
+{
+    return json_array_size(json_object_get(run, "imported")) > 0;
+}
+
+static size_t tell_imported(struct pairs *p, struct machine_difference **all)
+{
+    bool imported[2] = {false, false};
+
+    for (size_t i = 0; i < p->report.n_runs; i++)
+        imported[i >= p->n_a] |= is_imported(p->report.runs[i].meta);
+    if (!imported[0] && !imported[1])
+        return 0;
+    *all = pool_alloc(&p->report.pool, 1, sizeof(**all));
+    if (!*all)
+        return 0;
+    **all = (struct machine_difference){.what = "machine",
+                                        .a = imported[0] ? "not known: imported" : "measured",
+                                        .b = imported[1] ? "not known: imported" : "measured",
+                                        .pipes = ""};
+    return 1;
+}
+
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all)
 {
     struct differ d = {.pool = &p->report.pool};
+    size_t imported = tell_imported(p, all);
+
+    if (imported)
+        return imported;
 
     *all = NULL;
     d.runs = pool_alloc(d.pool, p->report.n_runs, sizeof(*d.runs));

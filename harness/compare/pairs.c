@@ -282,6 +282,14 @@ static bool is_bygone(const struct pairing *g, const struct pair *pair)
     return !has_rows;
 }
 
+static bool is_imported(const struct pairing *g, const struct report_case *c)
+{
+    for (size_t run = 0; run < g->p->report.n_runs; run++)
+        if (!strcmp(c->points[run].origin, "imported"))
+            return true;
+    return false;
+}
+
 static void make_pair(struct pairing *g, const struct report_bench *b, const struct report_case *c,
                       struct pair *pair)
 {
@@ -295,6 +303,7 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     pair->decide.decision = DECISION_INCONCLUSIVE; /* until it is decided */
     pair->decide.ratio = pair->decide.low = pair->decide.high = NAN;
     pair->decide.margin = pair_margin(g, pair);
+    pair->decide.alone_is_open = is_imported(g, c);
     size_t n_a = side_values(g, &g->a, b, c, &pair->decide.a);
     size_t n_b = side_values(g, &g->b, b, c, &pair->decide.b);
     pair->decide.paired = g->p->in_turn && launches_align(g, b, c, &pair->decide);

@@ -11,11 +11,15 @@
  *             one, sockets on the other): docs/schema.md. Devices' names may differ. Where one side
  *             proves no path that is told, and nothing refused. Launches that are left out for
  *             steal prove it as well
- *   origin    measured on one side, simulated or modelled on the other
+ *   origin    measured or imported on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
  * What a benchmark chose where nobody asked makes no case (described_left_by(): the vector unit, a
  * thread a core): launches that chose differently are one case, and that is told.
+ *
+ * Of rows that plumb import made, what their file does not tell agrees with everything: they are of
+ * the one case that all else agrees with (harness/report/adopt.h), or of none. Where such a row has
+ * a mean, the means of both sides are compared. One launch of it decides nothing.
  *
  * Rows of one launch that are one case count as one value, their mean. Metrics of which more, or
  * less, is not better by itself, and those that say the same as another, are left out: see

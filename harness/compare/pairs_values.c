@@ -6,6 +6,7 @@
 
 #include "core/row.h"
 #include "harness/compare/pairs.h"
+#include "harness/report/adopt.h"
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
@@ -89,11 +90,27 @@ static double mean_with(double mean, double x, size_t n)
     return mean + (x - mean) / (double)n;
 }
 
+/* A row of another program may have a mean alone: then the means of both sides are compared. */
+static bool compares_means(const struct report_bench *b, const struct report_case *c, size_t n_runs)
+{
+    for (size_t run = 0; run < n_runs; run++)
+        for (size_t i = 0; i < c->points[run].n_rows; i++)
+            if (!strcmp(row_text(&b->rows[run], c->points[run].rows[i], FIELD_VALUE_IS), "mean"))
+                return true;
+    return false;
+}
+
+/* NaN: the row has none. */
+static double mean_of(const struct report_rows *rows, size_t row)
+{
+    return row_number(rows, row, *row_text(rows, row, FIELD_VALUE_IS) ? FIELD_VALUE : FIELD_MEAN);
+}
+
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
  * are one case (a size asked for twice) are one launch's word, and not several: their mean.
  * fast_field: FIELD_P05 or FIELD_P95, the low quantile of time. */
 static size_t run_values(const struct report_rows *rows, const struct report_point *p,
-                         double steal_limit, enum row_field fast_field, double *values,
+                         double steal_limit, bool means, enum row_field fast_field, double *values,
                          double *fast)
 {
     size_t n = 0, same = 0, last = 0;
@@ -102,7 +119,8 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
         size_t row = p->rows[i];
         double value = row_number(rows, row, FIELD_VALUE), best = row_number(rows, row, fast_field);
 
-        if (!row_counts(rows, row, steal_limit))
+        value = means ? mean_of(rows, row) : value;
+        if (!row_counts(rows, row, steal_limit) || !isfinite(value))
             continue;
         if (n && rows_are_one_launch(rows, last, row)) {
             same++;
@@ -145,6 +163,7 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
 
         if (values)
             runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit,
+                                   compares_means(b, c, g->p->report.n_runs),
                                    c->more_is_better ? FIELD_P95 : FIELD_P05, values, fast);
         runs[i].values = values;
         runs[i].fast = g->options->fast ? fast : NULL;
@@ -324,6 +343,10 @@ struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct
         return tell(pool, side, &t, t.n_todo, "did not get to run it");
     if (t.others)
         return tell_others(g, pair, side);
+    const char *maybe =
+        t.n ? "" : adopt_candidates(&g->p->report, pair->bench, pair->c, side->first, side->end);
+    if (*maybe)
+        return tell_none(pool, side, pool_text(pool, " has several that it may be, %s", maybe));
     return t.n ? tell(pool, side, &t, t.n, "has no number")
                : tell_none(pool, side, " has no such case");
 }
@@ -531,6 +554,12 @@ static const char *carriers_text(struct pool *pool, unsigned kinds)
     return text;
 }
 
+/* Imported rows were measured as well, elsewhere. */
+static const char *compared_origin(const char *origin)
+{
+    return !strcmp(origin, "imported") ? "measured" : *origin ? origin : "of unknown origin";
+}
+
 /* A library that is not watched names no wire; then nothing is proved, and nothing refused. */
 static const char *refuse_path(struct pairing *g, struct pair *pair)
 {
@@ -561,7 +590,7 @@ static const char *refuse_origin(struct pairing *g, const struct pair *pair)
 
         while (next_row(&w, &rows, &row)) {
             const char *origin = row_text(rows, row, FIELD_ORIGIN);
-            origin = *origin ? origin : "of unknown origin";
+            origin = compared_origin(origin);
             if (!*origins[s] || strcmp(origin, "measured") != 0)
                 origins[s] = origin;
         }
@@ -578,5 +607,8 @@ const char *pair_refusal(struct pairing *g, struct pair *pair)
     const char *outcome = refuse_outcomes(g, pair);
 
     tell_choices(g, pair);
+    if (compares_means(pair->bench, pair->c, g->p->report.n_runs))
+        pair->differs =
+            show_joined(&g->p->report.pool, pair->differs, "means are compared, not medians");
     return *origin ? origin : *path ? path : outcome;
 }

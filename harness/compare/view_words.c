@@ -418,7 +418,8 @@ static void count_obstacles(struct view *v)
         [OBSTACLE_NO_VALUE] = "a side has no value",
         [OBSTACLE_BAD_VALUE] = "a value is 0, negative, infinite or no number, of which no ratio "
                                "can be made: look into the rows",
-        [OBSTACLE_ONE_LAUNCH] = "one launch a side shows no spread: measure again with repeat 5",
+        [OBSTACLE_ONE_LAUNCH] = "one launch on a side shows no spread: measure again with "
+                                "repeat 5, or import several files",
         [OBSTACLE_FEW] =
             v->p->in_turn && v->p->n_a > 1
                 ? "a change shows, but so few runs cannot separate it from two levels "

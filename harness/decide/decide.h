@@ -94,7 +94,7 @@ enum decide_obstacle {
     OBSTACLE_NONE,
     OBSTACLE_NO_VALUE,   /* a side has none */
     OBSTACLE_BAD_VALUE,  /* a value is NaN, infinite, 0 or below: it has no logarithm */
-    OBSTACLE_ONE_LAUNCH, /* no side tells any spread */
+    OBSTACLE_ONE_LAUNCH, /* no side tells any spread, or one that has to does not */
     OBSTACLE_FEW,        /* a change that few launches cannot prove: see above */
     OBSTACLE_RUNS,       /* one run a side, and too few cases to tell how runs differ */
     OBSTACLE_TOGETHER,   /* it lost with many others, and none is proven: overall.together */
@@ -139,6 +139,9 @@ struct decide_case {
     /* run r of A and run r of B were measured in turn, and launch i of the one stood next to launch
      * i of the other: each has as many. With best_of it is of no use */
     bool paired;
+    /* A side of one launch is of another program, whose spread the other side does not tell: then
+     * nothing is decided. */
+    bool alone_is_open;
     /* B is held against the best of the last so many of A's runs that are its level. That makes
      * losses likelier by chance, which is allowed for; all of them say what varies between runs. 0:
      * B is held against A's mean */

@@ -248,7 +248,7 @@ static void say_obstacle(struct words *w, const struct decide_case *c)
     default:
         say(w, "inconclusive: ");
         say_change(w, c->ratio, 0);
-        say(w, " in one launch a side, which shows no spread: measure at least %d launches",
+        say(w, " in one launch on a side, which shows no spread: measure at least %d launches",
             DECIDE_FEW_LAUNCHES);
     }
 }

@@ -379,6 +379,15 @@ static void hold_against_best(const struct decide_case *c, const struct half *a,
     m->units_a = m->best ? 1 : m->units_a;
 }
 
+static size_t count_launches(const struct decide_side *side)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++)
+        n += side->runs[r].n;
+    return n;
+}
+
 enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
                                     struct run_mean *means, struct measure *m)
 {
@@ -398,6 +407,8 @@ enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
     m->level_units = m->units_a;
     if (c->best_of)
         hold_against_best(c, &half_a, m);
+    if (c->alone_is_open && (count_launches(&c->a) == 1 || count_launches(&c->b) == 1))
+        return OBSTACLE_ONE_LAUNCH;
     return m->within_df > 0 || m->between_df > 0 ? OBSTACLE_NONE : OBSTACLE_ONE_LAUNCH;
 }
 

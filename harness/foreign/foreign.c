@@ -117,6 +117,9 @@ static int read_as(const char *program, struct foreign_reading *r)
         err = check_version(r);
     if (!err && !out->n)
         err = reading_bad(r, "it has no results of %s", out->format->program);
+    for (size_t i = 0; !err && i < out->n; i++)
+        if (!out->lines[i].n_figures && !strcmp(out->lines[i].status, "ok"))
+            err = reading_bad(r, "a result of it has no figure above 0");
     return out->pool.failed ? -ENOMEM : err;
 }
 
@@ -284,11 +287,13 @@ double reading_scale(enum foreign_unit unit)
 void reading_figure(struct foreign_line *line, const char *quantity, const char *statistic,
                     double printed, enum foreign_unit unit)
 {
-    if (line->n_figures < FOREIGN_FIGURES_MAX)
+    double value = printed * printed_units[unit].factor;
+
+    if (line->n_figures < FOREIGN_FIGURES_MAX && isfinite(value) && value > 0)
         line->figures[line->n_figures++] =
             (struct foreign_figure){.quantity = quantity,
                                     .statistic = statistic,
-                                    .value = printed * printed_units[unit].factor,
+                                    .value = value,
                                     .unit = printed_units[unit].unit,
                                     .printed = printed,
                                     .printed_unit = printed_units[unit].printed,

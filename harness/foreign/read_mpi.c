@@ -93,11 +93,22 @@ static int osu_row(struct foreign_reading *r, const struct words *header, const 
     return err || line->n_figures ? err : reading_bad(r, "it has no column that is known");
 }
 
+/* Facts are compared word by word. */
+static const char *hyphened(struct foreign_reading *r, const char *text)
+{
+    char *copy = (char *)pool_text(&r->out->pool, "%s", text);
+
+    for (char *at = copy; (at = strchr(at, ' ')) != NULL;)
+        *at = '-';
+    return copy;
+}
+
 int read_osu(struct foreign_reading *r)
 {
     const char *title = reading_match(r, r->text, "^# OSU (.*)$"), *at = r->text, *line;
     const char *memory = reading_match(r, title, "^MPI-([A-Z]+)");
     const char *test = reading_match(r, title, "^MPI[-A-Z]* (.*) v[0-9]");
+    const char *name = hyphened(r, test);
     const char *dtype = reading_match(r, r->text, "^# Datatype: *([A-Z_0-9]+)");
     struct words header = {.n = 0}, w;
     int err = 0;
@@ -108,7 +119,7 @@ int read_osu(struct foreign_reading *r)
         if (w.n > 2 && !strcmp(w.all[0], "#") && !strcmp(w.all[1], "Size"))
             cut_columns(r, line, &header);
         else if (header.n && w.n && isdigit((unsigned char)*w.all[0]))
-            err = osu_row(r, &header, &w, test, memory, dtype);
+            err = osu_row(r, &header, &w, name, memory, dtype);
     }
     if (!err && r->text[strlen(r->text) - 1] != '\n')
         err = reading_bad(r, "it is cut off: its last line has no end");
@@ -135,6 +146,9 @@ static int imb_row(struct foreign_reading *r, const struct words *header, const 
     size = strtoull(w->all[0], NULL, 10);
     reading_fact(r, line, "test", "%s", benchmark);
     reading_fact(r, line, "ranks", "%s", processes);
+    reading_fact(r, line, "dtype", "%s",
+                 reading_dtype(
+                     reading_match(r, r->text, "^# MPI_Datatype for reductions +: +([A-Z_0-9]+)")));
     reading_fact(r, line, "size", "%llu", size);
     if (ranks)
         reading_fact(r, line, "total", "%llu", size * ranks);

@@ -18,6 +18,7 @@
 #include "harness/doctor/doctor.h"
 #include "harness/forecast/forecast.h"
 #include "harness/history/history.h"
+#include "harness/import/import.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
@@ -226,7 +227,8 @@ static const struct command commands[] = {
     {"history", cmd_history, "when did the level of a case change, over many runs?"},
     {"forecast", forecast_command, "how fast does a training job run here, and on more nodes?"},
     {"crosscheck", cmd_crosscheck,
-     "compare our figures with iperf3, sockperf, qperf, perftest, UCX"},
+     "compare our figures with iperf3, perftest, nccl-tests, nvbandwidth ..."},
+    {"import", cmd_import, "rows of a run folder out of what these programs printed"},
     {NULL, NULL, NULL},
 };
 

@@ -31,9 +31,11 @@ const struct bench_rows *described_of(const struct described *described, const c
     static const struct bench_experiment experiments[] = {{.check = NULL}};
     static const struct bench_part parts[] = {{.where = NULL}};
     static const struct bench_start starts[] = {{.what = NULL}};
-    static const struct bench_rows nothing = {STAGE_NONE, columns,     metrics, headlines,
-                                              contrasts,  plots,       terms,   pipes,
-                                              limits,     experiments, parts,   starts};
+    static const struct bench_imported imported[] = {{.program = NULL}};
+    static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines, contrasts,
+                                              plots,      terms,   pipes,   limits,    experiments,
+                                              parts,      starts,  imported};
+
     const struct told_bench *known = find(described, bench);
 
     return known ? &known->rows : &nothing;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "harness/report/adopt.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"
 #include "harness/report/described.h"
@@ -18,6 +19,8 @@ static const char *const field_names[FIELDS] = {
     [FIELD_METRIC] = "metric",
     [FIELD_UNIT] = "unit",
     [FIELD_VALUE] = "value",
+    [FIELD_VALUE_IS] = "value_is",
+    [FIELD_MEAN] = "mean",
     [FIELD_P05] = "p05",
     [FIELD_P95] = "p95",
     [FIELD_P999] = "p999",
@@ -247,8 +250,11 @@ static int build(struct report *r, char *error, size_t len)
     }
     for (size_t run = 0; !err && run < r->n_runs; run++)
         err = combine_ceilings(r, run);
-    for (size_t i = 0; !err && i < r->n_benches; i++)
-        err = cases_find(r, &r->benches[i]);
+    for (size_t i = 0; !err && i < r->n_benches; i++) {
+        err = adopt_measured(r, &r->benches[i]);
+        if (!err)
+            err = cases_find(r, &r->benches[i]);
+    }
     if (!err)
         err = choices_unite(r);
     return !err && r->pool.failed ? -ENOMEM : err;

@@ -30,6 +30,8 @@ enum row_field {
     FIELD_METRIC,
     FIELD_UNIT,
     FIELD_VALUE,
+    FIELD_VALUE_IS,
+    FIELD_MEAN,
     FIELD_P05,
     FIELD_P95,
     FIELD_P999,

@@ -46,6 +46,7 @@ static const struct document_term terms[] = {
     {"no limit", "No limit of this test is known on this machine."},
     {"not measured", "The test was skipped, or has no value. The note gives the reason."},
     {"simulated", "By a program in place of the hardware: not measured, and never judged."},
+    {"imported", "Printed by another program, on a machine that is not known: never judged."},
     {"modelled", "Computed from other values: not measured, and never judged."},
     {"wrong", "The check of the data found wrong data."},
     {"partly failed", "Some of the cases or launches of this test failed."},
@@ -173,8 +174,8 @@ static void write_origin_of_bench(const struct page *page, const struct report_b
 
     if (n && table)
         html_print(page->out,
-                   "<p class='banner'>Not measured: %zu of %s of <b>%s</b> in %s, simulated or "
-                   "modelled, which says nothing about this machine.</p>\n",
+                   "<p class='banner'>Not measured here: %zu of %s of <b>%s</b> in %s, simulated, "
+                   "modelled or imported, which says nothing about this machine.</p>\n",
                    n, show_count(&page->r->pool, table->n_rows, "row"), b->name,
                    page->r->names[run]);
 }
@@ -195,8 +196,8 @@ static void write_origin_banner(const struct page *page, size_t run)
     all = benches > 1 && rows == unmeasured;
     if (all)
         html_print(page->out,
-                   "<p class='banner'>Not measured: all %zu rows of <b>%s</b> are simulated or "
-                   "modelled, and say nothing about this machine.</p>\n",
+                   "<p class='banner'>Not measured here: all %zu rows of <b>%s</b> are simulated, "
+                   "modelled or imported, and say nothing about this machine.</p>\n",
                    rows, page->r->names[run]);
     for (size_t b = 0; !all && b < page->r->n_benches; b++)
         write_origin_of_bench(page, &page->r->benches[b], run);

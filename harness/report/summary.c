@@ -631,7 +631,7 @@ static void answer_unknown(const struct scene *s)
 
     text = more(s, text, "undecided", pipes_where(s, is_undecided, NULL));
     text = more(s, text, "not judged", pipes_where(s, is_without_limit, is_judged));
-    text = more(s, text, "simulated or modelled", pipes_where(s, is_not_of_here, NULL));
+    text = more(s, text, "simulated, modelled or imported", pipes_where(s, is_not_of_here, NULL));
     text = more(s, text, "not measured", pipes_where(s, is_unmeasured, NULL));
     text = more(s, text, "not in this run", s->h->missing);
     if (*s->h->no_gpu)

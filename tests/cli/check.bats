@@ -185,7 +185,7 @@ json() { # json FILE EXPRESSION on the object o
     check 3 b --baseline a --json j.json
     grep -q 'no case could have shown a loss of 5 %' out
     fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
-    grep -q 'one launch a side, which shows no spread' j.json
+    grep -q 'one launch on a side, which shows no spread' j.json
 }
 
 @test "too noisy for some: exit 0 that names their number, and 3 with --strict; --see asks for more or less" {

@@ -120,7 +120,7 @@ END
     compare a b
     [ "$status" -eq 3 ]
     verdict | grep -q "nothing could be decided: none of 50 cases has a value and a spread"
-    grep -q "50 cases undecided: one launch a side" out
+    grep -q "50 cases undecided: one launch on a side" out
     grep -q "0.5[0-9]* (no interval)" out
 }
 

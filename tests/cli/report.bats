@@ -154,7 +154,7 @@ END
 @test "simulated rows are marked" {
     make_run r
     "$plumb" report r
-    grep -q "Not measured: 20 of 20 rows of <b>null</b>" r/report.html
+    grep -q "Not measured here: 20 of 20 rows of <b>null</b>" r/report.html
     grep -q "<span class='badge'>simulated</span>" r/report.html
 }
 
@@ -215,8 +215,8 @@ END
     make_run r
     sed -i 's/,measured,/,simulated,/' r/*.csv
     "$plumb" report r
-    grep -Eq "Not measured: all [0-9]+ rows of <b>r</b> are simulated" r/report.html
-    [ "$(grep -c "Not measured: " r/report.html)" -eq 1 ]
+    grep -Eq "Not measured here: all [0-9]+ rows of <b>r</b> are simulated" r/report.html
+    [ "$(grep -c "Not measured here: " r/report.html)" -eq 1 ]
 }
 
 @test "rows that a loss of power took are missed, not made up" {

@@ -72,7 +72,7 @@ END
     grep -q 'GPU peers.*GB/s.* simulated' unbroken
     [ "$(grep -c 'GB/s' said)" -eq "$(grep -c 'GB/s.* simulated' said)" ]
     grep -q "54 of 56 pairs" unbroken
-    grep -q "Not measured: 56 of 56 rows of <b>copy</b>" r/report.html
+    grep -q "Not measured here: 56 of 56 rows of <b>copy</b>" r/report.html
     [ "$(grep -c '<figure class=.matrix.>' r/report.html)" -eq 1 ]
     grep -q "<figcaption><b>bandwidth (GB/s)</b>.*<span class='badge'>simulated</span>" r/report.html
     [ "$(grep -o "style='--shade:[0-9]*%'" r/report.html | wc -l)" -eq 54 ]

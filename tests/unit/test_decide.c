@@ -725,7 +725,7 @@ static void what_cannot_be_decided_says_why(void **state)
     assert_obstacle((struct decide_case){.a = SIDE(RUN(1, 2)), .b = SIDE(RUN(INFINITY))},
                     OBSTACLE_BAD_VALUE, "not a number above 0");
     assert_obstacle((struct decide_case){.a = SIDE(RUN(100)), .b = SIDE(RUN(50))},
-                    OBSTACLE_ONE_LAUNCH, "a loss of 50 % in one launch a side");
+                    OBSTACLE_ONE_LAUNCH, "a loss of 50 % in one launch on a side");
 }
 
 /* One launch against several has a spread to stand on, but proves only what is beyond any. */

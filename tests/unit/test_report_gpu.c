@@ -870,13 +870,13 @@ static void the_page_has_the_matrix(void **state)
 static void simulated_rows_are_marked_everywhere(void **state)
 {
     static const char *const marks[] = {
-        "Not measured: 4 of 4 rows of <b>copy</b> in one, simulated",
+        "Not measured here: 4 of 4 rows of <b>copy</b> in one, simulated",
         "<b>55.00</b> GB/s <span class='badge'>simulated</span>",       /* headline */
         "data-of='word'>simulated",                                     /* its sentence */
         "node0 <b>55.00</b> GB/s <span class='badge'>simulated</span>", /* side by side */
         "</span> <span class='badge'>simulated</span></figcaption>",    /* matrix */
         "(simulated)</li>",                                             /* legend */
-        "[\"origin\",\"measured, modelled or simulated\",0]",           /* a column of the rows */
+        "[\"origin\",\"measured, modelled, simulated, or imported (another program printed it)\",0]",           /* a column of the rows */
     };
     struct writer *w = *state;
     struct buffer page = {0};

@@ -845,7 +845,7 @@ static void a_simulated_device_says_nothing_of_this_machine(void **state)
     assert_int_equal(s.trust.grade, 0);
     assert_says(s.answers, "Trust    none: no judged case was measured on this machine\n");
     assert_says(s.answers, "Weakest  not known");
-    assert_says(s.answers, "simulated or modelled: Memory; not in");
+    assert_says(s.answers, "simulated, modelled or imported: Memory; not in");
     assert_says(s.table, "simulated\n");
     release(&s);
 }

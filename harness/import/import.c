@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb import: the command. See import.h. */
+#include "harness/import/import.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/option.h"
+#include "core/program.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "harness/plan/plan.h"
+#include "harness/run/run.h"
+#include "harness/store/store.h"
+#include "harness/text.h"
+
+#define KNOWN_MAX 32
+
+struct options {
+    const char *out, *set;
+    bool any_version, help;
+};
+
+struct importing {
+    struct options options;
+    struct import_known known[KNOWN_MAX + 1];
+    char sizes[KNOWN_MAX][24]; /* what is known, as rows have it */
+    struct import_file *files;
+    struct buffer *texts; /* of the files */
+    size_t n;
+    struct bench_list benches;
+    struct plan plan;
+    char path[4096], name[256], error[1024];
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = OPT_STRING,
+     .offset = AT(out),
+     .arg = "DIR",
+     .help = "run folder to make; default: results/imported-TIME"},
+    {.name = "set",
+     .type = OPT_STRING,
+     .offset = AT(set),
+     .arg = "COLUMN=VALUE",
+     .help = "what is known and not in the files; may be repeated: --set size=512M"},
+    {.name = "any-version",
+     .type = OPT_FLAG,
+     .offset = AT(any_version),
+     .help = "read outputs of versions that are not known here, too"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
+{
+    puts("plumb import: rows of a run folder out of what programs of others printed\n"
+         "\n"
+         "usage: plumb import FILE... [--out DIR] [--set COLUMN=VALUE]...\n"
+         "\n"
+         "Reads outputs of nvbandwidth and nccl-tests (text and JSON), perftest's ib_* (text and\n"
+         "JSON), iperf3 (JSON), sockperf, qperf, OSU's benchmarks and IMB. A run that a vendor "
+         "sent\n"
+         "can then be compared with one that was measured here. Each file is a launch: several\n"
+         "files of one program and case are launches of one case.\n");
+    opts_help(o, stdout);
+    puts(
+        "\n"
+        "examples:\n"
+        "  plumb import vendor/all_reduce.json --out results/vendor\n"
+        "  plumb import nvbandwidth.json --set size=512M --out results/vendor\n"
+        "  plumb compare results/vendor results/here\n"
+        "\n"
+        "exit: 0 all files are in the folder; 2 usage; 4 the folder cannot be written;\n"
+        "      5 a file is damaged, cut off, of an unknown version or of another program: then no\n"
+        "      folder is made");
+}
+
+/* ---- What the user knows ---- */
+
+/* A size as rows have it: 512M is 536870912. */
+static const char *known_value(struct importing *im, size_t i, const char *value)
+{
+    uint64_t bytes;
+
+    if (units_parse_size(value, &bytes))
+        return value;
+    snprintf(im->sizes[i], sizeof(im->sizes[i]), "%llu", (unsigned long long)bytes);
+    return im->sizes[i];
+}
+
+/* Each --set of the command line. */
+static int take_known(struct importing *im, int argc, char **argv)
+{
+    size_t n = 0;
+
+    for (int i = 1; i < argc; i++) {
+        const char *word = !strcmp(argv[i], "--set") && i + 1 < argc ? argv[++i]
+                           : !strncmp(argv[i], "--set=", 6)          ? argv[i] + 6
+                                                                     : NULL;
+        char *at = word ? strchr(word, '=') : NULL;
+
+        if (!word)
+            continue;
+        if (!at || at == word || !at[1] || n == KNOWN_MAX) {
+            snprintf(im->error, sizeof(im->error), "--set takes COLUMN=VALUE, not '%.100s'", word);
+            return -EINVAL;
+        }
+        *at = 0;
+        im->known[n] = (struct import_known){.column = word, .value = known_value(im, n, at + 1)};
+        n++;
+    }
+    return 0;
+}
+
+static int refuse_unused(struct importing *im)
+{
+    for (const struct import_known *k = im->known; k->column; k++)
+        if (!k->used) {
+            snprintf(im->error, sizeof(im->error), "no benchmark of these files has a column '%s'",
+                     k->column);
+            return -EINVAL;
+        }
+    return 0;
+}
+
+/* ---- Files ---- */
+
+static int read_file(struct importing *im, size_t i)
+{
+    struct import_file *f = &im->files[i];
+    int err = file_read(f->path, FOREIGN_BYTES_MAX, &im->texts[i]);
+
+    if (err) {
+        snprintf(im->error, sizeof(im->error), "cannot read '%.300s': %s", f->path, strerror(-err));
+        return err;
+    }
+    for (size_t k = 0; k < i; k++)
+        if (im->texts[k].size == im->texts[i].size && im->texts[i].size &&
+            !memcmp(im->texts[k].text, im->texts[i].text, im->texts[i].size)) {
+            snprintf(im->error, sizeof(im->error), "'%.300s' is the same as '%.300s'", f->path,
+                     im->files[k].path);
+            return -EINVAL;
+        }
+    err = foreign_read(f->path, im->texts[i].text ? im->texts[i].text : "", im->texts[i].size,
+                       im->options.any_version, &f->output, im->error, sizeof(im->error));
+    if (err == -EPROTO)
+        strncat(im->error, "; --any-version reads it all the same",
+                sizeof(im->error) - strlen(im->error) - 1);
+    if (!err)
+        err = import_rows_make(f, &im->benches, im->known, im->error, sizeof(im->error));
+    if (!err && !f->n_rows) {
+        snprintf(im->error, sizeof(im->error), "'%.300s': no benchmark has a case like %.100s",
+                 f->path, *f->left_out ? f->left_out : "its results");
+        err = -ENOENT;
+    }
+    return err;
+}
+
+/* ---- The plan: a launch for each file and benchmark ---- */
+
+/* The same cases are one case of the plan, launched again. */
+static void number_launch(struct importing *im, const char **keys, const char *key)
+{
+    struct launch *l = &im->plan.launches[im->plan.n];
+    unsigned most = 0;
+
+    l->repeat = 1;
+    for (size_t i = 0; i < im->plan.n; i++) {
+        const struct launch *o = &im->plan.launches[i];
+
+        most = o->case_number > most ? o->case_number : most;
+        if (!strcmp(keys[i], key)) {
+            l->case_number = o->case_number;
+            l->repeat = o->repeat + 1;
+        }
+    }
+    if (!l->case_number)
+        l->case_number = most + 1;
+    keys[im->plan.n] = key;
+}
+
+/* The values that the rows have of a column, each once, "8,64"; "" where one is not known. */
+static const char *values_text(struct pool *pool, const struct import_rows *r, size_t column)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < r->n; i++) {
+        const char *value = r->rows[i].params[column];
+        bool seen = false;
+
+        if (strchr(value, '*') || strchr(value, ' '))
+            return "";
+        for (size_t k = 0; k < i; k++)
+            seen = seen || !strcmp(r->rows[k].params[column], value);
+        if (*value && !seen)
+            text = pool_text(pool, "%s%s%s", text, *text ? "," : "", value);
+    }
+    return text;
+}
+
+/* Options of our benchmark that measure these cases, as far as the file tells. */
+static char *arguments_of(struct import_file *f, const struct import_rows *r)
+{
+    struct pool *pool = &f->output.pool;
+    const char *text = "";
+
+    for (size_t i = 0; i < r->bench->n_columns; i++)
+        for (const struct opt *o = r->bench->options; o->name; o++) {
+            const char *values = values_text(pool, r, i);
+            char name[64];
+
+            snprintf(name, sizeof(name), "%s", r->bench->columns[i]);
+            for (char *at = name; (at = strchr(at, '_')) != NULL;)
+                *at = '-';
+            if (!(o->flags & OPT_COLUMN) || strcmp(o->name, name) != 0 || !*values)
+                continue;
+            text = o->type == OPT_FLAG
+                       ? pool_text(pool, "%s%s--%s", text, *text ? " " : "", name)
+                       : pool_text(pool, "%s%s--%s %s", text, *text ? " " : "", name, values);
+        }
+    return strdup(text);
+}
+
+static int make_plan(struct importing *im)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < im->n; i++)
+        most += im->files[i].n_benches;
+    const char **keys = calloc(most + 1, sizeof(*keys));
+    im->plan.launches = calloc(most + 1, sizeof(*im->plan.launches));
+    if (!keys || !im->plan.launches) {
+        free(keys);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < im->n; i++)
+        for (size_t k = 0; k < im->files[i].n_benches; k++) {
+            struct import_rows *r = &im->files[i].benches[k];
+            struct launch *l = &im->plan.launches[im->plan.n];
+
+            number_launch(im, keys,
+                          pool_text(&im->files[i].output.pool, "%s %s%s",
+                                    im->files[i].output.format->program, r->bench->name, r->key));
+            l->bench = strdup(r->bench->name);
+            l->arguments = arguments_of(&im->files[i], r);
+            l->from = strdup("");
+            l->to = strdup("");
+            l->hosts = strdup("");
+            im->plan.n++;
+        }
+    free(keys);
+    return 0;
+}
+
+/* ---- The folder ---- */
+
+static json_t *file_facts(const struct import_file *f)
+{
+    const struct foreign_output *out = &f->output;
+
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "file", f->name, "program",
+                     out->format->program, "format", out->format->kind, "version", out->version,
+                     "command", out->command, "host", out->host, "started", out->started, "rows",
+                     (int)f->n_rows);
+}
+
+static const char *earliest(const struct importing *im)
+{
+    const char *first = "";
+
+    for (size_t i = 0; i < im->n; i++) {
+        const char *at = im->files[i].output.started;
+        if (*at && (!*first || strcmp(at, first) < 0))
+            first = at;
+    }
+    return first;
+}
+
+/* The machine is not this one. Where no file says when it was measured, the time is that of the
+ * import: runs are ordered by it. */
+static json_t *make_meta(const struct importing *im, int argc, char **argv)
+{
+    json_t *meta = json_object(), *files = json_array(), *told = json_object();
+    char utc[24];
+    const char *now = clock_utc(utc, sizeof(utc)), *started = earliest(im);
+
+    for (size_t i = 0; i < im->n; i++)
+        json_array_append_new(files, file_facts(&im->files[i]));
+    for (size_t i = 0; i < im->benches.n; i++)
+        json_object_set(told, im->benches.benches[i].name, im->benches.benches[i].described);
+    json_object_set_new(meta, "schema", json_integer(ROW_SCHEMA_VERSION));
+    json_object_set_new(meta, "program", json_string("plumbline"));
+    json_object_set_new(meta, "version", json_string(PLUMB_VERSION));
+    json_object_set_new(meta, "run", json_string(im->name));
+    json_object_set_new(meta, "suite", json_string("imported"));
+    json_object_set_new(meta, "only", json_null());
+    json_object_set_new(meta, "command", run_meta_command(argc, argv));
+    json_object_set_new(meta, "started_utc", json_string(*started ? started : now));
+    json_object_set_new(meta, "finished_utc", json_null());
+    json_object_set_new(meta, "imported_utc", json_string(now));
+    json_object_set_new(meta, "state", json_string("complete"));
+    json_object_set_new(meta, "imported", files);
+    json_object_set_new(meta, "machine", json_null());
+    json_object_set_new(meta, "limits", json_array());
+    json_object_set_new(meta, "benchmarks", told);
+    return meta;
+}
+
+static int choose_path(struct importing *im)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    if (im->options.out) {
+        snprintf(im->path, sizeof(im->path), "%s", im->options.out);
+    } else {
+        int err = store_make_results(im->error, sizeof(im->error));
+        if (err)
+            return err;
+        gmtime_r(&now, &tm);
+        strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+        snprintf(im->path, sizeof(im->path), "results/imported-%s", stamp);
+    }
+    size_t n = strlen(im->path);
+    while (n > 1 && im->path[n - 1] == '/')
+        im->path[--n] = 0;
+    const char *slash = strrchr(im->path, '/');
+    snprintf(im->name, sizeof(im->name), "%.255s", slash ? slash + 1 : im->path);
+    return 0;
+}
+
+static enum launch_state state_of(const struct import_rows *r)
+{
+    enum launch_state state = LAUNCH_SKIP;
+
+    for (size_t i = 0; i < r->n; i++) {
+        const char *status = r->rows[i].status;
+
+        if (!strcmp(status, "wrong") || !strcmp(status, "failed"))
+            return LAUNCH_FAIL;
+        if (strcmp(status, "skipped") != 0)
+            state = LAUNCH_DONE;
+    }
+    return state;
+}
+
+static int commit(struct importing *im, struct store *store, size_t launch, struct import_rows *r)
+{
+    struct launch *l = &im->plan.launches[launch];
+    char *header = NULL, *rows = NULL, number[16];
+    size_t header_size, rows_size;
+    FILE *to = open_memstream(&header, &header_size);
+    int err = -ENOMEM;
+
+    if (to) {
+        row_print_csv_header(to, r->names, r->bench->n_columns);
+        fclose(to);
+    }
+    snprintf(number, sizeof(number), "%u", l->case_number);
+    to = header ? open_memstream(&rows, &rows_size) : NULL;
+    for (size_t i = 0; to && i < r->n; i++) {
+        r->rows[i].run = im->name;
+        r->rows[i].case_id = number;
+        r->rows[i].repeat = l->repeat;
+        row_print_csv(to, &r->rows[i]);
+    }
+    if (to && !fclose(to))
+        err = store_commit(store, launch,
+                           &(struct launch_record){.state = state_of(r),
+                                                   .n_rows = (unsigned)r->n,
+                                                   .header = header,
+                                                   .rows = rows,
+                                                   .samples = "",
+                                                   .log = ""},
+                           im->error, sizeof(im->error));
+    free(header);
+    free(rows);
+    return err;
+}
+
+static int write_folder(struct importing *im, int argc, char **argv)
+{
+    struct store *store = NULL;
+    size_t launch = 0;
+    json_t *meta = make_meta(im, argc, argv);
+    int err = meta ? store_create(im->path, meta, &im->plan, &store, im->error, sizeof(im->error))
+                   : -ENOMEM;
+
+    for (size_t i = 0; !err && i < im->n; i++)
+        for (size_t k = 0; !err && k < im->files[i].n_benches; k++)
+            err = commit(im, store, launch++, &im->files[i].benches[k]);
+    int close_err = store_close(store);
+    json_decref(meta);
+    return err ? err : close_err;
+}
+
+/* ---- What was done ---- */
+
+static void print_file(const struct import_file *f, const char *last_unknown)
+{
+    const struct foreign_output *out = &f->output;
+    size_t left = out->n - f->n_lines;
+
+    printf("%s: %s%s%s, %zu row%s", f->name, out->format->program, *out->version ? " " : "",
+           out->version, f->n_rows, f->n_rows == 1 ? "" : "s");
+    for (size_t i = 0; i < f->n_benches; i++)
+        printf("%s%s", i ? ", " : " of ", f->benches[i].bench->name);
+    putchar('\n');
+    if (left) {
+        char text[400];
+        snprintf(text, sizeof(text),
+                 "left out: %zu result%s without an equal case here, such as %s", left,
+                 left == 1 ? "" : "s", f->left_out);
+        wrap_print(stdout, text, 4, 80);
+    }
+    if (*f->unknown && strcmp(f->unknown, last_unknown) != 0) {
+        char text[600];
+        snprintf(text, sizeof(text), "not told, so that any value fits: %s", f->unknown);
+        wrap_print(stdout, text, 4, 80);
+    }
+}
+
+static int import(struct importing *im, int argc, char **argv)
+{
+    int err = bench_list_load(&im->benches);
+
+    for (size_t i = 0; !err && i < im->n; i++) {
+        const char *path = argv[i], *slash = strrchr(path, '/');
+
+        im->files[i].path = path;
+        im->files[i].name = slash ? slash + 1 : path;
+        err = read_file(im, i);
+    }
+    if (!err)
+        err = refuse_unused(im);
+    if (err)
+        return err == -EINVAL ? EXIT_USAGE : err == -ENOMEM ? EXIT_INCOMPLETE : EXIT_DAMAGED;
+    err = choose_path(im);
+    if (!err)
+        err = make_plan(im);
+    if (!err)
+        err = write_folder(im, argc, argv);
+    if (err)
+        return err == -EEXIST ? EXIT_USAGE : EXIT_INCOMPLETE;
+    for (size_t i = 0; i < im->n; i++)
+        print_file(&im->files[i], i ? im->files[i - 1].unknown : "");
+    printf("run folder: %s\n", im->path);
+    return EXIT_GOOD;
+}
+
+static void release(struct importing *im)
+{
+    for (size_t i = 0; i < im->n; i++) {
+        foreign_release(&im->files[i].output);
+        buffer_release(&im->texts[i]);
+    }
+    free(im->files);
+    free(im->texts);
+    plan_release(&im->plan);
+    bench_list_release(&im->benches);
+}
+
+int cmd_import(int argc, char **argv)
+{
+    const struct opt *tables[] = {table, NULL};
+    struct importing im = {0};
+    struct opts o;
+    int status = EXIT_USAGE, err = opts_init(&o, tables);
+
+    if (!err)
+        err = opts_parse(&o, argc, argv);
+    if (!err)
+        err = opts_apply(&o, table, NULL, &im.options);
+    if (err) {
+        fprintf(stderr, "plumb import: %s\n", o.error);
+    } else if (im.options.help) {
+        print_help(&o);
+        status = EXIT_GOOD;
+    } else if (!o.n_args) {
+        fputs("plumb import: it takes files: see --help\n", stderr);
+    } else if (take_known(&im, argc, argv)) {
+        fprintf(stderr, "plumb import: %s\n", im.error);
+    } else {
+        im.n = o.n_args;
+        im.files = calloc(im.n, sizeof(*im.files));
+        im.texts = calloc(im.n, sizeof(*im.texts));
+        status = im.files && im.texts ? import(&im, argc, o.args) : EXIT_INCOMPLETE;
+        if (status != EXIT_GOOD)
+            fprintf(stderr, "plumb import: %s\n", *im.error ? im.error : "out of memory");
+    }
+    if (im.files && im.texts)
+        release(&im);
+    opts_release(&o);
+    return status;
+}

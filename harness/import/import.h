@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plumb import: rows of a run folder out of what programs of others printed (harness/foreign). Which
+ * case of which benchmark a line is equal to, the benchmark says (bench_imported).
+ *
+ * A file is a launch. Files whose rows are of the same cases are launches of one case, in the order
+ * of the command line. What a file does not tell of a case is the pattern "*" in its row. The
+ * machine is not known: run.json has none, and no row has a limit.
+ */
+#ifndef PLUMB_HARNESS_IMPORT_H
+#define PLUMB_HARNESS_IMPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/row.h"
+#include "harness/foreign/foreign.h"
+#include "harness/plan/bench_info.h"
+
+int cmd_import(int argc, char **argv); /* the exit status */
+
+/* ---- Inside of this folder: from lines to rows (rows.c) ---- */
+
+/* What the user knows and the files do not tell: "size" and "512M". */
+struct import_known {
+    const char *column, *value;
+    bool used;
+};
+
+struct import_rows {
+    const struct bench_info *bench;
+    const char **names; /* of its parameters */
+    struct row *rows;
+    size_t n;
+    const char *key; /* of its cases: the same text, the same cases in the same order */
+};
+
+struct import_file {
+    const char *path, *name; /* name: without its folders */
+    struct foreign_output output;
+    struct import_rows *benches; /* those that its lines are of */
+    size_t n_benches;
+    size_t n_rows, n_lines; /* n_lines: that have a case here */
+    const char *left_out;   /* a line that has none: "test all_to_host_memcpy_ce"; "" */
+    const char *unknown;    /* columns that it does not tell, ", " between */
+};
+
+/* Fills in all but path, name and output. `known` ends with a NULL column. 0; -EINVAL: what is
+ * known contradicts the file; -ENOMEM; with error. All is in the output's pool. */
+int import_rows_make(struct import_file *f, const struct bench_list *benches,
+                     struct import_known *known, char *error, size_t len);
+
+#endif

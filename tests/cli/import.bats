@@ -1,0 +1,162 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb import: run folders out of what other programs printed, and what report and compare say of them.
+
+bats_require_minimum_version 1.5.0
+load rows
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    PATH=$PWD/build/bin:$PATH
+    w=$PWD/tests/witness
+    cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# cells FILE COLUMN...: the cells of these columns, a line for each row.
+cells()
+{
+    python3 -c 'import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    print(*(r[c] for c in sys.argv[2:]), sep=",")' "$@"
+}
+
+# iperf NAME BITS: an output of iperf3 with this rate.
+iperf()
+{
+    sed "s/19394252218.366222/$2/" "$w/iperf3-3.12.json" >"$1"
+}
+
+# here ROW...: a run folder `here` of net over TCP: "SIZE VALUE MEAN", a launch for each.
+here()
+{
+    mkdir here
+    {
+        echo "state,rows,order,case,repeat,bench,arguments,timeout_s"
+        for i in $(seq $#); do echo "done,0001,$i,1,$i,net,,60"; done
+    } >here/plan.csv
+    {
+        echo "transport,pattern,direction,size,streams,threads,device,metric,unit,value,mean,origin,status,case,repeat,ci_low,ci_high,confidence,samples,limit,stop,reason,run,host,time_utc"
+        i=0
+        for row; do
+            i=$((i + 1))
+            read -r size value mean <<<"$row"
+            echo "tcp,bandwidth,forward,$size,1,1,,average_bandwidth,GB/s,$value,$mean,measured,ok,1,$i,,,,10,,time,,here,here,"
+        done
+    } >here/net.csv
+    cat >here/run.json <<'END'
+{"schema": 2, "run": "here", "suite": "s", "state": "complete", "started_utc": "2026-01-01T00:00:00Z"}
+END
+}
+
+@test "a line becomes the row of its case, by the definition of its figure" {
+    run -0 plumb import "$w/iperf3-3.12.json" --out r
+    [[ $output == *"iperf3-3.12.json: iperf3 3.12, 1 row of net"* ]]
+    [[ $output == *"run folder: r"* ]]
+    # 19394252218.366222 bits a second
+    [ "$(cells r/net.csv transport pattern direction size streams threads metric unit value value_is origin status)" = \
+        'tcp,bandwidth,forward,131072,1,*,average_bandwidth,GB/s,2.42428153,,imported,ok' ]
+    run -0 plumb import "$w/qperf-tcp_lat-0.4.11.txt" --out q
+    [ "$(cells q/net.csv metric unit value value_is mean p50 size)" = 'latency,us,27.7970813,mean,27.7970813,,*' ]
+    run -0 plumb import "$w/ib_read_lat-6.06.txt" --out i
+    [ "$(cells i/net.csv verb metric value value_is p50 mean min max size)" = \
+        'read,latency,35.62,,35.62,88.98,16.45,10967.41,8' ]
+    run -0 plumb import "$w/nccl-allreduce-2.19.6.json" --out n
+    cells n/allreduce.csv backend op dtype redop ranks size in_place metric value value_is |
+        grep -qx 'nccl,allreduce,f32,sum,4,67108864,,time,341.5,mean'
+    cells n/allreduce.csv size in_place metric value | grep -qx '67108864,yes,time,338.25'
+    run -0 plumb import "$w/nvbandwidth-0.8.json" --set size=512M --out v
+    cells v/copy.csv engine source destination direction memory op size value |
+        grep -qx 'ce,node\*,cuda:0,one-way,pinned,,536870912,55.4321'
+    cells v/copy.csv source destination direction op value | grep -qx 'cuda:1,cuda:0,one-way,read,391.25'
+    [[ $output == *"left out: 9 results without an equal case here"* ]]
+    # The machine is not this one.
+    python3 -c 'import json; r = json.load(open("v/run.json")); assert r["machine"] is None and not r["limits"]
+assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["version"] == "0.8"'
+}
+
+@test "it pairs with the one case that agrees; several files are launches; the mark is shown" {
+    iperf 1.json 8e9
+    iperf 2.json 8.08e9
+    iperf 3.json 8.16e9
+    run -0 plumb import 1.json 2.json 3.json --out v
+    [ "$(cells v/net.csv case repeat)" = $'1,1\n1,2\n1,3' ]
+    here "131072 2.02 2.02" "131072 2.04 2.04" "131072 2 2"
+    run plumb compare v here
+    [[ $output == *"not known: imported"* ]]
+    [[ $output == *"better: B (here) against A (v): better in Network (2 times A"* ]]
+    [[ $output != *"no such case"* ]]
+    run -0 plumb report v
+    [[ $output == *"imported"* ]]
+    grep -q "Not measured here: 3 of 3 rows of <b>net</b> in v, simulated, modelled or imported" v/report.html
+}
+
+@test "one file is undecided, whatever the ratio is: never equal, never worse" {
+    iperf 1.json 8e9
+    run -0 plumb import 1.json --out v
+    here "131072 1 1" "131072 1.001 1.001" "131072 0.999 0.999"
+    run plumb compare v here
+    [[ $output == *"(no interval)"*"undecided"* ]]
+    sed -i 's/,1\.001,/,0.1001,/; s/,0\.999,/,0.0999,/; s/,1,1,measured/,0.1,0.1,measured/' here/net.csv
+    run plumb compare v here
+    [[ $output == *"undecided"* ]]
+    [[ $output != *"Verdict   worse"* ]]
+}
+
+@test "what may be several cases is compared with none, and they are named" {
+    run -0 plumb import "$w/qperf-tcp_bw-0.4.11.txt" --out v
+    here "131072 1 1" "65536 1 1"
+    run plumb compare v here
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"several that it may be, 2 cases: size 64K or 128K"* || \
+        $(tr -s ' \n' ' ' <<<"$output") == *"several that it may be, 2 cases: size 128K or 64K"* ]]
+    run -0 plumb import "$w/qperf-tcp_bw-0.4.11.txt" --set size=64K --out w
+    run plumb compare w here
+    [[ $output != *"several that it may be"* ]]
+    [[ $output == *"1.521 GB/s"* ]]
+}
+
+@test "a mean is held against the mean, not against the median" {
+    run -0 plumb import "$w/qperf-tcp_lat-0.4.11.txt" --out v
+    here "64 20 30" "64 20 30"
+    sed -i 's/tcp,bandwidth,forward,64,1,1,,average_bandwidth,GB.s/tcp,latency,,64,,,,latency,us/' here/net.csv
+    run plumb compare v here
+    [[ $output == *"27.80 us"*"30.00 us"* ]]
+    [[ $output == *"means are"* ]]
+}
+
+@test "what is refused: another program, cut off, another version, the same twice; no folder is made" {
+    echo hello >other.txt
+    run -5 plumb import other.txt --out r
+    [[ $output == *"'other.txt': it is no output of a program that is known here: nvbandwidth, "* ]]
+    head -c 900 "$w/nvbandwidth-0.8.json" >cut.json
+    run -5 plumb import "$w/iperf3-3.12.json" cut.json --out r
+    [[ $output == *"cut off"* ]]
+    sed 's/"v0.8"/"v0.99"/' "$w/nvbandwidth-0.8.json" >new.json
+    run -5 plumb import new.json --out r
+    [[ $output == *"nvbandwidth 0.99, and its format is known of versions 0.4 to 0.8; --any-version"* ]]
+    run -0 plumb import new.json --any-version --out any
+    cp "$w/iperf3-3.12.json" again.json
+    run -2 plumb import "$w/iperf3-3.12.json" again.json --out r
+    [[ $output == *"is the same as"* ]]
+    run -2 plumb import "$w/iperf3-3.12.json" --set size=64K --out r
+    [[ $output == *"it says size 131072, and --set says 65536"* ]]
+    run -2 plumb import "$w/iperf3-3.12.json" --set colour=red --out r
+    [[ $output == *"no benchmark of these files has a column 'colour'"* ]]
+    run -2 plumb import
+    run -2 plumb import "$w/iperf3-3.12.json" --out any
+    [ ! -e r ]
+}
+
+@test "every recorded output is read or refused with a sentence" {
+    for f in "$w"/*-*.txt "$w"/*-*.json; do
+        status=0
+        plumb import "$f" --out "all-${f##*/}" >out 2>err || status=$?
+        [ "$status" -eq 0 ] || { [ "$status" -eq 5 ] && grep -q "^plumb import: '" err; } || {
+            echo "$f: $status"
+            cat out err
+            false
+        }
+        awk 'length > 80 && !/^'"${f##*/}"'/' out | grep . && false
+        true
+    done
+}

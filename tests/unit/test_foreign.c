@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readers of what other programs print: what their figures mean, by hand, and texts that must be
+ * refused. The outputs are in tests/witness/. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/foreign/foreign.h"
+#include "harness/text.h"
+
+static struct buffer recorded(const char *file)
+{
+    struct buffer b = {0};
+    char path[256];
+
+    snprintf(path, sizeof(path), "tests/witness/%s", file);
+    if (file_read(path, 1u << 20, &b))
+        fail_msg("cannot read '%s'", path);
+    return b;
+}
+
+static struct foreign_output read_file(const char *file)
+{
+    struct buffer b = recorded(file);
+    struct foreign_output out;
+    char error[512];
+
+    if (foreign_read(file, b.text, b.size, false, &out, error, sizeof(error)))
+        fail_msg("%s", error);
+    buffer_release(&b);
+    return out;
+}
+
+static int read_text(const char *text, char error[512])
+{
+    struct foreign_output out;
+    int err = foreign_read("it", text, strlen(text), false, &out, error, 512);
+
+    foreign_release(&out);
+    return err;
+}
+
+/* The one line for which `where` holds, and the figure of it. */
+static double figure_of(const struct foreign_output *out, const char *where, const char *quantity,
+                        const char *statistic, const char *unit)
+{
+    const struct foreign_line *found = NULL;
+
+    for (size_t i = 0; i < out->n; i++)
+        if (foreign_holds(&out->lines[i], where)) {
+            if (found)
+                fail_msg("two lines are '%s'", where);
+            found = &out->lines[i];
+        }
+    const struct foreign_figure *f = found ? foreign_find(found, quantity, statistic) : NULL;
+    if (!f)
+        fail_msg("no %s %s of '%s'", statistic, quantity, where);
+    assert_string_equal(f->unit, unit);
+    return f->value;
+}
+
+static void near(double value, double wanted)
+{
+    if (!(fabs(value / wanted - 1) < 1e-9))
+        fail_msg("%.12g, not %.12g", value, wanted);
+}
+
+/* Row 0 of a read test reads from column 1: the data goes from GPU 1 to GPU 0, against the arrow of
+ * its text. Row 1 of a write test writes to column 0. */
+static void test_nvbandwidth(void **state)
+{
+    static const char *const files[] = {"nvbandwidth-0.8.json", "nvbandwidth-0.8.txt"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct foreign_output out = read_file(files[i]);
+
+        assert_string_equal(out.format->program, "nvbandwidth");
+        assert_string_equal(out.version, "0.8");
+        near(figure_of(&out, "test=device_to_host_memcpy_ce source=cuda:1 destination=host",
+                       "bandwidth", "p50", "GB/s"),
+             53.98);
+        near(figure_of(&out, "op=read direction=one-way source=cuda:1 destination=cuda:0",
+                       "bandwidth", "p50", "GB/s"),
+             391.25);
+        near(figure_of(&out, "op=write direction=one-way source=cuda:1 destination=cuda:0",
+                       "bandwidth", "p50", "GB/s"),
+             388.5);
+        /* Of both directions each copy has its own rate, and the third matrix is their sum. */
+        near(figure_of(&out, "op=read direction=forward source=cuda:1 destination=cuda:0",
+                       "bandwidth", "p50", "GB/s"),
+             371.5);
+        near(figure_of(&out, "op=read direction=reverse source=cuda:1 destination=cuda:0",
+                       "bandwidth", "p50", "GB/s"),
+             361.5);
+        near(figure_of(&out, "test=device_to_host_bidirectional_memcpy_ce destination=cuda:0",
+                       "bandwidth", "p50", "GB/s"),
+             41.75);
+        near(figure_of(&out, "test=host_device_latency_sm column=1", "latency", "p50", "ns"),
+             742.25);
+        foreign_release(&out);
+    }
+}
+
+static void test_nccl(void **state)
+{
+    static const char *const files[] = {"nccl-allreduce-2.19.6.json", "nccl-allreduce-2.19.6.txt"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct foreign_output out = read_file(files[i]);
+        const char *here = "collective=all_reduce dtype=f32 redop=sum ranks=4 groups=1 "
+                           "size=67108864 in_place=";
+
+        near(figure_of(&out, here, "time", "mean", "us"), 341.5);
+        near(figure_of(&out, "size=67108864 in_place=1", "time", "mean", "us"), 338.25);
+        /* 64 MiB in 341.5 us, of four ranks times 2 * 3 / 4 */
+        assert_true(fabs(figure_of(&out, here, "busbw", "", "GB/s") -
+                         67108864 / 341.5e-6 / 1e9 * 1.5) < 0.006);
+        assert_string_equal(foreign_value(&out.lines[0], "library"), "NCCL 2.27.3");
+        foreign_release(&out);
+    }
+}
+
+static void test_mpi(void **state)
+{
+    struct foreign_output out = read_file("osu-allreduce-7.4.txt");
+
+    (void)state;
+    near(figure_of(&out, "size=65536 dtype=f32 full=1", "slowest", "mean", "us"), 54.90);
+    near(figure_of(&out, "size=65536", "latency", "mean", "us"), 51.20);
+    foreign_release(&out);
+    out = read_file("osu-bw-5.9.txt"); /* its MB are 1e6 bytes */
+    near(figure_of(&out, "size=1048576 memory=CUDA", "average_bandwidth", "", "GB/s"), 24.38007);
+    foreign_release(&out);
+    out = read_file("imb-allreduce-2021.11.txt");
+    near(figure_of(&out, "test=Allreduce ranks=2 size=65536 dtype=f32", "slowest", "mean", "us"),
+         178.75);
+    foreign_release(&out);
+}
+
+/* Reads a file with one text in place of another; what is not there is an error of the test. */
+static int changed(const char *file, const char *from, const char *to, char error[512])
+{
+    struct buffer b = recorded(file);
+    char *at = strstr(b.text, from), *text = NULL;
+
+    if (!at || asprintf(&text, "%.*s%s%s", (int)(at - b.text), b.text, to, at + strlen(from)) < 0)
+        fail_msg("no '%s' in '%s'", from, file);
+    int err = read_text(text, error);
+    free(text);
+    buffer_release(&b);
+    return err;
+}
+
+static void test_wrong_units(void **state)
+{
+    char error[512];
+
+    (void)state;
+    /* 196.51 GB/s of 1e9 bytes are 183.02 of 2^30 */
+    assert_int_equal(changed("nccl-allreduce-2.19.6.txt", "196.51", "183.02", error), -EBADMSG);
+    assert_non_null(strstr(error, "67108864 bytes in 341.5 us are 196.5 GB/s, and it says 183.02"));
+    assert_int_equal(
+        changed("nccl-allreduce-2.19.6.json", "\"time\":341.5", "\"time\":0.3415", error),
+        -EBADMSG);
+    /* 53.21 of 2^20 bytes are 851 messages of 64 KiB; of 1e6 they would be 812 */
+    assert_int_equal(changed("ib_write_bw-6.06.txt", "0.000851", "0.000812", error), -EBADMSG);
+    assert_int_equal(changed("ib_write_bw-6.06.txt", "[MB/sec]    BW average[MB/sec]",
+                             "[Gb/sec]    BW average[Gb/sec]", error),
+                     -EBADMSG);
+    /* a cell in MiB/s among GB/s: the sum does not agree */
+    assert_int_equal(changed("nvbandwidth-0.8.json", "\"391.25\"", "\"391250\"", error), -EBADMSG);
+    assert_int_equal(changed("nvbandwidth-0.8.txt", "    391.25", " 391250.00", error), -EBADMSG);
+    assert_int_equal(changed("qperf-tcp_bw-0.4.11.txt", "bytes/sec", "us", error), -EBADMSG);
+}
+
+static void test_broken(void **state)
+{
+    static const char *const files[] = {
+        "nvbandwidth-0.8.json",      "nvbandwidth-0.8.txt",       "nccl-allreduce-2.19.6.json",
+        "nccl-allreduce-2.19.6.txt", "ib_write_bw-6.06.txt",      "ib_write_lat-6.06.txt",
+        "iperf3-3.12.json",          "imb-allreduce-2021.11.txt", "sockperf-3.7.txt"};
+    char error[512];
+
+    (void)state;
+    /* Cut at half and at nine tenths: never a whole output. */
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+        for (size_t tenths = 5; tenths <= 8; tenths += 3) {
+            struct buffer b = recorded(files[i]);
+
+            b.text[b.size * tenths / 10] = 0;
+            if (!read_text(b.text, error))
+                fail_msg("'%s' was read though it is cut off at %zu/10", files[i], tenths);
+            assert_true(*error != 0);
+            buffer_release(&b);
+        }
+    assert_int_equal(read_text("hello\n", error), -ENOENT);
+    assert_non_null(strstr(error, "nvbandwidth, nccl-tests, perftest"));
+    assert_int_equal(read_text("{\"a\": 1}\n", error), -ENOENT);
+    assert_int_equal(read_text("", error), -EBADMSG);
+    assert_int_equal(
+        read_text("{\"end\": {\"sum_received\": 1}, \"error\": \"it is down\"}", error), -EIO);
+    assert_int_equal(
+        changed("nvbandwidth-0.8.json", "\"version\": \"v0.8\"", "\"version\": \"v0.99\"", error),
+        -EPROTO);
+    assert_non_null(strstr(error, "nvbandwidth 0.99, and its format is known of versions 0.4 to"));
+    assert_int_equal(changed("nccl-allreduce-2.19.6.json", "\"version\":3", "\"version\":9", error),
+                     -EPROTO);
+    /* wrong data is a result, and no figure */
+    struct foreign_output out;
+    struct buffer b = recorded("nccl-allreduce-2.19.6.json");
+    char *at = strstr(b.text, "\"nwrong\":0");
+    at[9] = '7';
+    assert_int_equal(foreign_read("it", b.text, b.size, false, &out, error, sizeof(error)), 0);
+    assert_string_equal(out.lines[0].status, "wrong");
+    assert_string_equal(out.lines[1].status, "ok");
+    foreign_release(&out);
+    buffer_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nvbandwidth), cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_mpi),         cmocka_unit_test(test_wrong_units),
+        cmocka_unit_test(test_broken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

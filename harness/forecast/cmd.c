@@ -14,7 +14,7 @@
 #define NS 1e-9
 
 struct options {
-    const char *model, *out, *dtype, *over;
+    const char *model, *out, *dtype, *over, *swap;
     double batch;
     uint64_t sequence, dp, tp, pp, ep, micro, zero, bucket, per_node, nodes, compute_ns;
     int update, core;
@@ -137,6 +137,11 @@ static const struct opt table[] = {
      .def = "unknown",
      .help = "full: the network's core is known to carry all that the nodes send at once; else "
              "the interval allows for less"},
+    {.name = "swap",
+     .type = OPT_STRING,
+     AT(swap),
+     .arg = "network=FROM:TO",
+     .help = "with a network of TO in place of FROM Gb/s: network=100:400"},
     {.name = "out",
      .letter = 'o',
      .type = OPT_STRING,
@@ -225,7 +230,7 @@ static void set_job(struct asked *a)
 
     a->f =
         (struct forecast){.parts = &a->parts,
-                          .swap = {1, 1, 1, NULL},
+                          .swap = {1, NULL},
                           .core_known = o->core > 0,
                           .per_node = o->per_node         ? (double)o->per_node
                                       : sum->per_node > 0 ? sum->per_node
@@ -243,6 +248,21 @@ static void set_job(struct asked *a)
                                   .update_bytes = update_bytes[o->update],
                                   .overlap = !o->alone,
                                   .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};
+}
+
+static int read_swap(struct asked *a)
+{
+    double from, to;
+    int end = 0;
+
+    if (!a->options.swap)
+        return EXIT_GOOD;
+    if (sscanf(a->options.swap, "network=%lf:%lf%n", &from, &to, &end) != 2 ||
+        a->options.swap[end] || !(from > 0) || !(to > 0) || isinf(from) || isinf(to))
+        return fail(a, EXIT_USAGE, "--swap: say network=FROM:TO in Gb/s, such as network=100:400");
+    a->f.swap.network = to / from;
+    a->f.swap.text = pool_text(&a->r.pool, "network: %g to %g Gb/s", from, to);
+    return EXIT_GOOD;
 }
 
 /* Numbers of nodes that hold at least one replica of the model. */
@@ -329,6 +349,9 @@ static int work(struct asked *a)
 
     if (!status) {
         set_job(a);
+        status = read_swap(a);
+    }
+    if (!status) {
         status = list_nodes(a);
     }
     if (!status)

@@ -50,12 +50,10 @@ static double product_s(const void *arg, double m, double n, double k, double co
 {
     const struct view *v = arg;
     const struct parts *p = v->f->parts;
-    double s = parts_product_s(p, m, n, k, count) / v->f->swap.product, by = 0;
+    double s = parts_product_s(p, m, n, k, count), by = 0;
 
     if (is_at(v, SOURCE_PRODUCT))
         by = parts_product_off(p, m, n, k) * v->end;
-    else if (is_at(v, SOURCE_SWAP_DEVICE) && v->f->swap.product != 1)
-        by = FORECAST_SWAPPED * v->end;
     return s * exp(by) * slowest(v, v->ranks);
 }
 
@@ -63,13 +61,11 @@ static double stream_s(const void *arg, double bytes)
 {
     const struct view *v = arg;
     const struct parts *p = v->f->parts;
-    double rate = p->stream, by = 0;
+    double rate = p->stream;
 
     if (is_at(v, SOURCE_STREAM) && p->stream_low > 0)
         rate = v->end > 0 ? p->stream_low : p->stream_high;
-    if (is_at(v, SOURCE_SWAP_DEVICE) && v->f->swap.stream != 1)
-        by = FORECAST_SWAPPED * v->end;
-    return bytes / rate / v->f->swap.stream * exp(by);
+    return bytes / rate;
 }
 
 static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,

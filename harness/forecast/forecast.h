@@ -87,8 +87,7 @@ void parts_product_spread(struct parts *p);
 
 /* A part is replaced by one that was not measured: its rate is `times` what it was. */
 struct forecast_swap {
-    double network; /* 1: as it is */
-    double product, stream;
+    double network;   /* 1: as it is */
     const char *text; /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
 };
 
@@ -108,7 +107,6 @@ enum forecast_source {
     SOURCE_OVERLAP,
     SOURCE_SLOWEST, /* of so many ranks: upwards only */
     SOURCE_SWAP_NETWORK,
-    SOURCE_SWAP_DEVICE,
     SOURCES
 };
 

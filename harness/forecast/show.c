@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A forecast as a document: see forecast.h. */
 #include <math.h>
+#include <string.h>
 
 #include "core/units.h"
 #include "harness/forecast/forecast.h"
@@ -22,7 +23,6 @@ static const char *const source_names[SOURCES] = {
     [SOURCE_OVERLAP] = "how much of a sum is hidden behind compute",
     [SOURCE_SLOWEST] = "the slowest of so many ranks",
     [SOURCE_SWAP_NETWORK] = "the network that was swapped in",
-    [SOURCE_SWAP_DEVICE] = "the device that was swapped in",
 };
 
 const char *forecast_bound_name(enum forecast_bound bound)
@@ -197,7 +197,8 @@ static void answer_steps(const struct showing *s)
         const struct part_step *step = &parts->steps[i];
         struct forecast_point p;
 
-        if (step->ranks != step->ranks || forecast_point(s->f, step->ranks, &p) || !is_given(&p))
+        if (strcmp(step->model, s->f->job.model->name) != 0 || step->batch != s->f->job.batch ||
+            isnan(step->ranks) || forecast_point(s->f, step->ranks, &p) || !is_given(&p))
             continue;
         document_answer(s->d, "Check", "", TONE_NONE,
                         pool_text(s->pool, "a step on %.0f ranks took %s; forecast %s: %s of it",

@@ -71,6 +71,15 @@ near() { # near VALUE EXPECTED SHARE
     fi
 }
 
+@test "another network has other bytes a second, and the time of a message stays" {
+    "$plumb" forecast "${job[@]}" --nodes 8 --no-overlap --swap network=1:10 --json > out.json
+    near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * 2 * 7 * (38e-6 + 16777216 / 8 / 1.18e9)" 0.01
+    [ "$(jq -r .swapped out.json)" = "network: 1 to 10 Gb/s" ]
+    jq -e '.points[0] | .step_high_s / .step_s > 1.06' out.json
+    run --separate-stderr "$plumb" forecast "${job[@]}" --swap network=10
+    [ "$status" -eq 2 ]
+}
+
 @test "wrong use is refused with what to do" {
     for words in "" "run" "run --model nothing" "run --model ./toy.csv --pp 3 --nodes 8 --compute 1ms" "run --model ./toy.csv --tp 64 --nodes 8" "gone --model ./toy.csv"; do
         run --separate-stderr "$plumb" forecast $words

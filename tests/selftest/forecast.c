@@ -220,7 +220,7 @@ static int try_cluster(size_t number, uint64_t seed, bool tell, struct tallies *
     measure(&c, &rng, &m);
     make_model(&c, &model, layers);
     struct forecast f = {.parts = &m.parts,
-                         .swap = {1, 1, 1, NULL},
+                         .swap = {1, NULL},
                          .per_node = 1,
                          .job = {.model = &model,
                                  .batch = 1,

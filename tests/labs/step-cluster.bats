@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # env.bash sets them
 # plumb-step between hosts of a lab: the time of a step against the closed form, from the links' rate and the stated compute.
 
 # takes: machine

@@ -153,8 +153,8 @@ static void test_value_of_each_unit(void **state)
     static const struct {
         const char *unit;
         bool higher_is_better;
-    } figures[] = {
-        {"s/GB", false}, {"cores", false}, {"MB", false}, {"count", false}, {"packets", true}, {"percent", false}};
+    } figures[] = {{"s/GB", false},  {"cores", false},  {"MB", false},
+                   {"count", false}, {"packets", true}, {"percent", false}};
     size_t n_cases = sizeof(cases) / sizeof(cases[0]);
     size_t n_figures = sizeof(figures) / sizeof(figures[0]), known = 0;
 

@@ -216,9 +216,9 @@ static const struct opt options[] = {
      .type = OPT_U64,
      AT(gpus),
      .def = "1",
-     .min = 1,
      .max = WORLD_RANKS_MAX,
-     .help = "nccl-tests' -g: GPUs; so many processes, one for each, on this machine by NCCL"},
+     .help = "nccl-tests' -g: GPUs; so many processes, one for each, on this machine by NCCL. 0: "
+             "all GPUs of this machine, by --ranks 1, 2, 4 .. of them"},
     {.name = "threads",
      .letter = 't',
      .type = OPT_U64,

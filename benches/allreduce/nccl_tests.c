@@ -7,6 +7,7 @@
 
 #include "benches/allreduce/work.h"
 #include "core/group/mpi.h"
+#include "core/hw/gpu.h"
 
 #define STEP_BYTES (1ull << 20)
 
@@ -55,19 +56,23 @@ static uint64_t number_of(const struct opts *o, const char *name)
     return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
 }
 
-/* There all ranks are one communicator. */
+/* There all ranks are one communicator. With 0, which is not theirs, they are 1, 2, 4 .. of all. */
 int nccl_tests_ranks(struct opts *o)
 {
-    uint64_t n = number_of(o, "gpus") * number_of(o, "threads");
+    uint64_t gpus = number_of(o, "gpus"), n = gpus * number_of(o, "threads");
     char text[24];
     int err;
 
     if (mpi_launched() > 1 || (!is_given(o, "gpus") && !is_given(o, "threads")))
         return 0;
+    if (!gpus) {
+        n = gpus_count_apart();
+        n = n > WORLD_RANKS_MAX ? WORLD_RANKS_MAX : n ? n : 1;
+    }
     snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
     err = opts_default(o, "backend", "nccl");
-    if (!err)
-        err = opts_default(o, "np", text);
+    if (!err && !gpus && !is_given(o, "np"))
+        return opts_set(o, "np", text); /* as if it was given: more than ranks_defaults() chooses */
     return err ? err : opts_default(o, "ranks", text);
 }
 

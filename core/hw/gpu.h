@@ -232,6 +232,9 @@ bool gpus_silent(const struct gpus *gpus);
  * to be freed) in *why: what is missing, and what to do. */
 const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why);
 unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
+/* The same, asked by a child process: for a process that forks later. A driver that was started is
+ * of no use to children. */
+unsigned gpus_count_apart(void);
 /* "simulated" where a library underneath is a stand-in, whether it started or not; else
  * "measured". */
 const char *gpus_origin(struct gpus *gpus);

@@ -190,13 +190,14 @@ void shapes_free(struct shape_set *set);
 int shape_text(const struct shape *shape, char *buf, size_t size);
 
 /* Words of a suite that stand for what this machine has: `gpus` every GPU ("cuda:0", "cuda:1",
- * ...), `gpu` the first one, `nodes` every NUMA node ("node0", ...). The GPUs are those that the
- * benchmark names when it describes itself, so that a suite and its benchmarks see the same ones,
+ * ...), `gpu` the first one, `all-gpus` all at once ("cuda:all"), `nodes` every NUMA node ("node0",
+ * ...). The GPUs are those that the benchmark names when it describes itself, so that a suite and its benchmarks see the same ones,
  * in the same order. They are meant for options that take places: `device`, `source`,
  * `destination`. */
 
 /* Stands in a case where there is no GPU, so that the run says why in one row. */
 #define PLACES_NO_GPU       "cuda:0"
+#define PLACES_ALL_GPUS     "cuda:all"
 #define PLACES_NO_OTHER_GPU "cuda:1"
 
 /* GPUs of which one at least works: those that fail are counted too, since they give a row each. 0

@@ -118,6 +118,16 @@ static int add_gpus(const struct bench_info *b, struct words *w, bool every,
     return err;
 }
 
+/* All at once, as one place. */
+static int add_all_gpus(const struct bench_info *b, struct words *w, struct places_read *read)
+{
+    const char *text = places_gpu_count(b) ? PLACES_ALL_GPUS : PLACES_NO_GPU;
+
+    read->word = true;
+    read->no_gpu |= !places_gpu_count(b);
+    return add_word(w, text, strlen(text));
+}
+
 static int add_nodes(struct words *w, struct places_read *read)
 {
     struct topo *topo = NULL;
@@ -156,6 +166,8 @@ static int places_expand(const struct bench_info *b, const char *text, struct bu
             err = add_gpus(b, &words, false, read);
         else if (n == 4 && !memcmp(text, "gpus", n))
             err = add_gpus(b, &words, true, read);
+        else if (n == 8 && !memcmp(text, "all-gpus", n))
+            err = add_all_gpus(b, &words, read);
         else if (n == 5 && !memcmp(text, "nodes", n))
             err = add_nodes(&words, read);
         else if (is_first_gpu(text, n))

@@ -695,6 +695,17 @@ failed' ]
     times reason | grep -q 'ncclCommWindowRegister: internal error'
 }
 
+@test "nccl: --gpus 0 is every GPU that this machine shows, by 1, 2, 4 .. of them; of none it is a reason" {
+    simulate eight
+    alone --gpus 0 --size 64K
+    all_good 4
+    [ "$(times ranks | xargs)" = "1 2 4 8" ]
+    [ "$(times backend | sort -u)" = nccl ]
+    [ "$(cells rehearsal | sort -u)" = "" ] # no two on one GPU
+    PLUMB_LIBCUDA=/nowhere/libcuda.so.1 alone --gpus 0 --size 64K
+    [ "$(times status | sort -u)" = skipped ]
+}
+
 @test "nccl-tests' command lines mean the same, and what is not done is refused with a sentence" {
     local line
     simulate two

@@ -367,7 +367,10 @@ static void find_translation(struct exam *x, const json_t *device, const char *t
 
     if (is_gpu(device)) /* the figure is one of adapters */
         r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED};
-    exam_remedy(x, r, "boot with iommu=pt");
+    exam_remedy(x, r, "boot with %s",
+                exam_is(json_object_get(exam_machine(x), "host"), "architecture", "aarch64")
+                    ? "iommu.passthrough=1"
+                    : "iommu=pt");
 }
 
 static void look_iommu(struct exam *x)

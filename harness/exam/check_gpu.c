@@ -39,8 +39,9 @@ static bool has_rdma(const struct exam *x)
     size_t i;
 
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
-            exam_is(device, "nature", "sriov-vf"))
+        if (exam_does_rdma(x, device) &&
+            (exam_is(device, "nature", "physical") || exam_is(device, "nature", "passthrough") ||
+             exam_is(device, "nature", "sriov-vf")))
             return true;
     return false;
 }

@@ -26,7 +26,7 @@ static bool has_adapters(const struct exam *x)
     size_t i;
 
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (!exam_is(device, "nature", "software"))
+        if (exam_does_rdma(x, device))
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ static double fastest_port(const struct exam *x)
     size_t i;
 
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
-        if (!exam_is(device, "nature", "software") && port_gbits(device) > most)
+        if (exam_does_rdma(x, device) && port_gbits(device) > most)
             most = port_gbits(device);
     return most;
 }
@@ -249,6 +249,12 @@ static bool takes_part(const json_t *nic)
            (exam_is(nic, "kind", "bond") && exam_is(nic, "state", "up"));
 }
 
+/* Beside RDMA, IP over InfiniBand sets connections up, and carries no data. */
+static bool is_ipoib(const json_t *nic)
+{
+    return exam_is(nic, "kind", "infiniband");
+}
+
 /* Linux answers for all its addresses on each interface, and sends by the first: who set arp_ignore
  * has thought of it, and routes by the address of the sender. */
 static void look_at_subnet(struct exam *x, const json_t *names)
@@ -269,6 +275,10 @@ static void look_at_subnet(struct exam *x, const json_t *names)
     }
     if (!second)
         return;
+    if (is_ipoib(first) && is_ipoib(second) && has_adapters(x)) {
+        exam_fine(x, exam_name(first, "name"));
+        return;
+    }
     if (!exam_number(x, exam_name(first, "name"), first, "arp_ignore", &arp))
         return;
     if (arp > 0) {

@@ -20,7 +20,7 @@ static bool has_active_adapter(const struct exam *x)
 
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
         json_array_foreach (json_object_get(device, "ports"), k, port)
-            if (exam_is(port, "state", "ACTIVE") && !exam_is(device, "nature", "software"))
+            if (exam_is(port, "state", "ACTIVE") && exam_does_rdma(x, device))
                 return true;
     return false;
 }
@@ -115,7 +115,10 @@ static void look_verbs(struct exam *x)
     if (!exam_flag(x, "process", NULL, "process.verbs_device_opens", &opens) ||
         !exam_flag(x, "process", NULL, "process.verbs_library_loads", &loads))
         return;
-    if (!opens)
+    if (!opens && exam_contained(x))
+        exam_unknown(x, "process",
+                     "whether it should have an RDMA device: the host has, the container has none");
+    else if (!opens)
         exam_remedy(x,
                     exam_found(x, "process",
                                "it can open no RDMA device in /dev/infiniband, and one is active"),

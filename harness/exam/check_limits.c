@@ -9,14 +9,25 @@ static const char all[] = "memory";
 #define MIB (1024. * 1024)
 #define GIB (1024. * MIB)
 
+/* Of a container, those that the host has and NVML does not show were not given to it. */
 static size_t count_gpus(const struct exam *x)
 {
-    return json_array_size(json_object_get(json_object_get(exam_machine(x), "gpus"), "devices"));
+    const json_t *gpus = json_object_get(exam_machine(x), "gpus");
+
+    if (exam_contained(x) && json_is_false(json_object_get(gpus, "nvml")))
+        return 0;
+    return json_array_size(json_object_get(gpus, "devices"));
 }
 
 static bool has_rdma(const struct exam *x)
 {
-    return json_array_size(json_object_get(exam_machine(x), "rdma")) > 0;
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (exam_does_rdma(x, device) || exam_is(device, "nature", "software"))
+            return true;
+    return false;
 }
 
 /* Nodes of memory alone (of a GPU, CXL) have no CPU that balancing could move a page to. */
@@ -87,6 +98,14 @@ static void look_pressure(struct exam *x)
     }
 }
 
+/* Devices that the host has and the container was not given register nothing. */
+static bool lacks_devices(const struct exam *x)
+{
+    return exam_contained(x) &&
+           json_is_false(
+               json_object_get(json_object_get(exam_machine(x), "process"), "verbs_device_opens"));
+}
+
 /* A registration locks its buffer: below this, those of collectives fail or are cut. */
 #define LOCKED_LEAST GIB
 
@@ -95,7 +114,8 @@ static void look_locked(struct exam *x)
     const json_t *limit;
     bool may;
 
-    if (!has_rdma(x) || !exam_flag(x, "process", NULL, "process.may_lock_memory", &may))
+    if (!has_rdma(x) || lacks_devices(x) ||
+        !exam_flag(x, "process", NULL, "process.may_lock_memory", &may))
         return;
     limit = exam_fact(x, "process", NULL, "process.locked_memory_bytes");
     if (!limit)

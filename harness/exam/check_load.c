@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of what else takes the CPUs, and of how they rest. See exam.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/exam/exam.h"
@@ -116,12 +117,25 @@ static void look_isolated(struct exam *x)
 
 /*
  * By Linux' tables (drivers/idle/intel_idle.c) no server needs 400 us: longer ones are states of the
- * whole package, of notebooks. From 150 us on, as C6 of servers needs by that table, what it costs
+ * whole package, of notebooks and desktops, which rest so by design (C7 to C10). From 150 us on, as C6 of servers needs by that table, what it costs
  * is for --measure to say. Tables of ACPI have no times: EPYC's C2 is given as 30 to 800 us, and
  * needs about 10.
  */
 #define WAKE_US     400
 #define MAY_COST_US 150
+
+/* "C8", "C10", "C7s": no server of today has them. */
+static bool is_of_desktops(const json_t *state)
+{
+    const char *name = exam_name(state, "name");
+
+    return *name == 'C' && atoi(name + 1) >= 7;
+}
+
+static bool is_native(const json_t *state)
+{
+    return !strstr(exam_name(state, "name"), "ACPI"); /* else the firmware's times */
+}
 
 static void look_idle(struct exam *x)
 {
@@ -152,7 +166,12 @@ static void look_idle(struct exam *x)
     driver = exam_text(x, all, NULL, "cpu.idle.driver");
     if (!driver)
         return;
-    if (most < WAKE_US || strcmp(driver, "intel_idle") != 0) {
+    if (is_of_desktops(deepest)) {
+        exam_not_applicable(x, all, "notebooks and desktops rest in %s: --measure=idle-states",
+                            exam_name(deepest, "name"));
+        return;
+    }
+    if (most < WAKE_US || strcmp(driver, "intel_idle") != 0 || !is_native(deepest)) {
         exam_unknown(x, all,
                      "how long state %s takes: %s says %.0f us; plumb doctor --measure=idle-states",
                      exam_name(deepest, "name"), driver, most);
@@ -192,7 +211,7 @@ const struct exam_check exam_load[] = {
      .pipes = PIPES_CPU,
      .look = look_isolated},
     {.id = "idle-states",
-     .question = "Do idle CPUs wake up fast?",
+     .question = "Do idle CPUs of a server wake up fast?",
      .seen = "/sys/devices/system/cpu/cpu0/cpuidle",
      .pipes = "Network|Collectives|Allreduce*",
      .measured = "*",

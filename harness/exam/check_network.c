@@ -330,6 +330,17 @@ static void look_flaps(struct exam *x)
 
 /* ---- Interrupts */
 
+/* One core takes in what a slower line brings. */
+#define ONE_CPU_GBITS_PER_S 10
+
+static bool is_slow(struct exam *x, const json_t *nic)
+{
+    double gbits = exam_nic_gbits(nic);
+
+    exam_get(x, nic, "speed_gbits_per_s");
+    return gbits > 0 && gbits < ONE_CPU_GBITS_PER_S;
+}
+
 /* Is one of the nodes the interface's own, or another of its socket? */
 static bool has_near(const struct exam *x, const json_t *nodes, double own)
 {
@@ -350,6 +361,10 @@ static void interrupts_of(struct exam *x, const json_t *nic, const char *name)
     const char *cpus;
     const json_t *nodes;
 
+    if (is_slow(x, nic)) {
+        exam_not_applicable(x, name, "one CPU is enough for %.4g Gb/s", exam_nic_gbits(nic));
+        return;
+    }
     cpus = exam_text(x, name, nic, "interrupts.cpus");
     if (!cpus)
         return;
@@ -439,6 +454,32 @@ static void hash_of(struct exam *x, const json_t *nic, const char *name, size_t 
     exam_remedy(x, r, "sudo ip link set %s type bond xmit_hash_policy layer3+4", name);
 }
 
+/* A bond that so much faster interfaces or ports stand beside is there for management. */
+#define ASIDE 4
+
+static double fastest(const struct exam *x)
+{
+    const json_t *one, *port;
+    double most = 0;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
+        most = fmax(most, exam_nic_gbits(one));
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
+        json_array_foreach (json_object_get(one, "ports"), k, port)
+            if (exam_does_rdma(x, one) && exam_is(port, "state", "ACTIVE"))
+                most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
+    return most;
+}
+
+static bool is_aside(struct exam *x, const json_t *nic)
+{
+    double own = exam_nic_gbits(nic);
+
+    exam_get(x, nic, "speed_gbits_per_s");
+    return own > 0 && ASIDE * own <= fastest(x);
+}
+
 static void bond_of(struct exam *x, const json_t *nic, const char *name)
 {
     const char *mode = exam_text(x, name, nic, "bond.mode");
@@ -447,6 +488,11 @@ static void bond_of(struct exam *x, const json_t *nic, const char *name)
 
     if (!members)
         return;
+    if (is_aside(x, nic)) {
+        exam_not_applicable(x, name, "it has %.4g Gb/s beside %.4g of others", exam_nic_gbits(nic),
+                            fastest(x));
+        return;
+    }
     if (count_down(x, members))
         price_down(x, nic, name, mode);
     else if (all > 1 && !strcmp(mode, "balance-rr"))
@@ -500,12 +546,12 @@ const struct exam_check exam_network[] = {
      .pipes = PIPES_NET,
      .look = look_flaps},
     {.id = "interrupts",
-     .question = "Do the interrupts of each interface go to several CPUs near it?",
+     .question = "Do the interrupts of each fast interface go to several CPUs near it?",
      .seen = "/proc/interrupts, /proc/irq/*/effective_affinity_list",
      .pipes = PIPES_NET,
      .look = look_interrupts},
     {.id = "bond",
-     .question = "Does each bond use all its members, and keep the order of packets?",
+     .question = "Does each bond for data use all its members, and keep the order of packets?",
      .seen = "/sys/class/net/*/bonding",
      .pipes = PIPES_NET,
      .look = look_bonds},

@@ -136,7 +136,7 @@ static void mtu_of(struct exam *x, const json_t *device, const json_t *port, con
     double mtu, now, best = payload_share(MTU_MOST);
 
     if (!exam_is(port, "link_layer", "Ethernet") || is_iwarp(device) || !is_active(port) ||
-        !(is_hardware(device) || is_software(device)))
+        !((is_hardware(device) && exam_does_rdma(x, device)) || is_software(device)))
         return;
     if (!exam_number(x, name, port, "roce_mtu_bytes", &mtu))
         return;

@@ -334,6 +334,39 @@ double exam_nic_gbits(const json_t *nic)
                : 0;
 }
 
+static bool has_fast_way(const struct exam *x)
+{
+    const json_t *nic;
+    size_t i;
+
+    json_array_foreach (json_object_get(x->machine, "network"), i, nic)
+        if (exam_is(nic, "driver", "hv_netvsc"))
+            return true;
+    return false;
+}
+
+bool exam_does_rdma(const struct exam *x, const json_t *device)
+{
+    const json_t *ports = json_object_get(device, "ports"), *port;
+    size_t i;
+
+    if (exam_is(device, "nature", "software"))
+        return false;
+    if (!has_fast_way(x) || !json_array_size(ports))
+        return true;
+    json_array_foreach (ports, i, port)
+        if (!exam_is(port, "link_layer", "Ethernet"))
+            return true;
+    return false;
+}
+
+bool exam_contained(const struct exam *x)
+{
+    const char *container = exam_name(json_object_get(x->machine, "virtualization"), "container");
+
+    return *container && strcmp(container, "none") != 0;
+}
+
 /* Of NUMA distances; a node itself is 10, and another socket 20 or more. */
 enum { NEAR_MOST = 15 };
 

@@ -240,6 +240,12 @@ const json_t *exam_nic(const struct exam *x, const char *name);
 bool exam_nic_is_real(const json_t *nic);
 /* Its rate; bonds have that of their members. 0: not known, or of other software, which makes it up. */
 double exam_nic_gbits(const json_t *nic);
+/* May programs do RDMA between hosts by this device? Not by one of software, nor by the Ethernet
+ * function of Hyper-V and Azure that is the fast way of an interface of hv_netvsc: that network
+ * carries no RDMA. */
+bool exam_does_rdma(const struct exam *x, const json_t *device);
+/* Is it known that the process runs in a container? /sys then shows devices that it was not given. */
+bool exam_contained(const struct exam *x);
 /* Are these NUMA nodes one, or of one socket? */
 bool exam_near(const struct exam *x, double node, double other);
 /* A copy in the exam's memory. */

@@ -370,7 +370,7 @@ static void test_kept_micro_batches(void **state)
 }
 
 /* Each of Llama's blocks sums its activations twice in each pass (Megatron-LM, arXiv:1909.08053, figure 4): 4 x 2 (t-1)/t of
- * s x 4096 numbers; the head and the embedding are whole here. */
+ * s x 4096 numbers; and the embedding, over parts of the vocabulary, once forward, the head once back (section 3). */
 static void test_bytes_of_tensor_parallel(void **state)
 {
     (void)state;
@@ -381,10 +381,49 @@ static void test_bytes_of_tensor_parallel(void **state)
         r->spec.type = COLLECTIVE_BF16;
         r->spec.batch = 3;
         simulate(r);
-        near(sent(r, t - 1), 2.0 * 3 * 512 * 4096 * 32 * 4 * 2 * (t - 1) / t, 1e-9);
+        near(sent(r, t - 1), 2.0 * 3 * 512 * 4096 * (32 * 4 + 2) * 2 * (t - 1) / t, 1e-9);
         done(r);
         model_release(&m);
     }
+}
+
+/* All but norms, positions, routers, a pooler and some biases is split: a rank has 1/t of the parameters, and of the operations.
+ * Two data-parallel ranks send each other as many gradients as a rank has. */
+static void test_tensor_parallel_divides_the_model(void **state)
+{
+    static const struct {
+        const char *name;
+        double parameters, off;
+        double sums; /* of activations, in s x h numbers: those of blocks, embedding, head */
+        unsigned width;
+    } models[] = {
+        {"bert-large", 335141888, .02, 24 * 4 + 1, 1024},
+        {"gpt2-xl", 1557611200, .01, 48 * 4 + 2, 1600},
+        {"llama3-8b", 8030261248, .001, 32 * 4 + 2, 4096},
+        {"llama3-70b", 70553706496, .001, 80 * 4 + 2, 8192},
+        /* attention's two; of experts' two, which have each token twice, twice as much */
+        {"mixtral-8x7b", 46702792704, .001, 32 * (2 + 2 * 2) + 2, 4096},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(models) / sizeof(*models); i++)
+        for (unsigned t = 2; t <= 4; t *= 2) {
+            struct model m;
+            struct run *r = model(models[i].name, 64, &m);
+            double whole = 0;
+            r->spec.ranks = 2 * t;
+            r->spec.tp = t;
+            r->spec.batch = 1;
+            r->spec.type = COLLECTIVE_BF16;
+            for (uint32_t k = 0; k < r->spec.n_layers; k++)
+                whole += r->layers[k].forward_flop + r->layers[k].backward_flop;
+            simulate(r);
+            double sums = 2.0 * 64 * models[i].width * models[i].sums * 2 * (t - 1) / t;
+            near(sent(r, 1) - sums, 2 * models[i].parameters / t, models[i].off);
+            near(r->ranks[1].compute_ns, whole / t, .003); /* Mixtral's router is whole */
+            done(r);
+            model_release(&m);
+        }
 }
 
 /* Two of eight experts for each token: 2 S x 4096 numbers go out and come back, in each pass, of which (e-1)/e leave. */
@@ -545,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_bubble),
         cmocka_unit_test(test_kept_micro_batches),
         cmocka_unit_test(test_bytes_of_tensor_parallel),
+        cmocka_unit_test(test_tensor_parallel_divides_the_model),
         cmocka_unit_test(test_bytes_of_experts),
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_all_together),

@@ -32,14 +32,15 @@ static const struct reduce_isa *this_isa(void)
     return *isa;
 }
 
-bool data_reduces(enum collective_type type, enum collective_sum sum)
+/* None for fp8, nor for averages, which are no step from two to one. */
+static bool has_loop(enum collective_type type, enum collective_sum sum)
 {
     return this_isa()->reduce[type][sum];
 }
 
 const char *data_lacks(const struct collective_point *p)
 {
-    if (!collective_reduces(p->op) || data_reduces(p->type, p->sum))
+    if (!collective_reduces(p->op) || has_loop(p->type, p->sum))
         return NULL;
     return p->sum == COLLECTIVE_AVG
                ? "averages are made by NCCL alone: take --redop sum, or --backend nccl"

@@ -48,8 +48,6 @@ uint64_t data_check(const struct data_expected *x, const void *at, uint64_t n_el
                     uint64_t position, double *got, double *wanted);
 void data_expect_free(struct data_expected *x); /* NULL is left alone */
 
-/* Is there a loop for that? None for fp8, nor for averages, which are no step from two to one. */
-bool data_reduces(enum collective_type type, enum collective_sum sum);
 /* Why the host's sums cannot make what this point asks for, and what to do; NULL: they can. */
 const char *data_lacks(const struct collective_point *p);
 /* All inputs of this member, of every call; and all results of it, after the calls have run on these

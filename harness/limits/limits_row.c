@@ -145,29 +145,46 @@ static struct found host_links(const struct subject *s)
     return first.limit && second.limit ? lower_of(first, second) : (struct found){0};
 }
 
-static struct found peer_link(const struct subject *s)
+/* NVLinks between two GPUs; no limit: none, or not known. */
+static struct found pair_links(const struct subject *s, const char *a, const char *b)
 {
-    const char *a = s->address[0], *b = s->address[1];
     char there[2 * ADDRESS_BYTES + 32], back[2 * ADDRESS_BYTES + 32];
     struct found links;
 
-    if (!*b)
-        return host_links(s);
     snprintf(there, sizeof(there), "p2p.%s+%s.nvlink_gbytes_per_s", a, b);
     snprintf(back, sizeof(back), "p2p.%s+%s.nvlink_gbytes_per_s", b, a);
     links = find_key(s, there);
-    links = links.limit ? links : find_key(s, back);
+    return links.limit ? links : find_key(s, back);
+}
+
+static struct found peer_link(const struct subject *s)
+{
+    struct found links;
+
+    if (!*s->address[1])
+        return host_links(s);
+    links = pair_links(s, s->address[0], s->address[1]);
     links.link = LIMIT_LINK_NVLINK;
     return links.limit ? links : host_links(s);
 }
 
-static bool are_joined(const struct subject *s, const char *a, const char *b)
+/* What a GPU can exchange with the n of `all`, itself among them: by all of its NVLinks, but no more
+ * than those that lead to the others. Links to GPUs outside of the group carry nothing. */
+static struct found links_within(const struct subject *s, char all[][ADDRESS_BYTES], size_t n,
+                                 size_t i, const char *figures)
 {
-    char there[2 * ADDRESS_BYTES + 32], back[2 * ADDRESS_BYTES + 32];
+    struct found own = find_figure(s, all[i], figures);
+    struct found others = {0};
 
-    snprintf(there, sizeof(there), "p2p.%s+%s.nvlink_gbytes_per_s", a, b);
-    snprintf(back, sizeof(back), "p2p.%s+%s.nvlink_gbytes_per_s", b, a);
-    return find_key(s, there).limit || find_key(s, back).limit;
+    for (size_t k = 0; k < n && own.limit; k++) {
+        struct found pair = k == i ? own : pair_links(s, all[i], all[k]);
+        if (!pair.limit)
+            return pair;
+        if (k != i)
+            others =
+                (struct found){n == 2 ? pair.limit : own.limit, others.value + pair.value, NULL};
+    }
+    return lower_of(own, others);
 }
 
 /* Where two have no NVLink between them, other links carry a part, and this one's rate limits
@@ -183,14 +200,13 @@ static struct found nvlink_group(const struct subject *s, const struct bench_lim
         if (n == GROUP_MOST || len >= ADDRESS_BYTES)
             return (struct found){0};
         snprintf(all[n], ADDRESS_BYTES, "%.*s", (int)len, at);
-        struct found own = find_figure(s, all[n], rule->figures);
-        for (size_t i = 0; i < n && own.limit; i++)
-            if (!are_joined(s, all[i], all[n]))
-                return (struct found){0};
-        if (!own.limit)
-            return own;
-        lowest = lower_of(lowest, own);
         at += len + (at[len] == '+');
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct found one = links_within(s, all, n, i, rule->figures);
+        if (!one.limit)
+            return one;
+        lowest = lower_of(lowest, one);
     }
     lowest.link = LIMIT_LINK_NVLINK;
     return lowest;

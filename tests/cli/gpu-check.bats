@@ -489,13 +489,14 @@ echo "cuda:0,,measured,failed,it fell off the bus" >"$FAKE/launch.rows"'
 
 @test "--node: all GPUs, an hour; a machine of one GPU says so" {
     echo '{"gpus": {"devices": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}}' >"$FAKE/probe.json"
-    echo 'collectives 3 ranks 64K out of place,reached,1.0,1.0,0.99,1.01,7,1,1,us,nccl-tests,measured,' \
+    echo 'collectives 3 ranks 16M out of place,reached,1.0,1.0,0.99,1.01,7,1,1,us,nccl-tests,measured,' \
         >"$FAKE/figures.pair-write,pair-read,one-to-all,all-to-one,collectives"
     check --node -- --pairs 6
     [ "$status" -eq 0 ]
-    grep -q '^peer .* --pairs 6 --spread --sizes 64K,16M,1G --ranks 3 --only pair-write,pair-read,one-to-all,all-to-one,collectives$' "$FAKE/asked"
-    grep -q '^reached *NCCL, 3 ranks, 64K' <<<"$output"
+    grep -q '^peer .* --pairs 6 --spread --sizes 16M,1G --ranks 3 --only pair-write,pair-read,one-to-all,all-to-one,collectives$' "$FAKE/asked"
+    grep -q '^reached *NCCL, 3 ranks, 16M' <<<"$output"
     grep -q '^not seen *NCCL, 3 ranks, 1G' <<<"$output"
+    if grep 'NCCL, 3 ranks, 64K' <<<"$output"; then false; fi
     rm "$FAKE/probe.json"
     check --node --steps probe,node
     [ "$status" -eq 4 ]

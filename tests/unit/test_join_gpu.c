@@ -52,7 +52,17 @@ static const char limits_text[] =
     "{\"key\": \"gpu.2.nvlink_gbytes_per_s\", \"value\": 300, \"unit\": \"GB/s\","
     " \"source\": \"nvml\", \"address\": \"C\"},"
     "{\"key\": \"p2p.A+B.nvlink_gbytes_per_s\", \"value\": 100, \"unit\": \"GB/s\","
-    " \"source\": \"nvml\", \"detail\": \"4 NVLinks\"}]";
+    " \"source\": \"nvml\", \"detail\": \"4 NVLinks\"},"
+    "{\"key\": \"gpu.4.nvlink_gbytes_per_s\", \"value\": 400, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\", \"detail\": \"16 NVLinks\", \"address\": \"E\"},"
+    "{\"key\": \"gpu.5.nvlink_gbytes_per_s\", \"value\": 300, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\", \"address\": \"F\"},"
+    "{\"key\": \"p2p.A+E.nvlink_gbytes_per_s\", \"value\": 450, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\"},"
+    "{\"key\": \"p2p.B+F.nvlink_gbytes_per_s\", \"value\": 60, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\"},"
+    "{\"key\": \"p2p.A+F.nvlink_gbytes_per_s\", \"value\": 400, \"unit\": \"GB/s\","
+    " \"source\": \"nvml\"}]";
 
 static json_t *limits;
 static struct bench_list benches;
@@ -185,13 +195,19 @@ static void test_collectives_of_one_node(void **state)
     struct joined_limit l;
 
     (void)state;
-    assert_true(collective("busbw,nccl,1,,,A+B,1,GB/s,300", &l) == 400); /* the slowest GPU's */
-    assert_true(collective("busbw,nccl,1,,,B+A,1,GB/s,300", &l) == 400);
-    assert_string_equal(l.source, "nvml: NVLink of the slowest GPU, one direction, times "
-                                  "busbw_per_link; 16 NVLinks");
+    /* Of 450 and 400 GB/s, 100 lead from one to the other: a mesh. */
+    assert_true(collective("busbw,nccl,1,,,A+B,1,GB/s,75", &l) == 100);
+    assert_true(collective("busbw,nccl,1,,,B+A,1,GB/s,75", &l) == 100);
     assert_string_equal(l.link, "nvlink");
     assert_true(fabs(l.percent - 75) < 1e-9);
-    assert_true(collective("busbw,nccl,1,,,A+B,1.75,GB/s,630", &l) == 700); /* switches add */
+    /* By switches each reaches each by all of its links. */
+    assert_true(collective("busbw,nccl,1,,,A+E,1,GB/s,300", &l) == 400); /* the slowest GPU's */
+    assert_true(collective("busbw,nccl,1,,,E+A,1,GB/s,300", &l) == 400);
+    assert_string_equal(l.source, "nvml: NVLink of the slowest GPU to the others, one direction, "
+                                  "times busbw_per_link; 16 NVLinks");
+    assert_true(collective("busbw,nccl,1,,,A+E,1.75,GB/s,630", &l) == 700); /* switches add */
+    /* A mesh of three: 100 and 60 lead from B to the others, of its 400. */
+    assert_true(collective("busbw,nccl,1,,,A+B+F,1,GB/s,75", &l) == 160);
     assert_true(isnan(collective("busbw,nccl,1,,,A+B,,GB/s,300", &l)));  /* who adds is not told */
     assert_true(isnan(collective("busbw,nccl,1,,,A+C,1,GB/s,300", &l))); /* no NVLink between */
     assert_true(isnan(collective("busbw,nccl,1,,,A+B+C,1,GB/s,300", &l)));

@@ -876,7 +876,8 @@ static void simulated_rows_are_marked_everywhere(void **state)
         "node0 <b>55.00</b> GB/s <span class='badge'>simulated</span>", /* side by side */
         "</span> <span class='badge'>simulated</span></figcaption>",    /* matrix */
         "(simulated)</li>",                                             /* legend */
-        "[\"origin\",\"measured, modelled, simulated, or imported (another program printed it)\",0]",           /* a column of the rows */
+        "[\"origin\",\"measured, modelled, simulated, or imported (another program printed "
+        "it)\",0]", /* a column of the rows */
     };
     struct writer *w = *state;
     struct buffer page = {0};

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "core/session/session_state.h"
 #include "benches/allreduce/work.h"
 #include "core/group/world.h"
+#include "core/session/session_state.h"
 #include "tests/unit/wires.h"
 
 /* A point that is over, of ranks on nodes "a", "b" and so on. */

@@ -26,7 +26,8 @@ static void each_nvidia(struct exam *x, look_gpu *look)
     }
 }
 
-/* Of the time since boot, in which most GPUs are idle for long, and so are not held. */
+/* Of the time since boot. The driver does not count how long the GPU was busy: a share of it that is
+ * low may be most of the work of a GPU that is rarely used. */
 #define HELD_SHARE   0.002
 #define HELD_SECONDS 60
 
@@ -59,12 +60,15 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
     if (!exam_days(x, address, &days))
         return;
     if (most < HELD_SHARE * days * 86400)
-        exam_fine(x, address);
+        exam_unknown(x, address,
+                     "%s held its clocks down for %.0f minutes in %.4g days: how long it worked "
+                     "is not counted",
+                     by, most / 60, days);
     else
         exam_remedy(
             x,
             exam_found(x, address,
-                       "%s held its clocks down for %.0f minutes in the %.2g days since boot", by,
+                       "%s held its clocks down for %.0f minutes in the %.4g days since boot", by,
                        most / 60, days),
             "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER; look at fans, air and "
             "power supplies",
@@ -96,7 +100,7 @@ static void replays_of(struct exam *x, const json_t *gpu, const char *address)
         exam_fine(x, address);
     else
         exam_remedy(x,
-                    exam_found(x, address, "its PCIe link repeated %.0f packets in %.2g days",
+                    exam_found(x, address, "its PCIe link repeated %.0f packets in %.4g days",
                                replays, days),
                     "reseat %s, and look at its riser, cable and retimer", address);
 }

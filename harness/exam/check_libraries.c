@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "harness/exam/exam.h"
 
@@ -148,12 +149,33 @@ static void look_settings(struct exam *x)
 
 /* ---- Threads */
 
+/* "primary" puts all threads into the place of the first, which is one core where places are not
+ * said to be larger. */
+static bool is_one_place(const struct exam *x)
+{
+    const char *bind = value_of(x, "OMP_PROC_BIND"), *places = value_of(x, "OMP_PLACES");
+
+    return (!strcasecmp(bind, "primary") || !strcasecmp(bind, "master")) &&
+           (!*places || !strcasecmp(places, "cores") || !strcasecmp(places, "threads"));
+}
+
+static void find_one_place(struct exam *x, double cores)
+{
+    struct exam_result *r = exam_found(
+        x, "OMP_PROC_BIND", "with its value \"%.40s\", all threads of a process share one core",
+        value_of(x, "OMP_PROC_BIND"));
+
+    exam_price(x, r, 1 - 1 / cores, "CPU compute of a process alone on the machine",
+               "1 - 1/%.0f cores", cores);
+    exam_remedy(x, r, "export OMP_PROC_BIND=close");
+}
+
 /* Of a host's processes, each has its share of the cores: launchers say so by variables, and by the
  * CPUs that each may use. */
 static void look_threads(struct exam *x)
 {
     static const char *const names[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS",
-                                        "OPENBLAS_NUM_THREADS"};
+                                        "OPENBLAS_NUM_THREADS", "OMP_THREAD_LIMIT"};
     const json_t *settings = exam_fact(x, "environment", NULL, "library_settings");
     const json_t *launcher = exam_get(x, NULL, "launcher");
     double cores, allowed = exam_allowed(x);
@@ -179,6 +201,10 @@ static void look_threads(struct exam *x)
         exam_price(x, r, 1 - threads / cores, "CPU compute of a process alone on the machine",
                    "1 - %.0f/%.0f cores", threads, cores);
         exam_remedy(x, r, "export %s=%.0f, divided by the processes of the host", names[i], cores);
+    }
+    if (is_one_place(x) && cores > 1) {
+        found = true;
+        find_one_place(x, cores);
     }
     if (!found)
         exam_fine(x, "environment");
@@ -227,7 +253,8 @@ const struct exam_check exam_libraries[] = {
      .look = look_settings},
     {.id = "threads",
      .question = "May CPU libraries use all cores?",
-     .seen = "variables: OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS",
+     .seen = "variables: OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_PROC_BIND, MKL_NUM_THREADS, "
+             "OPENBLAS_NUM_THREADS",
      .pipes = "Matrix core",
      .look = look_threads},
     {.id = "gpu-storage",

@@ -313,7 +313,7 @@ static void flaps_of(struct exam *x, const json_t *nic, const char *name)
     else
         exam_remedy(
             x,
-            exam_found(x, name, "its line went up or down %.0f times in %.2g days", changes, days),
+            exam_found(x, name, "its line went up or down %.0f times in %.4g days", changes, days),
             "sudo dmesg | grep %s; replace cable or transceiver", name);
 }
 

@@ -55,12 +55,12 @@ static void judge_errors(struct exam *x, const char *address, double worse, doub
     if (!exam_days(x, address, &days))
         return;
     if (worse > WORSE_MOST && worse >= WORSE_PER_WEEK * days / 7) {
-        r = exam_found(x, address, "%.0f PCIe errors in %.2g days could not be corrected", worse,
+        r = exam_found(x, address, "%.0f PCIe errors in %.4g days could not be corrected", worse,
                        days);
         exam_remedy(x, r, "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
     } else if (corrected > ERRORS_MOST && corrected >= ERRORS_PER_DAY * days) {
         r = exam_found(x, address,
-                       "%.0f PCIe errors in %.2g days were corrected: each repeats a packet",
+                       "%.0f PCIe errors in %.4g days were corrected: each repeats a packet",
                        corrected, days);
         exam_remedy(x, r, "reseat %s, and look at its riser, cable and retimer", address);
     } else {
@@ -179,6 +179,73 @@ static const json_t *unplaced_adapter(struct exam *x, const char *gpu)
     return NULL;
 }
 
+static bool is_below_one_switch(const json_t *pair)
+{
+    return exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB");
+}
+
+/* Is a GPU below the switch of the adapter; or of one of the same board, but another? */
+static bool serves_a_gpu(const struct exam *x, const char *nic, bool another)
+{
+    static const char *const ids[] = {"vendor_id", "device_id", "subsystem_device_id"};
+    const json_t *pair, *own = exam_device(x, nic);
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair) {
+        const json_t *other = exam_device(x, exam_name(pair, "nic"));
+        bool alike = own && other;
+
+        if (!is_below_one_switch(pair) || exam_is(pair, "nic", nic) == another)
+            continue;
+        for (size_t k = 0; alike && k < sizeof(ids) / sizeof(*ids); k++)
+            alike = *exam_name(own, ids[k]) && exam_is(other, ids[k], exam_name(own, ids[k]));
+        if (alike || !another)
+            return true;
+    }
+    return false;
+}
+
+/* An adapter that could be below the GPU's switch: on its socket, below no GPU's switch, and of a
+ * board that serves other GPUs so. NULL: none, or the GPU is below no switch, or has one there. */
+static const char *misplaced_adapter(const struct exam *x, const json_t *gpu, const char *address)
+{
+    const char *found = NULL;
+    const json_t *pair;
+    size_t i;
+
+    if (!json_array_size(json_object_get(gpu, "uplinks")))
+        return NULL;
+    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair) {
+        const char *nic = exam_name(pair, "nic");
+
+        if (!exam_is(pair, "gpu", address) || !may_do_rdma(x, nic))
+            continue;
+        if (is_below_one_switch(pair))
+            return NULL;
+        if ((exam_is(pair, "relation", "NODE") || exam_is(pair, "relation", "PHB")) &&
+            !serves_a_gpu(x, nic, false) && serves_a_gpu(x, nic, true))
+            found = nic;
+    }
+    return found;
+}
+
+static void judge_switch(struct exam *x, const json_t *gpu, const char *address)
+{
+    const char *nic = misplaced_adapter(x, gpu, address);
+    struct exam_result *r;
+
+    exam_get(x, gpu, "uplinks");
+    if (!nic) {
+        exam_fine(x, address);
+        return;
+    }
+    r = exam_found(x, address,
+                   "no RDMA adapter is below its switch, as one is for other GPUs; %s is near",
+                   nic);
+    r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED}; /* the figure is one of sockets */
+    exam_remedy(x, r, "move %s to a slot below the switch of %s", nic, address);
+}
+
 /* Found where each adapter that does RDMA is on another socket. */
 static void adapters_of(struct exam *x, const json_t *gpu, const char *address)
 {
@@ -201,7 +268,7 @@ static void adapters_of(struct exam *x, const json_t *gpu, const char *address)
     if (!all)
         return;
     if (far < all)
-        exam_fine(x, address);
+        judge_switch(x, gpu, address);
     else if (json_object_get(exam_machine(x), "proximity_why"))
         exam_unknown(x, address, "proximity: %s", exam_name(exam_machine(x), "proximity_why"));
     else if (unplaced_adapter(x, address))
@@ -242,7 +309,7 @@ const struct exam_check exam_pcie[] = {
               .source = "https://github.com/openucx/ucx/pull/8062"},
      .look = look_ordering},
     {.id = "gpu-adapter",
-     .question = "Has each GPU an RDMA adapter on its own socket?",
+     .question = "Has each GPU an RDMA adapter on its own socket, and below its switch as others?",
      .seen = "places on the PCI bus, numa_node of each PCI function",
      .pipes = "Network|Collectives|Gradients|Allreduce*",
      .cost = {EXAM_CITED, 0.24, 0.52, .of = "RDMA bandwidth of GPU memory",

@@ -315,7 +315,7 @@ static void symbols_of(struct exam *x, const json_t *port, const char *name, dou
     if (symbols > BIT_ERRORS * gbits * 1e9 * days * 86400)
         exam_remedy(x,
                     exam_found(x, name,
-                               "%.0f symbol errors in %.2g days: more than InfiniBand allows",
+                               "%.0f symbol errors in %.4g days: more than InfiniBand allows",
                                symbols, days),
                     "clean or replace cable and transceiver of %s", name);
     else if (is_full(symbols))
@@ -337,7 +337,7 @@ static bool stays_up(struct exam *x, const char *name, double downs)
         return true;
     exam_remedy(
         x,
-        exam_found(x, name, "its link went down or recovered %.0f times in %.2g days", downs, days),
+        exam_found(x, name, "its link went down or recovered %.0f times in %.4g days", downs, days),
         "replace cable or transceiver of %s", name);
     return false;
 }

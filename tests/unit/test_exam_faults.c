@@ -38,7 +38,10 @@
         "virtualization.limits.allowed_cpus", "\"" cpus "\""                                       \
     }
 #define RANK_OF(local, visible) "{\"local\": " local ", \"visible_devices\": \"" visible "\"}"
-#define PEERS(peers)            "{\"local\": 0, \"local_size\": 2, \"peers\": " peers "}"
+#define NEAR(relation)                                                                             \
+    "[{\"gpu\": \"0000:18:00.0\", \"nic\": \"0000:19:00.0\", \"relation\": \"" relation "\"}, "
+#define OTHER_PIX    "{\"gpu\": \"0000:98:00.0\", \"nic\": \"0000:99:00.0\", \"relation\": \"PIX\"}]"
+#define PEERS(peers) "{\"local\": 0, \"local_size\": 2, \"peers\": " peers "}"
 
 struct change {
     const char *path, *value; /* of a file its text, of a fact its JSON; NULL: not recorded */
@@ -175,6 +178,9 @@ static const struct fault {
                              " \"relation\": \"NODE\"}, {\"gpu\": \"0000:18:00.0\","
                              " \"nic\": \"0000:99:00.0\", \"relation\": \"SYS\"}]"}},
      .fault = {{"proximity.0.relation", "\"SYS\""}}, .missing = {{"proximity.0.relation", NULL}}},
+    /* Of two such boards, the other one is below the switch of its GPU. */
+    {"gpu-adapter", METAL, "0000:18:00.0", .first = {{"proximity", NEAR("PIX") OTHER_PIX}},
+     .fault = {{"proximity.0.relation", "\"NODE\""}}, .missing = {{"proximity.0.relation", NULL}}},
     {"read-request", METAL, "0000:18:00.0", .first = {{"pci.3.max_read_request_bytes", "4096"}},
      .fault = {{"pci.3.max_read_request_bytes", "128"}},
      .missing = {{"pci.3.max_read_request_bytes", NULL}}},
@@ -210,9 +216,16 @@ static const struct fault {
      .missing = {{"gpus.devices.0.counters", NULL}}},
     {"gpu-held", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"},
-               {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 1900}"}},
+               {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 50}"}},
      .fault = {{"gpus.devices.0.counters", "{\"held_by_reliability_seconds\": 2100}"}},
-     .missing = {{"load.uptime_seconds", NULL}}},
+     .missing = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 2100}"},
+                 {"load.uptime_seconds", NULL}}},
+    /* The share is one of all time, and the GPU may have worked for a part of it. */
+    {"gpu-held", METAL, "0000:18:00.0",
+     .first = {{"gpus.nvml", "true"},
+               {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 50}"}},
+     .fault = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 2100}"}},
+     .missing = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 1900}"}}},
     {"gpu-replays", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"}, {"gpus.devices.0.pcie", "{\"replays\": 110}"}},
      .fault = {{"gpus.devices.0.pcie.replays", "500"}},
@@ -323,6 +336,8 @@ static const struct fault {
      .missing = {{"network.0.counters.rx_dropped", "500000"}}},
     {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
      .missing = {{ENO1 "carrier_changes", NULL}}},
+    {"link-flaps", METAL, "eno1", .first = {{UPTIME, "25920000.00 1.00\n"}},
+     .fault = {{ENO1 "carrier_changes", "240\n"}}},
     /* Those of a boot are not told apart a minute after it. */
     {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "40\n"}},
      .missing = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "60.00 1.00\n"}}},
@@ -384,6 +399,10 @@ static const struct fault {
     {"threads", METAL, NULL, .first = {{"library_settings", "{\"OMP_NUM_THREADS\": \"16\"}"}},
      .fault = {{"library_settings", "{\"OMP_NUM_THREADS\": \"4\"}"}},
      .missing = {{"library_settings", NULL}}},
+    {"threads", METAL, NULL, .first = {{"library_settings", "{\"OMP_THREAD_LIMIT\": \"64\"}"}},
+     .fault = {{"library_settings", "{\"OMP_THREAD_LIMIT\": \"2\"}"}}},
+    {"threads", METAL, NULL, .first = {{"library_settings", "{\"OMP_PROC_BIND\": \"close\"}"}},
+     .fault = {{"library_settings", "{\"OMP_PROC_BIND\": \"PRIMARY\"}"}}},
     /* Two GPUs on node 0, and CPUs 0-7,16-23 there; the others are on node 1. Local rank 5 has the
      * sixth GPU, of CUDA_VISIBLE_DEVICES the second of "5,0". */
     {"rank-map", METAL, "rank", .first = {{"rank", "{\"local\": 5, \"local_size\": 8}"}, ON("8-9")},
@@ -555,6 +574,8 @@ static enum exam_state worst_of(struct exam *x, const struct fault *f)
         if (r->state == EXAM_FOUND || (r->state == EXAM_UNKNOWN && worst != EXAM_FOUND) ||
             worst == EXAM_NOT_APPLICABLE)
             worst = r->state;
+        if (strstr(r->text, "e+0"))
+            fail_msg("%s: a number for machines: \"%s\"", f->check, r->text);
     }
     return worst;
 }
@@ -738,6 +759,13 @@ static const struct calm calms[] = {
      {{CPUS "intel_pstate/no_turbo", "1\n"},
       {CPUS "cpufreq/policy0/scaling_max_freq", "3700000\n"}}},
     /* Notebooks and desktops rest deeply by design; firmware's times are not to be believed. */
+    /* A place of a socket has room; an adapter of another board is there for storage. */
+    {"threads",
+     METAL,
+     {{"library_settings", "{\"OMP_PROC_BIND\": \"primary\", \"OMP_PLACES\": \"sockets\"}"}}},
+    {"gpu-adapter",
+     METAL,
+     {{"proximity", NEAR("NODE") OTHER_PIX}, {"pci.4.subsystem_device_id", "\"0040\""}}},
     {"idle-states",
      METAL,
      {{CPUS "cpu0/cpuidle/state3/name", "C10\n"}, {CPUS "cpu0/cpuidle/state3/latency", "890\n"}}},

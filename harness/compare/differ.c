@@ -270,9 +270,13 @@ static const struct fact facts[] = {
 /* The program may be what is under test, and what was asked of it is no environment; the suite's
  * text is. */
 static const struct fact own_facts[] = {
-    {"plumb version", "version", "", ""}, {"plumb commit", "commit", "", ""},
-    {"compiler", "compiler", "", ""},     {"compiler flags", "flags", "", ""},
-    {"suite", "suite", "", ""},           {"cases chosen (--only)", "only", "", ""},
+    {"plumb version", "version", "", ""},
+    {"plumb commit", "commit", "", ""},
+    {"compiler", "compiler", "", ""},
+    {"compiler flags", "flags", "", ""},
+    {"suite", "suite", "", ""},
+    {"cases chosen (--only)", "only", "", ""},
+    {"processes (--processes)", "processes", "", ""},
 };
 static const struct fact suite_text = {"suite's text, by its hash", "config_hash", "", ""};
 

@@ -36,14 +36,19 @@ static bool is_at(const struct view *v, enum forecast_source source)
     return v->end && v->source == source;
 }
 
-/* The slowest of n normal deviates lies about sqrt(2 ln n) above their mean. */
+/* The slowest of n normal deviates lies about sqrt(2 ln n) above their mean. What one host's
+ * samples differ by, and what hosts do, are two reasons. */
 static double slowest(const struct view *v, double ranks)
 {
-    double jitter = v->f->parts->jitter;
+    double jitter = v->f->parts->jitter, nodes = ranks / v->f->per_node;
 
-    if (!is_at(v, SOURCE_SLOWEST) || v->end < 0 || ranks < 2)
+    if (v->end < 0 || ranks < 2)
         return 1;
-    return exp(sqrt(2 * log(ranks)) * (jitter > FORECAST_JITTER ? jitter : FORECAST_JITTER));
+    if (is_at(v, SOURCE_SLOWEST))
+        return exp(sqrt(2 * log(ranks)) * hypot(isnan(jitter) ? 0 : jitter, FORECAST_JITTER));
+    if (is_at(v, SOURCE_SLOW_HOST) && nodes > 1)
+        return exp(FORECAST_SLOW_HOST * log2(nodes));
+    return 1;
 }
 
 static double product_s(const void *arg, double m, double n, double k, double count)
@@ -197,8 +202,11 @@ static int add_ends(const struct forecast *f, struct cache *cache, const struct 
 
     for (int source = 0; source < SOURCES; source++) {
         for (int end = 0; end < 2; end++) {
-            struct view v = {
-                .f = f, .cache = cache, .source = (enum forecast_source)source, .end = 2 * end - 1};
+            struct view v = {.f = f,
+                             .cache = cache,
+                             .ranks = p->ranks,
+                             .source = (enum forecast_source)source,
+                             .end = 2 * end - 1};
             struct step_time t;
             int err = one(&v, job, &t);
 
@@ -219,6 +227,13 @@ static int add_ends(const struct forecast *f, struct cache *cache, const struct 
     return 0;
 }
 
+/* Laws are of groups of all ranks of their nodes. A group inside one node has no link between nodes,
+ * and several groups of one node share its link: no law prices these. */
+static bool has_groups_in_nodes(const struct forecast *f)
+{
+    return f->per_node > 1 && (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
+}
+
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
 {
     struct step_job job = f->job;
@@ -231,6 +246,12 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     if (job.dp < 1)
         return -EINVAL;
     job.ep = fmin(job.ep, job.dp);
+    if (has_groups_in_nodes(f)) {
+        p->refused = LAW_GROUPS;
+        p->refused_of = JOB_SUM;
+        p->time.step_s = NAN;
+        return 0;
+    }
     int err = one(&v, &job, &p->time);
     p->refused = v.refused;
     p->refused_of = v.refused_of;

@@ -95,8 +95,13 @@ struct forecast_swap {
  * how far it may be off, as a logarithm: an assumption. */
 #define FORECAST_SWAPPED 0.15
 
-/* Hosts of one kind differ by so much at least: the deviation of a logarithm. */
+/* Hosts of one kind differ by so much: the deviation of a logarithm. An assumption. */
 #define FORECAST_JITTER 0.01
+
+/* A host that computes slower than it should, and was not measured: how much slower, as a
+ * logarithm, for each doubling of the nodes, since with more of them one is likelier. An
+ * assumption. */
+#define FORECAST_SLOW_HOST 0.05
 
 enum forecast_source {
     SOURCE_PRODUCT,
@@ -105,7 +110,8 @@ enum forecast_source {
     SOURCE_NETWORK,
     SOURCE_PARALLEL,
     SOURCE_OVERLAP,
-    SOURCE_SLOWEST, /* of so many ranks: upwards only */
+    SOURCE_SLOWEST,   /* of so many ranks: upwards only */
+    SOURCE_SLOW_HOST, /* upwards only */
     SOURCE_SWAP_NETWORK,
     SOURCES
 };

@@ -47,6 +47,7 @@ enum law_refusal {
     LAW_BREAK,   /* another regime at some number of ranks */
     LAW_FAR,     /* too many doublings */
     LAW_BYTES,   /* too many bytes */
+    LAW_GROUPS,  /* of groups inside nodes, and of groups that share a node's link: forecast.c */
     LAW_REFUSALS
 };
 

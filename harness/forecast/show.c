@@ -22,6 +22,7 @@ static const char *const source_names[SOURCES] = {
     [SOURCE_PARALLEL] = "operations inside parallel groups",
     [SOURCE_OVERLAP] = "how much of a sum is hidden behind compute",
     [SOURCE_SLOWEST] = "the slowest of so many ranks",
+    [SOURCE_SLOW_HOST] = "a slow host among those that were not measured",
     [SOURCE_SWAP_NETWORK] = "the network that was swapped in",
 };
 
@@ -115,6 +116,9 @@ const char *forecast_why(struct pool *pool, const struct forecast_point *p)
                          "%s: a vector is far larger than all that were measured; measure "
                          "larger sizes",
                          what);
+    case LAW_GROUPS:
+        return "--tp, --pp and --ep beside several ranks a node: operations inside one node, and "
+               "groups that share its link, are not modelled";
     case LAW_REFUSALS:
         break;
     }
@@ -220,11 +224,16 @@ static void answer_refused(const struct showing *s)
         document_answer(s->d, "Refused", "", TONE_LOW,
                         pool_text(s->pool, "from %.0f node%s on: %s", p->nodes,
                                   p->nodes == 1 ? "" : "s", forecast_why(s->pool, p)));
-        document_answer_more(s->d,
-                             p->refused == LAW_FAR
-                                 ? pool_text(s->pool, "measure at %.0f ranks", measure_at(p))
-                                 : "measure",
-                             command_of(f, p->refused_of));
+        if (p->refused == LAW_GROUPS)
+            document_answer_more(s->d,
+                                 "a forecast needs one rank a node, or data parallelism alone",
+                                 "--per-node 1");
+        else
+            document_answer_more(s->d,
+                                 p->refused == LAW_FAR
+                                     ? pool_text(s->pool, "measure at %.0f ranks", measure_at(p))
+                                     : "measure",
+                                 command_of(f, p->refused_of));
         return;
     }
 }
@@ -415,6 +424,10 @@ static void show_assumptions(const struct showing *s)
                             : "nothing is known of the network's core: the interval allows for "
                               "one that carries less (--core full)");
     document_item(s->d, "each rank has the same work, and data is there when a step begins");
+    document_item(s->d, pool_text(s->pool,
+                                  "the slowest host that was not measured computes %.0f %% slower "
+                                  "at most, for each doubling of the nodes",
+                                  100 * FORECAST_SLOW_HOST));
     document_item(s->d, "a product's rate is that of measured shapes near to it");
     if (s->f->swap.text)
         document_item(s->d, pool_text(s->pool,

@@ -52,6 +52,14 @@ near() { # near VALUE EXPECTED SHARE
     [ "$status" -eq 3 ]
 }
 
+@test "groups inside nodes are refused, with what a forecast needs" {
+    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 --per-node 4 --tp 2
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"--tp, --pp and --ep beside several ranks a node"*"--per-node 1"* ]]
+    run "$plumb" forecast "${job[@]}" --nodes 8 --per-node 4 --tp 2 --json
+    [ "$(jq -r '.points[0].refused' <<< "$output")" = "groups in nodes" ]
+}
+
 @test "a part that no run has is named with the command that measures it" {
     run --separate-stderr "$plumb" forecast run --model ./toy.csv --nodes 8
     [ "$status" -eq 3 ]

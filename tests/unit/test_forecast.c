@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From parts and a job to an interval: what makes it as wide as it is, and what has none. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/forecast/forecast.h"
+
+/* One layer with nothing to sum, so that compute is all that a step waits for. */
+static struct model_layer layer = {
+    .m = {64, 0}, .n = {64, 0}, .k = {64, 0}, .count = 1, .backward = 2};
+static const struct model alone = {.name = "alone", .layers = &layer, .n_layers = 1};
+
+static struct forecast of(const struct parts *parts)
+{
+    return (struct forecast){.parts = parts,
+                             .swap = {1, NULL},
+                             .per_node = 1,
+                             .job = {.model = &alone,
+                                     .batch = 1,
+                                     .tp = 1,
+                                     .pp = 1,
+                                     .ep = 1,
+                                     .micro = 1,
+                                     .element_bytes = 4,
+                                     .overlap = true,
+                                     .compute_s = 1}};
+}
+
+static struct parts parts_of(double jitter)
+{
+    return (struct parts){.jitter = jitter, .stream = NAN, .call_s = NAN, .hidden = NAN};
+}
+
+static struct forecast_point at(const struct forecast *f, double ranks)
+{
+    struct forecast_point p;
+
+    assert_int_equal(forecast_point(f, ranks, &p), 0);
+    return p;
+}
+
+/* Of 16 normal deviates the largest lies 1.77 deviations above their mean, of 256 2.77 (tables of
+ * normal scores): the interval reaches at least there. */
+static void all_wait_for_the_slowest(void **state)
+{
+    struct parts parts = parts_of(0.05);
+    struct forecast f = of(&parts);
+    struct forecast_point few = at(&f, 16), many = at(&f, 256);
+
+    (void)state;
+    assert_float_equal(few.time.step_s, 1, 1e-12);
+    assert_true(few.high_s > exp(1.77 * 0.05));
+    assert_true(few.ends_s[SOURCE_SLOWEST][1] > exp(1.77 * 0.05));
+    assert_true(many.ends_s[SOURCE_SLOWEST][1] > exp(2.77 * 0.05));
+    assert_true(few.ends_s[SOURCE_SLOWEST][1] < exp(3 * 0.05));
+    assert_true(few.low_s == 1); /* no rank is made faster by others */
+    assert_true(at(&f, 1).high_s == 1);
+    /* of products the same as of passes that are given */
+    f.job.compute_s = NAN;
+    struct part_product products[] = {
+        {64, 64, 64, 1e9, NAN, NAN}, {64, 64, 128, 1e9, NAN, NAN}, {64, 128, 64, 1e9, NAN, NAN}};
+    parts.products = products;
+    parts.n_products = 3;
+    parts_product_spread(&parts);
+    parts.jitter = 0.05;
+    few = at(&f, 16);
+    assert_true(few.ends_s[SOURCE_SLOWEST][1] / few.time.step_s > exp(1.77 * 0.05));
+}
+
+/* Samples that agree do not say that hosts do: 5 % for each doubling of the nodes. */
+static void a_slow_host_is_allowed_for(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_SLOW_HOST][1]), 4 * 0.05, 1e-9);
+    assert_true(at(&f, 16).high_s > 1.22);
+    f.per_node = 16; /* one node */
+    assert_float_equal(at(&f, 16).ends_s[SOURCE_SLOW_HOST][1], 1, 1e-12);
+}
+
+/* No law is of a group inside a node, nor of two groups that share its link. */
+static void groups_inside_nodes_are_refused(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+    double *const ways[] = {&f.job.tp, &f.job.pp, &f.job.ep};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        f = of(&parts);
+        f.per_node = 4;
+        *ways[i] = 2;
+        struct forecast_point p = at(&f, 16);
+        assert_int_equal(p.refused, LAW_GROUPS);
+        assert_true(isnan(p.low_s) && isnan(p.time.step_s));
+    }
+    f = of(&parts);
+    f.job.tp = 2;
+    assert_int_equal(at(&f, 16).refused, LAW_GIVEN);
+    f = of(&parts);
+    f.per_node = 4;
+    assert_int_equal(at(&f, 16).refused, LAW_GIVEN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_wait_for_the_slowest),
+        cmocka_unit_test(a_slow_host_is_allowed_for),
+        cmocka_unit_test(groups_inside_nodes_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -14,10 +14,12 @@
  *   data       gradients are summed in buckets, in the reverse order of the forward pass. A bucket
  *              takes tensors until it holds `bucket_bytes`, and is summed as soon as it is whole
  *              (overlap), or when the backward pass is over
- *   zero 1, 2  (S. Rajbhandari and others, ZeRO, arXiv:1910.02054): a bucket is reduce-scattered;
- *              parameters are all-gathered when all gradients are there. 1 and 2 differ in memory
+ *   zero 1     (S. Rajbhandari and others, ZeRO, arXiv:1910.02054): a bucket is reduce-scattered, of
+ *              all micro-batches together; parameters are all-gathered when all gradients are there
+ *   zero 2     a rank keeps its part of the gradients alone: each micro-batch's are scattered
  *   zero 3     before each group of layers, its parameters are all-gathered, in the forward and in
- *              the backward pass, `prefetch` groups ahead: 1.5 times the bytes
+ *              the backward pass of each micro-batch, `prefetch` groups ahead; gradients as of 2
+ *   bytes      of M micro-batches, in (n-1)/n of all parameters: 2, 2, M + 1, 3 M of zero 0 to 3
  *   tensor     layers are split; activations are summed after a `row` layer's forward pass and after
  *              a `column` layer's backward pass
  *   pipeline   stages of blocks pass activations on, and gradients back, for each micro-batch

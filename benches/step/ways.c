@@ -27,7 +27,8 @@ struct writer {
     uint64_t bucket, experts;
     /* buckets that wait for the end of the backward pass */
     unsigned late_sums, late_experts, n_late;
-    uint64_t *late; /* elements of those that go by servers */
+    unsigned n_scattered; /* buckets of this pass: each pass has the same */
+    uint64_t *late;       /* elements of those that go by servers */
     /* zero 3: groups of layers, and where their gathers are in the list */
     unsigned *group_ends, n_groups;
     uint32_t *group_done, *group_gathers, n_done, n_gathered;
@@ -364,7 +365,9 @@ static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *e
     } else if (w->spec->servers && *elements) {
         w->late[w->n_late++] = *elements;
     } else if (part && *elements) {
-        unsigned number = vector_of(w, part, *elements, true);
+        bool again = kind == PART_SCATTER && w->n_scattered < part->n_calls;
+        unsigned number = again ? w->n_scattered : vector_of(w, part, *elements, true);
+        w->n_scattered += kind == PART_SCATTER;
         if (w->spec->overlap)
             call(w, part, number, settle(w));
         else
@@ -392,7 +395,28 @@ static void add_gradient(struct writer *w, unsigned layer)
         close_bucket(w, sum_kind(w), elements, &w->late_sums);
 }
 
-/* What the end of the backward pass leaves to do. */
+/* ZeRO 2 and 3 keep no whole gradients: each micro-batch's are scattered. The others add them up. */
+static bool scatters_each(const struct writer *w)
+{
+    return w->spec->zero >= 2 && part_of(w, PART_SCATTER, false);
+}
+
+/* Without overlap the next pass waits. */
+static void end_pass(struct writer *w)
+{
+    struct step_part *part = part_of(w, PART_SCATTER, false);
+    uint32_t op = NO_OP;
+
+    if (!scatters_each(w))
+        return;
+    close_bucket(w, PART_SCATTER, &w->bucket, &w->late_sums);
+    for (unsigned i = 0; i < w->late_sums; i++)
+        op = call(w, part, i, settle(w));
+    wait_for(w, op);
+    w->late_sums = w->n_scattered = 0;
+}
+
+/* What the end of the backward passes leaves to do. */
 static void end_gradients(struct writer *w)
 {
     close_bucket(w, sum_kind(w), &w->bucket, &w->late_sums);
@@ -520,7 +544,7 @@ static void backward_layer(struct writer *w, unsigned layer, unsigned micro, boo
     sum_activations(w, layer, MODEL_COLUMN);
     if (is_edge(w, layer, -1))
         exchange(w, layer);
-    if (last)
+    if (last || scatters_each(w))
         add_gradient(w, layer);
 }
 
@@ -583,6 +607,7 @@ static void backward(struct writer *w, unsigned micro, bool last)
     }
     settle(w);
     pass_on(w, PART_BACKWARD, w->first);
+    end_pass(w);
 }
 
 /* All forward passes, then all backward passes; or each backward pass as early as it can be. */

@@ -91,6 +91,9 @@ all_good() {
     sent "$(awk 'BEGIN { print 52000 * 4 * 2 * .75 / 1e6 }')"
     sent "$(awk 'BEGIN { print 52000 * 4 * 2 * .75 / 1e6 }')" --zero 1
     sent "$(awk 'BEGIN { print 52000 * 4 * 3 * .75 / 1e6 }')" --zero 3
+    # each of four micro-batches is scattered; parameters are gathered once, or twice for each
+    sent "$(awk 'BEGIN { print 52000 * 4 * 5 * .75 / 1e6 }')" --zero 2 --micro-batches 4
+    sent "$(awk 'BEGIN { print 52000 * 4 * 12 * .75 / 1e6 }')" --zero 3 --micro-batches 4
     # 2 ranks sum half of the dense layers' gradients, and the experts' whole; and 4 x 4000 activations
     sent "$(awk 'BEGIN { print (42000 * 4 + 4 * 4000 * 4) / 1e6 }')" --tp 2
     # 4 blocks of experts, in and out, forward and back: 4 x 2 x 100 numbers of which 3/4 leave; the dense layers' sums

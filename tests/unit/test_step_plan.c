@@ -244,6 +244,36 @@ static void test_bytes_of_data_parallel(void **state)
             }
 }
 
+/* ZeRO 2 and 3 keep a part of the gradients alone (arXiv:1910.02054, section 5.2): each of m micro-batches is scattered. ZeRO 2
+ * gathers the parameters once, 3 twice for each micro-batch. In (n-1)/n of all: 2, 2, m + 1, 3 m; without overlap each of them
+ * adds to the compute. The pipeline has half of the parameters in each stage. */
+static void test_micro_batches_of_zero(void **state)
+{
+    (void)state;
+    for (unsigned zero = 0; zero <= 3; zero++)
+        for (unsigned m = 1; m <= 8; m *= 2)
+            for (unsigned variant = 0; variant < 6; variant++) {
+                struct run *r = equal(8);
+                double volumes[] = {2, 2, m + 1., 3. * m};
+                r->spec.pp = zero < 3 && variant >= 3 ? 2 : 1;
+                r->spec.ranks = 4 * r->spec.pp;
+                r->spec.zero = zero;
+                r->spec.micro = m;
+                r->spec.overlap = variant % 3 > 0;
+                r->spec.order = variant % 2;
+                r->spec.bucket_bytes = variant % 3 == 2 ? 1 << 20 : 4000;
+                r->ns_per_byte = 1. / 4000;
+                double lasts = simulate(r), units = volumes[zero] * 8 * 3 / 4;
+                if (r->spec.pp == 1)
+                    near(sent(r, 3), 4000 * units, 1e-9);
+                else /* all of a rank but the border: 10 numbers of each sample, either way */
+                    near(sent(r, 0) - 4 * 10 * 8, 4000 * units / 2, 1e-9);
+                if (!r->spec.overlap && r->spec.pp == 1)
+                    near(lasts, 8 * 8 * 3 + units, 1e-9);
+                done(r);
+            }
+}
+
 /* As many buckets as PyTorch's rule makes of these models: counted by hand of the reverse order. */
 static void test_buckets(void **state)
 {
@@ -577,6 +607,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_of_data_parallel),
+        cmocka_unit_test(test_micro_batches_of_zero),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_slow_rank),

@@ -168,6 +168,21 @@ double step_compute_ns(const struct step_plan *p, const struct step_spec *s, uns
     return ns;
 }
 
+double step_least_ns(const struct step_spec *s, const double *compute_ns)
+{
+    double least = 0;
+
+    for (unsigned rank = 0; rank < s->ranks; rank++) {
+        unsigned stage = rank / s->tp % s->pp, first = rank - stage * s->tp;
+        double ns = compute_ns[rank];
+        for (unsigned other = 0; other < s->pp; other++)
+            if (other < stage || (other > stage && s->order == STEP_GPIPE))
+                ns += compute_ns[first + other * s->tp] / s->micro;
+        least = fmax(least, ns);
+    }
+    return least;
+}
+
 /* A broadcast between two is sent by the first alone. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s)
 {

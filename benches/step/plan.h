@@ -138,6 +138,11 @@ void step_plan_release(struct step_plan *p);
 
 /* How long a rank computes in a step, alone, where that is stated. */
 double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
+/* No step is shorter, even if no byte took any time. compute_ns: of each rank, step_compute_ns(). Beside
+ * its own compute a stage waits for those before it: for a micro-batch's forward pass at the begin,
+ * its backward pass at the end. With GPipe also for those behind it, in the middle. Where all stages
+ * are equal, these are (m + p - 1) / m of a stage's compute, and both orders take no longer. */
+double step_least_ns(const struct step_spec *s, const double *compute_ns);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s);

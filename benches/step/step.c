@@ -248,19 +248,23 @@ static int make_spec(struct point *pt, struct step_work *w)
     return err ? point_reason(pt, err, "%s", error[0] ? error : strerror(-err)) : 0;
 }
 
-/* The longest compute of a rank, and how many bytes it may send: of all ranks, for patience. */
+/* The longest compute of a rank, the shortest step that it allows, and how many bytes it may send: of all ranks, for patience. */
 static int weigh(struct point *pt, struct step_work *w, double *bytes)
 {
+    double compute_ns[WORLD_RANKS_MAX];
     struct step_plan plan;
     int err = 0;
 
     *bytes = w->longest_ns = 0;
     for (unsigned rank = 0; rank < w->n && !err; rank++) {
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
-        w->longest_ns = fmax(w->longest_ns, step_compute_ns(&plan, &w->spec, rank));
+        compute_ns[rank] = step_compute_ns(&plan, &w->spec, rank);
+        w->longest_ns = fmax(w->longest_ns, compute_ns[rank]);
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
+    w->least_times =
+        err || !(w->longest_ns > 0) ? 1 : step_least_ns(&w->spec, compute_ns) / w->longest_ns;
     if (err == -E2BIG)
         return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                             COLLECTIVE_CALLS_MAX);

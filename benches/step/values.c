@@ -8,8 +8,7 @@
 #include "benches/step/work.h"
 #include "core/stats.h"
 
-#define BLOCKS 16   /* of samples, so that a figure has an interval */
-#define LAST   0.98 /* of the slowest rank's time: whoever takes as long ends last */
+#define LAST 0.98 /* of the slowest rank's time: whoever takes as long ends last */
 
 static double sums_ns(const struct collective_times *t)
 {
@@ -68,13 +67,31 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
 }
 
-/* Medians of blocks of samples. */
+/* Of an odd number of samples, whose median is as often above the true one as below it, however
+ * skewed they are: of two it is their mean. */
+static double block_median(const double *values, size_t n, size_t blocks, size_t i)
+{
+    return stats_median(values + i * (n / blocks), (n / blocks - 1) | 1);
+}
+
 static void add_blocks(struct figure *f, double *values, size_t n)
 {
-    size_t blocks = n < BLOCKS ? n : BLOCKS, each = blocks ? n / blocks : 0;
+    size_t blocks = n < VALUES_BLOCKS ? n : VALUES_BLOCKS;
 
     for (size_t i = 0; i < blocks; i++)
-        figure_value(f, stats_median(values + i * each, each));
+        figure_value(f, block_median(values, n, blocks, i));
+}
+
+size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
+                         double percent[VALUES_BLOCKS])
+{
+    size_t blocks = n < n_base ? n : n_base;
+
+    blocks = blocks < VALUES_BLOCKS ? blocks : VALUES_BLOCKS;
+    for (size_t i = 0; i < blocks; i++)
+        percent[i] =
+            100 * block_median(rates, n, blocks, i) / block_median(base, n_base, blocks, i);
+    return blocks;
 }
 
 static double samples_of(const struct step_work *w)
@@ -82,25 +99,28 @@ static double samples_of(const struct step_work *w)
     return (double)w->spec.batch * step_dp(&w->spec);
 }
 
-/* Against the smallest job of this launch: samples a second of a rank, in percent. */
+/* Against the smallest job of this launch: samples a second of a rank that computes, in percent. */
 static void add_efficiency(struct point *pt, struct step_work *w)
 {
     struct step_params params = *(const struct step_params *)pt->params;
-    double rates[STEP_SAMPLES];
+    double rates[STEP_SAMPLES], percent[VALUES_BLOCKS];
+    unsigned workers = w->n - w->spec.servers;
 
     params.ranks = 0;
     for (size_t i = 0; i < w->shares.n; i++)
-        rates[i] = samples_of(w) * 1e9 / w->shares.step_ns[i];
+        rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * workers);
     if (!w->base.ranks || memcmp(&params, &w->base.params, sizeof(params)) != 0 ||
         w->n < w->base.ranks) {
         memcpy(&w->base.params, &params, sizeof(params));
         w->base.ranks = w->n;
-        w->base.samples_per_s = stats_median(rates, w->shares.n);
+        memcpy(w->base.rates, rates, w->shares.n * sizeof(*rates));
+        w->base.n = w->shares.n;
         return;
     }
-    for (size_t i = 0; i < w->shares.n; i++)
-        rates[i] *= 100 * w->base.ranks / (w->base.samples_per_s * w->n);
-    add_blocks(point_figure(pt, "efficiency", "percent"), rates, w->shares.n);
+    struct figure *f = point_figure(pt, "efficiency", "percent");
+    size_t n = values_efficiency(w->base.rates, w->base.n, rates, w->shares.n, percent);
+    for (size_t i = 0; i < n; i++)
+        figure_value(f, percent[i]);
 }
 
 static struct figure *add_figure(struct point *pt, const struct step_work *w, const char *metric,
@@ -133,8 +153,8 @@ static void add_ranks(struct point *pt, struct step_work *w)
     }
 }
 
-/* No step is shorter than the compute of the rank that has most of it: of real compute, than the
- * shortest that was seen. */
+/* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
+ * real compute, than the shortest that was seen. */
 static void set_limit(struct point *pt, struct step_work *w)
 {
     bool timed = w->spec.compute == STEP_TIMED;
@@ -142,11 +162,14 @@ static void set_limit(struct point *pt, struct step_work *w)
     for (size_t i = 0; !timed && i < w->shares.n; i++)
         w->longest_ns = i ? fmin(w->longest_ns, w->shares.alone_ns[i]) : w->shares.alone_ns[i];
     snprintf(w->limit_source, sizeof(w->limit_source),
-             "%.4g ms of compute alone, all communication hidden", w->longest_ns / 1e6);
+             w->spec.pp > 1
+                 ? "%.4g ms of compute and of the pipeline's bubble, all communication hidden"
+                 : "%.4g ms of compute alone, all communication hidden",
+             w->least_times * w->longest_ns / 1e6);
     for (size_t i = 0; i < pt->n_series && w->longest_ns > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;
-        pt->series[i].limit = samples_of(w) * 1e9 / w->longest_ns;
+        pt->series[i].limit = samples_of(w) * 1e9 / (w->least_times * w->longest_ns);
         pt->series[i].limit_kind = timed ? LIMIT_TOLD : LIMIT_MEASURED;
         pt->series[i].limit_source = w->limit_source;
     }

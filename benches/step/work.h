@@ -19,7 +19,8 @@ struct step_params {
     double tflops, slow;
 };
 
-#define STEP_SAMPLES 2048
+#define STEP_SAMPLES  2048
+#define VALUES_BLOCKS 16 /* of samples, so that a figure has an interval */
 
 /* The shares of a step, in percent of its time, by sample since the warm-up. */
 struct step_shares {
@@ -30,9 +31,10 @@ struct step_shares {
 
 /* A smaller job of the same launch, for the scaling: all but the number of ranks is the same. */
 struct step_base {
-    struct step_params params; /* ranks are 0 */
-    unsigned ranks;            /* 0: there is none */
-    double samples_per_s;
+    struct step_params params;  /* ranks are 0 */
+    unsigned ranks;             /* 0: there is none */
+    double rates[STEP_SAMPLES]; /* samples a second of a rank that computes */
+    size_t n;
 };
 
 struct step_work { /* pt->bench_state: outlives the points */
@@ -41,6 +43,8 @@ struct step_work { /* pt->bench_state: outlives the points */
     struct step_layer *layers;
     unsigned n, members[WORLD_RANKS_MAX];
     double longest_ns; /* compute alone of the rank that has most */
+    double
+        least_times; /* the shortest step with that compute, in longest_ns: a pipeline's is longer */
     bool begun;
     uint64_t steps; /* since the warm-up */
     double waited_ns[WORLD_RANKS_MAX];
@@ -52,6 +56,11 @@ struct step_work { /* pt->bench_state: outlives the points */
 /* One sample: the times of all ranks, and how long the compute just took alone; 0: it is stated. */
 void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
                   uint64_t alone_ns);
+/* Rates of a job over those of another, in percent: so many values, whose median and interval are
+ * the ratio's. Both jobs' rates, in the order of time, are medians of blocks of samples, and each
+ * value is one block's over one block's of the other, so that the interval has what both vary by. */
+size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
+                         double percent[VALUES_BLOCKS]);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

@@ -67,6 +67,19 @@ all_good() {
     [ "$(of step_time dp 2)" = 2 ]
 }
 
+@test "the limit of a pipeline has its bubble; the efficiency of workers leaves servers out" {
+    # 80 ms of compute in two stages take (4 + 1) / 4 x 40 ms
+    printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output' '0..3,l.{},10,1,100,100,10' >"$model"
+    step --np 2 --ranks 2 --batch 4 --compute-time 80ms --pp 2 --micro-batches 4
+    all_good
+    [ "$(of throughput limit)" = 80 ]
+    [ "$(of compute_alone value)" = 40 ]
+    [[ $(of throughput limit_source) == '50 ms of compute and'*bubble* ]]
+    step --np 4 --ranks 2,4 --batch 4 --compute-time 60ms --ps 1 # nearly all is compute: no loss with 3 workers
+    all_good
+    awk -v v="$(of efficiency value)" 'BEGIN { print v; exit !(v < 125) }'
+}
+
 @test "real compute: as many operations as the layers have, alone and beside communication" {
     local small
     step --np 2 --batch 400 --compute product

@@ -507,6 +507,62 @@ static void test_servers(void **state)
     }
 }
 
+/* With fewer workers than servers a worker's own link is the narrow one: S b each way. Parts are rounded up. */
+static void test_more_servers_than_workers(void **state)
+{
+    (void)state;
+    for (unsigned workers = 2; workers <= 3; workers++)
+        for (unsigned k = workers; k <= 4; k++) {
+            struct run *r = equal(4);
+            r->spec.ranks = workers + k;
+            r->spec.servers = k;
+            r->spec.bucket_bytes = 1 << 20;
+            r->spec.overlap = 0;
+            r->ns_per_byte = 60 / (4 * 4000.0);
+            near(simulate(r), 96 + 2 * 60, 1e-3);
+            release(r);
+            r->spec.bucket_bytes = 4000;
+            near(simulate(r), 96 + 60 * 5 / 4., 2e-3);
+            done(r);
+        }
+}
+
+/* The shortest step: of equal stages as in test_bubble(), and the simulation with a network that takes no time needs no longer.
+ * Of unequal ones no simulation is shorter; nor is the compute of the longest times (m + p - 1) / m a bound. */
+static void test_shortest_step(void **state)
+{
+    bool beyond = false;
+
+    (void)state;
+    for (unsigned p = 1; p <= 4; p *= 2)
+        for (unsigned m = 1; m <= 16; m *= 4)
+            for (unsigned variant = 0; variant < 8; variant++) {
+                struct run *r = equal(8);
+                double compute[RANKS_MOST], longest = 0;
+                r->spec.pp = p;
+                r->spec.ranks = 2 * p;
+                r->spec.batch = r->spec.micro = m;
+                r->spec.order = variant % 2;
+                r->layers[0].forward_flop = r->layers[0].backward_flop = variant / 2 == 1 ? 9 : 2;
+                r->layers[0].forward_flop -= variant / 2 == 1 ? 0 : 1;
+                r->layers[7].backward_flop = variant / 2 == 2 ? 9 : 2;
+                r->spec.slow_rank = 2 * p - 1;
+                r->spec.slow_times = variant / 2 == 3 ? 1.5 : 1;
+                double lasts = simulate(r);
+                for (unsigned i = 0; i < r->spec.ranks; i++) {
+                    compute[i] = r->ranks[i].compute_ns;
+                    longest = compute[i] > longest ? compute[i] : longest;
+                }
+                double least = step_least_ns(&r->spec, compute);
+                assert_true(least >= longest && least <= lasts * (1 + 1e-9));
+                if (variant < 2)
+                    near(least, (m + p - 1.) * 8 / p * 3, 1e-9);
+                beyond |= longest * (m + p - 1) / m > lasts * 1.001;
+                done(r);
+            }
+    assert_true(beyond);
+}
+
 /* All that goes together gets to its end in all ranks. */
 static void test_all_together(void **state)
 {
@@ -618,6 +674,8 @@ int main(void)
         cmocka_unit_test(test_tensor_parallel_divides_the_model),
         cmocka_unit_test(test_bytes_of_experts),
         cmocka_unit_test(test_servers),
+        cmocka_unit_test(test_more_servers_than_workers),
+        cmocka_unit_test(test_shortest_step),
         cmocka_unit_test(test_all_together),
         cmocka_unit_test(test_compute_is_divided),
         cmocka_unit_test(test_what_makes_no_sense),

@@ -204,10 +204,10 @@ static const char *take_cells(struct model_layer *l, char *const *cells)
         return "its parameters are no number";
     if (wrong)
         return wrong;
-    if (!l->parameters && !l->m.factor)
-        return "it has neither parameters nor a product";
     if (!parse_size(cells[COLUMN_OUTPUT], &l->output) || !parse_size(cells[COLUMN_SUM], &l->sum))
         return "output and sum are numbers above 0, S, or products of these as 2*S";
+    if (!l->parameters && !l->m.factor && !l->output.factor)
+        return "it has neither parameters nor a product nor an output";
     if (kind < 0 || split < 0)
         return kind < 0 ? "its kind is not dense, expert or table"
                         : "its split is not column or row";

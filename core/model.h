@@ -11,7 +11,7 @@
  *   experts    how many experts a layer of kind `expert` has
  *
  * then the names of columns, and a line for each tensor of parameters, in the order of the forward
- * pass. A line may also be an operation without parameters. Empty cells at the end may be left out.
+ * pass. A line may also be an operation without parameters, as pooling. Empty cells at the end may be left out.
  *
  *   block       pipelines are cut between blocks; they count up. "1..24": the lines that have it,
  *               one after another, are repeated for each of these blocks, and {} in their names is
@@ -23,10 +23,11 @@
  *   count       how many such products; 1
  *   backward    how many products of that size the backward pass has: 2 (for the gradients of the
  *               input and of the parameters), and 1 where the input is data
- *   output      numbers of a sample that are kept for the backward pass
+ *   output      numbers of a sample that are kept for the backward pass; the last of a block also
+ *               goes to the next stage of a pipeline
  *   kind        dense (the default), expert: one of `experts` that each token chooses, m is of all
- *               together; table: rows of it are looked up, its gradient is sparse and is never
- *               summed over all ranks
+ *               together; table: rows of it are looked up. It lies on one rank, and its gradient
+ *               is sparse and is never summed over all ranks
  *   split       tensor parallelism (M. Shoeybi and others, Megatron-LM, arXiv:1909.08053): column
  *               or row: each rank has a part of it; empty: each rank has all of it
  *   sum         numbers of a sample that the ranks of a tensor-parallel group sum: of `row` after

@@ -12,7 +12,8 @@
 const char *const step_part_names[STEP_PART_KINDS] = {
     [PART_ALL] = "barrier",       [PART_SUM] = "gradients",      [PART_SCATTER] = "gradients",
     [PART_GATHER] = "parameters", [PART_EXPERT_SUM] = "experts", [PART_TENSOR] = "activations",
-    [PART_EXCHANGE] = "tokens",   [PART_FORWARD] = "pipeline",   [PART_BACKWARD] = "pipeline"};
+    [PART_EXCHANGE] = "tokens",   [PART_ROWS] = "tables",        [PART_FORWARD] = "pipeline",
+    [PART_BACKWARD] = "pipeline", [PART_PUSH] = "gradients",     [PART_PULL] = "parameters"};
 
 unsigned step_dp(const struct step_spec *s)
 {
@@ -31,6 +32,22 @@ static double tokens_of(const struct model *m, size_t i, uint64_t sequence)
     return rows * model_size_value(first ? l->k : l->n, sequence);
 }
 
+/* Of the last of a block's tables: a row of each. */
+static double rows_of(const struct model *m, size_t i, uint64_t sequence)
+{
+    const struct model_layer *l = &m->layers[i];
+    double rows = 0;
+
+    if (i + 1 < m->n_layers && l[1].kind == MODEL_TABLE && l[1].block == l->block)
+        return 0;
+    for (size_t k = i + 1; k-- > 0;) {
+        if (m->layers[k].kind != MODEL_TABLE || m->layers[k].block != l->block)
+            break;
+        rows += model_size_value(m->layers[k].output, sequence);
+    }
+    return rows;
+}
+
 void step_layers(const struct model *m, uint64_t sequence, struct step_layer *layers)
 {
     for (size_t i = 0; i < m->n_layers; i++) {
@@ -40,7 +57,8 @@ void step_layers(const struct model *m, uint64_t sequence, struct step_layer *la
                                         .backward_flop = model_backward_flop(l, sequence),
                                         .output = model_size_value(l->output, sequence),
                                         .sum = model_size_value(l->sum, sequence),
-                                        .sent = tokens_of(m, i, sequence),
+                                        .sent = l->kind == MODEL_TABLE ? rows_of(m, i, sequence)
+                                                                       : tokens_of(m, i, sequence),
                                         .block = l->block,
                                         .kind = (uint16_t)l->kind,
                                         .split = (uint16_t)l->split};
@@ -90,10 +108,11 @@ static bool has_split(const struct step_spec *s, const struct step_layer *layers
     return false;
 }
 
-static bool has_experts(const struct step_spec *s, const struct step_layer *layers)
+static bool has_kind(const struct step_spec *s, const struct step_layer *layers,
+                     enum model_kind kind)
 {
     for (unsigned i = 0; i < s->n_layers; i++)
-        if (layers[i].kind == MODEL_EXPERT)
+        if (layers[i].kind == kind)
             return true;
     return false;
 }
@@ -113,7 +132,8 @@ static int stages_fit(const struct step_spec *s, const struct step_layer *layers
     return 0;
 }
 
-static int servers_fit(const struct step_spec *s, char *why, size_t len)
+static int servers_fit(const struct step_spec *s, const struct step_layer *layers, char *why,
+                       size_t len)
 {
     if (s->servers && s->servers >= s->ranks)
         return refuse(why, len, "%u ranks, of which --ps %u are servers: none is left to compute",
@@ -122,12 +142,16 @@ static int servers_fit(const struct step_spec *s, char *why, size_t len)
         return refuse(why, len,
                       "parameter servers are for data-parallel workers alone: with --ps leave "
                       "--tp, --pp, --ep and --zero out");
+    if (s->servers && has_kind(s, layers, MODEL_TABLE))
+        return refuse(why, len,
+                      "the model has tables, whose rows do not go by way of servers: leave --ps "
+                      "out");
     return 0;
 }
 
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why, size_t len)
 {
-    int err = servers_fit(s, why, len);
+    int err = servers_fit(s, layers, why, len);
 
     if (err)
         return err;
@@ -142,7 +166,7 @@ int step_supports(const struct step_spec *s, const struct step_layer *layers, ch
                       (unsigned long long)s->batch, s->micro);
     if (s->tp > 1 && !has_split(s, layers))
         return refuse(why, len, "the model says of no layer how it is split: leave --tp out");
-    if (s->ep > 1 && !has_experts(s, layers))
+    if (s->ep > 1 && !has_kind(s, layers, MODEL_EXPERT))
         return refuse(why, len, "the model has no experts: leave --ep out");
     if (s->ep > 1 && s->zero)
         return refuse(why, len,

@@ -26,6 +26,9 @@
  *   expert     tokens go to the rank of their expert, and back: an all-to-all before and after the
  *              experts of a block, in both passes. An expert's gradients are summed over the ranks
  *              that have it
+ *   tables     each lies on one of the data-parallel ranks: an all-to-all brings each rank the rows of
+ *              its samples, before what follows the tables, and takes their gradients back (M. Naumov
+ *              and others, DLRM, arXiv:1906.00091, section 3)
  *   servers    (M. Li and others, OSDI 2014) the last ranks compute nothing: each has an equal part of
  *              every bucket, gets it from all workers, and sends what they make back to each
  */
@@ -65,6 +68,7 @@ enum step_part_kind {
     PART_EXPERT_SUM,
     PART_TENSOR,
     PART_EXCHANGE,
+    PART_ROWS, /* looked-up rows of tables, to all data-parallel ranks, and their gradients back */
     PART_FORWARD, /* activations, from its first member to the other */
     PART_BACKWARD,
     PART_PUSH, /* gradients, from a worker to a server */
@@ -76,7 +80,9 @@ enum step_part_kind {
 struct step_layer {
     uint64_t parameters;
     double forward_flop, backward_flop, output, sum;
-    double sent; /* of experts: elements of the tokens that come in, or go out of the last */
+    /* of experts: elements of the tokens that come in, or go out of the last; of the last of a block's
+     * tables: elements of all their rows */
+    double sent;
     uint32_t block;
     uint16_t kind, split; /* enum model_kind, model_split */
 };

@@ -142,6 +142,7 @@ static const struct {
     [PART_EXPERT_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
     [PART_TENSOR] = {COLLECTIVE_ALLREDUCE, LANE_TENSOR, false},
     [PART_EXCHANGE] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
+    [PART_ROWS] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
     [PART_FORWARD] = {COLLECTIVE_BROADCAST, LANE_TO_NEXT, false},
     [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
     [PART_PUSH] = {COLLECTIVE_BROADCAST, LANE_PUSH, false},
@@ -250,6 +251,14 @@ static void add_pairs(struct writer *w)
     }
 }
 
+static bool has_tables(const struct writer *w)
+{
+    for (unsigned i = w->first; i < w->end; i++)
+        if (w->layers[i].kind == MODEL_TABLE)
+            return true;
+    return false;
+}
+
 /* All that this rank is a member of, in the order in which all ranks have them. */
 static void add_parts(struct writer *w)
 {
@@ -270,6 +279,8 @@ static void add_parts(struct writer *w)
         add_part(w, PART_SUM, members, dp);
     else
         add_part(w, PART_SCATTER, members, dp);
+    if (has_tables(w))
+        add_part(w, PART_ROWS, members, dp);
     if (s->zero)
         add_part(w, PART_GATHER, members, dp);
     for (unsigned i = 0; i < s->ep && s->ep > 1; i++)
@@ -505,9 +516,9 @@ static void sum_activations(struct writer *w, unsigned layer, enum model_split o
     wait_for(w, call(w, part, number, settle(w)));
 }
 
-static void exchange(struct writer *w, unsigned layer)
+static void exchange(struct writer *w, enum step_part_kind kind, unsigned layer)
 {
-    struct step_part *part = part_of(w, PART_EXCHANGE, false);
+    struct step_part *part = part_of(w, kind, false);
     double elements = w->layers[layer].sent * w->samples;
 
     if (!part || !(elements > 0))
@@ -529,21 +540,25 @@ static bool is_edge(const struct writer *w, unsigned layer, int beside)
 static void forward_layer(struct writer *w, unsigned layer, unsigned micro)
 {
     if (is_edge(w, layer, -1))
-        exchange(w, layer);
+        exchange(w, PART_EXCHANGE, layer);
     compute(w, STEP_FORWARD, layer, micro);
     sum_activations(w, layer, MODEL_ROW);
+    if (w->layers[layer].kind == MODEL_TABLE)
+        exchange(w, PART_ROWS, layer);
     if (is_edge(w, layer, 1))
-        exchange(w, layer);
+        exchange(w, PART_EXCHANGE, layer);
 }
 
 static void backward_layer(struct writer *w, unsigned layer, unsigned micro, bool last)
 {
     if (is_edge(w, layer, 1))
-        exchange(w, layer);
+        exchange(w, PART_EXCHANGE, layer);
+    if (w->layers[layer].kind == MODEL_TABLE)
+        exchange(w, PART_ROWS, layer);
     compute(w, STEP_BACKWARD, layer, micro);
     sum_activations(w, layer, MODEL_COLUMN);
     if (is_edge(w, layer, -1))
-        exchange(w, layer);
+        exchange(w, PART_EXCHANGE, layer);
     if (last || scatters_each(w))
         add_gradient(w, layer);
 }

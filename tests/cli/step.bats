@@ -111,6 +111,10 @@ all_good() {
     sent "$(awk 'BEGIN { print (42000 * 4 + 4 * 4000 * 4) / 1e6 }')" --tp 2
     # 4 blocks of experts, in and out, forward and back: 4 x 2 x 100 numbers of which 3/4 leave; the dense layers' sums
     sent "$(awk 'BEGIN { print (16 * 800 * 4 * .75 + 20000 * 4 * 2 * .75) / 1e6 }')" --ep 4
+    # rows of two tables of 100 numbers for each of 4 samples, out and back; the tables' gradients are not summed
+    printf '%s\n' 'block,layer,parameters,output,m,n,k,kind' '0,a,1000,10,1,100,100' '0,t.0,5000,100,,,,table' \
+        '0,t.1,7000,100,,,,table' '1,b,1000,10,1,100,100' >"$model"
+    sent "$(awk 'BEGIN { print (2000 * 4 * 2 * .75 + 2 * 200 * 4 * 4 * .75) / 1e6 }')"
 }
 
 @test "a wrong element is found, with its rank and what it was of; a rank that never comes ends the step, by name" {

@@ -116,6 +116,60 @@ static void test_outputs_of_convolutions(void **state)
     model_release(&m);
 }
 
+static double border(const struct model *m, size_t last, uint64_t sequence)
+{
+    double output = 0;
+
+    for (size_t i = 0; i <= last; i++)
+        if (m->layers[i].output.factor)
+            output = model_size_value(m->layers[i].output, sequence);
+    return output;
+}
+
+/* Over the border between blocks goes what the next block takes in: of transformers tokens x width. Of
+ * images the tables of the papers: feature maps behind pooling (VGG: table 1; ResNet: the
+ * output sizes of table 1). */
+static void test_borders_of_blocks(void **state)
+{
+    static const struct {
+        const char *name;
+        double token, image[18];
+    } models[] = {
+        {"bert-large", 1024, {0}},
+        {"gpt2-xl", 1600, {0}},
+        {"llama3-8b", 4096, {0}},
+        {"llama3-70b", 8192, {0}},
+        {"mixtral-8x7b", 4096, {0}},
+        {"dlrm", 0, {27 * 128}},
+        {"vgg16",
+         0,
+         {224 * 224 * 64, 112 * 112 * 64, 112 * 112 * 128, 56 * 56 * 128, 56 * 56 * 256,
+          56 * 56 * 256, 28 * 28 * 256, 28 * 28 * 512, 28 * 28 * 512, 14 * 14 * 512, 14 * 14 * 512,
+          14 * 14 * 512, 7 * 7 * 512, 4096, 4096}},
+        {"resnet50",
+         0,
+         {56 * 56 * 64, 56 * 56 * 256, 56 * 56 * 256, 56 * 56 * 256, 28 * 28 * 512, 28 * 28 * 512,
+          28 * 28 * 512, 28 * 28 * 512, 14 * 14 * 1024, 14 * 14 * 1024, 14 * 14 * 1024,
+          14 * 14 * 1024, 14 * 14 * 1024, 14 * 14 * 1024, 7 * 7 * 2048, 7 * 7 * 2048, 2048}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(models) / sizeof(*models); i++) {
+        struct model m = loaded(models[i].name);
+        unsigned blocks = 0;
+        for (size_t k = 0; k + 1 < m.n_layers; k++) {
+            if (m.layers[k].block == m.layers[k + 1].block)
+                continue;
+            double wanted = models[i].token > 0 ? 64 * models[i].token : models[i].image[blocks];
+            if (border(&m, k, 64) != wanted)
+                fail_msg("%s, block %u: %.0f, must be %.0f", m.name, blocks, border(&m, k, 64),
+                         wanted);
+            blocks++;
+        }
+        model_release(&m);
+    }
+}
+
 /*
  * A layer of a transformer with width h, heads a and s tokens, in closed form: 24 s h^2 + 4 s^2 h
  * operations forward (D. Narayanan and others, arXiv:2104.04473, section 3 and appendix), 2 sums of
@@ -320,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_totals_are_exact),
         cmocka_unit_test(test_operations_of_an_image),
         cmocka_unit_test(test_outputs_of_convolutions),
+        cmocka_unit_test(test_borders_of_blocks),
         cmocka_unit_test(test_a_transformer_in_closed_form),
         cmocka_unit_test(test_a_token_meets_its_parameters),
         cmocka_unit_test(test_blocks_are_repeated),

@@ -479,6 +479,37 @@ static void test_bytes_of_experts(void **state)
     model_release(&m);
 }
 
+/* DLRM of MLPerf: the MLPs' gradients are summed; a row of 128 numbers of each of 26 tables, for each sample, goes out from
+ * the rank that has the table, and its gradient back, of which (n-1)/n leave. */
+static void test_bytes_of_tables(void **state)
+{
+    static const unsigned bottom[] = {13, 512, 256, 128}, top[] = {479, 1024, 1024, 512, 256, 1};
+    double dense = 0;
+
+    (void)state;
+    for (size_t i = 0; i + 1 < sizeof(bottom) / sizeof(*bottom); i++)
+        dense += (bottom[i] + 1.) * bottom[i + 1];
+    for (size_t i = 0; i + 1 < sizeof(top) / sizeof(*top); i++)
+        dense += (top[i] + 1.) * top[i + 1];
+    for (unsigned n = 2; n <= 8; n *= 2)
+        for (unsigned micro = 1; micro <= 4; micro *= 4) {
+            struct model m;
+            struct run *r = model("dlrm", 1, &m);
+            r->spec.ranks = n;
+            r->spec.batch = 64;
+            r->spec.micro = micro;
+            simulate(r);
+            double rows = 26. * 128 * 64 * 4;
+            near(sent(r, n - 1), (2 * dense * 4 + 2 * rows) * (n - 1) / n, 1e-5);
+            release(r);
+            r->spec.ranks = 1; /* all tables are its own */
+            simulate(r);
+            assert_true(sent(r, 0) == 0);
+            done(r);
+            model_release(&m);
+        }
+}
+
 /* Of W workers and k servers, a server takes in W/k of the gradients, and sends as much back; a worker sends them once. All go
  * over one link of the server: 2 W/k S b for one bucket. Of many, pushes and pulls go at the same time. */
 static void test_servers(void **state)
@@ -644,6 +675,10 @@ static void test_what_makes_no_sense(void **state)
     r->spec.servers = 2;
     r->spec.zero = 1;
     refused(r, "workers alone");
+    r->layers[1].kind = MODEL_TABLE;
+    r->spec.servers = 1;
+    refused(r, "whose rows");
+    r->layers[1].kind = MODEL_DENSE;
     r->spec.ep = 2;
     refused(r, "no experts");
     r->spec.micro = 3;
@@ -673,6 +708,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_tensor_parallel),
         cmocka_unit_test(test_tensor_parallel_divides_the_model),
         cmocka_unit_test(test_bytes_of_experts),
+        cmocka_unit_test(test_bytes_of_tables),
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_more_servers_than_workers),
         cmocka_unit_test(test_shortest_step),

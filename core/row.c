@@ -120,6 +120,8 @@ const struct row_column row_columns[] = {
     {"value_is", ROW_TEXT, AT(value_is),
      "what value is where it is not the median: the column, mean, that others have it in; "
      "of imported rows alone"},
+    {"differs", ROW_TEXT, AT(differs),
+     "how the definition of value differs from ours, for people; of imported rows alone"},
     {"ci_low", ROW_NUMBER, AT(summary.ci_low),
      "lower end of the interval of the median, distribution-free, allowing for autocorrelation; "
      "empty: too few samples to tell it"},

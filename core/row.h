@@ -30,6 +30,7 @@ struct row {
     const char *metric, *unit;
     double value;         /* the median of the samples */
     const char *value_is; /* NULL; or what it is in place of it: "mean" */
+    const char *differs;  /* NULL; or how its definition differs: of imported rows */
     struct summary summary;
     uint64_t samples, discarded, inner_repeat;
     const char *stop; /* converged | time | samples | interrupted */

@@ -133,7 +133,7 @@ static const struct bench_start starts[] = {{.what = "peer, connections, check",
         .program = "perftest", .where = "test=bandwidth verb=" verbs " " PLAIN,                    \
         .quantity = "average_bandwidth", .metric = "average_bandwidth",                            \
         .columns = "transport=rdma pattern=bandwidth direction=" direction                         \
-                   " verb=@verb size=@size streams=@qps depth=@depth"                              \
+                   " verb=@verb size=@size streams=@qps depth=@depth completion=@completion"       \
     }
 #define TCP_STREAM "transport=tcp pattern=bandwidth "
 /* MPI is no transport of ours: such rows stand for themselves. */
@@ -150,7 +150,7 @@ static const struct bench_imported imported[] = {
      .where = "test=latency verb=write,read,send " PLAIN,
      .quantity = "latency",
      .metric = "latency",
-     .columns = "transport=rdma pattern=latency verb=@verb size=@size"},
+     .columns = "transport=rdma pattern=latency verb=@verb size=@size completion=@completion"},
     {.program = "iperf3",
      .where = "protocol=TCP direction=forward,reverse",
      .quantity = "average_bandwidth",

@@ -600,6 +600,27 @@ static const char *refuse_origin(struct pairing *g, const struct pair *pair)
                                           : "";
 }
 
+/* How the definition of another program's figure differs from ours, as its rows say it. */
+static void tell_definitions(struct pairing *g, struct pair *pair)
+{
+    const struct side *sides[2] = {&g->a, &g->b};
+
+    for (size_t s = 0; s < 2; s++) {
+        struct walk w = walk_of(pair, sides[s]);
+        const struct report_rows *rows;
+        size_t row;
+
+        while (next_row(&w, &rows, &row)) {
+            const char *text = row_text(rows, row, FIELD_DIFFERS);
+
+            if (*text && !strstr(pair->differs, text))
+                pair->differs =
+                    show_joined(&g->p->report.pool, pair->differs,
+                                pool_text(&g->p->report.pool, "of %s: %s", sides[s]->name, text));
+        }
+    }
+}
+
 const char *pair_refusal(struct pairing *g, struct pair *pair)
 {
     const char *origin = refuse_origin(g, pair);
@@ -607,6 +628,7 @@ const char *pair_refusal(struct pairing *g, struct pair *pair)
     const char *outcome = refuse_outcomes(g, pair);
 
     tell_choices(g, pair);
+    tell_definitions(g, pair);
     if (compares_means(pair->bench, pair->c, g->p->report.n_runs))
         pair->differs =
             show_joined(&g->p->report.pool, pair->differs, "means are compared, not medians");

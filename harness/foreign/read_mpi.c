@@ -128,6 +128,19 @@ int read_osu(struct foreign_reading *r)
 
 /* ---- IMB ---- */
 
+static const char *imb_command(struct foreign_reading *r)
+{
+    const char *from = strstr(r->text, "# Calling sequence was:");
+
+    return from ? reading_match(r, from + 23, "^# ([^ ].*[^ ]) *$") : "";
+}
+
+/* By default each operation follows a barrier. */
+static bool no_barrier(struct foreign_reading *r)
+{
+    return *reading_match(r, imb_command(r), " -sync +(off|0|no|disable)( |$)");
+}
+
 static int imb_row(struct foreign_reading *r, const struct words *header, const struct words *w,
                    const char *benchmark, const char *processes)
 {
@@ -152,6 +165,7 @@ static int imb_row(struct foreign_reading *r, const struct words *header, const 
     reading_fact(r, line, "size", "%llu", size);
     if (ranks)
         reading_fact(r, line, "total", "%llu", size * ranks);
+    reading_fact(r, line, "sync", "%s", no_barrier(r) ? "off" : "");
     line->samples = strtoull(w->all[1], NULL, 10);
     for (size_t i = 0; !err && i < sizeof(columns) / sizeof(*columns); i++) {
         size_t at = words_find(header, columns[i][0], 0);
@@ -164,13 +178,6 @@ static int imb_row(struct foreign_reading *r, const struct words *header, const 
             reading_figure(line, columns[i][1], columns[i][2], value, PRINTED_USEC);
     }
     return err;
-}
-
-static const char *imb_command(struct foreign_reading *r)
-{
-    const char *from = strstr(r->text, "# Calling sequence was:");
-
-    return from ? reading_match(r, from + 23, "^# ([^ ].*[^ ]) *$") : "";
 }
 
 int read_imb(struct foreign_reading *r)

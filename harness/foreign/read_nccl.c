@@ -3,10 +3,15 @@
  * nccl-tests: text, and JSON (-J FILE). Read in its sources, versions 2.0 to 2.19.
  *
  * `time` is the mean of the timed operations of a launch; over ranks that are threads or processes
- * it is their mean, too, unless -a says otherwise. Operations are enqueued one behind another and
- * waited for at the end; with -z 1, 2 or 3 each is waited for. algbw is size / time, in 1e9 bytes a
- * second, and busbw a factor of it. Size is the larger one of what a rank sends and gets. Out of
- * place is the first group of columns.
+ * it is their mean, too, unless -a says otherwise. algbw is size / time, in 1e9 bytes a second, and
+ * busbw a factor of it. Size is the larger one of what a rank sends and gets. Out of place is the
+ * first group of columns.
+ *
+ * -n times -m operations are enqueued one behind another, -m of them in one group call, and waited
+ * for at the end. With -G they are kept as a graph, which is launched so often before the wait. -z
+ * waits for each operation, and 1 times a barrier behind each, too; with -m above 1 the operations
+ * begin at the end of their group, so that 1 and 2 wait for nothing, and 3 waits for each group.
+ * The header has -n, and since 2.13 -m and -G; -R (registered buffers) is in the command alone.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,8 +30,13 @@ static const char *const plain[] = {"all_reduce", "all_gather", "alltoall",     
 struct nccl {
     const char *collective; /* "all_reduce"; "" is not told */
     size_t ranks, groups;   /* 0: not told */
-    const char *library, *waits;
+    size_t nodes;           /* 0: not told */
+    const char *library;
+    /* "" is not told. queued: operations, or groups of them, before a wait; barrier: "1" or "?" */
+    const char *queued, *aggregate, *graph, *registered, *barrier;
 };
+
+enum blocking { BLOCK_NONE, BLOCK_BARRIER, BLOCK_EACH, BLOCK_GROUP, BLOCK_UNKNOWN }; /* -z */
 
 /* One line of results. */
 struct result {
@@ -43,6 +53,71 @@ static const char *collective_of(struct foreign_reading *r, const char *program)
     if (n > 5 && !strncmp(name + n - 5, "_perf", 5))
         n -= 5;
     return pool_text(&r->out->pool, "%.*s", (int)n, name);
+}
+
+/* How many operations are queued before a wait. */
+static void set_queue(struct nccl *n, const char *iterations, enum blocking how)
+{
+    bool one_by_one = !strcmp(n->aggregate, "1");
+
+    n->queued = how == BLOCK_NONE                        ? iterations
+                : one_by_one || how == BLOCK_GROUP       ? "1"
+                : !*n->aggregate || how == BLOCK_UNKNOWN ? ""
+                                                         : iterations;
+    n->barrier = how == BLOCK_BARRIER ? "1" : how == BLOCK_UNKNOWN ? "?" : "";
+}
+
+/* Names of the hosts of ranks, each with the address of its GPU. */
+struct hosts {
+    char **all;
+    size_t n, room;
+    bool lost; /* one of them is not known */
+};
+
+static void hosts_add(struct hosts *h, const char *host, const char *gpu)
+{
+    if (h->n == h->room) {
+        size_t room = h->room ? 2 * h->room : 64;
+        char **grown = realloc(h->all, room * sizeof(*grown));
+
+        h->lost = h->lost || !grown;
+        if (!grown)
+            return;
+        h->all = grown;
+        h->room = room;
+    }
+    if (!*host || asprintf(&h->all[h->n], "%s\t%s", host, gpu) < 0)
+        h->lost = true;
+    else
+        h->n++;
+}
+
+static int compare_texts(const void *x, const void *y)
+{
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+/* Distinct hosts; 0: not known. A GPU has one rank: where one is named twice, two hosts have the
+ * same name. Old versions print no domain of a GPU: then this cannot be told. */
+static size_t hosts_count(struct hosts *h)
+{
+    size_t n = 0;
+
+    if (h->n)
+        qsort(h->all, h->n, sizeof(*h->all), compare_texts);
+    for (size_t i = 0; i < h->n; i++) {
+        const char *before = i ? h->all[i - 1] : "\t";
+        size_t name = strcspn(h->all[i], "\t");
+
+        if (name != strcspn(before, "\t") || strncmp(h->all[i], before, name) != 0)
+            n++;
+        else if (strchr(h->all[i] + name, ':') && !strcmp(h->all[i], before))
+            h->lost = true;
+    }
+    for (size_t i = 0; i < h->n; i++)
+        free(h->all[i]);
+    free(h->all);
+    return h->lost ? 0 : n;
 }
 
 static bool is_plain(const char *collective)
@@ -86,7 +161,13 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
         reading_fact(r, line, "ranks", "%zu", n->ranks);
     if (n->groups)
         reading_fact(r, line, "groups", "%zu", n->groups);
-    reading_fact(r, line, "waits", "%s", n->waits);
+    if (n->nodes)
+        reading_fact(r, line, "nodes", "%zu", n->nodes);
+    reading_fact(r, line, "queued", "%s", n->queued);
+    reading_fact(r, line, "agg", "%s", n->aggregate);
+    reading_fact(r, line, "graph", "%s", n->graph);
+    reading_fact(r, line, "registered", "%s", n->registered);
+    reading_fact(r, line, "barrier", "%s", n->barrier);
     reading_fact(r, line, "library", "%s", n->library);
     reading_figure(line, quantity, "mean", us, PRINTED_US);
     if (algbw > 0)
@@ -178,6 +259,79 @@ static size_t groups_of(const json_t *devices)
     return most + 1;
 }
 
+static size_t nodes_of(const json_t *devices)
+{
+    struct hosts hosts = {0};
+
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const json_t *device = json_array_get(devices, i);
+        const char *host = json_string_value(json_object_get(device, "hostname"));
+        const char *gpu = json_string_value(json_object_get(device, "device_hex"));
+
+        hosts_add(&hosts, host ? host : "", gpu ? gpu : "");
+    }
+    return hosts_count(&hosts);
+}
+
+/* Is a word "-R1", "-R", "--local_register=1" or the begin of the long name? Its value, which may be
+ * the next word; NULL: it is not. */
+static const char *option_value(const char *word, const char *next, char letter, const char *name)
+{
+    size_t n = strcspn(word, "=");
+
+    if (word[0] == '-' && word[1] == letter)
+        return word[2] ? word + 2 : next;
+    if (strncmp(word, "--", 2) != 0 || n < 3 || strncmp(word + 2, name, n - 2) != 0)
+        return NULL;
+    return word[n] ? word + n + 1 : next;
+}
+
+/* The number of an option in the command; `none` where it was not given, -1 where the file has no
+ * command. */
+static long option_of(const json_t *args, char letter, const char *name, long none)
+{
+    long value = json_array_size(args) ? none : -1;
+
+    for (size_t i = 1; i < json_array_size(args); i++) {
+        const char *word = json_string_value(json_array_get(args, i));
+        const char *next = json_string_value(json_array_get(args, i + 1));
+        const char *text = word ? option_value(word, next ? next : "", letter, name) : NULL;
+
+        value = text ? strtol(text, NULL, 0) : value;
+    }
+    return value;
+}
+
+/* NCCL before 2.27 knows no symmetric memory: there -R 2 is -R 1. */
+static const char *registered_of(const json_t *args, json_int_t library)
+{
+    long value = option_of(args, 'R', "local_register", 0);
+
+    return value < 0                        ? ""
+           : !value                         ? "none"
+           : value == 2 && library >= 22700 ? "symmetric"
+                                            : "local";
+}
+
+static enum blocking blocking_of(struct foreign_reading *r, const json_t *config,
+                                 const json_t *args)
+{
+    long value = option_of(args, 'z', "blocking", 0);
+
+    if (strcmp(reading_json_text(r, config, "blocking_collectives"), "true") != 0)
+        return BLOCK_NONE;
+    return value > 0 && value < BLOCK_UNKNOWN ? (enum blocking)value : BLOCK_UNKNOWN;
+}
+
+static const char *json_count(struct foreign_reading *r, const json_t *config, const char *name)
+{
+    const json_t *value = json_object_get(config, name);
+
+    return json_is_integer(value)
+               ? pool_text(&r->out->pool, "%lld", (long long)json_integer_value(value))
+               : "";
+}
+
 static const char *joined(struct foreign_reading *r, const json_t *words)
 {
     const char *text = "";
@@ -212,7 +366,12 @@ int read_nccl_json(struct foreign_reading *r)
     n.collective = collective_of(r, program ? program : "");
     n.library = library_text(
         r, (unsigned long)json_integer_value(json_object_get(r->json, "nccl_version")));
-    n.waits = strcmp(reading_json_text(r, config, "blocking_collectives"), "true") ? "" : "1";
+    n.nodes = nodes_of(json_object_get(config, "devices"));
+    n.aggregate = json_count(r, config, "aggregated_iterations");
+    n.graph = json_count(r, config, "graph");
+    n.registered =
+        registered_of(args, json_integer_value(json_object_get(r->json, "nccl_version")));
+    set_queue(&n, json_count(r, config, "iterations"), blocking_of(r, config, args));
     r->out->command = joined(r, args);
     for (size_t i = 0; !err && i < json_array_size(list); i++)
         err = read_result_json(r, &n, json_array_get(list, i));
@@ -335,6 +494,7 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
 static void read_ranks(struct foreign_reading *r, struct nccl *n)
 {
     size_t found = 0, last = 0, groups = 0;
+    struct hosts hosts = {0};
     const char *at = r->text, *line;
     struct words w;
 
@@ -347,9 +507,24 @@ static void read_ranks(struct foreign_reading *r, struct nccl *n)
         last = rank > last ? rank : last;
         groups = group > groups ? group : groups;
         found++;
+        size_t on = words_find(&w, "on", 5);
+        hosts_add(&hosts, on + 1 < w.n ? w.all[on + 1] : "", on + 4 < w.n ? w.all[on + 4] : "");
     }
     n->groups = found ? groups + 1 : 0;
     n->ranks = found && found == last + 1 && !groups ? found : 0;
+    n->nodes = hosts_count(&hosts);
+    n->nodes = n->ranks ? n->nodes : 0;
+}
+
+/* Up to 2.18 the line of -z 2 is that of 1 in some versions: what names a barrier has one. */
+static enum blocking blocking_text(struct foreign_reading *r)
+{
+    const char *how = reading_match(r, r->text, "^# Blocking Enabled: (.*)$");
+
+    return !*how                            ? BLOCK_NONE
+           : strstr(how, "outer iteration") ? BLOCK_GROUP
+           : strstr(how, "no barrier")      ? BLOCK_EACH
+                                            : BLOCK_BARRIER;
 }
 
 int read_nccl_text(struct foreign_reading *r)
@@ -361,7 +536,11 @@ int read_nccl_text(struct foreign_reading *r)
         collective_of(r, reading_match(r, r->text, "^# Collective test starting: *([^ ]+)"));
     n.library =
         library_text(r, strtoul(reading_match(r, r->text, "nccl-library=([0-9]+)"), NULL, 10));
-    n.waits = *reading_match(r, r->text, "^# (Blocking Enabled)") ? "1" : "";
+    n.registered = "";
+    n.aggregate = reading_match(r, r->text, "^# nThread .* agg iters: ([0-9]+)");
+    n.graph = reading_match(r, r->text, "^# nThread .* graph: ([0-9]+)");
+    set_queue(&n, reading_match(r, r->text, "^# nThread .*warmup iters: [0-9]+ iters: ([0-9]+)"),
+              blocking_text(r));
     read_ranks(r, &n);
     if (!*reading_match(r, r->text, "^# (Avg bus bandwidth)"))
         return reading_bad(r, "it is cut off: it has no line 'Avg bus bandwidth'");

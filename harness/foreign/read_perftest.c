@@ -181,14 +181,15 @@ static void add_settings(struct foreign_reading *r, struct foreign_line *line)
         {"inline", "Max inline data *: ([0-9]+)"},
         {"dual", "Dual-port *: (ON)"},
         {"link", "Link type *: ([A-Za-z]+)"},
-        {"events", "Test with (events)"},
     };
+    const char *events = reading_match(r, r->text, "^ *(Test with events)");
 
     for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
         const char *value = reading_match(r, r->text, settings[i][1]);
 
         reading_fact(r, line, settings[i][0], "%.*s", (int)strcspn(value, "\t"), value);
     }
+    reading_fact(r, line, "completion", "%s", *events ? "event" : "poll");
 }
 
 /* The figures stand under the header, up to a line of '-'. */
@@ -233,8 +234,8 @@ static void add_settings_json(struct foreign_reading *r, struct foreign_line *li
     reading_fact(r, line, "device", "%s", reading_json_text(r, info, "Device"));
     reading_fact(r, line, "connection", "%s", reading_json_text(r, info, "Connection_type"));
     reading_fact(r, line, "link", "%s", reading_json_text(r, info, "Link_type"));
-    reading_fact(r, line, "events", "%s",
-                 *reading_json_text(r, info, "Test with events") ? "events" : "");
+    reading_fact(r, line, "completion", "%s",
+                 *reading_json_text(r, info, "Test with events") ? "event" : "poll");
     reading_fact(r, line, "dual", "%s",
                  strcmp(reading_json_text(r, info, "Dual_port"), "ON") ? "" : "ON");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

@@ -183,10 +183,9 @@ static const char *evidence_of(const struct making *m)
     const char *library = foreign_value(m->line, "library");
     const char *device = foreign_value(m->line, "device");
 
-    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s%s%s", out->format->program,
+    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s", out->format->program,
                      *out->version ? " " : "", out->version, m->file->name, *library ? "; " : "",
-                     library, *device ? "; device " : "", device, m->rule->differs ? "; " : "",
-                     m->rule->differs ? m->rule->differs : "");
+                     library, *device ? "; device " : "", device);
 }
 
 static const char *metric_unit(const struct bench_info *b, const char *metric, struct pool *pool)
@@ -212,6 +211,7 @@ static bool fill_row(struct making *m, struct row *row, const char **names)
     row->origin = "imported";
     row->samples = m->line->samples;
     row->evidence = evidence_of(m);
+    row->differs = m->rule->differs;
     row->host = out->host;
     row->time_utc = out->started;
     if (!row->unit)

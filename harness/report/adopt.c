@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/report/described.h"
 #include "harness/report/show.h"
 
 /* A row of a run. */
@@ -46,11 +47,13 @@ static bool has_pattern(const struct at *at)
     return false;
 }
 
-/* Of what follows from the others only what both tell counts. */
+/* Of what follows from the others only what both tell counts. What decides makes no other case: it
+ * is a comparison that is refused, which says so. */
 static bool agrees(const struct report_bench *b, size_t param, const char *known, const char *value)
 {
     if (b->follows[param])
-        return !*known || !*value || !strcmp(known, value);
+        return !*known || !*value || !strcmp(known, value) ||
+               described_flag(b, b->params[param], COLUMN_DECIDES);
     return is_pattern(known) ? !fnmatch(known, value, 0) : !strcmp(known, value);
 }
 

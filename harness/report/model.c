@@ -20,6 +20,7 @@ static const char *const field_names[FIELDS] = {
     [FIELD_UNIT] = "unit",
     [FIELD_VALUE] = "value",
     [FIELD_VALUE_IS] = "value_is",
+    [FIELD_DIFFERS] = "differs",
     [FIELD_MEAN] = "mean",
     [FIELD_P05] = "p05",
     [FIELD_P95] = "p95",

@@ -31,6 +31,7 @@ enum row_field {
     FIELD_UNIT,
     FIELD_VALUE,
     FIELD_VALUE_IS,
+    FIELD_DIFFERS,
     FIELD_MEAN,
     FIELD_P05,
     FIELD_P95,

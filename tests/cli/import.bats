@@ -124,6 +124,75 @@ assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["versio
     [[ $output == *"means are"* ]]
 }
 
+# measured FOLDER: makes a folder of imported rows one of measured rows, with nothing left open.
+measured()
+{
+    python3 - "$1" <<'END'
+import csv, glob, sys
+for path in glob.glob(sys.argv[1] + "/*.csv"):
+    rows = list(csv.DictReader(open(path)))
+    if path.endswith("plan.csv") or not rows:
+        continue
+    for r in rows:
+        r.update({k: {"register": "none"}.get(k, "") for k, v in r.items() if v == "*"})
+        r.update(origin="measured", differs="", value_is="", mean=r["mean"] or r["value"])
+    with open(path, "w") as f:
+        w = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+        w.writeheader()
+        w.writerows(rows)
+END
+}
+
+@test "nccl-tests: queued, aggregated and graphs are of the case; another number of nodes is another quantity" {
+    local t=$w/nccl-allreduce-2.19.6.txt
+    run -0 plumb import "$t" --out here
+    cells here/allreduce.csv size metric nodes pipelined aggregate graph register in_place |
+        grep -qx '65536,time,1,20,1,0,\*,'
+    measured here
+    sed 's/16384     float     sum      -1    18.64    3.52/16384     float     sum      -1    18.66    3.51/' "$t" >same.txt
+    run -0 plumb import same.txt --out same
+    run plumb compare same here
+    [[ $output != *"no such case"* ]]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"mean over processes"*"slowest rank"* ]]
+    sed 's/agg iters: 1/agg iters: 8/; s/graph: 0/graph: 20/' "$t" >graphs.txt
+    run -0 plumb import graphs.txt --out graphs
+    cells graphs/allreduce.csv size metric pipelined aggregate graph | grep -qx '65536,time,20,8,20'
+    run plumb compare graphs here
+    [[ $output == *"no such case"* ]]
+    [[ $output != *"worse"* && $output != *"better"* ]]
+    sed 's/node7 device  [23]/node8 &/; s/node8 node7/node8/' "$t" >two.txt
+    run -0 plumb import two.txt --out two
+    run plumb compare two here
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"another quantity: nodes 2 against 1"* ]]
+    # A barrier in the time is no case of ours.
+    sed 's/^# Using devices/# Blocking Enabled: wait and barrier after each inner iteration (-m)\n&/' "$t" >barrier.txt
+    run -5 plumb import barrier.txt --out barrier
+    [[ $output == *"no benchmark has a case like"* ]]
+}
+
+@test "what is no case of ours is left out: OSU's mean over ranks, IMB's Bcast; what differs is told" {
+    run -0 plumb import "$w/osu-allreduce-7.4.txt" --out o
+    [ "$(cells o/allreduce.csv size metric value differs | sed -n 2p)" = \
+        '65536,time,54.9,each operation follows a barrier' ]
+    awk '/^# Size/ {print "# Size       Avg Latency(us)"; next} /^[0-9]/ {print $1, $2; next} 1' \
+        "$w/osu-allreduce-7.4.txt" >mean.txt
+    run -5 plumb import mean.txt --out m
+    [[ $output == *"no benchmark has a case like test Allreduce-Latency-Test"* ]]
+    run -0 plumb import "$w/imb-allreduce-2021.11.txt" --out i
+    [ "$(cells i/allreduce.csv metric differs)" = 'time,' ]
+    sed 's/ -sync off//' "$w/imb-allreduce-2021.11.txt" >sync.txt
+    run -0 plumb import sync.txt --out s
+    [ "$(cells s/allreduce.csv metric differs)" = 'time,each operation follows a barrier' ]
+    sed 's/Benchmarking Allreduce/Benchmarking Bcast/' "$w/imb-allreduce-2021.11.txt" >bcast.txt
+    run -5 plumb import bcast.txt --out b
+    [[ $output == *"no benchmark has a case like test Bcast"* ]]
+    sed 's/Send Latency Test/&\n Test with events. Using rxe0_comp0/' "$w/ib_send_lat-6.06.txt" >events.txt
+    run -0 plumb import events.txt --out e
+    [ "$(cells e/net.csv verb completion)" = 'send,event' ]
+    run -0 plumb import "$w/ib_send_lat-6.06.txt" --out p
+    [ "$(cells p/net.csv verb completion)" = 'send,poll' ]
+}
+
 @test "what is refused: another program, cut off, another version, the same twice; no folder is made" {
     echo hello >other.txt
     run -5 plumb import other.txt --out r

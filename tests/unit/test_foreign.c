@@ -130,6 +130,134 @@ static void test_nccl(void **state)
     }
 }
 
+/* A recorded output with texts in place of others, each a pair, up to NULL. */
+static struct foreign_output read_changed(const char *file, const char *const *pairs)
+{
+    struct buffer b = recorded(file);
+    struct foreign_output out;
+    char error[512], *text = strdup(b.text);
+
+    for (; *pairs; pairs += 2) {
+        char *at = strstr(text, pairs[0]), *grown = NULL;
+
+        if (!at || asprintf(&grown, "%.*s%s%s", (int)(at - text), text, pairs[1],
+                            at + strlen(pairs[0])) < 0)
+            fail_msg("no '%s' in '%s'", pairs[0], file);
+        free(text);
+        text = grown;
+    }
+    if (foreign_read(file, text, strlen(text), false, &out, error, sizeof(error)))
+        fail_msg("%s", error);
+    free(text);
+    buffer_release(&b);
+    return out;
+}
+
+/* The first line's facts "queued agg graph registered barrier nodes", "-" of what is not told. */
+static void nccl_facts(const char *file, const char *const *pairs, const char *wanted)
+{
+    static const char *const names[] = {"queued", "agg", "graph", "registered", "barrier", "nodes"};
+    struct foreign_output out = read_changed(file, pairs);
+    char text[256] = "";
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *value = foreign_value(&out.lines[0], names[i]);
+
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? " " : "",
+                 *value ? value : "-");
+    }
+    assert_string_equal(text, wanted);
+    foreign_release(&out);
+}
+
+#define PAIRS(...)                                                                                 \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+/* How operations were queued is of the case: with 20 in a queue a small one takes a fraction of the
+ * time that one takes which is waited for. */
+static void test_nccl_queues(void **state)
+{
+    const char *text = "nccl-allreduce-2.19.6.txt", *json = "nccl-allreduce-2.19.6.json";
+    const char *each = "# Blocking Enabled: wait after each inner iteration (-m), no barrier \n#\n#"
+                       " Using";
+    const char *group = "# Blocking Enabled: wait and barrier after each outer iteration (-n); "
+                        "barrier excluded from reported time \n#\n# Using";
+    const char *barrier = "# Blocking Enabled: wait and barrier after each inner iteration (-m) \n"
+                          "#\n# Using";
+
+    (void)state;
+    nccl_facts(text, PAIRS(NULL), "20 1 0 - - 1");
+    nccl_facts(text, PAIRS("agg iters: 1", "agg iters: 8", "graph: 0", "graph: 20"),
+               "20 8 20 - - 1");
+    nccl_facts(text, PAIRS("#\n# Using", each), "1 1 0 - - 1");
+    nccl_facts(text, PAIRS("#\n# Using", each, "agg iters: 1", "agg iters: 8"), "20 8 0 - - 1");
+    nccl_facts(text, PAIRS("#\n# Using", group, "agg iters: 1", "agg iters: 8"), "1 8 0 - - 1");
+    nccl_facts(text, PAIRS("#\n# Using", barrier), "1 1 0 - 1 1");
+    /* the header before 2.13 */
+    nccl_facts(text, PAIRS(" agg iters: 1", "", " graph: 0", ""), "20 - - - - 1");
+    nccl_facts(json, PAIRS(NULL), "20 1 0 none - 1");
+    nccl_facts(json,
+               PAIRS("\"-g\",\"4\"", "\"-g\",\"4\",\"-R\",\"2\"", "aggregated_iterations\":1",
+                     "aggregated_iterations\":8", "\"graph\":0", "\"graph\":20"),
+               "20 8 20 symmetric - 1");
+    nccl_facts(json, PAIRS("22703", "22606", "\"-g\",\"4\"", "\"-g\",\"4\",\"-R2\""),
+               "20 1 0 local - 1");
+    nccl_facts(json,
+               PAIRS("collectives\":\"false", "collectives\":\"true", "\"-g\",\"4\"",
+                     "\"-g\",\"4\",\"--blocking=2\""),
+               "1 1 0 none - 1");
+    nccl_facts(json, PAIRS("collectives\":\"false", "collectives\":\"true"), "1 1 0 none ? 1");
+}
+
+static void test_nccl_nodes(void **state)
+{
+    const char *text = "nccl-allreduce-2.19.6.txt";
+
+    (void)state;
+    nccl_facts(text,
+               PAIRS("node7 device  1", "node8 device  1", "node7 device  3", "node8 device  3"),
+               "20 1 0 - - 2");
+    /* A name that begins like another */
+    nccl_facts(text, PAIRS("node7 device  1", "node71 device  1"), "20 1 0 - - 2");
+    /* Two hosts of one name: no GPU has two ranks. */
+    nccl_facts(text, PAIRS("0000:1a:00", "0000:19:00"), "20 1 0 - - -");
+    /* A rank's line is missing: another host may be in it. */
+    nccl_facts(text,
+               PAIRS("#  Rank  1 Group  0 Pid   4711 on      node7 device  1 [0000:1a:00] NVIDIA "
+                     "H200\n",
+                     ""),
+               "20 1 0 - - -");
+    nccl_facts("nccl-allreduce-2.19.6.json",
+               PAIRS("{\"rank\":0",
+                     "{\"rank\":1,\"group\":0,\"pid\":1,\"hostname\":\"node8\",\"device\":0,"
+                     "\"device_hex\":\"0000:19:00\",\"device_info\":\"NVIDIA H200\"},{\"rank\":0"),
+               "20 1 0 none - 2");
+}
+
+/* perftest says which way it waits for completions; else it polls. IMB's command has -sync off. */
+static void test_settings(void **state)
+{
+    struct foreign_output out = read_file("ib_send_lat-6.06.txt");
+
+    (void)state;
+    assert_string_equal(foreign_value(&out.lines[0], "completion"), "poll");
+    foreign_release(&out);
+    out = read_changed(
+        "ib_send_lat-6.06.txt",
+        PAIRS("Send Latency Test\n", "Send Latency Test\n Test with events. Using rxe0_comp0\n"));
+    assert_string_equal(foreign_value(&out.lines[0], "completion"), "event");
+    foreign_release(&out);
+    out = read_file("imb-allreduce-2021.11.txt");
+    assert_string_equal(foreign_value(&out.lines[0], "sync"), "off");
+    foreign_release(&out);
+    out = read_changed("imb-allreduce-2021.11.txt", PAIRS(" -sync off", ""));
+    assert_string_equal(foreign_value(&out.lines[0], "sync"), "");
+    foreign_release(&out);
+}
+
 static void test_mpi(void **state)
 {
     struct foreign_output out = read_file("osu-allreduce-7.4.txt");
@@ -231,8 +359,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nvbandwidth), cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_mpi),         cmocka_unit_test(test_wrong_units),
-        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_nccl_queues), cmocka_unit_test(test_nccl_nodes),
+        cmocka_unit_test(test_settings),    cmocka_unit_test(test_mpi),
+        cmocka_unit_test(test_wrong_units), cmocka_unit_test(test_broken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

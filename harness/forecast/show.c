@@ -17,8 +17,8 @@ static const char *const source_names[SOURCES] = {
     [SOURCE_PRODUCT] = "the rate of matrix products",
     [SOURCE_STREAM] = "memory bandwidth",
     [SOURCE_CALL] = "the cost of a launch",
-    [SOURCE_NETWORK] = "sums at more ranks than were measured, and what the core of the network "
-                       "carries (--core full)",
+    [SOURCE_NETWORK] = ("sums at more ranks than were measured, and what the core of the network "
+                        "carries (--core full)"),
     [SOURCE_PARALLEL] = "operations inside parallel groups",
     [SOURCE_OVERLAP] = "how much of a sum is hidden behind compute",
     [SOURCE_SLOWEST] = "the slowest of so many ranks",

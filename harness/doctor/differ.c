@@ -183,6 +183,70 @@ static json_t *facts_that_differ(const struct doctor_side *a, const struct docto
     return list;
 }
 
+/* ---- Counters */
+
+/* Hours from A to B of one machine; 0: B is no later, or of another machine. */
+static double hours_between(const struct doctor_side *a, const struct doctor_side *b)
+{
+    const json_t *from = exam_machine(a->x), *to = exam_machine(b->x);
+    const char *name = exam_name(json_object_get(from, "host"), "hostname");
+    double then = exam_value(json_object_get(from, "load"), "uptime_seconds", 0),
+           now = exam_value(json_object_get(to, "load"), "uptime_seconds", 0);
+
+    return *name && then > 0 && now > then && exam_is(json_object_get(to, "host"), "hostname", name)
+               ? (now - then) / 3600
+               : 0;
+}
+
+/* Of the machine itself, or a rate: no count of events. */
+static bool is_counter(const char *path, const json_t *value)
+{
+    size_t n = strlen(path);
+
+    return json_is_number(value) && strncmp(path, "load.", 5) != 0 &&
+           (n < 6 || strcmp(path + n - 6, "_per_s") != 0);
+}
+
+/* What the checks of counters read of a subject, where it is not fine in B; false: one is smaller. */
+static bool add_growth(json_t *list, const struct exam_result *a, const struct exam_result *b)
+{
+    const char *path;
+    json_t *value;
+
+    json_object_foreach (b->evidence, path, value) {
+        const json_t *before = json_object_get(a->evidence, path);
+        double from = json_number_value(before), to = json_number_value(value);
+
+        if (!is_counter(path, value) || !json_is_number(before))
+            continue;
+        if (to < from)
+            return false;
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f}", "check", b->check->id,
+                                              "subject", b->subject, "counter", path, "a", from,
+                                              "b", to));
+    }
+    return true;
+}
+
+/* {check, subject, counter, a, b}; null: they are not of one boot, since B is no later, or a counter
+ * is smaller. */
+static json_t *counters_between(const struct doctor_side *a, const struct doctor_side *b)
+{
+    json_t *list = json_array();
+
+    for (const struct exam_result *r = exam_results(b->x); r; r = r->next) {
+        const struct exam_result *before = r->check->counts ? find(a->x, r) : NULL;
+
+        if (!before || (r->state != EXAM_FOUND && r->state != EXAM_UNKNOWN))
+            continue;
+        if (hours_between(a, b) <= 0 || !add_growth(list, before, r)) {
+            json_decref(list);
+            return json_null();
+        }
+    }
+    return list;
+}
+
 /* ---- Numbers */
 
 static bool has_moved(const struct view_pipe *pipe)
@@ -377,6 +441,26 @@ static void print_numbers(struct printing *p, const struct doctor_side *a,
                  exam_format(p->x, "all cases: plumb compare %s %s", a->name, b->name));
 }
 
+static void print_counters(struct printing *p, const struct doctor_side *a,
+                           const struct doctor_side *b)
+{
+    json_t *counters = counters_between(a, b);
+    const json_t *one;
+    size_t i;
+
+    if (json_array_size(counters))
+        doctor_heading(&p->pen, exam_format(p->x, "COUNTERS in %.3g hours, if of one boot",
+                                            hours_between(a, b)));
+    json_array_foreach (counters, i, one)
+        doctor_entry(
+            &p->pen, 2,
+            exam_format(p->x, "%s, %s:", exam_name(one, "check"), exam_name(one, "subject")), 6,
+            exam_format(p->x, "%s: %.0f more, of %.0f", exam_name(one, "counter"),
+                        exam_value(one, "b", 0) - exam_value(one, "a", 0),
+                        exam_value(one, "b", 0)));
+    json_decref(counters);
+}
+
 static void print_both(FILE *out, const struct doctor_side *a, const struct doctor_side *b,
                        const struct view *numbers)
 {
@@ -390,6 +474,7 @@ static void print_both(FILE *out, const struct doctor_side *a, const struct doct
     each_differing(a, b, print_one, &p);
     if (!p.n)
         fprintf(out, "no finding differs\n");
+    print_counters(&p, a, b);
     if (numbers)
         print_numbers(&p, a, b, numbers);
     print_facts(&p, facts);
@@ -435,8 +520,9 @@ static json_t *both_json(const struct doctor_side *a, const struct doctor_side *
     json_t *findings = json_array();
 
     each_differing(a, b, add_json, findings);
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o}", "doctor_schema", 1, "a", a->name, "b",
-                     b->name, "findings", findings, "facts", facts_that_differ(a, b), "numbers",
+    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "doctor_schema", 1, "a", a->name, "b",
+                     b->name, "findings", findings, "facts", facts_that_differ(a, b), "counters",
+                     counters_between(a, b), "numbers",
                      numbers ? numbers_json(a, b, numbers) : json_null());
 }
 

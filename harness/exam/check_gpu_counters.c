@@ -26,6 +26,22 @@ static void each_nvidia(struct exam *x, look_gpu *look)
     }
 }
 
+/* The driver counts since it was loaded, which no fact dates: at boot, or later. So a rate over the
+ * uptime is the least that it can be. Without persistence mode the driver starts anew, and counts
+ * from 0, with each first program. */
+static void few_of(struct exam *x, const json_t *gpu, const char *address)
+{
+    bool persistent;
+
+    if (!exam_flag(x, address, gpu, "persistence_mode", &persistent))
+        return;
+    if (persistent)
+        exam_fine(x, address);
+    else
+        exam_unknown(x, address,
+                     "without persistence mode, its driver counts from 0 with each first program");
+}
+
 /* Of the time since boot. The driver does not count how long the GPU was busy: a share of it that is
  * low may be most of the work of a GPU that is rarely used. */
 #define HELD_SHARE   0.002
@@ -46,6 +62,8 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
 
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
         seconds = exam_value(counters, reasons[i].key, 0);
+        if (json_object_get(counters, reasons[i].key))
+            exam_get(x, counters, reasons[i].key);
         if (seconds > most) {
             most = seconds;
             by = reasons[i].by;
@@ -54,22 +72,21 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
     if (!counters)
         return;
     if (most < HELD_SECONDS) {
-        exam_fine(x, address);
+        few_of(x, gpu, address);
         return;
     }
     if (!exam_days(x, address, &days))
         return;
     if (most < HELD_SHARE * days * 86400)
-        exam_unknown(x, address,
-                     "%s held its clocks down for %.0f minutes in %.4g days: how long it worked "
-                     "is not counted",
-                     by, most / 60, days);
+        exam_undated(x, address, most / 60, exam_format(x, "minutes held by %s in at most", by),
+                     days);
     else
         exam_remedy(
             x,
             exam_found(x, address,
-                       "%s held its clocks down for %.0f minutes in the %.4g days since boot", by,
-                       most / 60, days),
+                       "%s held its clocks down for %.0f minutes since its driver was loaded, at "
+                       "most %.4g days ago",
+                       by, most / 60, days),
             "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER; look at fans, air and "
             "power supplies",
             address);
@@ -91,18 +108,21 @@ static void replays_of(struct exam *x, const json_t *gpu, const char *address)
     if (!exam_number(x, address, gpu, "pcie.replays", &replays))
         return;
     if (replays <= REPLAYS_MOST) {
-        exam_fine(x, address);
+        few_of(x, gpu, address);
         return;
     }
     if (!exam_days(x, address, &days))
         return;
     if (replays < REPLAYS_PER_DAY * days)
-        exam_fine(x, address);
+        exam_undated(x, address, replays, "repeated PCIe packets in at most", days);
     else
-        exam_remedy(x,
-                    exam_found(x, address, "its PCIe link repeated %.0f packets in %.4g days",
-                               replays, days),
-                    "reseat %s, and look at its riser, cable and retimer", address);
+        exam_remedy(
+            x,
+            exam_found(x, address,
+                       "its PCIe link repeated %.0f packets since its driver was loaded, at "
+                       "most %.4g days ago",
+                       replays, days),
+            "reseat %s, and look at its riser, cable and retimer", address);
 }
 
 static void look_replays(struct exam *x)
@@ -113,13 +133,17 @@ static void look_replays(struct exam *x)
 const struct exam_check exam_gpu_counters[] = {
     {.id = "gpu-held",
      .question = "Was each GPU rarely held back by heat, power supply, board or voltage?",
-     .seen = "NVML: seconds for which each reason held the clocks down, against /proc/uptime",
+     .seen = "NVML: seconds for which each reason held the clocks down, since the driver was "
+             "loaded, against /proc/uptime; persistence mode",
      .pipes = "GPU*",
+     .counts = true,
      .look = look_held},
     {.id = "gpu-replays",
      .question = "Does the PCIe link of each GPU rarely repeat packets?",
-     .seen = "NVML: PCIe replays, against /proc/uptime",
+     .seen = "NVML: PCIe replays since the driver was loaded, against /proc/uptime; persistence "
+             "mode",
      .pipes = "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*",
+     .counts = true,
      .look = look_replays},
     {.id = NULL},
 };

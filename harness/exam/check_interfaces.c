@@ -44,12 +44,14 @@ static const struct chooser {
     const char *name;
     enum syntax syntax;
     bool interfaces, adapters; /* what it chooses among */
+    const char *of;            /* what a slow choice costs: no other library reads the variable */
+    const char *instead;       /* the data goes by this variable's choice, where it is set */
 } choosers[] = {
-    {"NCCL_SOCKET_IFNAME", PREFIXES, true, false},
-    {"GLOO_SOCKET_IFNAME", NAMES, true, false},
-    {"OMPI_MCA_btl_tcp_if_include", NETWORKS, true, false},
-    {"UCX_NET_DEVICES", NAMES, true, true},
-    {"NCCL_IB_HCA", PREFIXES, false, true},
+    {"NCCL_SOCKET_IFNAME", PREFIXES, true, false, "bandwidth of NCCL", NULL},
+    {"GLOO_SOCKET_IFNAME", NAMES, true, false, "bandwidth of Gloo", "NCCL_SOCKET_IFNAME"},
+    {"OMPI_MCA_btl_tcp_if_include", NETWORKS, true, false, "TCP bandwidth of Open MPI", NULL},
+    {"UCX_NET_DEVICES", NAMES, true, true, "bandwidth of UCX", NULL},
+    {"NCCL_IB_HCA", PREFIXES, false, true, "bandwidth of NCCL", NULL},
 };
 
 static const char *value_of(const struct exam *x, const char *name)
@@ -141,6 +143,36 @@ static double fastest_port(const struct exam *x)
     return most;
 }
 
+/* False: none is named. Lists of what is left out, of networks, and "all" choose among all that
+ * there are. */
+static bool read_choice(const struct exam *x, const struct chooser *by, struct chosen *c)
+{
+    const char *list = value_of(x, by->name);
+    struct entry e = {.exact = by->syntax != PREFIXES};
+
+    *c = (struct chosen){.n = 0};
+    if (!*list || *list == '^' || !strcmp(list, "all") || strchr(list, '/') || strchr(list, '*'))
+        return false;
+    if (by->syntax == PREFIXES && *list == '=') {
+        e.exact = true;
+        list++;
+    }
+    while (take_entry(&list, &e))
+        choose(x, by, &e, c);
+    return true;
+}
+
+/* Programs of NCCL use Gloo to start up, often by the network of management, as they should. */
+static bool goes_elsewhere(const struct exam *x, const struct chooser *by)
+{
+    struct chosen c;
+
+    for (size_t i = 0; by->instead && i < sizeof(choosers) / sizeof(*choosers); i++)
+        if (!strcmp(choosers[i].name, by->instead) && read_choice(x, &choosers[i], &c))
+            return c.gbits > 0 && fastest(x) < SLOW * c.gbits;
+    return false;
+}
+
 static void judge_choice(struct exam *x, const struct chooser *by, const struct chosen *c)
 {
     double ports = by->adapters ? fastest_port(x) : 0, best = ports > 0 ? ports : fastest(x);
@@ -153,7 +185,7 @@ static void judge_choice(struct exam *x, const struct chooser *by, const struct 
         return;
     }
     /* Sockets only set connections up where adapters carry the data. */
-    if (!by->adapters && has_adapters(x))
+    if ((!by->adapters && has_adapters(x)) || goes_elsewhere(x, by))
         return;
     if (ports > 0 && !c->adapters)
         r = exam_found(x, by->name, "with its value \"%.40s\", it names no RDMA adapter: sockets",
@@ -165,39 +197,22 @@ static void judge_choice(struct exam *x, const struct chooser *by, const struct 
     else
         return;
     if (c->gbits > 0 && c->gbits < best)
-        exam_price(x, r, 1 - c->gbits / best, "network bandwidth", "1 - %.4g/%.4g Gb/s", c->gbits,
-                   best);
+        exam_price(x, r, 1 - c->gbits / best, by->of, "1 - %.4g/%.4g Gb/s", c->gbits, best);
     exam_remedy(x, r, "unset %s, or name the fastest", by->name);
-}
-
-/* Lists of what is left out, of networks, and "all" choose among all that there are. */
-static void look_at_chooser(struct exam *x, const struct chooser *by)
-{
-    const char *list = value_of(x, by->name);
-    struct entry e = {.exact = by->syntax != PREFIXES};
-    struct chosen c = {.n = 0};
-
-    if (!*list || *list == '^' || !strcmp(list, "all") || strchr(list, '/') || strchr(list, '*'))
-        return;
-    if (by->syntax == PREFIXES && *list == '=') {
-        e.exact = true;
-        list++;
-    }
-    while (take_entry(&list, &e))
-        choose(x, by, &e, &c);
-    judge_choice(x, by, &c);
 }
 
 static void look_chosen(struct exam *x)
 {
     const json_t *settings = exam_fact(x, "environment", NULL, "library_settings"), *nics;
+    struct chosen c;
     bool found = false;
 
     if (!settings)
         return;
     nics = exam_list(x, "network");
     for (size_t i = 0; nics && i < sizeof(choosers) / sizeof(*choosers); i++) {
-        look_at_chooser(x, &choosers[i]);
+        if (read_choice(x, &choosers[i], &c))
+            judge_choice(x, &choosers[i], &c);
         found = found || exam_has(x, choosers[i].name);
     }
     if (nics && !found)

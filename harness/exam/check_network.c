@@ -309,7 +309,7 @@ static void flaps_of(struct exam *x, const json_t *nic, const char *name)
     if (!exam_days(x, name, &days))
         return;
     if (changes / 2 < FLAPS_PER_WEEK * days / 7)
-        exam_fine(x, name);
+        exam_undated(x, name, changes, "changes of its line in", days);
     else
         exam_remedy(
             x,
@@ -544,6 +544,7 @@ const struct exam_check exam_network[] = {
      .question = "Do the lines stay up?",
      .seen = "/sys/class/net/*/carrier_changes, against /proc/uptime",
      .pipes = PIPES_NET,
+     .counts = true,
      .look = look_flaps},
     {.id = "interrupts",
      .question = "Do the interrupts of each fast interface go to several CPUs near it?",

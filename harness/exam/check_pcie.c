@@ -63,8 +63,10 @@ static void judge_errors(struct exam *x, const char *address, double worse, doub
                        "%.0f PCIe errors in %.4g days were corrected: each repeats a packet",
                        corrected, days);
         exam_remedy(x, r, "reseat %s, and look at its riser, cable and retimer", address);
+    } else if (worse > WORSE_MOST) {
+        exam_undated(x, address, worse, "PCIe errors that were not corrected, in", days);
     } else {
-        exam_fine(x, address);
+        exam_undated(x, address, corrected, "corrected PCIe errors in", days);
     }
 }
 
@@ -293,6 +295,7 @@ const struct exam_check exam_pcie[] = {
      .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port, "
              "against /proc/uptime",
      .pipes = PIPES_PCIE,
+     .counts = true,
      .look = look_errors},
     {.id = "read-request",
      .question = "May GPUs and adapters read memory in large requests?",

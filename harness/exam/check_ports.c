@@ -301,18 +301,32 @@ static bool is_full(double count)
     return count == 65535 || count >= 4294967295.;
 }
 
-/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. */
-static void symbols_of(struct exam *x, const json_t *port, const char *name, double symbols)
+/* Where nothing is found: what came too often, if it all came in one night. */
+static void settle_line(struct exam *x, const char *name, double downs, double symbols)
 {
-    double days, gbits;
+    double days;
+
+    if (downs <= DOWNS_MOST && symbols <= 0)
+        exam_fine(x, name);
+    else if (exam_days(x, name, &days))
+        exam_undated(x, name, symbols > 0 ? symbols : downs,
+                     symbols > 0 ? "symbol errors in" : "times down or recovered, in", days);
+}
+
+/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. */
+static void symbols_of(struct exam *x, const json_t *port, const char *name, double symbols,
+                       double downs)
+{
+    double days, gbits, allowed;
 
     if (symbols <= ERRORS_MOST) {
-        exam_fine(x, name);
+        settle_line(x, name, downs, 0);
         return;
     }
     if (!exam_number(x, name, port, "rate_gbits_per_s", &gbits) || !exam_days(x, name, &days))
         return;
-    if (symbols > BIT_ERRORS * gbits * 1e9 * days * 86400)
+    allowed = BIT_ERRORS * gbits * 1e9 * 3600; /* in an hour */
+    if (symbols > allowed * 24 * days)
         exam_remedy(x,
                     exam_found(x, name,
                                "%.0f symbol errors in %.4g days: more than InfiniBand allows",
@@ -321,7 +335,7 @@ static void symbols_of(struct exam *x, const json_t *port, const char *name, dou
     else if (is_full(symbols))
         exam_unknown(x, name, "%.0f symbol errors: the counter is full", symbols);
     else
-        exam_fine(x, name);
+        settle_line(x, name, downs, symbols > allowed ? symbols : 0);
 }
 
 /* false: its going down was judged. */
@@ -360,7 +374,7 @@ static void line_of(struct exam *x, const json_t *device, const json_t *port, co
         exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on its line", wrong),
                     "clean or replace cable and transceiver of %s", name);
     else
-        symbols_of(x, port, name, symbol);
+        symbols_of(x, port, name, symbol, down);
 }
 
 static void look_line(struct exam *x)
@@ -402,6 +416,7 @@ const struct exam_check exam_ports[] = {
      .question = "Do the ports stay up and receive without errors?",
      .seen = "counters of each port: link_downed, symbol_error and others, against /proc/uptime",
      .pipes = PIPES_NET,
+     .counts = true,
      .look = look_line},
     {.id = NULL},
 };

@@ -180,6 +180,7 @@ static void look_spread(struct exam *x, double size)
     const json_t *peers = exam_fact(x, "ranks", NULL, "rank.peers");
     size_t all = count_cpu_nodes(x), used = peers ? count_used(x, peers) : 0;
     struct exam_result *r;
+    double most;
 
     if (!peers)
         return;
@@ -189,8 +190,12 @@ static void look_spread(struct exam *x, double size)
     }
     r = exam_found(x, "ranks", "all %.0f ranks of this host run on one of its %zu NUMA nodes", size,
                    all);
-    exam_price(x, r, 1 - 1 / (double)all, "memory bandwidth of all ranks",
-               "1 - 1/%zu NUMA nodes, if they are alike", all);
+    /* Two ranks reach two nodes at best; and one core may not use up what its node has. */
+    most = size < (double)all ? size : (double)all;
+    exam_price(x, r, 1 - 1 / most, "memory bandwidth of all ranks",
+               "at most 1 - 1/%.0f: %.0f ranks, %zu NUMA nodes, if they are alike", most, size,
+               all);
+    r->cost.low = 0;
     exam_remedy(x, r, "mpirun --map-by numa --bind-to numa (srun --distribution=*:cyclic)");
 }
 

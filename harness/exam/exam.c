@@ -401,6 +401,14 @@ bool exam_days(struct exam *x, const char *subject, double *days)
     return true;
 }
 
+void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days)
+{
+    exam_unknown(x, subject,
+                 "%.0f %s %.4g days: when they came is unknown; compare two records (--json), an "
+                 "hour apart: plumb doctor A B",
+                 count, what, days);
+}
+
 bool exam_guest(const struct exam *x)
 {
     return json_is_true(guest_of(x));

@@ -58,7 +58,8 @@ enum exam_basis {
 /*
  * low to high: the share of the rate that is lost, 0.25: a quarter of the bandwidth; or, of_time,
  * the share by which the time grows, 1.0: twice as long. They are the interval of what was
- * measured, the range that a source gives, or twice the same value.
+ * measured, the range that a source gives, 0 and the most that a formula allows, or twice the same
+ * value.
  */
 struct exam_cost {
     enum exam_basis basis;
@@ -83,6 +84,7 @@ struct exam_check {
      * pattern: both sides of it can be had on a machine with the finding. NULL: none does. */
     const char *measured;
     bool matters;          /* unknown here is exit status 3 */
+    bool counts;           /* by counters that are its evidence: two records show how they grew */
     struct exam_cost cost; /* of a finding that `look` does not price */
     void (*look)(struct exam *x);
 };
@@ -234,6 +236,9 @@ bool exam_common(const char *one, const char *other);
 /* Days since boot, to judge a counter by. False: not known, or so few minutes that most of what was
  * counted is of the boot itself; an unknown was added. */
 bool exam_days(struct exam *x, const char *subject, double *days);
+/* Of so many events in these days, too many to be chance and too few for a fault: they may have come
+ * slowly, or all last night. Adds the unknown. what: "PCIe errors in"; "replays in at most". */
+void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days);
 /* The interface of that name; NULL: not in the list. Not evidence, as the others of interfaces. */
 const json_t *exam_nic(const struct exam *x, const char *name);
 /* Is it up, and neither loopback nor made of software? */

@@ -256,6 +256,46 @@ assert d["numbers"] is None
 END
 }
 
+# record FILE DAYS CHANGES REPLAYS: of one machine, so many days after its boot.
+record()
+{
+    python3 - "$out" "$@" <<'END'
+import json, sys
+record = json.load(open(sys.argv[1]))
+machine, (days, changes, replays) = record["machine"], map(float, sys.argv[3:])
+machine["load"]["uptime_seconds"] = days * 86400
+machine["network"][0]["counters"]["carrier_changes"] = changes
+machine["gpus"]["nvml"] = True
+machine["gpus"]["devices"][0].update(persistence_mode=True, pcie={"replays": replays})
+json.dump(record, open(sys.argv[2], "w"))
+END
+}
+
+@test "two records of one boot: how the counters grew of which one does not tell when" {
+    local a=$BATS_TEST_TMPDIR/a.json b=$BATS_TEST_TMPDIR/b.json
+    doctor --sysroot "$machines/nvlink-8gpu/root" --json
+    cp "$out" "$BATS_TEST_TMPDIR/first"
+    record "$a" 400 100 3900
+    record "$b" 400.0625 112 3900
+    doctor "$a" "$b"
+    [ "$status" -eq 0 ]
+    says "$out" "COUNTERS in 1.5 hours, if of one boot"
+    says "$out" "link-flaps, eno1: carrier_changes: 12 more, of 112"
+    says "$out" "gpu-replays, 0000:18:00.0: pcie.replays: 0 more, of 3900"
+    doctor "$a" "$b" --json
+    python3 -c 'import json, sys
+counters = json.load(open(sys.argv[1]))["counters"]
+assert {(c["check"], c["a"], c["b"]) for c in counters} == {
+    ("link-flaps", 100, 112), ("gpu-replays", 3900, 3900)}, counters' "$out"
+    # The other way round, and after a boot, nothing grew.
+    doctor "$b" "$a" --json
+    says "$out" '"counters": null'
+    cp "$BATS_TEST_TMPDIR/first" "$out"
+    record "$b" 401 40 3901
+    doctor "$a" "$b"
+    [ "$(grep -c COUNTERS "$out")" -eq 0 ]
+}
+
 @test "two runs: the numbers that differ, and the findings that can explain them" {
     python3 tests/cli/make_runs.py "$BATS_TEST_TMPDIR/a" --fact memory.transparent_huge_pages.enabled=madvise
     python3 tests/cli/make_runs.py "$BATS_TEST_TMPDIR/b" --seed 2 --shift 'memory *=0.7' \

@@ -211,23 +211,28 @@ static const struct fault {
      .missing = {{"gpus.devices.0.clock_reasons", "[\"idle\"]"}}},
     {"gpu-held", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"},
+               {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.counters", "{\"held_by_power_seconds\": 900000}"}},
      .fault = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 3000}"}},
      .missing = {{"gpus.devices.0.counters", NULL}}},
     {"gpu-held", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"},
+               {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 50}"}},
      .fault = {{"gpus.devices.0.counters", "{\"held_by_reliability_seconds\": 2100}"}},
-     .missing = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 2100}"},
+     .missing = {{"gpus.devices.0.counters", "{\"held_by_reliability_seconds\": 2100}"},
                  {"load.uptime_seconds", NULL}}},
     /* The share is one of all time, and the GPU may have worked for a part of it. */
     {"gpu-held", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"},
+               {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 50}"}},
      .fault = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 2100}"}},
      .missing = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 1900}"}}},
     {"gpu-replays", METAL, "0000:18:00.0",
-     .first = {{"gpus.nvml", "true"}, {"gpus.devices.0.pcie", "{\"replays\": 110}"}},
+     .first = {{"gpus.nvml", "true"},
+               {"gpus.devices.0.persistence_mode", "true"},
+               {"gpus.devices.0.pcie", "{\"replays\": 90}"}},
      .fault = {{"gpus.devices.0.pcie.replays", "500"}},
      .missing = {{"gpus.devices.0.pcie.replays", NULL}}},
     {"gpu-ecc", METAL, "0000:18:00.0",
@@ -643,6 +648,19 @@ static void test_each_check_has_a_case(void **state)
     "\", \"hash_policy\": \"" policy "\", \"members\": [\"eth0\", \"eth1\"]}},"                    \
     " {\"name\": \"eth0\", \"state\": \"" a "\"}, {\"name\": \"eth1\", \"state\": \"" b "\"}]"
 
+#define RANKS(n) "{\"local\": 0, \"local_size\": " n ", \"peers\": [\"0\", \"1\"]}"
+#define NODE(n)  "{\"node\": " n ", \"cpus\": \"" n "0-" n "9\"}"
+#define EIGHT_NODES                                                                                \
+    {"gpus.devices", "[]"},                                                                        \
+    {                                                                                              \
+        "numa.nodes", "[{\"node\": 0, \"cpus\": \"0-9\"}," NODE("1") "," NODE("2") "," NODE(       \
+                          "3") "," NODE("4") "," NODE("5") "," NODE("6") "," NODE("7") "]"         \
+    }
+#define NIC(name, gbits)                                                                           \
+    "{\"name\": \"" name "\", \"kind\": \"ethernet\", \"state\": \"up\", \"virtual\": false,"      \
+    " \"speed_gbits_per_s\": " gbits "}"
+#define TWO_SPEEDS "[" NIC("eno1", "1") ", " NIC("eth1", "400") "]"
+
 static const struct price {
     const char *check, *machine;
     struct change fault;
@@ -680,25 +698,72 @@ static const struct price {
      1 - (256 * (4096. + 82) + 16) / (1024 * (1024. + 82) + 16)},
 };
 
+/* A bound, of which the least is 0; and what is lost: of the library that reads the variable. */
+static const struct priced {
+    bool at_most;
+    const char *of;
+    struct change also[3];
+    struct price price;
+} more_prices[] = {
+    /* On eight nodes two ranks use two at best, and sixteen ranks all. */
+    {true,
+     "memory bandwidth of all ranks",
+     {EIGHT_NODES},
+     {"rank-map", METAL, {"rank", RANKS("2")}, 0.5}},
+    {true,
+     "memory bandwidth of all ranks",
+     {EIGHT_NODES},
+     {"rank-map", METAL, {"rank", RANKS("16")}, 0.875}},
+    {false,
+     "bandwidth of Gloo",
+     {{"rdma", "[]"}, {"network", TWO_SPEEDS}},
+     {"chosen-interface",
+      METAL,
+      {"library_settings", "{\"GLOO_SOCKET_IFNAME\": \"eno1\"}"},
+      1 - 1. / 400}},
+    /* Both slow: NCCL's is first. */
+    {false,
+     "bandwidth of NCCL",
+     {{"rdma", "[]"}, {"network", TWO_SPEEDS}},
+     {"chosen-interface",
+      METAL,
+      {"library_settings", "{\"GLOO_SOCKET_IFNAME\": \"eno1\", \"NCCL_SOCKET_IFNAME\": \"eno1\"}"},
+      1 - 1. / 400}},
+};
+
+static void expect_price(const struct price *p, const struct priced *more)
+{
+    struct fault f = {.check = p->check, .machine = p->machine};
+    const struct exam_result *r;
+    json_t *machine;
+    struct exam *x;
+
+    if (more)
+        memcpy(f.first, more->also, sizeof(more->also));
+    machine = changed(&f, &p->fault, 1);
+    x = exam_new(machine);
+    r = exam_results(x);
+    while (r && (r->state != EXAM_FOUND || strcmp(r->check->id, f.check) != 0))
+        r = r->next;
+    assert_non_null(r);
+    assert_int_equal(r->cost.basis, p->lost < 0 ? EXAM_NOT_PRICED : EXAM_COMPUTED);
+    if (fabs(r->cost.high - fmax(p->lost, 0)) > 1e-4 ||
+        fabs(r->cost.low - (more && more->at_most ? 0 : r->cost.high)) > 1e-9)
+        fail_msg("%s: a loss of %.5f to %.5f, expected %.5f", f.check, r->cost.low, r->cost.high,
+                 p->lost);
+    if (more)
+        assert_string_equal(r->cost.of, more->of);
+    exam_free(x);
+    json_decref(machine);
+}
+
 static void test_prices(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SIZE(prices); i++) {
-        const struct fault f = {.check = prices[i].check, .machine = prices[i].machine};
-        json_t *machine = changed(&f, &prices[i].fault, 1);
-        struct exam *x = exam_new(machine);
-        const struct exam_result *r = exam_results(x);
-
-        while (r && (r->state != EXAM_FOUND || strcmp(r->check->id, f.check) != 0))
-            r = r->next;
-        assert_non_null(r);
-        assert_int_equal(r->cost.basis, prices[i].lost < 0 ? EXAM_NOT_PRICED : EXAM_COMPUTED);
-        if (r->cost.low < fmax(prices[i].lost, 0) - 1e-4 ||
-            r->cost.low > fmax(prices[i].lost, 0) + 1e-4)
-            fail_msg("%s: a loss of %.5f, expected %.5f", f.check, r->cost.low, prices[i].lost);
-        exam_free(x);
-        json_decref(machine);
-    }
+    for (size_t i = 0; i < SIZE(prices); i++)
+        expect_price(&prices[i], NULL);
+    for (size_t i = 0; i < SIZE(more_prices); i++)
+        expect_price(&more_prices[i].price, &more_prices[i]);
 }
 
 /* Where the facts give no closed form, no figure is shown. */
@@ -858,6 +923,13 @@ static const struct calm calms[] = {
     {"chosen-interface",
      METAL,
      {{"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"^docker0,lo\"}"}}},
+    /* The data goes by NCCL's. */
+    {"chosen-interface",
+     METAL,
+     {{"rdma", "[]"},
+      {"network", TWO_SPEEDS},
+      {"library_settings",
+       "{\"GLOO_SOCKET_IFNAME\": \"eno1\", \"NCCL_SOCKET_IFNAME\": \"=eth1\"}"}}},
     {"chosen-interface",
      METAL,
      {{"library_settings", "{\"OMPI_MCA_btl_tcp_if_include\": \"10.0.0.0/8\"}"}, {"rdma", "[]"}}},
@@ -920,12 +992,6 @@ static const struct calm calms[] = {
     {"rdma-loss", METAL, {{PORT "hw_counters/out_of_sequence", "10000\n"}}},
     {"link-flaps", METAL, {{ENO1 "carrier_changes", "40\n"}, {ENO1 "phy80211", "\n"}}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "2\n"}}},
-    /* In 300 days a switch restarts, and a link repeats a packet now and then. */
-    {"link-flaps", METAL, {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "25920000.00 1.00\n"}}},
-    {"rdma-line", METAL, {{PORT "counters/link_downed", "20\n"}, {UPTIME, "25920000.00 1.00\n"}}},
-    {"pcie-errors",
-     METAL,
-     {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 500\n"}, {UPTIME, "25920000.00 1.00\n"}}},
     {"pcie-errors", METAL, {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 2\n"}}},
     /* A good line of 400 Gb/s makes 35 a day. */
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "101\n"}}},
@@ -961,6 +1027,94 @@ static const struct calm calms[] = {
     {"nccl-topology", GUEST, {{"pci.0.kind", "\"gpu\""}, {"pci.0.nature", "\"passthrough\""}}},
 };
 
+#define DAYS_400                                                                                   \
+    {                                                                                              \
+        UPTIME, "34560000.00 1.00\n"                                                               \
+    }
+#define HELD(days)                                                                                 \
+    {                                                                                              \
+        "gpus.devices.0.counters", "{\"held_by_heat_seconds\": " days "}"                          \
+    }
+#define NVML(persistence)                                                                          \
+    {"gpus.nvml", "true"},                                                                         \
+    {                                                                                              \
+        "gpus.devices.0.persistence_mode", persistence                                             \
+    }
+
+/* So many in 400 days are few. In the last night they are a machine that fails: one reading does not
+ * tell. */
+static const struct calm undated[] = {
+    {"gpu-held", METAL, {NVML("true"), HELD("68040"), {"load.uptime_seconds", "34560000"}}},
+    {"gpu-replays",
+     METAL,
+     {NVML("true"),
+      {"gpus.devices.0.pcie", "{\"replays\": 3900}"},
+      {"load.uptime_seconds", "34560000"}}},
+    {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 3999\n"}, DAYS_400}},
+    {"pcie-errors", METAL, {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 20\n"}, DAYS_400}},
+    {"link-flaps", METAL, {{ENO1 "carrier_changes", "112\n"}, DAYS_400}},
+    {"rdma-line", METAL, {{PORT "counters/link_downed", "56\n"}, DAYS_400}},
+    /* InfiniBand allows 1440 in an hour of 400 Gb/s. */
+    {"rdma-line", METAL, {{PORT "counters/symbol_error", "1500\n"}, DAYS_400}},
+    /* Without persistence mode, the driver counts from 0 each time that a program starts. */
+    {"gpu-held", METAL, {NVML("false"), HELD("0")}},
+    {"gpu-replays", METAL, {NVML("false"), {"gpus.devices.0.pcie", "{\"replays\": 0}"}}},
+    {"gpu-held", METAL, {NVML("null"), HELD("0")}},
+};
+
+/* Nor would they be many, had they all come in the last hour. */
+static const struct calm few[] = {
+    {"gpu-held", METAL, {NVML("true"), HELD("50"), {"load.uptime_seconds", "34560000"}}},
+    {"gpu-replays", METAL, {NVML("true"), {"gpus.devices.0.pcie", "{\"replays\": 90}"}}},
+    {"pcie-errors", METAL, {{GPU "aer_dev_correctable", "TOTAL_ERR_COR 90\n"}, DAYS_400}},
+    {"pcie-errors", METAL, {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 2\n"}, DAYS_400}},
+    {"link-flaps", METAL, {{ENO1 "carrier_changes", "18\n"}, DAYS_400}},
+    {"rdma-line", METAL, {{PORT "counters/link_downed", "10\n"}, DAYS_400}},
+    {"rdma-line", METAL, {{PORT "counters/symbol_error", "1400\n"}, DAYS_400}},
+};
+
+/* What is unknown of the line's going down hides no packets that it damaged. */
+static const struct calm still_found[] = {
+    {"rdma-line",
+     METAL,
+     {{PORT "counters/link_downed", "56\n"},
+      {PORT "counters/port_rcv_errors", "5000000\n"},
+      DAYS_400}},
+    {"rdma-line",
+     METAL,
+     {{PORT "counters/link_downed", "56\n"},
+      {PORT "counters/symbol_error", "20000000\n"},
+      DAYS_400}},
+    /* More than the limit of all the time since boot: whenever its driver was loaded. */
+    {"gpu-held", METAL, {NVML("false"), HELD("3000")}},
+};
+
+/* Of the subject whose counter was changed. */
+static size_t expect_state(const struct calm *c, enum exam_state expected)
+{
+    struct fault f = {.check = c->check, .machine = c->machine, .subject = "0000:18:00.0"};
+
+    if (!strcmp(c->check, "link-flaps"))
+        f.subject = "eno1";
+    if (!strcmp(c->check, "rdma-line"))
+        f.subject = "mlx5_0:1";
+    return expect(&f, c->change[0].path, c->change, SIZE(c->change), expected);
+}
+
+static void test_counts_without_dates(void **state)
+{
+    size_t wrong = 0;
+
+    (void)state;
+    for (size_t i = 0; i < SIZE(undated); i++)
+        wrong += expect_state(&undated[i], EXAM_UNKNOWN);
+    for (size_t i = 0; i < SIZE(few); i++)
+        wrong += expect_state(&few[i], EXAM_FINE);
+    for (size_t i = 0; i < SIZE(still_found); i++)
+        wrong += expect_state(&still_found[i], EXAM_FOUND);
+    assert_int_equal(wrong, 0);
+}
+
 static void test_what_is_common_is_not_found(void **state)
 {
     (void)state;
@@ -983,6 +1137,7 @@ int main(void)
         cmocka_unit_test(test_each_fault_is_found),
         cmocka_unit_test(test_prices),
         cmocka_unit_test(test_what_cannot_be_computed_is_not_priced),
+        cmocka_unit_test(test_counts_without_dates),
         cmocka_unit_test(test_what_is_common_is_not_found),
     };
 

@@ -51,6 +51,12 @@ static double slowest(const struct view *v, double ranks)
     return 1;
 }
 
+/* Products and memory of CPUs are measured with all cores of a node, which its ranks share. */
+static double sharing(const struct view *v)
+{
+    return v->f->parts->gpu ? 1 : v->f->per_node;
+}
+
 static double product_s(const void *arg, double m, double n, double k, double count)
 {
     const struct view *v = arg;
@@ -59,7 +65,7 @@ static double product_s(const void *arg, double m, double n, double k, double co
 
     if (is_at(v, SOURCE_PRODUCT))
         by = parts_product_off(p, m, n, k) * v->end;
-    return s * exp(by) * slowest(v, v->ranks);
+    return s * exp(by) * slowest(v, v->ranks) * sharing(v);
 }
 
 static double stream_s(const void *arg, double bytes)
@@ -70,7 +76,7 @@ static double stream_s(const void *arg, double bytes)
 
     if (is_at(v, SOURCE_STREAM) && p->stream_low > 0)
         rate = v->end > 0 ? p->stream_low : p->stream_high;
-    return bytes / rate;
+    return bytes / rate * sharing(v);
 }
 
 static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,
@@ -246,8 +252,9 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     if (job.dp < 1)
         return -EINVAL;
     job.ep = fmin(job.ep, job.dp);
-    if (has_groups_in_nodes(f)) {
-        p->refused = LAW_GROUPS;
+    bool scattered = job.zero >= 2 && job.micro > 1 && job.dp > 1;
+    if (has_groups_in_nodes(f) || scattered) {
+        p->refused = scattered ? LAW_MICRO : LAW_GROUPS;
         p->refused_of = JOB_SUM;
         p->time.step_s = NAN;
         return 0;

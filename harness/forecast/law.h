@@ -48,6 +48,7 @@ enum law_refusal {
     LAW_FAR,     /* too many doublings */
     LAW_BYTES,   /* too many bytes */
     LAW_GROUPS,  /* of groups inside nodes, and of groups that share a node's link: forecast.c */
+    LAW_MICRO,   /* of gradients that are scattered in each micro-batch: forecast.c */
     LAW_REFUSALS
 };
 

@@ -10,9 +10,15 @@
 #include "harness/report/plot.h"
 #include "harness/report/report.h"
 
-static const char *const refusal_names[LAW_REFUSALS] = {
-    "",        "not measured",   "one number of ranks", "no law", "change of regime",
-    "too far", "too many bytes", "groups in nodes"};
+static const char *const refusal_names[LAW_REFUSALS] = {"",
+                                                        "not measured",
+                                                        "one number of ranks",
+                                                        "no law",
+                                                        "change of regime",
+                                                        "too far",
+                                                        "too many bytes",
+                                                        "groups in nodes",
+                                                        "sharded micro-batches"};
 
 static void put(json_t *o, const char *name, double value)
 {

@@ -119,6 +119,9 @@ const char *forecast_why(struct pool *pool, const struct forecast_point *p)
     case LAW_GROUPS:
         return "--tp, --pp and --ep beside several ranks a node: operations inside one node, and "
                "groups that share its link, are not modelled";
+    case LAW_MICRO:
+        return "ZeRO 2 and 3 with several micro-batches: each scatters and gathers, which is not "
+               "modelled";
     case LAW_REFUSALS:
         break;
     }
@@ -224,7 +227,10 @@ static void answer_refused(const struct showing *s)
         document_answer(s->d, "Refused", "", TONE_LOW,
                         pool_text(s->pool, "from %.0f node%s on: %s", p->nodes,
                                   p->nodes == 1 ? "" : "s", forecast_why(s->pool, p)));
-        if (p->refused == LAW_GROUPS)
+        if (p->refused == LAW_MICRO)
+            document_answer_more(s->d, "a forecast needs one micro-batch, or ZeRO 0 or 1",
+                                 "--micro 1");
+        else if (p->refused == LAW_GROUPS)
             document_answer_more(s->d,
                                  "a forecast needs one rank a node, or data parallelism alone",
                                  "--per-node 1");
@@ -429,6 +435,11 @@ static void show_assumptions(const struct showing *s)
                                   "at most, for each doubling of the nodes",
                                   100 * FORECAST_SLOW_HOST));
     document_item(s->d, "a product's rate is that of measured shapes near to it");
+    if (!s->f->parts->gpu && s->f->per_node > 1)
+        document_item(s->d, pool_text(s->pool,
+                                      "products and memory were measured with all cores of a node: "
+                                      "%.0f ranks share these rates",
+                                      s->f->per_node));
     if (s->f->swap.text)
         document_item(s->d, pool_text(s->pool,
                                       "what was swapped in reaches the same share of its limit, "

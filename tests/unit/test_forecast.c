@@ -109,11 +109,47 @@ static void groups_inside_nodes_are_refused(void **state)
     assert_int_equal(at(&f, 16).refused, LAW_GIVEN);
 }
 
+/* In literature ZeRO 2 scatters in each micro-batch, and ZeRO 3 gathers twice as well. */
+static void sharded_micro_batches_are_refused(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    f.job.micro = 4;
+    for (f.job.zero = 0; f.job.zero <= 3; f.job.zero++)
+        assert_int_equal(at(&f, 8).refused, f.job.zero >= 2 ? LAW_MICRO : LAW_GIVEN);
+    f.job.zero = 3;
+    assert_int_equal(at(&f, 1).refused, LAW_GIVEN); /* nobody to share with */
+}
+
+/* Four ranks have a quarter of the cores each; of GPUs each has its own. */
+static void ranks_of_a_node_share_its_cores(void **state)
+{
+    struct part_product products[] = {
+        {64, 64, 64, 1e9, NAN, NAN}, {64, 64, 128, 1e9, NAN, NAN}, {64, 128, 64, 1e9, NAN, NAN}};
+    struct parts parts = parts_of(0.01);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    parts.products = products;
+    parts.n_products = 3;
+    parts_product_spread(&parts);
+    f.job.compute_s = NAN;
+    assert_float_equal(at(&f, 4).time.step_s, 3 * 2 * 64. * 64 * 64 * 1e-9, 1e-12);
+    f.per_node = 4;
+    assert_float_equal(at(&f, 4).time.step_s, 4 * 3 * 2 * 64. * 64 * 64 * 1e-9, 1e-12);
+    parts.gpu = true;
+    assert_float_equal(at(&f, 4).time.step_s, 3 * 2 * 64. * 64 * 64 * 1e-9, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_wait_for_the_slowest),
         cmocka_unit_test(a_slow_host_is_allowed_for),
+        cmocka_unit_test(sharded_micro_batches_are_refused),
+        cmocka_unit_test(ranks_of_a_node_share_its_cores),
         cmocka_unit_test(groups_inside_nodes_are_refused),
     };
 

@@ -474,38 +474,55 @@ static double update_s(struct making *m, const struct list *l)
     return bytes > 0 ? known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM) : 0;
 }
 
+/* What a stage does behind the slots of the busiest: its sums and its update. */
+static int add_tail(struct making *m, struct list *l, double slot, struct step_time *t)
+{
+    l->n = 0;
+    l->sums_s = 0;
+    list_works(l);
+    if (!l->n)
+        return -ENOMEM;
+    if (m->lacks)
+        return 0;
+    double last = works_run(l->works, l->n, m->costs->together, m->costs->network),
+           again = regather_s(l), exposed = fmax(0, last - slot) + again, update = update_s(m, l);
+
+    if (exposed < 1e-9 * last) /* sums of the same times in another order */
+        exposed = 0;
+    if (m->lacks || exposed + update < t->exposed_s + t->update_s)
+        return 0;
+    t->sum_bytes = 0;
+    for (size_t i = l->range.from; i < l->range.to; i++)
+        t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
+    t->sums_s = l->sums_s + again;
+    t->exposed_s = exposed;
+    t->update_s = update;
+    return 0;
+}
+
+/* The stage that ends last need not be the busiest: another may have more gradients. */
 static int add_up(struct making *m, struct list *l, double slot, struct step_time *t)
 {
     const struct step_job *job = m->job;
     double message = job->pp > 1 ? message_s(m, l->parts) : 0, parallel = 0, passes = 0;
+    int err = 0;
 
-    list_works(l);
-    if (!l->n)
-        return -ENOMEM;
-    t->lacks = m->lacks;
-    if (m->lacks)
-        return 0;
     for (size_t i = l->range.from; i < l->range.to; i++) {
         passes += l->parts[i].forward_s + l->parts[i].backward_s;
         parallel += l->parts[i].parallel_forward_s + l->parts[i].parallel_backward_s;
-        t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
     }
-    double last = works_run(l->works, l->n, m->costs->together, m->costs->network),
-           again = regather_s(l);
-
+    for (size_t stage = 0; !err && stage < (size_t)job->pp; stage++) {
+        l->range = stage_of(job, l->parts, stage);
+        err = add_tail(m, l, slot, t);
+    }
     t->compute_s = passes * job->micro;
     t->parallel_s = parallel * job->micro + 2 * message * (job->micro + job->pp - 1);
     t->bubble_s = (job->pp - 1) * slot;
-    t->sums_s = l->sums_s + again;
-    t->exposed_s = fmax(0, last - slot) + again;
-    if (t->exposed_s < 1e-9 * last) /* sums of the same times in another order */
-        t->exposed_s = 0;
-    t->update_s = update_s(m, l);
     t->step_s = t->compute_s + t->parallel_s + t->bubble_s + t->exposed_s + t->update_s;
     t->lacks = m->lacks;
     if (m->lacks)
         t->step_s = NAN;
-    return 0;
+    return err;
 }
 
 static bool makes_sense(const struct step_job *job)

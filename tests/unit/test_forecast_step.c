@@ -134,6 +134,27 @@ static void pipelines(void **state)
     assert_int_equal(step_time(&j, &costs, &t), -EINVAL);
 }
 
+/* The first stage works longest; the second has most gradients, and ends last. Passes are shared by
+ * operations: 12, 3 and 3 of 18 ms. */
+static void the_stage_that_ends_last(void **state)
+{
+    struct step_job j = job();
+
+    (void)state;
+    layers[0].count = 4;
+    layers[0].parameters = 250000;
+    layers[2].parameters = 10000000;
+    j.pp = 2;
+    j.dp = 2;
+    j.bucket_bytes = 0;
+    struct step_time t = run(&j, &costs);
+    /* stages of 12 and 6 ms; the second sums 50 MB in 25 ms from 6 on, while the slot ends at 12 */
+    NEAR(t.compute_s, 12);
+    NEAR(t.bubble_s, 12);
+    NEAR(t.exposed_s, 6 + 25 - 12);
+    assert_float_equal(t.sum_bytes, 50e6, 1);
+}
+
 static void layers_over_ranks(void **state)
 {
     struct step_job j = job();
@@ -236,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup(the_example_by_hand, set_up),
         cmocka_unit_test_setup(sharing_parameters, set_up),
         cmocka_unit_test_setup(pipelines, set_up),
+        cmocka_unit_test_setup(the_stage_that_ends_last, set_up),
         cmocka_unit_test_setup(layers_over_ranks, set_up),
         cmocka_unit_test_setup(what_lacks_is_named, set_up),
         cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),

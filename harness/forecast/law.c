@@ -133,12 +133,13 @@ static double saved_us(const struct fit *fit, const struct law_value *v, double 
 }
 
 static void take_interval(const struct law *law, const struct fit *fit, double ranks, double bytes,
-                          double off, struct law_value *v)
+                          const struct held *held, struct law_value *v)
 {
     struct fit_prediction p = fit_predict(fit, ranks, bytes);
     double half = isnan(p.high_us) ? fabs(log(fit->group.ratio)) + 2 * fit->spread
                                    : log(p.high_us / p.time_us);
-    double each = v->doublings > 0 ? fabs(off) / fmax(1, log2(v->most_ranks / v->held_from)) : 0;
+    double off = fmax(fabs(held->off), held->half);
+    double each = v->doublings > 0 ? off / fmax(1, log2(v->most_ranks / v->held_from)) : 0;
 
     v->us = p.time_us;
     v->low_us =
@@ -178,6 +179,6 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
         return refuse(v, LAW_BREAK, v.most_ranks);
     if (v.doublings > 0 && !held.known)
         return refuse(v, LAW_ONE, v.most_ranks);
-    take_interval(law, &fit, ranks, bytes, held.off, &v);
+    take_interval(law, &fit, ranks, bytes, &held, &v);
     return v;
 }

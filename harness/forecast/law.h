@@ -8,8 +8,8 @@
  *
  *   1. one more measurement, by the fit's spread (fit_predict()),
  *   2. the error of what was held out: the fit without the largest number of ranks, against what
- *      was measured there, as a rate for each doubling. With the interval of that, as far as it
- *      reaches beyond the error: little is known from few points,
+ *      was measured there, as a rate for each doubling; or how far it may be off by the spread,
+ *      where that is more: little is known from few points,
  *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows. Upwards
  *      LAW_CORE, where nobody knows whether the core of the network carries what its edges do,
  *   4. downwards the messages that another algorithm would save, whose number grows with log2 n.

@@ -440,6 +440,13 @@ static void show_assumptions(const struct showing *s)
                                       "products and memory were measured with all cores of a node: "
                                       "%.0f ranks share these rates",
                                       s->f->per_node));
+    const struct part_law *sum = &s->f->parts->laws[s->f->job.zero ? JOB_SCATTER : JOB_SUM];
+    if (sum->per_node > 0 && sum->per_node != s->f->per_node)
+        document_item(s->d,
+                      pool_text(s->pool,
+                                "sums were measured with %.3g ranks of a node, not %.3g: that "
+                                "%.3g share its link is in no interval",
+                                sum->per_node, s->f->per_node, s->f->per_node));
     if (s->f->swap.text)
         document_item(s->d, pool_text(s->pool,
                                       "what was swapped in reaches the same share of its limit, "

@@ -39,8 +39,8 @@ double works_run(struct work *works, size_t n, double together, double network)
         double step =
             fmin(on[0] ? left[0] / rate[0] : HUGE_VAL, on[1] ? left[1] / rate[1] : HUGE_VAL);
 
-        if (!on[0] && !on[1])
-            return NAN; /* a work waits for one behind it */
+        if (!isfinite(step))
+            return NAN; /* a work waits for one behind it, or how long it takes is not known */
         now += step;
         for (int r = 0; r < 2; r++) {
             if (!on[r])

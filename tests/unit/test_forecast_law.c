@@ -113,6 +113,24 @@ static void an_error_grows_with_each_doubling(void **state)
     assert_true(log(v.high_us / v.us) >= 3 * LAW_CORE && v.low_us == e.low_us);
 }
 
+/* Few and noisy points are right by chance: how far they may be off goes on as well. */
+static void noise_of_what_was_held_out_grows_too(void **state)
+{
+    struct scene s = {.law = {.core_known = true}};
+
+    (void)state;
+    for (double n = 2; n <= 8; n *= 2)
+        for (size_t i = 0; i < 9; i++)
+            s.points[s.law.n++] = (struct fit_point){
+                n, sizes[i / 3], ring_us(n, sizes[i / 3]) * (1 + 0.08 * ((double)(i % 3) - 1))};
+    s.law.points = s.points;
+    s.law.terms = &ring;
+    struct law_value near = law_at(&s.law, 8, 25e6), far = law_at(&s.law, 64, 25e6);
+    assert_int_equal(far.refused, LAW_GIVEN);
+    assert_true(fabs(far.held_out - 1) < 0.02);
+    assert_true(log(far.high_us / far.us) - log(near.high_us / near.us) > 3 * 0.08);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +138,7 @@ int main(void)
         cmocka_unit_test(what_was_not_shown_is_refused),
         cmocka_unit_test(another_regime_is_refused),
         cmocka_unit_test(an_error_grows_with_each_doubling),
+        cmocka_unit_test(noise_of_what_was_held_out_grows_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,12 +127,12 @@ bool witness_fits(const struct witness *w, unsigned version)
         .ours = "--backend nccl --op " OP " --np {streams} --ranks {streams} --size {size} "       \
                 "--no-cpu",                                                                        \
         .metric = "time", .column = "mean", .unit = "us",                                          \
-        .client =                                                                                  \
-            PROGRAM " -b {size} -e {size} -d float -o sum -g {streams} -z 1 -w 20 -n {messages}",  \
+        .client = PROGRAM " -b {size} -e {size} -d float -o sum -g {streams} -z 2 -a 3 -w 20"      \
+                          " -n {messages}",                                                        \
         .suite = "nccl-tests", .line = "in_place= type=float", .quantity = "time",                 \
         .statistic = "mean", .margin = RATE,                                                       \
-        .converted = "its time out of place; each operation waited for (-z 1), as ours; it gives " \
-                     "a mean: so ours is the mean, too",                                           \
+        .converted = "its time out of place, of the slowest rank (-a 3); each operation waited "   \
+                     "for (-z 2), as ours; it gives a mean: so ours is the mean, too",             \
         .notes = "its ranks are GPUs of one process, ours are processes of one GPU each; of one "  \
                  "GPU NCCL copies at most"                                                         \
     }

@@ -18,7 +18,9 @@ struct reading {
     const char *over;
     struct scalings scalings;
     struct parts *parts;
-    double stream_size; /* the largest */
+    double stream_size;               /* the largest */
+    const struct scaling_series *sum; /* the way of sums that was chosen; NULL */
+    double overlap_size, overlap_ranks;
 };
 
 static double number_of(const struct report_bench *b, const struct report_case *c, const char *name)
@@ -64,6 +66,14 @@ static bool is_usable(const struct report_point *p)
     return p->n_values && p->value > 0 && strcmp(p->status, "wrong") != 0;
 }
 
+/* Two works that slow each other down hide nothing, or less. */
+static bool is_usable_as(enum bench_part_of what, const struct report_point *p)
+{
+    return what == JOB_OVERLAP
+               ? p->n_values && isfinite(p->value) && strcmp(p->status, "wrong") != 0
+               : is_usable(p);
+}
+
 /* ---- every case of one kind of part ---- */
 
 typedef void each_fn(struct reading *in, const struct report_bench *b, const struct report_case *c,
@@ -79,7 +89,7 @@ static void each_case(struct reading *in, enum bench_part_of what, each_fn *fn)
             const struct bench_part *part = part_of(in, b, c);
 
             for (size_t run = 0; part && part->of == what && run < in->r->n_runs; run++)
-                if (is_usable(&c->points[run]))
+                if (is_usable_as(what, &c->points[run]))
                     fn(in, b, c, &c->points[run], part);
         }
     }
@@ -316,21 +326,38 @@ static void add_call(struct reading *in, const struct report_bench *b, const str
     parts->call_high_s = isnan(p->high) ? s : base_of(c, p->high);
 }
 
-/* Of several the largest vector's: there it matters. */
+static bool is_same_way(const struct reading *in, const struct report_bench *b,
+                        const struct report_case *c)
+{
+    static const char *const names[] = {"backend", "transport"};
+
+    for (size_t i = 0; in->sum && i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(report_param(b, c, names[i]),
+                   report_param(in->sum->bench, in->sum->first, names[i])) != 0)
+            return false;
+    return !in->over || described_matches(b, c, in->over);
+}
+
+/* Of the way that sums go, the largest vector's, where it matters, and of these the most ranks'. */
 static void add_overlap(struct reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
                         const struct bench_part *part)
 {
     struct parts *parts = in->parts;
+    double size = number_of(b, c, "size"), ranks = number_of(b, c, "ranks");
+    bool first = isnan(parts->hidden);
 
     (void)part;
-    (void)b;
-    if (parts->hidden >= p->value / 100)
+    if (!is_same_way(in, b, c))
         return;
+    if (!first &&
+        (size < in->overlap_size || (size == in->overlap_size && ranks < in->overlap_ranks)))
+        return;
+    in->overlap_size = size;
+    in->overlap_ranks = ranks;
     parts->hidden = p->value / 100;
     parts->hidden_low = isnan(p->high) ? parts->hidden : p->low / 100;
     parts->hidden_high = isnan(p->high) ? parts->hidden : p->high / 100;
-    (void)c;
 }
 
 static void add_step(struct reading *in, const struct report_bench *b, const struct report_case *c,
@@ -493,8 +520,11 @@ static int read_law(struct reading *in, const struct scaling_series *s, enum ben
         if (is_same(s, &in->scalings.all[i]))
             add_points(&in->scalings.all[i], least, &law);
     law.label = label_of(in, s, &law);
-    if (law.law.n && is_better(&law, &in->parts->laws[kind]))
-        in->parts->laws[kind] = law;
+    if (!law.law.n || !is_better(&law, &in->parts->laws[kind]))
+        return 0;
+    in->parts->laws[kind] = law;
+    if (kind == JOB_SUM)
+        in->sum = s;
     return 0;
 }
 

@@ -69,6 +69,25 @@ near() { # near VALUE EXPECTED SHARE
     [[ "$output" == *"gathering over ranks"* ]]
 }
 
+@test "what is hidden is of the way that sums go and of its largest vector, also where that is nothing" {
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("run/allreduce.csv")))
+like = next(r for r in rows if r["metric"] == "time" and r["backend"] == "ring" and r["transport"] == "tcp" and r["ranks"] == "8" and not r["model"])
+with open("run/allreduce.csv", "a", newline="") as out, open("run/plan.csv", "a") as plan:
+    for case, (transport, size, hidden) in enumerate((("rdma", 65536, 95), ("tcp", 65536, 80), ("tcp", 67108864, 0), ("rdma", 67108864, 90)), 9001):
+        plan.write(f"done,0001,{case},{case},1,allreduce,,60,,,node1;node2\n")
+        more = dict(like, case=case, transport=transport, size=size, vector_bytes=size, overlap="true", metric="overlap", unit="percent", value=hidden,
+                    ci_low=hidden, ci_high=hidden, min=hidden, max=hidden, mean=hidden, p50=hidden, limit="", percent_of_limit="")
+        csv.DictWriter(out, rows[0].keys(), lineterminator="\n").writerow(more)
+END
+    "$plumb" forecast "${job[@]}" --nodes 8 --json > out.json
+    # nothing hidden: each takes as long as if it went alone, one after another
+    near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
+    "$plumb" forecast run --model ./toy.csv --compute 60ms --update none --bucket 16M --over 'backend=ring transport=rdma' --nodes 8 --json > other.json
+    jq -e '.points[0].step_s < '"$(jq '.points[0].step_s' out.json)" other.json
+}
+
 @test "--out writes a report with the forecast, Markdown and a plot" {
     "$plumb" forecast "${job[@]}" --nodes 2..64x2 --out out > /dev/null
     grep -q "<section id='forecast'>" out/report.html

@@ -152,9 +152,6 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
 /* Adds the answer, the table, what is missing and the assumptions. */
 void forecast_show(struct pool *pool, struct document *d, const struct forecast *f, size_t answer);
 
-/* Why there is no forecast at this point: a sentence. "" where there is one. */
-const char *forecast_why(struct pool *pool, const struct forecast_point *p);
-
 /* Samples a second over nodes; NULL: no point has a forecast. */
 const struct plot *forecast_plot(struct pool *pool, const struct forecast *f);
 

@@ -87,7 +87,8 @@ static double measure_at(const struct forecast_point *p)
     return exp2(ceil(log2(p->ranks) - LAW_DOUBLINGS - 1e-9));
 }
 
-const char *forecast_why(struct pool *pool, const struct forecast_point *p)
+/* Why there is no forecast at this point: a sentence. "" where there is one. */
+static const char *why(struct pool *pool, const struct forecast_point *p)
 {
     const struct law_value *v = &p->law;
     const char *what = part_name(p->refused_of);
@@ -226,7 +227,7 @@ static void answer_refused(const struct showing *s)
             continue;
         document_answer(s->d, "Refused", "", TONE_LOW,
                         pool_text(s->pool, "from %.0f node%s on: %s", p->nodes,
-                                  p->nodes == 1 ? "" : "s", forecast_why(s->pool, p)));
+                                  p->nodes == 1 ? "" : "s", why(s->pool, p)));
         if (p->refused == LAW_MICRO)
             document_answer_more(s->d, "a forecast needs one micro-batch, or ZeRO 0 or 1",
                                  "--micro 1");
@@ -325,7 +326,7 @@ static void table(const struct showing *s)
         if (!is_given(p)) {
             row[8] = cell_word(p->refused && p->refused != LAW_NOTHING ? "refused" : "unknown",
                                TONE_LOW);
-            cell_note(&row[8], document_note(s->d, forecast_why(s->pool, p)));
+            cell_note(&row[8], document_note(s->d, why(s->pool, p)));
             continue;
         }
         row[2] = cell_value(1e3 * p->time.step_s, "");

@@ -8,6 +8,17 @@
 
 /* ---- two resources ---- */
 
+enum work_on { WORK_COMPUTE, WORK_WAIT, WORK_NETWORK };
+
+#define WORK_NONE ((size_t)-1)
+
+struct work {
+    enum work_on on; /* a wait keeps the processor, but is not slowed by the network */
+    double s;
+    size_t after[2]; /* works before it in the list, or WORK_NONE */
+    double end_s;    /* filled in */
+};
+
 static bool is_ready(const struct work *works, const struct work *w, double now)
 {
     for (size_t i = 0; i < 2; i++)
@@ -24,7 +35,8 @@ static size_t next_on(const struct work *works, size_t n, size_t at, bool networ
     return at;
 }
 
-double works_run(struct work *works, size_t n, double together, double network)
+/* Returns when the last has ended. */
+static double works_run(struct work *works, size_t n, double together, double network)
 {
     size_t at[2] = {next_on(works, n, 0, false), next_on(works, n, 0, true)};
     double left[2] = {at[0] < n ? works[at[0]].s : 0, at[1] < n ? works[at[1]].s : 0}, now = 0;
@@ -558,24 +570,4 @@ int step_time(const struct step_job *job, const struct step_costs *costs, struct
     free(parts);
     free(l.works);
     return err;
-}
-
-size_t step_buckets(const struct step_job *job, double *bytes, size_t most)
-{
-    struct making m = {.job = job};
-    struct part *parts = calloc(job->model->n_layers + 1, sizeof(*parts));
-    struct list l = {.m = &m, .parts = parts, .range = {0, job->model->n_layers}};
-    size_t n = 0;
-
-    for (size_t i = 0; parts && i < job->model->n_layers; i++)
-        add_parameters(job, &job->model->layers[i], &parts[i]);
-    for (size_t end = parts ? l.range.to : 0; end > 0; n++) {
-        struct bucket b = bucket_before(&l, end);
-
-        if (n < most)
-            bytes[n] = b.dense + b.expert;
-        end = b.first;
-    }
-    free(parts);
-    return n;
 }

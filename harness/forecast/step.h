@@ -59,24 +59,4 @@ struct step_time {
  * has blocks; -ENOMEM. */
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time);
 
-/* The bytes of the buckets in which a rank's gradients are summed, in the order of the sums: room
- * for `most`. Returns how many there are. */
-size_t step_buckets(const struct step_job *job, double *bytes, size_t most);
-
-/* ---- the two resources; used by step.c, and by its tests */
-
-enum work_on { WORK_COMPUTE, WORK_WAIT, WORK_NETWORK };
-
-#define WORK_NONE ((size_t)-1)
-
-struct work {
-    enum work_on on; /* a wait keeps the processor, but is not slowed by the network */
-    double s;
-    size_t after[2]; /* works before it in the list, or WORK_NONE */
-    double end_s;    /* filled in */
-};
-
-/* Returns when the last has ended. */
-double works_run(struct work *works, size_t n, double together, double network);
-
 #endif

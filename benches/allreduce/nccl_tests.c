@@ -95,11 +95,15 @@ int nccl_tests_sizes(struct opts *o)
     return opts_set(o, "size", least == most ? strtok(text, ".") : text);
 }
 
-static bool by_nccl_alone(const struct opts *o)
+/* Can each of the backends that are asked for queue operations, and wait once? */
+static bool all_queue(const struct opts *o)
 {
     const struct opt_values *backends = opts_values(o, "backend");
 
-    return backends->n == 1 && !strcmp(backends->texts[0], "nccl");
+    for (size_t i = 0; i < backends->n; i++)
+        if (!collective_find(backends->texts[i])->run_batch)
+            return false;
+    return backends->n;
 }
 
 /* There -n operations are queued, and waited for once, where they are not blocking. So they are
@@ -110,7 +114,7 @@ int nccl_tests_iterations(struct opts *o)
     uint64_t n = number_of(o, "iterations"), aggregated = number_of(o, "aggregate");
     char text[24];
 
-    if (!n || !by_nccl_alone(o) || (blocking->n && !strcmp(blocking->texts[0], "2")))
+    if (!n || !all_queue(o) || (blocking->n && !strcmp(blocking->texts[0], "2")))
         return 0;
     uint64_t most = COLLECTIVE_QUEUED_MAX / (aggregated ? aggregated : 1);
     snprintf(text, sizeof(text), "%llu", (unsigned long long)(n < most ? n : most));

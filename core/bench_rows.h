@@ -218,8 +218,15 @@ struct bench_experiment {
  *             needs an entry of `terms`. Rows that have a `limit` in GB/s stand beside it, of the
  *             metric `rate`
  *   overlap   percent: how much of the shorter of a sum and a product is hidden behind the other
- *   step      a time: of a whole step of training `model` on `ranks` ranks, each with a batch of
- *             `batch` samples. It is not used, but held against the forecast
+ *   step      a time: of a whole step of training. It is not used, but held against the forecast.
+ *             Its columns:
+ *               model      as core/model.h; seq: tokens of a sample, 0: the model's
+ *               ranks      on so many `nodes`; `dp` of them have a batch of `batch` samples each
+ *               tp, pp, ep, zero, micro_batches
+ *               bucket     bytes; overlap: `none`, or sums go on beside the backward pass
+ *               dtype      of what is sent, by this `backend` and `transport`
+ *               compute_ms both passes of the whole model over the batch, on one rank alone; empty:
+ *                          not known
  */
 enum bench_part_of {
     JOB_NONE,

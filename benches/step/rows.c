@@ -5,6 +5,7 @@
 static const struct bench_column columns[] = {
     {.name = "dp", .width = 3, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "compute_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "chosen", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rank", .width = 4},
     {.name = "rank_host", .width = 9, .flags = COLUMN_OUTCOME},
@@ -92,6 +93,11 @@ static const struct bench_plot plots[] = {
 
 static const struct bench_pipe pipes[] = {{.pipe = "Training step"}, {.pipe = NULL}};
 
+/* Servers are no part of a forecast. */
+static const struct bench_part parts[] = {
+    {.where = "metric=step_time ps=0", .of = JOB_STEP, .measure = "plumb run train --hosts FILE"},
+    {.where = NULL}};
+
 const struct bench_rows bench_rows = {
     .stage = STAGE_GROUP,
     .columns = columns,
@@ -100,4 +106,5 @@ const struct bench_rows bench_rows = {
     .contrasts = contrasts,
     .plots = plots,
     .pipes = pipes,
+    .parts = parts,
 };

@@ -220,6 +220,7 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
                             .bucket_bytes = p->bucket};
     double flop = flop_of(w->layers, n_layers) * (double)p->batch;
     s->ns_per_flop = p->compute_ns ? (double)p->compute_ns / flop : 1e-3 / p->tflops;
+    w->passes_ns = flop * s->ns_per_flop;
 }
 
 /* The model as layers, and what its numbers mean for n ranks. */

@@ -175,6 +175,25 @@ static void set_limit(struct point *pt, struct step_work *w)
     }
 }
 
+/* Both passes of the whole model on one rank: of real compute, where each rank does that. */
+static void add_compute(struct point *pt, struct step_work *w)
+{
+    const struct step_spec *s = &w->spec;
+    struct figure *alone = point_figure(pt, "compute_alone", "ms");
+
+    if (s->compute == STEP_TIMED) {
+        figure_value(alone, w->longest_ns / 1e6);
+        point_column(pt, "compute_ms", "%.9g", w->passes_ns / 1e6);
+        return;
+    }
+    for (size_t i = 0; i < w->shares.n; i++)
+        w->shares.alone_ns[i] /= 1e6;
+    add_blocks(alone, w->shares.alone_ns, w->shares.n);
+    add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown, w->shares.n);
+    if (s->tp == 1 && s->pp == 1)
+        point_column(pt, "compute_ms", "%.9g", stats_median(w->shares.alone_ns, w->shares.n));
+}
+
 void values_finish(struct point *pt, struct step_work *w)
 {
     const struct collective_report *told = session_report(w->ranks.session, 0);
@@ -186,16 +205,7 @@ void values_finish(struct point *pt, struct step_work *w)
     set_limit(pt, w);
     if (!w->shares.n)
         return;
-    struct figure *alone = point_figure(pt, "compute_alone", "ms");
-    if (w->spec.compute == STEP_TIMED) {
-        figure_value(alone, w->longest_ns / 1e6);
-    } else {
-        for (size_t i = 0; i < w->shares.n; i++)
-            w->shares.alone_ns[i] /= 1e6;
-        add_blocks(alone, w->shares.alone_ns, w->shares.n);
-        add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown,
-                   w->shares.n);
-    }
+    add_compute(pt, w);
     add_efficiency(pt, w);
     if (w->n > 1)
         add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);

@@ -42,6 +42,7 @@ struct step_work { /* pt->bench_state: outlives the points */
     struct step_spec spec;
     struct step_layer *layers;
     unsigned n, members[WORLD_RANKS_MAX];
+    double passes_ns;  /* both passes of the whole model on one rank, where that is stated */
     double longest_ns; /* compute alone of the rank that has most */
     double
         least_times; /* the shortest step with that compute, in longest_ns: a pipeline's is longer */

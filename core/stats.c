@@ -284,7 +284,7 @@ static int correlation_of_ranks(const double *x, size_t n, struct correlation *o
  * visited, moves ranks before it moves the median. O(n). 0 or -ENOMEM. */
 static int correlation_longest(const double *x, size_t n, double median, struct correlation *out)
 {
-    struct correlation ranks;
+    struct correlation ranks = {0};
     int err = correlation_of_signs(x, n, median, out);
 
     if (!err)

@@ -261,8 +261,13 @@ static bool is_reduced_by(const struct collective_point *p, uint32_t sum)
 
 static union element of_whole(uint32_t type, int64_t whole)
 {
-    return is_whole(type) ? (union element){.whole = whole}
-                          : (union element){.real = (double)whole};
+    union element e;
+
+    if (is_whole(type))
+        e.whole = whole;
+    else
+        e.real = (double)whole;
+    return e;
 }
 
 /* Of a product; j: this member's number among those at this place. */
@@ -317,9 +322,10 @@ static union element spoiled(const struct collective_point *p, union element rig
 
     if (is_reduced_by(p, COLLECTIVE_MIN))
         return of_whole(p->type, -exact);
+    if (is_reduced_by(p, COLLECTIVE_PROD) && is_whole(p->type))
+        return of_whole(p->type, (int64_t)((uint64_t)right.whole + 2));
     if (is_reduced_by(p, COLLECTIVE_PROD))
-        return is_whole(p->type) ? (union element){.whole = (int64_t)((uint64_t)right.whole + 2)}
-                                 : (union element){.real = -right.real};
+        return (union element){.real = -right.real};
     if (is_reduced_by(p, COLLECTIVE_AVG) && !is_whole(p->type))
         return (union element){.real = 8 * (double)exact};
     return right.whole == largest.whole ? of_whole(p->type, 0) : largest;
@@ -406,11 +412,13 @@ static union element combine(uint32_t type, uint32_t sum, union element a, union
     case COLLECTIVE_MIN:
         return (whole ? a.whole < b.whole : a.real < b.real) ? a : b;
     case COLLECTIVE_PROD:
-        return whole ? (union element){.whole = (int64_t)((uint64_t)a.whole * (uint64_t)b.whole)}
-                     : (union element){.real = a.real * b.real};
+        if (!whole)
+            return (union element){.real = a.real * b.real};
+        return (union element){.whole = (int64_t)((uint64_t)a.whole * (uint64_t)b.whole)};
     default:
-        return whole ? (union element){.whole = a.whole + b.whole}
-                     : (union element){.real = a.real + b.real};
+        if (!whole)
+            return (union element){.real = a.real + b.real};
+        return (union element){.whole = a.whole + b.whole};
     }
 }
 

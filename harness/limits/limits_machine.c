@@ -303,7 +303,9 @@ static struct clock_rate rate_named(const struct gpu_join *g, const char *name)
             return r;
     }
     struct clock_rate memory = rate_of_memory(g);
-    return strcmp(memory.name, name) ? (struct clock_rate){.value = 0} : memory;
+    if (strcmp(memory.name, name) != 0)
+        return (struct clock_rate){.value = 0};
+    return memory;
 }
 
 // ---- Figures of the datasheet

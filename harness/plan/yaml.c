@@ -33,6 +33,7 @@ static struct yaml_quote yaml_quote(const char *s)
 {
     struct yaml_quote q;
     size_t n = 0;
+    // cppcheck-suppress arrayIndexOutOfBoundsCond ; a string ends before its array does
     for (; n < QUOTE_CHARS && s[n]; n++)
         q.text[n] = s[n] >= 0x20 && s[n] < 0x7f ? s[n] : '?';
     snprintf(q.text + n, sizeof(q.text) - n, "%s", s[n] ? "..." : "");

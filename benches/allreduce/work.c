@@ -139,7 +139,7 @@ static int choose_members(struct point *pt, struct collective_work *w)
                             w->n, size, w->n);
     place_members(w->ranks.world, p->fill, w->n, w->members);
     w->n_machines = place_machines(w->ranks.world, w->members, w->n, w->machine);
-    point_column(pt, "nodes", "%u", place_nodes(w->ranks.world, w->members, w->n, &most, &fewest));
+    point_column(pt, "nodes", "%u", links_nodes(w->ranks.world, w->members, w->n, &most, &fewest));
     return 0;
 }
 

@@ -310,6 +310,7 @@ static int begin_session(struct point *pt, struct step_work *w)
     struct collective_call call = call_of(w, bytes);
     c.count = call.count;
     way_fill(&p->way, &c);
+    w->backend = collective_names[p->way.backend];
     err = send_spec(w);
     if (err)
         return point_reason(pt, err, "%s", strerror(-err));

@@ -153,24 +153,113 @@ static void add_ranks(struct point *pt, struct step_work *w)
     }
 }
 
+/* ---- The limit ---- */
+
+int values_traffic(const struct step_spec *spec, const struct step_layer *layers,
+                   const struct world *world, bool on_the_way, struct step_traffic *t)
+{
+    size_t each = collective_type_bytes((enum collective_type)spec->type);
+    int err = 0;
+
+    *t = (struct step_traffic){0};
+    for (unsigned rank = 0; rank < spec->ranks && !err; rank++) {
+        struct step_plan plan;
+        err = step_plan_make(&plan, spec, layers, rank);
+        for (size_t i = 0; i < plan.n_ops && !err; i++) {
+            const struct step_part *part = &plan.parts[plan.ops[i].part];
+            enum collective_op op = (enum collective_op)part->op;
+            if (plan.ops[i].kind != STEP_CALL || part->me) /* of all members the first */
+                continue;
+            double bytes = (double)(part->calls[plan.ops[i].call].count * each);
+            t->total += bytes * links_total(world, op, part->members, part->n, on_the_way);
+            for (unsigned node = 0; node < world_nodes(world); node++) {
+                struct links_load load = links_load(world, op, part->members, part->n, node);
+                t->out[node] += bytes * load.out;
+                t->in[node] += bytes * load.in;
+            }
+        }
+        step_plan_release(&plan);
+    }
+    return err;
+}
+
+double values_network_ns(const struct step_traffic *t, const double *gbps, unsigned nodes,
+                         unsigned *named)
+{
+    double longest = 0, sum = 0;
+
+    for (unsigned node = 0; node < nodes; node++) {
+        double most = fmax(t->out[node], t->in[node]);
+        sum += most > 0 ? gbps[node] : 0; /* NAN: nothing is known of all together */
+        if (most / gbps[node] > longest) {
+            longest = most / gbps[node];
+            *named = node;
+        }
+    }
+    return fmax(longest, isnan(sum) || !(sum > 0) ? 0 : t->total / sum);
+}
+
+/* 0: it is not known, or there is one node; else with the words of the link that is full first. */
+static double network_ns(struct step_work *w, struct links_rate *first)
+{
+    const struct world *world = w->ranks.world;
+    const struct session_node *nodes;
+    unsigned n = session_nodes(w->ranks.session, &nodes), named = 0;
+    bool own = collective_find(w->backend)->own;
+    double gbps[WORLD_RANKS_MAX];
+    bool may_add = true;
+    struct step_traffic traffic;
+    struct links_rate rate;
+
+    for (unsigned i = 0; i < world_nodes(world); i++)
+        gbps[i] = NAN;
+    for (unsigned i = 0; i < n; i++) {
+        links_rate(w->ranks.session, world, w->members, w->n, own, &nodes[i], &rate);
+        gbps[rate.node] = rate.gbps;
+        may_add = may_add && rate.may_add;
+    }
+    if (n < 2 || (!own && links_simulated(w->ranks.session, w->n)) ||
+        values_traffic(&w->spec, w->layers, world, may_add, &traffic))
+        return 0;
+    double ns = values_network_ns(&traffic, gbps, world_nodes(world), &named);
+    for (unsigned i = 0; i < n; i++) {
+        links_rate(w->ranks.session, world, w->members, w->n, own, &nodes[i], &rate);
+        if (rate.node == named)
+            *first = rate;
+    }
+    return ns;
+}
+
 /* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
- * real compute, than the shortest that was seen. */
+ * real compute, than the shortest that was seen. And none is shorter than the nodes' links need for
+ * what any algorithm must move. */
 static void set_limit(struct point *pt, struct step_work *w)
 {
     bool timed = w->spec.compute == STEP_TIMED;
+    struct links_rate link = {0};
+    double network = network_ns(w, &link);
 
     for (size_t i = 0; !timed && i < w->shares.n; i++)
         w->longest_ns = i ? fmin(w->longest_ns, w->shares.alone_ns[i]) : w->shares.alone_ns[i];
-    snprintf(w->limit_source, sizeof(w->limit_source),
-             w->spec.pp > 1
-                 ? "%.4g ms of compute and of the pipeline's bubble, all communication hidden"
-                 : "%.4g ms of compute alone, all communication hidden",
-             w->least_times * w->longest_ns / 1e6);
-    for (size_t i = 0; i < pt->n_series && w->longest_ns > 0; i++) {
+    double compute = w->least_times * w->longest_ns;
+    if (network > compute)
+        snprintf(w->limit_source, sizeof(w->limit_source),
+                 "%.4g ms that the nodes' links need at least, all compute hidden; %s",
+                 network / 1e6, link.source);
+    else
+        snprintf(w->limit_source, sizeof(w->limit_source),
+                 w->spec.pp > 1
+                     ? "%.4g ms of compute and of the pipeline's bubble, all communication hidden"
+                     : "%.4g ms of compute alone, all communication hidden",
+                 compute / 1e6);
+    for (size_t i = 0; i < pt->n_series && fmax(compute, network) > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;
-        pt->series[i].limit = samples_of(w) * 1e9 / (w->least_times * w->longest_ns);
-        pt->series[i].limit_kind = timed ? LIMIT_TOLD : LIMIT_MEASURED;
+        pt->series[i].limit = samples_of(w) * 1e9 / fmax(compute, network);
+        pt->series[i].limit_kind = network > compute ? LIMIT_SYSFS
+                                   : timed           ? LIMIT_TOLD
+                                                     : LIMIT_MEASURED;
+        pt->series[i].limit_link = network > compute ? link.link : NULL;
         pt->series[i].limit_source = w->limit_source;
     }
 }

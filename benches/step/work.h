@@ -8,6 +8,7 @@
 
 #include "benches/step/plan.h"
 #include "core/bench/bench.h"
+#include "core/session/links.h"
 #include "core/session/ranks.h"
 
 struct step_params {
@@ -51,7 +52,8 @@ struct step_work { /* pt->bench_state: outlives the points */
     double waited_ns[WORLD_RANKS_MAX];
     struct step_shares shares;
     struct step_base base;
-    char limit_source[160];
+    const char *backend;
+    char limit_source[LINKS_SOURCE_BYTES + 128];
 };
 
 /* One sample: the times of all ranks, and how long the compute just took alone; 0: it is stated. */
@@ -62,6 +64,18 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
  * value is one block's over one block's of the other, so that the interval has what both vary by. */
 size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
                          double percent[VALUES_BLOCKS]);
+/* What a step must move over the links of nodes, whatever the algorithms: bytes each way, and of all
+ * nodes together. */
+struct step_traffic {
+    double out[WORLD_RANKS_MAX], in[WORLD_RANKS_MAX], total;
+};
+/* Ranks are those of the world. `on_the_way`: switches add. 0 or -ENOMEM. */
+int values_traffic(const struct step_spec *spec, const struct step_layer *layers,
+                   const struct world *world, bool on_the_way, struct step_traffic *t);
+/* How long the nodes' links take for that at least: gbps[node], GB/s; NAN: not known, then it bounds
+ * nothing. *named: the node whose own links take longest. */
+double values_network_ns(const struct step_traffic *t, const double *gbps, unsigned nodes,
+                         unsigned *named);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

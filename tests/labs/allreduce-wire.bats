@@ -99,3 +99,14 @@ limits() {
     cells limit_source | grep -q "^node0: vectors of 8 bytes are too small to be distinguished from the ranks' control messages$"
     cells limit_source | grep -q "^node0's eth0, which by its counters carried the bytes: eth0 says 10 Gb/s, made up: veth has no line$"
 }
+
+@test "a training step with little compute is held against the same line: gradients of 8 MB of two ranks go through it once" {
+    local model=$BATS_TEST_TMPDIR/blocks.csv
+    printf '%s\n' 'layer,parameters,m,n,k' 'l,2000000,1,1000,1000' >"$model"
+    timeout -k 5 120 scripts/lab-cluster mpirun -np 2 bash "$line" 10000 build/bin/plumb-step --transport tcp --ranks 2 \
+        --model "$model" --batch 32 --compute-time 1ms --budget 1s --min-samples 5 --csv >"$out" 2>"$out.err" 3>&-
+    paste -d'|' <(cells metric) <(cells limit) <(cells percent_of_limit) <(cells limit_kind) <(cells limit_source) | grep throughput >"$line.told"
+    cat "$line.told"
+    awk -F'|' '{ wanted = 64 / (8e6 / (1.25e9 * 1448 / 1538)); print wanted
+        exit !($2 > wanted * .999999 && $2 < wanted * 1.000001 && $3 > 0 && $3 < 50 && $4 == "sysfs" && $5 ~ /links need.*sysfs: 10 Gb/) }' "$line.told"
+}

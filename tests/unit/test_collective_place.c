@@ -59,10 +59,10 @@ static void test_nodes(void **state)
     struct world *w = make("aaabb");
 
     (void)state;
-    assert_int_equal(place_nodes(w, members, 5, &most, &fewest), 2);
+    assert_int_equal(links_nodes(w, members, 5, &most, &fewest), 2);
     assert_int_equal(most, 3);
     assert_int_equal(fewest, 2);
-    assert_int_equal(place_nodes(w, members, 2, &most, &fewest), 1);
+    assert_int_equal(links_nodes(w, members, 2, &most, &fewest), 1);
     assert_int_equal(fewest, 2);
     world_free(w);
 }
@@ -92,7 +92,7 @@ static void check_bound(const char *nodes, enum place_fill fill, enum collective
     unsigned n = (unsigned)strlen(nodes), members[16];
 
     place_members(w, fill, n, members);
-    double got = place_bound(w, op, members, n, NULL, false, NULL);
+    double got = links_bound(w, op, members, n, NULL, false, NULL);
     if (isnan(want))
         assert_true(isnan(got));
     else
@@ -149,7 +149,7 @@ static void test_sums_on_the_way(void **state)
     for (int op = 0; op < COLLECTIVE_OPS; op++) {
         const unsigned members[] = {0, 1, 2, 3};
         struct world *w = make("abcd");
-        double got = place_bound(w, op, members, 4, NULL, true, NULL);
+        double got = links_bound(w, op, members, 4, NULL, true, NULL);
         assert_true(fabs(got - (op == COLLECTIVE_ALLREDUCE ? 1.5 : 1)) < 1e-12);
         world_free(w);
     }
@@ -179,7 +179,7 @@ static void check_rates(const char *nodes, enum collective_op op, const double *
     unsigned n = (unsigned)strlen(nodes), members[16], named = 99;
 
     place_members(w, PLACE_FILL_NODE, n, members);
-    double got = place_bound(w, op, members, n, rates, false, &named);
+    double got = links_bound(w, op, members, n, rates, false, &named);
     if (isnan(want) ? !isnan(got) : !(fabs(got - want) < 1e-12))
         fail_msg("%s %d: %.9g, not %.9g", nodes, op, got, want);
     assert_int_equal(named, slowest);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interval of a job's efficiency, against the truth of two made-up jobs. */
+/* The interval of a job's efficiency, against the truth of two made-up jobs; and what a step's bytes need of the links between nodes. */
 #include "benches/step/work.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -71,10 +74,101 @@ static void test_equal_jobs_and_few_samples(void **state)
     assert_int_equal(values_efficiency(rates, 40, base, 0, percent), 0);
 }
 
+/* ---- The links between nodes ---- */
+
+/* Four blocks of 1000 numbers each, whose products take 1000 operations; 100 numbers of a sample go from one to the next, and as
+ * many are summed over tensor-parallel ranks. */
+static void fill_layers(struct step_layer layers[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        layers[i] = (struct step_layer){.parameters = 1000,
+                                        .forward_flop = 1000,
+                                        .backward_flop = 2000,
+                                        .output = 100,
+                                        .sum = 100,
+                                        .block = i,
+                                        .split = MODEL_ROW};
+}
+
+/* nodes: a letter for each rank. ns that links of these rates, in bytes a ns, need. */
+static double network(const char *nodes, struct step_spec spec, const double *rates,
+                      bool on_the_way, unsigned *named)
+{
+    char error[256] = "";
+    struct world *w = NULL;
+    struct step_layer layers[4];
+    struct step_traffic traffic;
+
+    spec.ranks = (uint32_t)strlen(nodes);
+    spec.n_layers = 4;
+    spec.batch = 4;
+    spec.tp += !spec.tp;
+    spec.pp += !spec.pp;
+    spec.micro += !spec.micro;
+    spec.type = COLLECTIVE_F32;
+    spec.bucket_bytes = 5000;
+    spec.overlap = 1;
+    fill_layers(layers);
+    assert_int_equal(world_new(&w, "local", 0, spec.ranks, error, sizeof(error)), 0);
+    for (unsigned i = 0; nodes[i]; i++) {
+        world_self(&w->members[i]);
+        snprintf(w->members[i].host, sizeof(w->members[i].host), "%c", nodes[i]);
+    }
+    world_number(w);
+    assert_int_equal(values_traffic(&spec, layers, w, on_the_way, &traffic), 0);
+    double ns = values_network_ns(&traffic, rates, world_nodes(w), named);
+    world_free(w);
+    return ns;
+}
+
+static void expect(const char *nodes, struct step_spec spec, double want)
+{
+    static const double one[] = {1, 1, 1, 1};
+    unsigned named;
+    double got = network(nodes, spec, one, false, &named);
+
+    if (!(fabs(got - want) <= 1e-9 * want))
+        fail_msg("%s: %.9g ns, not %.9g", nodes, got, want);
+}
+
+#define SPEC(...) ((struct step_spec){.ep = 1, ##__VA_ARGS__})
+
+/* Links of 1 GB/s, a byte a ns, and 16000 bytes of gradients. */
+static void test_links_bound_a_step(void **state)
+{
+    const double half[] = {1, .5, 1, 1}, some[] = {1, NAN, 1, 1};
+    unsigned named = 9;
+
+    (void)state;
+    expect("aaaa", SPEC(), 0);
+    expect("abcd", SPEC(), 2 * .75 * 16000);
+    expect("ab", SPEC(), 16000);
+    expect("aabb", SPEC(), 16000); /* ranks of a node add before they send */
+    expect("abcd", SPEC(.zero = 1), 2 * .75 * 16000);
+    expect("abcd", SPEC(.zero = 3), 3 * .75 * 16000);
+    /* what is little one way is much the other way, and parameters go the way back */
+    expect("aaab", SPEC(.zero = 1), 16000);
+    /* a server gets all of three workers' gradients, and sends as much, both at once; of two servers each a half */
+    expect("abcd", SPEC(.servers = 1), 3 * 16000);
+    expect("abcd", SPEC(.servers = 2), 16000); /* a worker sends to both */
+    /* 100 numbers of 4 samples go to the next stage, and back, both at once */
+    expect("ab", SPEC(.pp = 2, .micro = 2), 1600);
+    /* halves of the layers; their activations are summed inside of a node, or, at 4 sums of 1600 bytes, between two */
+    expect("aabb", SPEC(.tp = 2), 16000);
+    expect("ab", SPEC(.tp = 2), 4 * 1600);
+    assert_true(network("abcd", SPEC(), half, false, &named) == fmax(16000 / .5, 6 * 16000 / 3.5));
+    assert_int_equal(named, 1);
+    assert_true(network("abcd", SPEC(), some, false, &named) ==
+                16000); /* the other may be as quick as it likes */
+    const double one[] = {1, 1, 1, 1};
+    assert_true(network("abcd", SPEC(), one, true, &named) == 16000); /* switches that add */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_interval_covers_the_truth),
-                                       cmocka_unit_test(test_equal_jobs_and_few_samples)};
+                                       cmocka_unit_test(test_equal_jobs_and_few_samples),
+                                       cmocka_unit_test(test_links_bound_a_step)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,7 @@ static const struct rows_field starts[] = {
     TEXT(bench_start, where),
     NUMBER(bench_start, seconds),
     FLAG(bench_start, "once", START_ONCE),
+    FLAG(bench_start, "kept", START_KEPT),
     END,
 };
 

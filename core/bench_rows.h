@@ -253,6 +253,8 @@ struct bench_part {
 enum {
     /* a process that measures many cases pays it once; a run puts such cases into one process */
     START_ONCE = 1,
+    /* a search whose outcome the run keeps (OPT_KEPT): the first launch of a case pays it */
+    START_KEPT = 2,
 };
 
 /* What a case takes beside its warm-up and its samples. Each entry that fits counts. The seconds

@@ -254,6 +254,9 @@ const struct row_column row_columns[] = {
     {"run", ROW_TEXT, AT(run), "name of the run"},
     {"case", ROW_TEXT, AT(case_id), "number of the case in plan.csv"},
     {"repeat", ROW_COUNT, AT(repeat), "which launch of the case, from 1"},
+    {"chosen_in", ROW_NUMBER, AT(chosen_in),
+     "the launch (`repeat`) that made the choice which this one used; empty: it used no earlier "
+     "choice"},
     {"host", ROW_TEXT, AT(host), "where it was measured"},
     {"time_utc", ROW_TEXT, AT(time_utc), "when the case ended"},
     {NULL, ROW_TEXT, 0, NULL},

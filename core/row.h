@@ -56,6 +56,7 @@ struct row {
     const char *disturbed;
     const char *run, *case_id;
     uint64_t repeat;
+    double chosen_in;
     const char *host, *time_utc;
 };
 

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/stats.h"
 
+#define STEADY 1.05
 #define STRIDE 7919u /* a prime above all numbers of ways: neighbours in it are far apart */
 
 /* Where runs are short, in caches, a stage is many of them. */
@@ -243,6 +244,9 @@ static void judge(struct state *s)
             break;
         }
     out->cost = cost(s, &s->ways[out->best]);
+    const struct way *best = &s->ways[out->best];
+    unsigned runs = best->runs < SEARCH_MEDIAN_RUNS ? best->runs : SEARCH_MEDIAN_RUNS;
+    out->steady = stats_median(best->kept, runs) <= STEADY * best->least;
     out->gap = !first->runs ? NAN : out->best ? cost(s, first) / out->cost - 1 : 0;
 }
 

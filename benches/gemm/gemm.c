@@ -8,6 +8,7 @@
 #include "benches/gemm/library.h"
 #include "benches/gemm/matrix.h"
 #include "core/bench/bench.h"
+#include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 
@@ -185,6 +186,10 @@ static const struct opt_scope by_openblas = {.when =
                                                  "device=" PLACES_OF_HOST " library=auto,openblas*",
                                              .what = "--library openblas on the host's CPUs"};
 
+static const struct opt_scope by_contest = {.when =
+                                                "device=" PLACES_OF_GPUS " library=cublaslt-best",
+                                            .what = "--library cublaslt-best on a GPU"};
+
 static const struct opt options[] = {
     {.name = "device",
      .type = OPT_CUSTOM,
@@ -272,6 +277,18 @@ static const struct opt options[] = {
      .flags = OPT_COLUMN,
      .offset = AT(search_ns),
      .help = "search for the shape with the highest rate for at most this time, then measure it"},
+    {.name = "algorithm",
+     .type = OPT_CUSTOM,
+     .flags = OPT_KEPT,
+     .offset = AT(ask.algorithm),
+     .def = GPU_CHOICE_AUTO,
+     .arg = "auto|CHOICE",
+     .parse = gpu_choice_parse,
+     .scope = &by_contest,
+     .help =
+         "of cublaslt-best: the value of an earlier row's column algorithm, instead of a search. "
+         "For another device, driver, library, type or shape, and if it is slower than the "
+         "heuristics' choice, the search runs all the same"},
     {.name = "onednn-file",
      .type = OPT_STRING,
      .flags = OPT_SWEEP, /* for those of its points that take it */

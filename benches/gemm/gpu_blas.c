@@ -10,6 +10,7 @@
 #include "benches/gemm/matrix.h"
 #include "core/backend.h"
 #include "core/hw/gpu.h"
+#include "core/hw/gpu_choice.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/search.h"
 
@@ -265,8 +266,11 @@ struct gpu_run {
     struct gpu_operands operands;
     bool planned;
     unsigned candidate, tried, answers;
-    double gap;        /* of the contest */
-    uint64_t products; /* so far: number i takes set i mod sets */
+    double gap;           /* of the contest */
+    const unsigned *ways; /* candidates of the contest by its numbers; NULL: the same */
+    bool decided;         /* `candidate` is the outcome of a whole contest, here or earlier */
+    bool kept;            /* ... earlier */
+    uint64_t products;    /* so far: number i takes set i mod sets */
 };
 
 static int gpu_failed(const struct gpu_run *r, int err)
@@ -408,7 +412,7 @@ static int time_candidate(void *arg, unsigned i, uint64_t passes, struct search_
     uint64_t all_ns = 0, n = 1;
 
     (void)passes;
-    r->candidate = i;
+    r->candidate = r->ways ? r->ways[i] : i;
     int err = run_loose(r);
     if (err && err != -ENOMEM && !gpu_base(r->gpu)->lost)
         return -EOPNOTSUPP; /* an answer of the heuristics that does not run: the others may */
@@ -426,21 +430,97 @@ static int time_candidate(void *arg, unsigned i, uint64_t passes, struct search_
     return err;
 }
 
-static int choose_candidate(struct gpu_run *r, unsigned n, bool brief)
+static int hold_contest(struct gpu_run *r, unsigned n, bool brief, struct search_result *result)
 {
     const struct search contest = {.policy = &search_contest,
                                    .n = n,
                                    .run = time_candidate,
                                    .arg = r,
                                    .budget_ns = brief ? CONTEST_BRIEF_NS : CONTEST_NS};
-    struct search_result result;
-    int err = search_run(&contest, &result);
+    int err = search_run(&contest, result);
 
+    return err ? gpu_failed(r, err) : 0;
+}
+
+/* What a choice depends on beside device and driver. */
+static const char *problem_text(const struct gpu_run *r, char *text, size_t len)
+{
+    const struct gemm_request *q = &r->base.request;
+    const struct gemm_shape *s = &r->base.shape;
+
+    snprintf(text, len, "%s, %llu bytes: %d %s %d %d, %llu x %llu x %llu",
+             gemm_ops(r)->version(r->gemm),
+             (unsigned long long)gemm_ops(r)->workspace_bytes(r->gemm), (int)q->form->dtype,
+             q->form->accumulate, q->b_is_nk, (int)q->data, (unsigned long long)s->m,
+             (unsigned long long)s->n, (unsigned long long)s->k);
+    return text;
+}
+
+static const char *candidate_text(const struct gpu_run *r, unsigned i, char text[20])
+{
+    snprintf(text, 20, "%016llx", (unsigned long long)gemm_ops(r)->identity(r->gemm, i));
+    return text;
+}
+
+/* The candidate that an earlier launch chose for the same product on the same device; n: none. */
+static unsigned find_kept(const struct gpu_run *r, unsigned n)
+{
+    char problem[160], what[GPU_CHOICE_BYTES], one[20];
+    unsigned i = 0;
+
+    if (!gpu_choice_read(r->gpu, problem_text(r, problem, sizeof(problem)),
+                         r->base.request.algorithm, what))
+        return n;
+    while (i < n && strcmp(candidate_text(r, i, one), what) != 0)
+        i++;
+    return i;
+}
+
+/* Takes what an earlier launch chose, if it is no slower here than the heuristics' choice. Leaves
+ * r->decided false if there is no such choice. */
+static int take_kept(struct gpu_run *r, unsigned n)
+{
+    unsigned kept = find_kept(r, n), ways[] = {0, kept};
+    struct search_result result = {.best = 1};
+    int err = 0;
+
+    if (!strcmp(r->base.request.algorithm, GPU_CHOICE_AUTO))
+        return 0;
+    if (kept == n)
+        return point_reason(r->base.pt, 0,
+                            "the algorithm of an earlier launch is for another device, driver, "
+                            "library or product: searched again");
+    r->ways = ways;
+    if (kept)
+        err = hold_contest(r, 2, false, &result);
+    r->ways = NULL;
+    if (err || !result.best)
+        return err ? err
+                   : point_reason(r->base.pt, 0,
+                                  "the algorithm of an earlier launch is not faster here than the "
+                                  "heuristics' choice: searched again");
+    r->candidate = kept;
+    r->gap = kept ? result.gap : 0;
+    r->kept = r->decided = true;
+    if (!kept && (err = run_loose(r)))
+        gpu_failed(r, err);
+    return err;
+}
+
+static int choose_candidate(struct gpu_run *r, unsigned n, bool brief)
+{
+    struct search_result result;
+    int err = brief ? 0 : take_kept(r, n);
+
+    if (err || r->decided)
+        return err;
+    err = hold_contest(r, n, brief, &result);
     if (err)
-        return gpu_failed(r, err);
+        return err;
     r->candidate = result.best;
     r->tried = result.tried;
     r->gap = result.gap;
+    r->decided = result.stop == SEARCH_DECIDED && result.steady;
     return 0;
 }
 
@@ -477,18 +557,31 @@ static int forget_results(struct gpu_run *r)
     return err ? gpu_failed(r, err) : 0;
 }
 
+/* For later launches of the case, unless the contest was cut short or disturbed. */
+static void show_choice(const struct gpu_run *r)
+{
+    char problem[160], what[20], text[GPU_CHOICE_BYTES];
+
+    if (r->decided)
+        point_column(r->base.pt, "algorithm", "%s",
+                     gpu_choice_print(r->gpu, problem_text(r, problem, sizeof(problem)),
+                                      candidate_text(r, r->candidate, what), text));
+}
+
 static void show_gap(const struct gpu_run *r)
 {
     struct point *pt = r->base.pt;
     char choice[160], first[160], of[48];
 
+    if (!isnan(r->gap))
+        point_column(pt, "gap_percent", "%.2f", 100 * r->gap);
+    if (r->kept) /* the launch that chose has said how */
+        return;
+    point_column(pt, "candidates", "%u", r->tried);
     if (r->tried == r->answers)
         snprintf(of, sizeof(of), "the best of %u", r->tried);
     else
         snprintf(of, sizeof(of), "the best of the %u of %u that ran in time", r->tried, r->answers);
-    point_column(pt, "candidates", "%u", r->tried);
-    if (!isnan(r->gap))
-        point_column(pt, "gap_percent", "%.2f", 100 * r->gap);
     if (isnan(r->gap))
         point_reason(pt, 0, "%s: the heuristics' choice itself does not run", of);
     else if (r->candidate)
@@ -512,6 +605,7 @@ static int gpu_begin(struct gemm_run *run, const struct gemm_shape *shape, bool 
     r->answers = n;
     r->tried = 1;
     r->gap = 0;
+    r->kept = r->decided = false;
     if (n > 1)
         err = choose_candidate(r, n, brief);
     else if ((err = run_loose(r)))
@@ -519,8 +613,10 @@ static int gpu_begin(struct gemm_run *run, const struct gemm_shape *shape, bool 
     if (err)
         return err;
     remark_cached(r);
-    if (run->request.library->candidates > 1 && !brief)
+    if (run->request.library->candidates > 1 && !brief) {
         show_gap(r);
+        show_choice(r);
+    }
     r->products = 0;
     return forget_results(r);
 }

@@ -317,6 +317,7 @@ int gemm_resolve(struct point *pt, const struct gemm_asked *asked, const struct 
     q->data = (enum gpu_data)asked->data;
     q->threads = (unsigned)asked->threads;
     q->file = asked->files[q->library->file];
+    q->algorithm = asked->algorithm;
     point_option(pt, "library", "%s", q->library->name);
     point_option(pt, "layout", "%s", gemm_layout_names[layout]);
     point_option(pt, "accumulate", "%s", q->form->accumulate);

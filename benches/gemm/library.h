@@ -99,7 +99,8 @@ struct gemm_request {
     enum gpu_data data;
     unsigned index; /* of the place: which GPU */
     unsigned threads;
-    const char *file; /* this library file, not the system's; NULL */
+    const char *file;      /* this library file, not the system's; NULL */
+    const char *algorithm; /* GPU_CHOICE_AUTO, or one that an earlier launch chose: gpu_choice.h */
 };
 
 /*
@@ -243,6 +244,7 @@ struct gemm_asked {
     int dtype, library, layout, sums, data;
     uint64_t threads;
     const char *files[GEMM_FILES];
+    const char *algorithm;
 };
 
 /* The place of "host", "cuda:1" and its number there; whether a GPU is there shows when it is

@@ -11,6 +11,7 @@ static const struct bench_column columns[] = {
     {.name = "address", .flags = COLUMN_OUTCOME},
     {.name = "candidates", .flags = COLUMN_OUTCOME},
     {.name = "gap_percent", .flags = COLUMN_OUTCOME},
+    {.name = "algorithm", .flags = COLUMN_OUTCOME, .width = BENCH_COLUMN_ASIDE},
     {.name = NULL},
 };
 
@@ -113,7 +114,10 @@ static const struct bench_start starts[] = {
      .seconds = 2.5,
      .flags = START_ONCE},
     {.what = "operands, heuristics, check", .where = "device=cuda:*", .seconds = 0.3},
-    {.what = "contest of the candidates", .where = "device=cuda:* library=*-best", .seconds = 2},
+    {.what = "contest of the candidates",
+     .where = "device=cuda:* library=*-best",
+     .seconds = 2,
+     .flags = START_KEPT},
     {.what = "library and ceiling of the CPUs", .where = "device=host", .seconds = 0.4},
     {.what = NULL},
 };

@@ -9,6 +9,7 @@
 #include "benches/memory/memory_work.h"
 #include "core/clock.h"
 #include "core/hw/gpu.h"
+#include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
 #include "core/row.h"
 #include "core/search.h"
@@ -95,6 +96,29 @@ static void list_candidates(struct shapes *s)
                 add_grids(s, (struct gpu_shape){unrolls[u], streaming, block_sizes[b], 0});
 }
 
+const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len)
+{
+    snprintf(text, len, "%ux%ux%u%s", shape->unroll, shape->block, shape->grid,
+             shape->streaming ? "cs" : "");
+    return text;
+}
+
+bool gpu_shape_read(const struct gpu_tune_space *space, const char *word, struct gpu_shape *shape)
+{
+    struct shapes s = {.space = space, .all = calloc(CANDIDATES_MAX, sizeof(*s.all))};
+    bool found = false;
+    char one[48];
+
+    if (s.all)
+        list_candidates(&s);
+    for (unsigned i = 0; i < s.n && !found; i++) {
+        found = !strcmp(gpu_shape_word(&s.all[i], one, sizeof(one)), word);
+        *shape = s.all[i];
+    }
+    free(s.all);
+    return found;
+}
+
 /* A run of a search. */
 static int time_shape(void *arg, unsigned i, uint64_t passes, struct search_run *run)
 {
@@ -119,7 +143,10 @@ int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_
     list_candidates(&s);
     search.n = s.n;
     int err = search_run(&search, &found);
-    *best = (struct gpu_tuned){.shape = s.all[found.best], .tried = found.tried, .of = s.n};
+    *best = (struct gpu_tuned){.shape = s.all[found.best],
+                               .tried = found.tried,
+                               .of = s.n,
+                               .decided = found.stop == SEARCH_DECIDED && found.steady};
     free(s.all);
     return err;
 }
@@ -163,9 +190,10 @@ struct gpu_passes {
 struct gpu_variant {
     const char *name; /* of the launch: "tuned", "plain"; "": the driver's */
     struct gpu_shape shape;
-    char text[64];             /* of the shape */
-    struct gpu_kernel *kernel; /* NULL: the driver's */
-    double scalar;             /* of the last run */
+    char text[64];                 /* of the shape */
+    char tuning[GPU_CHOICE_BYTES]; /* the choice of a search, for later launches; "" */
+    struct gpu_kernel *kernel;     /* NULL: the driver's */
+    double scalar;                 /* of the last run */
 };
 
 /* ---- What bandwidth and latency share ---- */
@@ -252,6 +280,8 @@ int gpu_memory_open(struct point *pt, const struct memory_params *p, uint64_t se
 #define TUNE_RUN_NS 100000u     /* of one timing in it, at least */
 #define TUNE_PASSES ((uint64_t)1 << 20)
 #define WAKE_NS     50000000u /* work before it: an idle GPU takes some ms to raise its clocks */
+#define KEPT_RUNS   5         /* of a kept shape and of the plain one */
+#define KEPT_SLOWER 1.02      /* than the plain one: it is not kept any longer */
 
 /* What is queued, again and again. */
 struct work {
@@ -387,16 +417,79 @@ static int search(struct gpu_passes *m, struct gpu_tuned *tuned)
     return err ? err : gpu_tune(&space, TUNE_NS, tuned);
 }
 
-static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_shape *shape)
+/* The least times of both shapes, in turn. */
+static int time_both(struct gpu_passes *m, const struct gpu_shape shapes[2], uint64_t least_ns[2])
+{
+    uint64_t ns;
+    int err = 0;
+
+    least_ns[0] = least_ns[1] = UINT64_MAX;
+    for (int i = 0; !err && i < 2 * KEPT_RUNS; i++) {
+        int which = (i + i / 2) % 2; /* 0 1 1 0 */
+        err = time_passes(m, &shapes[which], &ns);
+        if (!err && ns < least_ns[which])
+            least_ns[which] = ns;
+    }
+    return err;
+}
+
+/* Takes the shape that an earlier launch chose for the same passes on the same device, unless it is
+ * slower here than the plain one. *found: it is taken. */
+static int take_kept(struct point *pt, struct gpu_passes *m, const char *problem,
+                     struct gpu_shape *shape, bool *found)
+{
+    const struct gpu_tune_space space = space_of(m);
+    struct gpu_shape both[2];
+    char word[GPU_CHOICE_BYTES];
+    uint64_t ns[2];
+
+    *found = false;
+    if (!strcmp(m->params->tuning, GPU_CHOICE_AUTO))
+        return 0;
+    if (!gpu_choice_read(m->gpu, problem, m->params->tuning, word) ||
+        !gpu_shape_read(&space, word, &both[1]))
+        return point_reason(pt, 0,
+                            "the launch shape of an earlier launch is for another device, driver, "
+                            "operation or size: searched again");
+    int err = choose_tune_passes(m, &space);
+    if (!err)
+        err = gpu_shape_plain(&space, &both[0]);
+    if (!err)
+        err = time_both(m, both, ns);
+    if (err)
+        return err;
+    *found = (double)ns[1] <= KEPT_SLOWER * (double)ns[0];
+    *shape = both[1];
+    return *found ? 0
+                  : point_reason(pt, 0,
+                                 "the launch shape of an earlier launch is slower here than the "
+                                 "plain one: searched again");
+}
+
+/* What the choice is for, beside device and driver: number `index` of this process. */
+static void print_problem(const struct gpu_passes *m, char *text, size_t len)
+{
+    snprintf(text, len, "%u/%s/%s/%" PRIu64 "%s", gpu_base(m->gpu)->index,
+             memory_ops[m->params->op], memory_types[m->params->dtype], m->arrays.bytes,
+             must_be_resident(m) ? "/resident" : "");
+}
+
+static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant *v)
 {
     struct memory_session *session = pt->bench_state;
     struct gpu_tuned fresh;
-    char key[64];
+    bool found;
+    char key[64], word[48];
 
-    snprintf(key, sizeof(key), "%u/%s/%s/%" PRIu64, gpu_base(m->gpu)->index,
-             memory_ops[m->params->op], memory_types[m->params->dtype], m->arrays.bytes);
+    print_problem(m, key, sizeof(key));
+    int err = take_kept(pt, m, key, &v->shape, &found);
+    if (err)
+        return err;
+    if (found) {
+        snprintf(v->tuning, sizeof(v->tuning), "%s", m->params->tuning);
+        return 0;
+    }
     const struct gpu_tuned *tuned = gpu_tunings_find(&session->tunings, key);
-    int err = 0;
     if (!tuned) {
         err = search(m, &fresh);
         if (!err)
@@ -408,7 +501,9 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_shape *
     if (tuned->tried < tuned->of)
         point_reason(pt, 0, "the search for the best launch ran out of time: %u of %u shapes tried",
                      tuned->tried, tuned->of);
-    *shape = tuned->shape;
+    v->shape = tuned->shape;
+    if (tuned->decided)
+        gpu_choice_print(m->gpu, key, gpu_shape_word(&v->shape, word, sizeof(word)), v->tuning);
     return 0;
 }
 
@@ -422,7 +517,7 @@ static int gpu_variant_choose(struct point *pt, struct gpu_passes *m, struct gpu
     if (!*v->name)
         return 0;
     if (!strcmp(v->name, memory_launches[MEMORY_TUNED]))
-        err = find_tuned(pt, m, &v->shape);
+        err = find_tuned(pt, m, v);
     else
         err = gpu_shape_plain(&space, &v->shape);
     gpu_shape_text(&v->shape, v->text, sizeof(v->text));
@@ -462,6 +557,8 @@ static void list_variants(struct point *pt, struct state *st)
         s->set[0].value = v->name;
         s->set[1].column = "shape";
         s->set[1].value = v->text;
+        s->set[2].column = "tuning";
+        s->set[2].value = v->tuning;
     }
 }
 

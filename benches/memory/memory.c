@@ -9,6 +9,7 @@
 #include "benches/memory/memory_work.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
+#include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
 
 /* Sizes of any GPU, four times apart; those that do not fit are skipped with the reason. */
@@ -30,6 +31,9 @@ static const struct opt_scope on_gpu = {"device=" PLACES_OF_GPUS " op!=latency",
                                         "a GPU's bandwidth"};
 static const struct opt_scope by_kernel = {"device=" PLACES_OF_GPUS " op!=latency engine=kernel",
                                            "bandwidth by a GPU's kernels"};
+static const struct opt_scope by_search = {"device=" PLACES_OF_GPUS
+                                           " op!=latency engine=kernel launch=both,tuned",
+                                           "the tuned launch of a GPU's kernels"};
 static const struct opt_scope by_size = {"level=any",
                                          "points without --level, which chooses the size"};
 static const struct opt_scope typed = {
@@ -115,6 +119,17 @@ static const struct opt options[] = {
      .scope = &by_kernel,
      .help = "shape of the kernel. tuned: the fastest of a search; plain: the simplest; both: a "
              "row for each (GPU)"},
+    {.name = "tuning",
+     .type = OPT_CUSTOM,
+     .flags = OPT_KEPT,
+     AT(tuning),
+     .def = GPU_CHOICE_AUTO,
+     .arg = "auto|CHOICE",
+     .parse = gpu_choice_parse,
+     .scope = &by_search,
+     .help = "of the tuned launch: the value of an earlier row's column tuning, instead of a "
+             "search. For another device, driver, operation, type or size, and if it is slower "
+             "than the plain launch, the search runs all the same (GPU)"},
     {.name = "engine",
      CHOICE(engine, memory_engines),
      .def = "kernel",

@@ -52,11 +52,17 @@ const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len
 struct gpu_tuned {
     struct gpu_shape shape;
     unsigned tried, of; /* shapes timed, of so many: fewer when the time was over */
+    bool decided;       /* the search was neither cut short nor disturbed */
 };
 
 /* The fastest shape, the plain one among them, in about budget_ns (over 0). 0, or -errno of time(),
  * -ENOMEM, or -EOPNOTSUPP when no shape runs. */
 int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best);
+
+/* A shape as a word, for a choice that a run keeps (gpu_choice.h): "4x256x1056", "4x256x1056cs".
+ * Reading one: false if no search of this space would try that shape, or memory is short. */
+const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len);
+bool gpu_shape_read(const struct gpu_tune_space *space, const char *word, struct gpu_shape *shape);
 
 /* Shapes that were found in this process, so that each is searched for once. */
 struct gpu_tunings { /* zeroed: empty */
@@ -90,6 +96,7 @@ struct memory_params {
     int node, memory_node;  /* PLACEMENT_*, or the system's number */
     int level;              /* MEMORY_ANY_LEVEL: `size` says it */
     uint64_t threads, size; /* size: of all threads together, in bytes */
+    const char *tuning;     /* GPU_CHOICE_AUTO, or the choice of an earlier launch */
 };
 
 /* pt->bench_state: outlives the points. */

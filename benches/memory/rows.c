@@ -11,6 +11,7 @@ static const struct bench_column columns[] = {
     {.name = "hardware_pages", .flags = COLUMN_OUTCOME},
     {.name = "address", .flags = COLUMN_OUTCOME},
     {.name = "shape", .flags = COLUMN_OUTCOME},
+    {.name = "tuning", .flags = COLUMN_OUTCOME, .width = BENCH_COLUMN_ASIDE},
     {.name = NULL},
 };
 
@@ -148,7 +149,8 @@ static const struct bench_start starts[] = {
     {.what = "arrays and their check", .where = "device=cuda:*", .seconds = 0.3},
     {.what = "search for the shape of the launch",
      .where = "device=cuda:* op!=latency engine=kernel launch=both,tuned",
-     .seconds = 1},
+     .seconds = 1,
+     .flags = START_KEPT},
     {.what = "arrays and ceilings", .where = "device=host", .seconds = 0.3},
     {.what = NULL},
 };

@@ -23,7 +23,7 @@
 #include "core/backend.h"
 #include "core/hw/gpu_kernels.h"
 
-#define GPU_MODULE_ABI    5u
+#define GPU_MODULE_ABI    6u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 
@@ -287,6 +287,9 @@ struct gpu_gemm_ops {
     uint64_t (*workspace_bytes)(const struct gpu_gemm *gemm); /* taken by open */
     /* "algo 66 tile 128x256 stages 4 split-k 1": what candidate i is. Returns text. */
     const char *(*describe)(struct gpu_gemm *gemm, unsigned i, char *text, size_t len);
+    /* The same number for the same candidate of another plan for this problem, by the same version
+     * of the library, also in another process. */
+    uint64_t (*identity)(const struct gpu_gemm *gemm, unsigned i);
     /* Queues C = A B by candidate i. */
     int (*run)(struct gpu_gemm *gemm, unsigned i, struct gpu_stream *stream, const void *a,
                const void *b, void *c);

@@ -46,6 +46,18 @@ static const char *agreed(const struct table *t, size_t first, size_t n, const c
     return value;
 }
 
+/* Does a row tell any value of an option that is kept? */
+static bool tells_any(const struct bench_info *b, const struct table *t, size_t first, size_t n)
+{
+    char column[NAME_MAX_BYTES];
+
+    for (size_t i = 0; b->options[i].name; i++)
+        for (size_t row = first; b->options[i].flags & OPT_KEPT && row < first + n; row++)
+            if (column_of(&b->options[i], column) && *table_text(t, row, column))
+                return true;
+    return false;
+}
+
 /* Is it one value of the option, as a plan writes it, and a choice? */
 static bool is_choice(const struct opt *opt, const char *def, const char *value)
 {
@@ -104,7 +116,8 @@ static bool keeps_any(const struct bench_info *b)
 int kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
                const struct table *t, size_t first, size_t n)
 {
-    if (!keeps_any(b) || launch_has_hosts(l) || find(k, l->case_number))
+    if (!keeps_any(b) || launch_has_hosts(l) || find(k, l->case_number) ||
+        !tells_any(b, t, first, n))
         return 0;
     struct kept_case *grown = realloc(k->cases, (k->n + 1) * sizeof(*grown));
     if (!grown)
@@ -122,6 +135,28 @@ const struct kept_case *kept_of(const struct kept *k, const struct launch *l)
     const struct kept_case *c = launch_has_hosts(l) ? NULL : find(k, l->case_number);
 
     return c && *c->arguments ? c : NULL;
+}
+
+/* "--isa avx2 --threads 4" */
+bool kept_used(const struct kept_case *c, const struct table *t, size_t row)
+{
+    const char *at = c ? c->arguments : "";
+    bool used = false;
+
+    while (!strncmp(at, "--", 2)) {
+        size_t name = strcspn(at + 2, " "), value = strcspn(at + 3 + name, " ");
+        const char *given = at + 3 + name;
+        struct opt opt = {0};
+        char text[NAME_MAX_BYTES], column[NAME_MAX_BYTES];
+        snprintf(text, sizeof(text), "%.*s", (int)name, at + 2);
+        opt.name = text;
+        const char *cell = column_of(&opt, column) ? table_text(t, row, column) : "";
+        used |= *cell != 0;
+        if (*cell && (strlen(cell) != value || strncmp(cell, given, value) != 0))
+            return false;
+        at = given + value + (given[value] == ' ');
+    }
+    return used;
 }
 
 void kept_release(struct kept *k)

@@ -243,8 +243,8 @@ static const char *limit_cell(const struct joined_limit *limit, const char *colu
 }
 
 /* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit`
- * is NULL where none was joined. */
-static const char *filled(const struct launching *g, const struct joined_limit *limit,
+ * is NULL where none was joined. kept: the row is by the choice of an earlier launch. */
+static const char *filled(const struct launching *g, const struct joined_limit *limit, bool kept,
                           const char *column, char *text, size_t len)
 {
     text[0] = 0;
@@ -254,6 +254,8 @@ static const char *filled(const struct launching *g, const struct joined_limit *
         snprintf(text, len, "%u", g->l->case_number);
     else if (!strcmp(column, "repeat"))
         snprintf(text, len, "%u", g->l->repeat);
+    else if (!strcmp(column, "chosen_in") && kept)
+        snprintf(text, len, "%u", g->kept->repeat);
     else if (limit)
         return limit_cell(limit, column, text, len);
     return text[0] ? text : NULL;
@@ -276,9 +278,11 @@ static void print_rows(struct launching *g, const struct table *t, FILE *out)
         print_hosts(g, out);
         int joined =
             is_measured_here(g) && limits_row(g->c->limits, g->c->cores, rules, t, row, &limit);
+        bool kept = kept_used(g->kept, t, row);
         for (size_t i = 0; i < t->n_columns; i++) {
             char text[32];
-            const char *ours = filled(g, joined ? &limit : NULL, t->columns[i], text, sizeof(text));
+            const char *ours =
+                filled(g, joined ? &limit : NULL, kept, t->columns[i], text, sizeof(text));
             csv_print(out, ours ? ours : table_cell(t, row, i));
             fputc(i + 1 < t->n_columns ? ',' : '\n', out);
         }

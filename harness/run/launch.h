@@ -20,7 +20,10 @@
  *
  *   left     the case does not name the option, or names it with its default
  *   chosen   the column of the option's name has one value in all rows of that launch, but for
- *            empty cells, and the option takes it. Else each launch decides for itself
+ *            empty cells, and the option takes it. Else each launch decides for itself. A launch
+ *            whose rows have no value chose nothing: the next one decides
+ *   used     a row whose column has the value that was given has the number of the deciding launch
+ *            in `chosen_in`
  *   hosts    of launches on hosts nothing is kept: one host may lack what another chose
  *
  * The plan and its arguments stay as they are.
@@ -52,6 +55,10 @@ int kept_load(struct kept *k, const struct bench_list *benches, const struct pla
 
 /* What the launch is given; NULL: nothing, it decides for itself. */
 const struct kept_case *kept_of(const struct kept *k, const struct launch *l);
+
+/* Does this row say that what it was given was used? A benchmark that finds a choice unfit here
+ * chooses again, and says what. */
+bool kept_used(const struct kept_case *c, const struct table *t, size_t row);
 
 void kept_release(struct kept *k);
 

@@ -213,21 +213,24 @@ static uint64_t asked_ns(const struct bench_info *b, const struct launch *l, uns
 
 #define PROCESS_NS 50000000ull /* of a benchmark, from its start to its end, with nothing to do */
 
-/* What processes have paid already: entry number `start` of a benchmark, in a round. */
+/* What was paid already: entry number `start` of a benchmark, by the process of a round, or by the
+ * first launch of a case. */
 struct paid {
     struct {
         const struct bench_info *bench;
         size_t start;
-        unsigned round;
+        unsigned round, case_number; /* 0: of any */
     } * all;
     size_t n;
 };
 
 /* Is it paid by an earlier launch? If not, this one pays it. Without memory it is paid again. */
-static bool is_paid(struct paid *p, const struct bench_info *b, size_t start, unsigned round)
+static bool is_paid(struct paid *p, const struct bench_info *b, size_t start, unsigned round,
+                    unsigned case_number)
 {
     for (size_t i = p->n; i-- > 0;)
-        if (p->all[i].bench == b && p->all[i].start == start && p->all[i].round == round)
+        if (p->all[i].bench == b && p->all[i].start == start && p->all[i].round == round &&
+            p->all[i].case_number == case_number)
             return true;
     void *grown = realloc(p->all, (p->n + 1) * sizeof(*p->all));
     if (!grown)
@@ -235,7 +238,8 @@ static bool is_paid(struct paid *p, const struct bench_info *b, size_t start, un
     p->all = grown;
     p->all[p->n].bench = b;
     p->all[p->n].start = start;
-    p->all[p->n++].round = round;
+    p->all[p->n].round = round;
+    p->all[p->n++].case_number = case_number;
     return false;
 }
 
@@ -244,14 +248,30 @@ static uint64_t start_ns(const struct bench_info *b, const struct launch *l, enu
                          struct paid *paid)
 {
     const struct bench_start *starts = b->rows.starts;
-    bool shares = launch_shares(rule, b, l);
-    uint64_t ns = shares && is_paid(paid, b, SIZE_MAX, l->repeat) ? 0 : PROCESS_NS;
+    bool shares = launch_shares(rule, b, l), keeps = !launch_has_hosts(l);
+    uint64_t ns = shares && is_paid(paid, b, SIZE_MAX, l->repeat, 0) ? 0 : PROCESS_NS;
 
-    for (size_t i = 0; starts && starts[i].what; i++)
+    for (size_t i = 0; starts && starts[i].what; i++) {
+        unsigned flags = starts[i].flags;
         if (start_fits(b, &starts[i], l->arguments) &&
-            !(shares && starts[i].flags & START_ONCE && is_paid(paid, b, i, l->repeat)))
+            !(shares && flags & START_ONCE && is_paid(paid, b, i, l->repeat, 0)) &&
+            !(keeps && flags & START_KEPT && is_paid(paid, b, i, 0, l->case_number)))
             ns += (uint64_t)(starts[i].seconds * 1e9);
+    }
     return ns;
+}
+
+/* Launches that are done have paid for what their cases keep. */
+static void pay_kept(const struct bench_list *benches, const struct plan *plan, struct paid *paid)
+{
+    for (size_t k = 0; k < plan->n; k++) {
+        const struct launch *l = &plan->launches[k];
+        const struct bench_info *b = bench_list_find(benches, l->bench);
+        const struct bench_start *starts = b && l->state == LAUNCH_DONE ? b->rows.starts : NULL;
+        for (size_t i = 0; starts && starts[i].what; i++)
+            if (starts[i].flags & START_KEPT)
+                is_paid(paid, b, i, 0, l->case_number);
+    }
 }
 
 struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
@@ -260,6 +280,7 @@ struct estimate estimate_plan(const struct bench_list *benches, const struct pla
     struct estimate e = {0};
     struct paid paid = {0};
 
+    pay_kept(benches, plan, &paid);
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
         const struct bench_info *b = bench_list_find(benches, l->bench);

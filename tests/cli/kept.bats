@@ -72,7 +72,7 @@ END
         [ "$(head -n 1 r/log/1-$repeat.txt)" = "plumb run: with --isa generic, as launch 1 of this case chose" ]
     done
     python3 -c 'import json
-assert json.load(open("r/run.json"))["kept_options"]["memory"] == ["isa"]'
+assert json.load(open("r/run.json"))["kept_options"]["memory"] == ["tuning", "isa"]'
 }
 
 @test "each case decides for itself, and what a case asks for stays" {

@@ -105,17 +105,22 @@ static const struct bench_start starts[] = {
     {.what = "driver", .where = "size!=1", .seconds = 2, .flags = START_ONCE},
     {.what = "arrays", .seconds = 0.3},
     {.what = "search", .where = "search!=", .seconds = 1},
+    {.what = "choice", .where = "size=2,4", .seconds = 5, .flags = START_KEPT},
     {.what = NULL},
 };
 
 static uint64_t start_of(enum process_rule rule)
 {
     static struct launch launches[] = {
-        {.bench = "fake", .arguments = "--size 2", .repeat = 1},
-        {.bench = "fake", .arguments = "--size 4", .repeat = 1},
-        {.bench = "fake", .arguments = "--size 1", .repeat = 1},
-        {.bench = "fake", .arguments = "--size 4", .repeat = 2, .state = LAUNCH_DONE},
-        {.bench = "fake", .arguments = "--size 2", .repeat = 2},
+        {.bench = "fake", .case_number = 1, .arguments = "--size 2", .repeat = 1},
+        {.bench = "fake", .case_number = 2, .arguments = "--size 4", .repeat = 2},
+        {.bench = "fake", .case_number = 3, .arguments = "--size 1", .repeat = 1},
+        {.bench = "fake",
+         .case_number = 2,
+         .arguments = "--size 4",
+         .repeat = 1,
+         .state = LAUNCH_DONE},
+        {.bench = "fake", .case_number = 1, .arguments = "--size 2", .repeat = 2},
     };
     struct plan plan = {.launches = launches, .n = 5};
     struct bench_info dear = bench;
@@ -128,10 +133,10 @@ static uint64_t start_of(enum process_rule rule)
 static void test_of_starts(void **state)
 {
     (void)state;
-    /* --search has a default, so that all four search. */
-    assert_int_equal(start_of(PROCESS_CASE), 4 * (50 + 300 + 1000) * MS + 3 * 2000 * MS);
-    assert_int_equal(start_of(PROCESS_ROUND), 4 * 1300 * MS + 2 * (50 + 2000) * MS);
-    assert_int_equal(start_of(PROCESS_AUTO), 4 * 1300 * MS + 2 * (50 + 2000) * MS + 50 * MS);
+    /* --search has a default, so that all four search. Of the choices one was kept, one is new. */
+    assert_int_equal(start_of(PROCESS_CASE), (4 * (50 + 300 + 1000) + 3 * 2000 + 5000) * MS);
+    assert_int_equal(start_of(PROCESS_ROUND), (4 * 1300 + 2 * (50 + 2000) + 5000) * MS);
+    assert_int_equal(start_of(PROCESS_AUTO), (4 * 1300 + 2 * (50 + 2000) + 50 + 5000) * MS);
 }
 
 static struct launch pace_launches[] = {

@@ -110,10 +110,33 @@ static void test_the_first_launch_decides(void **state)
     assert_string_equal(kept_of(&k, &l)->arguments, "--vector-unit wide");
     assert_int_equal(kept_of(&k, &l)->repeat, 2);
     assert_null(kept_of(&k, &other)); /* a case of its own */
+    learn(&k, &other, ",wide,\n");    /* it chose nothing: the next one may */
+    assert_int_equal(k.n, 1);
     learn(&k, &other, "wide,,\nnarrow,,\n");
     learn(&k, &other, "wide,,\n");
     assert_null(kept_of(&k, &other)); /* it stays as it is: each launch decides for itself */
     kept_release(&k);
+}
+
+static void uses(const char *arguments, const char *cells, const char *used)
+{
+    struct kept_case c = {.arguments = (char *)arguments};
+    struct table t;
+
+    read_rows(cells, &t);
+    assert_int_equal(t.n_rows, strlen(used));
+    for (size_t row = 0; row < t.n_rows; row++)
+        assert_int_equal(kept_used(&c, &t, row), used[row] == 'y');
+    table_release(&t);
+}
+
+static void test_rows_by_an_earlier_choice(void **state)
+{
+    (void)state;
+    uses("--vector-unit wide", "wide,,\n,wide,\nnarrow,,\nwider,,\nwid,,\n", "ynnnn");
+    uses("--vector-unit wide --threads 4", "wide,,4\nwide,,5\nwide,,\n,,4\nnarrow,,4\n", "ynyyn");
+    uses("--elsewhere wide", "wide,,\n", "n");
+    uses("", "wide,,\n", "n");
 }
 
 static void test_of_hosts_nothing_is_kept(void **state)
@@ -141,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_only_what_the_option_takes_is_kept),
         cmocka_unit_test(test_the_first_launch_decides),
         cmocka_unit_test(test_of_hosts_nothing_is_kept),
+        cmocka_unit_test(test_rows_by_an_earlier_choice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

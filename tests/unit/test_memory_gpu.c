@@ -115,6 +115,24 @@ static void test_tune_small_arrays(void **state)
     assert_true(tuned.of < 100); /* those that are the same are listed once */
 }
 
+static void test_shapes_as_words(void **state)
+{
+    struct model m = {.best = {4, true, 512, 2 * SMS}};
+    struct gpu_tune_space wide = space_of(&m, 1 << 30, false), narrow = space_of(&m, 1 << 30, true);
+    const struct gpu_shape shape = {4, true, 512, 2 * SMS}, all = {1, false, 256, (1 << 30) / 4096};
+    struct gpu_shape read;
+    char word[48];
+
+    (void)state;
+    assert_true(gpu_shape_read(&wide, gpu_shape_word(&shape, word, sizeof(word)), &read));
+    assert_memory_equal(&read, &shape, sizeof(read));
+    assert_true(gpu_shape_read(&wide, gpu_shape_word(&all, word, sizeof(word)), &read));
+    assert_false(gpu_shape_read(&narrow, word, &read)); /* more blocks than run at a time */
+    assert_false(gpu_shape_read(&wide, "3x512x264", &read));
+    assert_false(gpu_shape_read(&wide, "4x512x265cs", &read));
+    assert_false(gpu_shape_read(&wide, "", &read));
+}
+
 static void test_tune_stops(void **state)
 {
     struct model m = {.best = {4, true, 512, 2 * SMS}, .broken_block = 1024};
@@ -454,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_tune_through_noise),
         cmocka_unit_test(test_tune_small_arrays),
         cmocka_unit_test(test_tune_stops),
+        cmocka_unit_test(test_shapes_as_words),
         cmocka_unit_test(test_plain_shape),
         cmocka_unit_test(test_tunings_are_kept),
         cmocka_unit_test(test_levels),

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -417,9 +418,33 @@ static void a_walk_ends_without_gain(void **state)
     assert_int_equal(r.best, 2);
 }
 
+/* Where most runs are disturbed, the winner is known, and it is known that they were. */
+static void test_steady(void **state)
+{
+    struct track calm = {.bytes = 1e9, .gbps = {10, 12, 11}},
+                 first = {.bytes = 1e9, .gbps = {10, 12, 11}, .disturbed = {1, 1, 1}},
+                 rough = {.bytes = 1e9, .gbps = {10, 12, 11}, .every = 4};
+    struct track *tracks[] = {&calm, &first, &rough};
+
+    (void)state;
+    for (int policy = 0; policy < 2; policy++)
+        for (int i = 0; i < 3; i++) {
+            struct search_result found;
+            const struct search search = {.policy = policy ? &search_halving : &search_contest,
+                                          .n = 3,
+                                          .run = go_once,
+                                          .arg = tracks[i]};
+            memset(tracks[i]->runs, 0, sizeof(tracks[i]->runs));
+            assert_int_equal(search_run(&search, &found), 0);
+            assert_int_equal(found.stop, SEARCH_DECIDED);
+            assert_int_equal(found.steady, tracks[i] != &rough);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steady),
         cmocka_unit_test(test_long_runs_are_few),
         cmocka_unit_test(test_disturbed_runs),
         cmocka_unit_test(test_short_runs_are_many),

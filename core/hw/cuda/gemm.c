@@ -577,6 +577,17 @@ static const char *gemm_describe(struct gpu_gemm *gemm, unsigned i, char *text, 
     return text;
 }
 
+/* cuBLASLt lets its algorithms be stored as they are, and used again by the same version. */
+static uint64_t gemm_identity(const struct gpu_gemm *gemm, unsigned i)
+{
+    const cublasLtMatmulAlgo_t *algo = i < gemm->n ? &gemm->found[i].algo : NULL;
+    uint64_t hash = 1;
+
+    for (size_t k = 0; algo && k < sizeof(algo->data) / sizeof(algo->data[0]); k++)
+        hash = gpu_hash(hash, algo->data[k]);
+    return hash;
+}
+
 static int check_run(struct gpu_gemm *gemm, unsigned i, const struct gpu_stream *stream,
                      const void *a, const void *b, const void *c)
 {
@@ -617,5 +628,6 @@ const struct gpu_gemm_ops cuda_gemm_ops = {
     .unplan = gemm_unplan,
     .workspace_bytes = gemm_workspace_bytes,
     .describe = gemm_describe,
+    .identity = gemm_identity,
     .run = gemm_run,
 };

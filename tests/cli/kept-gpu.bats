@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What a search on a GPU found is kept over the rounds of a run, on the simulated device: the second launch of a case does not
+# search, its row says which launch chose, and a choice that was made elsewhere, or is slow here, is searched for again.
+
+bats_require_minimum_version 1.5.0
+load ../sim/env
+load rows
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    top=$PWD bin=$PWD/build/bin out=$BATS_TEST_TMPDIR/out
+}
+
+# machine BEST LINES...: candidate BEST of the products is 8 % faster than the heuristics' choice.
+machine()
+{
+    local best=$1
+    shift
+    printf '%s\n' '[machine]' 'gpus = 1' "$@" '[gpu]' 'name = Simulated GPU' 'gemm_us = 0' 'l2_bytes = 64K' \
+        'gemm_f16_tflops = .002' 'gemm_bf16_tflops = .002' "gemm_best_candidate = $best" 'gemm_best_factor = 1.08' \
+        >"$BATS_TEST_TMPDIR/machine.conf"
+    simulate "$BATS_TEST_TMPDIR/machine.conf"
+}
+
+gemm() { "$bin/plumb-gemm" --csv --device cuda --library cublaslt-best --size 64 --dtype f16 --budget 60ms --warmup 10ms "$@" >"$out"; }
+memory() { "$bin/plumb-memory" --csv --device cuda --op copy --size 4M --budget 60ms --warmup 10ms "$@" >"$out"; }
+
+# again OPTION: the choice was searched for again, said so, and is not the one that was given.
+again()
+{
+    [ "$(cells "$1" | sed '/^$/d')" != "$choice" ]
+    [ -n "$(cells "$1" | sed '/^$/d')" ]
+    cells reason | grep -q "$2"
+}
+
+@test "the second launch of a case does not search, and its row says which launch chose" {
+    machine 3
+    cd "$BATS_TEST_TMPDIR" || return 1
+    printf '%s\n' 'suite: t' 'defaults: {repeat: 2, budget: 60ms, warmup: 10ms}' cases: \
+        '  - {bench: gemm, device: gpu, library: cublaslt-best, dtype: [f16, bf16], size: 64}' \
+        '  - {bench: memory, device: gpu, op: copy, size: 4M}' >t.yaml
+    PLUMB_CONFIGS=$top/configs "$bin/plumb" run t.yaml --out r --no-report
+    python3 - <<'END'
+import csv
+by = {}
+for row in csv.DictReader(open("r/gemm.csv")):
+    by[row["case"], row["repeat"]] = row
+    assert abs(float(row["value"]) / .00216 - 1) < .05 and abs(float(row["gap_percent"]) - 8) < .5, row
+    assert "algo 66" in row["evidence"], row
+for case in "1", "2":
+    first, second = by[case, "1"], by[case, "2"]
+    assert first["candidates"] == "6" and first["chosen_in"] == "", first
+    assert second["candidates"] == "" and second["chosen_in"] == "1", second
+    assert first["algorithm"] == second["algorithm"] != "", (first, second)
+    assert "% over the heuristics' choice" in first["reason"] and "heuristics" not in second["reason"], (first, second)
+# Types have choices of their own, though the same candidate is the fastest.
+assert by["1", "1"]["algorithm"].split("@")[0] == by["2", "1"]["algorithm"].split("@")[0]
+assert by["1", "1"]["algorithm"] != by["2", "1"]["algorithm"]
+rows = {(r["repeat"], r["launch"]): r for r in csv.DictReader(open("r/memory.csv"))}
+assert rows["1", "tuned"]["tuning"] == rows["2", "tuned"]["tuning"] != "", rows
+assert rows["1", "tuned"]["shape"] == rows["2", "tuned"]["shape"], rows
+assert [rows[k]["chosen_in"] for k in (("1", "tuned"), ("1", "plain"), ("2", "tuned"), ("2", "plain"))] == ["", "", "1", ""], rows
+END
+    run ! grep -e --algorithm -e --tuning r/plan.csv
+    grep -q -- '--tuning .*, as launch 1 of this case chose' r/log/3-2.txt
+}
+
+@test "a choice that another driver, GPU, type, shape or kind of data made is searched for again" {
+    machine 3
+    gemm
+    choice=$(cells algorithm)
+    gemm --algorithm "$choice"
+    [ "$(cells algorithm)" = "$choice" ]
+    [ "$(cells candidates)" = "" ]
+    for other in "--size 48" "--dtype bf16" "--data zeros" "--layout nt" "--accumulate f16"; do
+        # shellcheck disable=SC2086
+        gemm --algorithm "$choice" $other
+        again algorithm "for another device, driver, library or product: searched again; the best of 6"
+    done
+    machine 3 'driver_version = 13010'
+    gemm --algorithm "$choice"
+    again algorithm "searched again"
+    machine 3
+    sed -i 's/^name = .*/name = Another GPU/' "$PLUMB_SIM_MACHINE"
+    gemm --algorithm "$choice"
+    again algorithm "searched again"
+}
+
+@test "a launch shape that another driver, operation or size chose is searched for again" {
+    machine 3
+    memory
+    choice=$(cells tuning | sed '/^$/d')
+    memory --tuning "$choice"
+    [ "$(cells tuning | sed '/^$/d')" = "$choice" ]
+    [ "$(cells reason | sed '/^$/d')" = "" ]
+    for other in "--op write" "--size 8M" "--dtype f32"; do
+        # shellcheck disable=SC2086
+        memory --tuning "$choice" $other
+        again tuning "for another device, driver, operation or size: searched again"
+    done
+    machine 3 'driver_version = 13010'
+    memory --tuning "$choice"
+    again tuning "searched again"
+}
+
+@test "a kept algorithm that is slower than the heuristics' choice now does not pass for the best" {
+    machine 3
+    gemm
+    choice=$(cells algorithm)
+    machine 2 # candidate 3 is 13 % slower than the first, and 2 is the best
+    gemm --algorithm "$choice"
+    again algorithm "not faster here than the heuristics' choice: searched again; the best of 6"
+    cells value | awk '{ exit !($1 > .00216 * .95) }'
+    # What was spoilt by hand is no choice, and what is none is refused.
+    gemm --algorithm "0123456789abcdef@${choice#*@}"
+    again algorithm "searched again"
+    for text in nothing 12@34 "@${choice#*@}" "$choice,$choice"; do
+        run "$bin/plumb-gemm" --device cuda --library cublaslt-best --algorithm "$text"
+        [ "$status" -eq 2 ]
+        [[ $output == *"neither auto nor a choice of an earlier launch"* ]]
+    done
+}

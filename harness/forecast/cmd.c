@@ -8,13 +8,14 @@
 #include "core/program.h"
 #include "harness/command.h"
 #include "harness/forecast/forecast.h"
+#include "harness/forecast/offer.h"
 #include "harness/report/described.h"
 #include "harness/report/report.h"
 
 #define NS 1e-9
 
 struct options {
-    const char *model, *out, *dtype, *over, *swap;
+    const char *model, *out, *dtype, *over, *swap, *price;
     double batch;
     uint64_t sequence, dp, tp, pp, ep, micro, zero, bucket, per_node, nodes, compute_ns;
     int update, core;
@@ -140,14 +141,20 @@ static const struct opt table[] = {
     {.name = "swap",
      .type = OPT_STRING,
      AT(swap),
-     .arg = "network=FROM:TO",
-     .help = "with a network of TO in place of FROM Gb/s: network=100:400"},
+     .arg = "PART=RATE,...",
+     .help = "with another network, products or memory: network=400Gb/s, network=100:400, "
+             "products=gpu.mi300x (configs/hardware), memory=FILE:gpu.KEY"},
+    {.name = "price",
+     .type = OPT_STRING,
+     AT(price),
+     .arg = "FILE",
+     .help = "compare offers with prices and power: a file such as examples/offers.yaml"},
     {.name = "out",
      .letter = 'o',
      .type = OPT_STRING,
      AT(out),
      .arg = "DIR",
-     .help = "also write the report with the forecast, and forecast/ with Markdown and plot"},
+     .help = "also write the report with the answer, and forecast/ with Markdown and plot"},
     {.name = "json", .type = OPT_FLAG, AT(json), .help = "print JSON"},
     {.name = "help", .letter = 'h', .type = OPT_FLAG, AT(help), .help = "show this text"},
     {.name = NULL},
@@ -174,15 +181,12 @@ static void print_help(const struct opts *o)
          "  plumb forecast RUN --model llama3-8b --zero 3 --nodes 4..64x2 --per-node 8\n"
          "  plumb forecast RUN --model bert-large --compute 120ms --update none    compute is "
          "known\n"
+         "  plumb forecast RUN --model gpt2-xl --price offers.yaml --out DIR       which offer to "
+         "buy\n"
          "\n"
          "exit: 0 a forecast was made, 2 usage or no run found, 3 nothing could be forecast, 4 "
          "out of\n"
          "memory or a file could not be written, 5 a run folder is damaged");
-}
-
-static double element_bytes(const char *dtype)
-{
-    return dtype && (!strcmp(dtype, "bf16") || !strcmp(dtype, "f16")) ? 2 : 4;
 }
 
 struct asked {
@@ -194,6 +198,7 @@ struct asked {
     struct parts parts;
     struct forecast f;
     struct forecast_point points[FORECAST_POINTS_MAX];
+    struct offers_made offers;
     double nodes[FORECAST_POINTS_MAX];
     size_t n, answer;
     char error[512];
@@ -226,15 +231,9 @@ static int load(struct asked *a)
 static void set_job(struct asked *a)
 {
     const struct options *o = &a->options;
-    const struct part_law *sum = &a->parts.laws[o->zero ? JOB_SCATTER : JOB_SUM];
 
     a->f =
-        (struct forecast){.parts = &a->parts,
-                          .swap = {1, NULL},
-                          .core_known = o->core > 0,
-                          .per_node = o->per_node         ? (double)o->per_node
-                                      : sum->per_node > 0 ? sum->per_node
-                                                          : 1,
+        (struct forecast){.core_known = o->core > 0,
                           .job = {.model = &a->model,
                                   .batch = o->batch,
                                   .sequence = o->sequence ? o->sequence : a->model.sequence,
@@ -244,25 +243,23 @@ static void set_job(struct asked *a)
                                   .micro = (double)o->micro,
                                   .zero = (unsigned)o->zero,
                                   .bucket_bytes = (double)o->bucket,
-                                  .element_bytes = element_bytes(a->parts.dtype),
                                   .update_bytes = update_bytes[o->update],
                                   .overlap = !o->alone,
                                   .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};
+    forecast_use(&a->f, &a->parts, (double)o->per_node);
 }
 
 static int read_swap(struct asked *a)
 {
-    double from, to;
-    int end = 0;
-
     if (!a->options.swap)
         return EXIT_GOOD;
-    if (sscanf(a->options.swap, "network=%lf:%lf%n", &from, &to, &end) != 2 ||
-        a->options.swap[end] || !(from > 0) || !(to > 0) || isinf(from) || isinf(to))
-        return fail(a, EXIT_USAGE, "--swap: say network=FROM:TO in Gb/s, such as network=100:400");
-    a->f.swap.network = to / from;
-    a->f.swap.text = pool_text(&a->r.pool, "network: %g to %g Gb/s", from, to);
-    return EXIT_GOOD;
+    int err = forecast_swap_read(&a->r.pool, &a->parts, a->options.swap, &a->f.swap, a->error,
+                                 sizeof(a->error));
+    if (err == -ENOMEM)
+        return fail(a, EXIT_INCOMPLETE, "out of memory");
+    if (!err && a->f.swap.times[SWAP_PRODUCTS] > 0 && a->options.compute_ns)
+        return fail(a, EXIT_USAGE, "--swap products changes nothing beside --compute");
+    return err ? EXIT_USAGE : EXIT_GOOD;
 }
 
 /* Numbers of nodes that hold at least one replica of the model. */
@@ -326,21 +323,73 @@ static int add_asked(struct asked *a)
     return EXIT_GOOD;
 }
 
-static int show(struct asked *a)
+/* Prints the document or JSON, and writes the files that were asked for. */
+static int put_out(struct asked *a, const struct document *d, const char *name, const char *title,
+                   const struct plot *plot)
 {
-    struct document *d = document_new(&a->r.pool);
     struct document_terminal terminal = document_terminal_of(stdout);
-    int err;
+    struct forecast_files files = {.folder = a->options.out,
+                                   .name = name,
+                                   .title = pool_text(&a->r.pool, "%s: %s", title, a->model.name),
+                                   .plot = plot,
+                                   .runs = (const char *const *)a->o->args,
+                                   .n_runs = a->o->n_args};
+    int err = !a->options.json   ? document_write_terminal(d, &terminal, stdout)
+              : a->options.price ? offers_print_json(stdout, &a->offers)
+                                 : forecast_print_json(stdout, &a->f, a->answer);
 
-    forecast_show(&a->r.pool, d, &a->f, a->answer);
-    err = a->options.json ? forecast_print_json(stdout, &a->f, a->answer)
-                          : document_write_terminal(d, &terminal, stdout);
     if (!err && a->options.out)
-        err = forecast_write(&a->r.pool, d, &a->f, (const char *const *)a->o->args, a->o->n_args,
-                             a->options.out, a->error, sizeof(a->error));
+        err = forecast_write(&a->r.pool, d, &files, a->error, sizeof(a->error));
     if (err && !*a->error)
         snprintf(a->error, sizeof(a->error), "%s", strerror(-err));
     return err ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+static int show(struct asked *a)
+{
+    struct document *d = document_new(&a->r.pool);
+
+    forecast_show(&a->r.pool, d, &a->f, a->answer);
+    return put_out(a, d, "forecast", "Forecast", forecast_plot(&a->r.pool, &a->f));
+}
+
+/* ---- offers ---- */
+
+static int status_of(struct asked *a, int err)
+{
+    if (err == -ENOMEM)
+        return fail(a, EXIT_INCOMPLETE, "out of memory");
+    return err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_GOOD;
+}
+
+static int compare_offers(struct asked *a)
+{
+    struct offers_made *made = &a->offers;
+    const struct offer_source from = {.benches = &a->benches,
+                                      .dtype = a->options.dtype,
+                                      .over = a->options.over,
+                                      .per_node = (double)a->options.per_node};
+    struct document *d = document_new(&a->r.pool);
+    size_t given = 0;
+
+    if (a->options.swap)
+        return fail(a, EXIT_USAGE, "--swap beside --price: each offer has its own `swap`");
+    if (a->options.dp)
+        return fail(a, EXIT_USAGE, "--dp beside --price: each offer has its own `nodes`");
+    int err = offers_read(&a->r.pool, a->options.price, &made->offers, a->error, sizeof(a->error));
+    if (!err)
+        err = offers_make(made, &a->r.pool, &a->f, &from, a->error, sizeof(a->error));
+    if (err)
+        return status_of(a, err);
+    made->nodes = a->nodes;
+    made->n_nodes = a->n;
+    err = offers_show(&a->r.pool, d, made);
+    if (err)
+        return status_of(a, err);
+    for (size_t i = 0; i < made->offers.n; i++)
+        given += offer_is_given(&made->cases[i]);
+    err = put_out(a, d, "offers", "Offers", NULL);
+    return err ? err : given >= 2 ? EXIT_GOOD : EXIT_UNDECIDED;
 }
 
 static int work(struct asked *a)
@@ -351,9 +400,10 @@ static int work(struct asked *a)
         set_job(a);
         status = read_swap(a);
     }
-    if (!status) {
+    if (!status)
         status = list_nodes(a);
-    }
+    if (!status && a->options.price)
+        return compare_offers(a);
     if (!status)
         status = add_asked(a);
     if (status)
@@ -385,6 +435,7 @@ static int check_and_work(const struct opts *o, void *context)
         status = work(a);
     if (*a->error)
         fprintf(stderr, "plumb forecast: %s\n", a->error);
+    offers_release(&a->offers);
     report_release(&a->r);
     bench_list_release(&a->benches);
     model_release(&a->model);

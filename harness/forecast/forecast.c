@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #define CACHE_SIZE 64
 
@@ -51,6 +52,16 @@ static double slowest(const struct view *v, double ranks)
     return 1;
 }
 
+/* How many times as fast a part is; what it is swapped for may reach less of its limit. */
+static double times_of(const struct view *v, enum swap_part part)
+{
+    double times = v->f->swap.times[part];
+
+    if (!(times > 0))
+        return 1;
+    return is_at(v, SOURCE_SWAP_NETWORK + part) ? times * exp(-FORECAST_SWAPPED * v->end) : times;
+}
+
 /* Products and memory of CPUs are measured with all cores of a node, which its ranks share. */
 static double sharing(const struct view *v)
 {
@@ -65,7 +76,7 @@ static double product_s(const void *arg, double m, double n, double k, double co
 
     if (is_at(v, SOURCE_PRODUCT))
         by = parts_product_off(p, m, n, k) * v->end;
-    return s * exp(by) * slowest(v, v->ranks) * sharing(v);
+    return s * exp(by) * slowest(v, v->ranks) * sharing(v) / times_of(v, SWAP_PRODUCTS);
 }
 
 static double stream_s(const void *arg, double bytes)
@@ -76,7 +87,7 @@ static double stream_s(const void *arg, double bytes)
 
     if (is_at(v, SOURCE_STREAM) && p->stream_low > 0)
         rate = v->end > 0 ? p->stream_low : p->stream_high;
-    return bytes / rate * sharing(v);
+    return bytes / rate * sharing(v) / times_of(v, SWAP_MEMORY);
 }
 
 static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,
@@ -114,14 +125,12 @@ static void note_law(struct view *v, enum bench_part_of what, const struct law_v
 /* A swapped network has other bytes a second; the time of a message stays. */
 static double swapped_s(const struct view *v, enum bench_part_of what, double ranks, double us)
 {
-    double times = v->f->swap.network;
+    double times = times_of(v, SWAP_NETWORK);
 
     if (times == 1)
         return us;
     const struct law_value none = ask(v, what, ranks, 1);
     double messages = none.refused ? 0 : fmin(none.us, us);
-    if (is_at(v, SOURCE_SWAP_NETWORK))
-        times *= exp(-FORECAST_SWAPPED * v->end);
     return messages + (us - messages) / times;
 }
 
@@ -268,6 +277,16 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     p->bound = bound_of(&p->time);
     p->samples_s = job.dp * job.batch / p->time.step_s;
     return add_ends(f, &cache, &job, p);
+}
+
+void forecast_use(struct forecast *f, const struct parts *parts, double per_node)
+{
+    const struct part_law *sum = &parts->laws[f->job.zero ? JOB_SCATTER : JOB_SUM];
+    bool halves = parts->dtype && (!strcmp(parts->dtype, "bf16") || !strcmp(parts->dtype, "f16"));
+
+    f->parts = parts;
+    f->per_node = per_node > 0 ? per_node : sum->per_node > 0 ? sum->per_node : 1;
+    f->job.element_bytes = halves ? 2 : 4;
 }
 
 int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n)

@@ -36,7 +36,9 @@ struct part_law {
     const char *label; /* "ring over tcp, 8 ranks" */
     double nodes;      /* the most that its points are on */
     double per_node;   /* ranks of a node there */
-    double limit;      /* of its bus bandwidth at the largest size, bytes a second; NaN */
+    double limit;      /* what the links of a node carry at most, bytes a second; NaN */
+    double link_gbits; /* the rate of each, as the system states it; NaN: not known */
+    double links;      /* so many */
 };
 
 /* A measured step, to be held against the forecast. */
@@ -56,6 +58,7 @@ struct parts {
     double jitter;         /* the mean of the products'; NaN */
     double stream;         /* bytes a second; NaN */
     double stream_low, stream_high;
+    double stream_limit;                    /* the machine's, bytes a second; NaN */
     double call_s, call_low_s, call_high_s; /* NaN */
     double hidden, hidden_low, hidden_high; /* share of the shorter that overlaps; NaN */
     struct part_law laws[JOB_PARTS];        /* of several ranks; law.n 0: none */
@@ -85,11 +88,19 @@ void parts_product_spread(struct parts *p);
 
 /* ---- the forecast ---- */
 
-/* A part is replaced by one that was not measured: its rate is `times` what it was. */
+enum swap_part { SWAP_NETWORK, SWAP_PRODUCTS, SWAP_MEMORY, SWAPS };
+
+/* Parts are replaced by others that were not measured: the rate of each is `times` what it was. */
 struct forecast_swap {
-    double network;   /* 1: as it is */
-    const char *text; /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
+    double times[SWAPS]; /* 0: as it is */
+    const char *text;    /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
 };
+
+/* Reads "network=400Gb/s,products=gpu.KEY": PART=FROM:TO, a rate, or [FILE:]ENTRY of
+ * configs/hardware. Where FROM is not given it is what runs know. 0; -EINVAL with error set;
+ * -ENOMEM. Texts are of the pool. */
+int forecast_swap_read(struct pool *pool, const struct parts *parts, const char *text,
+                       struct forecast_swap *swap, char *error, size_t len);
 
 /* Of a part that was swapped: the share of its limit that was measured is taken to hold. This is
  * how far it may be off, as a logarithm: an assumption. */
@@ -110,9 +121,11 @@ enum forecast_source {
     SOURCE_NETWORK,
     SOURCE_PARALLEL,
     SOURCE_OVERLAP,
-    SOURCE_SLOWEST,   /* of so many ranks: upwards only */
-    SOURCE_SLOW_HOST, /* upwards only */
-    SOURCE_SWAP_NETWORK,
+    SOURCE_SLOWEST,      /* of so many ranks: upwards only */
+    SOURCE_SLOW_HOST,    /* upwards only */
+    SOURCE_SWAP_NETWORK, /* in the order of enum swap_part */
+    SOURCE_SWAP_PRODUCTS,
+    SOURCE_SWAP_MEMORY,
     SOURCES
 };
 
@@ -142,6 +155,9 @@ struct forecast {
     size_t n;
 };
 
+/* Sets f->parts, and what follows from them. per_node: ranks of a node; 0: as sums were measured. */
+void forecast_use(struct forecast *f, const struct parts *parts, double per_node);
+
 /* Fills in points[i] for nodes[i]. f->parts, job, swap and per_node are set. 0; -EINVAL: the job
  * makes no sense for the model; -ENOMEM. */
 int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n);
@@ -155,15 +171,25 @@ void forecast_show(struct pool *pool, struct document *d, const struct forecast 
 /* Samples a second over nodes; NULL: no point has a forecast. */
 const struct plot *forecast_plot(struct pool *pool, const struct forecast *f);
 
+/* Why a point has no forecast, and what to measure: a sentence. "" where it has one. */
+const char *forecast_why(struct pool *pool, const struct forecast *f,
+                         const struct forecast_point *p);
+
 const char *forecast_bound_name(enum forecast_bound bound); /* "network" */
 
 /* 0 or -EIO. */
 int forecast_print_json(FILE *out, const struct forecast *f, size_t answer);
 
-/* FOLDER/report.html of the runs with a section of the forecast, and FOLDER/forecast/ with
- * forecast.md and the plot. 0, or -errno as of report_make() with error set. */
-int forecast_write(struct pool *pool, const struct document *d, const struct forecast *f,
-                   const char *const *runs, size_t n, const char *folder, char *error, size_t len);
+/* FOLDER/report.html of the runs with a section of the document, and FOLDER/forecast/ with NAME.md
+ * and the plot, where there is one. 0, or -errno as of report_make() with error set. */
+struct forecast_files {
+    const char *folder, *name, *title;
+    const struct plot *plot; /* NULL: none */
+    const char *const *runs;
+    size_t n_runs;
+};
+int forecast_write(struct pool *pool, const struct document *d, const struct forecast_files *files,
+                   char *error, size_t len);
 
 /* plumb forecast. */
 int forecast_command(int argc, char **argv);

@@ -90,7 +90,7 @@ static int failed(const char *path, char *error, size_t len)
     return -err;
 }
 
-static int write_markdown(struct pool *pool, const struct document *d, const struct forecast *f,
+static int write_markdown(struct pool *pool, const struct document *d, const char *title,
                           const char *path, char *error, size_t len)
 {
     FILE *out = fopen(path, "we");
@@ -98,7 +98,7 @@ static int write_markdown(struct pool *pool, const struct document *d, const str
 
     if (!out)
         return failed(path, error, len);
-    document_heading(head, 1, pool_text(pool, "Forecast: %s", f->job.model->name), "");
+    document_heading(head, 1, title, "");
     int err = document_write_markdown(head, out);
     fputc('\n', out);
     err = err ? err : document_write_markdown(d, out);
@@ -107,20 +107,21 @@ static int write_markdown(struct pool *pool, const struct document *d, const str
     return err;
 }
 
-int forecast_write(struct pool *pool, const struct document *d, const struct forecast *f,
-                   const char *const *runs, size_t n, const char *folder, char *error, size_t len)
+int forecast_write(struct pool *pool, const struct document *d, const struct forecast_files *files,
+                   char *error, size_t len)
 {
     struct report_section section = {write_section, (void *)d};
-    const char *own = pool_text(pool, "%s/forecast", folder);
-    const struct plot *plot = forecast_plot(pool, f);
-    int err = report_make_with(runs, n, folder, &section, false, error, len);
+    const char *own = pool_text(pool, "%s/forecast", files->folder);
+    int err =
+        report_make_with(files->runs, files->n_runs, files->folder, &section, false, error, len);
 
     if (err)
         return err;
     if (mkdir(own, 0777) && errno != EEXIST)
         return failed(own, error, len);
-    err = write_markdown(pool, d, f, pool_text(pool, "%s/forecast.md", own), error, len);
-    if (!err && plot)
-        err = plot_draw(plot, 1, own, error, len);
+    err = write_markdown(pool, d, files->title, pool_text(pool, "%s/%s.md", own, files->name),
+                         error, len);
+    if (!err && files->plot)
+        err = plot_draw(files->plot, 1, own, error, len);
     return err == -ENOENT ? 0 : err; /* without gnuplot its script is there */
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/condition.h"
+#include "core/row.h"
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/described.h"
@@ -155,6 +156,12 @@ static double jitter_of(const struct report_bench *b, size_t run, const struct r
     return most;
 }
 
+/* A limit that was no more than the same work again is none. */
+static double limit_of(const struct report_case *c, const struct report_point *p)
+{
+    return p->reference || p->outdated ? NAN : base_of(c, p->limit);
+}
+
 /* Of one shape the fastest way. */
 static void add_product(struct reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
@@ -163,7 +170,7 @@ static void add_product(struct reading *in, const struct report_bench *b,
     struct parts *parts = in->parts;
     struct part_product *at = parts->products,
                         found = {number_of(b, c, "m"), number_of(b, c, "n"), number_of(b, c, "k"),
-                                 base_of(c, p->value), base_of(c, p->limit), NAN};
+                                 base_of(c, p->value), limit_of(c, p),       NAN};
 
     (void)part;
     if (case_is_gpu(b, c) != parts->gpu || strcmp(report_param(b, c, "dtype"), parts->dtype) != 0 ||
@@ -308,6 +315,7 @@ static void add_stream(struct reading *in, const struct report_bench *b,
         parts->stream >= rate)
         return;
     parts->stream = rate;
+    parts->stream_limit = limit_of(c, p);
     parts->stream_low = isnan(p->low) ? rate : base_of(c, p->low);
     parts->stream_high = isnan(p->high) ? rate : base_of(c, p->high);
 }
@@ -419,6 +427,19 @@ static double nodes_of(const struct scaling_series *s, const struct scaling_cell
     return nodes > 0 ? nodes : 1;
 }
 
+/* What a node's links carry. Bus bandwidth counts the bytes that ranks of one node exchange, too:
+ * all but 1 / ranks of them leave a rank, and all but 1 / nodes a node. */
+static double node_limit(const struct scaling_series *s, const struct scaling_cell *cell,
+                         double ranks)
+{
+    const struct report_point *p = &cell->bus->points[s->run];
+    double nodes = nodes_of(s, cell), limit = base_of(cell->bus, p->limit);
+
+    return strcmp(p->limit_scope, LIMIT_SCOPE_NODE) != 0 || nodes < 2
+               ? limit
+               : limit * (1 - 1 / nodes) / (1 - 1 / ranks);
+}
+
 /* Adds the points of a series that are on `least` nodes or more. */
 static void add_points(const struct scaling_series *s, double least, struct part_law *law)
 {
@@ -437,7 +458,7 @@ static void add_points(const struct scaling_series *s, double least, struct part
             law->per_node = ranks / law->nodes;
         }
         if (cell->bus && cell->bus->points[s->run].limit > 0)
-            law->limit = base_of(cell->bus, cell->bus->points[s->run].limit);
+            law->limit = node_limit(s, cell, ranks);
     }
 }
 
@@ -508,9 +529,53 @@ static const char *label_of(const struct reading *in, const struct scaling_serie
                      law->nodes == 1 ? "" : "s");
 }
 
+/* ---- the link that a limit is of ---- */
+
+#define LINKS_MOST    8
+#define PAYLOAD_LEAST 0.93 /* of a link's rate that protocols leave: 0.941 to 0.993 */
+
+/* A link of this rate, or the fewest of them, would have the limit. NaN where two rates would. */
+static void try_link(struct part_law *law, double gbits)
+{
+    double times = ceil(law->limit * 8e-9 / gbits * 0.999);
+
+    if (!(gbits > 0) || times > LINKS_MOST ||
+        !(law->limit * 8e-9 >= PAYLOAD_LEAST * times * gbits) || times > law->links)
+        return;
+    law->link_gbits = times == law->links && law->link_gbits != gbits ? NAN : gbits;
+    law->links = times;
+}
+
+static void find_link_of(const json_t *meta, struct part_law *law)
+{
+    const json_t *hosts = json_object_get(json_object_get(meta, "hosts"), "list");
+    const json_t *limit, *host, *network;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
+        const char *key = json_string_value(json_object_get(limit, "key"));
+        const char *figure = key ? strrchr(key, '.') : NULL;
+
+        if (figure && !strcmp(figure, ".gbits_per_s"))
+            try_link(law, json_number_value(json_object_get(limit, "value")));
+    }
+    json_array_foreach (hosts, i, host)
+        json_array_foreach (json_object_get(host, "networks"), k, network)
+            try_link(law, 1e-3 * json_number_value(json_object_get(network, "speed_mbps")));
+}
+
+/* Rows have what the links of a node carry as payload; the system knows the rate of each link. */
+static void find_link(const struct report *r, struct part_law *law)
+{
+    law->links = LINKS_MOST + 1;
+    for (size_t run = 0; law->limit > 0 && run < r->n_runs; run++)
+        find_link_of(r->runs[run].meta, law);
+}
+
 static int read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
 {
-    struct part_law law = {.law = {.terms = s->terms}, .limit = NAN};
+    struct part_law law = {
+        .law = {.terms = s->terms}, .limit = NAN, .link_gbits = NAN, .links = NAN};
     double least = least_nodes(in, s);
 
     law.law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law.law.points));
@@ -522,6 +587,7 @@ static int read_law(struct reading *in, const struct scaling_series *s, enum ben
     law.label = label_of(in, s, &law);
     if (!law.law.n || !is_better(&law, &in->parts->laws[kind]))
         return 0;
+    find_link(in->r, &law);
     in->parts->laws[kind] = law;
     if (kind == JOB_SUM)
         in->sum = s;
@@ -561,6 +627,7 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
     *parts = (struct parts){.product_spread = NAN,
                             .jitter = NAN,
                             .stream = NAN,
+                            .stream_limit = NAN,
                             .call_s = NAN,
                             .call_low_s = NAN,
                             .call_high_s = NAN,

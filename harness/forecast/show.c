@@ -24,6 +24,8 @@ static const char *const source_names[SOURCES] = {
     [SOURCE_SLOWEST] = "the slowest of so many ranks",
     [SOURCE_SLOW_HOST] = "a slow host among those that were not measured",
     [SOURCE_SWAP_NETWORK] = "the network that was swapped in",
+    [SOURCE_SWAP_PRODUCTS] = "the rate of products that was swapped in",
+    [SOURCE_SWAP_MEMORY] = "the memory that was swapped in",
 };
 
 const char *forecast_bound_name(enum forecast_bound bound)
@@ -126,6 +128,18 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
     case LAW_REFUSALS:
         break;
     }
+    return "";
+}
+
+const char *forecast_why(struct pool *pool, const struct forecast *f,
+                         const struct forecast_point *p)
+{
+    if (p->refused && p->refused != LAW_NOTHING)
+        return why(pool, p);
+    for (int what = 1; what < JOB_PARTS; what++)
+        if (p->time.lacks & 1u << what)
+            return pool_text(pool, "%s: not measured (%s)", part_name((enum bench_part_of)what),
+                             command_of(f, (enum bench_part_of)what));
     return "";
 }
 
@@ -451,7 +465,7 @@ static void show_assumptions(const struct showing *s)
     if (s->f->swap.text)
         document_item(s->d, pool_text(s->pool,
                                       "what was swapped in reaches the same share of its limit, "
-                                      "within %.0f %%; the time of a message stays",
+                                      "within %.0f %%; the times of messages and launches stay",
                                       100 * FORECAST_SWAPPED));
     document_item(s->d, "docs/forecast.md has the model, and what it cannot know");
 }

@@ -449,14 +449,9 @@ static int add_doc(struct limits *l, struct yaml_doc *doc)
     return 0;
 }
 
-static int load_file(struct limits *l, const char *folder, const char *name, char *err,
-                     size_t errlen)
+static int load_path(struct limits *l, const char *path, char *err, size_t errlen)
 {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return -ENOMEM;
     struct yaml_doc *doc = yaml_doc_load_file(path);
-    free(path);
     int rc = add_doc(l, doc);
     if (rc)
         return rc;
@@ -464,6 +459,17 @@ static int load_file(struct limits *l, const char *folder, const char *name, cha
     rc = rc ? rc : limits_add_file(l, doc);
     if (rc)
         snprintf(err, errlen, "%s", yaml_doc_error(doc));
+    return rc;
+}
+
+static int load_file(struct limits *l, const char *folder, const char *name, char *err,
+                     size_t errlen)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return -ENOMEM;
+    int rc = load_path(l, path, err, errlen);
+    free(path);
     return rc;
 }
 
@@ -491,12 +497,19 @@ static int load_folder(struct limits *l, const char *folder, char *err, size_t e
 
 struct limits *limits_load(const char *configs_dir, char *err, size_t errlen)
 {
+    return limits_load_with(configs_dir, NULL, err, errlen);
+}
+
+struct limits *limits_load_with(const char *configs_dir, const char *file, char *err, size_t errlen)
+{
     char *folder = NULL;
     struct limits *l = calloc(1, sizeof(*l));
     snprintf(err, errlen, "out of memory");
     if (l && asprintf(&folder, "%s/hardware", configs_dir) >= 0) {
         int rc = load_folder(l, folder, err, errlen);
         free(folder);
+        if (!rc && file)
+            rc = load_path(l, file, err, errlen);
         if (!rc)
             return l;
     }

@@ -103,8 +103,33 @@ END
     near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * 2 * 7 * (38e-6 + 16777216 / 8 / 1.18e9)" 0.01
     [ "$(jq -r .swapped out.json)" = "network: 1 to 10 Gb/s" ]
     jq -e '.points[0] | .step_high_s / .step_s > 1.06' out.json
-    run --separate-stderr "$plumb" forecast "${job[@]}" --swap network=10
-    [ "$status" -eq 2 ]
+    # the measured link is eth0 of 1000 Mbit/s: rows have 0.956 of it as their limit
+    step="$(jq '.points[0].step_s' out.json)"
+    for to in 10Gb/s ethernet.10gbe; do
+        "$plumb" forecast "${job[@]}" --nodes 8 --no-overlap --swap "network=$to" --json > out.json
+        [ "$(jq -r .swapped out.json)" = "network: 1 to 10 Gb/s" ]
+        near "$(jq '.points[0].step_s' out.json)" "$step" 1e-9
+    done
+}
+
+@test "a swap that nobody can compute is refused with what to say" {
+    refused() { # refused SWAP PATTERN
+        run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 --swap "$1"
+        [ "$status" -eq 2 ] && [[ "$stderr" == "plumb forecast: --swap"*$2* ]] || { echo "$1: $status $stderr"; return 1; }
+    }
+    refused network=10 "lacks its unit"
+    refused network=10GB/s "in another than Gb/s"
+    refused network=-1:10 "above 0"
+    refused network=1:10,network=1:20 "stands twice"
+    refused disk=1:10 "network=, products= or memory="
+    refused network=ethernet.11gbe "has no rate of network"
+    refused network=gone.yaml:ethernet.x "gone.yaml"
+    refused products=gpu.mi300x "rate"
+    refused memory=1000GB/s "no run tells the rate of the measured memory: say memory=FROM:TO in GB/s"
+    refused products=1:2 "changes nothing beside --compute"
+    # two rates fit the limit of the rows: which link carried them is not known
+    sed -i 's/"speed_mbps": 10000,/"speed_mbps": 960,/' run/run.json
+    refused network=10Gb/s "no run tells the rate of the measured network"
 }
 
 @test "wrong use is refused with what to do" {
@@ -114,4 +139,111 @@ END
         [[ "$stderr" == "plumb forecast: "* ]]
     done
     "$plumb" forecast --help | grep -q 'plumb forecast RUN --model llama3-8b'
+}
+
+# offers.yaml: as measured, with ten times the network, and twice the nodes that draw less.
+make_offers() {
+    cat > offers.yaml <<'END'
+currency: EUR
+energy_price: 0.25 EUR/kWh
+time: 4 years
+use: 80 %
+cooling: 30 %
+offers:
+  - {name: measured, nodes: 8, node_price: 20000 EUR, node_power: 1000 W, idle_power: 100 W, switches: 1, switch_price: 4000 EUR, switch_power: 200 W}
+  - {name: fast, nodes: 8, node_price: 21500 EUR, node_power: 1.02 kW, switches: 1, switch_price: 14000 EUR, switch_power: 400 W, swap: network=10Gb/s}
+  - {name: frugal, nodes: 16, node_price: 20900 EUR, node_power: 700 W, once: 5000 EUR, yearly: 1000 EUR/year}
+END
+}
+
+@test "offers are compared by samples for money and energy, as a program of its own computes them" {
+    make_offers
+    run --separate-stderr "$plumb" forecast "${job[@]}" --no-overlap --price offers.yaml --nodes 1..64x2 --json
+    [ "$status" -eq 0 ]
+    echo "$output" > out.json
+    python3 - <<'END'
+import json
+out = json.load(open("out.json"))
+def ring(n, rate): return 2 * (n - 1) * (38e-6 + 16777216 / n / rate)
+def step(n, rate): return 0.06 + 2 * ring(n, rate)
+hours, use = 4 * 365.25 * 24, 0.8
+def bill(nodes, price, watts, idle=0, switches=0, switch_price=0, switch_watts=0, once=0, yearly=0):
+    kwh = (nodes * (watts * use + idle * (1 - use)) + switches * switch_watts) / 1000 * 1.3 * hours
+    return kwh, nodes * price + switches * switch_price + once + 4 * yearly + 0.25 * kwh
+want = {"measured": (8, 0.118e9, bill(8, 20000, 1000, 100, 1, 4000, 200)), "fast": (8, 1.18e9, bill(8, 21500, 1020, 0, 1, 14000, 400)),
+        "frugal": (16, 0.118e9, bill(16, 20900, 700, once=5000, yearly=1000))}
+per = {}
+for offer in out["offers"]:
+    nodes, rate, (kwh, cost) = want[offer["name"]]
+    samples = nodes / step(nodes, rate) * hours * 3600 * use
+    assert abs(offer["cost"] / cost - 1) < 1e-7, offer
+    assert abs(offer["energy_j"] / (kwh * 3.6e6) - 1) < 1e-7, offer
+    assert abs(offer["samples_per_money"]["value"] / (samples / cost) - 1) < 0.01, offer
+    assert abs(offer["samples_per_joule"]["value"] / (samples / kwh / 3.6e6) - 1) < 0.01, offer
+    per[offer["name"]] = offer["samples_per_money"]["value"]
+assert len(out["pairs"]) == 3
+for pair in out["pairs"]:
+    money = pair["money"]
+    assert abs(money["value"] / (per[pair["first"]] / per[pair["second"]]) - 1) < 1e-6
+    assert money["low"] <= money["alike"]["low"] <= money["value"] <= money["alike"]["high"] <= money["high"]
+    apart = "first" if money["low"] > 1 else "second" if money["high"] < 1 else "cannot be told apart"
+    assert money["verdict"] == apart, pair
+END
+    [ "$(jq -r '.offers[1].swapped' out.json)" = "network: 1 to 10 Gb/s" ]
+}
+
+@test "a page for a manager has the answer first, and says what cannot be told apart" {
+    make_offers
+    "$plumb" forecast "${job[@]}" --price offers.yaml --nodes 1..64x2 --out out > out.txt
+    sed -n 3,5p out/forecast/offers.md > first.txt
+    grep -q '^- \*\*Question\*\*: which of 3 offers trains toy best, over 4 years' first.txt
+    grep -q '^- \*\*Per EUR\*\*: fast: .* times (.* to .*) as many samples as' first.txt
+    grep -q "id='offers'" out/report.html
+    grep -q 'as stated' out/forecast/offers.md
+    grep -q 'cooling takes 30 %' out/forecast/offers.md
+    # the same machines, one for a little more: only the prices differ, and hosts are luck
+    sed -i '/name: fast/d;/name: frugal/d' offers.yaml
+    sed -n '/name: measured/{s/measured/dearer/;s/20000/21000/;p}' offers.yaml >> offers.yaml
+    run "$plumb" forecast run --model ./toy.csv --compute 600ms --update none --over 'backend=ring transport=tcp' --price offers.yaml
+    output="$(tr -s ' \n' ' ' <<< "$output")" # lines are wrapped
+    [[ "$output" == *"undecided: these cannot be told apart by what was measured: 'measured' and 'dearer'"* ]]
+    [[ "$output" == *"Decides"*"with equally good hosts and network cores, 'measured' gives 1.0"* ]]
+}
+
+@test "a file of offers that is wrong, or offers without a forecast, are refused" {
+    make_offers
+    sed 's/21500 EUR/21500/' offers.yaml > bad.yaml
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"bad.yaml:8: '21500' lacks its unit: it is in EUR"* ]]
+    sed 's/10Gb.s/10/' offers.yaml > bad.yaml
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"bad.yaml: 'fast': --swap: '10' lacks its unit"* ]]
+    sed 's/nodes: 16/nodes: 512/' offers.yaml > far.yaml
+    run "$plumb" forecast "${job[@]}" --price far.yaml
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"'frugal' has no forecast of 512 nodes: more than three doublings"* ]]
+    sed 's/nodes: 8/nodes: 512/' far.yaml > bad.yaml
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
+    [ "$status" -eq 3 ]
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price gone.yaml
+    [ "$status" -eq 2 ]
+    sed 's/swap: network=10Gb.s/runs: [gone]/' offers.yaml > bad.yaml
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'fast': "*gone* ]]
+    # --compute is of the command line's runs
+    python3 "$top/tests/tools/make-cluster.py" other --seed 2
+    sed 's/swap: network=10Gb.s/runs: [other]/' offers.yaml > bad.yaml
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price bad.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'fast': --compute is of other runs: say its own"* ]]
+    sed 's/swap: network=10Gb.s/runs: [other], compute: 60 ms/' offers.yaml > other.yaml
+    "$plumb" forecast "${job[@]}" --price other.yaml --json > out.json
+    jq -e '.offers[1].step_s / .offers[0].step_s | . > 0.98 and . < 1.02 and . != 1' out.json
+}
+
+@test "the example of offers is read" {
+    "$plumb" forecast "${job[@]}" --price "$top/examples/offers.yaml" --json | jq -e '.offers | length == 2'
 }

@@ -241,7 +241,6 @@ static int try_cluster(size_t number, uint64_t seed, enum asked asked, bool tell
     measure(&c, &rng, &m);
     make_model(&c, &model, layers);
     struct forecast f = {.parts = &m.parts,
-                         .swap = {1, NULL},
                          .per_node = 1,
                          .core_known = asked == CORE_FULL,
                          .job = {.model = &model,

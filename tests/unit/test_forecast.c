@@ -18,7 +18,6 @@ static const struct model alone = {.name = "alone", .layers = &layer, .n_layers 
 static struct forecast of(const struct parts *parts)
 {
     return (struct forecast){.parts = parts,
-                             .swap = {1, NULL},
                              .per_node = 1,
                              .job = {.model = &alone,
                                      .batch = 1,

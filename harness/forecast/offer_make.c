@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A forecast of each offer: see offer.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/forecast/offer.h"
+#include "harness/report/described.h"
+
+struct making {
+    struct offers_made *made;
+    struct pool *pool;
+    const struct forecast *base;
+    const struct offer_source *from;
+    char *error;
+    size_t len;
+};
+
+static int fail(struct making *m, const struct offer *offer, const char *text)
+{
+    snprintf(m->error, m->len, "%s: '%s': %s", m->made->offers.path, offer->name, text);
+    return -EINVAL;
+}
+
+/* Runs that an earlier offer names, too, are read once. */
+static size_t same_runs(const struct making *m, size_t i)
+{
+    const struct offer *offer = &m->made->offers.all[i];
+
+    for (size_t k = 0; k < i; k++) {
+        const struct offer *other = &m->made->offers.all[k];
+        bool same = other->n_runs == offer->n_runs;
+
+        for (size_t run = 0; same && run < offer->n_runs; run++)
+            same = !strcmp(offer->runs[run], other->runs[run]);
+        if (same)
+            return k;
+    }
+    return i;
+}
+
+static int read_runs(struct making *m, size_t i)
+{
+    struct offers_made *made = m->made;
+    const struct offer *offer = &made->offers.all[i];
+    size_t same = same_runs(m, i);
+    char error[300] = "";
+
+    if (same < i) {
+        made->parts[i] = made->parts[same];
+        return 0;
+    }
+    made->reports[i] = calloc(1, sizeof(*made->reports[i]));
+    if (!made->reports[i])
+        return -ENOMEM;
+    int err = report_load(made->reports[i], (const char *const *)offer->runs, offer->n_runs, error,
+                          sizeof(error));
+    if (err)
+        return err == -ENOMEM ? err : (fail(m, offer, error), err);
+    return parts_read(made->reports[i], m->from->benches, m->from->dtype, m->from->over,
+                      &made->parts[i]);
+}
+
+static int make_one(struct making *m, size_t i)
+{
+    const struct offer *offer = &m->made->offers.all[i];
+    struct offer_case *c = &m->made->cases[i];
+    char error[300] = "";
+    int err = 0;
+
+    c->offer = offer;
+    c->f = *m->base;
+    c->f.swap = (struct forecast_swap){.text = NULL};
+    if (offer->n_runs) {
+        err = read_runs(m, i);
+        if (err)
+            return err;
+        forecast_use(&c->f, &m->made->parts[i], m->from->per_node);
+        if (!isnan(m->base->job.compute_s) && isnan(offer->compute_s))
+            return fail(m, offer, "--compute is of other runs: say its own `compute`");
+    }
+    if (offer->per_node > 0)
+        c->f.per_node = offer->per_node;
+    if (!isnan(offer->compute_s))
+        c->f.job.compute_s = offer->compute_s;
+    if (offer->swap)
+        err =
+            forecast_swap_read(m->pool, c->f.parts, offer->swap, &c->f.swap, error, sizeof(error));
+    if (!err && c->f.swap.times[SWAP_PRODUCTS] > 0 && !isnan(c->f.job.compute_s))
+        return fail(m, offer, "swap: products change nothing beside a given compute");
+    if (!err)
+        err = forecast_point(&c->f, offer->nodes * c->f.per_node, &c->point);
+    c->point.nodes = offer->nodes;
+    if (err == -EINVAL)
+        return fail(m, offer, *error ? error : "its nodes do not hold the model once");
+    return err;
+}
+
+int offers_make(struct offers_made *made, struct pool *pool, const struct forecast *base,
+                const struct offer_source *from, char *error, size_t len)
+{
+    struct making m = {made, pool, base, from, error, len};
+    int err = 0;
+
+    for (size_t i = 0; !err && i < made->offers.n; i++)
+        err = make_one(&m, i);
+    return err;
+}
+
+void offers_release(struct offers_made *made)
+{
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (made->reports[i])
+            report_release(made->reports[i]);
+        free(made->reports[i]);
+    }
+}

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "benches/gemm/library.h"
-#include "benches/gemm/matrix.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
@@ -68,7 +67,7 @@ static bool wanted(struct point *pt)
 
     return !p->ask.library ||
            gemm_where_find(p->ask.device, &where, &index, error, sizeof(error)) ||
-           gemm_libraries[p->ask.library - 1]->where == where;
+           gemm_libraries[p->ask.library - 1]->gpu == where->gpu;
 }
 
 static void show_shape(struct point *pt, const struct gemm_shape *shape)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "benches/gemm/library.h"
-#include "benches/gemm/matrix.h"
 #include "core/backend.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_choice.h"
@@ -688,7 +687,7 @@ static void gpu_backends(backend_say_fn *say, void *arg)
 
     for (const struct gemm_library *const *at = gemm_libraries; *at; at++) {
         library.name = (*at)->name;
-        if ((*at)->where == &gemm_on_gpu)
+        if ((*at)->gpu)
             say(arg, &library);
     }
     gpus_say_on(gpus, say, arg);
@@ -713,14 +712,14 @@ const struct gemm_where gemm_on_gpu = {
 
 const struct gemm_library gemm_cublaslt = {
     .name = "cublaslt",
-    .where = &gemm_on_gpu,
+    .gpu = true,
     .dtypes = (1u << GEMM_DTYPES) - 1,
     .candidates = 1,
 };
 
 const struct gemm_library gemm_cublaslt_best = {
     .name = "cublaslt-best",
-    .where = &gemm_on_gpu,
+    .gpu = true,
     .dtypes = (1u << GEMM_DTYPES) - 1,
     .candidates = CANDIDATES,
 };

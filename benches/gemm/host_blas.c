@@ -4,9 +4,7 @@
  * a ceiling measured on the same CPUs; and the libraries and places that a case may ask for. See
  * library.h.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +140,7 @@ const struct gemm_where *const gemm_wheres[] = {&gemm_on_host, &gemm_on_gpu, NUL
 const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum gemm_dtype dtype)
 {
     for (const struct gemm_library *const *at = gemm_libraries; *at; at++)
-        if ((*at)->where == where && (*at)->dtypes >> dtype & 1)
+        if ((*at)->gpu == where->gpu && (*at)->dtypes >> dtype & 1)
             return *at;
     return NULL;
 }
@@ -152,7 +150,7 @@ unsigned gemm_types_of(const struct gemm_where *where)
     unsigned types = 0;
 
     for (const struct gemm_library *const *at = gemm_libraries; *at; at++)
-        types |= (*at)->where == where ? (*at)->dtypes : 0;
+        types |= (*at)->gpu == where->gpu ? (*at)->dtypes : 0;
     return types;
 }
 
@@ -188,49 +186,6 @@ static const char *gemm_steering(const struct gemm_library *library, const char 
             at += n > 0 ? (size_t)n : 0;
         }
     return text;
-}
-
-int gemm_why(char *why, int err, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(why, GEMM_WHY_BYTES, format, args);
-    va_end(args);
-    return err;
-}
-
-void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,
-                  char *why)
-{
-    const char *const one[] = {file, NULL};
-    const char *const *try = file ? one : names;
-    void *handle = NULL;
-
-    for (; *try && !handle; try++)
-        handle = dlopen(*try, RTLD_NOW | RTLD_LOCAL);
-    *err = 0;
-    if (!handle && file) {
-        const char *text = dlerror();
-        *err = gemm_why(why, -ENODEV, "cannot open library '%s': %s", file, text ? text : "");
-    } else if (!handle) {
-        *err = gemm_why(why, -ENODEV, "library '%s' is not here: install Debian package '%s'",
-                        names[0], package);
-    }
-    return handle;
-}
-
-int gemm_dlsym(void *handle, const struct gemm_symbol *symbols, void *table, char *why)
-{
-    for (; symbols->name; symbols++) {
-        void *at = dlsym(handle, symbols->name);
-        if (!at && !symbols->optional)
-            return gemm_why(why, -ENODEV,
-                            "this library has no function '%s': it is another one or too old",
-                            symbols->name);
-        memcpy((char *)table + symbols->offset, &at, sizeof(at));
-    }
-    return 0;
 }
 
 /* ---- From what is asked for to what can be done ---- */
@@ -279,7 +234,7 @@ static int no_library(struct point *pt, const struct gemm_where *where,
     const char *type = gemm_dtypes[dtype].name;
     const struct gemm_library *other = gemm_library_for(where, dtype);
 
-    if (asked && asked->where != where)
+    if (asked && asked->gpu != where->gpu)
         return point_reason(pt, -EOPNOTSUPP, "%s does not run on %s: take --library auto",
                             asked->name, where->name);
     if (asked && other)
@@ -300,7 +255,7 @@ int gemm_resolve(struct point *pt, const struct gemm_asked *asked, const struct 
 
     q->library =
         asked->library ? gemm_libraries[asked->library - 1] : gemm_library_for(where, dtype);
-    if (!q->library || q->library->where != where || !(q->library->dtypes >> dtype & 1))
+    if (!q->library || q->library->gpu != where->gpu || !(q->library->dtypes >> dtype & 1))
         return no_library(pt, where, q->library, dtype);
     q->form = gemm_form_find(where->forms, dtype, (enum gemm_sums)asked->sums);
     if (!q->form)
@@ -338,6 +293,7 @@ int gemm_begin(const struct gemm_where *where, struct gemm_run *run, const struc
 struct host_run {
     struct gemm_run base;
     struct gemm_engine *engine; /* the pool's */
+    struct gemm_product *product;
     struct gemm_threads threads;
     unsigned *cpus;
     struct gemm_problem problem;
@@ -452,7 +408,7 @@ static int prepare(struct host_run *r)
     int err = r->engine->library->bind(r->engine, &r->threads, why);
 
     if (!err)
-        err = r->engine->library->prepare(r->engine, &r->problem, why);
+        r->product = r->engine->library->prepare(r->engine, &r->problem, &err, why);
     if (err)
         return point_reason(pt, err, "%s", why);
     point_column(pt, "kernel", "%s", r->engine->kernel);
@@ -487,7 +443,8 @@ static void host_end(struct gemm_run *run)
     struct host_run *r = (struct host_run *)run;
 
     if (r->engine)
-        r->engine->library->finish(r->engine);
+        r->engine->library->finish(r->product);
+    r->product = NULL;
     gemm_problem_close(&r->problem);
 }
 
@@ -495,7 +452,7 @@ static int host_sample(struct gemm_run *run, uint64_t inner, uint64_t *ns)
 {
     struct host_run *r = (struct host_run *)run;
     uint64_t begin_ns = clock_now_ns();
-    int err = r->engine->library->run(r->engine, inner);
+    int err = r->engine->library->run(r->product, inner);
 
     *ns = clock_now_ns() - begin_ns;
     double one_ns = (double)*ns / (double)inner;
@@ -563,7 +520,7 @@ static void host_backends(backend_say_fn *say, void *arg)
     for (const struct gemm_library *const *at = gemm_libraries; *at; at++) {
         char why[GEMM_WHY_BYTES] = "";
         int err;
-        if ((*at)->where != &gemm_on_host)
+        if ((*at)->gpu)
             continue;
         struct gemm_engine *engine = (*at)->open(NULL, &err, why);
         say(arg, &(struct backend){.name = (*at)->name,

@@ -17,18 +17,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "benches/gemm/matrix.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu_kernels.h"
+#include "core/matrix/library.h"
 #include "core/search.h"
 
 /*
- * What the CPU's vector and matrix units can do, as far as matrix products care, and as far as the
- * kernel lets a process use it. Sources: CPUID and XGETBV on x86-64, AT_HWCAP on arm64; all false
- * elsewhere.
- *
  * The measured ceiling of matrix products: how many operations a second the fastest unit does when
  * nothing but the unit is used. A loop multiplies and adds registers, with enough independent sums
  * that no result is waited for; all threads run it at the same time on the same CPUs as the
@@ -38,19 +33,6 @@
  * The tables (ceiling_loops.c) hold one loop for each unit and type. The table of another
  * architecture is empty. The fastest loop that this CPU can run counts.
  */
-
-struct cpu_features {
-    /* x86-64; avx512 is F, CD, BW, DQ and VL together, as in every such core since 2017 */
-    bool avx2, fma, avx_vnni, avx512f, avx512, avx512_vnni, avx512_bf16, amx_tile, amx_bf16,
-        amx_int8;
-    /* arm64 */
-    bool neon, dotprod, sve, bf16, i8mm;
-};
-
-void cpu_features_read(struct cpu_features *f);
-
-/* The widest vector unit in words: "avx512", "avx2", "sve" or "neon". */
-const char *cpu_features_widest(const struct cpu_features *f);
 
 #define CEILING_IN_BYTES  2048 /* operands, 64-byte aligned */
 #define CEILING_OUT_BYTES 2048 /* of each thread */
@@ -86,8 +68,6 @@ struct ceiling_rate {
 int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
                     const struct topo *topo, const unsigned *cpus, unsigned n,
                     struct ceiling_rate *best);
-
-#define GEMM_WHY_BYTES 384
 
 struct gemm_run;
 
@@ -150,62 +130,11 @@ struct gemm_run {
     struct gemm_shape shape; /* from begin on */
 };
 
-/* Files that options name. */
-enum gemm_file { GEMM_FILE_NONE, GEMM_FILE_ONEDNN, GEMM_FILE_OPENBLAS, GEMM_FILES };
-
-/* The CPUs of a run: thread i on cpus[i]; thread 0 is the caller. */
-struct gemm_threads {
-    const struct topo *topo;
-    const unsigned *cpus;
-    unsigned n;
-};
-
-/*
- * A library. Those of the host have these hooks, called in the order
- *
- *   open -> (bind -> (prepare -> run, many times -> finish)*)* -> close.
- *
- * A process opens each library once, while the caller may use all the CPUs that a later bind
- * names: a library counts the CPUs when it is loaded and starts threads then, which are noted to
- * be bound (threads_unbind_self() in library.h). Every hook that can fail says why in `why` (no
- * full stop): 0; -ENODEV: the library is not here; -EOPNOTSUPP: it cannot do this; any other
- * -errno: an error.
- */
-struct gemm_library {
-    const char *name; /* of the option and the column: "onednn" */
-    const struct gemm_where *where;
-    unsigned dtypes;     /* a bit 1u << enum gemm_dtype for each type that it serves */
-    enum gemm_file file; /* the option that names its file */
-    unsigned candidates; /* on a GPU: how many of the heuristics' answers are tried */
-    /* What the names of variables of the environment that steer it begin with;
-     * NULL-terminated, or NULL. */
-    const char *const *steered_by;
-
-    struct gemm_engine *(*open)(const char *file, int *err, char *why);
-    int (*bind)(struct gemm_engine *e, const struct gemm_threads *threads, char *why);
-    /* Everything that a user does once: primitives, packing. The problem must live until finish. */
-    int (*prepare)(struct gemm_engine *e, const struct gemm_problem *p, char *why);
-    /* The timed thing: C = A B, `inner` times over. 0 or -errno. */
-    int (*run)(struct gemm_engine *e, uint64_t inner);
-    void (*finish)(struct gemm_engine *e); /* undoes prepare; harmless without one */
-    void (*close)(struct gemm_engine *e);
-};
-
-/* An opened library of the host; the libraries' own structs begin with it. */
-struct gemm_engine {
-    const struct gemm_library *library;
-    char kernel[64];             /* version and kernels in use; after prepare they are final */
-    char remark[GEMM_WHY_BYTES]; /* what its rows should say, or "" */
-};
-
 /* Ends with NULL. The first that serves a type in a place is the one to take by default. */
 extern const struct gemm_library *const gemm_libraries[];
 /* For an option: "auto", then their names in the same order; NULL-terminated. */
 extern const char *const gemm_library_names[];
 
-extern const struct gemm_library gemm_onednn;        /* onednn.c */
-extern const struct gemm_library gemm_openblas;      /* openblas.c: as it comes */
-extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels that fit the CPU */
 extern const struct gemm_library gemm_cublaslt;      /* gpu_blas.c: the heuristics' first choice */
 extern const struct gemm_library gemm_cublaslt_best; /* gpu_blas.c: the fastest of their answers */
 
@@ -214,24 +143,6 @@ const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum
 
 /* The types that a place's libraries serve, a bit each. */
 unsigned gemm_types_of(const struct gemm_where *where);
-
-/* For the implementations. Writes a reason; returns err. */
-int gemm_why(char *why, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-struct gemm_symbol {
-    const char *name;
-    size_t offset; /* of the function pointer in the struct that is filled */
-    int optional;
-};
-
-/* Opens `file`, or else the first of `names` (NULL-terminated) that is there. NULL with -ENODEV:
- * the reason names the Debian package. An engine keeps its handle open when it is closed: libraries
- * whose threads still wait for work must not be unmapped. */
-void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,
-                  char *why);
-
-/* Fills function pointers in *table from symbols (ends with a NULL name). 0 or -ENODEV. */
-int gemm_dlsym(void *handle, const struct gemm_symbol *symbols, void *table, char *why);
 
 struct gemm_pool;
 
@@ -271,16 +182,6 @@ int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t bud
               struct gemm_shape *shape);
 
 /*
- * The value of OPENBLAS_CORETYPE that fits `f` better than the kernel set `current` (what
- * openblas_get_corename() says), or NULL if none is known to.
- *
- * A build for many CPUs (DYNAMIC_ARCH) chooses a kernel set by the CPU's family and model. A CPU
- * that is newer than the library gets a set that may use half of its vector width. A set that the
- * table does not know, one of a newer release, is never called worse.
- */
-const char *openblas_better_core(const struct cpu_features *f, const char *current);
-
-/*
  * The search for the shape of a matrix product with the highest rate. Squares first, 512 to 16384;
  * from the best of them uphill: m and n rounded to what the units can share evenly in tiles of 128
  * x 256, each side longer and shorter by 1024, doubled and halved, then by 512, 256 and 128. The
@@ -317,48 +218,65 @@ int gemm_search_run(const struct gemm_search *s, struct gemm_search_result *out)
 /* "the best of 57 shapes in 20.3 s; stopped: no gain over 0.5 % in the last 24". Returns text. */
 const char *gemm_search_text(const struct gemm_search_result *r, char *text, size_t len);
 
-/* Putting the threads of others where they belong. A library starts its threads itself; they are
- * bound from outside: OpenMP's by running a parallel region of our own on the same threads, plain
- * ones by their task numbers. */
+/* Operands of matrix products in a GPU's memory: several sets of A, B and C, which products take in
+ * turn, so that the second-level cache never holds what the next one reads. A and B are functions
+ * of the position (gpu_kernels.h): the check computes them again, and of C only the rows that it
+ * looks at are fetched. */
 
-/* Lets the calling thread use every CPU of the topology again. 0 or -errno. */
-int threads_unbind_self(const struct topo *topo);
+/* Between two uses of a set at least so many times the cache's size are touched. */
+#define GPU_OPERANDS_CACHES 3
 
-/* The tasks (threads) of this process, ascending. A list belongs to the caller: free(ids). */
-struct task_list {
-    pid_t *ids;
-    size_t n;
+struct gpu_operands_config {
+    const struct gemm_form *form;
+    struct gemm_shape shape;
+    bool b_is_nk;
+    enum gpu_data data;
+    uint64_t seed;
 };
-int tasks_read(struct task_list *out); /* 0, -ENOMEM or -errno of /proc */
 
-/* Appends to `mine` what is in `after` and not in `before`. 0 or -ENOMEM. */
-int tasks_add_new(struct task_list *mine, const struct task_list *before,
-                  const struct task_list *after);
-
-int task_bind(const struct topo *topo, pid_t task, unsigned cpu); /* 0 or -errno */
-
-/* Has the OpenMP run-time behind a library's handle use threads->n threads for regions that the
- * caller starts, and binds them, the caller first. 0; -EOPNOTSUPP: no such run-time, or it gives
- * fewer threads; -errno. */
-int omp_bind(void *handle, const struct gemm_threads *threads, char *why);
-
-/* Ends the threads that the OpenMP run-time behind a handle keeps waiting, where it
- * can (OpenMP 5). */
-void omp_release(void *handle);
-
-/* The CPU time of each task of this process. A list belongs to the caller: free(list). */
-struct task_time {
-    pid_t task;
-    unsigned cpu; /* the system's number of the one it was last on */
-    double used_s;
+struct gpu_operands {
+    struct gpu_operands_config config;
+    struct gpu *gpu;
+    struct gpu_stream *stream;             /* that all of this is queued in */
+    void *a, *b, *c;                       /* of all sets, one behind the other */
+    uint64_t a_stride, b_stride, c_stride; /* bytes from a set to the next */
+    uint64_t sets;
+    unsigned char *rows; /* of C, fetched for the check */
+    size_t row[GEMM_CHECK_LINES], n_rows;
+    uint64_t checked_set;
+    bool spoil;
 };
-struct task_times {
-    struct task_time *list;
-    size_t n;
-};
-int task_times_read(struct task_times *out); /* 0, -ENOMEM or -errno of /proc */
 
-/* What the tasks that are now on `cpu` have used since `begin`. Steps of 10 ms. */
-double task_times_since(const struct task_times *begin, const struct task_times *now, unsigned cpu);
+/* How many sets there should be: one more than make GPU_OPERANDS_CACHES caches, and no more than
+ * fit into `room` bytes. 0: not even one fits. */
+uint64_t gpu_operands_sets(const struct gpu_operands_config *config, uint64_t l2_bytes,
+                           uint64_t room, uint64_t *set_bytes);
+
+/* The type of an operand in gpu_kernels.h, by its element. */
+enum gpu_value gpu_value_of_element(enum gemm_element type);
+
+/* Allocates `sets` sets and fills A and B. 0 or -errno with gpu_error(). */
+int gpu_operands_open(struct gpu_operands *o, struct gpu *gpu, struct gpu_stream *stream,
+                      const struct gpu_operands_config *config, uint64_t sets);
+void gpu_operands_close(struct gpu_operands *o); /* a zeroed one is left alone */
+
+static inline const void *gpu_operands_a(const struct gpu_operands *o, uint64_t set)
+{
+    return (const char *)o->a + set * o->a_stride;
+}
+
+static inline const void *gpu_operands_b(const struct gpu_operands *o, uint64_t set)
+{
+    return (const char *)o->b + set * o->b_stride;
+}
+
+static inline void *gpu_operands_c(const struct gpu_operands *o, uint64_t set)
+{
+    return (char *)o->c + set * o->c_stride;
+}
+
+/* Holds C of one set against f64: see gemm_check_source(). `spoil`: one fetched entry is made wrong
+ * before. */
+int gpu_operands_check(struct gpu_operands *o, uint64_t set, bool spoil, struct gemm_check *out);
 
 #endif

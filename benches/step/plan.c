@@ -59,6 +59,11 @@ void step_layers(const struct model *m, uint64_t sequence, struct step_layer *la
                                         .sum = model_size_value(l->sum, sequence),
                                         .sent = l->kind == MODEL_TABLE ? rows_of(m, i, sequence)
                                                                        : tokens_of(m, i, sequence),
+                                        .m = (uint64_t)model_size_value(l->m, sequence),
+                                        .n = (uint64_t)model_size_value(l->n, sequence),
+                                        .k = (uint64_t)model_size_value(l->k, sequence),
+                                        .count = l->count,
+                                        .backward = l->backward,
                                         .block = l->block,
                                         .kind = (uint16_t)l->kind,
                                         .split = (uint16_t)l->split};

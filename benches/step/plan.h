@@ -83,7 +83,10 @@ struct step_layer {
     /* of experts: elements of the tokens that come in, or go out of the last; of the last of a block's
      * tables: elements of all their rows */
     double sent;
-    uint32_t block;
+    /* its product of one sample, `count` of them, and as many more as `backward` says in the backward
+     * pass; 0: none */
+    uint64_t m, n, k, count;
+    uint32_t backward, block;
     uint16_t kind, split; /* enum model_kind, model_split */
 };
 

@@ -5,6 +5,7 @@
 static const struct bench_column columns[] = {
     {.name = "dp", .width = 3, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "kernel", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME | COLUMN_LIBRARY},
     {.name = "compute_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "chosen", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rank", .width = 4},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The threads of a step, and its parts as one backend: see run.h. */
 #include "benches/step/run.h"
+#include "benches/step/products.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,14 +46,14 @@ struct runner {
     struct step_spec spec;
     struct step_layer *layers;
     struct step_plan plan;
-    struct piece *pieces; /* of each part */
-    struct lane lanes[STEP_LANES];
+    struct piece *pieces;              /* of each part */
+    struct lane lanes[STEP_LANES + 1]; /* the last has nothing to do */
     unsigned own_lane; /* of the thread that the session calls; it sees to the channels */
     bool alone;        /* calls are left out */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool ready, over;
-    struct overlap products; /* where compute is real */
+    struct products *products; /* where compute is real */
     uint64_t turn, begin_ns;
     uint64_t *done_ns; /* of each operation in this turn; 0: not yet */
     uint64_t compute_end_ns;
@@ -163,22 +164,19 @@ static uint64_t wait_for(struct lane *l, const struct step_op *op)
 
 /* ---- The operations ---- */
 
-/* As many operations as the piece has, in products of small matrices. Returns when they ended. */
+/* The products of the piece's layers. Returns when they ended. */
 static uint64_t multiply(struct lane *l, const struct step_op *op)
 {
     struct runner *r = l->runner;
     double times = r->c->me == r->spec.slow_rank ? r->spec.slow_times : 1;
+    char why[GEMM_WHY_BYTES] = "";
     uint64_t begin_ns = clock_now_ns();
-    struct overlap_work work = overlap_work(
-        &r->products, (uint64_t)(op->flop * times / OVERLAP_UNIT_FLOP * r->products.unit_ns));
 
     atomic_store(&l->inside, true);
-    for (uint64_t i = 0; i < work.slices && op->flop > 0 && !atomic_load(&r->failed); i++) {
-        overlap_slice(&r->products, &work);
-        if (!l->started)
-            see_to_channels(r);
-    }
+    int err = products_run(r->products, op, times, &r->failed, why);
     atomic_store(&l->inside, false);
+    if (err)
+        fail(r, err, why);
     uint64_t end_ns = clock_now_ns();
     l->counts[STEP_NS_COMPUTE] += end_ns - begin_ns;
     return end_ns;
@@ -343,7 +341,7 @@ static int take_spec(struct runner *r)
 
 static int make_lanes(struct runner *r)
 {
-    for (unsigned i = 0; i < STEP_LANES; i++) {
+    for (unsigned i = 0; i <= STEP_LANES; i++) {
         struct lane *l = &r->lanes[i];
         l->runner = r;
         l->number = i;
@@ -358,7 +356,8 @@ static int make_lanes(struct runner *r)
     return r->done_ns ? 0 : -ENOMEM;
 }
 
-/* A library takes calls of one thread alone: that of the session. */
+/* A library takes calls of one thread alone: that of the session. A product may take long, and
+ * meanwhile nobody else would see to the channels. */
 static int choose_own_lane(struct runner *r)
 {
     unsigned lanes = 0, last = LANE_COMPUTE;
@@ -368,7 +367,7 @@ static int choose_own_lane(struct runner *r)
             lanes++;
             last = i;
         }
-    r->own_lane = r->by->own ? LANE_COMPUTE : last;
+    r->own_lane = !r->by->own ? last : r->spec.compute == STEP_PRODUCT ? STEP_LANES : LANE_COMPUTE;
     if (!r->by->own && lanes > 1)
         return collective_fail(r->c, -EOPNOTSUPP,
                                "'%s' does one kind of communication at a time here, and this step "
@@ -456,6 +455,18 @@ static int init_locks(struct runner *r)
     return -err;
 }
 
+static int open_products(struct runner *r)
+{
+    const struct collective *c = r->c;
+    char why[GEMM_WHY_BYTES] = "";
+    unsigned sharing = 0, node = world_member(c->world, c->members[c->me])->node;
+
+    for (unsigned i = 0; i < c->n; i++)
+        sharing += world_member(c->world, c->members[i])->node == node;
+    int err = products_open(&r->products, &r->spec, r->layers, &r->plan, sharing, why);
+    return err ? collective_fail(r->c, err, "%s", why) : 0;
+}
+
 static int step_open(struct collective *c)
 {
     struct runner *r = calloc(1, sizeof(*r));
@@ -478,7 +489,7 @@ static int step_open(struct collective *c)
     if (!err)
         err = choose_own_lane(r);
     if (!err && r->spec.compute == STEP_PRODUCT)
-        err = overlap_open(&r->products);
+        err = open_products(r);
     r->pieces = calloc(r->plan.n_parts + 1, sizeof(*r->pieces));
     if (!r->pieces)
         err = -ENOMEM;
@@ -679,7 +690,14 @@ static int step_fill(struct collective *c, uint64_t seed)
 
 static int step_compare(struct collective *c, uint64_t seed)
 {
-    return step_data(c, seed, collective_compare);
+    struct runner *r = c->state;
+    char why[GEMM_WHY_BYTES] = "";
+    int err = step_data(c, seed, collective_compare);
+
+    if (err || !r->products)
+        return err;
+    err = products_check(r->products, why);
+    return err ? collective_fail(c, err, "%s", why) : 0;
 }
 
 static int step_unheard(struct collective *c, uint64_t for_ns)
@@ -757,13 +775,13 @@ static void step_close(struct collective *c)
     for (unsigned i = r->plan.n_parts; i-- > 0;)
         if (is_open(r, i))
             r->by->close(&r->pieces[i].c);
-    for (unsigned i = 0; i < STEP_LANES; i++)
+    for (unsigned i = 0; i <= STEP_LANES; i++)
         free(r->lanes[i].ops);
     step_plan_release(&r->plan);
     free(r->pieces);
     free(r->layers);
     free(r->done_ns);
-    overlap_close(&r->products);
+    products_close(r->products);
     if (r->ready) {
         pthread_cond_destroy(&r->moved);
         pthread_mutex_destroy(&r->lock);

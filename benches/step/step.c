@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "benches/step/products.h"
 #include "benches/step/run.h"
 #include "benches/step/work.h"
 #include "core/program.h"
@@ -151,8 +152,8 @@ static const struct opt options[] = {
      AT(compute),
      .choices = computes,
      .def = "timed",
-     .help = "timed: a wait of the stated length; product: the layers' operations, as products of "
-             "small matrices on one core of each rank"},
+     .help = "timed: a wait of the stated length; product: the layers' products, by a matrix "
+             "library on one core of each rank"},
     {.name = "tflops",
      .type = OPT_DOUBLE,
      WAY_FITTING,
@@ -333,6 +334,20 @@ static unsigned nodes_of(const struct step_work *w)
 
 /* ---- Hooks ---- */
 
+/* What multiplies, where compute is real. */
+static int name_kernel(struct point *pt, const struct step_work *w)
+{
+    char kernel[96], why[GEMM_WHY_BYTES] = "";
+
+    if (w->spec.compute != STEP_PRODUCT)
+        return 0;
+    int err = products_library((enum collective_type)w->spec.type, kernel, sizeof(kernel), why);
+    if (err)
+        return point_reason(pt, err, "%s", why);
+    point_column(pt, "kernel", "%s", kernel);
+    return 0;
+}
+
 static int setup(struct point *pt)
 {
     const struct step_params *p = pt->params;
@@ -348,6 +363,9 @@ static int setup(struct point *pt)
         pt->origin = "simulated";
     point_series(pt, "step_time", "ms", 0);
     int err = make_spec(pt, w);
+    if (err)
+        return err;
+    err = name_kernel(pt, w);
     if (err)
         return err;
     point_series(pt, "throughput", "samples/s", (double)(p->batch * step_dp(&w->spec)));

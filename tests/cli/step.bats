@@ -104,12 +104,15 @@ all_good() {
     [ "$(cells origin | sort -u)" = measured ]
     [ -n "$(of compute_slowdown value 2)" ]
     [ "$(of throughput limit_kind 2)" = measured ]
+    [[ $(of step_time kernel 2) =~ ^(onednn|openblas)[a-z-]*' '[0-9] ]]
     small=$(of compute_alone value 1)
     step --np 1 --batch 4000 --compute product
     awk -v a="$(of compute_alone value 1)" -v b="$small" 'BEGIN { print a, b; exit !(a > 5 * b && a < 20 * b) }' ||
         { echo 'fell short' && false; }
     step --np 1 --compute product --tflops 3 # says nothing of it
     [ "$status" -eq 2 ]
+    step --np 2 --ranks 2 --compute product --dtype f16 # no library of the host has it
+    [[ $(of step_time status) == skipped && $(of step_time reason) == *'--dtype f32, bf16 or f64'* ]]
 }
 
 @test "what is sent is what the way sends: sums, scatters and gathers, activations, tokens" {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of matrix products as data: shapes, random operands, and that the check finds what is
  * wrong and passes what is right. */
-#include "benches/gemm/matrix.h"
+#include "benches/gemm/library.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,6 @@
  * check passes sums as matrix units make them and finds what is wrong. The device is made up, in
  * host memory; the units' arithmetic is written here after what is known of it.
  */
-#include "benches/gemm/matrix.h"
 
 #include <errno.h>
 #include <math.h>

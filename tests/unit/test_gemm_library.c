@@ -62,7 +62,7 @@ static void missing_library_names_its_package(void **state)
     assert_non_null(strstr(why, "'libnot-here-at-all.so.7'"));
     assert_non_null(strstr(why, "package 'libnot-here7'"));
     for (const struct gemm_library *const *l = gemm_libraries; *l; l++) {
-        if ((*l)->where != &gemm_on_host)
+        if ((*l)->gpu)
             continue;
         why[0] = 0;
         assert_null((*l)->open("/nowhere/lib.so", &err, why));
@@ -85,7 +85,7 @@ static void every_type_has_a_library(void **state)
             const struct gemm_library *library = gemm_library_for(*w, (enum gemm_dtype)type);
             bool has_form = gemm_form_find((*w)->forms, (enum gemm_dtype)type, GEMM_SUMS_DEFAULT);
             assert_int_equal(library != NULL, has_form);
-            assert_true(!library || library->where == *w);
+            assert_true(!library || library->gpu == (*w)->gpu);
         }
     assert_ptr_equal(gemm_library_for(&gemm_on_host, GEMM_F32), &gemm_onednn);
     assert_ptr_equal(gemm_library_for(&gemm_on_host, GEMM_F64), &gemm_openblas);
@@ -161,13 +161,13 @@ static int results_of(const struct gemm_library *library, unsigned n)
             EXPECT(!gemm_problem_open(&p, type, &shapes[s], SEED));
             if (type == GEMM_INT8)
                 ((uint8_t *)p.a)[0] = 130; /* unsigned: as s8 it would be -126 */
-            err = library->prepare(e, &p, why);
+            struct gemm_product *product = library->prepare(e, &p, &err, why);
             if (err == -EOPNOTSUPP) /* bf16 on a CPU for which the library has no kernel */
                 continue;
             EXPECT(!err);
-            EXPECT(!library->run(e, 2));
+            EXPECT(!library->run(product, 2));
             EXPECT(!gemm_check_result(&p, SEED, &c));
-            library->finish(e);
+            library->finish(product);
             gemm_problem_close(&p);
         }
     library->close(e);
@@ -234,12 +234,13 @@ static int threads_of(const struct gemm_library *library)
     EXPECT(e);
     EXPECT(!library->bind(e, &m.threads, why));
     EXPECT(!gemm_problem_open(&p, GEMM_F32, &shape, SEED));
-    EXPECT(!library->prepare(e, &p, why));
+    struct gemm_product *product = library->prepare(e, &p, &err, why);
+    EXPECT(product);
     EXPECT(!task_times_read(&begin));
     bool both = false;
     /* A machine that is busy gives each its share late. */
     for (uint64_t end_ns = clock_now_ns() + 20000000000; !both && clock_now_ns() < end_ns;) {
-        EXPECT(!library->run(e, 8));
+        EXPECT(!library->run(product, 8));
         EXPECT(!task_times_read(&end));
         both = task_times_since(&begin, &end, m.cpus[0]) >= 0.02 &&
                task_times_since(&begin, &end, m.cpus[1]) >= 0.02;
@@ -247,12 +248,12 @@ static int threads_of(const struct gemm_library *library)
     EXPECT(both);
     for (int i = 0; i < 2; i++)
         EXPECT(tasks_bound_to(m.cpus[i]) == 1);
-    library->finish(e);
+    library->finish(product);
     unsigned other = m.cpus[1];
     const struct gemm_threads one = {m.topo, &other, 1};
     EXPECT(!library->bind(e, &one, why));
-    EXPECT(!library->prepare(e, &p, why));
-    EXPECT(!library->run(e, 3));
+    product = library->prepare(e, &p, &err, why);
+    EXPECT(product && !library->run(product, 3));
     EXPECT(sched_getcpu() == (int)other);
     return 0;
 }

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "benches/gemm/library.h"
 #include "core/hw/topo.h"
+#include "core/matrix/library.h"
 
 /* ---- OpenBLAS' kernel sets ---- */
 
@@ -212,7 +212,11 @@ struct openblas {
     struct openblas_api api;
     void *handle;
     struct task_list workers; /* the threads that this instance has started, in their order */
-    const struct gemm_problem *problem; /* from prepare to finish */
+};
+
+struct openblas_product {
+    struct gemm_product base;
+    const struct gemm_problem *problem;
 };
 
 #define AT(member) offsetof(struct openblas_api, member)
@@ -388,9 +392,9 @@ static int set_threads(struct openblas *e, const void *n, char *why)
  * leaves idle may still step in for another, so it is kept on the same CPUs. */
 static int bind_workers(struct openblas *e, const struct gemm_threads *t, char *why)
 {
-    int err = topo_bind_self(t->topo, t->cpus[0]);
+    int err = t->topo ? topo_bind_self(t->topo, t->cpus[0]) : 0;
 
-    for (size_t i = 0; !err && i < e->workers.n; i++)
+    for (size_t i = 0; t->topo && !err && i < e->workers.n; i++)
         err = task_bind(t->topo, e->workers.ids[i], t->cpus[(i + 1) % t->n]);
     if (err)
         return gemm_why(why, err, "cannot bind a thread of OpenBLAS: %s", strerror(-err));
@@ -420,17 +424,23 @@ static int openblas_bind(struct gemm_engine *base, const struct gemm_threads *th
     return bind_workers(e, threads, why);
 }
 
-static int openblas_prepare(struct gemm_engine *base, const struct gemm_problem *p, char *why)
+static struct gemm_product *openblas_prepare(struct gemm_engine *e, const struct gemm_problem *p,
+                                             int *err, char *why)
 {
-    (void)why;
-    ((struct openblas *)base)->problem = p;
-    return 0;
+    struct openblas_product *product = calloc(1, sizeof(*product));
+
+    *err = product ? 0 : gemm_why(why, -ENOMEM, "out of memory");
+    if (!product)
+        return NULL;
+    product->base.engine = e;
+    product->problem = p;
+    return &product->base;
 }
 
-static int openblas_run(struct gemm_engine *base, uint64_t inner)
+static int openblas_run(struct gemm_product *product, uint64_t inner)
 {
-    const struct openblas *e = (const struct openblas *)base;
-    const struct gemm_problem *p = e->problem;
+    const struct openblas *e = (const struct openblas *)product->engine;
+    const struct gemm_problem *p = ((struct openblas_product *)product)->problem;
     int m = (int)p->shape.m, n = (int)p->shape.n, k = (int)p->shape.k;
 
     if (p->dtype == GEMM_F64)
@@ -444,9 +454,9 @@ static int openblas_run(struct gemm_engine *base, uint64_t inner)
     return 0;
 }
 
-static void openblas_finish(struct gemm_engine *base)
+static void openblas_finish(struct gemm_product *product)
 {
-    ((struct openblas *)base)->problem = NULL;
+    free(product);
 }
 
 static const char *const steers[] = {"OPENBLAS_", "GOTO_", "OMP_", "GOMP_", NULL};
@@ -455,7 +465,6 @@ static const char *const steers_best[] = {"OPENBLAS_BLOCK", "GOTO_", "OMP_", "GO
 
 const struct gemm_library gemm_openblas = {
     .name = "openblas",
-    .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
     .file = GEMM_FILE_OPENBLAS,
     .steered_by = steers,
@@ -469,7 +478,6 @@ const struct gemm_library gemm_openblas = {
 
 const struct gemm_library gemm_openblas_best = {
     .name = "openblas-best",
-    .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
     .file = GEMM_FILE_OPENBLAS,
     .steered_by = steers_best,

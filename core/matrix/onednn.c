@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "benches/gemm/library.h"
 #include "core/hw/topo.h"
+#include "core/matrix/library.h"
 
 /*
  * ---- The part of oneDNN's C interface that a matrix product needs ----
@@ -87,7 +87,10 @@ struct onednn {
     struct dnnl_api api;
     void *handle, *engine, *stream;
     bool release3;
-    /* from prepare to finish */
+};
+
+struct onednn_product {
+    struct gemm_product base;
     void *matmul, *a, *b, *c;
 };
 
@@ -212,7 +215,7 @@ static int onednn_bind(struct gemm_engine *base, const struct gemm_threads *thre
     if (runtime == DNNL_RUNTIME_OMP)
         return omp_bind(e->handle, threads, why);
     if (runtime == DNNL_RUNTIME_SEQ && threads->n == 1)
-        return topo_bind_self(threads->topo, threads->cpus[0]);
+        return threads->topo ? topo_bind_self(threads->topo, threads->cpus[0]) : 0;
     return gemm_why(why, -EOPNOTSUPP,
                     "this oneDNN does not run on OpenMP: its threads cannot be bound");
 }
@@ -245,7 +248,8 @@ static int describe_all(struct onednn *e, const struct gemm_problem *p, struct d
 
     CHECK(describe(e, &d->a, &d->room[0], s->m, s->k, t[0], DNNL_TAG_AB));
     CHECK(describe(e, &d->b, &d->room[1], s->k, s->n, t[1], DNNL_TAG_AB));
-    CHECK(describe(e, &d->b_any, &d->room[2], s->k, s->n, t[1], DNNL_TAG_ANY));
+    CHECK(describe(e, &d->b_any, &d->room[2], s->k, s->n, t[1],
+                   p->b_stays ? DNNL_TAG_ANY : DNNL_TAG_AB));
     CHECK(describe(e, &d->c, &d->room[3], s->m, s->n, t[2], DNNL_TAG_AB));
 out:
     return err;
@@ -269,9 +273,9 @@ static int matmul_pd(struct onednn *e, const struct descriptors *d, void **pd)
     return status ? status : e->api.pd2_create(pd, desc, NULL, e->engine, NULL);
 }
 
-/* Brings B into the layout that the matmul wants: e->b. */
-static int pack(struct onednn *e, const struct gemm_problem *p, const struct descriptors *d,
-                const void *matmul, char *why)
+/* B in the layout that the matmul wants: r->b. */
+static int pack(struct onednn *e, struct onednn_product *r, const struct gemm_problem *p,
+                const struct descriptors *d, const void *matmul, char *why)
 {
     void *pd = NULL, *reorder = NULL, *plain = NULL;
     const void *wanted = e->api.pd_query_md(matmul, DNNL_QUERY_WEIGHTS_MD, 0);
@@ -279,11 +283,15 @@ static int pack(struct onednn *e, const struct gemm_problem *p, const struct des
 
     if (err)
         return err;
+    if (!p->b_stays) {
+        CHECK(e->api.memory_create(&r->b, d->b, e->engine, p->b));
+        return 0;
+    }
     CHECK(e->api.memory_create(&plain, d->b, e->engine, p->b));
-    CHECK(e->api.memory_create(&e->b, wanted, e->engine, DNNL_ALLOCATE));
+    CHECK(e->api.memory_create(&r->b, wanted, e->engine, DNNL_ALLOCATE));
     CHECK(e->api.reorder_pd_create(&pd, d->b, e->engine, wanted, e->engine, NULL));
     CHECK(e->api.primitive_create(&reorder, pd));
-    const struct dnnl_arg args[] = {{DNNL_ARG_SRC, plain}, {DNNL_ARG_DST, e->b}};
+    const struct dnnl_arg args[] = {{DNNL_ARG_SRC, plain}, {DNNL_ARG_DST, r->b}};
     CHECK(e->api.primitive_execute(reorder, e->stream, 2, args));
     CHECK(e->api.stream_wait(e->stream));
 out:
@@ -307,9 +315,25 @@ static void name_kernel(struct onednn *e, const void *pd)
              name);
 }
 
-static int onednn_prepare(struct gemm_engine *base, const struct gemm_problem *p, char *why)
+static void onednn_finish(struct gemm_product *product)
 {
-    struct onednn *e = (struct onednn *)base;
+    struct onednn_product *r = (struct onednn_product *)product;
+
+    if (!r)
+        return;
+    const struct onednn *e = (const struct onednn *)r->base.engine;
+    void *memories[] = {r->a, r->b, r->c};
+    if (r->matmul)
+        e->api.primitive_destroy(r->matmul);
+    for (int i = 0; i < 3; i++)
+        if (memories[i])
+            e->api.memory_destroy(memories[i]);
+    free(r);
+}
+
+static int make_product(struct onednn *e, struct onednn_product *r, const struct gemm_problem *p,
+                        char *why)
+{
     struct descriptors d = {0};
     void *pd = NULL;
     int status, err = describe_all(e, p, &d, why);
@@ -325,10 +349,10 @@ static int onednn_prepare(struct gemm_engine *base, const struct gemm_problem *p
         goto out;
     }
     name_kernel(e, pd);
-    CHECK(e->api.primitive_create(&e->matmul, pd));
-    CHECK(e->api.memory_create(&e->a, d.a, e->engine, p->a));
-    CHECK(e->api.memory_create(&e->c, d.c, e->engine, p->c));
-    err = pack(e, p, &d, pd, why);
+    CHECK(e->api.primitive_create(&r->matmul, pd));
+    CHECK(e->api.memory_create(&r->a, d.a, e->engine, p->a));
+    CHECK(e->api.memory_create(&r->c, d.c, e->engine, p->c));
+    err = pack(e, r, p, &d, pd, why);
 out:
     if (pd)
         e->api.pd_destroy(pd);
@@ -336,33 +360,35 @@ out:
     return err;
 }
 
-static int onednn_run(struct gemm_engine *base, uint64_t inner)
+static struct gemm_product *onednn_prepare(struct gemm_engine *e, const struct gemm_problem *p,
+                                           int *err, char *why)
 {
-    struct onednn *e = (struct onednn *)base;
+    struct onednn_product *r = calloc(1, sizeof(*r));
+
+    *err = r ? 0 : gemm_why(why, -ENOMEM, "out of memory");
+    if (!r)
+        return NULL;
+    r->base.engine = e;
+    *err = make_product((struct onednn *)e, r, p, why);
+    if (!*err)
+        return &r->base;
+    onednn_finish(&r->base);
+    return NULL;
+}
+
+static int onednn_run(struct gemm_product *product, uint64_t inner)
+{
+    struct onednn_product *r = (struct onednn_product *)product;
+    const struct onednn *e = (const struct onednn *)r->base.engine;
     const struct dnnl_arg args[] = {
-        {DNNL_ARG_SRC, e->a}, {DNNL_ARG_WEIGHTS, e->b}, {DNNL_ARG_DST, e->c}};
+        {DNNL_ARG_SRC, r->a}, {DNNL_ARG_WEIGHTS, r->b}, {DNNL_ARG_DST, r->c}};
     int status = 0;
 
     for (; inner && !status; inner--)
-        status = e->api.primitive_execute(e->matmul, e->stream, 3, args);
+        status = e->api.primitive_execute(r->matmul, e->stream, 3, args);
     if (!status)
         status = e->api.stream_wait(e->stream);
     return status ? -EIO : 0;
-}
-
-static void onednn_finish(struct gemm_engine *base)
-{
-    struct onednn *e = (struct onednn *)base;
-    void **memories[] = {&e->a, &e->b, &e->c};
-
-    if (e->matmul)
-        e->api.primitive_destroy(e->matmul);
-    e->matmul = NULL;
-    for (int i = 0; i < 3; i++) {
-        if (*memories[i])
-            e->api.memory_destroy(*memories[i]);
-        *memories[i] = NULL;
-    }
 }
 
 static const char *const steers[] = {"ONEDNN_", "DNNL_", "MKLDNN_", "OMP_",
@@ -370,7 +396,6 @@ static const char *const steers[] = {"ONEDNN_", "DNNL_", "MKLDNN_", "OMP_",
 
 const struct gemm_library gemm_onednn = {
     .name = "onednn",
-    .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F32 | 1u << GEMM_BF16 | 1u << GEMM_INT8,
     .file = GEMM_FILE_ONEDNN,
     .steered_by = steers,

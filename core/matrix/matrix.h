@@ -9,14 +9,12 @@
  * so no sum of two products leaves 16 bits, and the result is exact on CPUs whose kernels go
  * through vpmaddubsw as well. On GPUs it is s8 x s8 -> s32.
  */
-#ifndef PLUMB_BENCHES_GEMM_MATRIX_H
-#define PLUMB_BENCHES_GEMM_MATRIX_H
+#ifndef PLUMB_CORE_MATRIX_MATRIX_H
+#define PLUMB_CORE_MATRIX_MATRIX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "core/hw/gpu_kernels.h"
 
 enum gemm_dtype {
     GEMM_F64,
@@ -113,16 +111,25 @@ struct gemm_problem {
     const struct gemm_form *form;
     struct gemm_shape shape;
     void *a, *b, *c;
+    /* B may be laid out once as the library likes it, as the weights of a model that is used; else it
+     * is taken as it lies, as in training, where every product has another */
+    bool b_stays;
 };
 
 /* Allocates the three (2 MiB aligned and advised to huge pages where they are that large), fills A
  * and B with random values from `seed` (f32, f64, bf16: uniform in [-1, 1) without 0, bf16
  * rounded to nearest even), and C with what no product gives (NaN; INT32_MIN), so that an entry
  * which was not written is found. 0 or -ENOMEM; nothing is left behind on an error. The type must
- * have a form in gemm_host_forms. */
+ * have a form in gemm_host_forms. B stays. */
 int gemm_problem_open(struct gemm_problem *p, enum gemm_dtype dtype, const struct gemm_shape *shape,
                       uint64_t seed);
-void gemm_problem_zero(struct gemm_problem *p); /* A and B become 0 */
+/* The same for several shapes in turn: as much of A, B and C as the largest of each needs. The shape
+ * is the caller's to set, and B does not stay. */
+int gemm_problem_share(struct gemm_problem *p, enum gemm_dtype dtype,
+                       const struct gemm_shape *shapes, size_t n, uint64_t seed);
+double gemm_shared_bytes(enum gemm_dtype dtype, const struct gemm_shape *shapes, size_t n);
+void gemm_problem_zero(struct gemm_problem *p);    /* A and B become 0 */
+void gemm_problem_unwrite(struct gemm_problem *p); /* C is as it was at first */
 void gemm_problem_close(struct gemm_problem *p);
 
 uint16_t gemm_bf16_of(float value); /* round to nearest, ties to even; finite values */
@@ -200,66 +207,5 @@ struct gemm_check {
  * wrong block or left-out rim is missed. 0; -EBADMSG: wrong, see *out; -ENOMEM, or fetch's. */
 int gemm_check_source(const struct gemm_source *s, uint64_t seed, struct gemm_check *out);
 int gemm_check_result(const struct gemm_problem *p, uint64_t seed, struct gemm_check *out);
-
-/* Operands of matrix products in a GPU's memory: several sets of A, B and C, which products take in
- * turn, so that the second-level cache never holds what the next one reads. A and B are functions
- * of the position (gpu_kernels.h): the check computes them again, and of C only the rows that it
- * looks at are fetched. */
-
-/* Between two uses of a set at least so many times the cache's size are touched. */
-#define GPU_OPERANDS_CACHES 3
-
-struct gpu_operands_config {
-    const struct gemm_form *form;
-    struct gemm_shape shape;
-    bool b_is_nk;
-    enum gpu_data data;
-    uint64_t seed;
-};
-
-struct gpu_operands {
-    struct gpu_operands_config config;
-    struct gpu *gpu;
-    struct gpu_stream *stream;             /* that all of this is queued in */
-    void *a, *b, *c;                       /* of all sets, one behind the other */
-    uint64_t a_stride, b_stride, c_stride; /* bytes from a set to the next */
-    uint64_t sets;
-    unsigned char *rows; /* of C, fetched for the check */
-    size_t row[GEMM_CHECK_LINES], n_rows;
-    uint64_t checked_set;
-    bool spoil;
-};
-
-/* How many sets there should be: one more than make GPU_OPERANDS_CACHES caches, and no more than
- * fit into `room` bytes. 0: not even one fits. */
-uint64_t gpu_operands_sets(const struct gpu_operands_config *config, uint64_t l2_bytes,
-                           uint64_t room, uint64_t *set_bytes);
-
-/* The type of an operand in gpu_kernels.h, by its element. */
-enum gpu_value gpu_value_of_element(enum gemm_element type);
-
-/* Allocates `sets` sets and fills A and B. 0 or -errno with gpu_error(). */
-int gpu_operands_open(struct gpu_operands *o, struct gpu *gpu, struct gpu_stream *stream,
-                      const struct gpu_operands_config *config, uint64_t sets);
-void gpu_operands_close(struct gpu_operands *o); /* a zeroed one is left alone */
-
-static inline const void *gpu_operands_a(const struct gpu_operands *o, uint64_t set)
-{
-    return (const char *)o->a + set * o->a_stride;
-}
-
-static inline const void *gpu_operands_b(const struct gpu_operands *o, uint64_t set)
-{
-    return (const char *)o->b + set * o->b_stride;
-}
-
-static inline void *gpu_operands_c(const struct gpu_operands *o, uint64_t set)
-{
-    return (char *)o->c + set * o->c_stride;
-}
-
-/* Holds C of one set against f64: see gemm_check_source(). `spoil`: one fetched entry is made wrong
- * before. */
-int gpu_operands_check(struct gpu_operands *o, uint64_t set, bool spoil, struct gemm_check *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products, their shapes and types, and whether one is right: see matrix.h. */
-#include "benches/gemm/matrix.h"
+#include "core/matrix/matrix.h"
 
 #include <errno.h>
 #include <math.h>
@@ -148,7 +148,7 @@ static void fill(void *data, size_t n, enum gemm_dtype dtype, bool is_a, struct 
     }
 }
 
-static void fill_unwritten(struct gemm_problem *p)
+void gemm_problem_unwrite(struct gemm_problem *p)
 {
     size_t n = p->shape.m * p->shape.n;
 
@@ -173,24 +173,59 @@ static void *allocate(uint64_t bytes)
     return data;
 }
 
-int gemm_problem_open(struct gemm_problem *p, enum gemm_dtype dtype, const struct gemm_shape *shape,
-                      uint64_t seed)
+static void count_shared(const struct gemm_shape *shapes, size_t n, uint64_t most[3])
+{
+    memset(most, 0, 3 * sizeof(*most));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t counts[3] = {shapes[i].m * shapes[i].k, shapes[i].k * shapes[i].n,
+                                    shapes[i].m * shapes[i].n};
+        for (int k = 0; k < 3; k++)
+            most[k] = counts[k] > most[k] ? counts[k] : most[k];
+    }
+}
+
+double gemm_shared_bytes(enum gemm_dtype dtype, const struct gemm_shape *shapes, size_t n)
+{
+    const struct gemm_form *f = gemm_form_find(gemm_host_forms, dtype, GEMM_SUMS_DEFAULT);
+    uint64_t most[3];
+
+    count_shared(shapes, n, most);
+    return (double)most[0] * gemm_element_bytes(f->a) + (double)most[1] * gemm_element_bytes(f->b) +
+           (double)most[2] * gemm_element_bytes(f->c);
+}
+
+int gemm_problem_share(struct gemm_problem *p, enum gemm_dtype dtype,
+                       const struct gemm_shape *shapes, size_t n, uint64_t seed)
 {
     const struct gemm_form *f = gemm_form_find(gemm_host_forms, dtype, GEMM_SUMS_DEFAULT);
     struct rng rng;
+    uint64_t most[3];
 
-    *p = (struct gemm_problem){.dtype = dtype, .form = f, .shape = *shape};
-    p->a = allocate(shape->m * shape->k * gemm_element_bytes(f->a));
-    p->b = allocate(shape->k * shape->n * gemm_element_bytes(f->b));
-    p->c = allocate(shape->m * shape->n * gemm_element_bytes(f->c));
+    count_shared(shapes, n, most);
+    *p = (struct gemm_problem){.dtype = dtype, .form = f};
+    p->a = allocate(most[0] * gemm_element_bytes(f->a));
+    p->b = allocate(most[1] * gemm_element_bytes(f->b));
+    p->c = allocate(most[2] * gemm_element_bytes(f->c));
     if (!p->a || !p->b || !p->c) {
         gemm_problem_close(p);
         return -ENOMEM;
     }
     rng_seed(&rng, seed);
-    fill(p->a, shape->m * shape->k, dtype, true, &rng);
-    fill(p->b, shape->k * shape->n, dtype, false, &rng);
-    fill_unwritten(p);
+    fill(p->a, most[0], dtype, true, &rng);
+    fill(p->b, most[1], dtype, false, &rng);
+    return 0;
+}
+
+int gemm_problem_open(struct gemm_problem *p, enum gemm_dtype dtype, const struct gemm_shape *shape,
+                      uint64_t seed)
+{
+    int err = gemm_problem_share(p, dtype, shape, 1, seed);
+
+    if (err)
+        return err;
+    p->shape = *shape;
+    p->b_stays = true;
+    gemm_problem_unwrite(p);
     return 0;
 }
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "benches/gemm/library.h"
 #include "core/hw/topo.h"
+#include "core/matrix/library.h"
 
 int threads_unbind_self(const struct topo *topo)
 {
@@ -102,9 +102,11 @@ static void omp_member(void *arg)
 {
     struct omp_job *job = arg;
     unsigned number = (unsigned)job->number();
-    int err = number < job->threads->n
-                  ? topo_bind_self(job->threads->topo, job->threads->cpus[number])
-                  : -ERANGE;
+    const struct gemm_threads *threads = job->threads;
+    int err = number < threads->n ? 0 : -ERANGE;
+
+    if (!err && threads->topo)
+        err = topo_bind_self(threads->topo, threads->cpus[number]);
 
     if (err)
         atomic_store(&job->err, err);

@@ -31,6 +31,9 @@ static const struct opt_scope by_size = {"model!=?*", "vectors of one size, not 
 static const struct opt_scope sums = {"op=allreduce,reduce-scatter,reduce",
                                       "operations that reduce"};
 
+static const struct opt_scope rooted = {"op=broadcast,reduce,gather,scatter",
+                                        "operations with a root"};
+
 static const char *const fills[] = {"node", "rank", NULL};
 static const char *const scalings[] = {"weak", "strong", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
@@ -57,6 +60,16 @@ static const struct opt options[] = {
      .scope = &sums,
      .expand = nccl_tests_sums,
      .help = "reduction of the elements; avg by NCCL alone; 'all': each of them"},
+    {.name = "root",
+     .letter = 'r',
+     .type = OPT_U64,
+     FITTING,
+     AT(root),
+     .def = "0",
+     .max = WORLD_RANKS_MAX - 1,
+     .scope = &rooted,
+     .expand = nccl_tests_roots,
+     .help = "rank of the communicator that has the whole vector, or gets it; -1: each in turn"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -233,7 +246,6 @@ static const struct opt options[] = {
      AT(blocking),
      .arg = "0|2",
      .help = "nccl-tests' -z. 2: each operation is waited for, also with -n"},
-    ELSEWHERE("root", 'r'),
     ELSEWHERE("average", 'a'),
     ELSEWHERE("run-cycles", 'N'),
     ELSEWHERE("stream-null", 'y'),
@@ -320,6 +332,9 @@ static void fill(struct point *pt, const struct collective_params *p, struct col
                                    .in_place = p->in_place,
                                    .seed = pt->common->seed};
     way_fill(&p->way, c);
+    if (collective_has_root(
+            (enum collective_op)c->op)) /* in a sweep, others' points have it, too */
+        c->root = (uint32_t)p->root;
     if (!collective_find(c->backend)->run_batch) /* in a sweep, others' points have these, too */
         return;
     c->registered = (uint8_t)p->registered;
@@ -367,6 +382,9 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
         return point_reason(pt, -EOPNOTSUPP,
                             "--overlap is of single operations: leave --pipelined, --aggregate and "
                             "--graph out");
+    if (c->root >= n)
+        return point_reason(pt, -EOPNOTSUPP, "--root %u: the communicator has ranks 0 to %u",
+                            c->root, n - 1);
     if ((uint64_t)c->pipelined * c->aggregated > COLLECTIVE_QUEUED_MAX)
         return point_reason(pt, -EOPNOTSUPP,
                             "--pipelined times --aggregate is %llu: at most %u operations are "

@@ -36,6 +36,15 @@ bool nccl_tests_sums(const char *word, char *list, size_t len)
     return true;
 }
 
+/* -1 is each rank of the communicator; a sweep leaves out those that there are not. */
+bool nccl_tests_roots(const char *word, char *list, size_t len)
+{
+    if (strcmp(word, "-1") != 0)
+        return false;
+    snprintf(list, len, "0..%u+1", WORLD_RANKS_MAX - 1);
+    return true;
+}
+
 bool nccl_tests_registers(const char *word, char *list, size_t len)
 {
     if (!*word || word[1] || *word < '0' || *word >= '0' + COLLECTIVE_REGISTERS)
@@ -126,7 +135,6 @@ int nccl_tests_iterations(struct opts *o)
 static const struct {
     const char *name, *fine, *why;
 } elsewhere[] = {
-    {"root", "0", "the root is rank 0"},
     {"average", "3", "`time` is the slowest rank's, as with nccl-tests' -a 3"},
     {"blocking", "0 2",
      "1 would time a barrier with each operation, 3 parts groups of them: take 2, each operation "

@@ -62,6 +62,13 @@ static bool on_one_machine(const struct world_member *a, const struct world_memb
     return a->node == b->node || machine_same(a->machine, b->machine);
 }
 
+void place_root_first(const unsigned *members, unsigned n, unsigned root, unsigned *out)
+{
+    memcpy(out, members, n * sizeof(*out));
+    out[0] = members[root];
+    out[root] = members[0];
+}
+
 unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,
                         unsigned *machine)
 {

@@ -32,7 +32,9 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
     double gbps[WORLD_RANKS_MAX]; /* by the world's numbers of its nodes */
     struct links_rate rate;
     struct bound b = {.gbps = NAN};
+    unsigned members[WORLD_RANKS_MAX];
 
+    place_root_first(w->members, w->n, w->point.root, members);
     for (unsigned i = 0; i < world_nodes(world); i++)
         gbps[i] = NAN;
     for (unsigned i = 0; i < n; i++) {
@@ -46,7 +48,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
         snprintf(b.source, sizeof(b.source), LINKS_TOO_EARLY);
         return b;
     }
-    b.gbps = links_bound(world, w->point.op, w->members, w->n, gbps, may_add, &named);
+    b.gbps = links_bound(world, w->point.op, members, w->n, gbps, may_add, &named);
     for (unsigned i = 0; i < n; i++) {
         links_rate(w->ranks.session, world, w->members, w->n, own, &nodes[i], &rate);
         if (rate.node != named)
@@ -55,7 +57,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
         memcpy(b.source, rate.source, sizeof(b.source));
     }
     if (may_add && !isnan(b.gbps) &&
-        links_bound(world, w->point.op, w->members, w->n, gbps, false, &named) < b.gbps) {
+        links_bound(world, w->point.op, members, w->n, gbps, false, &named) < b.gbps) {
         b.gbps = NAN;
         evidence_add(b.source, sizeof(b.source),
                      "not known: InfiniBand's switches may add (SHARP), and the library does not "

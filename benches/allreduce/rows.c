@@ -159,25 +159,26 @@ static const struct bench_start starts[] = {
 
 /* Rates follow from the time. Size is counted as ours. A barrier behind each operation (-z 1) would
  * be in the time. */
-#define NCCL_FIGURE(collective_, op_, figure)                                                      \
+#define NCCL_FIGURE(collective_, op_, columns_, figure)                                            \
     {                                                                                              \
         .program = "nccl-tests",                                                                   \
         .where = "collective=" collective_ " groups=1 barrier=", .quantity = figure,               \
         .metric = figure,                                                                          \
-        .columns = "backend=nccl op=" op_ " dtype=@dtype redop=@redop size=@size ranks=@ranks "    \
+        .columns = "backend=nccl op=" op_ " dtype=@dtype " columns_ " size=@size ranks=@ranks "    \
                    "in_place=@in_place model= overlap= nodes=@nodes pipelined=@queued "            \
                    "aggregate=@agg graph=@graph register=@registered",                             \
         .differs =                                                                                 \
             "its time is the mean over processes, unless -a was given; ours is that of the "       \
             "slowest rank"                                                                         \
     }
-#define NCCL_TESTS(collective_, op_)                                                               \
-    NCCL_FIGURE(collective_, op_, "time"), NCCL_FIGURE(collective_, op_, "algbw"),                 \
-        NCCL_FIGURE(collective_, op_, "busbw")
+#define NCCL_TESTS(collective_, op_, columns_)                                                     \
+    NCCL_FIGURE(collective_, op_, columns_, "time"),                                               \
+        NCCL_FIGURE(collective_, op_, columns_, "algbw"),                                          \
+        NCCL_FIGURE(collective_, op_, columns_, "busbw")
 
 /* OSU's benchmarks tell no number of ranks, and IMB no type but for sums. Without -f OSU's have the
  * mean over ranks alone, below the slowest rank's by an unknown part: no case of ours. IMB's Bcast
- * takes another root each time, ours has one. */
+ * takes another root for each operation, ours has one of all. */
 #define BY_MPI(program_, where_, quantity_, columns_, differs_)                                    \
     {                                                                                              \
         .program = program_, .where = where_, .quantity = quantity_, .metric = "time",             \
@@ -196,14 +197,17 @@ static const struct bench_start starts[] = {
                NULL)
 
 static const struct bench_imported imported[] = {
-    NCCL_TESTS("all_reduce", "allreduce"),
-    NCCL_TESTS("reduce_scatter", "reduce-scatter"),
-    NCCL_TESTS("all_gather", "all-gather"),
-    NCCL_TESTS("broadcast root=0", "broadcast"),
-    NCCL_TESTS("alltoall", "all-to-all"),
-    NCCL_TESTS("sendrecv", "send-receive"),
+    NCCL_TESTS("all_reduce", "allreduce", "redop=@redop"),
+    NCCL_TESTS("reduce_scatter", "reduce-scatter", "redop=@redop"),
+    NCCL_TESTS("all_gather", "all-gather", ""),
+    NCCL_TESTS("broadcast", "broadcast", "root=@root"),
+    NCCL_TESTS("alltoall", "all-to-all", ""),
+    NCCL_TESTS("sendrecv", "send-receive", ""), /* its lines have a redop, which it does not use */
+    NCCL_TESTS("reduce", "reduce", "redop=@redop root=@root"),
+    NCCL_TESTS("gather", "gather", "root=@root"),
+    NCCL_TESTS("scatter", "scatter", "root=@root"),
     OSU("Allreduce-Latency-Test", "op=allreduce redop=sum"),
-    OSU("Broadcast-Latency-Test", "op=broadcast"),
+    OSU("Broadcast-Latency-Test", "op=broadcast root=0"),
     IMB("Allreduce", "op=allreduce redop=sum dtype=@dtype size=@size"),
     IMB("Allgather", "op=all-gather size=@total"),
     IMB("Alltoall", "op=all-to-all size=@total"),

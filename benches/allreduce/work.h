@@ -40,6 +40,9 @@ enum place_fill {
 
 /* The first n ranks in that order, rank 0 of the world first. n at most the world's size. */
 void place_members(const struct world *w, enum place_fill fill, unsigned n, unsigned *members);
+/* The same members with the root in front, in place of the first. */
+void place_root_first(const unsigned *members, unsigned n, unsigned root, unsigned *out);
+
 /* Which machine each of them is on, from 0 by first appearance, whatever it calls itself there.
  * Returns how many. */
 unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,
@@ -50,7 +53,7 @@ struct collective_params {
     struct way_params way;
     /* what is measured */
     int op, dtype, redop, fill, scaling, inject;
-    uint64_t size, ranks, gap_ns, bucket, iterations;
+    uint64_t size, ranks, root, gap_ns, bucket, iterations;
     uint64_t pipelined, aggregated, graphs;
     int registered;
     bool in_place, overlap, no_cpu, sizes_chosen;
@@ -66,6 +69,7 @@ struct collective_params {
 /* Its names of values: as the hook `expand` of an option. */
 bool nccl_tests_types(const char *word, char *list, size_t len);
 bool nccl_tests_sums(const char *word, char *list, size_t len);
+bool nccl_tests_roots(const char *word, char *list, size_t len);
 bool nccl_tests_registers(const char *word, char *list, size_t len);
 /* Set, from its options, those that were not given: 0 or an error of opts_set(). */
 int nccl_tests_ranks(struct opts *o);      /* -g, -t: processes of NCCL's */

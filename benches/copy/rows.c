@@ -175,22 +175,46 @@ static const struct bench_start starts[] = {
 };
 
 /* Pinned memory, on the node near the GPU. The bytes of a copy count once, in both. */
-#define NVBANDWIDTH(where_, columns_)                                                              \
+#define NVBANDWIDTH(where_, columns_, differs_)                                                    \
     {                                                                                              \
         .program = "nvbandwidth", .where = where_, .quantity = "bandwidth", .metric = "bandwidth", \
-        .columns = "engine=@engine " columns_                                                      \
+        .columns = "engine=@engine direction=@direction " columns_, .differs = differs_            \
     }
-#define WITH_HOST "op= access= memory=pinned together=none numa=local direction=@direction"
-#define WITH_PEER "source=@source destination=@destination op=@op access=on direction=@direction"
+#define WITH_HOST   "op= access= handle= memory=pinned together=@beside numa=local"
+#define TO_ONE      "source=node* destination=@destination "
+#define FROM_ONE    "source=@source destination=node* "
+#define WITH_PEER   "source=@source destination=@destination op=@op access=on handle=none"
+#define TWICE       "beside it, the other GPUs copy twice as many bytes"
+#define TO_THE_LAST "it divides all bytes by the time of the slowest pair, with as many for each"
+#define CHAIN                                                                                      \
+    "its chain has a fixed step of 128 bytes, ours is random and bypasses the first-level cache"
+/* A chain of 2 MiB, whatever its option says of copies. */
+#define NVBANDWIDTH_LOAD(where_, columns_)                                                         \
+    {                                                                                              \
+        .program = "nvbandwidth", .where = where_, .quantity = "latency",                          \
+        .metric = "load-latency",                                                                  \
+        .columns = "engine=@engine direction=@direction size=2097152 " columns_, .differs = CHAIN  \
+    }
 
 static const struct bench_imported imported[] = {
-    NVBANDWIDTH("source=host engine=ce,sm direction=one-way",
-                "source=node* destination=@destination " WITH_HOST),
-    NVBANDWIDTH("destination=host engine=ce,sm direction=one-way",
-                "source=@source destination=node* " WITH_HOST),
-    NVBANDWIDTH("source=host engine=ce direction=forward,reverse",
-                "source=node* destination=@destination " WITH_HOST),
-    NVBANDWIDTH("op=read,write engine=ce,sm direction=one-way,forward,reverse", WITH_PEER),
+    NVBANDWIDTH("source=host direction=one-way beside=none", TO_ONE WITH_HOST, NULL),
+    NVBANDWIDTH("destination=host direction=one-way beside=none", FROM_ONE WITH_HOST, NULL),
+    NVBANDWIDTH("source=host engine=ce direction=forward,reverse beside=none", TO_ONE WITH_HOST,
+                NULL),
+    NVBANDWIDTH("source=host direction=one-way beside=all", TO_ONE WITH_HOST " load=together",
+                TWICE),
+    NVBANDWIDTH("destination=host direction=one-way beside=all",
+                FROM_ONE WITH_HOST " load=together", TWICE),
+    NVBANDWIDTH("source=host engine=ce direction=forward,reverse beside=all",
+                TO_ONE WITH_HOST " load=together", TWICE),
+    NVBANDWIDTH("op=read,write source!=cuda:all destination!=cuda:all "
+                "direction=one-way,forward,reverse,sum",
+                WITH_PEER, NULL),
+    NVBANDWIDTH("op=read,write source=cuda:all | op=read,write destination=cuda:all", WITH_PEER,
+                TO_THE_LAST),
+    NVBANDWIDTH("test=device_local_copy", "source=@source destination=@destination", NULL),
+    NVBANDWIDTH_LOAD("source=host", TO_ONE WITH_HOST),
+    NVBANDWIDTH_LOAD("op=read", WITH_PEER),
     {.program = NULL},
 };
 

@@ -140,7 +140,8 @@ static const struct bench_start starts[] = {{.what = "peer, connections, check",
 #define BY_MPI(test_, quantity_, columns_)                                                         \
     {                                                                                              \
         .program = "osu-micro-benchmarks", .where = "test=" test_, .quantity = quantity_,          \
-        .metric = quantity_, .columns = "transport=mpi size=@size " columns_                       \
+        .metric = quantity_,                                                                       \
+        .columns = "transport=mpi size=@size memory=@sender peer_memory=@receiver " columns_       \
     }
 
 static const struct bench_imported imported[] = {
@@ -173,7 +174,13 @@ static const struct bench_imported imported[] = {
      .metric = "latency",
      .columns = "transport=tcp pattern=latency size=@size"},
     BY_MPI("Latency-Test", "latency", "pattern=latency"),
-    BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward"),
+    BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward streams=1"),
+    BY_MPI("Bi-Directional-Bandwidth-Test", "average_bandwidth",
+           "pattern=bandwidth direction=sum streams=1"),
+    BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "average_bandwidth",
+           "pattern=bandwidth direction=forward streams=@pairs"),
+    BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "message_rate",
+           "pattern=rate direction=forward streams=@pairs"),
     {.program = NULL},
 };
 

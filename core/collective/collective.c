@@ -55,9 +55,9 @@ bool collective_has_root(enum collective_op op)
            op == COLLECTIVE_SCATTER;
 }
 
-bool collective_has_result(enum collective_op op, unsigned me)
+bool collective_has_result(const struct collective_point *p, unsigned me)
 {
-    return !me || (op != COLLECTIVE_REDUCE && op != COLLECTIVE_GATHER);
+    return me == p->root || (p->op != COLLECTIVE_REDUCE && p->op != COLLECTIVE_GATHER);
 }
 
 double collective_bus_factor(enum collective_op op, unsigned n)

@@ -12,12 +12,12 @@
  *   allreduce       count            count, of all               2 (n - 1) / n
  *   reduce-scatter  count            block m, of all, at m       (n - 1) / n
  *   all-gather      block            count                       (n - 1) / n
- *   broadcast       count (of 0)     count                       1
+ *   broadcast       count (of root)  count                       1
  *   all-to-all      count            count, block m from m       (n - 1) / n
  *   send-receive    count            count, from the one before  1
- *   reduce          count            count, of all, in 0 alone   1
- *   gather          block            count, in 0 alone           (n - 1) / n
- *   scatter         count (of 0)     block m                     (n - 1) / n
+ *   reduce          count            count, of all, in the root  1
+ *   gather          block            count, in the root alone    (n - 1) / n
+ *   scatter         count (of root)  block m                     (n - 1) / n
  *
  *   algbw = bytes of the vector / time; busbw = algbw x that factor: what each wire carries when
  *     no wire carries anything twice
@@ -108,10 +108,8 @@ extern const char *const collective_ops_names[], *const collective_type_names[],
 size_t collective_type_bytes(enum collective_type type);
 bool collective_reduces(enum collective_op op);
 bool collective_has_blocks(enum collective_op op); /* counts are multiples of n */
-/* Member 0 gives all, or gets all: some are done before others have begun. */
+/* One member, the root, gives all, or gets all: some are done before others have begun. */
 bool collective_has_root(enum collective_op op);
-/* Has this member a result? Of reduce and gather, 0 alone. */
-bool collective_has_result(enum collective_op op, unsigned me);
 /* busbw / algbw; 0 where n is 1. */
 double collective_bus_factor(enum collective_op op, unsigned n);
 /* Elements that a member puts in and gets out. count is a multiple of n where there are blocks. */
@@ -131,7 +129,8 @@ struct collective_point {
     /* Of run_batch(): operations that are queued before one wait, so many times; of that number, so
      * many are given to the library at once; 0 graphs: queued one by one, else kept as a graph of
      * `pipelined` x `aggregated` operations, launched so many times. 0 stands for 1. */
-    uint32_t pipelined, aggregated, graphs, reserved2;
+    uint32_t pipelined, aggregated, graphs;
+    uint32_t root;  /* the member that gives all, or gets all; 0 where the op has none */
     uint64_t count; /* elements of the vector: buffers are for so many, and every call lies in it */
     uint64_t segment_bytes; /* of our own backends: what a message is cut to; 0: chosen */
     uint64_t seed;
@@ -139,6 +138,8 @@ struct collective_point {
     struct wire_rdma_options rdma;
 };
 
+/* Has this member a result? Of reduce and gather, the root alone. */
+bool collective_has_result(const struct collective_point *p, unsigned me);
 /* Operations that one run_batch() does; 1: the point asks for none. */
 uint64_t collective_batch(const struct collective_point *p);
 

@@ -335,10 +335,11 @@ static union element spoiled(const struct collective_point *p, union element rig
 static void corrupt(void *at, uint64_t n, uint64_t position, const struct collective_point *p,
                     unsigned members, unsigned m)
 {
-    bool only_first = p->op == COLLECTIVE_BROADCAST || p->op == COLLECTIVE_SCATTER || members == 1;
+    bool only_root = p->op == COLLECTIVE_BROADCAST || p->op == COLLECTIVE_SCATTER;
+    unsigned spoils = only_root ? p->root : members > 1;
     uint64_t place = collective_input_count(p->op, p->count, members) / 2, i = place - position;
 
-    if (m != !only_first || place < position || i >= n)
+    if (m != spoils || place < position || i >= n)
         return;
     put(p->type, at, i, spoiled(p, value(p, members, m, place % DATA_PERIOD)));
 }
@@ -474,14 +475,15 @@ int data_expect(struct data_expected **x, const struct collective_point *p, uint
     (*x)->element_bytes = size;
     (*x)->count = count;
     (*x)->block = count / members;
-    (*x)->none = !collective_has_result(p->op, m);
+    (*x)->none = !collective_has_result(p, m);
     (*x)->blocks = p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_ALL_TO_ALL ||
                    p->op == COLLECTIVE_GATHER;
     if (collective_reduces(p->op))
         expect_reduced(*x, first);
     else if (!(*x)->blocks)
         values_of((*x)->values, DATA_PERIOD, p->op == COLLECTIVE_SCATTER ? count / members * m : 0,
-                  p, members, p->op == COLLECTIVE_SEND_RECEIVE ? (m + members - 1) % members : 0);
+                  p, members,
+                  p->op == COLLECTIVE_SEND_RECEIVE ? (m + members - 1) % members : p->root);
     return 0;
 }
 

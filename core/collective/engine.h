@@ -64,11 +64,11 @@ struct schedule {
     unsigned hops;
 };
 
-/* count as in collective.h. In place all positions are those of the one vector, and what would copy
- * an element to itself is left out. 0, -ENOMEM, or -EOPNOTSUPP: this algorithm has no such op.
- * Release it in any case. */
-int schedule_make(struct schedule *s, enum schedule_algorithm algorithm, enum collective_op op,
-                  uint64_t count, unsigned members, unsigned me, bool in_place);
+/* Of the point: op, in_place and root. count as in collective.h. In place all positions are those of
+ * the one vector, and what would copy an element to itself is left out. 0, -ENOMEM, or -EOPNOTSUPP:
+ * this algorithm has no such op. Release it in any case. */
+int schedule_make(struct schedule *s, enum schedule_algorithm algorithm,
+                  const struct collective_point *p, uint64_t count, unsigned members, unsigned me);
 void schedule_release(struct schedule *s);
 
 /* A barrier: who has got an element of everyone knows that everyone has come (Bruck, 1997:

@@ -62,6 +62,7 @@ static struct library_least crossing(const struct collective *c, double bytes)
 struct library_least library_least(const struct collective *c, double bytes)
 {
     double n = c->n, here = on_node(c), there = n - here, block = bytes / n;
+    bool at_root = node_of(c, c->me) == node_of(c, c->point->root);
 
     if (here < 1 || there < 1)
         return (struct library_least){0};
@@ -73,15 +74,15 @@ struct library_least library_least(const struct collective *c, double bytes)
     case COLLECTIVE_ALL_GATHER:
         return (struct library_least){here * block, there * block};
     case COLLECTIVE_BROADCAST:
-        return c->me == 0 ? (struct library_least){bytes, 0} : (struct library_least){0, bytes};
+        return at_root ? (struct library_least){bytes, 0} : (struct library_least){0, bytes};
     case COLLECTIVE_REDUCE:
-        return c->me == 0 ? (struct library_least){0, bytes} : (struct library_least){bytes, 0};
+        return at_root ? (struct library_least){0, bytes} : (struct library_least){bytes, 0};
     case COLLECTIVE_GATHER:
-        return c->me == 0 ? (struct library_least){0, there * block}
-                          : (struct library_least){here * block, 0};
+        return at_root ? (struct library_least){0, there * block}
+                       : (struct library_least){here * block, 0};
     case COLLECTIVE_SCATTER:
-        return c->me == 0 ? (struct library_least){there * block, 0}
-                          : (struct library_least){0, here * block};
+        return at_root ? (struct library_least){there * block, 0}
+                       : (struct library_least){0, here * block};
     case COLLECTIVE_ALL_TO_ALL:
         return (struct library_least){here * there * block, here * there * block};
     default:

@@ -83,7 +83,8 @@ static int queue_call(struct collective *c, unsigned call, bool first)
                                  .input = (const char *)s->gpu.input + part.input,
                                  .result = (char *)s->gpu.result + part.result,
                                  .count = c->calls[call].count,
-                                 .element_bytes = collective_type_bytes(c->point->type)};
+                                 .element_bytes = collective_type_bytes(c->point->type),
+                                 .root = c->point->root};
 
     return queue(c, &of, first);
 }

@@ -14,7 +14,7 @@
 
 #include "core/collective/collective.h"
 
-#define NCCL_MODULE_ABI    4u
+#define NCCL_MODULE_ABI    5u
 #define NCCL_MODULE_SYMBOL "plumb_nccl_module" /* const struct nccl_module, its one symbol */
 #define NCCL_ID_BYTES      128
 
@@ -28,6 +28,7 @@ struct nccl_call {
     void *result;
     uint64_t count; /* of the vector */
     size_t element_bytes;
+    unsigned root; /* where the op has one */
 };
 
 /* Makes the GPU's context that of the calling thread, for helper threads. */

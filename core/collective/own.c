@@ -187,8 +187,7 @@ static int make_schedules(struct collective *c)
             continue;
         struct own_call *call = &o->calls[o->n_calls++];
         call->count = c->calls[i].count;
-        err = schedule_make(&call->schedule, algorithm_of(c), (enum collective_op)p->op,
-                            call->count, c->n, c->me, p->in_place);
+        err = schedule_make(&call->schedule, algorithm_of(c), p, call->count, c->n, c->me);
         if (!err)
             measure(c, call);
     }

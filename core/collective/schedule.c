@@ -12,6 +12,7 @@ struct maker {
     enum collective_op op;
     uint64_t count, block; /* elements of the vector, and of a block of it */
     unsigned n, me;
+    unsigned root; /* where there is one, members are counted from it on: `me` is 0 in the root */
     bool in_place;
     int err; /* the first one */
 };
@@ -85,6 +86,17 @@ static struct span part(const struct maker *k, enum action_space space, unsigned
     return span(space, first, k->count * (i + 1) / k->n - first);
 }
 
+static unsigned true_member(const struct maker *k, unsigned counted)
+{
+    return (counted + k->root) % k->n;
+}
+
+/* The block of a member that is counted from the root on. */
+static struct span block_of(const struct maker *k, enum action_space space, unsigned counted)
+{
+    return span(space, true_member(k, counted) * k->block, k->block);
+}
+
 static void add(struct maker *k, const struct action *a)
 {
     struct schedule *s = k->s;
@@ -103,7 +115,8 @@ static void add(struct maker *k, const struct action *a)
     }
     if (a->kind != ACTION_SEND && a->target == SPACE_SCRATCH && a->first + a->count > s->scratch)
         s->scratch = a->first + a->count;
-    s->actions[s->n++] = *a;
+    s->actions[s->n] = *a;
+    s->actions[s->n++].peer = true_member(k, a->peer);
 }
 
 /* Where nothing is to be done (no elements, a copy to itself) no action is added. */
@@ -241,7 +254,7 @@ static void make_all_to_all(struct maker *k)
     make_copy(k, span(SPACE_RESULT, k->me * k->block, k->block), SPACE_INPUT, k->me * k->block);
 }
 
-/* To member 0 by a chain, which adds on the way. */
+/* To the root by a chain, which adds on the way. */
 static void make_chain_reduce(struct maker *k)
 {
     struct span all = span(SPACE_RESULT, 0, k->count);
@@ -258,32 +271,33 @@ static void make_chain_reduce(struct maker *k)
         make_copy(k, all, input, 0);
 }
 
-/* Blocks to member 0, or from it, each by itself. */
+/* Blocks to the root, or from it, each by itself. */
 static void make_gather(struct maker *k)
 {
-    uint64_t own = k->me * k->block;
-    struct span from = span(make_input(k), k->in_place ? own : 0, k->block);
+    struct span own = block_of(k, SPACE_RESULT, k->me);
+    struct span from = span(make_input(k), k->in_place ? own.first : 0, k->block);
 
     k->s->longest = k->block;
     if (k->me)
         make_send(k, 0, from);
     for (unsigned i = 1; i < k->n && !k->me; i++)
-        make_receive(k, i, span(SPACE_RESULT, i * k->block, k->block));
+        make_receive(k, i, block_of(k, SPACE_RESULT, i));
     if (!k->me)
-        make_copy(k, span(SPACE_RESULT, 0, k->block), from.space, from.first);
+        make_copy(k, own, from.space, from.first);
 }
 
 static void make_scatter(struct maker *k)
 {
-    struct span to = span(SPACE_RESULT, k->in_place ? k->me * k->block : 0, k->block);
+    struct span own = block_of(k, make_input(k), k->me);
+    struct span to = span(SPACE_RESULT, k->in_place ? own.first : 0, k->block);
 
     k->s->longest = k->block;
     if (k->me)
         make_receive(k, 0, to);
     for (unsigned i = 1; i < k->n && !k->me; i++)
-        make_send(k, i, span(make_input(k), i * k->block, k->block));
+        make_send(k, i, block_of(k, make_input(k), i));
     if (!k->me)
-        make_copy(k, to, make_input(k), 0);
+        make_copy(k, to, own.space, own.first);
 }
 
 static void make_send_receive(struct maker *k)
@@ -578,20 +592,23 @@ static make_fn *const makers[][COLLECTIVE_OPS] = {
                            [COLLECTIVE_SCATTER] = make_scatter},
 };
 
-int schedule_make(struct schedule *s, enum schedule_algorithm algorithm, enum collective_op op,
-                  uint64_t count, unsigned members, unsigned me, bool in_place)
+int schedule_make(struct schedule *s, enum schedule_algorithm algorithm,
+                  const struct collective_point *p, uint64_t count, unsigned members, unsigned me)
 {
+    enum collective_op op = (enum collective_op)p->op;
+    unsigned root = collective_has_root(op) ? p->root % members : 0;
     struct maker k = {.s = s,
                       .op = op,
                       .count = count,
                       .block = count / members,
                       .n = members,
-                      .me = me,
-                      .in_place = in_place};
+                      .me = (me + members - root) % members,
+                      .root = root,
+                      .in_place = p->in_place};
     make_fn *make = makers[algorithm][op];
 
     *s = (struct schedule){.members = members, .me = me, .hops = 1};
-    if (!make || (in_place && (op == COLLECTIVE_ALL_TO_ALL || op == COLLECTIVE_SEND_RECEIVE)))
+    if (!make || (p->in_place && (op == COLLECTIVE_ALL_TO_ALL || op == COLLECTIVE_SEND_RECEIVE)))
         return -EOPNOTSUPP;
     make(&k);
     return k.err;

@@ -17,7 +17,7 @@ unsigned links_nodes(const struct world *w, const unsigned *members, unsigned n,
                      unsigned *fewest);
 
 /* Of the vector, what must go through a node's link each way, whatever the algorithm. 0: it has none
- * of the members, or all of them. */
+ * of the members, or all of them. Here and below members[0] is the root, where the op has one. */
 struct links_load {
     double out, in;
 };
@@ -41,7 +41,10 @@ double links_total(const struct world *w, enum collective_op op, const unsigned 
  *                                go through it
  *   reduce-scatter, all-gather   n-m blocks one way, m the other, 1/n of the vector each: max(m,
  *                                n-m)/n
- *   broadcast                    the vector goes into each node once, or out of the root's: 1
+ *   broadcast, reduce            the vector goes into each node once, or out of the root's: 1; or
+ *                                the other way
+ *   gather, scatter              of the root's node n-m blocks, of any other m, 1/n of the vector
+ *                                each: (n-m)/n, m/n
  *   all-to-all                   m members send to n-m others, 1/n of the vector each: m (n-m)/n
  *   send-receive                 the vectors that leave, or enter, it
  *

@@ -277,6 +277,7 @@ static const struct {
     [PRINTED_NS_US] = {"ns", "us", 1e-3, 1e-3},
     [PRINTED_S_GB] = {"s/GB", "s/GB", 1, 1},
     [PRINTED_MOP_S] = {"Mpps", "Mop/s", 1, 1},
+    [PRINTED_OP_S] = {"Messages/s", "Mop/s", 1e-6, 1e-6},
 };
 
 double reading_scale(enum foreign_unit unit)

@@ -140,7 +140,8 @@ enum foreign_unit {
     PRINTED_NS,   /* into ns */
     PRINTED_NS_US,
     PRINTED_S_GB,
-    PRINTED_MOP_S
+    PRINTED_MOP_S,
+    PRINTED_OP_S
 };
 void reading_figure(struct foreign_line *line, const char *quantity, const char *statistic,
                     double printed, enum foreign_unit unit);

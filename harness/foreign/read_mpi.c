@@ -4,7 +4,8 @@
  *
  *   OSU  latencies are half round trips, and a mean; those of collectives are the mean over
  *        operations and ranks, and with -f the least and the largest rank's mean as well. "MB/s" are
- *        1e6 bytes
+ *        1e6 bytes; of both directions all bytes over the time, of several pairs their sum. Where the
+ *        buffers are is said of GPUs alone
  *   IMB  t_max is the mean of the slowest rank, t_avg the mean over ranks
  */
 #include <ctype.h>
@@ -48,6 +49,8 @@ static const char *osu_quantity(const char *column, const char **statistic, enum
         {"P95 Tail Lat(us)", "latency", "p95", PRINTED_US},
         {"P99 Tail Lat(us)", "latency", "p99", PRINTED_US},
         {"Bandwidth (MB/s)", "average_bandwidth", "", PRINTED_MB_S},
+        {"MB/s", "average_bandwidth", "", PRINTED_MB_S},
+        {"Messages/s", "message_rate", "", PRINTED_OP_S},
     };
 
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
@@ -59,8 +62,22 @@ static const char *osu_quantity(const char *column, const char **statistic, enum
     return NULL;
 }
 
+/* What a whole output says. */
+struct osu {
+    const char *test, *memory, *dtype, *pairs;
+    const char *sender, *receiver; /* places of their buffers; "" is not told */
+};
+
+/* "D" is a GPU's memory, "H" the host's; managed memory ("MD") is at none of them for sure. */
+static const char *osu_place(struct foreign_reading *r, const char *pattern, const char *memory)
+{
+    const char *where = reading_match(r, r->text, pattern);
+
+    return !*memory || !strcmp(where, "H") ? "host" : !strcmp(where, "D") ? "cuda:*" : "";
+}
+
 static int osu_row(struct foreign_reading *r, const struct words *header, const struct words *w,
-                   const char *test, const char *memory, const char *dtype)
+                   const struct osu *of)
 {
     struct foreign_line *line;
     int err = 0;
@@ -70,10 +87,13 @@ static int osu_row(struct foreign_reading *r, const struct words *header, const 
     line = reading_add(r);
     if (!line)
         return -ENOMEM;
-    reading_fact(r, line, "test", "%s", test);
-    reading_fact(r, line, "memory", "%s", memory);
+    reading_fact(r, line, "test", "%s", of->test);
+    reading_fact(r, line, "memory", "%s", of->memory);
     reading_fact(r, line, "size", "%s", w->all[0]);
-    reading_fact(r, line, "dtype", "%s", reading_dtype(dtype));
+    reading_fact(r, line, "dtype", "%s", reading_dtype(of->dtype));
+    reading_fact(r, line, "sender", "%s", of->sender);
+    reading_fact(r, line, "receiver", "%s", of->receiver);
+    reading_fact(r, line, "pairs", "%s", of->pairs);
     for (size_t i = 1; !err && i < w->n; i++) {
         enum foreign_unit unit;
         const char *statistic, *quantity = osu_quantity(header->all[i], &statistic, &unit);
@@ -108,8 +128,14 @@ int read_osu(struct foreign_reading *r)
     const char *title = reading_match(r, r->text, "^# OSU (.*)$"), *at = r->text, *line;
     const char *memory = reading_match(r, title, "^MPI-([A-Z]+)");
     const char *test = reading_match(r, title, "^MPI[-A-Z]* (.*) v[0-9]");
-    const char *name = hyphened(r, test);
-    const char *dtype = reading_match(r, r->text, "^# Datatype: *([A-Z_0-9]+)");
+    const struct osu of = {
+        .test = hyphened(r, test),
+        .memory = memory,
+        .dtype = reading_match(r, r->text, "^# Datatype: *([A-Z_0-9]+)"),
+        .pairs = reading_match(r, r->text, "^# \\[ pairs: *([0-9]+) *\\]"),
+        .sender = osu_place(r, "^# Send Buffer on [A-Z ]*\\(([A-Z]+)\\)", memory),
+        .receiver =
+            osu_place(r, "^# Send Buffer on .*Receive Buffer on [A-Z ]*\\(([A-Z]+)\\)", memory)};
     struct words header = {.n = 0}, w;
     int err = 0;
 
@@ -119,7 +145,7 @@ int read_osu(struct foreign_reading *r)
         if (w.n > 2 && !strcmp(w.all[0], "#") && !strcmp(w.all[1], "Size"))
             cut_columns(r, line, &header);
         else if (header.n && w.n && isdigit((unsigned char)*w.all[0]))
-            err = osu_row(r, &header, &w, name, memory, dtype);
+            err = osu_row(r, &header, &w, &of);
     }
     if (!err && r->text[strlen(r->text) - 1] != '\n')
         err = reading_bad(r, "it is cut off: its last line has no end");

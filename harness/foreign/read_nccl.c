@@ -461,6 +461,19 @@ static bool is_empty(const struct words *w, const struct columns *c)
     return !strcmp(w->all[c->size], "0");
 }
 
+/* hypercube_perf leaves the column of the reduction blank: the word there is that of the root. */
+static void fill_gap(struct words *w, const struct columns *c)
+{
+    static char none[] = "none";
+
+    if (c->redop == SIZE_MAX || c->redop >= w->n || w->n == READING_WORDS ||
+        !strchr("-0123456789", *w->all[c->redop]))
+        return;
+    memmove(&w->all[c->redop + 1], &w->all[c->redop], (w->n - c->redop) * sizeof(*w->all));
+    w->all[c->redop] = none;
+    w->n++;
+}
+
 static int read_results(struct foreign_reading *r, const struct nccl *n)
 {
     struct columns c = {0};
@@ -480,6 +493,7 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
             continue;
         if (!known)
             return reading_bad(r, "its columns are not those of a known version");
+        fill_gap(&w, &c);
         if (w.n < c.n)
             return reading_bad(r, "a line of its results has %zu columns, not %zu", w.n, c.n);
         if (is_empty(&w, &c))

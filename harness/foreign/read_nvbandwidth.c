@@ -7,8 +7,18 @@
  * the bytes of a copy count once. The size of a copy is not told.
  *
  * The arrows of the text are not the way of the data: in "read" tests the row's GPU reads from the
- * column's, and in "write" tests it writes to it. Tests of both directions give the rate of the
- * first copy alone, while a copy of twice the size goes the other way.
+ * column's, and in "write" tests it writes to it. Tests of both directions with the host give the
+ * rate of the first copy alone, while a copy of twice the size goes the other way; those between
+ * GPUs give both rates and their sum since 0.6, and one matrix before: of the first copy, or with
+ * kernels in 0.5 all bytes over the time of both. Since 0.6 the first copy of the "write" test goes
+ * from the column's GPU to the row's.
+ *
+ * "all" are all other GPUs at once: with GPUs all bytes over the time of all, with the host the rate
+ * of the column's GPU, while the others copy twice as much. In "read" tests of one and all the
+ * destination's GPU copies, but for kernels since 0.5: there it is the source's, so that they are
+ * the "write" tests once more. A latency is the
+ * time of one load of the row's processor from the column's memory, or of the column's GPU from the
+ * host's, in 2 MiB.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,24 +28,41 @@
 
 #include "harness/foreign/foreign.h"
 
+#define ALL "cuda:all"
+
 /* What a test's name says of its cells. */
 struct test {
     const char *name;                 /* without its engine */
     const char *source, *destination; /* "row", "column", or a place */
     const char *op, *direction;
-    unsigned parts; /* matrices of one test: 3 of both directions, the first two one each */
+    unsigned parts;     /* matrices of one test: 3 of both directions, the first two one each */
+    const char *beside; /* "all": other GPUs copy meanwhile, and do not count */
+    const char *engine; /* of a name without one; NULL: it has one */
 };
 
 static const struct test tests[] = {
-    {"host_to_device_memcpy", "host", "column", "", "one-way", 1},
-    {"device_to_host_memcpy", "column", "host", "", "one-way", 1},
-    {"host_to_device_bidirectional_memcpy", "host", "column", "", "forward", 1},
-    {"device_to_host_bidirectional_memcpy", "host", "column", "", "reverse", 1},
-    {"device_to_device_memcpy_read", "column", "row", "read", "one-way", 1},
-    {"device_to_device_memcpy_write", "row", "column", "write", "one-way", 1},
-    {"device_to_device_bidirectional_memcpy_read", "column", "row", "read", "both", 3},
-    {"device_to_device_bidirectional_memcpy_write", "column", "row", "write", "both", 3},
-    {NULL, NULL, NULL, NULL, NULL, 1},
+    {"host_to_device_memcpy", "host", "column", "", "one-way", 1, "none", NULL},
+    {"device_to_host_memcpy", "column", "host", "", "one-way", 1, "none", NULL},
+    {"host_to_device_bidirectional_memcpy", "host", "column", "", "forward", 1, "none", NULL},
+    {"device_to_host_bidirectional_memcpy", "host", "column", "", "reverse", 1, "none", NULL},
+    {"host_to_all_memcpy", "host", "column", "", "one-way", 1, "all", NULL},
+    {"all_to_host_memcpy", "column", "host", "", "one-way", 1, "all", NULL},
+    {"host_to_all_bidirectional_memcpy", "host", "column", "", "forward", 1, "all", NULL},
+    {"all_to_host_bidirectional_memcpy", "host", "column", "", "reverse", 1, "all", NULL},
+    {"device_to_device_memcpy_read", "column", "row", "read", "one-way", 1, "none", NULL},
+    {"device_to_device_memcpy_write", "row", "column", "write", "one-way", 1, "none", NULL},
+    {"device_to_device_bidirectional_memcpy_read", "column", "row", "read", "both", 3, "none",
+     NULL},
+    {"device_to_device_bidirectional_memcpy_write", "column", "row", "write", "both", 3, "none",
+     NULL},
+    {"one_to_all_write", "column", ALL, "write", "one-way", 1, "none", NULL},
+    {"one_to_all_read", ALL, "column", "read", "one-way", 1, "none", NULL},
+    {"all_to_one_write", ALL, "column", "write", "one-way", 1, "none", NULL},
+    {"all_to_one_read", "column", ALL, "read", "one-way", 1, "none", NULL},
+    {"device_local_copy", "column", "column", "", "one-way", 1, "none", "ce"},
+    {"host_device_latency", "host", "column", "", "one-way", 1, "none", NULL},
+    {"device_to_device_latency", "column", "row", "read", "one-way", 1, "none", NULL},
+    {NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL},
 };
 
 static const char *const part_names[] = {"forward", "reverse", "total"};
@@ -45,11 +72,16 @@ static const struct test *test_of(const char *name, const char **engine)
     const struct test *t = tests;
     size_t n = strlen(name);
 
+    for (const struct test *whole = tests; whole->name; whole++)
+        if (whole->engine && !strcmp(whole->name, name)) {
+            *engine = whole->engine;
+            return whole;
+        }
     *engine = n > 3 && !strcmp(name + n - 3, "_ce")   ? "ce"
               : n > 3 && !strcmp(name + n - 3, "_sm") ? "sm"
                                                       : "";
-    while (t->name &&
-           (strncmp(t->name, name, strlen(t->name)) != 0 || strlen(t->name) + 3 != n || !**engine))
+    while (t->name && (t->engine || strncmp(t->name, name, strlen(t->name)) != 0 ||
+                       strlen(t->name) + 3 != n || !**engine))
         t++;
     return t;
 }
@@ -57,8 +89,8 @@ static const struct test *test_of(const char *name, const char **engine)
 static void place(struct foreign_reading *r, struct foreign_line *line, const char *name,
                   const char *what, size_t row, size_t column)
 {
-    if (!strcmp(what, "host"))
-        reading_fact(r, line, name, "host");
+    if (!strcmp(what, "host") || !strcmp(what, ALL))
+        reading_fact(r, line, name, "%s", what);
     else
         reading_fact(r, line, name, "cuda:%zu", !strcmp(what, "row") ? row : column);
 }
@@ -66,6 +98,28 @@ static void place(struct foreign_reading *r, struct foreign_line *line, const ch
 static bool is_latency(const char *name)
 {
     return strstr(name, "latency") != NULL;
+}
+
+#define PER_DIRECTION 6 /* 0.6: a matrix for each direction */
+
+/* By the version, as the comment above has it. */
+static void add_case(struct foreign_reading *r, struct foreign_line *line, const struct test *t,
+                     const char *engine, size_t part, size_t row, size_t column)
+{
+    unsigned version = foreign_version(r->out->version, NULL, 0);
+    bool old = version && version < PER_DIRECTION, kernel = !strcmp(engine, "sm");
+    bool turned = old && t->parts > 1 && !strcmp(t->op, "write");
+    bool all = !strcmp(t->source, ALL) || !strcmp(t->destination, ALL);
+    bool twice = kernel && all && !strcmp(t->op, "read") && version != 4;
+    const char *direction = t->parts > 1 ? part_names[part] : t->direction;
+
+    if (old && t->parts > 1 && kernel && version == 5)
+        direction = "sum";
+    place(r, line, "source", turned ? t->destination : t->source, row, column);
+    place(r, line, "destination", turned ? t->source : t->destination, row, column);
+    reading_fact(r, line, "op", "%s", twice ? "" : t->op);
+    reading_fact(r, line, "direction", "%s", direction);
+    reading_fact(r, line, "beside", "%s", t->beside);
 }
 
 static int add_cell(struct foreign_reading *r, const char *name, size_t part, size_t row,
@@ -81,12 +135,8 @@ static int add_cell(struct foreign_reading *r, const char *name, size_t part, si
     reading_fact(r, line, "engine", "%s", engine);
     reading_fact(r, line, "row", "%zu", row);
     reading_fact(r, line, "column", "%zu", column);
-    if (t->name) {
-        place(r, line, "source", t->source, row, column);
-        place(r, line, "destination", t->destination, row, column);
-        reading_fact(r, line, "op", "%s", t->op);
-        reading_fact(r, line, "direction", "%s", t->parts > 1 ? part_names[part] : t->direction);
-    }
+    if (t->name)
+        add_case(r, line, t, engine, part, row, column);
     if (is_latency(name))
         reading_figure(line, "latency", "p50", value, PRINTED_NS);
     else

@@ -25,6 +25,9 @@ int cmd_import(int argc, char **argv); /* the exit status */
 struct import_known {
     const char *column, *value;
     bool used;
+    /* Of the file at hand: a row of it did not tell the column; what the first other one says. */
+    bool fits;
+    const char *says;
 };
 
 struct import_rows {

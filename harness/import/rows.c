@@ -113,7 +113,8 @@ static void take_others(struct making *m)
     }
 }
 
-static int take_known(struct making *m, struct import_known *known, char *error, size_t len)
+/* A row that tells the column itself keeps what it says: not all of a file are of one size. */
+static void take_known(struct making *m, struct import_known *known)
 {
     for (; known->column; known++) {
         size_t i = column_of(m->bench, known->column, strlen(known->column));
@@ -123,11 +124,23 @@ static int take_known(struct making *m, struct import_known *known, char *error,
         known->used = true;
         if (strchr(m->params[i], '*')) {
             m->params[i] = known->value;
-        } else if (strcmp(m->params[i], known->value) != 0 && *m->params[i]) {
-            snprintf(error, len, "'%s': it says %s %s, and --set says %s", m->file->name,
-                     known->column, m->params[i], known->value);
-            return -EINVAL;
+            known->fits = true;
+        } else if (strcmp(m->params[i], known->value) != 0 && *m->params[i] && !known->says) {
+            known->says = m->params[i];
         }
+    }
+}
+
+/* Where every row tells the column, it is not for --set to say. */
+static int check_known(const struct import_file *f, const struct import_known *known, char *error,
+                       size_t len)
+{
+    for (; known->column; known++) {
+        if (known->fits || !known->says)
+            continue;
+        snprintf(error, len, "'%s': it says %s %s, and --set says %s", f->name, known->column,
+                 known->says, known->value);
+        return -EINVAL;
     }
     return 0;
 }
@@ -292,9 +305,7 @@ static int add_row(struct making *m, struct import_known *known, char *error, si
         return -ENOMEM;
     take_words(m);
     take_others(m);
-    int err = take_known(m, known, error, len);
-    if (err)
-        return err;
+    take_known(m, known);
     row_init(&r->rows[r->n]);
     if (!fill_row(m, &r->rows[r->n], r->names))
         return 0;
@@ -342,10 +353,15 @@ int import_rows_make(struct import_file *f, const struct bench_list *benches,
     int err = 0;
 
     f->left_out = f->unknown = "";
+    for (struct import_known *k = known; k->column; k++) {
+        k->fits = false;
+        k->says = NULL;
+    }
     f->benches = pool_alloc(&f->output.pool, benches->n + 1, sizeof(*f->benches));
     if (!f->benches)
         return -ENOMEM;
     for (size_t i = 0; !err && i < f->output.n; i++)
         err = import_line(f, &f->output.lines[i], benches, known, error, len);
+    err = err ? err : check_known(f, known, error, len);
     return err ? err : f->output.pool.failed ? -ENOMEM : 0;
 }

@@ -57,6 +57,21 @@ all_good() {
     [ "$(cells in_place | sort -u)" = 1 ] || [ "$(cells in_place | sort -u)" = yes ] || [ "$(cells in_place | sort -u)" = true ]
 }
 
+@test "each rank is the root in turn, of 1 to 3 ranks, in place or not: right to the bit; what has no root has no such column" {
+    allreduce --np 3 --ranks 2,3 --backend ring,halving --transport tcp --size 40K --budget 10ms --root -1 --op broadcast,reduce,gather,scatter,allreduce
+    all_good
+    [ "$(paste -d' ' <(cells op) <(cells ranks) <(cells root) <(cells metric) | grep -c 'time$')" -eq 44 ] # 2 x (4 x (2 + 3) + 2)
+    [ "$(paste -d' ' <(cells op) <(cells root) | grep '^allreduce' | sort -u)" = "allreduce " ]
+    allreduce --np 3 --ranks 3 --size 40K --in-place --budget 10ms --root 1,2 --op broadcast,reduce,gather,scatter
+    all_good
+    [ "$(cells root | sort -u | xargs)" = "1 2" ]
+    allreduce --np 3 --ranks 3 --size 40K --root 3 --op reduce
+    [[ $(of time reason) == *"--root 3: the communicator has ranks 0 to 2"* ]]
+    allreduce --np 3 --ranks 3 --size 300K --root 2 --op scatter --inject corrupt
+    [ "$status" -eq 1 ]
+    [[ $(of time reason) == *"element "*", must be "* ]]
+}
+
 @test "on one CPU the ranks take at most that one, whatever they do and however short it is" {
     local transport cpu
     cpu=$(taskset -cp $$ | grep -o '[0-9]*$')

@@ -641,6 +641,17 @@ failed' ]
     all_good 3
     PLUMB_MPI_ELEMENTS=700 launched 3 -- --ranks 3 --op "$rooted" --size 24K
     all_good 3
+    launched 3 -- --ranks 3 --op "$rooted,broadcast" --root 1,2 --size 24K
+    all_good 8
+    launched 3 -- --ranks 3 --op "$rooted,broadcast" --root 2 --in-place --size 24K
+    all_good 4
+    nccl --np 3 --ranks 3 --op "$rooted,broadcast" -r -1 --size 24K
+    all_good 12
+    [ "$(times root | sort -u | xargs)" = "0 1 2" ]
+    nccl --np 3 --ranks 3 --op "$rooted,broadcast" -r 2 --in-place --size 24K
+    all_good 4
+    nccl --np 3 --ranks 3 --op "$rooted,broadcast" -r 1 --size 24K --inject corrupt
+    [ "$status" -eq 1 ] && [ "$(times status | grep -cx wrong)" -eq 4 ]
 }
 
 @test "nccl: operations that are queued, given at once or kept as a graph: each is right, and a wrong one is found" {
@@ -709,7 +720,7 @@ failed' ]
 @test "nccl-tests' command lines mean the same, and what is not done is refused with a sentence" {
     local line
     simulate two
-    alone -b 8 -e 64K -f 8 -g 2 -n 20 -w 5 -c 1 -o sum -d float -R 1 -a 3 -z 0 -r 0 -N 1 -T 0
+    alone -b 8 -e 64K -f 8 -g 2 -n 20 -w 5 -c 1 -o sum -d float -R 1 -a 3 -z 0 -N 1 -T 0
     all_good 5
     [ "$(times backend | sort -u) $(times ranks | sort -u) $(times pipelined | sort -u)" = "nccl 2 20" ]
     alone -b 64K -e 2112K -g 1 -t 2 -n 2 -z 0
@@ -719,7 +730,7 @@ failed' ]
     alone -b 64K -e 64K -g 2 -n 40 -z 2
     all_good 1
     [ "$(times pipelined)" = 1 ]
-    for line in '-r 1' '-a 1' '-z 1' '-N 2' '-y 1' '-T 5' '-C 1' '-S 1' '-J x.json' '--cta-policy 1' '-D 1' '-V 4' '-M 1' '-u 1' '-I 1' '-K 1'; do
+    for line in '-a 1' '-z 1' '-N 2' '-y 1' '-T 5' '-C 1' '-S 1' '-J x.json' '--cta-policy 1' '-D 1' '-V 4' '-M 1' '-u 1' '-I 1' '-K 1'; do
         # shellcheck disable=SC2086 # an option and its value
         alone -b 8 -e 8 -g 2 $line
         [ "$status" -eq 2 ] && [ ! -s "$out" ] || { echo "$line"; return 1; }

@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load rows
+load ../sim/env
 
 setup()
 {
@@ -68,8 +69,10 @@ END
     run -0 plumb import "$w/nvbandwidth-0.8.json" --set size=512M --out v
     cells v/copy.csv engine source destination direction memory op size value |
         grep -qx 'ce,node\*,cuda:0,one-way,pinned,,536870912,55.4321'
+    # Their size is not that of copies.
+    cells v/copy.csv engine source destination metric size value | grep -qx 'sm,node\*,cuda:1,load-latency,2097152,742.25'
     cells v/copy.csv source destination direction op value | grep -qx 'cuda:1,cuda:0,one-way,read,391.25'
-    [[ $output == *"left out: 9 results without an equal case here"* ]]
+    [[ $output == *"left out: 3 results without an equal case here"* ]]
     # The machine is not this one.
     python3 -c 'import json; r = json.load(open("v/run.json")); assert r["machine"] is None and not r["limits"]
 assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["version"] == "0.8"'
@@ -168,6 +171,85 @@ END
     sed 's/^# Using devices/# Blocking Enabled: wait and barrier after each inner iteration (-m)\n&/' "$t" >barrier.txt
     run -5 plumb import barrier.txt --out barrier
     [[ $output == *"no benchmark has a case like"* ]]
+}
+
+@test "nvbandwidth: every test of the table in docs/copy.md is a case that its command measures" {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    local dir=$BATS_TEST_TMPDIR
+    printf 'include = %s/tests/sim/machines/two.conf\n[machine]\ngpus = 3\n' "$PWD" >"$dir/three.conf"
+    simulate "$dir/three.conf"
+    # One file, and one command line, a test: as the table says, for copy engines and for kernels.
+    python3 - "$dir" <<'END'
+import json, re, sys
+cells = lambda rows, at: [["N/A" if at(i, k) is None else str(at(i, k)) for k in range(3)] for i in range(rows)]
+cases, commands = [], []
+for line in open("docs/copy.md"):
+    found = re.match(r"\| `(\w+\*?)` \| (?:the same, )?`([^`]*)` \|", line)
+    if not found:
+        continue
+    name, options = found.groups()
+    if not options.startswith("--source"):
+        options = before + " " + options
+    before = " ".join(options.split()[:4])
+    for engine in ("ce", "sm") if name.endswith("*") else ("",):
+        pairs, both = "device_to_device" in name, "device_bidirectional" in name and "host" not in name
+        rows = (9 if both else 3) if pairs else 1
+        at = lambda i, k: None if pairs and i % 3 == k else 10 + 3 * i + k
+        matrix = cells(rows, at)
+        last = matrix[6:] if both else matrix
+        cases.append({"name": name.replace("*", engine), "status": "Passed", "bandwidth_matrix": matrix,
+                      "sum": sum(float(c) for r in last for c in r if c != "N/A")})
+        options_ = options.replace("--source N", "--source nodes").replace("--destination N", "--destination nodes")
+        options_ = options_.replace(" G", " gpus")
+        if "latency" in name:
+            options_ += " --size 2M"
+        else:
+            options_ += " --size 64K" + (f" --engine {engine}" if engine else "")
+        commands += [options_.replace("cuda:0", f"cuda:{i}") for i in range(3 if "cuda:0" in options_ else 1)]
+json.dump({"nvbandwidth": {"version": "v0.8", "testcases": cases}}, open(sys.argv[1] + "/all.json", "w"))
+open(sys.argv[1] + "/commands", "w").write("".join(c + " --csv --budget 2ms --warmup 0s --min-samples 1 --max-samples 2\n" for c in commands))
+END
+    [ "$(wc -l <"$dir/commands")" -ge 31 ]
+    plumb-copy --batch /dev/null <"$dir/commands" >"$dir/ours.csv"
+    plumb import "$dir/all.json" --set size=64K --out "$dir/run" >"$dir/said"
+    python3 - "$dir" <<'END'
+import csv, fnmatch, sys
+keys = "engine source destination direction memory op access handle together load size metric".split()
+ours, left = {}, set()
+for r in csv.reader(open(sys.argv[1] + "/ours.csv")):
+    if r[0] == "engine":
+        head = r
+    elif dict(zip(head, r))["status"] in ("ok", "noisy"):
+        row = dict(zip(head, r))
+        ours[tuple(row[k] for k in keys)] = row
+theirs = list(csv.DictReader(open(sys.argv[1] + "/run/copy.csv")))
+for r in theirs:
+    wanted = tuple(r[k] for k in keys)
+    found = [o for o in ours if all(fnmatch.fnmatchcase(a, b) for a, b in zip(o, wanted))]
+    if len(found) != 1:
+        print(len(found), wanted)
+        left.add(wanted)
+assert not left
+# 4 x 3 with the host, 2 x 3 of both ways by copy engines, as many beside others; 2 x 2 x 6 and 4 x 6 x 2 between GPUs; 6 x 3 with all
+assert len(theirs) == 12 + 6 + 12 + 6 + 24 + 48 + 18 + 3 + 3 + 6, len(theirs)
+END
+}
+
+@test "nccl-tests: every operation with an equal one here is its row, with its root; hypercube_perf is left out" {
+    local t=$w/nccl-alltoall-2.17.1.txt of op
+    for of in reduce:sum:2:reduce,sum,2 gather:none:3:gather,,3 scatter:none:0:scatter,,0 broadcast:none:1:broadcast,,1 \
+        sendrecv:sum:-1:send-receive,, alltoall:none:-1:all-to-all,,; do
+        IFS=: read -r op redop root wanted <<<"$of"
+        sed "s/alltoall_perf/${op}_perf/; s/none      -1/$redop  $root/" "$t" >"$op.txt"
+        run -0 plumb import "$op.txt" --out "$op"
+        cells "$op/allreduce.csv" op redop root size in_place metric value >"$op.rows"
+        grep -qx "$wanted,67108864,,time,341.5" "$op.rows"
+        grep -qx "$wanted,67108864,yes,busbw,148.8" "$op.rows"
+        [ "$(wc -l <"$op.rows")" -eq 18 ]
+    done
+    sed 's/alltoall_perf/hypercube_perf/; s/none      -1/          -1/' "$t" >hypercube.txt
+    run -5 plumb import hypercube.txt --out hypercube
+    [[ $output == *"no benchmark has a case like"*hypercube* ]]
 }
 
 @test "what is no case of ours is left out: OSU's mean over ranks, IMB's Bcast; what differs is told" {

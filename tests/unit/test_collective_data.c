@@ -338,10 +338,10 @@ static void make_result_without(void *to, const struct collective_point *p, unsi
             memcpy((char *)to + k * bytes, inputs[k], bytes);
         else if (p->op == COLLECTIVE_ALL_TO_ALL)
             memcpy((char *)to + k * bytes, inputs[k] + m * bytes, bytes);
-        else if (p->op == COLLECTIVE_SCATTER && !k)
-            memcpy(to, inputs[0] + m * bytes, bytes);
+        else if (p->op == COLLECTIVE_SCATTER && k == p->root)
+            memcpy(to, inputs[k] + m * bytes, bytes);
         else if (p->op != COLLECTIVE_SCATTER &&
-                 k == (p->op == COLLECTIVE_BROADCAST ? 0 : (m + n - 1) % n))
+                 k == (p->op == COLLECTIVE_BROADCAST ? p->root : (m + n - 1) % n))
             memcpy(to, inputs[k], out * size);
     }
     uint64_t first = p->op == COLLECTIVE_REDUCE_SCATTER ? m * block : 0;
@@ -386,8 +386,9 @@ static void every_wrong_element_is_found(void **state)
                 struct data_expected *x;
                 double got, wanted;
                 unsigned m = (unsigned)rng_below(&rng, n);
+                p.root = (uint32_t)rng_below(&rng, n);
                 if (op == COLLECTIVE_REDUCE || op == COLLECTIVE_GATHER)
-                    m = 0; /* others have none */
+                    m = p.root; /* others have none */
                 make_result(result, &p, n, m);
                 assert_int_equal(data_expect(&x, &p, p.count, n, m), 0);
                 assert_true(look(x, result, out, size, &got, &wanted) == DATA_RIGHT);
@@ -415,6 +416,7 @@ static void corruption_shows_in_the_result(void **state)
                     struct collective_point p = point(op, type, sum, 12ull * n);
                     unsigned found = 0;
                     p.inject = COLLECTIVE_CORRUPT;
+                    p.root = (op + type) % n;
                     for (unsigned m = 0; m < n; m++) {
                         uint64_t result[48], out = collective_result_count(op, p.count, n);
                         struct data_expected *x;

@@ -86,18 +86,38 @@ static void test_machines(void **state)
     world_free(w);
 }
 
-static void check_bound(const char *nodes, enum place_fill fill, enum collective_op op, double want)
+static void check_root(const char *nodes, enum place_fill fill, enum collective_op op,
+                       unsigned root, double want)
 {
     struct world *w = make(nodes);
     unsigned n = (unsigned)strlen(nodes), members[16];
+    unsigned from_root[16];
 
     place_members(w, fill, n, members);
-    double got = links_bound(w, op, members, n, NULL, false, NULL);
+    place_root_first(members, n, root, from_root);
+    double got = links_bound(w, op, from_root, n, NULL, false, NULL);
     if (isnan(want))
         assert_true(isnan(got));
     else
         assert_true(fabs(got - want) < 1e-12);
     world_free(w);
+}
+
+static void check_bound(const char *nodes, enum place_fill fill, enum collective_op op, double want)
+{
+    check_root(nodes, fill, op, 0, want);
+}
+
+/* The root's node moves what the other nodes have: b's of "aaab" 3 blocks of 4, a's 1. By rank in turn ("aab": a b a) member 1 is b's. */
+static void test_roots(void **state)
+{
+    (void)state;
+    check_root("aaab", PLACE_FILL_NODE, COLLECTIVE_GATHER, 3, 1);
+    check_root("aaab", PLACE_FILL_NODE, COLLECTIVE_GATHER, 2, 3);
+    check_root("aaab", PLACE_FILL_NODE, COLLECTIVE_SCATTER, 3, 1);
+    check_root("aab", PLACE_FILL_RANK, COLLECTIVE_SCATTER, 1, 1);
+    check_root("aab", PLACE_FILL_NODE, COLLECTIVE_SCATTER, 1, 2);
+    check_root("aaab", PLACE_FILL_NODE, COLLECTIVE_BROADCAST, 3, 1);
 }
 
 static void test_bound(void **state)
@@ -248,15 +268,11 @@ static void test_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_machines),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_sums_on_the_way),
-        cmocka_unit_test(test_busy_machines),
-        cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_machines),      cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_roots),         cmocka_unit_test(test_sums_on_the_way),
+        cmocka_unit_test(test_busy_machines), cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_rates),         cmocka_unit_test(test_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,7 +163,7 @@ static bool operation(enum schedule_algorithm algorithm, const struct collective
     t.result_count = collective_result_count(p->op, p->count, n);
     for (unsigned m = 0; m < n && has; m++) {
         struct member *me = &t.members[m];
-        has = !schedule_make(&me->schedule, algorithm, p->op, p->count, n, m, p->in_place);
+        has = !schedule_make(&me->schedule, algorithm, p, p->count, n, m);
         me->result = must(malloc((p->in_place ? p->count : t.result_count) * t.size + 1));
         me->input = p->in_place ? me->result : must(malloc(t.input_count * t.size + 1));
         if (!has)
@@ -200,6 +200,7 @@ static void every_operation_of_so_many(unsigned n, uint64_t seed)
         for (uint8_t in_place = 0; in_place < 2; in_place++) {
             struct collective_point p = {.op = op,
                                          .in_place = in_place,
+                                         .root = (uint32_t)(seed / 1000 + 5 * op) % n,
                                          .seed = seed,
                                          .sum = (op + n + in_place) % COLLECTIVE_AVG,
                                          .type = (op + n) % COLLECTIVE_E4M3};
@@ -412,7 +413,7 @@ static uint64_t lonely(progress_fn *progress, uint64_t segment, struct collectiv
     crew_open(&t, 2, 1);
     struct member *me = &t.members[0];
     assert_int_equal(
-        schedule_make(&me->schedule, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 100, 2, 0, 0), 0);
+        schedule_make(&me->schedule, SCHEDULE_RING, &(struct collective_point){0}, 100, 2, 0), 0);
     me->input = must(calloc(100, 4));
     me->result = must(calloc(100, 4));
     open_engine(&t, 0, segment);
@@ -505,7 +506,7 @@ static void a_large_ring_opens(void **state)
     struct crew t = {.p = {.count = 1024}, .size = 4};
 
     (void)state;
-    assert_int_equal(schedule_make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 1024, 1024, 3, false),
+    assert_int_equal(schedule_make(&s, SCHEDULE_RING, &(struct collective_point){0}, 1024, 1024, 3),
                      0);
     assert_int_equal(s.n, 4 * 1023);
     crew_open(&t, 2, 1);

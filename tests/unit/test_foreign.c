@@ -88,7 +88,9 @@ static void test_nvbandwidth(void **state)
         near(figure_of(&out, "test=device_to_host_memcpy_ce source=cuda:1 destination=host",
                        "bandwidth", "p50", "GB/s"),
              53.98);
-        near(figure_of(&out, "op=read direction=one-way source=cuda:1 destination=cuda:0",
+        near(figure_of(&out,
+                       "test!=device_to_device_latency_sm op=read direction=one-way source=cuda:1 "
+                       "destination=cuda:0",
                        "bandwidth", "p50", "GB/s"),
              391.25);
         near(figure_of(&out, "op=write direction=one-way source=cuda:1 destination=cuda:0",
@@ -104,10 +106,58 @@ static void test_nvbandwidth(void **state)
         near(figure_of(&out, "test=device_to_host_bidirectional_memcpy_ce destination=cuda:0",
                        "bandwidth", "p50", "GB/s"),
              41.75);
-        near(figure_of(&out, "test=host_device_latency_sm column=1", "latency", "p50", "ns"),
+        near(figure_of(&out, "test=host_device_latency_sm source=host destination=cuda:1",
+                       "latency", "p50", "ns"),
              742.25);
+        /* GPU 0, the row, loads from GPU 1. */
+        near(figure_of(&out, "test=device_to_device_latency_sm source=cuda:1 destination=cuda:0",
+                       "latency", "p50", "ns"),
+             612.5);
+        near(figure_of(&out, "source=cuda:1 destination=host beside=all", "bandwidth", "p50",
+                       "GB/s"),
+             27.2);
         foreign_release(&out);
     }
+}
+
+/* A test of GPUs with kernels or copy engines ("sm", "ce") by a version, one matrix: its figure. */
+static double by_version(const char *version, const char *test, const char *where)
+{
+    struct foreign_output out;
+    char text[1024], error[512];
+
+    snprintf(text, sizeof(text),
+             "nvbandwidth Version: v%s\n\nRunning %s.\nmemcpy GPU(row) GPU(column) bandwidth "
+             "(GB/s)\n           0         1\n 0       N/A    371.50\n 1    372.50       N/A\n\n"
+             "SUM %s 744.00\n",
+             version, test, test);
+    if (foreign_read("it", text, strlen(text), false, &out, error, sizeof(error)))
+        fail_msg("%s", error);
+    double value = figure_of(&out, where, "bandwidth", "p50", "GB/s");
+    foreign_release(&out);
+    return value;
+}
+
+/* The first copy of a write test went from the row's GPU to the column's, and since 0.6 the other way. 0.5 counts both directions of kernels
+ * together; since then the source's GPU runs those of one and all, which are no other case then than the write tests. */
+static void test_nvbandwidth_versions(void **state)
+{
+    static const char write_ce[] = "device_to_device_bidirectional_memcpy_write_ce";
+    static const char read_sm[] = "device_to_device_bidirectional_memcpy_read_sm";
+
+    (void)state;
+    near(by_version("0.5", write_ce, "direction=forward source=cuda:0 destination=cuda:1"), 371.5);
+    near(by_version("0.4", write_ce, "direction=forward source=cuda:0 destination=cuda:1"), 371.5);
+    near(by_version("0.8", write_ce, "direction=forward source=cuda:1 destination=cuda:0"), 371.5);
+    near(by_version("0.5", read_sm, "direction=sum source=cuda:1 destination=cuda:0"), 371.5);
+    near(by_version("0.4", read_sm, "direction=forward source=cuda:1 destination=cuda:0"), 371.5);
+    near(by_version("0.4", "all_to_one_read_sm", "op=read source=cuda:0 destination=cuda:all"),
+         372.5);
+    near(by_version("0.5", "all_to_one_read_sm", "op= source=cuda:0 destination=cuda:all"), 372.5);
+    near(by_version("0.8", "one_to_all_read_ce", "op=read source=cuda:all destination=cuda:0"),
+         372.5);
+    near(by_version("0.8", "device_local_copy", "engine=ce source=cuda:0 destination=cuda:0"),
+         372.5);
 }
 
 static void test_nccl(void **state)
@@ -210,6 +260,22 @@ static void test_nccl_queues(void **state)
                      "\"-g\",\"4\",\"--blocking=2\""),
                "1 1 0 none - 1");
     nccl_facts(json, PAIRS("collectives\":\"false", "collectives\":\"true"), "1 1 0 none ? 1");
+}
+
+/* hypercube_perf prints nothing where others have the reduction: what follows is not of another column. */
+static void test_nccl_blank_column(void **state)
+{
+    struct foreign_output out =
+        read_changed("nccl-alltoall-2.17.1.txt",
+                     PAIRS("alltoall_perf", "hypercube_perf", "float    none      -1    18.64",
+                           "float              -1    18.64"));
+    const char *here = "collective=hypercube size=65536 dtype=f32 root= redop= in_place=";
+
+    (void)state;
+    near(figure_of(&out, here, "time", "mean", "us"), 18.64);
+    near(figure_of(&out, here, "busbw", "", "GB/s"), 2.64);
+    near(figure_of(&out, "size=65536 in_place=1", "time", "mean", "us"), 18.21);
+    foreign_release(&out);
 }
 
 static void test_nccl_nodes(void **state)
@@ -358,7 +424,8 @@ static void test_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nvbandwidth), cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_nvbandwidth), cmocka_unit_test(test_nvbandwidth_versions),
+        cmocka_unit_test(test_nccl),        cmocka_unit_test(test_nccl_blank_column),
         cmocka_unit_test(test_nccl_queues), cmocka_unit_test(test_nccl_nodes),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_mpi),
         cmocka_unit_test(test_wrong_units), cmocka_unit_test(test_broken),

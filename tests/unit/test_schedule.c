@@ -28,7 +28,7 @@ struct member {
 
 struct group {
     enum collective_op op;
-    unsigned n;
+    unsigned n, root;
     uint64_t count, in, out; /* elements: of the vector, of an input, of a result */
     bool in_place;
     struct member *members;
@@ -126,12 +126,12 @@ static uint64_t wanted(const struct group *g, unsigned m, uint64_t i)
 
     switch (g->op) {
     case COLLECTIVE_SCATTER:
-        return value(0, m * block + i);
+        return value(g->root, m * block + i);
     case COLLECTIVE_GATHER:
     case COLLECTIVE_ALL_GATHER:
         return value((unsigned)(i / block), i % block);
     case COLLECTIVE_BROADCAST:
-        return value(0, i);
+        return value(g->root, i);
     case COLLECTIVE_ALL_TO_ALL:
         return value((unsigned)(i / block), m * block + i % block);
     case COLLECTIVE_SEND_RECEIVE:
@@ -149,13 +149,13 @@ static void right(const struct group *g, unsigned m)
     bool own = g->op == COLLECTIVE_REDUCE_SCATTER || g->op == COLLECTIVE_SCATTER;
     uint64_t at = g->in_place && own ? m * g->out : 0;
 
-    if (m && (g->op == COLLECTIVE_REDUCE || g->op == COLLECTIVE_GATHER))
+    if (m != g->root && (g->op == COLLECTIVE_REDUCE || g->op == COLLECTIVE_GATHER))
         return; /* the root's alone */
 
     for (uint64_t i = 0; i < g->out; i++)
         if (result[at + i] != wanted(g, m, i))
-            fail_msg("%s of %llu in %u members: element %llu of member %u is wrong",
-                     collective_ops_names[g->op], (unsigned long long)g->count, g->n,
+            fail_msg("%s of %llu in %u members, root %u: element %llu of member %u is wrong",
+                     collective_ops_names[g->op], (unsigned long long)g->count, g->n, g->root,
                      (unsigned long long)i, m);
 }
 
@@ -196,11 +196,20 @@ static uint64_t most(const struct schedule *s)
     return longest;
 }
 
-static void operation(enum schedule_algorithm algorithm, enum collective_op op, uint64_t count,
-                      unsigned n, bool in_place)
+static int make(struct schedule *s, enum schedule_algorithm algorithm, enum collective_op op,
+                uint64_t count, unsigned n, unsigned m)
 {
+    return schedule_make(s, algorithm, &(struct collective_point){.op = op}, count, n, m);
+}
+
+static void operation(enum schedule_algorithm algorithm, const struct collective_point *p,
+                      uint64_t count, unsigned n)
+{
+    enum collective_op op = (enum collective_op)p->op;
+    bool in_place = p->in_place;
     struct group g = {.op = op,
                       .n = n,
+                      .root = p->root,
                       .count = count,
                       .in = collective_input_count(op, count, n),
                       .out = collective_result_count(op, count, n),
@@ -209,7 +218,7 @@ static void operation(enum schedule_algorithm algorithm, enum collective_op op, 
 
     for (unsigned m = 0; m < n; m++) {
         struct schedule *s = &g.members[m].s;
-        int err = schedule_make(s, algorithm, op, count, n, m, in_place);
+        int err = schedule_make(s, algorithm, p, count, n, m);
         if (err) {
             assert_int_equal(err, -EOPNOTSUPP);
             assert_true(in_place ||
@@ -232,6 +241,17 @@ release:
     release(&g);
 }
 
+/* Of many members, some. */
+static void every_root(enum schedule_algorithm algorithm, enum collective_op op, uint64_t count,
+                       unsigned n, bool in_place)
+{
+    struct collective_point p = {.op = op, .in_place = in_place};
+    unsigned step = n > 9 ? n / 3 : 1;
+
+    for (p.root = 0; p.root < (collective_has_root(op) ? n : 1); p.root += step)
+        operation(algorithm, &p, count, n);
+}
+
 static void every_operation_is_right(void **state)
 {
     static const unsigned sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9, 10,
@@ -247,8 +267,8 @@ static void every_operation_is_right(void **state)
                                  op == COLLECTIVE_SEND_RECEIVE || op == COLLECTIVE_REDUCE;
                     uint64_t counts[] = {1, n + 1, 3 * n - 1, 5 * n};
                     for (unsigned c = parts ? 0 : 3; c < 4; c++)
-                        operation((enum schedule_algorithm)a, (enum collective_op)op, counts[c], n,
-                                  in_place);
+                        every_root((enum schedule_algorithm)a, (enum collective_op)op, counts[c], n,
+                                   in_place);
                 }
 }
 
@@ -258,7 +278,7 @@ static uint64_t sent_by(enum schedule_algorithm algorithm, enum collective_op op
     struct schedule s;
     uint64_t sum = 0;
 
-    assert_int_equal(schedule_make(&s, algorithm, op, count, n, m, false), 0);
+    assert_int_equal(make(&s, algorithm, op, count, n, m), 0);
     for (unsigned k = 0; k < n; k++)
         sum += schedule_sent(&s, k);
     schedule_release(&s);
@@ -295,7 +315,7 @@ static void a_ring_talks_to_neighbours_alone(void **state)
     struct schedule s;
 
     (void)state;
-    assert_int_equal(schedule_make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 1000, 10, 4, true), 0);
+    assert_int_equal(make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 1000, 10, 4), 0);
     for (size_t i = 0; i < s.n; i++)
         assert_int_equal(s.actions[i].peer, s.actions[i].kind == ACTION_SEND ? 5 : 3);
     schedule_release(&s);
@@ -311,8 +331,7 @@ static void a_chain_tells_its_hops(void **state)
             unsigned hops = 0, at = 0;
             for (bool on = true; on; hops += on) {
                 on = false;
-                assert_int_equal(
-                    schedule_make(&s, SCHEDULE_RING, COLLECTIVE_BROADCAST, 100, n, at, false), 0);
+                assert_int_equal(make(&s, SCHEDULE_RING, COLLECTIVE_BROADCAST, 100, n, at), 0);
                 for (size_t i = 0; i < s.n && !on; i++)
                     if (s.actions[i].kind == ACTION_SEND) {
                         at = s.actions[i].peer;
@@ -320,12 +339,10 @@ static void a_chain_tells_its_hops(void **state)
                     }
                 schedule_release(&s);
             }
-            assert_int_equal(
-                schedule_make(&s, SCHEDULE_RING, COLLECTIVE_BROADCAST, 100, n, m, false), 0);
+            assert_int_equal(make(&s, SCHEDULE_RING, COLLECTIVE_BROADCAST, 100, n, m), 0);
             assert_int_equal(s.hops, hops);
             schedule_release(&s);
-            assert_int_equal(
-                schedule_make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 100, n, m, false), 0);
+            assert_int_equal(make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 100, n, m), 0);
             assert_int_equal(s.hops, 1);
             schedule_release(&s);
         }

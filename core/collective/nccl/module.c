@@ -403,15 +403,16 @@ static ncclResult_t to_or_from_root(const struct nccl_comm *comm, const struct n
     char *result = call->result;
     size_t block = call->count / comm->n;
     ncclDataType_t type = type_of(call->type);
+    int root = (int)call->root;
     ncclResult_t r = the_library.ncclGroupStart();
 
-    for (unsigned peer = 0; peer < comm->n && !comm->me; peer++)
+    for (unsigned peer = 0; peer < comm->n && comm->me == call->root; peer++)
         r = worse(r, gathers ? the_library.ncclRecv(result + peer * block_bytes, block, type,
                                                     (int)peer, comm->nccl, stream)
                              : the_library.ncclSend(input + peer * block_bytes, block, type,
                                                     (int)peer, comm->nccl, stream));
-    r = worse(r, gathers ? the_library.ncclSend(input, block, type, 0, comm->nccl, stream)
-                         : the_library.ncclRecv(result, block, type, 0, comm->nccl, stream));
+    r = worse(r, gathers ? the_library.ncclSend(input, block, type, root, comm->nccl, stream)
+                         : the_library.ncclRecv(result, block, type, root, comm->nccl, stream));
     return worse(r, the_library.ncclGroupEnd());
 }
 
@@ -438,12 +439,12 @@ static ncclResult_t call_nccl(const struct nccl_comm *comm, const struct nccl_ca
         return lib->ncclAllGather(call->input, call->result, block, type, comm->nccl, stream);
     case COLLECTIVE_BROADCAST:
         *asked = "ncclBroadcast";
-        return lib->ncclBroadcast(call->input, call->result, call->count, type, 0, comm->nccl,
-                                  stream);
+        return lib->ncclBroadcast(call->input, call->result, call->count, type, (int)call->root,
+                                  comm->nccl, stream);
     case COLLECTIVE_REDUCE:
         *asked = "ncclReduce";
-        return lib->ncclReduce(call->input, call->result, call->count, type, sum, 0, comm->nccl,
-                               stream);
+        return lib->ncclReduce(call->input, call->result, call->count, type, sum, (int)call->root,
+                               comm->nccl, stream);
     case COLLECTIVE_GATHER:
     case COLLECTIVE_SCATTER:
         *asked = "ncclSend and ncclRecv";

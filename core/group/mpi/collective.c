@@ -327,7 +327,7 @@ struct mpi_collective {
     MPI_Request *requests; /* two of each part */
     unsigned n_requests;   /* under way */
     uint64_t most;         /* see most() */
-    int n, me;
+    int n, me, root;
     enum collective_op op;
     bool in_place;
     size_t element_bytes;
@@ -608,6 +608,7 @@ static int open_collective(struct mpi_collective **out, const struct mpi_setup *
     c->op = s->point->op;
     c->n = (int)s->n;
     c->me = (int)s->me;
+    c->root = (int)s->point->root;
     c->in_place = s->point->in_place;
     c->element_bytes = s->element_bytes;
     c->copy = s->copy;
@@ -640,7 +641,7 @@ static int finish_local(struct mpi_collective *c, const struct mpi_call *call, c
 {
     size_t bytes = call->count * c->element_bytes;
 
-    if (c->op != COLLECTIVE_BROADCAST || c->in_place || c->me != 0)
+    if (c->op != COLLECTIVE_BROADCAST || c->in_place || c->me != c->root)
         return 0;
     if (!c->copy) {
         memcpy(call->result, call->input, bytes);
@@ -654,7 +655,7 @@ static int finish_local(struct mpi_collective *c, const struct mpi_call *call, c
 
 static void *broadcast_at(const struct mpi_collective *c, const struct part *p)
 {
-    return c->me == 0 && !c->in_place ? p->input : p->result;
+    return c->me == c->root && !c->in_place ? p->input : p->result;
 }
 
 /* Of reduce and gather, MPI_IN_PLACE is for the root alone: others send from the vector. */
@@ -662,12 +663,12 @@ static bool in_place_at(const struct mpi_collective *c)
 {
     bool to_root = c->op == COLLECTIVE_REDUCE || c->op == COLLECTIVE_GATHER;
 
-    return c->in_place && (!c->me || !to_root);
+    return c->in_place && (c->me == c->root || !to_root);
 }
 
 static void *scattered_to(const struct mpi_collective *c, const struct part *p)
 {
-    return c->in_place && !c->me ? MPI_IN_PLACE : p->result;
+    return c->in_place && c->me == c->root ? MPI_IN_PLACE : p->result;
 }
 
 static int neighbour(const struct mpi_collective *c, int step)
@@ -689,15 +690,15 @@ static int call_blocking(const struct mpi_collective *c, const struct part *p)
     case COLLECTIVE_ALL_GATHER:
         return LARGE(MPI_Allgather)(from, n, of, p->result, n, of, c->comm);
     case COLLECTIVE_BROADCAST:
-        return LARGE(MPI_Bcast)(broadcast_at(c, p), n, of, 0, c->comm);
+        return LARGE(MPI_Bcast)(broadcast_at(c, p), n, of, c->root, c->comm);
     case COLLECTIVE_ALL_TO_ALL:
         return LARGE(MPI_Alltoall)(from, n, of, p->result, n, of, c->comm);
     case COLLECTIVE_REDUCE:
-        return LARGE(MPI_Reduce)(from, p->result, n, of, c->sum, 0, c->comm);
+        return LARGE(MPI_Reduce)(from, p->result, n, of, c->sum, c->root, c->comm);
     case COLLECTIVE_GATHER:
-        return LARGE(MPI_Gather)(from, n, of, p->result, n, of, 0, c->comm);
+        return LARGE(MPI_Gather)(from, n, of, p->result, n, of, c->root, c->comm);
     case COLLECTIVE_SCATTER:
-        return LARGE(MPI_Scatter)(p->input, n, of, scattered_to(c, p), n, of, 0, c->comm);
+        return LARGE(MPI_Scatter)(p->input, n, of, scattered_to(c, p), n, of, c->root, c->comm);
     default:
         return LARGE(MPI_Sendrecv)(p->input, n, of, neighbour(c, 1), 0, p->result, n, of,
                                    neighbour(c, -1), 0, c->comm, MPI_STATUS_IGNORE);
@@ -729,15 +730,15 @@ static int call_begun(const struct mpi_collective *c, const struct part *p, MPI_
     case COLLECTIVE_ALL_GATHER:
         return LARGE(MPI_Iallgather)(from, n, of, p->result, n, of, c->comm, r);
     case COLLECTIVE_BROADCAST:
-        return LARGE(MPI_Ibcast)(broadcast_at(c, p), n, of, 0, c->comm, r);
+        return LARGE(MPI_Ibcast)(broadcast_at(c, p), n, of, c->root, c->comm, r);
     case COLLECTIVE_ALL_TO_ALL:
         return LARGE(MPI_Ialltoall)(from, n, of, p->result, n, of, c->comm, r);
     case COLLECTIVE_REDUCE:
-        return LARGE(MPI_Ireduce)(from, p->result, n, of, c->sum, 0, c->comm, r);
+        return LARGE(MPI_Ireduce)(from, p->result, n, of, c->sum, c->root, c->comm, r);
     case COLLECTIVE_GATHER:
-        return LARGE(MPI_Igather)(from, n, of, p->result, n, of, 0, c->comm, r);
+        return LARGE(MPI_Igather)(from, n, of, p->result, n, of, c->root, c->comm, r);
     case COLLECTIVE_SCATTER:
-        return LARGE(MPI_Iscatter)(p->input, n, of, scattered_to(c, p), n, of, 0, c->comm, r);
+        return LARGE(MPI_Iscatter)(p->input, n, of, scattered_to(c, p), n, of, c->root, c->comm, r);
     default:
         return pass_on(c, p, r);
     }

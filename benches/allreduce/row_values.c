@@ -205,14 +205,26 @@ static struct figure *add_figure(struct point *pt, const struct collective_work 
     return f;
 }
 
+/* What was seen of a member's own GPU; what it could not read is not known. Rank 0's is watched by
+ * its point. NULL: its backend uses none. */
+static const struct gpu_ledger *gpu_of(const struct point *pt, const struct collective_work *w,
+                                       unsigned member)
+{
+    if (!collective_find(w->point.backend)->device_memory)
+        return NULL;
+    return w->members[member] ? session_gpu(w->ranks.session, member) : &pt->seen;
+}
+
 static void add_lateness(struct point *pt, const struct collective_work *w)
 {
     bool own = collective_find(w->point.backend)->own;
 
     for (unsigned i = 0; i < w->n && w->n > 1 && w->samples; i++) {
         const struct collective_member *m = &w->each[i];
-        figure_value(add_figure(pt, w, "late_share", "percent", "", (int)i),
-                     100.0 * (double)m->late / (double)w->samples);
+        struct figure *late = add_figure(pt, w, "late_share", "percent", "", (int)i);
+        if (late)
+            late->gpu = gpu_of(pt, w, i);
+        figure_value(late, 100.0 * (double)m->late / (double)w->samples);
         if (!own || !(m->ns > 0))
             continue;
         figure_value(add_figure(pt, w, "waited_share", "percent", "", (int)i),

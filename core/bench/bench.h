@@ -159,6 +159,7 @@ struct point {
     struct topo *topo_loaded; /* use point_topo() */
     struct gpus *gpus_loaded; /* use point_gpus() */
     struct gpu_watch *watch;  /* the GPUs of this point; NULL: there was none yet */
+    struct gpu_ledger seen;   /* what it saw while the samples were taken: for check */
     /* GPUs that other processes of this point watched, said by check; NULL: none */
     struct gpu_elsewhere *elsewhere;
     char watch_of[40]; /* whose GPUs `watch` has, where there are others': "rank 0: "; else "" */
@@ -227,6 +228,9 @@ struct figure {
     } set[FIGURE_SET_MAX]; /* columns whose value is this figure's own */
     double values[FIGURE_VALUES_MAX];
     size_t n;
+    /* Of the one GPU that its row is about, which has this in its columns gpu_*; NULL: of none. The
+     * benchmark's, until the point is torn down. */
+    const struct gpu_ledger *gpu;
     char remark[128]; /* why its value is to be taken with care: the row is noisy; "" */
     struct figure *next;
 };

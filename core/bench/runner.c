@@ -71,6 +71,7 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
     char held_back[sizeof(oc->disturbed)];
 
     ledger_mark(&before);
+    gpu_ledger_none(&pt->seen);
     if (pt->watch)
         gpu_watch_begin(pt->watch);
     oc->err = sampler_run(config, sample_point, pt, pt->n_series, &oc->samples);
@@ -78,6 +79,8 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
         gpu_watch_end(pt->watch, &oc->gpu);
     if (pt->watch)
         count_held(pt, oc);
+    if (pt->watch)
+        pt->seen = oc->gpu;
     ledger_mark(&after);
     ledger_between(&before, &after, &oc->ledger);
     ledger_disturbance(&oc->ledger, oc->disturbed, sizeof(oc->disturbed));

@@ -286,6 +286,11 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.summary = *summary;
     row.value = summary->p50;
     row.samples = f->n;
+    if (f->gpu) {
+        row.gpu = *f->gpu;
+        row.gpu_throttle = f->gpu->throttle;
+        row.gpu_clocks_set = f->gpu->clocks_set;
+    }
     row.origin = pt->origin;
     row.repeat = r->repeat;
     row.host = r->host;

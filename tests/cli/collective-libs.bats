@@ -828,6 +828,16 @@ failed' ]
     times reason | tail -n 1 | grep -q 'the GPU did not answer in a case before this one'
 }
 
+# ranks COLUMN...: of each rank's row of late_share the rank and these columns.
+ranks() {
+    python3 - "$out" "$@" <<'END'
+import csv, sys
+for row in csv.DictReader(open(sys.argv[1])):
+    if row["metric"] == "late_share":
+        print(",".join([row["rank"]] + [row[c] for c in sys.argv[2:]]))
+END
+}
+
 @test "nccl: each rank watches its own GPU, and the row says whose was held back" {
     simulate two
     fault throttle:gpu=1:factor=0.6:reason=power
@@ -836,10 +846,19 @@ failed' ]
     times disturbed | grep -q 'rank 1 (.*): GPU held back in .* (power cap)'
     times disturbed | grep -vq 'rank 0: GPU'
     [ "$(times gpu_clock_mhz_low) $(times gpu_clock_mhz_high) $(times gpu_throttle)" = '900 1500 power cap' ]
+    # Each rank's row has its own GPU's alone, rank 0's too.
+    [ "$(ranks gpu_clock_mhz_low gpu_clock_mhz_high gpu_throttle gpu_ecc_errors)" = '0,1500,1500,,0
+1,900,900,power cap,0' ]
     fault throttle:gpu=0:factor=0.6:reason=thermal
     nccl --np 2 --ranks 2 --size 64K
     times disturbed | grep -q 'rank 0: GPU held back in .* (thermal slowdown)'
     times disturbed | grep -vq 'rank 1'
+    [ "$(ranks gpu_clock_mhz_low gpu_throttle)" = '0,900,thermal slowdown
+1,1500,' ]
+    fault no_nvml # what cannot be read is not known
+    nccl --np 2 --ranks 2 --size 64K
+    [ "$(ranks gpu_clock_mhz_low gpu_clock_mhz_high gpu_throttle gpu_throttled_looks gpu_ecc_errors)" = '0,,,,,
+1,,,,,' ]
     fault ''
     CUDA_DEVICE_MAX_CONNECTIONS=1 nccl --np 2 --ranks 2 --size 64K
     times disturbed | grep -vq 'GPU'

@@ -74,8 +74,10 @@ struct net_point {
 struct net_local {
     char devices[128]; /* NICs or RDMA devices, '+' between several (rails); "": chosen */
     int node;        /* NUMA node of threads and buffers: a number, NET_NODE_NEAR or NET_NODE_FAR */
-    char memory[32]; /* "host", "cuda:0" */
+    char memory[32]; /* "host", "cuda:0", or NET_MEMORY_RAIL */
+    uint32_t rail;   /* of this end's machine (rail.h): its number, and 1; 0: none */
 };
+#define NET_MEMORY_RAIL "rail" /* of the rail's GPU */
 enum { NET_NODE_NEAR = -1 /* the NIC's */, NET_NODE_FAR = -2 /* another one */ };
 
 struct net_order {
@@ -284,6 +286,11 @@ static inline unsigned net_rail_threads(const struct net_point *p, unsigned n_ra
 
     return threads < connections ? threads : connections;
 }
+
+/* Puts the device, and the memory where it is to be the rail's GPU's, in the place of the rail's
+ * number; *rail is which one. Without a number nothing. 0, or -errno with *error. */
+struct rail;
+int net_rail_find(struct net_local *local, struct rail *rail, char *error, size_t len);
 
 /* An end's life; each 0, or -errno with e->error. */
 int net_end_open(struct net_end *e, const struct net_order *order, struct channel *c,

@@ -12,6 +12,7 @@
 #include "core/hw/gpu.h"
 #include "core/hw/nic.h"
 #include "core/hw/place.h"
+#include "core/hw/rail.h"
 #include "core/rng.h"
 
 #define ALIGN     4096u
@@ -149,6 +150,44 @@ static int gpu_memory_check(struct net_gpu *m, const void *at, size_t bytes, uin
         *first = wrong == PATTERN_RIGHT ? wrong : done + wrong;
     }
     return err ? failed(m, "reading memory", err) : 0;
+}
+
+/* ---- A rail: the device and the GPU that its number means here ---- */
+
+static int apply_rail(struct net_local *local, const struct rail *rail, char *error, size_t len)
+{
+    if (local->devices[0]) {
+        snprintf(error, len,
+                 "this end is given --device %s, and rail %u has one of its own: leave "
+                 "--device out",
+                 local->devices, local->rail - 1);
+        return -EINVAL;
+    }
+    snprintf(local->devices, sizeof(local->devices), "%s", rail->port);
+    if (strcmp(local->memory, NET_MEMORY_RAIL) != 0)
+        return 0;
+    if (rail->gpu < 0) {
+        snprintf(error, len, "rail %u has no GPU: programs on this machine can use none",
+                 local->rail - 1);
+        return -ENODEV;
+    }
+    snprintf(local->memory, sizeof(local->memory), PLACE_GPU_PREFIX "%d", rail->gpu);
+    return 0;
+}
+
+int net_rail_find(struct net_local *local, struct rail *rail, char *error, size_t len)
+{
+    struct gpus *gpus = local->rail ? gpus_open() : NULL;
+    int err = 0;
+
+    *rail = (struct rail){.gpu = -1, .way = ""};
+    if (!local->rail)
+        return 0;
+    if (!gpus)
+        snprintf(error, len, "out of memory");
+    err = gpus ? rail_get(gpus, local->rail - 1, rail, error, len) : -ENOMEM;
+    gpus_close(gpus);
+    return err ? err : apply_rail(local, rail, error, len);
 }
 
 /* ---- Buffers, wherever they are ---- */

@@ -10,6 +10,7 @@
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
+#include "core/hw/rail.h"
 #include "core/program.h"
 #include "core/units.h"
 #include "core/wire/wires.h"
@@ -26,7 +27,8 @@ static const char *const injects[] = {"none", "corrupt", "elsewhere", NULL};
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN
 #define CHOICE(field, names) .type = OPT_CHOICE, SWEPT, AT(field), .choices = (names)
 
-static const struct opt_scope with_device = {"transport=tcp,rdma", "TCP and RDMA"};
+static const struct opt_scope with_device = {"transport=tcp,rdma rail=",
+                                             "TCP and RDMA, without --rail"};
 static const struct opt_scope by_tcp = {"transport=tcp", "TCP"};
 static const struct opt_scope by_rdma = {"transport=rdma", "RDMA"};
 static const struct opt_scope with_streams = {"pattern=bandwidth,rate,loaded-latency",
@@ -172,6 +174,16 @@ static const struct opt options[] = {
      .parse = net_parse_devices,
      .scope = &with_device,
      .help = "device of the peer, unless the peer's command line names one"},
+    {.name = "rail",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
+     AT(rail),
+     .arg = "N|rails",
+     .parse = rail_read,
+     .expand = rail_words,
+     .scope = &by_rdma,
+     .help = "GPU N of each end's machine with the RDMA device nearest to it; rails: each of this "
+             "machine. --memory rail is that GPU's"},
     {.name = "node",
      .type = OPT_CUSTOM,
      SWEPT,
@@ -194,20 +206,20 @@ static const struct opt options[] = {
      .type = OPT_CUSTOM,
      SWEPT,
      AT(memory),
-     .parse = place_read_device,
+     .parse = net_parse_memory,
      .expand = place_words,
      .def = "host",
-     .arg = "host|cuda:N",
+     .arg = "host|cuda:N|rail",
      .scope = &by_rdma,
      .help = "memory of this end's buffers: the host's or a GPU's"},
     {.name = "peer-memory",
      .type = OPT_CUSTOM,
      SWEPT,
      AT(peer_memory),
-     .parse = place_read_device,
+     .parse = net_parse_memory,
      .expand = place_words,
      .def = "host",
-     .arg = "host|cuda:N",
+     .arg = "host|cuda:N|rail",
      .scope = &by_rdma,
      .help = "memory of the peer's buffers"},
     {.name = "mode",
@@ -343,6 +355,25 @@ static int default_samples(struct opts *o, bool is_set)
     return opts_values(o, "max-samples")->given ? 0 : opts_set(o, "samples-chosen", "true");
 }
 
+/* Memory of a rail's GPU takes a rail. */
+static int need_rail(struct opts *o)
+{
+    static const char *const names[] = {"memory", "peer-memory"};
+
+    for (size_t i = 0; i < 2 && !opts_values(o, "rail")->n; i++) {
+        const struct opt_values *v = opts_values(o, names[i]);
+
+        for (size_t k = 0; k < v->n; k++)
+            if (!strcmp(v->texts[k], NET_MEMORY_RAIL)) {
+                snprintf(o->error, sizeof(o->error),
+                         "--%s rail is the memory of a rail's GPU: say which with --rail",
+                         names[i]);
+                return -EINVAL;
+            }
+    }
+    return 0;
+}
+
 /* perftest's and iperf3's users write the host alone, and know -D and -n. */
 static int choose_defaults(struct opts *o)
 {
@@ -364,6 +395,8 @@ static int choose_defaults(struct opts *o)
         err = default_samples(o, is_set);
     if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
         err = opts_default(o, "transport", "tcp,rdma");
+    if (!err)
+        err = need_rail(o);
     if (!err && !opts_values(o, "size")->given)
         err = opts_set(o, "sizes-chosen", "true");
     return err;
@@ -411,11 +444,12 @@ static bool is_wanted(struct point *pt)
     }
 }
 
-/* GPUs, too: whose memory RDMA devices may reach. */
+/* GPUs, too: whose memory RDMA devices may reach; and which of these is near which GPU. */
 static void list_backends(backend_say_fn *say, void *arg)
 {
     wire_backends(say, arg);
     gpus_say(say, arg);
+    rails_say(say, arg);
 }
 
 const struct bench bench = {

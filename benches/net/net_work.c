@@ -12,6 +12,7 @@
 #include "core/hw/gpu_watch.h"
 #include "core/hw/machine.h"
 #include "core/hw/place.h"
+#include "core/hw/rail.h"
 #include "core/hw/topo.h"
 #include "core/row.h"
 #include "core/wire/wires.h"
@@ -31,6 +32,7 @@ static const char *const sides[] = {"own", "peer"};
 static void add_rate(struct point *pt, struct net_session *s, const char *direction,
                      const char *rail)
 {
+    const struct net_params *p = pt->params;
     bool messages = s->point.count_messages;
     struct series *series = point_series(pt, messages ? "message_rate" : "bandwidth",
                                          messages ? "Mop/s" : "GB/s", NET_QUANTITY);
@@ -38,7 +40,7 @@ static void add_rate(struct point *pt, struct net_session *s, const char *direct
     series->set[0].column = "direction";
     series->set[0].value = direction;
     series->set[1].column = "rail";
-    series->set[1].value = rail;
+    series->set[1].value = !*rail && p->rail ? p->rail : rail;
 }
 
 /* The series of a point: of these rates, or (n 0) of the directions as asked for. Latency is of one
@@ -392,6 +394,12 @@ int net_parse_devices(const char *text, void *value, char *error, size_t len)
     return 0;
 }
 
+int net_parse_memory(const char *text, void *value, char *error, size_t len)
+{
+    *(const char **)value = text;
+    return strcmp(text, NET_MEMORY_RAIL) != 0 ? place_read_device(text, value, error, len) : 0;
+}
+
 #define WINDOW_NS       20000000u   /* of a stream's sample */
 #define IDLE_NS         1000000000u /* how long the idle machines are watched */
 #define LATENCY_SAMPLES 10000       /* for a percentile to p99.9 */
@@ -538,18 +546,52 @@ static int bind_leader(struct point *pt, struct net_session *s)
 
 /* The GPU that this end's buffers are on: is it there, is it a stand-in; and its clocks are
  * watched. The end opens it by itself. */
-static int need_gpu(struct point *pt, const struct net_params *p)
+static int need_gpu(struct point *pt, const struct net_local *own)
 {
+    const struct net_params *p = pt->params;
     char error[256] = "";
     struct place place;
     struct gpu *gpu;
 
-    if (!wire_find(wire_names[p->transport])->windows || !p->memory || !*p->memory)
+    if (!wire_find(wire_names[p->transport])->windows || !own->memory[0])
         return 0;
-    int err = place_parse(p->memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error));
+    int err = place_parse(own->memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error));
     if (err)
         return point_reason(pt, err, "%s", error);
     return place.gpu ? point_gpu(pt, place.index, &gpu) : 0;
+}
+
+/* Which device and GPU the rail's number means at this end. */
+static int need_rail(struct point *pt, struct net_local *own)
+{
+    char error[256] = "";
+    struct rail rail;
+    int err = net_rail_find(own, &rail, error, sizeof(error));
+
+    if (own->rail && rail.port[0]) {
+        point_column(pt, "rail_device", "%s", rail.port);
+        point_column(pt, "rail_way", "%s", rail.way);
+    }
+    if (rail.gpu >= 0)
+        point_column(pt, "rail_gpu", PLACE_GPU_PREFIX "%d", rail.gpu);
+    return err ? point_reason(pt, err, "%s", error) : 0;
+}
+
+/* Connects. Where a GPU's memory is sent from or received into, whether adapters could register it
+ * is a column: what else cannot be done here says nothing of it. */
+static int begin_point(struct point *pt, struct net_session *s, const struct net_local *own,
+                       const struct net_local *peers)
+{
+    int err = net_lead_begin(s->lead, &s->point, own, peers);
+
+    if (net_peer_gpu(own->memory) || net_peer_gpu(peers->memory))
+        point_column(pt, "gpu_direct", "%s",
+                     !err                       ? "yes"
+                     : err == WIRE_UNREGISTERED ? "refused"
+                                                : "");
+    if (err == WIRE_UNREGISTERED)
+        err = -EOPNOTSUPP;
+    return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
 }
 
 int net_bench_setup(struct point *pt)
@@ -579,14 +621,15 @@ int net_bench_setup(struct point *pt)
     show_point(pt, &s->point);
     net_rows_series_of(pt, s, NULL, 0); /* so that a row that fails says what it was to measure */
     int err = need_lead(pt, s);         /* which may fork: before a driver is started here */
+    net_peer_locals(p, &own, &peers);
     if (!err)
-        err = need_gpu(pt, p);
+        err = need_rail(pt, &own);
+    if (!err)
+        err = need_gpu(pt, &own);
+    if (!err)
+        err = begin_point(pt, s, &own, &peers);
     if (err)
         return err;
-    net_peer_locals(p, &own, &peers);
-    err = net_lead_begin(s->lead, &s->point, &own, &peers);
-    if (err)
-        return point_reason(pt, err, "%s", net_lead_error(s->lead));
     net_rows_series(pt, s);
     if (s->point.connections)
         point_option(pt, "threads", "%u", net_lead_thread_count(s->lead));

@@ -14,7 +14,7 @@
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };
 
 struct net_params {
-    const char *host, *secret_file, *listen, *device, *peer_device, *memory, *peer_memory;
+    const char *host, *secret_file, *listen, *device, *peer_device, *memory, *peer_memory, *rail;
     uint64_t port, data_port, wait_ns, runs, iterations, duration_ns;
     int transport, pattern, way;
     uint64_t size, load_size, streams, threads;
@@ -35,6 +35,8 @@ struct net_params {
 
 /* For OPT_CUSTOM options; *value is the text: "eth0+eth1", none of them twice. */
 int net_parse_devices(const char *text, void *value, char *error, size_t len);
+/* The same: the host, a GPU, or NET_MEMORY_RAIL. */
+int net_parse_memory(const char *text, void *value, char *error, size_t len);
 
 /* The point that these parameters mean. */
 void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point);

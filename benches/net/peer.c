@@ -15,6 +15,7 @@
 #include "core/hw/gpu.h"
 #include "core/hw/machine.h"
 #include "core/hw/place.h"
+#include "core/hw/rail.h"
 #include "core/program.h"
 
 /* ---- What it does: request by request, until the leader says goodbye ---- */
@@ -71,6 +72,7 @@ static int open_point(struct talk_server *t, const void *data, size_t len)
 {
     struct server *s = of(t);
     struct net_order *o = &s->order;
+    struct rail rail;
 
     if (s->open)
         return -EPROTO;
@@ -82,8 +84,11 @@ static int open_point(struct talk_server *t, const void *data, size_t len)
     if (o->n_cpus > NET_WORKERS_MAX)
         return -EPROTO;
     add_own(&o->local, s->service->own);
+    int err = net_rail_find(&o->local, &rail, t->error, sizeof(t->error));
+    if (err)
+        return err;
     s->open = true;
-    int err = net_end_open(&s->end, o, t->channel, s->topo, false, s->same_machine);
+    err = net_end_open(&s->end, o, t->channel, s->topo, false, s->same_machine);
     if (!err)
         net_end_rails(&s->end, t->body);
     return err;
@@ -207,7 +212,7 @@ const struct talk_request net_requests[NET_REQUESTS] = {
 static uint32_t protocol(void)
 {
     static const uint32_t layout[] = {
-        8, /* of the requests: raise it when their order or meaning changes */
+        9, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct net_hello),
         sizeof(struct net_order),
         sizeof(struct net_rails),
@@ -261,8 +266,10 @@ int net_serve(struct channel *c, void *arg)
 
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers)
 {
-    *own = (struct net_local){.node = p->node};
-    *peers = (struct net_local){.node = p->peer_node};
+    uint32_t rail = p->rail && *p->rail ? (uint32_t)atoi(p->rail) + 1 : 0;
+
+    *own = (struct net_local){.node = p->node, .rail = rail};
+    *peers = (struct net_local){.node = p->peer_node, .rail = rail};
     snprintf(own->devices, sizeof(own->devices), "%s", p->device ? p->device : "");
     snprintf(peers->devices, sizeof(peers->devices), "%s", p->peer_device ? p->peer_device : "");
     snprintf(own->memory, sizeof(own->memory), "%s", p->memory ? p->memory : "");
@@ -320,13 +327,16 @@ static int join_world(unsigned *rank, char *error, size_t len)
  * has used one. */
 static int check_fork(const struct net_params *p, char *error, size_t len)
 {
-    if (!gpus_used() || !net_peer_gpu(p->peer_memory))
+    bool rail = p->rail && *p->rail;
+
+    if (!gpus_used() || !(rail || net_peer_gpu(p->peer_memory)))
         return 0;
     snprintf(error, len,
-             "--peer-memory %s: another peer would have to be forked, but this process has used a "
+             "--%s %s: another peer would have to be forked, but this process has used a "
              "GPU by now, and what it forks cannot: measure this case by a command of its own, or "
              "start the peer by %s --listen",
-             p->peer_memory, program_invocation_short_name);
+             rail ? "rail" : "peer-memory", rail ? p->rail : p->peer_memory,
+             program_invocation_short_name);
     return -EBUSY;
 }
 
@@ -335,8 +345,11 @@ bool net_peer_gpu(const char *memory)
     struct place place;
     char error[256];
 
-    return memory && *memory &&
-           !place_parse(memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error)) && place.gpu;
+    if (!memory || !*memory)
+        return false;
+    return !strcmp(memory, NET_MEMORY_RAIL) ||
+           (!place_parse(memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error)) &&
+            place.gpu);
 }
 
 int net_peer_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
@@ -392,6 +405,12 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
     int err = meet_secret_need(p->secret_file, &secret, error, len);
 
     net_peer_locals(p, &own, &peers);
+    if (own.rail) {
+        snprintf(error, len,
+                 "--rail is the leader's to say: a listener takes the rail of the same "
+                 "number");
+        return -EINVAL;
+    }
     if (!strcmp(own.memory, "host")) /* by default: then it is the leader's to say */
         own.memory[0] = 0;
     if (!err)

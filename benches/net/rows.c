@@ -5,7 +5,10 @@
 static const struct bench_column columns[] = {
     {.name = "side", .width = 4},
     {.name = "scope", .width = 8},
-    {.name = "rail", .width = 5},
+    {.name = "rail_gpu", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "rail_device", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "rail_way", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "gpu_direct", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "peer_host", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "cpus", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "detail", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
@@ -49,6 +52,18 @@ static const struct bench_headline headlines[] = {
      .label = "%s",
      .where = "metric=bandwidth transport=rdma memory=cuda:* direction!=both,sum rail=,all",
      .by = "memory",
+     .low_below = 85,
+     .flags = HEADLINE_OVER | HEADLINE_QUIET},
+    {.pipe = "GPU memory by RDMA",
+     .label = "rail",
+     .where = "metric=bandwidth memory=rail direction!=both,sum rail=[0-9]*",
+     .by = "rail",
+     .low_below = 85,
+     .flags = HEADLINE_OVER | HEADLINE_QUIET},
+    {.pipe = "Network",
+     .label = "host memory, rail",
+     .where = "metric=bandwidth memory=host direction!=both,sum rail=[0-9]*",
+     .by = "rail",
      .low_below = 85,
      .flags = HEADLINE_OVER | HEADLINE_QUIET},
     {.pipe = "Between two processes",
@@ -122,8 +137,13 @@ static const struct bench_experiment experiments[] = {
     {.check = NULL},
 };
 
-static const struct bench_start starts[] = {{.what = "peer, connections, check", .seconds = 0.3},
-                                            {.what = NULL}};
+static const struct bench_start starts[] = {
+    {.what = "peer, connections, check", .seconds = 0.3},
+    {.what = "driver of the GPUs, at both ends at once",
+     .where = "rail!= | memory=cuda:*",
+     .seconds = 1.5},
+    {.what = NULL},
+};
 
 /* One port, one operation a call, a reliable connection: what ours does. Names of devices, MTU and
  * GID index are of the other machine. */

@@ -168,6 +168,8 @@ static int refuse(const struct opts *o, const struct net_params *p, char *error,
             "--tune forks a peer, and after it another one, which could use no GPU by then: for "
             "--peer-memory %s start a listener (%s --listen) and give its host",
             p->peer_memory, program_invocation_short_name);
+    else if (p->rail && *p->rail)
+        snprintf(error, len, "--tune takes no --rail: give its adapter with --device");
     else if (opts_values(o, "size")->given || opts_values(o, "streams")->given ||
              opts_values(o, "depth")->given)
         snprintf(error, len, "--tune finds --streams, --depth and --size: leave them out");

@@ -51,9 +51,12 @@
 #define WIRE_SLOWEST_NS 20    /* a byte, over the slowest network: 0.4 Gbit/s */
 #define WIRE_SPINS_NS   50000 /* before it sleeps for the system to wake it */
 /* a CPU that was given way comes back so late: others have work */
-#define WIRE_LATE_NS    400000
-#define WIRE_FOREVER    UINT64_MAX /* to wait: until something moves, or interrupt() */
-#define WIRE_LATE_SHARE 20         /* none is given way again for so many times as long */
+#define WIRE_LATE_NS 400000
+/* A GPU's memory cannot be registered: GPUDirect is missing. Told apart from what else cannot be
+ * done here. */
+#define WIRE_UNREGISTERED (-EMEDIUMTYPE)
+#define WIRE_FOREVER      UINT64_MAX /* to wait: until something moves, or interrupt() */
+#define WIRE_LATE_SHARE   20         /* none is given way again for so many times as long */
 
 struct wire;
 struct wire_worker;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hw/rail.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"
 #include "harness/plan/bench_info.h"
@@ -145,6 +146,35 @@ static int add_nodes(struct words *w, struct places_read *read)
     return err;
 }
 
+/* The number of a backend that is a rail; -1: it is none. */
+static long rail_number(const char *name)
+{
+    size_t n = strlen(RAIL_PREFIX);
+    const char *digits = name + n;
+
+    if (strncmp(name, RAIL_PREFIX, n) || !*digits || digits[strspn(digits, "0123456789")])
+        return -1;
+    return strtol(digits, NULL, 10);
+}
+
+/* By their numbers. A machine that has none keeps the first, whose row says why. */
+static int add_rails(const struct bench_info *b, struct words *w, struct places_read *read)
+{
+    size_t before = w->n;
+    int err = 0;
+
+    read->word = true;
+    for (size_t i = 0; !err && i < b->n_backends; i++) {
+        char number[24];
+
+        if (rail_number(b->backends[i].name) < 0)
+            continue;
+        int n = snprintf(number, sizeof(number), "%ld", rail_number(b->backends[i].name));
+        err = add_word(w, number, (size_t)n);
+    }
+    return err || w->n > before ? err : add_word(w, "0", 1);
+}
+
 /* The kind alone, "cuda", is the first of its kind. */
 static bool is_first_gpu(const char *text, size_t len)
 {
@@ -170,6 +200,8 @@ static int places_expand(const struct bench_info *b, const char *text, struct bu
             err = add_all_gpus(b, &words, read);
         else if (n == 5 && !memcmp(text, "nodes", n))
             err = add_nodes(&words, read);
+        else if (n == 5 && !memcmp(text, "rails", n))
+            err = add_rails(b, &words, read);
         else if (is_first_gpu(text, n))
             err = add_word(&words, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
         else

@@ -243,16 +243,17 @@ END
     [ "$(grep -c 'source cuda:. --destination cuda:' "$work/plan.eight.gpu")" -gt 300 ]
 }
 
-@test "the suite gpu-cluster over three hosts: NCCL over all of them, RDMA from each GPU and from host memory beside it" {
+@test "the suite gpu-cluster over three hosts: NCCL over all of them, RDMA rail by rail from GPU memory and from host memory" {
     in_work eight
     printf '%s slots=8 address=127.0.0.1\n' alpha beta gamma > hosts
     "$plumb" run gpu-cluster --hosts hosts --dry-run > plan 2> said
     grep -q 'with 24 ranks on 3 hosts' said
-    # A ring of three pairs, each way, twice: eight GPUs and the host's memory.
-    for memory in host cuda:0 cuda:1 cuda:2 cuda:3 cuda:4 cuda:5 cuda:6 cuda:7; do
-        [ "$(grep -c -- "--size 4194304 --memory $memory --verb write" plan)" -eq 12 ]
+    # A ring of three pairs, each way, twice: a rail for each of eight GPUs, its memory at both ends and the host's.
+    for rail in 0 1 2 3 4 5 6 7; do
+        [ "$(grep -c -- "--size 4194304 --rail $rail --memory rail --peer-memory rail --verb write" plan)" -eq 12 ]
+        [ "$(grep -c -- "--size 4194304 --rail $rail --verb write" plan)" -eq 12 ]
     done
-    [ "$(grep -c -- '--memory cuda:0 --peer-memory cuda:0' plan)" -eq 18 ]
+    [ "$(grep -c -- '--rail 8' plan)" -eq 0 ]
     [ "$(grep -c -- '--backend nccl .*alpha;beta;gamma' plan)" -eq "$(grep -c -- '--backend nccl' plan)" ]
     [ "$(grep -c -- '--backend nccl' plan)" -gt 20 ]
 }

@@ -197,3 +197,50 @@ section_not_as_dmabuf() {
     every status '@(ok|noisy)'
     every detail '*, cuda:0 by peermem*'
 }
+
+# Two GPUs and two devices, without a bus: rail N is GPU N with device N, at both ends. Each rail's both ends are one device.
+section_rails() {
+    rails() {
+        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 150 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
+            --transport rdma --no-cpu --pattern bandwidth --size 64K --warmup 100ms --budget 300ms --min-samples 5 --csv "$@"
+    }
+    export PLUMB_SIM_RDMA=dmabuf
+    printf '[machine]\ngpus = 2\n[gpu]\nrdma_flush=yes\n' >gpu.conf
+    LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --secret-file secret >>server 2>&1 &
+    for try in $(seq 200); do listens && break; sleep 0.1; done
+    rails --rail rails --memory host,rail --peer-memory rail >out 2>err
+    status=$?
+    rails --rail 2 --memory rail >out2 2>>err
+    build/bin/plumb-net --listen 0.0.0.0 --port 18516 --secret-file secret --device rxe0 >>server 2>&1 &
+    PLUMB_SIM_RDMA='' LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --port 18517 --secret-file secret >>server 2>&1 &
+    for try in $(seq 200); do [[ -n $(ss -Hltn 'sport = :18516') && -n $(ss -Hltn 'sport = :18517') ]] && break; sleep 0.1; done
+    rails --port 18516 --rail 1 --memory host >out3 2>>err
+    rails --port 18517 --rail 1 --peer-memory rail >out5 2>>err
+    PLUMB_SIM_RDMA='' rails --rail 1 --memory rail >out4 2>>err
+    return $status
+}
+
+@test "a rail's number is a GPU with its adapter at each end; a rail that is not there, or is claimed twice, is skipped or refused" {
+    in_section rails
+    [ "$status" -eq 0 ]
+    seen=$(paste -d' ' <(cells metric) <(cells rail) <(cells rail_gpu) <(cells rail_device) <(cells carrier_device) <(cells memory) \
+        <(cells peer_memory) <(cells gpu_direct) <(cells origin) | grep '^bandwidth ')
+    [ "$seen" = 'bandwidth 0 cuda:0 rxe0:1 rxe0:1 host rail yes simulated
+bandwidth 0 cuda:0 rxe0:1 rxe0:1 rail rail yes simulated
+bandwidth 1 cuda:1 rxe1:1 rxe1:1 host rail yes simulated
+bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
+    every peer_detail '*cuda:[01] by dma-buf*'
+    [ "$(paste -d' ' <(cells metric) <(cells rail) <(cells peer_detail) | grep '^bandwidth 1 rxe1:1.*cuda:1 by' | wc -l)" -eq 2 ]
+    out=$job/out2
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *'this machine has no rail 2: it has 0 to 1'* ]]
+    out=$job/out3
+    [ "$(cells status)" = failed ]
+    [[ $(cells reason) == *'this end is given --device rxe0, and rail 1 has one of its own'* ]]
+    out=$job/out4
+    [ "$(cells status) $(cells rail) $(cells rail_gpu) $(cells gpu_direct)" = 'skipped 1 cuda:1 refused' ]
+    [[ $(cells reason) == *'cannot be registered'* ]]
+    out=$job/out5
+    [ "$(cells status) $(cells gpu_direct)" = 'skipped refused' ]
+    [[ $(cells reason) == *10.0.0.1*'cannot be registered'* ]]
+}

@@ -57,7 +57,7 @@ static int refused(struct wire *w, const struct rdma_rail *rail, const struct wi
             "registering %zu KiB of '%s' with '%s:%u' was refused: as dma-buf: %.120s; "
             "by address: %s; use smaller buffers: the GPU's window (BAR1) may be full",
             m->bytes / 1024, m->device, rail->device, rail->port, file_why, strerror(-address_err));
-    return rdma_fail(w, -EOPNOTSUPP,
+    return rdma_fail(w, WIRE_UNREGISTERED,
                      "memory '%s' cannot be registered with '%s:%u': as dma-buf: %.150s; by "
                      "address: ibv_reg_mr: %s (%s); load nvidia-peermem, or use host memory",
                      m->device, rail->device, rail->port, file_why, strerror(-address_err),

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which RDMA port is near which GPU: see rail.h. */
+#include "core/hw/rail.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hw/machine.h"
+#include "core/hw/place.h"
+#include "core/units.h"
+
+#define PORTS_MAX 128
+
+struct port {
+    char name[NIC_NAME + 12];
+    char adapter[NIC_NAME]; /* what its ports have in common */
+    bool up;
+    unsigned rails; /* that have it */
+};
+
+struct ports {
+    const char *root;
+    const char *device;
+    struct port all[PORTS_MAX];
+    unsigned n;
+};
+
+/* ---- The ports of a machine ---- */
+
+/* Functions of one PCI device are one adapter; what has no address is one of its own. */
+static void name_adapter(struct port *p, const struct nic_port *np)
+{
+    const char *name = np->address[0] ? np->address : np->device;
+    size_t n = np->address[0] ? strcspn(name, ".") : strlen(name);
+
+    snprintf(p->adapter, sizeof(p->adapter), "%.*s", (int)n, name);
+}
+
+static int add_port(void *arg, const char *number)
+{
+    struct ports *ports = arg;
+    struct nic_port np;
+    long long state;
+    char text[32];
+    uint64_t port;
+
+    if (ports->n == PORTS_MAX || units_parse_u64(number, &port) ||
+        nic_read_port(ports->root, ports->device, (unsigned)port, &np))
+        return 0;
+    struct port *p = &ports->all[ports->n++];
+    *p = (struct port){.up = false};
+    snprintf(p->name, sizeof(p->name), "%.63s:%u", np.device, np.port);
+    name_adapter(p, &np);
+    if (!sys_line(ports->root, text, sizeof(text), "sys/class/infiniband/%s/ports/%u/state",
+                  np.device, np.port))
+        p->up = sscanf(text, "%lld:", &state) == 1 && state == 4; /* IBV_PORT_ACTIVE */
+    return 0;
+}
+
+static int add_device(void *arg, const char *device)
+{
+    struct ports *ports = arg;
+
+    ports->device = device;
+    return sys_list(ports->root, add_port, ports, "sys/class/infiniband/%s/ports", device);
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strverscmp(((const struct port *)x)->name, ((const struct port *)y)->name);
+}
+
+/* Of an adapter with a port that is up, a port that is down is not in use; where all are down, all
+ * but the first are left out. */
+static bool is_unused(const struct ports *ports, unsigned i)
+{
+    bool first = true, up = false;
+
+    for (unsigned k = 0; k < ports->n; k++) {
+        if (k == i || strcmp(ports->all[k].adapter, ports->all[i].adapter) != 0)
+            continue;
+        up |= ports->all[k].up;
+        first &= k > i;
+    }
+    return !ports->all[i].up && (up || !first);
+}
+
+static void find_ports(struct ports *ports)
+{
+    bool unused[PORTS_MAX];
+    unsigned kept = 0;
+
+    sys_list(ports->root, add_device, ports, "sys/class/infiniband");
+    if (ports->n)
+        qsort(ports->all, ports->n, sizeof(*ports->all), by_name);
+    for (unsigned i = 0; i < ports->n; i++)
+        unused[i] = is_unused(ports, i);
+    for (unsigned i = 0; i < ports->n; i++)
+        if (!unused[i])
+            ports->all[kept++] = ports->all[i];
+    ports->n = kept;
+}
+
+/* ---- Which GPU takes which ---- */
+
+static unsigned distance(const char *way)
+{
+    static const char *const ways[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
+    unsigned i = 0;
+
+    while (i < sizeof(ways) / sizeof(*ways) && strcmp(way, ways[i]) != 0)
+        i++;
+    return i;
+}
+
+/* Is port a better for this rail than b? Of equal ones the first stays. */
+static bool is_better(const struct port *a, unsigned far_a, const struct port *b, unsigned far_b)
+{
+    if (far_a != far_b)
+        return far_a < far_b;
+    return a->rails != b->rails ? a->rails < b->rails : a->up && !b->up;
+}
+
+static unsigned nearest(const struct ports *ports, const char *address)
+{
+    unsigned least = distance("");
+
+    for (unsigned i = 0; i < ports->n; i++) {
+        unsigned far = distance(nic_way(ports->root, ports->all[i].name, address));
+        least = far < least ? far : least;
+    }
+    return least;
+}
+
+static void choose(struct ports *ports, struct rail *rail)
+{
+    struct port *best = NULL;
+    unsigned far_best = 0;
+
+    for (unsigned i = 0; i < ports->n; i++) {
+        struct port *p = &ports->all[i];
+        unsigned far = distance(nic_way(ports->root, p->name, rail->address));
+
+        if (!best || is_better(p, far, best, far_best)) {
+            best = p;
+            far_best = far;
+        }
+    }
+    if (!best)
+        return;
+    best->rails++;
+    memcpy(rail->port, best->name, sizeof(rail->port));
+    rail->way = nic_way(ports->root, best->name, rail->address);
+    rail->up = best->up;
+}
+
+unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gpus,
+                    struct rail rails[RAILS_MAX])
+{
+    struct ports ports = {.root = root};
+    unsigned far[RAILS_MAX], n;
+
+    find_ports(&ports);
+    n = n_gpus ? n_gpus : ports.n;
+    n = n < RAILS_MAX ? n : RAILS_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        rails[i] = (struct rail){.gpu = n_gpus ? (int)i : -1, .way = ""};
+        if (n_gpus)
+            snprintf(rails[i].address, sizeof(rails[i].address), "%s", addresses[i]);
+        far[i] = nearest(&ports, rails[i].address);
+    }
+    for (unsigned at = 0; at <= distance(""); at++)
+        for (unsigned i = 0; i < n; i++)
+            if (far[i] == at)
+                choose(&ports, &rails[i]);
+    return n;
+}
+
+/* ---- Those of this machine ---- */
+
+unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX])
+{
+    const char *why;
+    const struct gpu_ops *ops = gpus_module(gpus, &why);
+    char addresses[RAILS_MAX][24] = {""};
+    unsigned n = ops ? ops->count() : 0;
+
+    n = n < RAILS_MAX ? n : RAILS_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        struct gpu_facts facts;
+        if (!ops->facts(i, &facts))
+            memcpy(addresses[i], facts.address, sizeof(addresses[i]));
+    }
+    return rails_find(NULL, (const char(*)[24])addresses, n, rails);
+}
+
+int rail_get(struct gpus *gpus, unsigned number, struct rail *rail, char *error, size_t len)
+{
+    struct rail rails[RAILS_MAX];
+    unsigned n = rails_here(gpus, rails);
+
+    if (!n)
+        snprintf(error, len, "this machine has no rail: it shows no GPU and no RDMA device");
+    else if (number >= n)
+        snprintf(error, len, "this machine has no rail %u: it has 0 to %u", number, n - 1);
+    else if (!rails[number].port[0])
+        snprintf(error, len, "rail %u has no adapter: this machine shows no RDMA device", number);
+    else
+        *rail = rails[number];
+    return n && number < n && rails[number].port[0] ? 0 : -ENODEV;
+}
+
+static void say_rail(const struct rail *rail, unsigned number, backend_say_fn *say, void *arg)
+{
+    char name[24], what[160], gpu[32] = "";
+
+    snprintf(name, sizeof(name), RAIL_PREFIX "%u", number);
+    if (rail->gpu >= 0)
+        snprintf(gpu, sizeof(gpu), PLACE_GPU_PREFIX "%d%s", rail->gpu,
+                 rail->port[0] ? " with " : "");
+    snprintf(what, sizeof(what), "%s%s%s%s", gpu, rail->port, *rail->way ? ", " : "", rail->way);
+    say(arg, &(struct backend){.name = name,
+                               .state = !rail->port[0] ? BACKEND_ABSENT
+                                        : rail->up     ? BACKEND_PRESENT
+                                                       : BACKEND_DOWN,
+                               .what = rail->port[0] ? what : NULL,
+                               .why = rail->port[0] ? NULL : "this machine shows no RDMA device"});
+}
+
+void rails_say(backend_say_fn *say, void *arg)
+{
+    struct gpus *gpus = gpus_open();
+    struct rail rails[RAILS_MAX];
+    unsigned n = gpus ? rails_here(gpus, rails) : 0;
+
+    for (unsigned i = 0; i < n; i++)
+        say_rail(&rails[i], i, say, arg);
+    gpus_close(gpus);
+}
+
+int rail_read(const char *text, void *value, char *error, size_t len)
+{
+    uint64_t number;
+
+    *(const char **)value = text;
+    if (!units_parse_u64(text, &number) && number < RAILS_MAX && (*text != '0' || !text[1]))
+        return 0;
+    snprintf(error, len, "'%.40s' is no rail: 0 to %d, or rails for all of this machine", text,
+             RAILS_MAX - 1);
+    return -EINVAL;
+}
+
+/* Asked apart: the process may fork its peer later, which then is to use GPUs. */
+bool rail_words(const char *word, char *list, size_t len)
+{
+    struct rail rails[RAILS_MAX];
+    size_t at = 0;
+
+    if (strcmp(word, "rails") != 0)
+        return false;
+    unsigned n = gpus_count_apart();
+    n = n < RAILS_MAX ? n : RAILS_MAX;
+    n = n ? n : rails_find(NULL, NULL, 0, rails);
+    snprintf(list, len, "0");
+    for (unsigned i = 0; i < n && at + 8 < len; i++)
+        at += (size_t)snprintf(list + at, len - at, "%s%u", at ? "," : "", i);
+    return true;
+}

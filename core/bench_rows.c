@@ -88,6 +88,20 @@ static const struct rows_field contrasts[] = {
     END,
 };
 
+static const struct rows_field siblings[] = {
+    NEEDED(bench_sibling, title),
+    NEEDED(bench_sibling, where),
+    NEEDED(bench_sibling, column),
+    TEXT(bench_sibling, against),
+    TEXT(bench_sibling, but),
+    TEXT(bench_sibling, named),
+    NUMBER(bench_sibling, below),
+    NEEDED(bench_sibling, says),
+    TEXT(bench_sibling, refused),
+    TEXT(bench_sibling, absent),
+    END,
+};
+
 static const struct rows_field plots[] = {
     NEEDED(bench_plot, x),
     TEXT(bench_plot, lines),
@@ -175,7 +189,7 @@ static const struct rows_field imported[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns), LIST(metrics),  LIST(headlines),    LIST(contrasts),   LIST(plots),
-    LIST(terms),   LIST(pipes),    LIST(limits),       LIST(experiments), LIST(parts),
-    LIST(starts),  LIST(imported), {NULL, 0, 0, NULL},
+    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),    LIST(siblings),
+    LIST(plots),   LIST(terms),   LIST(pipes),     LIST(limits),       LIST(experiments),
+    LIST(parts),   LIST(starts),  LIST(imported),  {NULL, 0, 0, NULL},
 };

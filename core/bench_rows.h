@@ -98,6 +98,23 @@ struct bench_contrast {
     unsigned flags;             /* HEADLINE_GPU */
 };
 
+/* Cases that do the same in places that are built alike, as the rails of a machine: a report names
+ * one that is far behind, where judging proves it (harness/report/siblings.h). */
+struct bench_sibling {
+    const char *title;  /* what they are: "rail" */
+    const char *where;  /* of which cases */
+    const char *column; /* whose value tells them apart */
+    /* NULL: each is held against all others that differ from it in `column` alone. Else against the
+     * one case that this condition holds for, and that differs in the columns of `but` alone */
+    const char *against, *but;
+    const char *named; /* columns that name it behind its value; NULL: none */
+    double below;      /* % of the others below which it is far behind */
+    const char *says;  /* "carries %s of the other rails" */
+    /* Of `against`: a case without a value for which this holds has no such path at all, and
+     * `absent` says so. NULL: that is not told. */
+    const char *refused, *absent;
+};
+
 /* How plots of the cases on a GPU, or on none, are cut; and how their labels are made. */
 struct bench_plot {
     const char *x;      /* column of the x axis */
@@ -291,6 +308,7 @@ struct bench_rows {
     const struct bench_metric *metrics;
     const struct bench_headline *headlines;
     const struct bench_contrast *contrasts;
+    const struct bench_sibling *siblings;
     const struct bench_plot *plots;
     const struct bench_terms *terms;
     const struct bench_pipe *pipes;

@@ -85,6 +85,23 @@ static const struct bench_contrast contrasts[] = {
     {.title = NULL},
 };
 
+#define RAILS "metric=bandwidth rail=[0-9]* direction!=both,sum "
+#define RAIL  .title = "rail", .column = "rail", .named = "rail_device rail_gpu"
+
+/* Rails are built alike. From GPU memory an adapter reaches its line's rate where it reads and
+ * writes that memory by itself, as it does from host memory. */
+static const struct bench_sibling siblings[] = {
+    {RAIL, .where = RAILS "memory=host", .below = 90, .says = "carries %s of the other rails"},
+    {RAIL, .where = RAILS "memory!=host", .below = 90,
+     .says = "carries %s of the other rails, from GPU memory"},
+    {RAIL, .where = RAILS "memory=rail | " RAILS "peer_memory=rail",
+     .against = "memory=host peer_memory=host", .but = "memory peer_memory", .below = 80,
+     .says = "carries %s of its host-memory rate from GPU memory: GPUDirect is slow",
+     .refused = "gpu_direct=refused",
+     .absent = "has no GPUDirect: its adapter cannot register GPU memory"},
+    {.title = NULL},
+};
+
 static const struct bench_plot plots[] = {
     {.x = "size",
      .lines = "transport streams direction verb mode zerocopy poll side scope from to threads",
@@ -210,6 +227,7 @@ const struct bench_rows bench_rows = {
     .metrics = metrics,
     .headlines = headlines,
     .contrasts = contrasts,
+    .siblings = siblings,
     .plots = plots,
     .pipes = pipes,
     .experiments = experiments,

@@ -306,3 +306,20 @@ int cases_find(struct report *r, struct report_bench *b)
     free(list.refs);
     return err;
 }
+
+bool cases_differ_in(const struct report_bench *b, const struct report_case *x,
+                     const struct report_case *y, const char *columns)
+{
+    bool differ = false;
+
+    if (strcmp(x->metric, y->metric) != 0 || strcmp(x->unit, y->unit) != 0)
+        return false;
+    for (size_t i = 0; i < b->n_params; i++) {
+        if (b->follows[i] || !strcmp(x->params[i], y->params[i]))
+            continue;
+        if (!word_in(columns, b->params[i]))
+            return false;
+        differ = true;
+    }
+    return differ;
+}

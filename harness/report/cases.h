@@ -13,6 +13,11 @@
 /* Fills in cases and n_cases of *b, in the order of the suite. 0 or -ENOMEM. */
 int cases_find(struct report *r, struct report_bench *b);
 
+/* Do two cases agree in metric, unit and all that makes them, but for these columns ("memory
+ * peer_memory"), in one of which they differ? */
+bool cases_differ_in(const struct report_bench *b, const struct report_case *x,
+                     const struct report_case *y, const char *columns);
+
 /* A case in a run. */
 struct case_in_run {
     const struct report_bench *bench;

@@ -8,28 +8,11 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "harness/report/cases.h"
 #include "harness/report/show.h"
 
 #define GPUS_MAX  128
 #define NAMED_MAX 3 /* GPUs that failed */
-
-/* Do two cases agree in all but one parameter? What follows from others may differ too. */
-static bool differ_in(const struct report_bench *b, const struct report_case *x,
-                      const struct report_case *y, const char *param)
-{
-    bool differ = false;
-
-    if (strcmp(x->metric, y->metric) != 0 || strcmp(x->unit, y->unit) != 0)
-        return false;
-    for (size_t i = 0; i < b->n_params; i++) {
-        if (b->follows[i] || !strcmp(x->params[i], y->params[i]))
-            continue;
-        if (strcmp(b->params[i], param) != 0)
-            return false;
-        differ = true;
-    }
-    return differ;
-}
 
 static bool is_measured(const struct report_case *c, size_t run)
 {
@@ -44,7 +27,7 @@ static const struct report_case *find_other(const struct bench_contrast *rule,
     for (size_t i = 0; i < b->n_cases; i++) {
         const struct report_case *c = &b->cases[i];
 
-        if (is_measured(c, run) && differ_in(b, base, c, rule->column) &&
+        if (is_measured(c, run) && cases_differ_in(b, base, c, rule->column) &&
             described_matches(b, c, rule->other))
             return c;
     }

@@ -24,6 +24,7 @@ const struct bench_rows *described_of(const struct described *described, const c
     static const struct bench_metric metrics[] = {{.name = NULL}};
     static const struct bench_headline headlines[] = {{.pipe = NULL}};
     static const struct bench_contrast contrasts[] = {{.title = NULL}};
+    static const struct bench_sibling siblings[] = {{.title = NULL}};
     static const struct bench_plot plots[] = {{.x = NULL}};
     static const struct bench_terms terms[] = {{.where = NULL}};
     static const struct bench_pipe pipes[] = {{.pipe = NULL}};
@@ -32,9 +33,9 @@ const struct bench_rows *described_of(const struct described *described, const c
     static const struct bench_part parts[] = {{.where = NULL}};
     static const struct bench_start starts[] = {{.what = NULL}};
     static const struct bench_imported imported[] = {{.program = NULL}};
-    static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines, contrasts,
-                                              plots,      terms,   pipes,   limits,    experiments,
-                                              parts,      starts,  imported};
+    static const struct bench_rows nothing = {STAGE_NONE,  columns, metrics, headlines, contrasts,
+                                              siblings,    plots,   terms,   pipes,     limits,
+                                              experiments, parts,   starts,  imported};
 
     const struct told_bench *known = find(described, bench);
 

@@ -499,6 +499,8 @@ int headlines_make(struct report *r, struct headlines *out)
     if (!err)
         err = matrices_make(r, &out->matrices);
     if (!err)
+        err = siblings_make(r, &out->siblings);
+    if (!err)
         err = scalings_make(r, &out->scalings);
     if (!err)
         err = stragglers_make(r, &out->stragglers);

@@ -14,6 +14,7 @@
 #include "harness/report/matrix.h"
 #include "harness/report/model.h"
 #include "harness/report/scaling.h"
+#include "harness/report/siblings.h"
 
 /* Cases that differ in one thing, side by side: random data and zeros, the library's own choice and
  * the best of its candidates, near and far host memory, one GPU alone and all at once. Which ones,
@@ -131,6 +132,7 @@ struct headlines {
     const char *no_gpu;  /* every case on a GPU was skipped: why; or "" */
     struct contrasts contrasts;
     struct matrices matrices;
+    struct siblings siblings;
     struct scalings scalings;
     struct stragglers stragglers;
     struct bucket_sweeps buckets;

@@ -575,6 +575,8 @@ static const char *health(const struct scene *s)
     if (slow)
         return pool_text(s->pool, "%s %s to be looked into", show_count(s->pool, slow, "test"),
                          slow == 1 ? "is" : "are");
+    if (*siblings_health(s->r, &s->h->siblings, s->run))
+        return siblings_health(s->r, &s->h->siblings, s->run);
     if (any_slow_link(s))
         return "links are slow";
     return count_where(s, is_normal) ? "nothing is proven slow" : "not known";
@@ -651,6 +653,7 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
     err = trust_answer(r, run, d);
     answer_failed(&s);
     answer_weakest(&s);
+    siblings_answer(r, &h->siblings, run, d);
     answer_healthy(&s);
     answer_unknown(&s);
     return err || r->pool.failed ? -ENOMEM : 0;

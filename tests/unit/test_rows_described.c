@@ -120,6 +120,14 @@ static void check_rows(const struct bench_info *b)
         check_words(b, h->by);
         check_words(b, h->at);
     }
+    for (const struct bench_sibling *c = b->rows.siblings; c->title; c++) {
+        check_condition(b, c->where);
+        check_condition(b, c->against);
+        check_condition(b, c->refused);
+        check_words(b, c->column);
+        check_words(b, c->but);
+        check_words(b, c->named);
+    }
     for (const struct bench_contrast *c = b->rows.contrasts; c->title; c++) {
         check_condition(b, c->where);
         check_condition(b, c->other);

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rail a report names: planted slow ones, a slow and a missing GPUDirect, and nobody on machines that are well. The
+ * runs are made up, with their noise; what is said of rows is the built benchmark's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "harness/document/document.h"
+#include "harness/report/headline.h"
+#include "harness/report/report.h"
+#include "harness/report/summary.h"
+#include "tests/unit/built_benches.h"
+#include "tests/unit/fake_run.h"
+
+static const char *const params[] = {"transport",   "pattern",     "direction", "size",
+                                     "from",        "to",          "rail",      "memory",
+                                     "peer_memory", "rail_device", "rail_gpu",  "gpu_direct"};
+#define N_PARAMS (sizeof(params) / sizeof(*params))
+#define RAILS    8
+#define LINE     48.0 /* GB/s */
+
+/* A cluster: what each rail carries of its line, and of that from GPU memory. */
+struct cluster {
+    unsigned hosts, rails, launches;
+    double of_line[RAILS], of_gpu[RAILS]; /* 0: GPU memory is refused */
+    unsigned
+        slow_host; /* hosts + 1: of_line holds between all hosts; else from and to this one alone */
+    double rail_sd, launch_sd, stall_share; /* of launches, which lose a fifth to a half */
+    const char *origin;
+};
+
+static const struct cluster healthy = {.hosts = 2,
+                                       .rails = RAILS,
+                                       .launches = 2,
+                                       .of_line = {1, 1, 1, 1, 1, 1, 1, 1},
+                                       .of_gpu = {1, 1, 1, 1, 1, 1, 1, 1},
+                                       .slow_host = 3,
+                                       .rail_sd = 0.01,
+                                       .launch_sd = 0.01,
+                                       .origin = "measured"};
+
+static uint64_t seed = 88172645463325252u;
+
+static double uniform(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    double u = uniform(), v = uniform();
+
+    return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
+}
+
+struct scene {
+    struct fake_run f;
+    FILE *rows, *plan;
+    unsigned cases;
+    struct report r;
+    struct headlines h;
+};
+
+static char *told; /* run.json */
+
+static int ask_bench(void **state)
+{
+    struct bench_list list = built_benches();
+    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O}}", "schema", 1, "run", "made", "machine",
+                             "benchmarks", "net", bench_list_find(&list, "net")->described);
+
+    (void)state;
+    told = json_dumps(meta, 0);
+    json_decref(meta);
+    bench_list_release(&list);
+    return told ? 0 : -1;
+}
+
+static int forget_bench(void **state)
+{
+    (void)state;
+    free(told);
+    return 0;
+}
+
+struct is {
+    unsigned from, to, rail;
+    const char *direction;
+    bool gpu;
+};
+
+static void add_row(struct scene *s, const struct cluster *c, const struct is *is, uint64_t launch,
+                    double value)
+{
+    char number[16], from[16], to[16], rail[16], device[24], gpu[24];
+    const char *memory = is->gpu ? "rail" : "host";
+    const char *values[] = {
+        "rdma", "bandwidth", is->direction, "4194304",
+        from,   to,          rail,          memory,
+        memory, device,      gpu,           !is->gpu ? "" : isnan(value) ? "refused" : "yes"};
+    struct row row;
+
+    snprintf(number, sizeof(number), "%u", s->cases);
+    snprintf(from, sizeof(from), "node%u", is->from);
+    snprintf(to, sizeof(to), "node%u", is->to);
+    snprintf(rail, sizeof(rail), "%u", is->rail);
+    snprintf(device, sizeof(device), "mlx5_%u:1", is->rail);
+    snprintf(gpu, sizeof(gpu), "cuda:%u", is->rail);
+    fake_row_init(&row, number, launch, "bandwidth", "GB/s", value);
+    row.origin = c->origin;
+    if (isnan(value)) {
+        row.status = "skipped";
+        row.reason = "memory 'cuda:0' cannot be registered";
+        row.samples = 0;
+        row.stop = "";
+    }
+    row.param_names = params;
+    row.n_params = N_PARAMS;
+    for (size_t i = 0; i < N_PARAMS; i++)
+        row.params[i] = values[i];
+    row_print_csv(s->rows, &row);
+    fprintf(s->plan, "%s,0001,%u,%u,%u,net,,60\n", isnan(value) ? "skip" : "done", s->cases,
+            s->cases, (unsigned)launch);
+}
+
+static void add_case(struct scene *s, const struct cluster *c, const struct is *is, double level)
+{
+    bool here = c->slow_host > c->hosts || is->from == c->slow_host || is->to == c->slow_host;
+    double of_line = here ? c->of_line[is->rail] : 1;
+
+    s->cases++;
+    for (unsigned l = 0; l < c->launches; l++) {
+        double stall = uniform() < c->stall_share ? 0.5 + 0.3 * uniform() : 1;
+        double value = LINE * of_line * level * stall * exp(c->launch_sd * normal());
+
+        if (is->gpu)
+            value *= c->of_gpu[is->rail];
+        add_row(s, c, is, l + 1, value > 0 ? value : NAN);
+    }
+}
+
+/* A ring of hosts, both ways, over each rail, from host memory and from GPU memory. */
+static void measure(struct scene *s, const struct cluster *c)
+{
+    static const char *const ways[] = {"forward", "reverse"};
+    unsigned pairs = c->hosts > 2 ? c->hosts : 1;
+    const char *paths[] = {s->f.path};
+    char error[512] = "";
+
+    *s = (struct scene){.cases = 0};
+    fake_run_init(&s->f);
+    paths[0] = s->f.path;
+    fake_run_write(&s->f, "run.json", told);
+    s->plan = fake_run_open(&s->f, "plan.csv", "w");
+    fputs(FAKE_PLAN_HEADER, s->plan);
+    s->rows = fake_run_open(&s->f, "net.csv", "w");
+    row_print_csv_header(s->rows, params, N_PARAMS);
+    for (unsigned rail = 0; rail < c->rails; rail++) {
+        double level = exp(c->rail_sd * normal());
+        for (unsigned pair = 0; pair < pairs; pair++)
+            for (unsigned k = 0; k < 4; k++)
+                add_case(s, c,
+                         &(struct is){pair, (pair + 1) % c->hosts, rail, ways[k % 2], k / 2 == 1},
+                         level);
+    }
+    fclose(s->rows);
+    fclose(s->plan);
+    if (report_load(&s->r, paths, 1, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(headlines_make(&s->r, &s->h), 0);
+}
+
+static void release(struct scene *s)
+{
+    report_release(&s->r);
+    fake_run_release(&s->f);
+}
+
+/* What is proven of this rail: by a slow rail, or, `gpu`, by GPU memory against host memory. */
+static const struct sibling *named(const struct scene *s, const char *rail, bool gpu)
+{
+    for (size_t i = 0; i < s->h.siblings.n; i++) {
+        const struct sibling *at = &s->h.siblings.all[i];
+        if (at->proven && !strcmp(at->value, rail) && (at->rule->against != NULL) == gpu)
+            return at;
+    }
+    return NULL;
+}
+
+static size_t count(const struct scene *s, bool proven)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->h.siblings.n; i++)
+        n += s->h.siblings.all[i].proven == proven;
+    return n;
+}
+
+/* All that the answers say, as Markdown. */
+static char *answers(struct scene *s)
+{
+    struct document *d = document_new(&s->r.pool);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_int_equal(summary_answers(&s->r, &s->h, 0, d), 0);
+    assert_int_equal(document_write_markdown(d, out), 0);
+    fclose(out);
+    return text;
+}
+
+static void contains(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void a_slow_rail_is_named(void **state)
+{
+    struct cluster c = healthy;
+    struct scene s;
+
+    (void)state;
+    c.of_line[3] = 0.52;
+    measure(&s, &c);
+    const struct sibling *at = named(&s, "3", false);
+    assert_non_null(at);
+    assert_true(fabs(at->ratio - 0.52) < 0.03 && at->low < 0.53 && at->high > 0.51 &&
+                at->high < 0.6);
+    assert_int_equal(at->found, 2);
+    assert_int_equal(at->compared, 2);
+    assert_int_equal(count(&s, true), 2); /* from host memory, and from GPU memory */
+    assert_int_equal(count(&s, false), 0);
+    char *text = answers(&s);
+    contains(text, "rail 3 (mlx5\\_3:1, cuda:3) carries 0.5");
+    contains(text, "of the other rails");
+    contains(text, "between node0 and node1, in 2 of 2 comparisons");
+    contains(text, "1 rail is to be looked into");
+    free(text);
+    release(&s);
+}
+
+/* Two slow ones of eight, of which each would make the others' spread large; and of two rails one. */
+static void slow_rails_do_not_hide_each_other(void **state)
+{
+    struct cluster c = healthy;
+    struct scene s;
+
+    (void)state;
+    c.of_line[0] = 0.5;
+    c.of_line[6] = 0.7;
+    measure(&s, &c);
+    assert_non_null(named(&s, "0", false));
+    assert_non_null(named(&s, "6", false));
+    assert_int_equal(count(&s, true), 4);
+    release(&s);
+    c = healthy;
+    c.rails = 2;
+    c.of_line[1] = 0.5;
+    measure(&s, &c);
+    assert_non_null(named(&s, "1", false));
+    assert_null(named(&s, "0", false));
+    release(&s);
+}
+
+/* Between three hosts, slow at one of them alone: in the comparisons of its two pairs. */
+static void where_it_is_slow_is_told(void **state)
+{
+    struct cluster c = healthy;
+    struct scene s;
+
+    (void)state;
+    c.hosts = 3;
+    c.slow_host = 1;
+    c.of_line[2] = 0.6;
+    measure(&s, &c);
+    const struct sibling *at = named(&s, "2", false);
+    assert_non_null(at);
+    assert_int_equal(at->found, 4);
+    assert_int_equal(at->compared, 6);
+    contains(at->sentence, ", between node0 and node1, node1 and node2, in 4 of 6 comparisons");
+    release(&s);
+}
+
+static void gpudirect_that_is_slow_or_missing_is_named(void **state)
+{
+    struct cluster c = healthy;
+    struct scene s;
+
+    (void)state;
+    c.of_gpu[5] = 0.3;
+    measure(&s, &c);
+    const struct sibling *at = named(&s, "5", true);
+    assert_non_null(at);
+    assert_true(!at->absent && fabs(at->ratio - 0.3) < 0.03);
+    contains(at->sentence, "GPUDirect is slow");
+    contains(at->sentence, "rail 5 (mlx5_5:1, cuda:5) carries 0.3");
+    assert_null(named(&s, "4", true));
+    release(&s);
+    for (unsigned i = 0; i < RAILS; i++)
+        c.of_gpu[i] = 0;
+    measure(&s, &c);
+    assert_int_equal(count(&s, true), RAILS);
+    assert_true(named(&s, "0", true)->absent);
+    char *text = answers(&s);
+    contains(text, "rail 0 (mlx5\\_0:1, cuda:0) has no GPUDirect: its adapter cannot register GPU "
+                   "memory, between node0 and node1");
+    contains(text, "and 5 more");
+    contains(text, "8 rails are to be looked into");
+    free(text);
+    release(&s);
+}
+
+/* One launch proves nothing; what is simulated is no fact on this machine. */
+static void what_is_not_proven_only_seems(void **state)
+{
+    struct cluster c = healthy;
+    struct scene s;
+
+    (void)state;
+    c.of_line[3] = 0.52;
+    c.launches = 1;
+    c.rails = 2;
+    c.of_line[1] = 0.52;
+    measure(&s, &c);
+    assert_int_equal(count(&s, true), 0);
+    assert_int_equal(count(&s, false), 2);
+    char *text = answers(&s);
+    contains(text, "not proven");
+    contains(text, "measure again with a higher --repeat");
+    free(text);
+    release(&s);
+    c.launches = 3;
+    c.origin = "simulated";
+    measure(&s, &c);
+    text = answers(&s);
+    contains(text, "(simulated)");
+    assert_null(strstr(text, "looked into"));
+    free(text);
+    release(&s);
+}
+
+#define RUNS 120
+
+/* Share of runs in which a rail is named, and in which one only seems slow. */
+static void alarms(const struct cluster *c, unsigned *proven, unsigned *seeming)
+{
+    *proven = *seeming = 0;
+    for (unsigned i = 0; i < RUNS; i++) {
+        struct scene s;
+
+        measure(&s, c);
+        *proven += count(&s, true) > 0;
+        *seeming += count(&s, false) > 0;
+        release(&s);
+    }
+}
+
+static void no_alarm_where_all_are_well(void **state)
+{
+    struct cluster c = healthy;
+    unsigned proven, seeming;
+
+    (void)state;
+    alarms(&c, &proven, &seeming);
+    print_message("quiet: %u of %d runs named a rail, %u found one that seems slow\n", proven, RUNS,
+                  seeming);
+    assert_int_equal(proven, 0);
+    assert_int_equal(seeming, 0);
+    c.rail_sd = 0.03;
+    c.launch_sd = 0.03;
+    c.stall_share = 0.03;
+    alarms(&c, &proven, &seeming);
+    print_message("noisy: %u of %d runs named a rail, %u found one that seems slow\n", proven, RUNS,
+                  seeming);
+    assert_true(proven <= RUNS / 50);
+    assert_true(seeming <= RUNS / 5);
+    c.rails = 2;
+    alarms(&c, &proven, &seeming);
+    print_message("noisy, two rails: %u of %d runs named a rail, %u found one that seems slow\n",
+                  proven, RUNS, seeming);
+    assert_true(proven <= RUNS / 50);
+}
+
+static void a_planted_loss_is_found(void **state)
+{
+    struct cluster c = healthy;
+    unsigned found = 0, others = 0, covered = 0;
+
+    (void)state;
+    c.of_line[3] = 0.75;
+    for (unsigned i = 0; i < RUNS; i++) {
+        struct scene s;
+
+        measure(&s, &c);
+        const struct sibling *at = named(&s, "3", false);
+        found += at != NULL;
+        covered += at && at->low < 0.75 && at->high > 0.75;
+        for (size_t k = 0; k < s.h.siblings.n; k++)
+            others += strcmp(s.h.siblings.all[k].value, "3") != 0;
+        release(&s);
+    }
+    print_message("planted: found in %u of %d runs, its interval covers the truth in %u; others "
+                  "named: %u\n",
+                  found, RUNS, covered, others);
+    assert_true(found >= RUNS * 95 / 100);
+    assert_true(covered >= found * 90 / 100);
+    assert_int_equal(others, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_rail_is_named),
+        cmocka_unit_test(slow_rails_do_not_hide_each_other),
+        cmocka_unit_test(where_it_is_slow_is_told),
+        cmocka_unit_test(gpudirect_that_is_slow_or_missing_is_named),
+        cmocka_unit_test(what_is_not_proven_only_seems),
+        cmocka_unit_test(no_alarm_where_all_are_well),
+        cmocka_unit_test(a_planted_loss_is_found),
+    };
+
+    return cmocka_run_group_tests(tests, ask_bench, forget_bench);
+}

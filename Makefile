@@ -78,7 +78,7 @@ PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
 # What the verdicts promise, by simulation: one of compare and check, one of history.
-SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history forecast estimators recorded yardstick))
+SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history forecast published estimators recorded yardstick))
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
@@ -144,6 +144,7 @@ $(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay recordin
 $(BUILD)/selftest/nights: $(call self_obj,nights_main nights worlds)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise history_slip)
 $(BUILD)/selftest/forecast: $(call self_obj,forecast fabric)
+$(BUILD)/selftest/published: $(call self_obj,published)
 $(BUILD)/selftest/estimators: $(call self_obj,estimators recording)
 $(BUILD)/selftest/recorded: $(call self_obj,recorded recording)
 $(BUILD)/selftest/yardstick: $(call self_obj,yardstick recording)

@@ -41,10 +41,15 @@ struct part_law {
     double links;      /* so many */
 };
 
-/* A measured step, to be held against the forecast. */
+/* A measured step, to be held against the forecast: of the way that sums go. */
 struct part_step {
-    double ranks, batch, s, low_s, high_s;
-    const char *model;
+    const char *model; /* as the row has it: a name, or a path */
+    double s, low_s, high_s;
+    double ranks, nodes, batch, tp, pp, ep, micro, zero, bucket, element_bytes;
+    uint64_t sequence; /* 0: the model's */
+    bool overlap;
+    double compute_s; /* both passes of the whole model on one rank alone; NaN: not known */
+    bool simulated;   /* compute was a wait, which sums do not slow */
 };
 
 struct parts {
@@ -164,6 +169,17 @@ int forecast_make(struct forecast *f, const double *nodes, struct forecast_point
 
 /* One point, with ranks in place of nodes. */
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p);
+
+/* A measured step and its forecast, made as that of any other job. */
+struct forecast_check {
+    const struct part_step *step;
+    struct forecast_point point;
+};
+
+/* Of the measured steps of the model whose compute is known and that have a forecast: the first
+ * `most`, by ranks, the most first. Returns how many. */
+size_t forecast_checks(const struct forecast *f, struct forecast_check *checks, size_t most);
+#define FORECAST_CHECKS 64
 
 /* Adds the answer, the table, what is missing and the assumptions. */
 void forecast_show(struct pool *pool, struct document *d, const struct forecast *f, size_t answer);

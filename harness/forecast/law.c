@@ -64,6 +64,15 @@ static double most_ranks(const struct law *law, double below)
     return most;
 }
 
+static double fewest_ranks(const struct law *law)
+{
+    double fewest = HUGE_VAL;
+
+    for (size_t i = 0; i < law->n; i++)
+        fewest = fmin(fewest, law->points[i].ranks);
+    return fewest;
+}
+
 static double largest(const struct law *law)
 {
     double most = 0;
@@ -141,32 +150,34 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
     double off = fmax(fabs(held->off), held->half);
     double each = v->doublings > 0 ? off / fmax(1, log2(v->most_ranks / v->held_from)) : 0;
 
+    double core = v->doublings > 0 && !law->core_known ? LAW_CORE : 0;
+
+    each = fmax(LAW_UNSEEN, each);
     v->us = p.time_us;
-    v->low_us =
-        (p.time_us - saved_us(fit, v, ranks)) * exp(-half - v->doublings * fmax(LAW_UNSEEN, each));
-    v->high_us =
-        p.time_us * exp(half + v->doublings * fmax(law->core_known ? LAW_UNSEEN : LAW_CORE, each));
+    v->low_us = (p.time_us - saved_us(fit, v, ranks)) * exp(-half - v->doublings * each);
+    v->high_us = p.time_us * exp(half + core + v->doublings * each);
 }
 
 struct law_value law_at(const struct law *law, double ranks, double bytes)
 {
     struct window w = sizes_near(law, bytes);
-    struct law_value v = {.most_ranks = most_ranks(law, HUGE_VAL), .held_out = NAN, .us = NAN};
+    struct law_value v = {
+        .ranks = ranks, .most_ranks = most_ranks(law, HUGE_VAL), .held_out = NAN, .us = NAN};
     struct fit fit;
 
     if (!law->n || !law->terms)
         return refuse(v, LAW_NOTHING, 0);
     v.held_from = most_ranks(law, v.most_ranks);
-    v.doublings = fmax(0, log2(ranks / v.most_ranks));
+    v.doublings = fmax(0, fmax(log2(ranks / v.most_ranks), log2(fewest_ranks(law) / ranks)));
+    if (v.doublings > 0 && !v.held_from)
+        return refuse(v, LAW_ONE, v.most_ranks);
     int err = fit_make(law->terms, law->points, law->n, is_in, &w, &fit);
     if (err)
-        return refuse(v, err == -EOPNOTSUPP ? LAW_NOTHING : LAW_SHAPE, 0);
+        return refuse(v, err == -EOPNOTSUPP ? LAW_NOTHING : LAW_FEW, 0);
     if (v.doublings > LAW_DOUBLINGS + 1e-9)
         return refuse(v, LAW_FAR, v.most_ranks);
     if (bytes > LAW_BEYOND * largest(law))
         return refuse(v, LAW_BYTES, 0);
-    if (v.doublings > 0 && !v.held_from)
-        return refuse(v, LAW_ONE, v.most_ranks);
     struct held held = hold_out(law, w, v.most_ranks);
     if (held.known)
         v.held_out = exp(-held.off);

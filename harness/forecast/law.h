@@ -4,14 +4,16 @@
  * silent. Pure functions. The time is that of scaling.h's model, t = A(n) a + B(n) S b, fitted to
  * the LAW_SIZES measured sizes nearest to S.
  *
- * What is said of n ranks, d doublings beyond the largest that was measured, has an interval of
+ * What is said of n ranks, d doublings beyond the largest that was measured, or below the smallest,
+ * has an interval of
  *
  *   1. one more measurement, by the fit's spread (fit_predict()),
  *   2. the error of what was held out: the fit without the largest number of ranks, against what
  *      was measured there, as a rate for each doubling; or how far it may be off by the spread,
  *      where that is more: little is known from few points,
- *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows. Upwards
- *      LAW_CORE, where nobody knows whether the core of the network carries what its edges do,
+ *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows. Upwards also
+ *      LAW_CORE, where nobody knows whether the core of the network carries what its edges do: all
+ *      at once, since one rank behind another switch is enough,
  *   4. downwards the messages that another algorithm would save, whose number grows with log2 n.
  *
  * All but the first grow with d. Refused, each with its own reason: fewer numbers of ranks
@@ -27,8 +29,8 @@
 #define LAW_DOUBLINGS 3.0
 #define LAW_SIZES     3
 #define LAW_BEYOND    8.0
-#define LAW_UNSEEN    0.04 /* of the logarithm of the time, for each doubling */
-#define LAW_CORE      0.25
+#define LAW_UNSEEN    0.04   /* of the logarithm of the time, for each doubling */
+#define LAW_CORE      0.6931 /* of a core with half the rate */
 /* Of the logarithm of measured / predicted, where the noise does not explain it. */
 #define LAW_REGIME 0.20
 
@@ -43,6 +45,7 @@ enum law_refusal {
     LAW_GIVEN,   /* a time is given */
     LAW_NOTHING, /* nothing was measured, or its terms are not known */
     LAW_ONE,     /* at one number of ranks alone */
+    LAW_FEW,     /* too few points, or they do not tell messages from bytes */
     LAW_SHAPE,   /* the points do not have the model's shape */
     LAW_BREAK,   /* another regime at some number of ranks */
     LAW_FAR,     /* too many doublings */
@@ -55,8 +58,9 @@ enum law_refusal {
 struct law_value {
     enum law_refusal refused;
     double us, low_us, high_us; /* NaN: refused */
+    double ranks;               /* that were asked for */
     double most_ranks;          /* the largest number that was measured */
-    double doublings;           /* beyond it; 0: within */
+    double doublings;           /* beyond it, or below the smallest; 0: within */
     double held_out;  /* predicted / measured at most_ranks, from fewer ranks; NaN: none */
     double held_from; /* the largest number of those */
     double at_ranks;  /* LAW_BREAK, LAW_SHAPE: where */

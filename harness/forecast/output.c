@@ -13,6 +13,7 @@
 static const char *const refusal_names[LAW_REFUSALS] = {"",
                                                         "not measured",
                                                         "one number of ranks",
+                                                        "too few points",
                                                         "no law",
                                                         "change of regime",
                                                         "too far",
@@ -53,6 +54,24 @@ static json_t *point_json(const struct forecast_point *p)
     return o;
 }
 
+static json_t *checks_json(const struct forecast *f)
+{
+    struct forecast_check checks[FORECAST_CHECKS];
+    size_t n = forecast_checks(f, checks, FORECAST_CHECKS);
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        json_t *o = point_json(&checks[i].point);
+
+        put(o, "measured_s", checks[i].step->s);
+        put(o, "measured_low_s", checks[i].step->low_s);
+        put(o, "measured_high_s", checks[i].step->high_s);
+        put(o, "nodes", checks[i].step->nodes);
+        json_array_append_new(all, o);
+    }
+    return all;
+}
+
 int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
 {
     json_t *all = json_object(), *points = json_array();
@@ -68,6 +87,7 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
         json_array_append_new(points, point_json(&f->points[i]));
     json_object_set_new(all, "answer", point_json(&f->points[answer]));
     json_object_set_new(all, "points", points);
+    json_object_set_new(all, "checks", checks_json(f));
     int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(all);
     return err || fputc('\n', out) == EOF ? -EIO : 0;

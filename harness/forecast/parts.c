@@ -368,20 +368,55 @@ static void add_overlap(struct reading *in, const struct report_bench *b,
     parts->hidden_high = isnan(p->high) ? parts->hidden : p->high / 100;
 }
 
+static double number_or(const struct report_bench *b, const struct report_case *c, const char *name,
+                        double otherwise)
+{
+    double value = number_of(b, c, name);
+
+    return value > 0 ? value : otherwise;
+}
+
+static struct part_step step_of(const struct report_bench *b, const struct report_case *c,
+                                const struct report_point *p)
+{
+    double ranks = number_of(b, c, "ranks");
+
+    return (struct part_step){.model = report_param(b, c, "model"),
+                              .s = base_of(c, p->value),
+                              .low_s = base_of(c, p->low),
+                              .high_s = base_of(c, p->high),
+                              .ranks = ranks,
+                              .nodes = number_or(b, c, "nodes", 1),
+                              .batch = number_of(b, c, "batch"),
+                              .tp = number_or(b, c, "tp", 1),
+                              .pp = number_or(b, c, "pp", 1),
+                              .ep = number_or(b, c, "ep", 1),
+                              .micro = number_or(b, c, "micro_batches", 1),
+                              .zero = number_or(b, c, "zero", 0),
+                              .bucket = number_or(b, c, "bucket", 0),
+                              .element_bytes =
+                                  word_in("bf16 f16", report_param(b, c, "dtype")) ? 2 : 4,
+                              .sequence = (uint64_t)number_or(b, c, "seq", 0),
+                              .overlap = strcmp(report_param(b, c, "overlap"), "none") != 0,
+                              .compute_s = number_of(b, c, "compute_ms") * 1e-3,
+                              .simulated = !strcmp(p->origin, "simulated")};
+}
+
 static void add_step(struct reading *in, const struct report_bench *b, const struct report_case *c,
                      const struct report_point *p, const struct bench_part *part)
 {
     struct parts *parts = in->parts;
-    struct part_step *longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
+    struct part_step *longer, step = step_of(b, c, p);
 
     (void)part;
+    if (!is_same_way(in, b, c) || !(step.ranks > 0) || !(step.batch > 0))
+        return;
+    longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
     if (!longer)
         return;
     if (parts->n_steps)
         memcpy(longer, parts->steps, parts->n_steps * sizeof(*longer));
-    longer[parts->n_steps++] = (struct part_step){
-        number_of(b, c, "ranks"), number_of(b, c, "batch"), base_of(c, p->value),
-        base_of(c, p->low),       base_of(c, p->high),      report_param(b, c, "model")};
+    longer[parts->n_steps++] = step;
     parts->steps = longer;
 }
 
@@ -596,7 +631,7 @@ static int read_law(struct reading *in, const struct scaling_series *s, enum ben
 
 static int read_laws(struct reading *in)
 {
-    int err = scalings_make(in->r, &in->scalings);
+    int err = scalings_make_of(in->r, 1, &in->scalings);
 
     for (size_t i = 0; !err && i < in->scalings.n; i++) {
         enum bench_part_of kind = kind_of(in, &in->scalings.all[i]);

@@ -86,7 +86,7 @@ static const char *part_name(enum bench_part_of what)
 
 static double measure_at(const struct forecast_point *p)
 {
-    return exp2(ceil(log2(p->ranks) - LAW_DOUBLINGS - 1e-9));
+    return exp2(ceil(log2(p->law.ranks) - LAW_DOUBLINGS - 1e-9));
 }
 
 /* Why there is no forecast at this point: a sentence. "" where there is one. */
@@ -103,6 +103,8 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
     case LAW_ONE:
         return pool_text(pool, "%s: measured at %.0f ranks alone; measure at two numbers or more",
                          what, v->most_ranks);
+    case LAW_FEW:
+        return pool_text(pool, "%s: too few points; measure three sizes or more", what);
     case LAW_SHAPE:
         return pool_text(pool,
                          "%s: the measured times follow no line; measure more sizes and "
@@ -112,8 +114,13 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
         return pool_text(pool, "%s: another regime at %.0f ranks; measure beyond it", what,
                          v->at_ranks);
     case LAW_FAR:
-        return pool_text(pool, "more than three doublings beyond the %.0f ranks that were measured",
-                         v->most_ranks);
+        return v->ranks < v->most_ranks
+                   ? pool_text(pool,
+                               "%s: more than three doublings below the ranks that were measured",
+                               what)
+                   : pool_text(pool,
+                               "more than three doublings beyond the %.0f ranks that were measured",
+                               v->most_ranks);
     case LAW_BYTES:
         return pool_text(pool,
                          "%s: a vector is far larger than all that were measured; measure "
@@ -148,9 +155,9 @@ const char *forecast_why(struct pool *pool, const struct forecast *f,
 static const char *shape_text(const struct showing *s)
 {
     const struct step_job *job = &s->f->job;
-    const char *text = pool_text(
-        s->pool, "%s, %s %s a rank", job->model->name, document_number(s->pool, job->batch),
-        job->batch == 1 ? job->model->unit : pool_text(s->pool, "%ss", job->model->unit));
+    const char *text =
+        pool_text(s->pool, "%s, %g %s a rank", job->model->name, job->batch,
+                  job->batch == 1 ? job->model->unit : pool_text(s->pool, "%ss", job->model->unit));
 
     if (job->sequence)
         text = pool_text(s->pool, "%s of %.0f tokens", text, (double)job->sequence);
@@ -211,23 +218,34 @@ static void answer_trust(const struct showing *s, const struct forecast_point *p
         s->d, pool_text(s->pool, "most of the interval is from %s", source_names[p->widest]), "");
 }
 
-static void answer_steps(const struct showing *s)
+static void answer_checks(const struct showing *s)
 {
-    const struct parts *parts = s->f->parts;
+    struct forecast_check checks[FORECAST_CHECKS];
+    size_t n = forecast_checks(s->f, checks, FORECAST_CHECKS), inside = 0;
+    double least = HUGE_VAL, most = 0;
 
-    for (size_t i = 0; i < parts->n_steps; i++) {
-        const struct part_step *step = &parts->steps[i];
-        struct forecast_point p;
+    if (!n)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct forecast_point *p = &checks[i].point;
+        double s_measured = checks[i].step->s, ratio = p->time.step_s / s_measured;
 
-        if (strcmp(step->model, s->f->job.model->name) != 0 || step->batch != s->f->job.batch ||
-            isnan(step->ranks) || forecast_point(s->f, step->ranks, &p) || !is_given(&p))
-            continue;
-        document_answer(s->d, "Check", "", TONE_NONE,
-                        pool_text(s->pool, "a step on %.0f ranks took %s; forecast %s: %s of it",
-                                  step->ranks, seconds(s->pool, step->s), step_text(s, &p),
-                                  document_number(s->pool, p.time.step_s / step->s)));
-        break;
+        least = fmin(least, ratio);
+        most = fmax(most, ratio);
+        inside += p->low_s <= s_measured && s_measured <= p->high_s;
     }
+    document_answer(s->d, "Check", "", TONE_NONE,
+                    pool_text(s->pool, "a step on %.0f ranks took %s; its forecast is %s",
+                              checks[0].step->ranks, seconds(s->pool, checks[0].step->s),
+                              step_text(s, &checks[0].point)));
+    if (n > 1)
+        document_answer_more(
+            s->d,
+            pool_text(s->pool,
+                      "of %zu measured steps, forecasts are %s to %s of measured, and %zu lie in "
+                      "their interval",
+                      n, document_number(s->pool, least), document_number(s->pool, most), inside),
+            "");
 }
 
 static void answer_refused(const struct showing *s)
@@ -305,7 +323,7 @@ static void answer(const struct showing *s, const struct forecast_point *p)
                                   document_number(s->pool, samples(p, p->low_s))));
         document_answer(s->d, "Bound by", "", TONE_NONE, bound_text(s));
         answer_trust(s, p);
-        answer_steps(s);
+        answer_checks(s);
     }
     answer_refused(s);
     answer_missing(s);

@@ -71,11 +71,6 @@ static double works_run(struct work *works, size_t n, double together, double ne
 
 /* ---- a layer on one rank ---- */
 
-/* Elements that pass through memory for each that a layer without products puts out: read and
- * written forward; read twice and written backward. */
-#define FORWARD_MOVES  2
-#define BACKWARD_MOVES 3
-
 struct part {
     double forward_s, backward_s; /* of one micro-batch */
     double parallel_forward_s, parallel_backward_s;
@@ -143,20 +138,29 @@ static double calls_s(const struct making *m, double calls)
     return isnan(m->costs->call_s) ? 0 : calls * m->costs->call_s;
 }
 
-static void add_compute(struct making *m, const struct model_layer *l, struct part *p)
+/* A layer without a product reads its input and writes its output. Backward it reads the output's
+ * gradient and its input, and writes the input's gradient. */
+static void add_moves(struct making *m, double input, double output, struct part *p)
 {
-    const struct step_job *job = m->job;
-    double product = product_s(m, l), output = model_size_value(l->output, job->sequence) *
-                                               micro_batch(job) * job->element_bytes;
+    double bytes = micro_batch(m->job) * m->job->element_bytes;
+    double moved = known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM);
+
+    p->forward_s = fmax((input + output) * moved, calls_s(m, 1));
+    p->backward_s = fmax((output + 2 * input) * moved, calls_s(m, 1));
+}
+
+/* `before`: numbers that the layer before puts out. A layer that joins several has an output as
+ * large as all of them. */
+static void add_compute(struct making *m, const struct model_layer *l, double before,
+                        struct part *p)
+{
+    double product = product_s(m, l), output = model_size_value(l->output, m->job->sequence);
 
     if (product > 0 || isnan(product)) {
         p->forward_s = fmax(product, calls_s(m, 1));
         p->backward_s = fmax((double)l->backward * product, calls_s(m, l->backward));
     } else if (output > 0) {
-        double moved = known(m, m->costs->stream(m->costs->arg, output), JOB_STREAM);
-
-        p->forward_s = fmax(FORWARD_MOVES * moved, calls_s(m, 1));
-        p->backward_s = fmax(BACKWARD_MOVES * moved, calls_s(m, 1));
+        add_moves(m, fmax(before, output), output, p);
     }
 }
 
@@ -192,6 +196,17 @@ static void add_exchange(struct making *m, const struct model_layer *l, bool edg
     p->parallel_backward_s += 2 * s;
 }
 
+/* Each rank gets the rows of its samples, behind the last table of a block; their gradients go back
+ * before the backward pass. `rows`: numbers of a sample, of all tables of the block. */
+static void add_rows(struct making *m, double rows, bool last, struct part *p)
+{
+    double bytes = rows * micro_batch(m->job) * m->job->element_bytes;
+    double s = last ? group_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
+
+    p->parallel_forward_s += s;
+    p->parallel_backward_s += s;
+}
+
 static void add_parameters(const struct step_job *job, const struct model_layer *l, struct part *p)
 {
     double parameters = (double)l->parameters / (is_split(job, l) ? job->tp : 1);
@@ -209,6 +224,14 @@ static bool is_edge(const struct model *model, size_t i)
     return l->kind == MODEL_EXPERT && (!i || l[-1].kind != MODEL_EXPERT || l[-1].block != l->block);
 }
 
+static bool is_last_table(const struct model *model, size_t i)
+{
+    const struct model_layer *l = &model->layers[i];
+
+    return l->kind == MODEL_TABLE &&
+           (i + 1 == model->n_layers || l[1].kind != MODEL_TABLE || l[1].block != l->block);
+}
+
 static double flop_of(const struct step_job *job)
 {
     double flop = 0;
@@ -222,16 +245,21 @@ static double flop_of(const struct step_job *job)
 static void make_parts(struct making *m, struct part *parts)
 {
     const struct model *model = m->job->model;
-    double flop = flop_of(m->job);
+    double flop = flop_of(m->job), before = 0, rows = 0;
 
     for (size_t i = 0; i < model->n_layers; i++) {
         const struct model_layer *l = &model->layers[i];
+        double output = model_size_value(l->output, m->job->sequence);
 
         parts[i] = (struct part){0};
         if (isnan(m->job->compute_s))
-            add_compute(m, l, &parts[i]);
+            add_compute(m, l, before, &parts[i]);
         else
             share_compute(m->job, l, flop, &parts[i]);
+        before = output > 0 ? output : before;
+        rows += l->kind == MODEL_TABLE ? output : 0;
+        add_rows(m, rows, is_last_table(model, i), &parts[i]);
+        rows = is_last_table(model, i) ? 0 : rows;
         add_parallel(m, l, &parts[i]);
         add_exchange(m, l, is_edge(model, i), &parts[i]);
         add_parameters(m->job, l, &parts[i]);

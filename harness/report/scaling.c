@@ -355,7 +355,8 @@ const char *scaling_title(struct report *r, const struct report_bench *b,
     return text;
 }
 
-static int make_one(struct report *r, const struct case_in_run *first, struct scalings *out)
+static int make_one(struct report *r, const struct case_in_run *first, size_t least,
+                    struct scalings *out)
 {
     struct scaling_series *s = &out->all[out->n];
     const struct report_bench *b = first->bench;
@@ -364,7 +365,7 @@ static int make_one(struct report *r, const struct case_in_run *first, struct sc
     *s = (struct scaling_series){
         .bench = b, .run = first->run, .first = first->c, .terms = described_terms(b, first->c)};
     err = list_axes(r, s);
-    if (err || s->n_ranks < 2) /* no curve */
+    if (err || s->n_ranks < least)
         return err;
     if (out->n + 1 == SCALING_SERIES_MAX) {
         out->left_out++;
@@ -379,7 +380,7 @@ static int make_one(struct report *r, const struct case_in_run *first, struct sc
     return err;
 }
 
-int scalings_make(struct report *r, struct scalings *out)
+int scalings_make_of(struct report *r, size_t least, struct scalings *out)
 {
     size_t n;
     const struct case_in_run *firsts = cases_that(r, is_first, &n);
@@ -389,8 +390,13 @@ int scalings_make(struct report *r, struct scalings *out)
     if (!firsts || !out->all)
         return -ENOMEM;
     for (size_t i = 0; !err && i < n; i++)
-        err = make_one(r, &firsts[i], out);
+        err = make_one(r, &firsts[i], least, out);
     return err || r->pool.failed ? -ENOMEM : 0;
+}
+
+int scalings_make(struct report *r, struct scalings *out)
+{
+    return scalings_make_of(r, 2, out); /* one number of ranks is no curve */
 }
 
 /* ---- What is said of series over numbers of ranks ---- */

@@ -143,6 +143,8 @@ struct scalings {
 
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int scalings_make(struct report *r, struct scalings *out);
+/* Series of `least` numbers of ranks and more; 1: those without a curve, too. */
+int scalings_make_of(struct report *r, size_t least, struct scalings *out);
 
 /* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is
  * held against; its own: it is the first over several nodes, which what lies in one node is no

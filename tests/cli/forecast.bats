@@ -52,6 +52,49 @@ near() { # near VALUE EXPECTED SHARE
     [ "$status" -eq 3 ]
 }
 
+@test "sums at one number of ranks alone: known there, and nowhere else" {
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("run/allreduce.csv")))
+with open("run/allreduce.csv", "w", newline="") as out:
+    writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(r for r in rows if r["ranks"] == "8")
+END
+    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"from 16 nodes on: sums over ranks: measured at 8 ranks alone"* ]]
+    "$plumb" forecast "${job[@]}" --nodes 4,8,16 --no-overlap --json > out.json
+    near "$(jq '.points[1].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
+    [ "$(jq -r '[.points[].refused] | join(",")' out.json)" = "one number of ranks,,one number of ranks" ]
+}
+
+@test "measured steps of the model are held against their forecasts" {
+    python3 - <<'END'
+import csv
+like = next(csv.DictReader(open("run/allreduce.csv")))
+columns = [name for name in like if name not in "op redop size fill scaling in_place segment algorithm gap buffer vector_bytes chosen".split()]
+columns = "seq batch tp pp ep micro_batches zero ps dp compute_ms".split() + columns
+with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as plan:
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    # two layers of 16 MiB, 40 ms backward: the first sum begins at 40 of 60 ms
+    for case, (model, ranks, overlap, transport, ms) in enumerate((("/x/toy.csv", 8, "none", "tcp", 600), ("toy", 4, "backward", "tcp", 500),
+                                                                  ("toy", 2, "none", "rdma", 1), ("other", 8, "none", "tcp", 1)), 8001):
+        plan.write(f"done,0001,{case},{case},1,step,,60,,,node1;node2\n")
+        writer.writerow(dict(like, case=case, model=model, ranks=ranks, nodes=ranks, batch=1, seq=0, tp=1, pp=1, ep=1, micro_batches=1, zero=0, ps=0,
+                             dp=ranks, bucket=16 << 20, dtype="f32", overlap=overlap, backend="ring", transport=transport, compute_ms=60,
+                             metric="step_time", unit="ms", value=ms, ci_low=ms, ci_high=ms, limit="", percent_of_limit="", origin="simulated"))
+END
+    # another job of the same model: each step is forecast as it was measured
+    "$plumb" forecast run --model ./toy.csv --compute 1s --update none --batch 7 --over 'backend=ring transport=tcp' --nodes 8 --json > out.json
+    [ "$(jq -c '[.checks[] | [.ranks, .measured_s]]' out.json)" = '[[8,0.6],[4,0.5]]' ]
+    near "$(jq '.checks[0].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
+    near "$(jq '.checks[1].step_s' out.json)" "0.04 + 2 * $(ring 4 16777216)" 0.01
+    run --separate-stderr "$plumb" forecast run --model ./toy.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 8
+    [[ "$output" == *"Check     a step on 8 ranks took 600"*"of 2 measured steps, forecasts are "* ]]
+}
+
 @test "groups inside nodes are refused, with what a forecast needs" {
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 --per-node 4 --tp 2
     [ "$status" -eq 3 ]

@@ -71,6 +71,11 @@ static void what_was_not_shown_is_refused(void **state)
     add(&s, 4, 1);
     assert_int_equal(law_at(&s.law, 4, 25e6).refused, LAW_GIVEN);
     assert_int_equal(law_at(&s.law, 8, 25e6).refused, LAW_ONE);
+    assert_int_equal(law_at(&s.law, 2, 25e6).refused, LAW_ONE); /* fewer ranks are others, too */
+    s.law.n = 2;
+    assert_int_equal(law_at(&s.law, 4, 25e6).refused, LAW_FEW);
+    assert_int_equal(law_at(&s.law, 8, 25e6).refused, LAW_ONE);
+    s.law.n = 3;
     add(&s, 2, 1);
     assert_int_equal(law_at(&s.law, 32, 25e6).refused, LAW_GIVEN);
     assert_int_equal(law_at(&s.law, 64, 25e6).refused, LAW_FAR);
@@ -110,7 +115,7 @@ static void an_error_grows_with_each_doubling(void **state)
     assert_true(log(e.high_us / e.us) < 3 * 0.06);
     exact.law.core_known = false; /* a core that carries less shows in nothing measured */
     v = law_at(&exact.law, 64, 25e6);
-    assert_true(log(v.high_us / v.us) >= 3 * LAW_CORE && v.low_us == e.low_us);
+    assert_true(log(v.high_us / v.us) >= LAW_CORE + 3 * LAW_UNSEEN && v.low_us == e.low_us);
 }
 
 /* Few and noisy points are right by chance: how far they may be off goes on as well. */
@@ -131,11 +136,28 @@ static void noise_of_what_was_held_out_grows_too(void **state)
     assert_true(log(far.high_us / far.us) - log(near.high_us / near.us) > 3 * 0.08);
 }
 
+/* Below the fewest ranks that were measured the interval grows as it does beyond the most. */
+static void fewer_ranks_than_measured(void **state)
+{
+    struct scene s = {.law = {.core_known = true}};
+
+    (void)state;
+    add(&s, 8, 1);
+    add(&s, 16, 1);
+    add(&s, 32, 1);
+    struct law_value within = law_at(&s.law, 8, 25e6), below = law_at(&s.law, 4, 25e6);
+    assert_true(within.doublings == 0 && below.doublings == 1);
+    assert_true(log(below.high_us / below.low_us) >
+                log(within.high_us / within.low_us) + 1.9 * LAW_UNSEEN);
+    assert_true(fabs(below.us / ring_us(4, 25e6) - 1) < 0.01);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_is_found_again_and_wider_beyond),
         cmocka_unit_test(what_was_not_shown_is_refused),
+        cmocka_unit_test(fewer_ranks_than_measured),
         cmocka_unit_test(another_regime_is_refused),
         cmocka_unit_test(an_error_grows_with_each_doubling),
         cmocka_unit_test(noise_of_what_was_held_out_grows_too),

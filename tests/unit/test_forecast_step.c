@@ -180,7 +180,16 @@ static void layers_over_ranks(void **state)
     set_up(NULL);
     layers[1].kind = MODEL_TABLE; /* a sparse gradient is summed by nobody */
     j = job();
-    assert_float_equal(run(&j, &costs).sum_bytes, 20e6, 1);
+    t = run(&j, &costs);
+    assert_float_equal(t.sum_bytes, 20e6, 1);
+    NEAR(t.parallel_s,
+         2); /* 4 MB of rows to the ranks of their samples, and their gradients back */
+    layers[2].kind = MODEL_TABLE;
+    NEAR(run(&j, &costs).parallel_s, 2 + 2); /* of another block */
+    layers[2].block = 1;
+    NEAR(run(&j, &costs).parallel_s, 2 * 2); /* of one block: 8 MB at once */
+    j.dp = 1;
+    NEAR(run(&j, &costs).parallel_s, 0);
 }
 
 static double no_group(const void *arg, enum bench_part_of what, double ranks, double bytes)
@@ -225,6 +234,12 @@ static double stream(const void *arg, double bytes)
     return bytes * 1e-12;
 }
 
+static double bytes_us(const void *arg, double bytes)
+{
+    (void)arg;
+    return bytes * 1e-6;
+}
+
 static void products_of_all_layers_are_counted(void **state)
 {
     double flop = 0;
@@ -251,6 +266,32 @@ static void products_of_all_layers_are_counted(void **state)
     NEAR(run(&j, &counting).compute_s, 1e3 * 9);
 }
 
+/* Bytes through memory, as they are moved by hand: 1 us each. */
+static void layers_without_products_move_their_input(void **state)
+{
+    struct step_costs moving = {.product = product,
+                                .stream = bytes_us,
+                                .group = group,
+                                .call_s = NAN,
+                                .together = 1,
+                                .network = 1};
+    struct step_job j = job();
+    double flop = 0;
+
+    (void)state;
+    moving.arg = &flop;
+    j.compute_s = NAN;
+    j.dp = 1;
+    j.batch = 2;
+    for (int i = 0; i < 3; i++)
+        layers[i].output = (struct model_size){i == 1 ? 100 : 400, 0};
+    layers[1].m = layers[2].m = (struct model_size){0, 0}; /* pools 400 to 100; then joins to 400 */
+    layers[0].m = (struct model_size){0, 0};
+    /* 2 samples of 4 bytes. The first and the last read as much as they write: 2 and 3 times 400. The pool reads 400 and
+     * writes 100; backward it reads the gradient of 100 and its input of 400, and writes 400 */
+    NEAR(run(&j, &moving).compute_s, 1e-3 * 8 * (2 * (2 + 3) * 400 + 500 + 900));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup(layers_over_ranks, set_up),
         cmocka_unit_test_setup(what_lacks_is_named, set_up),
         cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),
+        cmocka_unit_test_setup(layers_without_products_move_their_input, set_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

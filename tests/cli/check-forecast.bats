@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What scripts/check-forecast makes of another simulator's steps: of rings whose truth is written down here, and of published steps.
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    # Each rank passes its part on 2 (n - 1) times: 10 us, and 12.5 GB/s. A sum begins when its layer has ended, and the sum before.
+    cat >"$BATS_TEST_TMPDIR/rings" <<'END'
+#!/usr/bin/env python3
+import os
+import sys
+
+ranks, layers, size, forward, backward, slower = map(float, sys.argv[2:8])
+longer = float(os.environ.get("LONGER", 1)) if ranks > 4 else 1
+at, free = forward * layers * slower, 0
+for _ in range(int(layers)):
+    at += backward * slower
+    free = max(at, free) + 2 * (ranks - 1) * (1e-5 + size / ranks / 12.5e9) * longer
+print(free)
+END
+    chmod +x "$BATS_TEST_TMPDIR/rings"
+}
+
+judge() {
+    run python3 scripts/lab/judge_rings.py "${PLUMB_BIN:-$PWD/build/bin}/plumb" "$BATS_TEST_TMPDIR/rings" "$BATS_TEST_TMPDIR" 32
+}
+
+@test "rings as the forecast has them: good" {
+    judge
+    [ "$status" -eq 0 ]
+    [[ $output != *BAD* ]]
+    [ "$(grep -c '^good  a step' <<<"$output")" -eq 4 ]
+}
+
+@test "rings of more ranks than the forecast knows that take 5 % longer are not within 2 %" {
+    LONGER=1.05 judge
+    [ "$status" -eq 1 ]
+    [[ $output == *'BAD   sums alone, 32 ranks'* ]]
+}
+
+@test "published steps: each with its error, which is never hidden" {
+    scripts/check-forecast tables >"$BATS_TEST_TMPDIR/out"
+    [ "$(grep -cE '^[0-9.]+[BT] ' "$BATS_TEST_TMPDIR/out")" -eq 18 ]
+    # 12 x 48 x 6144^2 + 51200 x 6144 parameters: 8 operations a token each with recomputation, 4 x 2048 tokens, attention, on 8 GPUs: 0.63 s
+    awk '$1 == "22B" && $3 == "all" { found = 1; s = $5 * $8 / 100; exit !(s > 0.60 && s < 0.66) } END { if (!found) exit 1 }' \
+        "$BATS_TEST_TMPDIR/out"
+}

@@ -8,6 +8,7 @@
 #include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/doctor/doctor.h"
+#include "harness/probe/probe.h"
 
 #define FACTS_MAX 40 /* shown on a terminal */
 
@@ -31,12 +32,14 @@ static bool is_found(const struct exam_result *r)
     return r && r->state == EXAM_FOUND;
 }
 
-/* A finding of one side that the other has not, or has with another sentence. */
+/* A finding of one side that the other has not, or has with another sentence: of counters, that is
+ * another count. */
 static bool is_other(const struct exam_result *r, struct exam *x)
 {
     const struct exam_result *other = find(x, r);
 
-    return is_found(r) && (!is_found(other) || strcmp(r->text, other->text) != 0);
+    return is_found(r) &&
+           (!is_found(other) || (!r->check->counts && strcmp(r->text, other->text) != 0));
 }
 
 /* Calls look for each pair of results, of which one is a finding that the other side has not. */
@@ -185,17 +188,23 @@ static json_t *facts_that_differ(const struct doctor_side *a, const struct docto
 
 /* ---- Counters */
 
-/* Hours from A to B of one machine; 0: B is no later, or of another machine. */
-static double hours_between(const struct doctor_side *a, const struct doctor_side *b)
+/* Hours from A to B; 0: B is no later, or they are not of one host in one boot. Containers of one
+ * host have its boot, and names of their own. */
+static double hours_between(const json_t *a, const json_t *b)
 {
-    const json_t *from = exam_machine(a->x), *to = exam_machine(b->x);
-    const char *name = exam_name(json_object_get(from, "host"), "hostname");
-    double then = exam_value(json_object_get(from, "load"), "uptime_seconds", 0),
-           now = exam_value(json_object_get(to, "load"), "uptime_seconds", 0);
+    const json_t *then = json_object_get(a, "load"), *now = json_object_get(b, "load");
+    const char *name = exam_name(json_object_get(a, "host"), "hostname"),
+               *boot = exam_name(then, "boot");
+    double seconds = exam_value(now, "uptime_seconds", 0) - exam_value(then, "uptime_seconds", 0);
+    bool same = *name && *boot && exam_is(now, "boot", boot) &&
+                exam_is(json_object_get(b, "host"), "hostname", name);
 
-    return *name && then > 0 && now > then && exam_is(json_object_get(to, "host"), "hostname", name)
-               ? (now - then) / 3600
-               : 0;
+    return same && seconds > 0 ? seconds / 3600 : 0;
+}
+
+static double hours(const struct doctor_side *a, const struct doctor_side *b)
+{
+    return hours_between(exam_machine(a->x), exam_machine(b->x));
 }
 
 /* Of the machine itself, or a rate: no count of events. */
@@ -207,8 +216,9 @@ static bool is_counter(const char *path, const json_t *value)
            (n < 6 || strcmp(path + n - 6, "_per_s") != 0);
 }
 
-/* What the checks of counters read of a subject, where it is not fine in B; false: one is smaller. */
-static bool add_growth(json_t *list, const struct exam_result *a, const struct exam_result *b)
+/* What the checks of counters read of a subject, where it is not fine in B. One that began anew, as
+ * its driver did, did not grow. */
+static void add_growth(json_t *list, const struct exam_result *a, const struct exam_result *b)
 {
     const char *path;
     json_t *value;
@@ -217,32 +227,27 @@ static bool add_growth(json_t *list, const struct exam_result *a, const struct e
         const json_t *before = json_object_get(a->evidence, path);
         double from = json_number_value(before), to = json_number_value(value);
 
-        if (!is_counter(path, value) || !json_is_number(before))
-            continue;
-        if (to < from)
-            return false;
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f}", "check", b->check->id,
-                                              "subject", b->subject, "counter", path, "a", from,
-                                              "b", to));
+        if (is_counter(path, value) && json_is_number(before) && to >= from)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f}", "check",
+                                                  b->check->id, "subject", b->subject, "counter",
+                                                  path, "a", from, "b", to));
     }
-    return true;
 }
 
-/* {check, subject, counter, a, b}; null: they are not of one boot, since B is no later, or a counter
- * is smaller. */
+/* {check, subject, counter, a, b}; null: B is no later, or they are not of one boot. */
 static json_t *counters_between(const struct doctor_side *a, const struct doctor_side *b)
 {
     json_t *list = json_array();
 
+    if (hours(a, b) <= 0) {
+        json_decref(list);
+        return json_null();
+    }
     for (const struct exam_result *r = exam_results(b->x); r; r = r->next) {
         const struct exam_result *before = r->check->counts ? find(a->x, r) : NULL;
 
-        if (!before || (r->state != EXAM_FOUND && r->state != EXAM_UNKNOWN))
-            continue;
-        if (hours_between(a, b) <= 0 || !add_growth(list, before, r)) {
-            json_decref(list);
-            return json_null();
-        }
+        if (before && (r->state == EXAM_FOUND || r->state == EXAM_UNKNOWN))
+            add_growth(list, before, r);
     }
     return list;
 }
@@ -449,8 +454,7 @@ static void print_counters(struct printing *p, const struct doctor_side *a,
     size_t i;
 
     if (json_array_size(counters))
-        doctor_heading(&p->pen, exam_format(p->x, "COUNTERS in %.3g hours, if of one boot",
-                                            hours_between(a, b)));
+        doctor_heading(&p->pen, exam_format(p->x, "COUNTERS in %.3g hours", hours(a, b)));
     json_array_foreach (counters, i, one)
         doctor_entry(
             &p->pen, 2,
@@ -571,10 +575,12 @@ int doctor_both(char *const *paths, bool as_json)
     char error[1024] = "out of memory";
     int status = EXIT_INCOMPLETE, err = 0;
 
-    for (int i = 0; i < 2 && !err; i++) {
-        err = doctor_load(paths[i], &machines[i], error, sizeof(error));
-        sides[i].x = err ? NULL : exam_new(machines[i]);
-    }
+    for (int i = 0; i < 2 && !err; i++)
+        err = doctor_load(paths[i], 0, &machines[i], error, sizeof(error));
+    if (!err && hours_between(machines[0], machines[1]) > 0)
+        probe_growth(machines[1], machines[0], machines[1]);
+    for (int i = 0; i < 2 && !err; i++)
+        sides[i].x = exam_new(machines[i]);
     if (sides[0].x && sides[1].x) {
         show_both(&sides[0], &sides[1], as_json);
         status = differs(&sides[0], &sides[1]) ? EXIT_BAD : EXIT_GOOD;

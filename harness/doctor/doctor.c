@@ -14,7 +14,7 @@
 
 struct options {
     const char *sysroot, *explain, *measure, *peer;
-    uint64_t measure_time_ns;
+    uint64_t measure_time_ns, watch_ns;
     double measure_width;
     bool json, list, help;
     struct hosts_options hosts;
@@ -33,6 +33,11 @@ static const struct opt doctor_table[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct options, json),
      .help = "one JSON object on stdout: docs/doctor.md lists its keys"},
+    {.name = "watch",
+     .type = OPT_DURATION,
+     .offset = offsetof(struct options, watch_ns),
+     .def = "1s",
+     .help = "this machine: read its counters again after TIME, to see what is lost now"},
     {.name = "list",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, list),
@@ -252,7 +257,7 @@ static int examine(const char *path, const struct options *options)
     char error[1024];
     json_t *machine;
     struct exam *x;
-    int status, err = doctor_load(path, &machine, error, sizeof(error));
+    int status, err = doctor_load(path, options->watch_ns, &machine, error, sizeof(error));
 
     if (err)
         return fail(err == -EBADMSG ? EXIT_DAMAGED : EXIT_USAGE, error);

@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "harness/exam/exam.h"
@@ -25,10 +26,10 @@ int cmd_doctor(int argc, char **argv);
 
 /*
  * The object of docs/probe.md, from a run folder, a recorded tree, or a file written by "plumb
- * probe --json" or "plumb doctor --json". path NULL: this machine. The caller owns *machine.
- * Returns 0; -EBADMSG: a file is damaged; other -errno. error says what failed.
+ * probe --json" or "plumb doctor --json". path NULL: this machine, whose counters are read again
+ * after watch_ns (0: not). The caller owns *machine. Returns 0; -EBADMSG: a file is damaged; other -errno. error says what failed.
  */
-int doctor_load(const char *path, json_t **machine, char *error, size_t len);
+int doctor_load(const char *path, uint64_t watch_ns, json_t **machine, char *error, size_t len);
 
 /* Findings, and what is unknown by its reasons; then, as the end of all output, what to do first:
  * after costs that were measured, of few findings, too. live: it is this machine, now. */

@@ -69,7 +69,7 @@ static int examine_all(struct ward *w)
 
 static int ask(const struct hosts_run *run, struct ward *w)
 {
-    static const char *const arguments[] = {"probe", "--json", NULL};
+    static const char *const arguments[] = {"probe", "--json", "--watch", "1s", NULL};
     char program[4096];
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     int err = n > 0 ? 0 : -errno;

@@ -63,7 +63,7 @@ static const char *launcher_variable(void)
     return NULL;
 }
 
-static int load_tree(const char *path, json_t **machine, char *error, size_t len)
+static int load_tree(const char *path, uint64_t watch_ns, json_t **machine, char *error, size_t len)
 {
     /* Before the probe: other ranks may end while it looks. */
     json_t *rank = path ? NULL : probe_rank((const char *const *)environ);
@@ -72,6 +72,8 @@ static int load_tree(const char *path, json_t **machine, char *error, size_t len
     if (!err && rank)
         json_object_set(*machine, "rank", rank);
     json_decref(rank);
+    if (!err && !path && watch_ns)
+        probe_watch(*machine, (double)watch_ns / 1e9);
     if (!err && !path) {
         json_object_set_new(*machine, "library_settings",
                             probe_settings((const char *const *)environ));
@@ -85,16 +87,17 @@ static int load_tree(const char *path, json_t **machine, char *error, size_t len
     return err;
 }
 
-int doctor_load(const char *path, json_t **machine, char *error, size_t len)
+int doctor_load(const char *path, uint64_t watch_ns, json_t **machine, char *error, size_t len)
 {
     char file[4096];
     struct stat st;
 
     *machine = NULL;
     if (!path || !is_folder(path))
-        return path ? load_file(path, machine, error, len) : load_tree(NULL, machine, error, len);
+        return path ? load_file(path, machine, error, len)
+                    : load_tree(NULL, watch_ns, machine, error, len);
     if ((size_t)snprintf(file, sizeof(file), "%s/run.json", path) < sizeof(file) &&
         !stat(file, &st))
         return load_file(file, machine, error, len);
-    return load_tree(path, machine, error, len);
+    return load_tree(path, 0, machine, error, len);
 }

@@ -263,25 +263,40 @@ static bool may_have_lost(struct exam *x, const json_t *nic, const char *name, d
     return true;
 }
 
+static const char *const packets[] = {"rx_packets", "tx_packets", NULL};
+static const char *const full[] = {"rx_missed_errors", "rx_fifo_errors", NULL};
+static const char *const broken[] = {"rx_crc_errors", "tx_carrier_errors", "collisions", NULL};
+static const struct exam_share damaged = {"counters", broken,     "counters",
+                                          packets,    LOST_SHARE, LOST_LEAST};
+static const struct exam_share missed = {"counters", full,       "counters",
+                                         packets,    LOST_SHARE, LOST_LEAST};
+
 static void losses_of(struct exam *x, const json_t *nic, const char *name)
 {
-    static const char *const packets[] = {"rx_packets", "tx_packets", NULL};
-    static const char *const full[] = {"rx_missed_errors", "rx_fifo_errors", NULL};
-    static const char *const broken[] = {"rx_crc_errors", "tx_carrier_errors", "collisions", NULL};
-    double all, missed, damaged;
     double most = exam_value(json_object_get(nic, "rings"), "rx_max", 0);
+    struct exam_span bad, lost;
+    enum exam_when line = exam_share_when(x, name, nic, &damaged, &bad), ring;
 
-    if (!exam_sum(x, name, nic, "counters", packets, &all) ||
-        !exam_sum(x, name, nic, "counters", full, &missed) ||
-        !exam_sum(x, name, nic, "counters", broken, &damaged))
+    if (line == EXAM_NOT_READ)
         return;
-    if (damaged > LOST_LEAST && damaged > LOST_SHARE * all)
-        exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on the line", damaged),
+    ring = exam_share_when(x, name, nic, &missed, &lost);
+    if (ring == EXAM_NOT_READ)
+        return;
+    if (line == EXAM_NOW)
+        exam_remedy(x,
+                    exam_found(x, name, "%.0f of %.0f packets were damaged on the line, %s",
+                               bad.bad, bad.all, bad.text),
                     "replace cable and transceiver of %s", name);
-    else if (missed > LOST_LEAST && missed > LOST_SHARE * all)
-        exam_remedy(x, exam_found(x, name, "%.0f packets came while its ring was full", missed),
+    else if (ring == EXAM_NOW)
+        exam_remedy(x,
+                    exam_found(x, name, "%.0f of %.0f packets came while its ring was full, %s",
+                               lost.bad, lost.all, lost.text),
                     "sudo ethtool -G %s rx %.0f", name, most > 0 ? most : 4096);
-    else if (!may_have_lost(x, nic, name, all))
+    else if (line == EXAM_UNDATED)
+        exam_share_undated(x, name, &bad, "packets were damaged on the line in");
+    else if (ring == EXAM_UNDATED)
+        exam_share_undated(x, name, &lost, "packets came while its ring was full, in");
+    else if (!may_have_lost(x, nic, name, lost.all))
         exam_fine(x, name);
 }
 
@@ -537,8 +552,9 @@ const struct exam_check exam_network[] = {
      .look = look_buffers},
     {.id = "packet-loss",
      .question = "Does each interface receive packets whole and in time?",
-     .seen = "/sys/class/net/*/statistics",
+     .seen = "/sys/class/net/*/statistics, twice",
      .pipes = PIPES_NET,
+     .counts = true,
      .look = look_losses},
     {.id = "link-flaps",
      .question = "Do the lines stay up?",

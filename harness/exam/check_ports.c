@@ -168,50 +168,52 @@ static const char *const received[] = {"port_rcv_packets", NULL};
 #define LOST_LEAST   100
 #define MARKED_SHARE 0.01
 
-static bool too_many(double bad, double packets)
-{
-    return bad > LOST_LEAST && bad > LOST_SHARE * packets;
-}
+static const char *const resent[] = {"packet_seq_err", "local_ack_timeout_err", NULL};
+static const char *const disordered[] = {"out_of_sequence", NULL};
+static const struct exam_share lost = {"hw_counters", resent,     "counters",
+                                       received,      LOST_SHARE, LOST_LEAST};
+static const struct exam_share late = {"hw_counters", disordered, "counters",
+                                       received,      LOST_SHARE, LOST_LEAST};
 
-/* 0: few enough for chance; false: not known, and an unknown was added. */
-static bool count_lost(struct exam *x, const json_t *port, const char *name, double *lost)
+static void say_lost(struct exam *x, const char *name, const struct exam_span *span, bool ethernet)
 {
-    static const char *const resent[] = {"packet_seq_err", "local_ack_timeout_err", NULL};
-    double packets;
-
-    if (!exam_sum(x, name, port, "hw_counters", resent, lost) ||
-        !exam_sum(x, name, port, "counters", received, &packets))
-        return false;
-    *lost = too_many(*lost, packets) ? *lost : 0;
-    return true;
+    exam_remedy(x,
+                exam_found(x, name, "%.0f times packets were lost and sent again, of %.0f, %s",
+                           span->bad, span->all, span->text),
+                ethernet
+                    ? "switch flow control (PFC) or congestion control on for %s and its switch"
+                    : "sudo ibqueryerrors; replace the cables that it names on the way to %s",
+                name);
 }
 
 /* Out of order is no loss where routing is adaptive, as it often is on InfiniBand. */
 static void losses_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
-    static const char *const disordered[] = {"out_of_sequence", NULL};
     bool ethernet = exam_is(port, "link_layer", "Ethernet");
-    double lost, order = 0, packets;
+    struct exam_span gone, order;
+    enum exam_when when, mixed = EXAM_FEW;
 
     if (!is_hardware(device) || !is_active(port))
         return;
     exam_get(x, port, "link_layer");
-    if (!count_lost(x, port, name, &lost) ||
-        (ethernet && !exam_sum(x, name, port, "hw_counters", disordered, &order)) ||
-        !exam_sum(x, name, port, "counters", received, &packets))
+    when = exam_share_when(x, name, port, &lost, &gone);
+    if (when != EXAM_NOT_READ && ethernet)
+        mixed = exam_share_when(x, name, port, &late, &order);
+    if (when == EXAM_NOT_READ || mixed == EXAM_NOT_READ)
         return;
-    if (lost > 0)
-        exam_remedy(x, exam_found(x, name, "%.0f times packets were lost and sent again", lost),
-                    ethernet ? "switch flow control (PFC) or congestion control on for %s and its "
-                               "switch"
-                             : "sudo ibqueryerrors; replace the cables that it names on the way to "
-                               "%s",
-                    name);
-    else if (too_many(order, packets))
-        exam_remedy(x, exam_found(x, name, "%.0f packets came out of order", order),
+    if (when == EXAM_NOW)
+        say_lost(x, name, &gone, ethernet);
+    else if (mixed == EXAM_NOW)
+        exam_remedy(x,
+                    exam_found(x, name, "%.0f of %.0f packets came out of order, %s", order.bad,
+                               order.all, order.text),
                     "look for full switches (PFC, congestion control), and for adaptive routing, "
                     "on the way to %s",
                     name);
+    else if (when == EXAM_UNDATED)
+        exam_share_undated(x, name, &gone, "times packets were lost in");
+    else if (mixed == EXAM_UNDATED)
+        exam_share_undated(x, name, &order, "packets came out of order in");
     else
         exam_fine(x, name);
 }
@@ -237,20 +239,22 @@ static const json_t *interface_of(const struct exam *x, const json_t *device)
 static void pauses_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
     const json_t *nic = interface_of(x, device), *pause;
-    double lost;
+    struct exam_span gone;
+    enum exam_when when;
 
     if (!is_hardware(device) || !is_active(port) || !exam_is(port, "link_layer", "Ethernet") ||
-        !nic || !count_lost(x, port, name, &lost))
+        !nic)
         return;
-    if (lost <= 0) {
+    when = exam_share_when(x, name, port, &lost, &gone);
+    if (when == EXAM_NOT_READ)
+        return;
+    pause = when == EXAM_FEW ? NULL : exam_fact(x, name, nic, "pause");
+    if (when != EXAM_FEW && !pause)
+        return;
+    if (when == EXAM_FEW || exam_value(pause, "rx", 1) > 0 || exam_value(pause, "tx", 1) > 0)
         exam_fine(x, name);
-        return;
-    }
-    pause = exam_fact(x, name, nic, "pause");
-    if (!pause)
-        return;
-    if (exam_value(pause, "rx", 1) > 0 || exam_value(pause, "tx", 1) > 0)
-        exam_fine(x, name);
+    else if (when == EXAM_UNDATED)
+        exam_share_undated(x, name, &gone, "times packets were lost, without pause frames, in");
     else
         exam_remedy(x,
                     exam_found(x, name,
@@ -267,19 +271,23 @@ static void look_pauses(struct exam *x)
 
 static void marks_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
-    static const char *const keys[] = {"np_ecn_marked_roce_packets", NULL};
-    double marked, packets;
+    static const char *const marked[] = {"np_ecn_marked_roce_packets", NULL};
+    static const struct exam_share share = {"hw_counters", marked,       "counters",
+                                            received,      MARKED_SHARE, LOST_LEAST};
+    struct exam_span span;
+    enum exam_when when;
 
-    if (!is_hardware(device) || !is_active(port) || !exam_is(port, "link_layer", "Ethernet") ||
-        !exam_sum(x, name, port, "hw_counters", keys, &marked) ||
-        !exam_sum(x, name, port, "counters", received, &packets))
+    if (!is_hardware(device) || !is_active(port) || !exam_is(port, "link_layer", "Ethernet"))
         return;
-    if (packets > 0 && marked > MARKED_SHARE * packets)
+    when = exam_share_when(x, name, port, &share, &span);
+    if (when == EXAM_NOW)
         exam_remedy(x,
-                    exam_found(x, name, "switches marked %.1f %% of its packets: they were full",
-                               100 * marked / packets),
+                    exam_found(x, name, "switches marked %.1f %% of its packets %s: they were full",
+                               100 * span.bad / span.all, span.text),
                     "look at the load of the switches, and at flows that share an uplink");
-    else
+    else if (when == EXAM_UNDATED)
+        exam_share_undated(x, name, &span, "packets were marked by full switches in");
+    else if (when == EXAM_FEW)
         exam_fine(x, name);
 }
 
@@ -302,40 +310,49 @@ static bool is_full(double count)
 }
 
 /* Where nothing is found: what came too often, if it all came in one night. */
-static void settle_line(struct exam *x, const char *name, double downs, double symbols)
+struct undated {
+    double downs, symbols;
+    const struct exam_span *damaged; /* NULL: few */
+};
+
+static void settle_line(struct exam *x, const char *name, const struct undated *u)
 {
     double days;
 
-    if (downs <= DOWNS_MOST && symbols <= 0)
+    if (u->damaged)
+        exam_share_undated(x, name, u->damaged, "packets were damaged on its line in");
+    else if (u->downs <= DOWNS_MOST && u->symbols <= 0)
         exam_fine(x, name);
     else if (exam_days(x, name, &days))
-        exam_undated(x, name, symbols > 0 ? symbols : downs,
-                     symbols > 0 ? "symbol errors in" : "times down or recovered, in", days);
+        exam_undated(x, name, u->symbols > 0 ? u->symbols : u->downs,
+                     u->symbols > 0 ? "symbol errors in" : "times down or recovered, in", days);
 }
 
 /* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. */
-static void symbols_of(struct exam *x, const json_t *port, const char *name, double symbols,
-                       double downs)
+static void symbols_of(struct exam *x, const json_t *port, const char *name, struct undated u)
 {
-    double days, gbits, allowed;
+    double days, gbits, allowed, symbols = u.symbols;
 
     if (symbols <= ERRORS_MOST) {
-        settle_line(x, name, downs, 0);
+        u.symbols = 0;
+        settle_line(x, name, &u);
         return;
     }
     if (!exam_number(x, name, port, "rate_gbits_per_s", &gbits) || !exam_days(x, name, &days))
         return;
     allowed = BIT_ERRORS * gbits * 1e9 * 3600; /* in an hour */
-    if (symbols > allowed * 24 * days)
+    if (symbols > allowed * 24 * days) {
         exam_remedy(x,
                     exam_found(x, name,
                                "%.0f symbol errors in %.4g days: more than InfiniBand allows",
                                symbols, days),
                     "clean or replace cable and transceiver of %s", name);
-    else if (is_full(symbols))
+    } else if (is_full(symbols)) {
         exam_unknown(x, name, "%.0f symbol errors: the counter is full", symbols);
-    else
-        settle_line(x, name, downs, symbols > allowed ? symbols : 0);
+    } else {
+        u.symbols = symbols > allowed ? symbols : 0;
+        settle_line(x, name, &u);
+    }
 }
 
 /* false: its going down was judged. */
@@ -361,20 +378,26 @@ static void line_of(struct exam *x, const json_t *device, const json_t *port, co
     static const char *const downs[] = {"link_downed", "link_error_recovery", NULL};
     static const char *const symbols[] = {"symbol_error", NULL};
     static const char *const errors[] = {"port_rcv_errors", NULL};
-    double down, wrong, symbol, packets;
+    static const struct exam_share damaged = {"counters", errors,     "counters",
+                                              received,   LOST_SHARE, ERRORS_MOST};
+    struct exam_span wrong;
+    enum exam_when when;
+    double down, symbol;
 
     if (!is_hardware(device) || !exam_sum(x, name, port, "counters", downs, &down) ||
-        !exam_sum(x, name, port, "counters", symbols, &symbol) ||
-        !exam_sum(x, name, port, "counters", errors, &wrong) ||
-        !exam_sum(x, name, port, "counters", received, &packets))
+        !exam_sum(x, name, port, "counters", symbols, &symbol))
         return;
-    if (!stays_up(x, name, down))
+    when = exam_share_when(x, name, port, &damaged, &wrong);
+    if (when == EXAM_NOT_READ || !stays_up(x, name, down))
         return;
-    if (wrong > ERRORS_MOST && wrong > LOST_SHARE * packets)
-        exam_remedy(x, exam_found(x, name, "%.0f packets were damaged on its line", wrong),
+    if (when == EXAM_NOW)
+        exam_remedy(x,
+                    exam_found(x, name, "%.0f of %.0f packets were damaged on its line, %s",
+                               wrong.bad, wrong.all, wrong.text),
                     "clean or replace cable and transceiver of %s", name);
     else
-        symbols_of(x, port, name, symbol, down);
+        symbols_of(x, port, name,
+                   (struct undated){down, symbol, when == EXAM_UNDATED ? &wrong : NULL});
 }
 
 static void look_line(struct exam *x)
@@ -398,19 +421,23 @@ const struct exam_check exam_ports[] = {
      .look = look_mtu},
     {.id = "rdma-loss",
      .question = "Do RDMA packets arrive, and in order?",
-     .seen = "hw_counters: packet_seq_err, local_ack_timeout_err; on Ethernet out_of_sequence",
+     .seen =
+         "hw_counters, twice: packet_seq_err, local_ack_timeout_err; on Ethernet out_of_sequence",
      .pipes = PIPES_NET,
+     .counts = true,
      .look = look_losses},
     {.id = "rdma-pause",
      .question = "Are the senders of a RoCE port that loses packets slowed down?",
-     .seen = "hw_counters of each port; ethtool's pause parameters of its interface",
+     .seen = "hw_counters of each port, twice; ethtool's pause parameters of its interface",
      .more = "the switch: priority flow control (PFC)",
      .pipes = PIPES_NET,
+     .counts = true,
      .look = look_pauses},
     {.id = "rdma-congestion",
      .question = "Are the switches on the way of RoCE packets rarely full?",
-     .seen = "hw_counters of each port: np_ecn_marked_roce_packets",
+     .seen = "hw_counters of each port, twice: np_ecn_marked_roce_packets",
      .pipes = PIPES_NET,
+     .counts = true,
      .look = look_marks},
     {.id = "rdma-line",
      .question = "Do the ports stay up and receive without errors?",

@@ -220,8 +220,8 @@ bool exam_is(const json_t *object, const char *key, const char *text)
 bool exam_passes(const char *key)
 {
     static const char *const keys[] = {
-        "because",       "container_because", "load",           "counters", "hw_counters",
-        "clock_reasons", "findings",          "pause_counters", "rank",     NULL};
+        "because",  "container_because", "load", "counters", "hw_counters", "clock_reasons",
+        "findings", "pause_counters",    "rank", "grown",    NULL};
     size_t n = strlen(key), i = 0;
 
     while (keys[i] && strcmp(keys[i], key) != 0)
@@ -384,29 +384,6 @@ bool exam_near(const struct exam *x, double node, double other)
             distance = json_array_get(distances, i);
     return node == other ||
            (json_is_integer(distance) && json_integer_value(distance) <= NEAR_MOST);
-}
-
-bool exam_days(struct exam *x, const char *subject, double *days)
-{
-    double seconds;
-
-    if (!exam_number(x, subject, NULL, "load.uptime_seconds", &seconds))
-        return false;
-    if (seconds < 600) {
-        exam_unknown(x, subject, "%.0f s after boot, events of the boot itself are not told apart",
-                     seconds);
-        return false;
-    }
-    *days = seconds / 86400;
-    return true;
-}
-
-void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days)
-{
-    exam_unknown(x, subject,
-                 "%.0f %s %.4g days: when they came is unknown; compare two records (--json), an "
-                 "hour apart: plumb doctor A B",
-                 count, what, days);
 }
 
 bool exam_guest(const struct exam *x)

@@ -225,6 +225,49 @@ void exam_remedy(struct exam *x, struct exam_result *r, const char *format, ...)
 void exam_price(struct exam *x, struct exam_result *r, double share, const char *of,
                 const char *formula, ...) EXAM_PRINTF(5, 6);
 
+/* ---- For checks: counters since boot, and how they grew between two readings of them, with which
+ * the machine was recorded, or that two records of one boot are */
+
+/* Days since boot, to judge a counter by. False: not known, or so few minutes that most of what was
+ * counted is of the boot itself; an unknown was added. */
+bool exam_days(struct exam *x, const char *subject, double *days);
+/* Of so many events in these days, too many to be chance and too few for a fault: they may have come
+ * slowly, or all last night. Adds the unknown. what: "PCIe errors in"; "replays in at most". */
+void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days);
+/* Seconds between the readings; 0: there was one. */
+double exam_watched(struct exam *x);
+/* How the sum of those of an object's counters that it has grew (keys ends in NULL). False: it was
+ * read once, or one of them began anew. */
+bool exam_grown(struct exam *x, const json_t *object, const char *counters, const char *const *keys,
+                double *total);
+
+/* Of all packets, how many bad ones are a fault: more than `least`, and a larger share than `limit`.
+ * bad, all: keys of counters (bad_in, all_in), each ends in NULL. */
+struct exam_share {
+    const char *bad_in, *const *bad;
+    const char *all_in, *const *all;
+    double limit, least;
+};
+
+enum exam_when {
+    EXAM_FEW,      /* no fault, whenever they came */
+    EXAM_NOW,      /* a fault, between the readings, or since a boot of today */
+    EXAM_UNDATED,  /* a fault if they came lately, which is not known */
+    EXAM_NOT_READ, /* an unknown was added */
+};
+
+/* What decided: so many, and the time, "within 2 s" or "in 0.4 days since boot". */
+struct exam_span {
+    double bad, all;
+    const char *text;
+};
+
+enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t *object,
+                               const struct exam_share *share, struct exam_span *span);
+/* Adds the unknown of EXAM_UNDATED. what: as of exam_undated(). */
+void exam_share_undated(struct exam *x, const char *subject, const struct exam_span *span,
+                        const char *what);
+
 /* ---- What `look` functions of several areas ask */
 
 /* How many CPUs "0-3,8" names; 0 where it is no such list. */
@@ -233,12 +276,6 @@ double exam_cpus(const char *list);
 double exam_allowed(struct exam *x);
 /* Have two lists such as "0-3,8" a number in common? */
 bool exam_common(const char *one, const char *other);
-/* Days since boot, to judge a counter by. False: not known, or so few minutes that most of what was
- * counted is of the boot itself; an unknown was added. */
-bool exam_days(struct exam *x, const char *subject, double *days);
-/* Of so many events in these days, too many to be chance and too few for a fault: they may have come
- * slowly, or all last night. Adds the unknown. what: "PCIe errors in"; "replays in at most". */
-void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days);
 /* The interface of that name; NULL: not in the list. Not evidence, as the others of interfaces. */
 const json_t *exam_nic(const struct exam *x, const char *name);
 /* Is it up, and neither loopback nor made of software? */

@@ -260,12 +260,20 @@ const char *pci_relation(const struct pci *pci, const struct pci_device *a,
 /* Adds "nature" and "because": physical, passthrough, sriov-vf, paravirtual, ... */
 void pci_report_nature(struct probe *p, struct pci_device *device);
 
+/* growth.c: reads the counters of the machine a second time, below a folder ("": as at first), and
+ * adds how they grew, as probe_growth() does. */
+void probe_again(const struct tree *tree, const char *below, json_t *machine);
+
 /* What only a running kernel tells of interfaces, a line each: "eth0 max_mtu 9000", "eth0 qdisc
  * tbf rate_gbits_per_s=1.0". A recording has such lines in plumb/net. */
 void net_ask(FILE *out);
 
-/* Those lines, as an object of interfaces; a new one. Never NULL but without memory. */
-json_t *net_asked(const struct tree *tree);
+/* Those lines, as an object of interfaces; a new one. Never NULL but without memory. below: "", or
+ * the folder of a recording's second reading, "plumb/later/". */
+json_t *net_asked(const struct tree *tree, const char *below);
+/* What an interface, and an RDMA port, counts; path: of its folder. */
+void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked);
+void rdma_fill_counters(const struct tree *tree, json_t *port, const char *path);
 /* MTU, queues, interrupts, shaping, pauses, rings, counters and members of a bond. path: of the
  * interface's folder. */
 void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t *asked,

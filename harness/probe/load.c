@@ -50,6 +50,25 @@ static void set_uptime(struct probe *p, json_t *load)
                          rc ? fact_errno(rc) : "no number of seconds");
 }
 
+/* Whether two records are of one boot: the kernel's number of it, hashed (FNV-1a of 64 bits). A
+ * recording has the hash alone. */
+static void set_boot(struct probe *p, json_t *load)
+{
+    const char *path = p->tree.live ? "proc/sys/kernel/random/boot_id" : "plumb/boot";
+    char line[TREE_LINE], text[20];
+    uint64_t hash = 14695981039346656037u;
+    int rc = tree_line(&p->tree, path, line, sizeof(line));
+
+    for (const char *c = line; !rc && *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    snprintf(text, sizeof(text), "%016llx", (unsigned long long)hash);
+    fact_set_text_or(load, "boot",
+                     rc             ? NULL
+                     : p->tree.live ? text
+                                    : line,
+                     "/%s: %s", path, fact_errno(rc));
+}
+
 /* "0.29 0.33 1.68 1/87 23730" */
 static void set_averages(struct probe *p, json_t *load)
 {
@@ -294,6 +313,7 @@ void probe_load(struct probe *p)
     json_t *process = fact_object(p->machine, "process"), *load = fact_object(p->machine, "load");
 
     set_limits(p, process);
+    set_boot(p, load);
     set_uptime(p, load);
     set_averages(p, load);
     set_running(p, load);

@@ -203,7 +203,7 @@ void probe_network(struct probe *p)
         return;
     }
     list = fact_list(p->machine, "network");
-    asked = net_asked(&p->tree);
+    asked = net_asked(&p->tree, "");
     interrupts = net_interrupts(&p->tree);
     for (size_t i = 0; i < names.count && i < INTERFACES_MAX; i++)
         add_interface(p, list, names.name[i], asked, interrupts);
@@ -332,7 +332,7 @@ static void set_gids(struct probe *p, json_t *port, const char *path)
 }
 
 /* What a port counts itself, and what its driver counts. */
-static void set_port_counters(struct probe *p, json_t *port, const char *path)
+void rdma_fill_counters(const struct tree *tree, json_t *port, const char *path)
 {
     static const char *const own[] = {"port_xmit_packets",   "port_rcv_packets", "port_xmit_wait",
                                       "port_xmit_discards",  "port_rcv_errors",  "symbol_error",
@@ -342,8 +342,8 @@ static void set_port_counters(struct probe *p, json_t *port, const char *path)
         "rnr_nak_retry_err", "out_of_buffer",  "np_ecn_marked_roce_packets",
         "np_cnp_sent",       "rp_cnp_handled", NULL};
 
-    fact_set_counters(port, "counters", &p->tree, tree_join(path, "counters").s, own);
-    fact_set_counters(port, "hw_counters", &p->tree, tree_join(path, "hw_counters").s, drivers);
+    fact_set_counters(port, "counters", tree, tree_join(path, "counters").s, own);
+    fact_set_counters(port, "hw_counters", tree, tree_join(path, "hw_counters").s, drivers);
 }
 
 /*
@@ -403,7 +403,7 @@ static void add_ports(struct probe *p, json_t *device, const char *path)
         fact_set_line(port, "link_layer", &p->tree, tree_join(at.s, "link_layer").s);
         set_gids(p, port, at.s);
         set_roce_mtu(p, port, fact_string(port, "link_layer"));
-        set_port_counters(p, port, at.s);
+        rdma_fill_counters(&p->tree, port, at.s);
     }
     names_free(&names);
 }

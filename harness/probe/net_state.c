@@ -76,15 +76,17 @@ static void take_line(json_t *all, char *line)
         json_decref(values);
 }
 
-static char *asked_text(const struct tree *tree)
+static char *asked_text(const struct tree *tree, const char *below)
 {
+    char path[TREE_PATH];
     char *text = NULL;
     size_t size = 0;
     FILE *out;
 
     if (!tree->live) {
         text = malloc(ASKED);
-        if (text && tree_read(tree, "plumb/net", text, ASKED, NULL))
+        snprintf(path, sizeof(path), "%splumb/net", below);
+        if (text && tree_read(tree, path, text, ASKED, NULL))
             text[0] = '\0';
         return text;
     }
@@ -95,9 +97,9 @@ static char *asked_text(const struct tree *tree)
     return fclose(out) ? NULL : text;
 }
 
-json_t *net_asked(const struct tree *tree)
+json_t *net_asked(const struct tree *tree, const char *below)
 {
-    char *text = asked_text(tree), *save = NULL;
+    char *text = asked_text(tree, below), *save = NULL;
     json_t *all = json_object();
 
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
@@ -310,7 +312,7 @@ static void set_bond(struct probe *p, json_t *nic, const char *path)
         json_array_append_new(members, fact_text(word));
 }
 
-static void set_counters(struct probe *p, json_t *nic, const char *path)
+void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked)
 {
     static const char *const files[] = {"rx_packets",        "tx_packets",    "rx_errors",
                                         "tx_errors",         "rx_dropped",    "tx_dropped",
@@ -318,10 +320,11 @@ static void set_counters(struct probe *p, json_t *nic, const char *path)
                                         "tx_carrier_errors", "collisions",    NULL};
     json_t *counters;
 
-    fact_set_counters(nic, "counters", &p->tree, tree_join(path, "statistics").s, files);
+    (void)asked;
+    fact_set_counters(nic, "counters", tree, tree_join(path, "statistics").s, files);
     counters = json_object_get(nic, "counters");
     if (json_is_object(counters))
-        fact_set_file_number(counters, "carrier_changes", &p->tree,
+        fact_set_file_number(counters, "carrier_changes", tree,
                              tree_join(path, "carrier_changes").s);
 }
 
@@ -354,7 +357,7 @@ void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t
     set_queues(p, nic, path);
     set_interrupts(p, nic, path, interrupts);
     set_bond(p, nic, path);
-    set_counters(p, nic, path);
+    net_fill_counters(&p->tree, nic, path, asked);
 }
 
 /* ---- TCP ---- */

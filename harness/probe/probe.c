@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "core/program.h"
+#include "core/units.h"
 #include "harness/probe/facts.h"
 
 /* Kernel, distribution, clock source, mitigations, and the kernel's options that move results. */
@@ -207,6 +209,8 @@ static void probe_all(struct probe *p)
     probe_rdma(p);
     probe_gpus(p);
     probe_proximity(p);
+    if (!p->tree.live)
+        probe_again(&p->tree, "plumb/later/", p->machine);
 }
 
 int probe_machine(const char *sysroot, json_t **machine)
@@ -233,7 +237,7 @@ int probe_machine(const char *sysroot, json_t **machine)
 /* ---- plumb probe [--json] [--sysroot DIR] ---- */
 
 static const char usage[] =
-    "usage: plumb probe [--json] [--sysroot DIR]\n"
+    "usage: plumb probe [--json] [--sysroot DIR | --watch TIME]\n"
     "\n"
     "Shows processor, memory, PCI links, network and GPUs of this machine, whether it is virtual "
     "(and the\n"
@@ -241,13 +245,14 @@ static const char usage[] =
     "\n"
     "  --json         one JSON object on stdout instead of the table (keys: docs/probe.md)\n"
     "  --sysroot DIR  read a tree recorded by scripts/record-machine, not this machine\n"
+    "  --watch TIME   read the counters again after TIME, such as 1s, and add how they grew\n"
     "  --help         show this text\n"
     "\n"
     "exit status: 0 good, 2 usage error, 4 incomplete: the processor could not be read, or the "
     "output\n"
     "could not be written completely\n";
 
-static int probe_and_show(const char *sysroot, bool json)
+static int probe_and_show(const char *sysroot, uint64_t watch_ns, bool json)
 {
     bool complete;
     json_t *machine;
@@ -260,6 +265,8 @@ static int probe_and_show(const char *sysroot, bool json)
                 sysroot ? sysroot : "/", rc == -ENODATA ? "it holds neither" : strerror(-rc));
         return EXIT_USAGE;
     }
+    if (watch_ns && !sysroot) /* a recording has a second reading of its own */
+        probe_watch(machine, (double)watch_ns / 1e9);
     if (json) {
         rc = json_dumpf(machine, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         putchar('\n');
@@ -282,9 +289,11 @@ int cmd_probe(int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                             {"sysroot", required_argument, NULL, 's'},
+                                            {"watch", required_argument, NULL, 'w'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     const char *sysroot = NULL;
+    uint64_t watch_ns = 0;
     bool json = false;
     int option;
 
@@ -296,6 +305,12 @@ int cmd_probe(int argc, char **argv)
             break;
         case 's':
             sysroot = optarg;
+            break;
+        case 'w':
+            if (units_parse_duration(optarg, &watch_ns)) {
+                fprintf(stderr, "plumb probe: --watch \"%s\": give a time, such as 1s\n", optarg);
+                return EXIT_USAGE;
+            }
             break;
         case 'h':
             fputs(usage, stdout);
@@ -313,7 +328,7 @@ int cmd_probe(int argc, char **argv)
         fprintf(stderr, "plumb probe: --sysroot needs a folder\n");
         return EXIT_USAGE;
     }
-    return probe_and_show(sysroot, json);
+    return probe_and_show(sysroot, watch_ns, json);
 }
 
 /* ---- The variables of the environment that steer libraries ---- */

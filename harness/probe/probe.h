@@ -41,6 +41,17 @@ json_t *probe_settings(const char *const *variables);
 json_t *probe_rank(const char *const *variables);
 
 /*
+ * How the counters of a machine grew from one reading to a later one of the same boot: adds to
+ * `machine` its "load.watched_seconds", and to each interface and RDMA port in it "grown": its
+ * counters' growth, under their names. A counter that is smaller than before, or that was not read
+ * twice, is left out. Nothing is added where the times since boot are not known, or do not grow.
+ */
+void probe_growth(json_t *machine, const json_t *before, const json_t *after);
+
+/* The same for this machine, which `machine` describes: waits, and reads its counters again. */
+void probe_watch(json_t *machine, double seconds);
+
+/*
  * Prints the object as an aligned table for people. Reads only the object; a key that lacks is
  * printed as "?", so that objects of other versions print too. Returns 0 or -EIO.
  */

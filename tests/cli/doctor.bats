@@ -279,7 +279,7 @@ END
     record "$b" 400.0625 112 3900
     doctor "$a" "$b"
     [ "$status" -eq 0 ]
-    says "$out" "COUNTERS in 1.5 hours, if of one boot"
+    says "$out" "COUNTERS in 1.5 hours"
     says "$out" "link-flaps, eno1: carrier_changes: 12 more, of 112"
     says "$out" "gpu-replays, 0000:18:00.0: pcie.replays: 0 more, of 3900"
     doctor "$a" "$b" --json
@@ -287,13 +287,63 @@ END
 counters = json.load(open(sys.argv[1]))["counters"]
 assert {(c["check"], c["a"], c["b"]) for c in counters} == {
     ("link-flaps", 100, 112), ("gpu-replays", 3900, 3900)}, counters' "$out"
-    # The other way round, and after a boot, nothing grew.
+    # The other way round, of another boot, and of a boot that was not recorded.
     doctor "$b" "$a" --json
     says "$out" '"counters": null'
-    cp "$BATS_TEST_TMPDIR/first" "$out"
-    record "$b" 401 40 3901
+    for boot in '"boot": "other"' '"no_boot": ""'; do
+        sed "s/\"boot\": \"[0-9a-f]*\"/$boot/" "$b" >"$b.other"
+        doctor "$a" "$b.other" --json
+        says "$out" '"counters": null'
+        doctor "$a" "$b.other"
+        [ "$(grep -c COUNTERS "$out")" -eq 0 ]
+    done
+}
+
+# lossy FILE DAYS MISSED PACKETS: of one machine, so many packets that came while its ring was full.
+lossy()
+{
+    python3 - "$BATS_TEST_TMPDIR/first" "$@" <<'END'
+import json, sys
+record = json.load(open(sys.argv[1]))
+machine, (days, missed, packets) = record["machine"], map(float, sys.argv[3:])
+machine["load"]["uptime_seconds"] = days * 86400
+machine["load"].pop("watched_seconds", None)
+for nic in machine["network"]:
+    nic.pop("grown", None)
+machine["network"][0]["counters"].update(rx_missed_errors=int(missed), rx_packets=int(packets))
+json.dump(record, open(sys.argv[2], "w"))
+END
+}
+
+@test "two records of one boot: what was lost between them is found, what was lost before is not" {
+    local a=$BATS_TEST_TMPDIR/a.json b=$BATS_TEST_TMPDIR/b.json
+    doctor --sysroot "$machines/nvlink-8gpu/root" --json
+    cp "$out" "$BATS_TEST_TMPDIR/first"
+    lossy "$a" 10 50000 1e9
+    doctor "$a"
+    [ "$status" -eq 3 ]
+    says "$out" "packets came while its ring was full, in 10 days: when they came is unknown"
+    # An hour and 2e6 packets later: none more, and 4000 more.
+    lossy "$b" 10.0416666667 50000 1.002e9
     doctor "$a" "$b"
-    [ "$(grep -c COUNTERS "$out")" -eq 0 ]
+    [ "$status" -eq 0 ]
+    lossy "$b" 10.0416666667 54000 1.002e9
+    doctor "$a" "$b"
+    [ "$status" -eq 1 ]
+    says "$out" "4000 of 2000000 packets came while its ring was full, within 3.6"
+    says "$out" "rx_missed_errors: 4000 more, of 54000"
+    # Of another boot, nothing is known of the time between.
+    sed -i 's/"boot": "[0-9a-f]*"/"boot": "other"/' "$b"
+    doctor "$a" "$b"
+    [ "$status" -eq 0 ]
+}
+
+@test "counters are read twice: --watch, and 0 for once" {
+    doctor --json --watch 0
+    [ "$(grep -c '"watched_seconds": [0-9]' "$out")" -eq 0 ]
+    doctor --json --watch 300ms
+    python3 -c 'import json, sys
+assert 0.25 < json.load(open(sys.argv[1]))["machine"]["load"]["watched_seconds"]' "$out"
 }
 
 @test "two runs: the numbers that differ, and the findings that can explain them" {

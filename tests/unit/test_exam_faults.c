@@ -23,6 +23,7 @@
 #define ENO1   ETH "net/eno1/"
 #define VF     "sys/devices/pci0000:00/0000:00:05.0/"
 #define UPTIME "proc/uptime"
+#define LATER  "plumb/later/"
 #define STATUS "Cpus_allowed_list:\t"
 #define MEMS   "Mems_allowed_list:\t"
 #define LIMITS(locked, files)                                                                      \
@@ -333,11 +334,15 @@ static const struct fault {
      .missing = {{"proc/net/route", NULL}}},
     {"shared-subnet", METAL, "eno1", .fault = {{"tcp.shared_subnets", "[[\"eno1\", \"ib0\"]]"}},
      .missing = {{"tcp.shared_subnets", "[[\"eno1\", \"ib0\"]]"}, {"network.0.arp_ignore", NULL}}},
-    {"packet-loss", METAL, "eno1", .fault = {{ENO1 "statistics/rx_missed_errors", "5000\n"}},
+    {"packet-loss", METAL, "eno1", .fault = {{LATER ENO1 "statistics/rx_missed_errors", "5000\n"}},
      .missing = {{ENO1 "statistics/rx_missed_errors", NULL}}},
+    /* Without a second reading: since a boot of today, or of last week. */
+    {"packet-loss", METAL, "eno1", .first = {{LATER UPTIME, NULL}},
+     .fault = {{ENO1 "statistics/rx_crc_errors", "5000\n"}, {UPTIME, "36000.00 1.00\n"}},
+     .missing = {{ENO1 "statistics/rx_crc_errors", "5000\n"}}},
     /* These drivers count a full ring as dropped. */
     {"packet-loss", METAL, "eno1", .first = {{"network.0.driver", "\"ena\""}},
-     .fault = {{"network.0.counters.rx_missed_errors", "5000"}},
+     .fault = {{"network.0.grown.rx_missed_errors", "5000"}},
      .missing = {{"network.0.counters.rx_dropped", "500000"}}},
     {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
      .missing = {{ENO1 "carrier_changes", NULL}}},
@@ -371,18 +376,27 @@ static const struct fault {
      .missing = {{PORT "rate", NULL}}},
     {"rdma-mtu", GUEST, "mlx5_0:1", .fault = {{VF "net/ens5/mtu", "1500\n"}},
      .missing = {{VF "net/ens5/mtu", NULL}}},
-    {"rdma-loss", METAL, "mlx5_0:1", .fault = {{PORT "hw_counters/packet_seq_err", "5000\n"}},
+    {"rdma-loss", METAL, "mlx5_0:1", .fault = {{LATER PORT "hw_counters/packet_seq_err", "5000\n"}},
      .missing = {{PORT "hw_counters/packet_seq_err", NULL}}},
     {"rdma-loss", METAL, "mlx5_0:1", .first = {{PORT "link_layer", "Ethernet\n"}},
-     .fault = {{PORT "hw_counters/out_of_sequence", "5000\n"}},
+     .fault = {{LATER PORT "hw_counters/out_of_sequence", "5000\n"}},
      .missing = {{PORT "hw_counters/out_of_sequence", NULL}}},
+    {"rdma-loss", METAL, "mlx5_0:1", .first = {{LATER UPTIME, NULL}},
+     .fault = {{PORT "hw_counters/packet_seq_err", "5000\n"}, {UPTIME, "36000.00 1.00\n"}},
+     .missing = {{PORT "hw_counters/packet_seq_err", "5000\n"}}},
     {"rdma-pause", METAL, "mlx5_0:1",
-     .first = {{PORT "link_layer", "Ethernet\n"}, {PORT "hw_counters/packet_seq_err", "5000\n"}},
+     .first = {{PORT "link_layer", "Ethernet\n"},
+               {LATER PORT "hw_counters/packet_seq_err", "5000\n"}},
      .fault = {{"network.1.pause", "{\"rx\": 0, \"tx\": 0}"}},
      .missing = {{"network.1.pause", NULL}}},
     {"rdma-congestion", METAL, "mlx5_0:1", .first = {{PORT "link_layer", "Ethernet\n"}},
-     .fault = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"}},
+     .fault = {{LATER PORT "hw_counters/np_ecn_marked_roce_packets", "500000\n"}},
      .missing = {{PORT "hw_counters/np_ecn_marked_roce_packets", NULL}}},
+    {"rdma-congestion", METAL, "mlx5_0:1",
+     .first = {{LATER UPTIME, NULL}, {PORT "link_layer", "Ethernet\n"}},
+     .fault = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"},
+               {UPTIME, "36000.00 1.00\n"}},
+     .missing = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"}}},
     {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
      .missing = {{PORT "counters/link_downed", NULL}}},
     {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
@@ -1027,6 +1041,10 @@ static const struct calm calms[] = {
     {"nccl-topology", GUEST, {{"pci.0.kind", "\"gpu\""}, {"pci.0.nature", "\"passthrough\""}}},
 };
 
+#define ONCE                                                                                       \
+    {                                                                                              \
+        LATER UPTIME, NULL                                                                         \
+    }
 #define DAYS_400                                                                                   \
     {                                                                                              \
         UPTIME, "34560000.00 1.00\n"                                                               \
@@ -1056,6 +1074,25 @@ static const struct calm undated[] = {
     {"rdma-line", METAL, {{PORT "counters/link_downed", "56\n"}, DAYS_400}},
     /* InfiniBand allows 1440 in an hour of 400 Gb/s. */
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "1500\n"}, DAYS_400}},
+    /* A share of all packets since boot is old, or of last night. */
+    {"packet-loss", METAL, {ONCE, {ENO1 "statistics/rx_missed_errors", "5000\n"}, DAYS_400}},
+    {"packet-loss", METAL, {ONCE, {ENO1 "statistics/rx_crc_errors", "5000\n"}, {UPTIME, NULL}}},
+    {"rdma-loss", METAL, {ONCE, {PORT "hw_counters/packet_seq_err", "5000\n"}}},
+    {"rdma-line", METAL, {ONCE, {PORT "counters/port_rcv_errors", "5000\n"}}},
+    /* Few of all packets; many, had they come within an hour. */
+    {"packet-loss",
+     METAL,
+     {ONCE,
+      {ENO1 "statistics/rx_missed_errors", "5000\n"},
+      {ENO1 "statistics/rx_packets", "1000000000\n"}}},
+    /* The second reading saw too little: two packets, or a counter that began anew. */
+    {"packet-loss",
+     METAL,
+     {{ENO1 "statistics/rx_missed_errors", "5000\n"},
+      {LATER ENO1 "statistics/rx_missed_errors", "5000\n"},
+      {LATER ENO1 "statistics/rx_packets", "1000001\n"},
+      {LATER ENO1 "statistics/tx_packets", "1000001\n"}}},
+    {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "5000\n"}}},
     /* Without persistence mode, the driver counts from 0 each time that a program starts. */
     {"gpu-held", METAL, {NVML("false"), HELD("0")}},
     {"gpu-replays", METAL, {NVML("false"), {"gpus.devices.0.pcie", "{\"replays\": 0}"}}},
@@ -1071,6 +1108,17 @@ static const struct calm few[] = {
     {"link-flaps", METAL, {{ENO1 "carrier_changes", "18\n"}, DAYS_400}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "10\n"}, DAYS_400}},
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "1400\n"}, DAYS_400}},
+    /* Of four million packets between the readings none was lost. */
+    {"packet-loss",
+     METAL,
+     {{ENO1 "statistics/rx_missed_errors", "5000\n"},
+      {LATER ENO1 "statistics/rx_missed_errors", "5000\n"}}},
+    /* Usual traffic of an hour is 3.6e9 packets, of which 36000 may be lost. */
+    {"packet-loss",
+     METAL,
+     {ONCE,
+      {ENO1 "statistics/rx_missed_errors", "35000\n"},
+      {ENO1 "statistics/rx_packets", "1000000000000\n"}}},
 };
 
 /* What is unknown of the line's going down hides no packets that it damaged. */
@@ -1078,7 +1126,14 @@ static const struct calm still_found[] = {
     {"rdma-line",
      METAL,
      {{PORT "counters/link_downed", "56\n"},
-      {PORT "counters/port_rcv_errors", "5000000\n"},
+      {LATER PORT "counters/port_rcv_errors", "5000000\n"},
+      DAYS_400,
+      {LATER UPTIME, "34560002.00 1.00\n"}}},
+    /* Nor do packets of an unknown time that it damaged hide its symbol errors. */
+    {"rdma-line",
+     METAL,
+     {{PORT "counters/port_rcv_errors", "5000000\n"},
+      {PORT "counters/symbol_error", "20000000\n"},
       DAYS_400}},
     {"rdma-line",
      METAL,
@@ -1094,9 +1149,9 @@ static size_t expect_state(const struct calm *c, enum exam_state expected)
 {
     struct fault f = {.check = c->check, .machine = c->machine, .subject = "0000:18:00.0"};
 
-    if (!strcmp(c->check, "link-flaps"))
+    if (!strcmp(c->check, "link-flaps") || !strcmp(c->check, "packet-loss"))
         f.subject = "eno1";
-    if (!strcmp(c->check, "rdma-line"))
+    if (!strncmp(c->check, "rdma-", 5))
         f.subject = "mlx5_0:1";
     return expect(&f, c->change[0].path, c->change, SIZE(c->change), expected);
 }

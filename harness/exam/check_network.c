@@ -472,27 +472,12 @@ static void hash_of(struct exam *x, const json_t *nic, const char *name, size_t 
 /* A bond that so much faster interfaces or ports stand beside is there for management. */
 #define ASIDE 4
 
-static double fastest(const struct exam *x)
-{
-    const json_t *one, *port;
-    double most = 0;
-    size_t i, k;
-
-    json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
-        most = fmax(most, exam_nic_gbits(one));
-    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
-        json_array_foreach (json_object_get(one, "ports"), k, port)
-            if (exam_does_rdma(x, one) && exam_is(port, "state", "ACTIVE"))
-                most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
-    return most;
-}
-
 static bool is_aside(struct exam *x, const json_t *nic)
 {
     double own = exam_nic_gbits(nic);
 
     exam_get(x, nic, "speed_gbits_per_s");
-    return own > 0 && ASIDE * own <= fastest(x);
+    return own > 0 && ASIDE * own <= exam_fastest(x);
 }
 
 static void bond_of(struct exam *x, const json_t *nic, const char *name)
@@ -505,7 +490,7 @@ static void bond_of(struct exam *x, const json_t *nic, const char *name)
         return;
     if (is_aside(x, nic)) {
         exam_not_applicable(x, name, "it has %.4g Gb/s beside %.4g of others", exam_nic_gbits(nic),
-                            fastest(x));
+                            exam_fastest(x));
         return;
     }
     if (count_down(x, members))

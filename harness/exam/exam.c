@@ -21,6 +21,7 @@ const struct exam_area exam_areas[] = {
     {"bus", exam_pcie},
     {"network", exam_network},
     {"network", exam_interfaces},
+    {"network", exam_lines},
     {"rdma", exam_rdma},
     {"rdma", exam_ports},
     {"gpu", exam_gpu},
@@ -365,6 +366,21 @@ bool exam_contained(const struct exam *x)
     const char *container = exam_name(json_object_get(x->machine, "virtualization"), "container");
 
     return *container && strcmp(container, "none") != 0;
+}
+
+double exam_fastest(const struct exam *x)
+{
+    const json_t *one, *port;
+    double most = 0;
+    size_t i, k;
+
+    json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
+        most = fmax(most, exam_nic_gbits(one));
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
+        json_array_foreach (json_object_get(one, "ports"), k, port)
+            if (exam_does_rdma(x, one) && exam_is(port, "state", "ACTIVE"))
+                most = fmax(most, exam_value(port, "rate_gbits_per_s", 0));
+    return most;
 }
 
 /* Of NUMA distances; a node itself is 10, and another socket 20 or more. */

@@ -98,7 +98,7 @@ struct exam_area {
 extern const struct exam_area exam_areas[];
 extern const struct exam_check exam_processor[], exam_load[], exam_limits[], exam_memory[];
 extern const struct exam_check exam_bus[], exam_pcie[], exam_network[], exam_interfaces[],
-    exam_rdma[], exam_ports[];
+    exam_lines[], exam_rdma[], exam_ports[];
 extern const struct exam_check exam_gpu[], exam_gpu_counters[], exam_libraries[], exam_ranks[],
     exam_guests[];
 
@@ -282,6 +282,8 @@ const json_t *exam_nic(const struct exam *x, const char *name);
 bool exam_nic_is_real(const json_t *nic);
 /* Its rate; bonds have that of their members. 0: not known, or of other software, which makes it up. */
 double exam_nic_gbits(const json_t *nic);
+/* The fastest of the machine: an interface, or an active port that does RDMA; 0: none is known. */
+double exam_fastest(const struct exam *x);
 /* May programs do RDMA between hosts by this device? Not by one of software, nor by the Ethernet
  * function of Hyper-V and Azure that is the fast way of an interface of hv_netvsc: that network
  * carries no RDMA. */

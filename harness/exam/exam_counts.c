@@ -65,7 +65,7 @@ static bool by_growth(struct exam *x, const json_t *object, const struct exam_sh
     if (!exam_grown(x, object, s->bad_in, s->bad, &span->bad) ||
         !exam_grown(x, object, s->all_in, s->all, &span->all))
         return false;
-    span->text = exam_format(x, "within %.3g s", exam_watched(x));
+    span->text = exam_format(x, "within %.*f s", exam_watched(x) < 100, exam_watched(x));
     *when = span->bad > s->limit * span->all ? EXAM_NOW : EXAM_FEW;
     return *when == EXAM_NOW ? span->bad > s->least : s->limit * span->all >= ENOUGH;
 }

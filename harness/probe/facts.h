@@ -268,6 +268,16 @@ void probe_again(const struct tree *tree, const char *below, json_t *machine);
  * tbf rate_gbits_per_s=1.0". A recording has such lines in plumb/net. */
 void net_ask(FILE *out);
 
+/* net_line.c: those of what an Ethernet line can do, and of pause frames. fd: any socket. */
+void net_ask_rates(int fd, const char *name, FILE *out);
+void net_ask_counts(int fd, const char *name, FILE *out);
+/* ethtool's ioctl: 0, or -1 where the driver has no answer. */
+int net_ask_driver(int fd, const char *name, void *answer);
+/* A driver's name of a counter of pauses, "rx_prio3_pause", as all machines have it:
+ * "rx_priority3_frames"; false: it is none. */
+enum { NET_PAUSE_KEY = 32 };
+bool net_pause_key(const char *name, char key[NET_PAUSE_KEY]);
+
 /* Those lines, as an object of interfaces; a new one. Never NULL but without memory. below: "", or
  * the folder of a recording's second reading, "plumb/later/". */
 json_t *net_asked(const struct tree *tree, const char *below);

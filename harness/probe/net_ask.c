@@ -7,13 +7,11 @@
 #include <linux/ethtool.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -154,25 +152,18 @@ static void dump(unsigned short ask, unsigned short type, size_t body, message_f
     free(answer);
 }
 
-/* What the driver's ethtool hook says: 0, or -1 where it has none. */
-static int ask_driver(int fd, const char *name, void *answer)
-{
-    struct ifreq ask = {.ifr_data = answer};
-
-    snprintf(ask.ifr_name, sizeof(ask.ifr_name), "%.15s", name);
-    return ioctl(fd, SIOCETHTOOL, &ask);
-}
-
 static void driver_lines(int fd, const char *name, FILE *out)
 {
     struct ethtool_pauseparam pause = {.cmd = ETHTOOL_GPAUSEPARAM};
     struct ethtool_ringparam ring = {.cmd = ETHTOOL_GRINGPARAM};
 
-    if (!ask_driver(fd, name, &pause))
+    if (!net_ask_driver(fd, name, &pause))
         fprintf(out, "%s pause rx=%d tx=%d\n", name, pause.rx_pause != 0, pause.tx_pause != 0);
-    if (!ask_driver(fd, name, &ring))
+    if (!net_ask_driver(fd, name, &ring))
         fprintf(out, "%s rings rx=%u rx_max=%u tx=%u tx_max=%u\n", name, ring.rx_pending,
                 ring.rx_max_pending, ring.tx_pending, ring.tx_max_pending);
+    net_ask_rates(fd, name, out);
+    net_ask_counts(fd, name, out);
 }
 
 void net_ask(FILE *out)

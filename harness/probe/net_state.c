@@ -70,7 +70,8 @@ static void take_line(json_t *all, char *line)
         add_value(values, word);
     if (!strcmp(key, "qdisc"))
         add_qdisc(nic, values);
-    else if (!strcmp(key, "pause") || !strcmp(key, "rings"))
+    else if (!strcmp(key, "pause") || !strcmp(key, "rings") || !strcmp(key, "line") ||
+             !strcmp(key, "counts"))
         json_object_set_new(nic, key, values);
     else
         json_decref(values);
@@ -111,7 +112,7 @@ json_t *net_asked(const struct tree *tree, const char *below)
 
 static void copy_asked(json_t *nic, const json_t *asked)
 {
-    static const char *const keys[] = {"max_mtu", "qdiscs", "pause", "rings"};
+    static const char *const keys[] = {"max_mtu", "qdiscs", "pause", "rings", "line"};
     const json_t *own = json_object_get(asked, fact_string(nic, "name"));
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -312,6 +313,24 @@ static void set_bond(struct probe *p, json_t *nic, const char *path)
         json_array_append_new(members, fact_text(word));
 }
 
+/* Some drivers have two names for one counter: they are alike. */
+static void set_pauses(json_t *nic, const json_t *counts)
+{
+    json_t *pauses = json_object(), *value;
+    const char *name;
+    char key[NET_PAUSE_KEY];
+
+    json_object_foreach ((json_t *)counts, name, value)
+        if (net_pause_key(name, key) && json_is_integer(value) &&
+            json_integer_value(value) >= fact_integer(pauses, key, 0))
+            json_object_set(pauses, key, value);
+    if (json_object_size(pauses))
+        json_object_set(nic, "pause_counters", pauses);
+    else
+        fact_set_unknown(nic, "pause_counters", "the driver counts none, or it was not recorded");
+    json_decref(pauses);
+}
+
 void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked)
 {
     static const char *const files[] = {"rx_packets",        "tx_packets",    "rx_errors",
@@ -320,8 +339,8 @@ void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, c
                                         "tx_carrier_errors", "collisions",    NULL};
     json_t *counters;
 
-    (void)asked;
     fact_set_counters(nic, "counters", tree, tree_join(path, "statistics").s, files);
+    set_pauses(nic, json_object_get(json_object_get(asked, fact_string(nic, "name")), "counts"));
     counters = json_object_get(nic, "counters");
     if (json_is_object(counters))
         fact_set_file_number(counters, "carrier_changes", tree,

@@ -330,7 +330,7 @@ END
     lossy "$b" 10.0416666667 54000 1.002e9
     doctor "$a" "$b"
     [ "$status" -eq 1 ]
-    says "$out" "4000 of 2000000 packets came while its ring was full, within 3.6"
+    says "$out" "4000 of 2000000 packets came while its ring was full, within 3600 s"
     says "$out" "rx_missed_errors: 4000 more, of 54000"
     # Of another boot, nothing is known of the time between.
     sed -i 's/"boot": "[0-9a-f]*"/"boot": "other"/' "$b"

@@ -59,7 +59,7 @@ settled()
     python3 - "$@" "$out" <<'END'
 import json, sys
 *gone, path = sys.argv[1:]
-gone += ["load", "counters", "hw_counters", "clock_reasons", "memory_bytes", "free"]
+gone += ["load", "counters", "hw_counters", "grown", "clock_reasons", "memory_bytes", "free"]
 def without(value):
     if isinstance(value, dict):
         return {k: without(v) for k, v in value.items() if k not in gone and k[:-4] not in gone}
@@ -99,7 +99,7 @@ END
     changes='source hostname nvml works toolkit_version'
     command -v ip >/dev/null || changes+=' max_mtu'
     command -v tc >/dev/null || changes+=' qdiscs'
-    command -v ethtool >/dev/null || changes+=' pause rings'
+    command -v ethtool >/dev/null || changes+=' pause rings line pause_counters'
     # shellcheck disable=SC2086 # words
     settled $changes | sed '/the hypervisor calls itself/d' >"$out.live"
     probe --json --sysroot "$BATS_TEST_TMPDIR/tree"

@@ -44,6 +44,17 @@
 #define OTHER_PIX    "{\"gpu\": \"0000:98:00.0\", \"nic\": \"0000:99:00.0\", \"relation\": \"PIX\"}]"
 #define PEERS(peers) "{\"local\": 0, \"local_size\": 2, \"peers\": " peers "}"
 
+#define ONCE                                                                                       \
+    {                                                                                              \
+        LATER UPTIME, NULL                                                                         \
+    }
+#define LINE(own, partner, duplex)                                                                 \
+    {                                                                                              \
+        "plumb/net", "eno1 line own_gbits_per_s=" own " offered_gbits_per_s=" own                  \
+                     " partner_gbits_per_s=" partner " full_duplex=" duplex "\n"                   \
+    }
+#define PAUSED(us) "eno1 counts rx_prio3_pause=7 rx_prio3_pause_duration=" us " rx_prio4_pause=0\n"
+
 struct change {
     const char *path, *value; /* of a file its text, of a fact its JSON; NULL: not recorded */
 };
@@ -344,6 +355,29 @@ static const struct fault {
     {"packet-loss", METAL, "eno1", .first = {{"network.0.driver", "\"ena\""}},
      .fault = {{"network.0.grown.rx_missed_errors", "5000"}},
      .missing = {{"network.0.counters.rx_dropped", "500000"}}},
+    /* A port of 200 Gb/s: the adapters beside it do not set it aside. */
+    {"line-rate", METAL, "eno1", .first = {{ENO1 "speed", "200000\n"}, LINE("200", "200", "1")},
+     .fault = {{ENO1 "speed", "100000\n"}}, .missing = {{"plumb/net", NULL}}},
+    {"line-rate", METAL, "eno1", .first = {{ENO1 "speed", "200000\n"}, LINE("200", "200", "1")},
+     .fault = {LINE("200", "200", "0")}, .missing = {{ENO1 "speed", NULL}}},
+    /* The other end does not tell what it can do. */
+    {"line-rate", METAL, "eno1", .first = {{ENO1 "speed", "100000\n"}, LINE("200", "100", "1")},
+     .fault = {LINE("200", "400", "1")},
+     .missing = {{"plumb/net", "eno1 line own_gbits_per_s=200 full_duplex=1\n"}}},
+    {"pause-frames", METAL, "eno1",
+     .fault = {{LATER "plumb/net", "eno1 counts rx_flow_control_xoff=5007\n"}},
+     .missing = {{"plumb/net", NULL}}},
+    {"pause-frames", METAL, "eno1",
+     .fault = {{LATER "plumb/net", "eno1 counts tx_flow_control_xoff=5000\n"}},
+     .missing = {{"plumb/net", "eno1 counts tx_flow_control_xoff=500000\n"}}},
+    /* The time that a priority stood still, of two seconds; or of all since a boot. */
+    {"pause-frames", METAL, "eno1",
+     .first = {{"plumb/net", PAUSED("9")}, {LATER "plumb/net", PAUSED("9")}},
+     .fault = {{LATER "plumb/net", PAUSED("500009")}},
+     .missing = {{"plumb/net", PAUSED("100000000")}, {LATER "plumb/net", PAUSED("100000000")}}},
+    {"pause-frames", METAL, "eno1", .first = {ONCE, {"plumb/net", PAUSED("9")}},
+     .fault = {{"plumb/net", PAUSED("900000000")}, {UPTIME, "36000.00 1.00\n"}},
+     .missing = {{"plumb/net", PAUSED("900000000")}}},
     {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
      .missing = {{ENO1 "carrier_changes", NULL}}},
     {"link-flaps", METAL, "eno1", .first = {{UPTIME, "25920000.00 1.00\n"}},
@@ -735,6 +769,22 @@ static const struct priced {
       METAL,
       {"library_settings", "{\"GLOO_SOCKET_IFNAME\": \"eno1\"}"},
       1 - 1. / 400}},
+    {false,
+     "network bandwidth",
+     {{ENO1 "speed", "100000\n"}},
+     {"line-rate", METAL, LINE("200", "200", "1"), 0.5}},
+    {false,
+     "bandwidth that it sends",
+     {{"plumb/net", PAUSED("9")}},
+     {"pause-frames", METAL, {LATER "plumb/net", PAUSED("500009")}, 0.25}},
+    /* 200 a second, each of 65535 x 512 bits at most, of 10 Gb/s. */
+    {true,
+     "bandwidth that it receives",
+     {{"plumb/net", "eno1 counts tx_flow_control_xoff=0\n"}},
+     {"pause-frames",
+      METAL,
+      {LATER "plumb/net", "eno1 counts tx_flow_control_xoff=400\n"},
+      200 * 65535. * 512 / 10e9}},
     /* Both slow: NCCL's is first. */
     {false,
      "bandwidth of NCCL",
@@ -916,6 +966,12 @@ static const struct calm calms[] = {
       {"network.2.interrupts", "null"},
       {"numa.nodes.0.distances", "[10, 12]"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_dropped", "900000\n"}}},
+    /* A port for management, beside adapters of 400 Gb/s. */
+    {"line-rate", METAL, {{ENO1 "speed", "1000\n"}}},
+    {"line-rate", METAL, {{ENO1 "speed", "1000\n"}, LINE("10", "10", "0")}},
+    /* Frames of a healthy network, and a frame that a driver's new start took back. */
+    {"pause-frames", METAL, {{LATER "plumb/net", "eno1 counts rx_flow_control_xoff=180\n"}}},
+    {"pause-frames", METAL, {{LATER "plumb/net", "eno1 counts rx_flow_control_xoff=0\n"}}},
     {"packet-loss", METAL, {{ENO1 "statistics/rx_missed_errors", "20\n"}}},
     {"other-load", METAL, {{"proc/loadavg", "0.60 1.00 1.00 5/400 4711\n"}}},
     /* They wait for a disk, or have ended: none but the reader runs. */
@@ -1041,10 +1097,6 @@ static const struct calm calms[] = {
     {"nccl-topology", GUEST, {{"pci.0.kind", "\"gpu\""}, {"pci.0.nature", "\"passthrough\""}}},
 };
 
-#define ONCE                                                                                       \
-    {                                                                                              \
-        LATER UPTIME, NULL                                                                         \
-    }
 #define DAYS_400                                                                                   \
     {                                                                                              \
         UPTIME, "34560000.00 1.00\n"                                                               \

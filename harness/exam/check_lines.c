@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of Ethernet lines: the rates of both ends, and pause frames. See exam.h. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/exam/exam.h"
+
+/* Ports whose line is the machine's own, or was given to it whole. */
+static bool has_line(const json_t *nic)
+{
+    return exam_nic_is_real(nic) && exam_is(nic, "kind", "ethernet") &&
+           (exam_is(nic, "nature", "physical") || exam_is(nic, "nature", "passthrough"));
+}
+
+static void each_line(struct exam *x, void look(struct exam *, const json_t *, const char *))
+{
+    const json_t *nics = exam_list(x, "network"), *nic;
+    size_t i;
+
+    json_array_foreach (nics, i, nic)
+        if (has_line(nic))
+            look(x, nic, exam_name(nic, "name"));
+}
+
+/* ---- Rate */
+
+/* One that could do so much less than the fastest is there for management. */
+#define ASIDE 4
+
+static void judge_rate(struct exam *x, const json_t *line, const char *name, double speed)
+{
+    double own = exam_value(line, "own_gbits_per_s", 0),
+           offered = exam_value(line, "offered_gbits_per_s", 0),
+           partner = exam_value(line, "partner_gbits_per_s", 0), can = fmin(own, partner);
+    struct exam_result *r;
+
+    if (speed >= own) {
+        exam_fine(x, name);
+    } else if (partner <= 0) {
+        exam_unknown(x, name,
+                     "its line runs at %.4g Gb/s, and it could do %.4g; what the other end can do "
+                     "is not known",
+                     speed, own);
+    } else if (speed >= can) {
+        exam_fine(x, name);
+    } else {
+        r = exam_found(x, name, "its line runs at %.4g Gb/s; both ends could do %.4g%s", speed, can,
+                       offered > 0 && offered < can ? ", and it offers less" : "");
+        exam_price(x, r, 1 - speed / can, "network bandwidth", "1 - %.4g/%.4g Gb/s", speed, can);
+        if (offered > 0 && offered < can)
+            exam_remedy(x, r, "sudo ethtool -s %s autoneg on", name);
+        else
+            exam_remedy(x, r, "replace the cable of %s, and look at the switch's port", name);
+    }
+}
+
+static void rate_of(struct exam *x, const json_t *nic, const char *name)
+{
+    const json_t *line = exam_fact(x, name, nic, "line");
+    double speed, own = exam_value(line, "own_gbits_per_s", 0);
+
+    if (!line || !exam_number(x, name, nic, "speed_gbits_per_s", &speed))
+        return;
+    if (own > 0 && ASIDE * own <= exam_fastest(x))
+        exam_not_applicable(x, name, "it could do %.4g Gb/s beside %.4g of others", own,
+                            exam_fastest(x));
+    else if (exam_value(line, "full_duplex", 1) < 1)
+        exam_remedy(x,
+                    exam_found(x, name, "half duplex: it sends or receives, and never does both"),
+                    "sudo ethtool -s %s autoneg on, and the same on the switch's port", name);
+    else
+        judge_rate(x, line, name, speed);
+}
+
+static void look_rate(struct exam *x)
+{
+    each_line(x, rate_of);
+}
+
+/* ---- Pause frames */
+
+/* Of the time, and in a second. A frame stops for 65535 times 512 bits at most. */
+#define PAUSED_SHARE 0.01
+#define PAUSES_PER_S 100
+#define PAUSES_LEAST 100
+#define PAUSE_BITS   (65535. * 512)
+#define HOUR         3600
+
+/* One direction of a port, or of a priority of it. */
+struct pauses {
+    enum exam_when when;
+    bool timed;        /* the driver counts the time */
+    double count, per; /* frames or seconds; of that many seconds */
+    const char *way;   /* "rx_", "tx_priority3_" */
+};
+
+/* So many frames, or seconds, are too much for a time. */
+static bool is_much(const struct pauses *p, double count, double seconds)
+{
+    return p->timed ? count > PAUSED_SHARE * seconds
+                    : count >= PAUSES_LEAST && count >= PAUSES_PER_S * seconds;
+}
+
+/* Between the readings; or since a boot of today; else few in an hour, or not known when. */
+static void date_pauses(struct exam *x, const json_t *nic, const char *key, struct pauses *p)
+{
+    const char *const keys[] = {key, NULL};
+    double unit = p->timed ? 1e-6 : 1, grown, watched = exam_watched(x), uptime, total;
+    bool known = exam_grown(x, nic, "pause_counters", keys, &grown);
+
+    uptime = exam_value(json_object_get(exam_machine(x), "load"), "uptime_seconds", 0);
+    total = unit * exam_value(json_object_get(nic, "pause_counters"), key, 0);
+    p->count = total;
+    p->per = uptime;
+    p->when = EXAM_UNDATED;
+    if (known && is_much(p, unit * grown, watched)) {
+        p->when = EXAM_NOW;
+        p->count = unit * grown;
+        p->per = watched;
+    } else if (!is_much(p, total, HOUR) || (known && watched >= HOUR)) {
+        p->when = EXAM_FEW;
+    } else if (uptime >= 600 && uptime <= 24 * HOUR && is_much(p, total, uptime)) {
+        p->when = EXAM_NOW;
+    }
+}
+
+/* The time counts, where the driver counts it: frames alone bound it. False: it has no such. */
+static bool read_pauses(struct exam *x, const json_t *nic, const char *way, struct pauses *p)
+{
+    const json_t *counters = json_object_get(nic, "pause_counters");
+    const char *time = exam_format(x, "%smicroseconds", way),
+               *frames = exam_format(x, "%sframes", way);
+
+    *p = (struct pauses){.timed = json_object_get(counters, time), .way = way};
+    if (!p->timed && !json_object_get(counters, frames))
+        return false;
+    date_pauses(x, nic, p->timed ? time : frames, p);
+    return true;
+}
+
+static double share_of(const struct pauses *p, double gbits)
+{
+    double share = p->timed    ? p->count / p->per
+                   : gbits > 0 ? p->count / p->per * PAUSE_BITS / (gbits * 1e9)
+                               : 1;
+
+    return fmin(share, 1);
+}
+
+/* Is a worse than b? */
+static bool is_worse(const struct pauses *a, const struct pauses *b)
+{
+    static const int rank[] = {[EXAM_FEW] = 0, [EXAM_UNDATED] = 1, [EXAM_NOW] = 2};
+
+    if (rank[a->when] != rank[b->when])
+        return rank[a->when] > rank[b->when];
+    if (a->timed != b->timed)
+        return a->timed;
+    return a->count > b->count;
+}
+
+/* All traffic, and each priority, in both directions; the worst. False: the driver counts none. */
+static bool worst_pauses(struct exam *x, const json_t *nic, struct pauses *worst)
+{
+    struct pauses one;
+    bool any = false;
+
+    for (int way = 0; way < 2; way++)
+        for (int priority = -1; priority < 8; priority++) {
+            const char *start = way ? "tx_" : "rx_";
+
+            if (priority >= 0)
+                start = exam_format(x, "%spriority%d_", start, priority);
+            if (!read_pauses(x, nic, start, &one))
+                continue;
+            if (!any || is_worse(&one, worst))
+                *worst = one;
+            any = true;
+        }
+    return any;
+}
+
+static void price_pauses(struct exam *x, struct exam_result *r, const struct pauses *p,
+                         double gbits)
+{
+    const char *of = p->way[0] == 'r' ? "bandwidth that it sends" : "bandwidth that it receives";
+
+    if (p->timed) {
+        exam_price(x, r, share_of(p, gbits), of, "%.4g of %.*f s", p->count, p->per < 100, p->per);
+    } else if (gbits > 0) {
+        exam_price(x, r, share_of(p, gbits), of,
+                   "at most %.4g frames a second, each 65535 times 512 bits, of %.4g Gb/s",
+                   p->count / p->per, gbits);
+        r->cost.low = 0;
+    }
+}
+
+static void find_pauses(struct exam *x, const json_t *nic, const char *name, const struct pauses *p)
+{
+    const char *number = strstr(p->way, "priority"),
+               *what = number ? exam_format(x, "priority %c", number[8]) : "all traffic";
+    bool received = p->way[0] == 'r';
+    struct exam_result *r;
+
+    if (p->timed)
+        r = exam_found(x, name, "%s paused %s for %.3g %% of %.*f s",
+                       received ? "its switch" : "it", what, 100 * share_of(p, 0), p->per < 100,
+                       p->per);
+    else
+        r = exam_found(x, name, "%s paused %s %.0f times within %.*f s",
+                       received ? "its switch" : "it", what, p->count, p->per < 100, p->per);
+    price_pauses(x, r, p, exam_nic_gbits(nic));
+    exam_remedy(x, r,
+                received ? "look for the full port or slow receiver behind the switch of %s"
+                         : "look at what slows this host's receiving by %s: PCIe link, IOMMU, "
+                           "memory, CPUs",
+                name);
+}
+
+static void pauses_of(struct exam *x, const json_t *nic, const char *name)
+{
+    const json_t *counters = exam_fact(x, name, nic, "pause_counters");
+    struct pauses worst = {.way = ""};
+    double days;
+
+    if (!counters)
+        return;
+    exam_get(x, nic, "speed_gbits_per_s");
+    if (!worst_pauses(x, nic, &worst))
+        exam_unknown(x, name, "pause_counters: no number");
+    else if (worst.when == EXAM_NOW)
+        find_pauses(x, nic, name, &worst);
+    else if (worst.when == EXAM_FEW)
+        exam_fine(x, name);
+    else if (exam_days(x, name, &days))
+        exam_undated(x, name, worst.count, worst.timed ? "seconds of pauses in" : "pause frames in",
+                     days);
+}
+
+static void look_pauses(struct exam *x)
+{
+    each_line(x, pauses_of);
+}
+
+#define PIPES_NET "Network|Collectives|Gradients|Allreduce*"
+
+const struct exam_check exam_lines[] = {
+    {.id = "line-rate",
+     .question = "Does each Ethernet port run as fast as both its ends can?",
+     .seen = "ethtool's ioctl: what both ends offer, duplex; /sys/class/net/*/speed",
+     .more = "the switch: what its port allows",
+     .pipes = PIPES_NET,
+     .look = look_rate},
+    {.id = "pause-frames",
+     .question = "Do Ethernet ports and their switches rarely stop each other?",
+     .seen = "ethtool's ioctl, twice: the driver's counters of pause frames, also by priority",
+     .more = "the switch: its port's counters of pause frames (PFC)",
+     .pipes = PIPES_NET,
+     .counts = true,
+     .look = look_pauses},
+    {.id = NULL},
+};

@@ -320,6 +320,12 @@ static void look_acs(struct exam *x)
 
         if (!*other)
             continue;
+        if (exam_is(device, "driver", "vfio-pci")) {
+            exam_not_applicable(x, address,
+                                "guests have it, and ACS keeps them apart: see "
+                                "peer-translation");
+            continue;
+        }
         redirect = exam_get(x, device, "acs_redirect");
         if (json_is_true(redirect))
             exam_remedy(x,

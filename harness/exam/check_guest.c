@@ -52,12 +52,109 @@ static void look_topology(struct exam *x)
                     "and NICs");
 }
 
-/* Peer traffic of a guest is translated. Where device and port keep translations (ATS), and the
- * port lets translated packets pass (DirectTrans), it goes by the switch; else by the root. */
+/* Peer traffic of a guest is translated. Where the adapter keeps translations (ATS), and the ports
+ * let translated packets pass (DirectTrans), it goes by the switch; else by the root. */
+#define CAN_PASS "GPUs and it reach each other by the root, and not by their switch"
+
+static bool lacks_services(struct exam *x, const json_t *adapter)
+{
+    const json_t *services = exam_get(x, adapter, "translation_services");
+
+    return json_is_false(services) || json_is_string(services);
+}
+
+static void find_services(struct exam *x, const json_t *adapter, const char *address)
+{
+    exam_remedy(x,
+                exam_found(x, address, "it keeps no translations (ATS is %s): " CAN_PASS,
+                           json_is_string(json_object_get(adapter, "translation_services"))
+                               ? "not there"
+                               : "off"),
+                "on the host: sudo mlxconfig -d %s set ATS_ENABLED=1, then a cold start", address);
+}
+
+/* As the guest sees it, with root: what its adapter lacks; the ports are the host's. */
+static void look_in_guest(struct exam *x, const json_t *adapter, const char *address)
+{
+    if (lacks_services(x, adapter))
+        find_services(x, adapter, address);
+    else if (exam_fact(x, address, adapter, "translation_services"))
+        exam_unknown(x, address,
+                     "it keeps translations; whether the host's ports let them pass is "
+                     "the host's to see");
+}
+
+static bool is_lent(const json_t *device)
+{
+    return exam_is(device, "driver", "vfio-pci");
+}
+
+/* A GPU below the adapter's switch that guests have, too. */
+static bool has_lent_gpu(const struct exam *x, const char *adapter)
+{
+    const json_t *pair;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "proximity"), i, pair)
+        if (exam_is(pair, "nic", adapter) &&
+            (exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB")) &&
+            is_lent(exam_device(x, exam_name(pair, "gpu"))))
+            return true;
+    return false;
+}
+
+/* As the host sees it, of adapters that it lends to guests. */
+static void look_on_host(struct exam *x, const json_t *adapter, const char *address)
+{
+    bool redirect, direct;
+
+    if (!exam_flag(x, address, adapter, "acs_redirect", &redirect))
+        return;
+    if (!redirect) {
+        exam_fine(x, address);
+        return;
+    }
+    if (!exam_flag(x, address, adapter, "acs_direct_translated", &direct))
+        return;
+    if (!direct)
+        exam_remedy(
+            x,
+            exam_found(x, address, "its ports stop what is translated (no DirectTrans): " CAN_PASS),
+            "sudo setpci -s %s ECAP_ACS+6.w=005d (each port of the switch)",
+            exam_name(json_object_get(adapter, "link"), "port"));
+    else if (lacks_services(x, adapter))
+        find_services(x, adapter, address);
+    else if (exam_fact(x, address, adapter, "translation_services"))
+        exam_fine(x, address);
+}
+
+/* The Ethernet function of Hyper-V carries no RDMA. */
+static bool does_rdma(const struct exam *x, const char *address)
+{
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, device)
+        if (exam_is(device, "pci", address))
+            return exam_does_rdma(x, device);
+    return exam_is(exam_device(x, address), "kind", "infiniband");
+}
+
 static void look_translation(struct exam *x)
 {
-    if (exam_guest(x) && count_given(x, "gpu") && count_given(x, "infiniband"))
-        exam_unknown(x, "gpus", "the host's ports decide it, and a guest does not see them");
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (json_object_get(exam_machine(x), "pci"), i, device) {
+        const char *address = exam_name(device, "address");
+
+        if (!exam_is(device, "kind", "infiniband") && !exam_is(device, "kind", "ethernet"))
+            continue;
+        if (exam_guest(x) && is_given(device) && count_given(x, "gpu") && does_rdma(x, address))
+            look_in_guest(x, device, address);
+        else if (exam_metal(x) && is_lent(device) && has_lent_gpu(x, address))
+            look_on_host(x, device, address);
+    }
 }
 
 const struct exam_check exam_guests[] = {
@@ -68,9 +165,10 @@ const struct exam_check exam_guests[] = {
      .look = look_topology},
     {.id = "peer-translation",
      .question = "Do GPUs and adapters of a guest reach each other through their switch?",
-     .seen = "not at all in the guest",
-     .more =
-         "root on the host: lspci -vv, ATSCtl Enable+ of the devices, DirectTrans+ of the ports",
+     .seen =
+         "configuration space, by root: in the guest ATS of the adapter; on the host also ACS of "
+         "the ports, of devices with the driver vfio-pci",
+     .more = "root on the host: ATS of the adapter, DirectTrans of its ports",
      .pipes = "Collectives|Gradients|Allreduce*|Network",
      .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between guests",
               .source = "https://github.com/NVIDIA/nccl/issues/949"},

@@ -200,6 +200,8 @@ struct pci_link {
 
 extern const char pci_kind_unknown[];
 
+enum { PCI_UNREAD = -1, PCI_ABSENT = -2 };
+
 struct pci_device {
     char address[24];                                      /* "0000:3b:00.0" */
     char *path;                                            /* below the root, links followed */
@@ -213,6 +215,8 @@ struct pci_device {
     long physical;    /* index of the function whose virtual one this is by its links; -1 */
     int control;      /* device control register of PCI Express; -1: only root reads it */
     int acs_redirect; /* ports: 1 sends peer traffic to the root, 0 does not, -1 unknown */
+    bool acs_direct;  /* but not what is translated already (DirectTrans) */
+    long services;    /* control register of address translation services; or a PCI_ value */
     json_t *json;     /* borrowed; NULL where not reported */
 };
 

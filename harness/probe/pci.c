@@ -205,26 +205,38 @@ static struct pci_link read_link(const struct tree *tree, const char *path)
 }
 
 /*
- * Access Control Services (PCIe base specification, extended capability 0x0d): bits 2 and 3 of its
- * control register send peer-to-peer requests and completions up to the root. Above the first 64
- * bytes the configuration space is readable by root only.
+ * The control register of an extended capability (PCIe base specification), of those that have it 6
+ * bytes on. Above the first 64 bytes the configuration space is readable by root only, and the
+ * extended one only on a PCI Express bus: PCI_UNREAD.
  */
-static int read_acs(const struct tree *tree, const char *path)
+enum { CAPABILITY_ACS = 0x0d, CAPABILITY_ATS = 0x0f };
+
+static long read_extended(const struct tree *tree, const char *path, unsigned capability)
 {
     unsigned char config[4096];
     size_t length, at = 0x100;
     struct path file = tree_join(path, "config");
 
     if (tree_read(tree, file.s, (char *)config, sizeof(config), &length) || length <= at + 4)
-        return -1;
+        return PCI_UNREAD;
     for (int hops = 0; at >= 0x100 && at + 8 <= length && hops < 64; hops++) {
         unsigned id = config[at] | config[at + 1] << 8;
 
-        if (id == 0x0d)
-            return (config[at + 6] & 0x0c) != 0;
+        if (id == capability)
+            return config[at + 6] | config[at + 7] << 8;
         at = (size_t)((config[at + 2] >> 4) | config[at + 3] << 4);
     }
-    return 0;
+    return PCI_ABSENT;
+}
+
+/* Access Control Services: bits 2 and 3 send peer-to-peer requests and completions up to the root;
+ * bit 6 lets those pass whose addresses are translated already. */
+static void read_acs(const struct tree *tree, struct pci_device *d)
+{
+    long control = read_extended(tree, d->path, CAPABILITY_ACS);
+
+    d->acs_redirect = control == PCI_UNREAD ? -1 : control != PCI_ABSENT && (control & 0x0c) != 0;
+    d->acs_direct = control >= 0 && (control & 0x40) != 0;
 }
 
 /* Device control of the PCI Express capability (0x10), as above for root only: bits 5 to 7 the
@@ -329,7 +341,10 @@ static int read_device(const struct tree *tree, const char *address, struct pci_
     d->class_code = hex_at(tree, real, "class", 6);
     d->kind = kind_of(d);
     d->link = read_link(tree, real);
-    d->acs_redirect = d->class_code >> 8 == 0x0604 ? read_acs(tree, real) : -1;
+    d->acs_redirect = -1;
+    if (d->class_code >> 8 == 0x0604)
+        read_acs(tree, d);
+    d->services = d->kind ? read_extended(tree, real, CAPABILITY_ATS) : PCI_UNREAD;
     d->control = d->kind ? read_control(tree, real) : -1;
     d->parent = d->physical = -1;
     return 0;

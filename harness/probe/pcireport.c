@@ -179,27 +179,36 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
         fact_set_real(d->json, "path_gbytes_per_s", least);
 }
 
-/* On, where one port is seen to redirect; off, where all are seen not to. Every other port up the
- * way is a switch's upper one, which has no such control. */
+/* Redirection is on where one port is seen to redirect; off, where all are seen not to. Every other
+ * port up the way is a switch's upper one, which has no such control. What is translated already
+ * passes where all that redirect let it. */
 static void report_acs(struct probe *p, struct pci_device *d)
 {
     const char *why = why_no_way(p, d);
-    bool redirect = false, all_read = true, below_a_link = true;
+    bool redirect = false, direct = true, all_read = true, below_a_link = true;
 
     for (struct pci_device *port = pci_parent(p->pci, d); port; port = pci_parent(p->pci, port)) {
         redirect = redirect || port->acs_redirect == 1;
+        direct = direct && (port->acs_redirect != 1 || port->acs_direct);
         all_read = all_read && (!below_a_link || port->acs_redirect >= 0);
         below_a_link = !below_a_link;
     }
-    if (why && (p->guest || !p->guest_known || !redirect))
+    if (!why && !pci_parent(p->pci, d))
+        why = "no port above it";
+    if (!why && !redirect && !all_read)
+        why = "the ports' configuration is readable by root only";
+    if (why && !(redirect && !p->guest && p->guest_known)) {
         fact_set_unknown(d->json, "acs_redirect", "%s", why);
-    else if (!pci_parent(p->pci, d))
-        fact_set_unknown(d->json, "acs_redirect", "no port above it");
-    else if (redirect || all_read)
-        fact_set_bool(d->json, "acs_redirect", redirect);
+        fact_set_unknown(d->json, "acs_direct_translated", "%s", why);
+        return;
+    }
+    fact_set_bool(d->json, "acs_redirect", redirect);
+    if (redirect && (all_read || !direct))
+        fact_set_bool(d->json, "acs_direct_translated", direct);
     else
-        fact_set_unknown(d->json, "acs_redirect",
-                         "the ports' configuration is readable by root only");
+        fact_set_unknown(d->json, "acs_direct_translated", "%s",
+                         redirect ? "not all ports' configuration could be read"
+                                  : "no port above it sends anything to the root");
 }
 
 /* Why a function shows no link of its own. */
@@ -221,7 +230,8 @@ static const char *no_link(struct probe *p, const struct pci_device *d, const ch
  */
 static void no_links(json_t *json, const char *why)
 {
-    static const char *const keys[] = {"link", "uplinks", "path_gbytes_per_s", "acs_redirect"};
+    static const char *const keys[] = {"link", "uplinks", "path_gbytes_per_s", "acs_redirect",
+                                       "acs_direct_translated"};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         fact_set_unknown(json, keys[i], "%s", why);
@@ -266,6 +276,18 @@ static void report_control(const struct pci_device *d)
     fact_set_number(d->json, keys[0], LEAST << (d->control >> 5 & 7));
     fact_set_number(d->json, keys[1], LEAST << (d->control >> 12 & 7));
     fact_set_bool(d->json, keys[2], d->control >> 4 & 1);
+}
+
+/* Address translation services (ATS): bit 15 switches them on. */
+static void report_services(const struct pci_device *d)
+{
+    if (d->services == PCI_UNREAD)
+        fact_set_unknown(d->json, "translation_services",
+                         "the device's extended configuration is readable by root only");
+    else if (d->services == PCI_ABSENT)
+        fact_set_text(d->json, "translation_services", "none");
+    else
+        fact_set_bool(d->json, "translation_services", d->services >> 15 & 1);
 }
 
 /* Advanced error reporting: lines "RxErr 0", the last "TOTAL_ERR_COR 0". The kernel has no file
@@ -474,6 +496,7 @@ void probe_pci(struct probe *p)
         report_sriov(p, d);
         report_mdev(p, d);
         report_control(d);
+        report_services(d);
         report_errors(p, d);
     }
 }

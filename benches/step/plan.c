@@ -13,11 +13,17 @@ const char *const step_part_names[STEP_PART_KINDS] = {
     [PART_ALL] = "barrier",       [PART_SUM] = "gradients",      [PART_SCATTER] = "gradients",
     [PART_GATHER] = "parameters", [PART_EXPERT_SUM] = "experts", [PART_TENSOR] = "activations",
     [PART_EXCHANGE] = "tokens",   [PART_ROWS] = "tables",        [PART_FORWARD] = "pipeline",
-    [PART_BACKWARD] = "pipeline", [PART_PUSH] = "gradients",     [PART_PULL] = "parameters"};
+    [PART_BACKWARD] = "pipeline", [PART_PUSH] = "gradients",     [PART_PULL] = "parameters",
+    [PART_ASK] = "words",         [PART_ANSWER] = "words"};
 
 unsigned step_dp(const struct step_spec *s)
 {
     return (s->ranks - s->servers) / (s->tp * s->pp);
+}
+
+bool step_is_server(const struct step_spec *s, unsigned rank)
+{
+    return s->servers && rank >= step_dp(s);
 }
 
 /* Tokens of an expert's layers: what the first takes in, what the last puts out. */

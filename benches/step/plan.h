@@ -30,7 +30,9 @@
  *              its samples, before what follows the tables, and takes their gradients back (M. Naumov
  *              and others, DLRM, arXiv:1906.00091, section 3)
  *   servers    (M. Li and others, OSDI 2014) the last ranks compute nothing: each has an equal part of
- *              every bucket, gets it from all workers, and sends what they make back to each
+ *              every bucket, gets it from all workers, and sends what they make back to each.
+ *              Asynchronous: a server waits for no other worker. When all buckets of one are
+ *              there it sends them back. How often, and when it must wait after all: clocks.h
  */
 #ifndef PLUMB_BENCHES_STEP_PLAN_H
 #define PLUMB_BENCHES_STEP_PLAN_H
@@ -53,6 +55,7 @@ enum step_lane {
     LANE_FROM_NEXT,
     LANE_PUSH,
     LANE_PULL,
+    LANE_WORD, /* what workers and servers tell each other before and after a step */
     STEP_LANES
 };
 
@@ -71,8 +74,10 @@ enum step_part_kind {
     PART_ROWS, /* looked-up rows of tables, to all data-parallel ranks, and their gradients back */
     PART_FORWARD, /* activations, from its first member to the other */
     PART_BACKWARD,
-    PART_PUSH, /* gradients, from a worker to a server */
-    PART_PULL, /* what they make, back to it */
+    PART_PUSH,   /* gradients, from a worker to a server */
+    PART_PULL,   /* what they make, back to it */
+    PART_ASK,    /* a word: whether this worker does another step */
+    PART_ANSWER, /* a word, back to it: struct runner has what it means */
     STEP_PART_KINDS
 };
 
@@ -95,7 +100,8 @@ struct step_spec {
     uint32_t ranks, servers, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
     uint32_t compute;   /* enum step_compute: waits, or as many operations on one core */
     uint32_t slow_rank; /* its compute takes slow_times as long; slow_times 1: none */
-    uint64_t batch;     /* samples of a data-parallel rank in a step */
+    uint32_t asynchronous, staleness; /* of servers; steps that a worker may be ahead */
+    uint64_t batch;                   /* samples of a data-parallel rank in a step */
     uint64_t bucket_bytes;
     double ns_per_flop; /* of a rank */
     double slow_times;
@@ -130,6 +136,7 @@ struct step_plan {
 
 /* Data-parallel ranks; of servers, their workers. */
 unsigned step_dp(const struct step_spec *s);
+bool step_is_server(const struct step_spec *s, unsigned rank);
 /* Whether these ways go together, for this model: 0, or -EOPNOTSUPP with why. */
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why,
                   size_t len);

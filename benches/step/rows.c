@@ -17,6 +17,7 @@ static const struct bench_column columns[] = {
 #define SAME  "the same samples as another metric, turned round"
 #define SHARE "a share of the step, whose time is judged"
 #define GIVEN "it follows from the options"
+#define STALE "it follows from the workers' rates"
 
 static const struct bench_metric metrics[] = {
     {.name = "step_time", .units = "ms", .where = "model!="},
@@ -31,6 +32,8 @@ static const struct bench_metric metrics[] = {
     {.name = "bubble", .units = "percent", .unjudged = SHARE},
     {.name = "waited", .units = "ms", .unjudged = SHARE},
     {.name = "sent", .units = "MB", .unjudged = GIVEN},
+    {.name = "staleness", .units = "count", .unjudged = STALE},
+    {.name = "stalest", .units = "count", .unjudged = STALE},
     {.name = NULL},
 };
 

@@ -11,12 +11,21 @@
 #include <string.h>
 #include <time.h>
 
+#include "benches/step/clocks.h"
 #include "core/clock.h"
 #include "core/collective/data.h"
 #include "core/session/member.h"
 
 #define NAP_NS  20000000u /* between two looks at the channels, and at whether others failed */
 #define NO_PART UINT32_MAX
+#define IDLE    STEP_LANES /* lanes beside those of the plan */
+#define WORKERS (IDLE + 1)
+#define LANES   (WORKERS + WORLD_RANKS_MAX)
+
+_Static_assert(STEP_COUNTS <= COLLECTIVE_OWN_MAX, "all counts of a rank");
+
+/* Words between a worker and an asynchronous server. An answer is 2 x staleness + over. */
+enum word { WORD_OVER, WORD_ANOTHER };
 
 struct runner;
 
@@ -46,10 +55,11 @@ struct runner {
     struct step_spec spec;
     struct step_layer *layers;
     struct step_plan plan;
-    struct piece *pieces;              /* of each part */
-    struct lane lanes[STEP_LANES + 1]; /* the last has nothing to do */
-    unsigned own_lane; /* of the thread that the session calls; it sees to the channels */
-    bool alone;        /* calls are left out */
+    struct piece *pieces;     /* of each part */
+    struct lane lanes[LANES]; /* IDLE has nothing to do; from WORKERS on: of a server's workers */
+    struct clocks clocks;     /* of an asynchronous server */
+    unsigned own_lane;        /* of the thread that the session calls; it sees to the channels */
+    bool alone;               /* calls are left out */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool ready, over;
@@ -68,7 +78,7 @@ static uint64_t still_ns(struct runner *r)
 {
     uint64_t least = UINT64_MAX;
 
-    for (unsigned i = LANE_COMPUTE + 1; i < STEP_LANES; i++)
+    for (unsigned i = LANE_COMPUTE + 1; i < LANES; i++)
         if (atomic_load(&r->lanes[i].inside) && atomic_load(&r->lanes[i].still_ns) < least)
             least = atomic_load(&r->lanes[i].still_ns);
     return least == UINT64_MAX || atomic_load(&r->lanes[LANE_COMPUTE].inside) ? 0 : least;
@@ -201,15 +211,15 @@ static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from
     return end_ns;
 }
 
-static uint64_t do_call(struct lane *l, const struct step_op *op)
+static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
 {
     struct runner *r = l->runner;
-    struct piece *p = &r->pieces[op->part];
+    struct piece *p = &r->pieces[part];
     uint64_t begin_ns = clock_now_ns();
 
     atomic_store(&l->still_ns, 0);
     atomic_store(&l->inside, true);
-    int err = r->by->run(&p->c, op->call);
+    int err = r->by->run(&p->c, call);
     atomic_store(&l->inside, false);
     if (err)
         fail(r, err, p->c.error[0] ? p->c.error : strerror(-err));
@@ -226,11 +236,91 @@ static void set_done(struct runner *r, uint32_t op, uint64_t ns)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* ---- Servers that do not wait ---- */
+
+static bool is_free(const struct runner *r)
+{
+    return r->spec.asynchronous;
+}
+
+static bool serves(const struct runner *r)
+{
+    return is_free(r) && step_is_server(&r->spec, r->c->me);
+}
+
+/* The part of this kind that this rank has with that member. */
+static unsigned pair_of(const struct runner *r, enum step_part_kind kind, unsigned member)
+{
+    for (unsigned i = 0; i < r->plan.n_parts; i++) {
+        const struct step_part *part = &r->plan.parts[i];
+        if (part->kind == kind && part->members[!part->me] == r->c->members[member])
+            return i;
+    }
+    return NO_PART; /* a plan has them all */
+}
+
+static void say(struct lane *l, unsigned part, uint64_t word)
+{
+    memcpy(l->runner->pieces[part].c.input, &word, sizeof(word));
+    do_call(l, part, 0);
+}
+
+static uint64_t hear(struct lane *l, unsigned part)
+{
+    uint64_t word;
+
+    do_call(l, part, 0);
+    memcpy(&word, l->runner->pieces[part].c.result, sizeof(word));
+    return word;
+}
+
+/* A worker's gradients are there: the answer, when it may have the parameters. */
+static uint64_t apply(struct lane *l, unsigned worker)
+{
+    struct runner *r = l->runner;
+
+    pthread_mutex_lock(&r->lock);
+    uint64_t stale = clocks_push(&r->clocks, worker);
+    pthread_cond_broadcast(&r->moved);
+    while (!r->failed && clocks_must_wait(&r->clocks, worker))
+        nap(r, l);
+    clocks_pull(&r->clocks, worker);
+    uint64_t answer = 2 * stale + clocks_over(&r->clocks);
+    pthread_mutex_unlock(&r->lock);
+    return answer;
+}
+
+/* A server's lane: one worker's steps, until it makes none more. */
+static void serve(struct lane *l)
+{
+    struct runner *r = l->runner;
+    unsigned worker = l->number - WORKERS;
+    unsigned push = pair_of(r, PART_PUSH, worker), pull = pair_of(r, PART_PULL, worker);
+    unsigned ask = pair_of(r, PART_ASK, worker), answer = pair_of(r, PART_ANSWER, worker);
+
+    while (hear(l, ask) == WORD_ANOTHER && !atomic_load(&r->failed)) {
+        for (unsigned i = 0; i < r->plan.parts[push].n_calls && !atomic_load(&r->failed); i++)
+            do_call(l, push, i);
+        if (atomic_load(&r->failed))
+            return;
+        say(l, answer, apply(l, worker));
+        for (unsigned i = 0; i < r->plan.parts[pull].n_calls && !atomic_load(&r->failed); i++)
+            do_call(l, pull, i);
+    }
+    pthread_mutex_lock(&r->lock);
+    clocks_leave(&r->clocks, worker);
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* A lane's part of a step. */
 static void do_lane(struct lane *l)
 {
     struct runner *r = l->runner;
     uint64_t free_ns = r->begin_ns;
+
+    if (l->number >= WORKERS && !r->alone)
+        serve(l);
 
     for (size_t i = 0; i < l->n_ops && !atomic_load(&r->failed); i++) {
         const struct step_op *op = &r->plan.ops[l->ops[i]];
@@ -240,7 +330,7 @@ static void do_lane(struct lane *l)
         if (atomic_load(&r->failed))
             break;
         if (op->kind == STEP_CALL)
-            free_ns = do_call(l, op);
+            free_ns = do_call(l, op->part, op->call);
         else if (r->spec.compute == STEP_PRODUCT)
             free_ns = multiply(l, op);
         else
@@ -274,7 +364,7 @@ static void *lane_main(void *arg)
 
 static bool all_done(const struct runner *r)
 {
-    for (unsigned i = 0; i < STEP_LANES; i++)
+    for (unsigned i = 0; i < LANES; i++)
         if (r->lanes[i].started && r->lanes[i].turn != r->turn)
             return false;
     return true;
@@ -315,6 +405,61 @@ static int step(struct runner *r)
     return r->failed ? collective_fail(r->c, r->failed, "%s", r->error) : 0;
 }
 
+/* The first server's answer; the others' are alike. */
+static uint64_t talk(struct runner *r, enum word word, bool answered)
+{
+    struct lane *l = &r->lanes[LANE_WORD];
+    unsigned first = step_dp(&r->spec);
+    uint64_t answer = 0;
+
+    for (unsigned i = first; i < r->spec.ranks && !atomic_load(&r->failed); i++) {
+        if (!answered) {
+            say(l, pair_of(r, PART_ASK, i), word);
+            continue;
+        }
+        uint64_t heard = hear(l, pair_of(r, PART_ANSWER, i));
+        answer = i == first ? heard : answer;
+    }
+    return answer;
+}
+
+/* A worker's steps, until the first server says that the window is over. */
+static int work(struct runner *r)
+{
+    uint64_t begin_ns = clock_now_ns(), *own = r->c->own_ns, answer = 0;
+    int err = 0;
+
+    do {
+        talk(r, WORD_ANOTHER, false);
+        err = step(r);
+        answer = err ? 0 : talk(r, 0, true);
+        if (!(answer & 1) || !own[STEP_STEPS]) {
+            own[STEP_FREE_STEPS]++;
+            own[STEP_FREE_NS] = clock_now_ns() - begin_ns;
+        }
+        /* The first one's parameters are all workers' at the begin; at the end others have left. */
+        if (own[STEP_STEPS]++ && !(answer & 1)) {
+            own[STEP_UPDATES]++;
+            own[STEP_STALE_SUM] += answer / 2;
+            own[STEP_STALE_MOST] =
+                answer / 2 > own[STEP_STALE_MOST] ? answer / 2 : own[STEP_STALE_MOST];
+        }
+    } while (!(answer & 1) && !r->failed);
+    talk(r, WORD_OVER, false);
+    return r->failed ? collective_fail(r->c, r->failed, "%s", r->error) : 0;
+}
+
+/* A window: each worker makes as many steps as it can. */
+static int run_free(struct runner *r)
+{
+    unsigned workers = step_dp(&r->spec);
+
+    if (!serves(r))
+        return work(r);
+    clocks_begin(&r->clocks, workers, (uint64_t)workers * STEP_WINDOW, r->spec.staleness);
+    return step(r);
+}
+
 /* ---- From open to close ---- */
 
 static int take_spec(struct runner *r)
@@ -328,7 +473,7 @@ static int take_spec(struct runner *r)
     const struct step_spec *s = &r->spec;
     if (s->ranks != c->n || s->servers >= c->n || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
         s->type >= COLLECTIVE_TYPES || s->compute > STEP_PRODUCT || s->micro > 4096 ||
-        s->zero > 3 || !(s->ns_per_flop >= 0) ||
+        s->zero > 3 || !(s->ns_per_flop >= 0) || (s->asynchronous && !s->servers) ||
         c->n_extra != sizeof(*s) + s->n_layers * sizeof(*r->layers))
         return -EPROTO;
     r->layers = malloc(s->n_layers * sizeof(*r->layers));
@@ -341,14 +486,16 @@ static int take_spec(struct runner *r)
 
 static int make_lanes(struct runner *r)
 {
-    for (unsigned i = 0; i <= STEP_LANES; i++) {
+    for (unsigned i = 0; i < LANES; i++) {
         struct lane *l = &r->lanes[i];
         l->runner = r;
         l->number = i;
+        if (i >= STEP_LANES)
+            continue;
         l->ops = malloc((r->plan.n_ops + 1) * sizeof(*l->ops));
         if (!l->ops)
             return -ENOMEM;
-        for (size_t k = 0; k < r->plan.n_ops; k++)
+        for (size_t k = 0; k < r->plan.n_ops && !serves(r); k++)
             if (r->plan.ops[k].lane == i)
                 l->ops[l->n_ops++] = (uint32_t)k;
     }
@@ -367,7 +514,9 @@ static int choose_own_lane(struct runner *r)
             lanes++;
             last = i;
         }
-    r->own_lane = !r->by->own ? last : r->spec.compute == STEP_PRODUCT ? STEP_LANES : LANE_COMPUTE;
+    if (is_free(r)) /* words, and a server's workers */
+        lanes += 2;
+    r->own_lane = !r->by->own ? last : r->spec.compute == STEP_PRODUCT ? IDLE : LANE_COMPUTE;
     if (!r->by->own && lanes > 1)
         return collective_fail(r->c, -EOPNOTSUPP,
                                "'%s' does one kind of communication at a time here, and this step "
@@ -380,9 +529,10 @@ static int start_lanes(struct runner *r)
 {
     int err = 0;
 
-    for (unsigned i = 0; i < STEP_LANES && !err; i++) {
+    for (unsigned i = 0; i < LANES && !err; i++) {
         struct lane *l = &r->lanes[i];
-        if (i == r->own_lane || !l->n_ops)
+        bool worker = i >= WORKERS && i - WORKERS < step_dp(&r->spec) && serves(r);
+        if (i == r->own_lane || !(l->n_ops || worker))
             continue;
         l->turn = r->turn;
         err = -pthread_create(&l->thread, NULL, lane_main, l);
@@ -397,7 +547,7 @@ static void stop_lanes(struct runner *r)
     r->over = true;
     pthread_cond_broadcast(&r->moved);
     pthread_mutex_unlock(&r->lock);
-    for (unsigned i = 0; i < STEP_LANES; i++)
+    for (unsigned i = 0; i < LANES; i++)
         if (r->lanes[i].started)
             pthread_join(r->lanes[i].thread, NULL);
 }
@@ -415,6 +565,10 @@ static int open_piece(struct runner *r, unsigned number)
     p->point.in_place = part->in_place;
     p->point.count = part->count;
     p->lane = &r->lanes[part->lane];
+    if (part->kind == PART_ASK || part->kind == PART_ANSWER)
+        p->point.type = COLLECTIVE_I64;
+    if (serves(r) && part->kind != PART_ALL)
+        p->lane = &r->lanes[WORKERS + part->members[!part->me]];
     if (!part->n_calls)
         return 0;
     for (unsigned i = 0; i < part->n; i++) /* from numbers of members to ranks of the world */
@@ -649,8 +803,10 @@ static int step_barrier(struct collective *c)
 
 static int step_run(struct collective *c, unsigned number)
 {
+    struct runner *r = c->state;
+
     (void)number;
-    return step(c->state);
+    return is_free(r) ? run_free(r) : step(r);
 }
 
 static int step_alone(struct collective *c, uint64_t *ns)
@@ -673,7 +829,8 @@ static int step_data(struct collective *c, uint64_t seed,
     int err = 0;
 
     for (unsigned i = 0; i < r->plan.n_parts && !err; i++) {
-        if (!is_open(r, i) || r->plan.parts[i].kind == PART_ALL)
+        uint32_t kind = r->plan.parts[i].kind;
+        if (!is_open(r, i) || kind == PART_ALL || kind == PART_ASK || kind == PART_ANSWER)
             continue;
         err = each(&r->pieces[i].c, seed + r->plan.parts[i].id);
         if (err)

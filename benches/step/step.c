@@ -19,11 +19,14 @@
 
 static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
 static const struct opt_scope by_time = {"compute=timed", "--compute timed"};
+static const struct opt_scope by_servers = {"ps!=0", "parameter servers, --ps 1 or more"};
+static const struct opt_scope by_async = {"ps-mode=async", "--ps-mode async"};
 static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
 
 static const char *const overlaps[] = {"none", "backward", NULL};
 static const char *const orders[] = {"gpipe", "1f1b", NULL};
 static const char *const computes[] = {"timed", "product", NULL};
+static const char *const modes[] = {"sync", "async", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
 
 static const struct opt options[] = {
@@ -144,8 +147,24 @@ static const struct opt options[] = {
      AT(servers),
      .def = "0",
      .max = WORLD_RANKS_MAX,
-     .help = "parameter servers: the last so many ranks; gradients go to them, and back, for all "
-             "workers at the same step; 0: none"},
+     .help = "parameter servers: the last so many ranks; gradients go to them, and parameters "
+             "back; 0: none"},
+    {.name = "ps-mode",
+     .type = OPT_CHOICE,
+     WAY_FITTING,
+     AT(updates),
+     .choices = modes,
+     .def = "sync",
+     .scope = &by_servers,
+     .help = "sync: a worker gets parameters when all workers have sent gradients; async: at once"},
+    {.name = "staleness",
+     .type = OPT_U64,
+     WAY_FITTING,
+     AT(staleness),
+     .def = "1000",
+     .max = 1000,
+     .scope = &by_async,
+     .help = "steps that a worker may be ahead of the slowest one, before it waits"},
     {.name = "compute",
      .type = OPT_CHOICE,
      WAY_SWEPT,
@@ -217,6 +236,8 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
                             .n_layers = n_layers,
                             .slow_rank = w->n - 1 - (p->servers < w->n ? (uint32_t)p->servers : 0),
                             .slow_times = p->slow,
+                            .asynchronous = p->servers && p->updates,
+                            .staleness = (uint32_t)p->staleness,
                             .batch = p->batch,
                             .bucket_bytes = p->bucket};
     double flop = flop_of(w->layers, n_layers) * (double)p->batch;
@@ -257,11 +278,12 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
     struct step_plan plan;
     int err = 0;
 
-    *bytes = w->longest_ns = 0;
+    *bytes = w->longest_ns = w->rate_alone = 0;
     for (unsigned rank = 0; rank < w->n && !err; rank++) {
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
         compute_ns[rank] = step_compute_ns(&plan, &w->spec, rank);
         w->longest_ns = fmax(w->longest_ns, compute_ns[rank]);
+        w->rate_alone += compute_ns[rank] > 0 ? 1 / compute_ns[rank] : 0;
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
@@ -354,10 +376,14 @@ static int setup(struct point *pt)
     struct step_work *w = pt->bench_state;
 
     w->begun = false;
-    w->steps = 0;
+    w->samples = 0;
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
     memset(w->waited_ns, 0, sizeof(w->waited_ns));
+    memset(w->steps, 0, sizeof(w->steps));
+    memset(w->stale, 0, sizeof(w->stale));
+    memset(w->stalest, 0, sizeof(w->stalest));
+    memset(w->updates, 0, sizeof(w->updates));
     pt->sample_ns = 0; /* a step each */
     if (p->compute == STEP_TIMED)
         pt->origin = "simulated";
@@ -408,6 +434,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
         err = session_run(w->ranks.session, &run, &times, &slowest);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->ranks.session));
+    if (w->spec.asynchronous)
+        slowest = values_free_ns(times, step_dp(&w->spec));
     for (size_t i = 0; i < pt->n_series; i++)
         ns[i] = slowest;
     if (w->begun)

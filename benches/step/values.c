@@ -15,13 +15,35 @@ static double sums_ns(const struct collective_times *t)
     return (double)(t->own_ns[STEP_NS_SUMS] + t->own_ns[STEP_NS_TAIL]);
 }
 
+/* Of a worker's window, what it waits. */
+static double free_share(const struct collective_times *t)
+{
+    return t->ns ? sums_ns(t) / (double)t->ns : 0;
+}
+
+uint64_t values_free_ns(const struct collective_times *times, unsigned workers)
+{
+    double rate = 0;
+
+    for (unsigned i = 0; i < workers; i++)
+        if (times[i].own_ns[STEP_FREE_NS])
+            rate +=
+                (double)times[i].own_ns[STEP_FREE_STEPS] / (double)times[i].own_ns[STEP_FREE_NS];
+    return rate > 0 ? (uint64_t)llround(workers / rate) : 0;
+}
+
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
  * ranks that end last, the one that waits least. */
 static double exposed_ns(const struct step_work *w, const struct collective_times *times,
                          uint64_t slowest)
 {
-    double least = INFINITY;
+    unsigned workers = step_dp(&w->spec);
+    double least = INFINITY, shares = 0;
 
+    for (unsigned i = 0; i < workers && w->spec.asynchronous; i++)
+        shares += free_share(&times[i]);
+    if (w->spec.asynchronous)
+        return shares / workers * (double)slowest;
     for (unsigned i = 0; i < w->n; i++)
         if ((double)times[i].ns >= LAST * (double)slowest)
             least = fmin(least, sums_ns(&times[i]));
@@ -39,6 +61,22 @@ static double bubble_ns(const struct step_work *w, const struct collective_times
     return sum / w->n;
 }
 
+/* Steps of a rank in a sample: of a server, of each of its workers. */
+static double steps_in(const struct step_work *w, const struct collective_times *times,
+                       unsigned rank)
+{
+    unsigned workers = step_dp(&w->spec);
+    double all = 0;
+
+    if (!w->spec.asynchronous)
+        return 1;
+    if (rank < workers)
+        return (double)times[rank].own_ns[STEP_STEPS];
+    for (unsigned i = 0; i < workers; i++)
+        all += (double)times[i].own_ns[STEP_STEPS];
+    return all / workers;
+}
+
 /* By how much the slowest compute is slower than alone. */
 static double slowdown_of(const struct step_work *w, const struct collective_times *times,
                           uint64_t alone_ns)
@@ -46,7 +84,8 @@ static double slowdown_of(const struct step_work *w, const struct collective_tim
     double most = 0;
 
     for (unsigned i = 0; i < w->n; i++)
-        most = fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE]);
+        most =
+            fmax(most, (double)times[i].own_ns[STEP_NS_COMPUTE] / fmax(1, steps_in(w, times, i)));
     return alone_ns ? 100 * (most / (double)alone_ns - 1) : 0;
 }
 
@@ -55,9 +94,14 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
 {
     struct step_shares *s = &w->shares;
 
-    w->steps++;
-    for (unsigned i = 0; i < w->n; i++)
+    w->samples++;
+    for (unsigned i = 0; i < w->n; i++) {
         w->waited_ns[i] += sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE];
+        w->steps[i] += steps_in(w, times, i);
+        w->stale[i] += (double)times[i].own_ns[STEP_STALE_SUM];
+        w->updates[i] += (double)times[i].own_ns[STEP_UPDATES];
+        w->stalest[i] = fmax(w->stalest[i], (double)times[i].own_ns[STEP_STALE_MOST]);
+    }
     if (s->n == STEP_SAMPLES || !slowest)
         return;
     s->step_ns[s->n] = (double)slowest;
@@ -138,18 +182,36 @@ static struct figure *add_figure(struct point *pt, const struct step_work *w, co
 /* What each rank sent in a step, over all of its links, as the transport counted it. */
 static void add_ranks(struct point *pt, struct step_work *w)
 {
-    for (unsigned i = 0; i < w->n && w->n > 1 && w->steps; i++) {
+    for (unsigned i = 0; i < w->n && w->n > 1 && w->samples; i++) {
         const struct collective_report *told = session_report(w->ranks.session, i);
         double bytes = 0;
         bool exact = told && told->n_flows;
-        figure_value(add_figure(pt, w, "waited", "ms", i),
-                     w->waited_ns[i] / 1e6 / (double)w->steps);
+        figure_value(add_figure(pt, w, "waited", "ms", i), w->waited_ns[i] / 1e6 / w->steps[i]);
         for (uint32_t k = 0; told && k < told->n_flows; k++) {
             bytes += told->flows[k].out_bytes;
             exact = exact && told->flows[k].exact;
         }
         if (exact)
-            figure_value(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / (double)w->steps);
+            figure_value(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / w->steps[i]);
+        if (!(w->updates[i] > 0))
+            continue;
+        figure_value(add_figure(pt, w, "staleness", "count", i), w->stale[i] / w->updates[i]);
+        figure_value(add_figure(pt, w, "stalest", "count", i), w->stalest[i]);
+    }
+}
+
+/* No worker is faster than its compute, which is known where it is stated: of real compute the slowest one's was measured. */
+static void set_free_limit(struct point *pt, struct step_work *w)
+{
+    snprintf(w->limit_source, sizeof(w->limit_source),
+             "%u workers, each with its compute alone, all communication hidden",
+             step_dp(&w->spec));
+    for (size_t i = 0; i < pt->n_series && w->spec.compute == STEP_TIMED; i++) {
+        if (strcmp(pt->series[i].metric, "throughput") != 0)
+            continue;
+        pt->series[i].limit = (double)w->spec.batch * 1e9 * w->rate_alone;
+        pt->series[i].limit_kind = LIMIT_TOLD;
+        pt->series[i].limit_source = w->limit_source;
     }
 }
 
@@ -239,6 +301,10 @@ static void set_limit(struct point *pt, struct step_work *w)
     struct links_rate link = {0};
     double network = network_ns(w, &link);
 
+    if (w->spec.asynchronous) {
+        set_free_limit(pt, w);
+        return;
+    }
     for (size_t i = 0; !timed && i < w->shares.n; i++)
         w->longest_ns = i ? fmin(w->longest_ns, w->shares.alone_ns[i]) : w->shares.alone_ns[i];
     double compute = w->least_times * w->longest_ns;

@@ -89,7 +89,7 @@ static void wait_for(struct writer *w, uint32_t op)
 
 static bool is_server(const struct writer *w, unsigned rank)
 {
-    return w->spec->servers && rank >= step_dp(w->spec);
+    return step_is_server(w->spec, rank);
 }
 
 static void compute(struct writer *w, enum step_kind kind, unsigned layer, unsigned micro)
@@ -147,6 +147,8 @@ static const struct {
     [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
     [PART_PUSH] = {COLLECTIVE_BROADCAST, LANE_PUSH, false},
     [PART_PULL] = {COLLECTIVE_BROADCAST, LANE_PULL, false},
+    [PART_ASK] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
+    [PART_ANSWER] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
 };
 
 /* The members are filled in by the caller. NULL: out of memory, or one member alone. */
@@ -173,7 +175,7 @@ static struct step_part *add_part(struct writer *w, enum step_part_kind kind,
         part->me = members[i] == w->rank ? i : part->me;
         lowest = members[i] < lowest ? members[i] : lowest;
     }
-    bool pair = kind == PART_PUSH || kind == PART_PULL;
+    bool pair = kind >= PART_PUSH && kind <= PART_ANSWER;
     part->id = (kind * WORLD_RANKS_MAX + lowest) * WORLD_RANKS_MAX +
                (pair ? members[0] + members[1] - lowest : 0);
     w->plan->n_parts++;
@@ -238,6 +240,18 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* One word each. */
+static void add_words(struct writer *w, unsigned worker, unsigned server)
+{
+    struct step_part *ask = add_part(w, PART_ASK, (unsigned[]){worker, server}, 2);
+    struct step_part *answer = add_part(w, PART_ANSWER, (unsigned[]){server, worker}, 2);
+
+    if (ask && answer) {
+        vector_of(w, ask, 1, true);
+        vector_of(w, answer, 1, true);
+    }
+}
+
 /* A push and a pull of each worker and server, of which this rank is one. */
 static void add_pairs(struct writer *w)
 {
@@ -248,6 +262,8 @@ static void add_pairs(struct writer *w)
         unsigned worker = serves ? i : w->rank, server = serves ? w->rank : i;
         add_part(w, PART_PUSH, (unsigned[]){worker, server}, 2);
         add_part(w, PART_PULL, (unsigned[]){server, worker}, 2);
+        if (w->spec->asynchronous)
+            add_words(w, worker, server);
     }
 }
 
@@ -365,13 +381,33 @@ static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
             }
 }
 
+/* An asynchronous server has all buckets of a worker before it sends any back. */
+static void by_turns(struct writer *w)
+{
+    unsigned workers = step_dp(w->spec), servers = w->spec->servers;
+
+    for (unsigned worker = 0; worker < workers; worker++) {
+        struct step_part *push = pair_of(w, PART_PUSH, worker);
+        struct step_part *pull = pair_of(w, PART_PULL, worker);
+        uint32_t pushed = NO_OP;
+        for (unsigned i = 0; i < w->n_late && push && pull && !w->err; i++)
+            pushed = call(w, push, vector_of(w, push, (w->late[i] + servers - 1) / servers, true),
+                          NO_OP);
+        for (unsigned i = 0; i < w->n_late && push && pull && !w->err; i++)
+            call(w, pull, vector_of(w, pull, push->calls[i].count, true), pushed);
+    }
+    w->n_late = 0;
+}
+
 /* The bucket is whole: it goes on its way now, or when the backward pass is over. */
 static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *elements,
                          unsigned *late)
 {
     struct step_part *part = part_of(w, kind, false);
 
-    if (w->spec->servers && *elements && w->spec->overlap) {
+    bool turns = w->spec->asynchronous && is_server(w, w->rank);
+
+    if (w->spec->servers && *elements && w->spec->overlap && !turns) {
         by_servers(w, *elements, settle(w));
     } else if (w->spec->servers && *elements) {
         w->late[w->n_late++] = *elements;
@@ -432,6 +468,8 @@ static void end_gradients(struct writer *w)
 {
     close_bucket(w, sum_kind(w), &w->bucket, &w->late_sums);
     close_bucket(w, PART_EXPERT_SUM, &w->experts, &w->late_experts);
+    if (w->spec->asynchronous && is_server(w, w->rank))
+        by_turns(w);
     for (unsigned i = 0; i < w->n_late; i++)
         by_servers(w, w->late[i], settle(w));
     for (unsigned i = 0; i < w->late_sums; i++)
@@ -657,7 +695,7 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
                        .samples = (double)s->batch / s->micro,
                        .last = NO_OP};
 
-    *p = (struct step_plan){.parts = calloc(STEP_PART_KINDS + 2 * s->ranks, sizeof(*p->parts))};
+    *p = (struct step_plan){.parts = calloc(STEP_PART_KINDS + 4 * s->ranks, sizeof(*p->parts))};
     int err = p->parts && w.late ? step_cut(layers, s->n_layers, s->pp, cuts) : -ENOMEM;
     if (err) {
         free(w.late);

@@ -16,7 +16,8 @@ struct step_params {
     struct way_params way;
     const char *model;
     uint64_t ranks, batch, sequence, bucket, servers, zero, prefetch, tp, pp, ep, micro, compute_ns;
-    int dtype, overlap, order, compute, inject;
+    uint64_t staleness;
+    int dtype, overlap, order, compute, inject, updates;
     double tflops, slow;
 };
 
@@ -48,8 +49,11 @@ struct step_work { /* pt->bench_state: outlives the points */
     double
         least_times; /* the shortest step with that compute, in longest_ns: a pipeline's is longer */
     bool begun;
-    uint64_t steps; /* since the warm-up */
-    double waited_ns[WORLD_RANKS_MAX];
+    uint64_t samples;                                          /* since the warm-up */
+    double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
+    double rate_alone; /* steps of all workers in a ns, if nobody waits */
+    /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
+    double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
     struct step_shares shares;
     struct step_base base;
     const char *backend;
@@ -76,6 +80,8 @@ int values_traffic(const struct step_spec *spec, const struct step_layer *layers
  * nothing. *named: the node whose own links take longest. */
 double values_network_ns(const struct step_traffic *t, const double *gbps, unsigned nodes,
                          unsigned *named);
+/* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
+uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

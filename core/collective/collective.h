@@ -48,7 +48,7 @@
 #define COLLECTIVE_ADDRESS_MAX 8192
 #define COLLECTIVE_FLOWS_MAX   8
 #define COLLECTIVE_ERROR_BYTES 384
-#define COLLECTIVE_OWN_MAX     8
+#define COLLECTIVE_OWN_MAX     12
 #define COLLECTIVE_STILL_NS    6500000000u /* nothing moved in any rank: somebody is gone */
 #define COLLECTIVE_BYTES_MAX   (1ull << 36)
 /* Operations before one wait: a device's queue is bounded (of CUDA to some 1024 launches), and who

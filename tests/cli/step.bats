@@ -146,6 +146,43 @@ all_good() {
     [[ $(of step_time reason) == *"rank 1"* ]]
 }
 
+@test "asynchronous servers: staleness follows from the workers' rates, and a bound holds; data are checked" {
+    local go most
+    # Of three workers, of which one takes twice as long: 2 + 2 updates of the others come between its pull and its push, and
+    # 1 + 1/2 for each of those. Other work on this machine delays one or another.
+    for ((go = 0; go < 5; go++)); do
+        step --np 4 --ranks 4 --batch 4 --compute-time 40ms --budget 1s --ps 1 --ps-mode async --slow 2 --transport tcp
+        all_good
+        # no faster than compute: 4 samples of each in 40, 40 and 80 ms
+        awk -v limit="$(of throughput limit)" -v share="$(of throughput percent_of_limit)" 'BEGIN { exit !(limit == 250 && share <= 100) }'
+        ! paste -d' ' <(cells metric) <(cells rank) <(cells value) | awk '$1 == "staleness" { s[$2] = $3; n++ } $1 == "sent" { sent[$2] = $3 } END {
+            exit !(n == 3 && s[0] > 1.3 && s[0] < 1.7 && s[1] > 1.3 && s[1] < 1.7 && s[2] > 3.6 && s[2] < 4.4 &&
+                sent[0] / .208 > .998 && sent[0] / .208 < 1.002 && sent[3] / .624 > .998 && sent[3] / .624 < 1.002) }' || break
+        paste -d' ' <(cells metric) <(cells rank) <(cells value)
+    done
+    ((go < 5)) || { echo 'fell short' && false; }
+    # Whoever may be s steps ahead of the slowest: 2 s + 1 updates of each other worker at most. Never ahead: not faster than it.
+    for most in 0 1; do
+        step --np 4 --ranks 4 --batch 4 --compute-time 20ms --ps 1 --ps-mode async --slow 3 --staleness $most
+        all_good
+        paste -d' ' <(cells metric) <(cells rank) <(cells value) | awk -v most=$((2 * (2 * most + 1))) \
+            '$1 == "stalest" { n++; bad += $3 > most } END { exit !(n == 3 && !bad) }'
+        ((most)) || awk -v ms="$(of step_time value)" 'BEGIN { print ms; exit !(ms > 59) }'
+    done
+    step --np 4 --ranks 4 --batch 4 --compute-time 2ms --ps 2 --ps-mode async --overlap none,backward --bucket 20K,1M
+    all_good
+    step --np 3 --ranks 3 --batch 4 --compute product --ps 1 --ps-mode async
+    all_good
+    [ -n "$(of compute_slowdown value)" ]
+    step --np 3 --ranks 3 --compute-time 2ms --ps 1 --ps-mode async --inject corrupt
+    [ "$status" -eq 1 ]
+    [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"element "* ]]
+    step --np 3 --ranks 3 --compute-time 2ms --ps 1 --ps-mode async --inject absent
+    [ "$status" -eq 4 ]
+    step --np 2 --ranks 2 --ps-mode async # without servers
+    [ "$status" -eq 2 ]
+}
+
 @test "what makes no sense is refused, in words" {
     step --np 4 --ranks 4 --tp 3
     [[ $(of step_time status) == skipped && $(of step_time reason) == *'4 ranks cannot be divided'* ]]

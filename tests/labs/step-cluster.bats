@@ -62,7 +62,7 @@ lasts() {
 
 # ms FORMULA [RATE]: b is the time of 1 MB over a link, in ms.
 ms() {
-    awk -v bits="$(expected "${2-500mbit}")" "BEGIN { b = 8e9 / bits; print ($1) }"
+    awk -v bits="$(expected "${2-500mbit}")" "BEGIN { b = 8e9 / bits; $([[ $1 != *';'* ]] || echo "${1%;*};") print (${1##*;}) }"
 }
 
 @test "data parallel, 2 and 4 hosts: compute and sums add up, or overlap as far as they can" {
@@ -107,6 +107,14 @@ ms() {
     # The server's link carries 8 MB of each of two workers, each way; one bucket, so that pulls begin when pushes end.
     lasts "$(ms '100 + 2 * 2 * 8 * b')" 3 --compute-time 100ms --overlap none --ps 1
     lasts "$(ms '100 + 2 * 8 * b')" 4 --compute-time 100ms --overlap none --ps 2
+}
+
+@test "asynchronous servers: each worker has a rate of its own, and none waits for another" {
+    # Worker links are the narrow ones: 3 workers at 300 Mbit/s, of which one computes twice as long, and a server at 1 Gbit/s.
+    scripts/lab-cluster rate 300mbit
+    scripts/lab-cluster rate 1gbit --host 3
+    lasts "$(ms 't = 100 + 2 * 8 * b; 3 / (2 / t + 1 / (t + 100))' 300mbit)" 4 --compute-time 100ms --overlap none --ps 1 \
+        --ps-mode async --slow 2 --budget 8s
 }
 
 @test "one slow host, and one slow link: everybody waits for them" {

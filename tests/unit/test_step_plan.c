@@ -558,6 +558,39 @@ static void test_more_servers_than_workers(void **state)
         }
 }
 
+/* An asynchronous server has all buckets of a worker before it sends one back: as many bytes as in step, and of one worker one
+ * way after the other, however many buckets there are. Words are beside them. */
+static void test_asynchronous_servers(void **state)
+{
+    (void)state;
+    for (unsigned k = 1; k <= 3; k++)
+        for (unsigned overlap = 0; overlap <= 1; overlap++) {
+            struct run *r = equal(4);
+            unsigned words = 0;
+            r->spec.ranks = 3 + k;
+            r->spec.servers = k;
+            r->spec.asynchronous = 1;
+            r->spec.overlap = overlap;
+            r->spec.bucket_bytes = 4000;
+            simulate(r);
+            near(sent(r, 0), 4 * 4000, 2e-3);
+            near(sent(r, 3), 3 * 4 * 4000. / k, 2e-3);
+            for (unsigned i = 0; i < r->ranks[3].plan.n_parts; i++) {
+                const struct step_part *part = &r->ranks[3].plan.parts[i];
+                words += part->kind == PART_ASK || part->kind == PART_ANSWER;
+                if (part->kind == PART_PUSH || part->kind == PART_PULL)
+                    assert_int_equal(part->n_calls, 4);
+            }
+            assert_int_equal(words, 6);
+            release(r);
+            r->ns_per_byte = 60 / (4 * 4000.0);
+            r->spec.ranks = 2;
+            r->spec.servers = 1;
+            near(simulate(r), 96 + (overlap ? 60 / 4. : 60) + 60, 2e-3);
+            done(r);
+        }
+}
+
 /* The shortest step: of equal stages as in test_bubble(), and the simulation with a network that takes no time needs no longer.
  * Of unequal ones no simulation is shorter; nor is the compute of the longest times (m + p - 1) / m a bound. */
 static void test_shortest_step(void **state)
@@ -711,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_tables),
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_more_servers_than_workers),
+        cmocka_unit_test(test_asynchronous_servers),
         cmocka_unit_test(test_shortest_step),
         cmocka_unit_test(test_all_together),
         cmocka_unit_test(test_compute_is_divided),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an asynchronous parameter server knows of its workers: how many updates it has applied, and how far each worker is.
+ * Pure: no thread, no network. The caller has a lock.
+ *
+ *   a step of a worker   it computes with the parameters that it has, pushes its gradients, which are applied at once,
+ *                        and pulls the parameters, which have all updates until then
+ *   staleness            of an update: how many others were applied between the worker's pull and its push
+ *   bound                (Q. Ho and others, NIPS 2013: stale synchronous parallel) a worker that is more than `bound`
+ *                        steps ahead of the slowest pulls when that one has come closer. Between a pull and the
+ *                        push that follows, each of the others then pushes 2 bound + 1 times at most
+ *   window               ends with the update number `target`: each worker that pushes from then on is told so
+ *
+ * Over a window without bound, the staleness of a worker's updates after the first adds up to the number of others' updates
+ * between its first and its last. So a worker with a step of T among others with steps of T_i has T / T_1 + T / T_2 + ... of
+ * it on average, and the mean over the updates of all workers is their number less one.
+ */
+#ifndef PLUMB_BENCHES_STEP_CLOCKS_H
+#define PLUMB_BENCHES_STEP_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/group/world.h"
+
+struct clocks {
+    unsigned workers;
+    uint64_t target, bound, updates;
+    uint64_t steps[WORLD_RANKS_MAX];  /* of each worker; UINT64_MAX: it has left */
+    uint64_t pulled[WORLD_RANKS_MAX]; /* updates that its parameters have */
+};
+
+/* All workers have the same parameters, of no update. */
+void clocks_begin(struct clocks *c, unsigned workers, uint64_t target, uint64_t bound);
+/* All of a worker's gradients are there. Returns the update's staleness. */
+uint64_t clocks_push(struct clocks *c, unsigned worker);
+bool clocks_over(const struct clocks *c);
+/* Must it wait for a slower one? Never once the window is over. */
+bool clocks_must_wait(const struct clocks *c, unsigned worker);
+void clocks_pull(struct clocks *c, unsigned worker);
+/* It makes no step more: nobody waits for it. */
+void clocks_leave(struct clocks *c, unsigned worker);
+
+#endif

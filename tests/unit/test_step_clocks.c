@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asynchronous workers of a parameter server, simulated with steps of random lengths: what the server says of staleness and
+ * bounds, against counts in the log of the simulation, which know nothing of it. */
+#include "benches/step/clocks.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/rng.h"
+
+#define WORKERS_MOST 6
+#define EVENTS_MOST  4096
+
+struct event {
+    double at;
+    unsigned worker;
+    bool pulls; /* else it pushes */
+};
+
+struct run {
+    unsigned workers;
+    double mean[WORKERS_MOST], spread; /* of steps, of each worker */
+    uint64_t target, bound;
+    struct event log[EVENTS_MOST];
+    unsigned n, n_pushes;
+    uint64_t stale[EVENTS_MOST]; /* what the server said of the update at this place of the log */
+    double next[WORKERS_MOST];   /* when a worker's step ends; infinite: it waits, or has left */
+    bool waits[WORKERS_MOST];
+    struct clocks clocks;
+    struct rng rng;
+};
+
+static void write_down(struct run *r, double at, unsigned worker, bool pulls)
+{
+    assert_true(r->n < EVENTS_MOST);
+    r->log[r->n++] = (struct event){at, worker, pulls};
+}
+
+static void go_on(struct run *r, unsigned worker, double at)
+{
+    r->waits[worker] = false;
+    clocks_pull(&r->clocks, worker);
+    write_down(r, at, worker, true);
+    if (clocks_over(&r->clocks))
+        clocks_leave(&r->clocks, worker);
+    else
+        r->next[worker] = at + r->mean[worker] * (1 + r->spread * rng_double(&r->rng));
+}
+
+static void push(struct run *r, unsigned worker)
+{
+    double at = r->next[worker];
+
+    r->stale[r->n] = clocks_push(&r->clocks, worker);
+    write_down(r, at, worker, false);
+    r->n_pushes++;
+    r->next[worker] = INFINITY;
+    r->waits[worker] = true;
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (unsigned i = 0; i < r->workers; i++)
+            if (r->waits[i] && !clocks_must_wait(&r->clocks, i)) {
+                go_on(r, i, at);
+                moved = true;
+            }
+    }
+}
+
+/* Until nobody works any more. */
+static void simulate(struct run *r)
+{
+    clocks_begin(&r->clocks, r->workers, r->target, r->bound);
+    for (unsigned i = 0; i < r->workers; i++)
+        r->next[i] = r->mean[i] * (1 + r->spread * rng_double(&r->rng));
+    for (;;) {
+        unsigned first = 0;
+        for (unsigned i = 1; i < r->workers; i++)
+            first = r->next[i] < r->next[first] ? i : first;
+        if (isinf(r->next[first]))
+            break;
+        push(r, first);
+    }
+    for (unsigned i = 0; i < r->workers; i++)
+        assert_false(r->waits[i]); /* for good */
+}
+
+/* Pushes of others between a worker's last pull before this place of the log and the place. */
+static unsigned counted(const struct run *r, unsigned place)
+{
+    unsigned worker = r->log[place].worker, others = 0;
+
+    for (unsigned i = place; i-- > 0;) {
+        if (r->log[i].worker == worker && r->log[i].pulls)
+            break;
+        others += r->log[i].worker != worker && !r->log[i].pulls;
+    }
+    return others;
+}
+
+/* Steps of a worker that have ended before this place. */
+static unsigned steps(const struct run *r, unsigned worker, unsigned place)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < place; i++)
+        n += r->log[i].worker == worker && !r->log[i].pulls;
+    return n;
+}
+
+static void start(struct run *r, unsigned workers, uint64_t bound, uint64_t seed)
+{
+    memset(r, 0, sizeof(*r));
+    r->workers = workers;
+    r->bound = bound;
+    r->target = 40 * workers;
+    r->spread = .5;
+    rng_seed(&r->rng, seed);
+    for (unsigned i = 0; i < workers; i++)
+        r->mean[i] = 1 + 3 * rng_double(&r->rng);
+}
+
+static void test_staleness_is_what_happened_between(void **state)
+{
+    static struct run r;
+
+    (void)state;
+    for (unsigned seed = 0; seed < 40; seed++) {
+        start(&r, 2 + seed % 5, seed % 4 ? seed % 4 - 1 : 1000, seed);
+        simulate(&r);
+        for (unsigned i = 0; i < r.n; i++)
+            if (!r.log[i].pulls)
+                assert_int_equal(r.stale[i], counted(&r, i));
+        assert_true(r.n_pushes >= r.target && r.n_pushes < r.target + r.workers);
+    }
+}
+
+/* No worker begins a step more than the bound ahead of the slowest, some come so far, and each other pushes 2 bound + 1 times at
+ * most between a pull and the push after it. */
+static void test_bound(void **state)
+{
+    static struct run r;
+
+    (void)state;
+    for (unsigned bound = 0; bound < 4; bound++) {
+        unsigned furthest = 0, stalest = 0, workers = 3 + bound;
+        start(&r, workers, bound, bound);
+        r.mean[0] = 20; /* all others wait for it */
+        simulate(&r);
+        double over_at = INFINITY, pushed_at[WORKERS_MOST] = {0};
+        for (unsigned i = 0; i < r.n; i++) {
+            unsigned least = ~0u, all = 0;
+            for (unsigned k = 0; k < workers; k++) {
+                unsigned its = steps(&r, k, i);
+                least = its < least ? its : least;
+                all += its;
+            }
+            unsigned ahead = steps(&r, r.log[i].worker, i) - least;
+            if (r.log[i].pulls && all < r.target)
+                furthest = ahead > furthest ? ahead : furthest;
+            if (!r.log[i].pulls) {
+                pushed_at[r.log[i].worker] = r.log[i].at;
+                over_at = all + 1 == r.target ? r.log[i].at : over_at;
+            } else if (all >= r.target) { /* nobody waits any more */
+                assert_true(r.log[i].at <= fmax(over_at, pushed_at[r.log[i].worker]));
+            }
+            if (!r.log[i].pulls)
+                stalest = r.stale[i] > stalest ? (unsigned)r.stale[i] : stalest;
+        }
+        assert_int_equal(furthest, bound);
+        assert_true(stalest <= (workers - 1) * (2 * bound + 1));
+        assert_true(stalest > bound);
+    }
+}
+
+/* Of workers whose steps take 1, 1 and 2: the slow one has 2 + 2, a fast one 1 + 1/2, and the mean is 2. */
+static void test_rates_make_the_staleness(void **state)
+{
+    static struct run r;
+    double sum[3] = {0}, n[3] = {0};
+
+    (void)state;
+    start(&r, 3, 1000, 7);
+    r.spread = 0;
+    r.target = 900;
+    r.mean[0] = 1;
+    r.mean[1] = 1.0001;
+    r.mean[2] = 2.0003;
+    simulate(&r);
+    for (unsigned i = 0; i < r.n; i++)
+        if (!r.log[i].pulls && steps(&r, r.log[i].worker, i)) {
+            sum[r.log[i].worker] += (double)r.stale[i];
+            n[r.log[i].worker]++;
+        }
+    assert_float_equal(sum[0] / n[0], 1.5, .02);
+    assert_float_equal(sum[1] / n[1], 1.5, .02);
+    assert_float_equal(sum[2] / n[2], 4, .02);
+    assert_float_equal((sum[0] + sum[1] + sum[2]) / (n[0] + n[1] + n[2]), 2, .02);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_staleness_is_what_happened_between),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_rates_make_the_staleness),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -303,9 +303,11 @@ static void serve(struct lane *l)
             do_call(l, push, i);
         if (atomic_load(&r->failed))
             return;
-        say(l, answer, apply(l, worker));
+        uint64_t its = apply(l, worker);
         for (unsigned i = 0; i < r->plan.parts[pull].n_calls && !atomic_load(&r->failed); i++)
             do_call(l, pull, i);
+        if (!atomic_load(&r->failed))
+            say(l, answer, its); /* behind the parameters: a send may wait until it is received */
     }
     pthread_mutex_lock(&r->lock);
     clocks_leave(&r->clocks, worker);
@@ -882,6 +884,8 @@ static void add_flow(struct collective_report *told, const struct collective_flo
             to->out_messages += f->out_messages;
             to->in_messages += f->in_messages;
             to->exact &= f->exact;
+            if (f->message_bytes > to->message_bytes) /* the most that a packet can have carried */
+                to->message_bytes = f->message_bytes;
             return;
         }
     if (told->n_flows < COLLECTIVE_FLOWS_MAX)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2034,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls sections
-# plumb-allreduce in a guest with RDMA devices: our own algorithms over RDMA and over TCP, by the same wires; and ranks, links and data that fail.
+# plumb-allreduce, and plumb-step, in a guest with RDMA devices: our own algorithms over RDMA and over TCP, by the same wires; and ranks, links and data that fail.
 
 # takes: guest
 bats_require_minimum_version 1.5.0
@@ -116,6 +116,25 @@ evidence() {
         seen=$((seen + 1))
     done < <(table "$1" metric size evidence | grep -E '^time\|(1048576|4194304)\|')
     ((seen > 0))
+}
+
+section_steps() {
+    local way
+    printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output,split,sum' '0..2,l.{},50000,1,100,100,50000,row,10000' >model.csv
+    for way in '--overlap none --zero 3 --bucket 300K' '--pp 3 --micro-batches 2' '--ps 1 --ps-mode async --bucket 300K'; do
+        # shellcheck disable=SC2086
+        timeout -k 5 60 build/bin/plumb-step --csv --np 3 --ranks 3 --model model.csv --batch 2 --compute-time 20ms --budget 100ms \
+            --warmup 10ms --min-samples 2 "${rdma[@]}" $way >>steps 2>>steps.err
+        echo "$? $way"
+    done
+}
+
+@test "RDMA: steps of training, each way of working, right, and by the devices" {
+    in_section steps
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^0 ' <<<"$output")" -eq 3 ]
+    table steps metric status evidence | grep ^step_time
+    [ "$(table steps metric status evidence | grep -cE '^step_time\|(ok|noisy)\|guest: .*rxe1:1 over v1 sent ')" -eq 3 ]
 }
 
 section_against_tcp() {

@@ -250,8 +250,8 @@ struct stragglers {
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int stragglers_make(struct report *r, struct stragglers *out);
 
-/* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)"; "" where none
- * of that run is by more than chance. */
+/* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)", and what held
+ * its GPU back where most others' were not; "" where none of that run is by more than chance. */
 const char *stragglers_text(struct report *r, const struct stragglers *all,
                             const struct report_bench *b, size_t run);
 

@@ -169,6 +169,31 @@ int stragglers_make(struct report *r, struct stragglers *out)
     return err || r->pool.failed ? -ENOMEM : 0;
 }
 
+/* Of a rank on a GPU: what held that one back in its worst case, where it held back less than half
+ * of the others'. Power holds back most GPUs at full load, and makes none late. */
+static const char *held_text(struct report *r, const struct straggler *s)
+{
+    const struct report_bench *b = s->bench;
+    size_t others = 0, held = 0;
+
+    if (!s->worst->points[s->run].n_throttled)
+        return "";
+    for (size_t i = 0; i < b->n_cases; i++) {
+        const struct report_case *c = &b->cases[i];
+
+        if (!is_share(b, c, s->run, "late_share") ||
+            !cases_differ_in(b, s->worst, c, "rank rank_host"))
+            continue;
+        others++;
+        held += c->points[s->run].n_throttled > 0;
+    }
+    return 2 * held < others ? pool_text(&r->pool,
+                                         "; its GPU was held back by %s, those of %zu of %zu other "
+                                         "ranks were not",
+                                         s->worst->points[s->run].throttle, others - held, others)
+                             : "";
+}
+
 const char *stragglers_text(struct report *r, const struct stragglers *all,
                             const struct report_bench *b, size_t run)
 {
@@ -182,10 +207,10 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
             continue;
         text = pool_text(&r->pool,
                          "%s%srank %s%s%s%s is late: the others waited for it in %s of the samples "
-                         "(median of %s)",
+                         "(median of %s)%s",
                          text, *text ? "; " : "", s->rank, *s->host ? " (" : "", s->host,
                          *s->host ? ")" : "", document_percent(&r->pool, s->median),
-                         show_count(&r->pool, s->cases, "case"));
+                         show_count(&r->pool, s->cases, "case"), held_text(r, s));
     }
     return n > NAMED_MAX ? pool_text(&r->pool, "%s; so are %zu more", text, n - NAMED_MAX) : text;
 }

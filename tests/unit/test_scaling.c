@@ -481,17 +481,23 @@ static bool chance_is(double want, const double *ranks, size_t n, size_t late)
 #define RANKS     4
 #define CASES_MAX 6
 
-/* The words on `cases` cases of RANKS ranks in each of which rank 2 is late in 90 % of the samples. */
-static bool is_named(size_t cases)
+/* What is said of `cases` cases of RANKS ranks in each of which rank 2 is late in 90 % of the samples, and the GPUs of the
+ * first `held` ranks from rank 2 on are held back. */
+static bool is_said(size_t cases, size_t held, const char *words)
 {
+    static bool follows[4] = {false, true, false, false};
     static const char *params[] = {"rank", "rank_host", "ranks", "size"};
     static const char *const sizes[CASES_MAX] = {"1", "2", "3", "4", "5", "6"};
     static const char *const names[RANKS] = {"0", "1", "2", "3"};
     const char *texts[CASES_MAX * RANKS][4];
     struct report_point points[CASES_MAX * RANKS] = {0};
     struct report_case all[CASES_MAX * RANKS] = {0};
-    struct report_bench bench = {
-        .name = "x", .params = params, .n_params = 4, .cases = all, .n_cases = cases * RANKS};
+    struct report_bench bench = {.name = "x",
+                                 .params = params,
+                                 .follows = follows,
+                                 .n_params = 4,
+                                 .cases = all,
+                                 .n_cases = cases * RANKS};
     struct report r = {.n_runs = 1, .benches = &bench, .n_benches = 1};
     struct stragglers found;
 
@@ -500,15 +506,37 @@ static bool is_named(size_t cases)
         texts[i][1] = "";
         texts[i][2] = "4";
         texts[i][3] = sizes[i / RANKS];
-        points[i] = (struct report_point){.n_values = 1, .value = i % RANKS == 2 ? 90 : 3};
+        points[i] = (struct report_point){.n_values = 1,
+                                          .value = i % RANKS == 2 ? 90 : 3,
+                                          .n_throttled = (i + RANKS - 2) % RANKS < held,
+                                          .throttle = "power cap"};
         all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i], false};
     }
     assert_int_equal(stragglers_make(&r, &found), 0);
     assert_int_equal(found.n, RANKS);
     assert_true(found.all[2].seems_one);
-    bool named = strstr(stragglers_text(&r, &found, &bench, 0), "rank 2 is late") != NULL;
+    bool said = strstr(stragglers_text(&r, &found, &bench, 0), words) != NULL;
     pool_release(&r.pool);
-    return named;
+    return said;
+}
+
+static bool is_named(size_t cases)
+{
+    return is_said(cases, 0, "rank 2 is late");
+}
+
+/* A late rank's GPU that was held back where the others' were not; at full load power holds back all. */
+static void test_a_late_rank_whose_gpu_was_held_back(void **state)
+{
+    static const char words[] = "(median of 4 cases); its GPU was held back by power cap, those of "
+                                "3 of 3 other ranks were not";
+
+    (void)state;
+    assert_true(is_said(4, 1, words));
+    assert_true(is_said(4, 2, "held back by power cap, those of 2 of 3 other ranks were not"));
+    assert_false(is_said(4, 0, "held back"));
+    assert_false(is_said(4, 3, "held back"));
+    assert_false(is_said(4, 4, "held back"));
 }
 
 /* Some rank is late most in each case: in 1 or 2 cases of 4 ranks the same one often is (4 x 1/16), in 4 it is not (4 x 1/256). */
@@ -585,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_missing_pairs),
         cmocka_unit_test(test_late_is_more_than_chance),
         cmocka_unit_test(test_one_case_makes_no_straggler),
+        cmocka_unit_test(test_a_late_rank_whose_gpu_was_held_back),
         cmocka_unit_test(test_the_best_bucket_is_apart_from_the_next),
     };
 

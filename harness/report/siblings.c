@@ -145,14 +145,17 @@ static int add_comparison(struct look *l, const struct report_case *c)
 
 /* ---- What is said */
 
-/* "rail 3 (mlx5_3:1, cuda:3)" */
+/* "rail 3 (mlx5_3:1, cuda:3)", in the order of the rule. */
 static const char *name_of(const struct look *l, const struct report_case *c)
 {
-    const char *names = "", *named = l->rule->named ? l->rule->named : "";
+    const char *names = "", *at = l->rule->named ? l->rule->named : "";
 
-    for (size_t i = 0; i < l->b->n_params; i++)
-        if (word_in(named, l->b->params[i]))
-            names = *c->params[i] ? show_joined(&l->r->pool, names, c->params[i]) : names;
+    for (size_t n; *(at += strspn(at, " ")); at += n) {
+        n = strcspn(at, " ");
+        const char *word = pool_text(&l->r->pool, "%.*s", (int)n, at);
+        const char *value = report_param(l->b, c, word);
+        names = *value ? show_joined(&l->r->pool, names, value) : names;
+    }
     return pool_text(&l->r->pool, *names ? "%s %s (%s)" : "%s %s%s", l->rule->title,
                      report_param(l->b, c, l->rule->column), names);
 }

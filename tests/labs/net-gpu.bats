@@ -244,3 +244,20 @@ bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
     [ "$(cells status) $(cells gpu_direct)" = 'skipped refused' ]
     [[ $(cells reason) == *10.0.0.1*'cannot be registered'* ]]
 }
+
+section_rail_report() {
+    export PLUMB_SIM_RDMA=
+    printf '[machine]\ngpus = 2\n[gpu]\nrdma_flush=yes\n' >gpu.conf
+    printf 'suite: rails\ndefaults: {repeat: 1, budget: 200ms, warmup: 100ms, min-samples: 5}\ncases:\n' >rails.yaml
+    printf -- '  - {bench: net, transport: rdma, pattern: bandwidth, size: 64K, rail: rails, no-cpu: true%s}\n' \
+        '' ', memory: rail, peer-memory: rail' >>rails.yaml
+    LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb run ./rails.yaml --out run >out 2>err
+}
+
+@test "the answer of a run names the rails that have no GPUDirect, each with its adapter and its GPU" {
+    in_section rail_report
+    [ "$status" -eq 0 ]
+    text=$(tr -s ' \n' ' ' <"$out")
+    [[ $text == *'Missing'*'rail 0 (rxe0:1, cuda:0) has no GPUDirect: its adapter cannot register GPU memory'* ]]
+    [[ $text == *'rail 1 (rxe1:1, cuda:1) has no GPUDirect'* ]]
+}

@@ -2,6 +2,7 @@
 /* The noise ledger: see ledger.h. */
 #include "core/ledger.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -217,6 +218,70 @@ static void add_children(struct ledger_mark *mark)
         fclose(f);
 }
 
+/* ---- energy ---- */
+
+#define PACKAGE_WATTS_MOST 1000.0
+
+/* Zones of packages are intel-rapl:N on AMD, too, their parts intel-rapl:N:M. What a package's
+ * parts draw is in the package's own, but for its memory's. */
+static int is_zone(const struct dirent *d)
+{
+    return !strncmp(d->d_name, "intel-rapl:", 11);
+}
+
+static void add_zone(const char *folder, const char *zone, struct ledger_energy *e)
+{
+    char path[512], name[64] = "";
+
+    snprintf(path, sizeof(path), "%s/%s/name", folder, zone);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%63s", name) != 1)
+        name[0] = 0;
+    if (f)
+        fclose(f);
+    if (e->n == LEDGER_ENERGIES || (strncmp(name, "package-", 8) != 0 && strcmp(name, "dram") != 0))
+        return;
+    snprintf(path, sizeof(path), "%s/%s/energy_uj", folder, zone);
+    e->joules[e->n] = read_number(path) * 1e-6;
+    snprintf(path, sizeof(path), "%s/%s/max_energy_range_uj", folder, zone);
+    e->range[e->n++] = read_number(path) * 1e-6;
+}
+
+void ledger_energy(const char *folder, struct ledger_energy *out)
+{
+    struct dirent **zones = NULL;
+    int n = scandir(folder, &zones, is_zone, alphasort);
+
+    *out = (struct ledger_energy){0};
+    for (int i = 0; i < n; i++) {
+        add_zone(folder, zones[i]->d_name, out);
+        free(zones[i]);
+    }
+    free(zones);
+    for (unsigned i = 0; i < out->n; i++)
+        if (isnan(out->joules[i])) {
+            out->n = 0; /* a part of the energy is none */
+            return;
+        }
+}
+
+double ledger_watts(const struct ledger_energy *before, const struct ledger_energy *after,
+                    double elapsed_s)
+{
+    double joules = 0;
+
+    if (!before->n || before->n != after->n || !(elapsed_s > 0))
+        return NAN;
+    for (unsigned i = 0; i < before->n; i++) {
+        double grown = after->joules[i] - before->joules[i];
+
+        if (!(before->range[i] > PACKAGE_WATTS_MOST * elapsed_s))
+            return NAN;
+        joules += grown < 0 ? grown + before->range[i] : grown;
+    }
+    return joules / elapsed_s;
+}
+
 void ledger_mark(struct ledger_mark *mark)
 {
     struct rusage self = {0}, children = {0};
@@ -232,12 +297,13 @@ void ledger_mark(struct ledger_mark *mark)
     mark->throttle_events = read_throttle_events();
     mark->quota_throttled_ms = read_quota_throttled_ms();
     mark->cpu_mhz = ledger_cpu_mhz();
+    ledger_energy("/sys/class/powercap", &mark->energy);
     mark->at_ns = clock_now_ns();
 }
 
 void ledger_none(struct ledger *out)
 {
-    *out = (struct ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 void ledger_between(const struct ledger_mark *before, const struct ledger_mark *after,
@@ -255,6 +321,7 @@ void ledger_between(const struct ledger_mark *before, const struct ledger_mark *
     out->cpu_mhz_high = fmax(before->cpu_mhz, after->cpu_mhz);
     out->throttle_events = after->throttle_events - before->throttle_events;
     out->quota_throttled_ms = after->quota_throttled_ms - before->quota_throttled_ms;
+    out->cpu_watts = ledger_watts(&before->energy, &after->energy, out->elapsed_s);
 }
 
 const char *ledger_disturbance(const struct ledger *l, char *text, size_t len)

@@ -6,7 +6,7 @@
  * Sources: /proc/stat (steal), getrusage and /proc/PID (switches, faults; this process and its
  * children, those that still run included), a timed chain of dependent additions (CPU clock, since
  * guests hide it), /sys/devices/system/cpu/cpuN/thermal_throttle, the cgroup's cpu.stat (quota
- * throttling).
+ * throttling), /sys/class/powercap (energy of processor packages).
  */
 #ifndef PLUMB_CORE_LEDGER_H
 #define PLUMB_CORE_LEDGER_H
@@ -25,6 +25,7 @@ struct ledger {
     double cpu_mhz_low, cpu_mhz_high; /* the lowest and highest of the measured clock */
     double throttle_events;           /* thermal throttling, all CPUs */
     double quota_throttled_ms;        /* time this cgroup stood still for its CPU quota */
+    double cpu_watts; /* of all processor packages and their memory, by their counters: the mean */
 };
 
 /* The GPUs of one case, over all of them, as gpu_watch.h saw them: NaN and "" where it is not
@@ -33,8 +34,10 @@ struct gpu_ledger {
     double clock_mhz_low, clock_mhz_high; /* of the SMs, while at work */
     double memory_clock_mhz;              /* the lowest */
     double temperature_c, power_watts;    /* the highest */
-    double throttled_ms;           /* longest time a device was held back, by its own counters */
-    double looks, throttled_looks; /* how often it was looked at; and found held back */
+    double mean_watts;   /* by energy counters while sampling: the highest of any device */
+    double energy_s;     /* the time that this is the mean of; the shortest */
+    double throttled_ms; /* longest time a device was held back, by its own counters */
+    double looks, throttled_looks;     /* how often it was looked at; and found held back */
     double samples, throttled_samples; /* set by who has them: all, and those of gpu_watch_held() */
     double ecc_errors;                 /* corrected and uncorrected, new ones */
     double pcie_replays;               /* packets sent again over PCIe, new ones */
@@ -44,10 +47,18 @@ struct gpu_ledger {
     unsigned seen; /* both, as bits of gpu_watch_reasons() */
 };
 
+/* Counters of energy, of each processor package and of its memory: RAPL. */
+#define LEDGER_ENERGIES 32
+struct ledger_energy {
+    unsigned n; /* 0: there are none, or they cannot be read: often only root may */
+    double joules[LEDGER_ENERGIES], range[LEDGER_ENERGIES]; /* range: where it begins at 0 again */
+};
+
 struct ledger_mark {
     uint64_t at_ns;
     double steal_ticks, total_ticks, ctx_involuntary, ctx_voluntary, faults_major, faults_minor;
     double cpu_mhz, throttle_events, quota_throttled_ms;
+    struct ledger_energy energy;
 };
 
 /* Time of some CPUs, in ticks. NaN where the system does not tell. */
@@ -57,6 +68,14 @@ struct ledger_ticks {
 
 /* Of /proc/stat, the sum over these CPUs. */
 void ledger_ticks(FILE *stat, const unsigned *cpus, unsigned n, struct ledger_ticks *out);
+
+/* From a folder such as /sys/class/powercap. */
+void ledger_energy(const char *folder, struct ledger_energy *out);
+
+/* The mean of all counters together, W. NaN: not known, or so long that one may have wrapped more
+ * than once. */
+double ledger_watts(const struct ledger_energy *before, const struct ledger_energy *after,
+                    double elapsed_s);
 
 void ledger_mark(struct ledger_mark *mark); /* about 0.2 ms */
 void ledger_between(const struct ledger_mark *before, const struct ledger_mark *after,

@@ -230,6 +230,9 @@ const struct row_column row_columns[] = {
      "thermal throttling events on all CPUs"},
     {"quota_throttled_ms", ROW_NUMBER, AT(ledger.quota_throttled_ms),
      "time that the cgroup's CPU quota held the benchmark, ms"},
+    {"cpu_watts", ROW_NUMBER, AT(ledger.cpu_watts),
+     "mean power draw of all processor packages and their memory over elapsed_s, by their energy "
+     "counters, W"},
     {"gpu_clock_mhz_low", ROW_NUMBER, AT(gpu.clock_mhz_low),
      "lowest clock of the case's GPUs at work, MHz; this and the gpu_* that follow: by the GPU's "
      "management library"},
@@ -238,6 +241,9 @@ const struct row_column row_columns[] = {
      "lowest clock of their memory, MHz"},
     {"gpu_temperature_c", ROW_NUMBER, AT(gpu.temperature_c), "highest temperature, degrees C"},
     {"gpu_power_watts", ROW_NUMBER, AT(gpu.power_watts), "highest power draw, W"},
+    {"gpu_mean_watts", ROW_NUMBER, AT(gpu.mean_watts),
+     "mean power draw while sampling, by energy counters, the highest of any GPU, W"},
+    {"gpu_energy_s", ROW_NUMBER, AT(gpu.energy_s), "the time of that mean, s"},
     {"gpu_looks", ROW_NUMBER, AT(gpu.looks), "how often the GPUs were looked at"},
     {"gpu_throttled_looks", ROW_NUMBER, AT(gpu.throttled_looks),
      "how often one of them was found held back"},

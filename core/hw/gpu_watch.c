@@ -134,8 +134,8 @@ static void gpu_ledger_name(struct gpu_ledger *l)
 
 void gpu_ledger_none(struct gpu_ledger *out)
 {
-    *out =
-        (struct gpu_ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, "", "", 0};
+    *out = (struct gpu_ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
+                               NAN, NAN, NAN, NAN, NAN, "",  "",  0};
 }
 
 /* NAN where neither knows. */
@@ -152,6 +152,8 @@ void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more)
     l->memory_clock_mhz = fmin(l->memory_clock_mhz, more->memory_clock_mhz);
     l->temperature_c = fmax(l->temperature_c, more->temperature_c);
     l->power_watts = fmax(l->power_watts, more->power_watts);
+    l->mean_watts = fmax(l->mean_watts, more->mean_watts);
+    l->energy_s = fmin(l->energy_s, more->energy_s);
     l->throttled_ms = fmax(l->throttled_ms, more->throttled_ms);
     l->looks = both(l->looks, more->looks);
     l->throttled_looks = both(l->throttled_looks, more->throttled_looks);
@@ -205,7 +207,8 @@ bool gpu_ledger_sound(struct gpu_ledger *l)
 {
     const double counts[] = {l->clock_mhz_low,   l->clock_mhz_high, l->memory_clock_mhz,
                              l->power_watts,     l->throttled_ms,   l->looks,
-                             l->throttled_looks, l->ecc_errors,     l->pcie_replays};
+                             l->throttled_looks, l->ecc_errors,     l->pcie_replays,
+                             l->mean_watts,      l->energy_s};
 
     l->throttle[sizeof(l->throttle) - 1] = 0;
     l->clocks_set[sizeof(l->clocks_set) - 1] = 0;
@@ -264,7 +267,7 @@ static const struct {
 
 /* What counts up; NaN where it is not known. */
 struct marks {
-    double held_ns[COUNTERS], ecc_errors, pcie_replays;
+    double held_ns[COUNTERS], ecc_errors, pcie_replays, millijoules;
 };
 
 struct gpu_watch {
@@ -404,11 +407,13 @@ static double ecc_errors(const struct nvml *nvml, struct nvml_device *device)
 static void read_marks(const struct nvml *nvml, struct nvml_device *device, struct marks *marks)
 {
     unsigned replays = 0;
+    unsigned long long millijoules = 0;
 
     for (size_t i = 0; i < COUNTERS; i++)
         marks->held_ns[i] = held_ns(nvml, device, i);
     marks->ecc_errors = ecc_errors(nvml, device);
     marks->pcie_replays = NVML_ASK(nvml, pcie_replays, device, &replays) ? replays : NAN;
+    marks->millijoules = NVML_ASK(nvml, energy, device, &millijoules) ? (double)millijoules : NAN;
 }
 
 void gpu_watch_begin(struct gpu_watch *watch)
@@ -559,6 +564,12 @@ static void add_marks(struct gpu_watch *watch, size_t device, double elapsed_ns)
     add_held(watch, before, &after, elapsed_ns);
     add_growth(&watch->ledger.ecc_errors, before->ecc_errors, after.ecc_errors);
     add_growth(&watch->ledger.pcie_replays, before->pcie_replays, after.pcie_replays);
+    double millijoules = NAN;
+    add_growth(&millijoules, before->millijoules, after.millijoules);
+    if (!(millijoules > 0)) /* it was not updated meanwhile, or is not known */
+        return;
+    watch->ledger.mean_watts = fmax(watch->ledger.mean_watts, millijoules * 1e6 / elapsed_ns);
+    watch->ledger.energy_s = elapsed_ns * 1e-9;
 }
 
 void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out)

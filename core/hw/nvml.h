@@ -151,6 +151,7 @@ enum {                             /* fields */
     X(temperature, nvmlDeviceGetTemperatureV, (struct nvml_device *, struct nvml_temperature *))   \
     X(temperature_old, nvmlDeviceGetTemperature, (struct nvml_device *, int, unsigned *))          \
     X(power, nvmlDeviceGetPowerUsage, (struct nvml_device *, unsigned *))                          \
+    X(energy, nvmlDeviceGetTotalEnergyConsumption, (struct nvml_device *, unsigned long long *))   \
     X(power_limit, nvmlDeviceGetEnforcedPowerLimit, (struct nvml_device *, unsigned *))            \
     X(power_default, nvmlDeviceGetPowerManagementDefaultLimit, (struct nvml_device *, unsigned *)) \
     X(power_range, nvmlDeviceGetPowerManagementLimitConstraints,                                   \

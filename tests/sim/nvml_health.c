@@ -142,6 +142,8 @@ int nvmlDeviceGetTemperatureV(struct device *device, struct temperature *out)
 }
 
 NVML_ANSWER(PowerUsage, unsigned, gpu->power_watts * 1e3)
+NVML_ANSWER(TotalEnergyConsumption, unsigned long long,
+            gpu->power_watts * 1e-6 * (double)nvml_running_ns())
 NVML_ANSWER(EnforcedPowerLimit, unsigned, gpu->power_limit_watts * 1e3)
 NVML_ANSWER(PowerManagementLimit, unsigned, gpu->power_limit_watts * 1e3)
 NVML_ANSWER(PowerManagementDefaultLimit, unsigned, gpu->power_limit_watts * 1e3)

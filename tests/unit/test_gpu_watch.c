@@ -18,7 +18,7 @@
 struct nvml_device { /* what the made-up library says of it */
     const char *address;
     unsigned sm_mhz, memory_mhz, celsius, milliwatts, replays;
-    unsigned long long reasons, power_ns, brake_ns, corrected, uncorrected;
+    unsigned long long reasons, power_ns, brake_ns, corrected, uncorrected, millijoules;
 };
 
 static struct nvml_device cards[2];
@@ -100,6 +100,12 @@ static int replays_of(struct nvml_device *device, unsigned *count)
     return 0;
 }
 
+static int energy_of(struct nvml_device *device, unsigned long long *millijoules)
+{
+    *millijoules = device->millijoules;
+    return 0;
+}
+
 static const struct nvml whole = {
     .by_address = by_address,
     .clock = clock_of,
@@ -108,6 +114,7 @@ static const struct nvml whole = {
     .fields = fields_of,
     .temperature = temperature_of,
     .power = power_of,
+    .energy = energy_of,
     .ecc_total = ecc_of,
     .pcie_replays = replays_of,
 };
@@ -181,6 +188,44 @@ static void assert_says(const struct gpu_ledger *l, const char *words)
     gpu_ledger_disturbance(l, text, sizeof(text));
     if (!strstr(text, words))
         fail_msg("'%s' is not in '%s'", words, text);
+}
+
+/* 0.05 s in which one device took 20 J and the other 10 J: the first drew the most. The time is this clock's, and a little longer. */
+static void test_energy_is_a_mean(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 2);
+    uint64_t begin_ns = clock_now_ns();
+
+    (void)state;
+    usleep(50000);
+    cards[0].millijoules += 20000;
+    cards[1].millijoules += 10000;
+    double least_s = (double)(clock_now_ns() - begin_ns) * 1e-9;
+    struct gpu_ledger l = finish(watch);
+    double most_s = (double)(clock_now_ns() - begin_ns) * 1e-9 + 1e-3;
+
+    assert_true(l.energy_s >= least_s && l.energy_s <= most_s);
+    assert_float_equal(l.mean_watts, 20 / l.energy_s, 1e-6 * l.mean_watts);
+    /* one that stood still, or that begins anew, tells nothing */
+    watch = watch_on(&whole, 1);
+    cards[0].millijoules -= 5;
+    l = finish(watch);
+    assert_true(isnan(l.mean_watts) && isnan(l.energy_s));
+    l = finish(watch_on(&whole, 1));
+    assert_true(isnan(l.mean_watts));
+    l = finish(watch_on(&old, 1));
+    assert_true(isnan(l.mean_watts));
+    /* of two processes: the highest, and the shortest time */
+    struct gpu_ledger sum, more;
+    gpu_ledger_none(&sum);
+    gpu_ledger_none(&more);
+    more.mean_watts = 300;
+    more.energy_s = 2;
+    gpu_ledger_add(&sum, &more);
+    more.mean_watts = 200;
+    more.energy_s = 1;
+    gpu_ledger_add(&sum, &more);
+    assert_true(sum.mean_watts == 300 && sum.energy_s == 1);
 }
 
 static void test_calm(void **state)
@@ -631,6 +676,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_others_saw_of_one_gpu),
         cmocka_unit_test(what_others_saw),
+        cmocka_unit_test_setup(test_energy_is_a_mean, reset),
         cmocka_unit_test_setup(test_calm, reset),
         cmocka_unit_test_setup(test_not_too_often, reset),
         cmocka_unit_test_setup(test_short_case, reset),

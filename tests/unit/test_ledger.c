@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -297,6 +298,64 @@ static void test_steal_of_some_cpus(void **state)
     fclose(f);
 }
 
+static void put(const char *folder, const char *zone, const char *file, const char *text)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, zone);
+    mkdir(path, 0777);
+    snprintf(path, sizeof(path), "%s/%s/%s", folder, zone, file);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fprintf(out, "%s\n", text);
+    fclose(out);
+}
+
+static void put_zone(const char *folder, const char *zone, const char *name,
+                     const char *microjoules)
+{
+    put(folder, zone, "name", name);
+    put(folder, zone, "energy_uj", microjoules);
+    put(folder, zone, "max_energy_range_uj", "262143328850");
+}
+
+/* Two packages and the memory of one: cores are in their package, the same package stands twice, and
+ * psys is everything again. */
+static void test_energy_of_packages(void **state)
+{
+    char folder[] = "/tmp/powercap-XXXXXX", command[64];
+    struct ledger_energy before, after;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    ledger_energy(folder, &before);
+    assert_int_equal(before.n, 0);
+    put_zone(folder, "intel-rapl:0", "package-0", "1000000000");
+    put_zone(folder, "intel-rapl:0:0", "core", "500000000");
+    put_zone(folder, "intel-rapl:0:1", "dram", "70000000");
+    put_zone(folder, "intel-rapl:1", "package-1", "262143000000");
+    put_zone(folder, "intel-rapl:2", "psys", "9000000000");
+    put_zone(folder, "intel-rapl-mmio:0", "package-0", "1000000000");
+    ledger_energy(folder, &before);
+    assert_int_equal(before.n, 3);
+    /* 200 J, 10 J and, beyond the end of its range, 0.32885 + 99.67115 J, in two seconds */
+    put(folder, "intel-rapl:0", "energy_uj", "1200000000");
+    put(folder, "intel-rapl:0:1", "energy_uj", "80000000");
+    put(folder, "intel-rapl:1", "energy_uj", "99671150");
+    ledger_energy(folder, &after);
+    assert_float_equal(ledger_watts(&before, &after, 2), 310 / 2., 1e-6);
+    /* in 262 s a package of 1 kW is through its range */
+    assert_false(isnan(ledger_watts(&before, &after, 262)));
+    assert_true(isnan(ledger_watts(&before, &after, 263)));
+    /* a part that cannot be read: no sum */
+    put(folder, "intel-rapl:1", "energy_uj", "");
+    ledger_energy(folder, &after);
+    assert_int_equal(after.n, 0);
+    assert_true(isnan(ledger_watts(&before, &after, 2)));
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_clock_is_plausible),
         cmocka_unit_test(test_a_child_that_still_runs_counts),
         cmocka_unit_test(test_steal_of_some_cpus),
+        cmocka_unit_test(test_energy_of_packages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

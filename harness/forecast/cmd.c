@@ -178,7 +178,7 @@ static void print_help(const struct opts *o)
          "examples:\n"
          "  plumb run node && plumb run cluster --hosts hosts      measure the parts\n"
          "  plumb forecast results/node-* results/cluster-* --model gpt2-xl --batch 4\n"
-         "  plumb forecast RUN --model llama3-8b --zero 3 --nodes 4..64x2 --per-node 8\n"
+         "  plumb forecast RUN --model llama3-8b --zero 3 --nodes 4..64x2\n"
          "  plumb forecast RUN --model bert-large --compute 120ms --update none    compute is "
          "known\n"
          "  plumb forecast RUN --model gpt2-xl --price offers.yaml --out DIR       which offer to "

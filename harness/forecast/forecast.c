@@ -249,6 +249,19 @@ static bool has_groups_in_nodes(const struct forecast *f)
     return f->per_node > 1 && (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
 }
 
+/* Ranks of a node share its link: how much that costs depends on how many they are. On one node
+ * there is no link between nodes. */
+static bool is_measured_place(const struct forecast *f, double ranks)
+{
+    const struct part_law *sum = &f->parts->laws[f->job.zero ? JOB_SCATTER : JOB_SUM];
+
+    if (ranks < 2 || !sum->law.n || !(sum->nodes > 0))
+        return true;
+    if (sum->nodes < 2)
+        return ranks <= f->per_node;
+    return sum->per_node == f->per_node;
+}
+
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
 {
     struct step_job job = f->job;
@@ -262,8 +275,9 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
         return -EINVAL;
     job.ep = fmin(job.ep, job.dp);
     bool scattered = job.zero >= 2 && job.micro > 1 && job.dp > 1;
-    if (has_groups_in_nodes(f) || scattered) {
-        p->refused = scattered ? LAW_MICRO : LAW_GROUPS;
+    bool placed = is_measured_place(f, ranks);
+    if (has_groups_in_nodes(f) || scattered || !placed) {
+        p->refused = scattered ? LAW_MICRO : has_groups_in_nodes(f) ? LAW_GROUPS : LAW_PLACED;
         p->refused_of = JOB_SUM;
         p->time.step_s = NAN;
         return 0;

@@ -26,9 +26,16 @@
 
 struct part_product {
     double m, n, k;
-    double flops;  /* operations a second */
-    double limit;  /* the datasheet's or measured limit, operations a second; NaN */
-    double jitter; /* the deviation of the logarithm of its samples; NaN */
+    double flops;   /* operations a second */
+    double limit;   /* the datasheet's or measured limit, operations a second; NaN */
+    double jitter;  /* the deviation of the logarithm of its samples; NaN */
+    double watts;   /* the mean draw meanwhile: of a GPU, or of a node's processors; NaN */
+    double watts_s; /* the time of that mean; of the shortest launch */
+};
+
+/* What a GPU draws while products run, or all processors of a node; NaN: no run tells. */
+struct part_power {
+    double watts, low, high;
 };
 
 struct part_law {
@@ -61,7 +68,8 @@ struct parts {
     double product_apart;  /* the largest distance of one to its nearest, as a logarithm */
     double product_spread; /* of the logarithm of a rate, found by leaving out each; NaN */
     double jitter;         /* the mean of the products'; NaN */
-    double stream;         /* bytes a second; NaN */
+    struct part_power power;
+    double stream; /* bytes a second; NaN */
     double stream_low, stream_high;
     double stream_limit;                    /* the machine's, bytes a second; NaN */
     double call_s, call_low_s, call_high_s; /* NaN */
@@ -90,6 +98,17 @@ double parts_product_off(const struct parts *p, double m, double n, double k);
 
 /* Fills in product_spread, product_apart and jitter from the products: parts_read() has done so. */
 void parts_product_spread(struct parts *p);
+
+/* How far energy counters may be off: the sensor's accuracy that NVIDIA's documentation of NVML states for
+ * boards, taken for processors, too; and the time between two updates. */
+#define POWER_ACCURACY 0.05
+#define POWER_UPDATE_S 0.1
+
+/* Of the products: their mean. The interval holds each shape's, with the error of its counter. */
+struct part_power parts_power(const struct parts *p);
+
+/* Fills in the link's rate and number, of rows that have what all links of a node carry as payload. */
+void parts_find_link(const struct report *r, struct part_law *law);
 
 /* ---- the forecast ---- */
 

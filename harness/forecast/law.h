@@ -52,6 +52,7 @@ enum law_refusal {
     LAW_BYTES,   /* too many bytes */
     LAW_GROUPS,  /* of groups inside nodes, and of groups that share a node's link: forecast.c */
     LAW_MICRO,   /* of gradients that are scattered in each micro-batch: forecast.c */
+    LAW_PLACED,  /* of ranks that are on nodes in another way than measured: forecast.c */
     LAW_REFUSALS
 };
 

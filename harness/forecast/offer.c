@@ -38,6 +38,19 @@ static double log_value(const struct offers *terms, const struct offer *offer,
     return log(p->samples_s * bill.working_s / (measure == OFFER_MONEY ? bill.money : bill.joules));
 }
 
+/* By how much an offer gives more where its nodes' power is at an end of its interval: as a
+ * logarithm. What is stated has none. */
+static double power_gain(const struct offers *terms, const struct offer *offer,
+                         const struct forecast_point *p, enum offer_measure measure, int end)
+{
+    struct offer at = *offer;
+
+    if (!offer->measured)
+        return 0;
+    at.node_watts = end ? offer->node_watts_high : offer->node_watts_low;
+    return log_value(terms, &at, p, measure) - log_value(terms, offer, p, measure);
+}
+
 struct offer_value offer_value(const struct offers *terms, const struct offer_case *c,
                                enum offer_measure measure)
 {
@@ -46,8 +59,10 @@ struct offer_value offer_value(const struct offers *terms, const struct offer_ca
     if (!offer_is_given(c))
         return (struct offer_value){NAN, NAN, NAN};
     double value = exp(log_value(terms, c->offer, p, measure));
-    return (struct offer_value){value, value * p->time.step_s / p->high_s,
-                                value * p->time.step_s / p->low_s};
+    double down =
+        hypot(log(p->high_s / p->time.step_s), power_gain(terms, c->offer, p, measure, 1));
+    double up = hypot(log(p->time.step_s / p->low_s), power_gain(terms, c->offer, p, measure, 0));
+    return (struct offer_value){value, value * exp(-down), value * exp(up)};
 }
 
 /* ---- two offers, by pairs ---- */
@@ -139,27 +154,15 @@ static double gain(const struct forecast_point *p, enum forecast_source source, 
     return log(p->time.step_s / p->ends_s[source][end]);
 }
 
-/* How far the logarithm of first / second may lie below and above, as squares. */
-static void add_source(const struct pair *pair, enum forecast_source source, double *low,
-                       double *high)
+/* How far the logarithm of first / second may lie below and above, as squares. gains are of both
+ * offers, at both ends of a source. */
+static void add_gains(double gains[2][2], bool shared, double *low, double *high)
 {
-    double down = 0, up = 0;
+    for (int i = 0; i < (shared ? 1 : 2); i++) {
+        double down = 0, up = 0;
 
-    if (shares(pair, source)) {
         for (int end = 0; end < 2; end++) {
-            double by = gain(pair->p[0], source, end) - gain(pair->p[1], source, end);
-
-            down = fmin(down, by);
-            up = fmax(up, by);
-        }
-        *low += down * down;
-        *high += up * up;
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
-        down = up = 0;
-        for (int end = 0; end < 2; end++) {
-            double by = (i ? -1 : 1) * gain(pair->p[i], source, end);
+            double by = shared ? gains[0][end] - gains[1][end] : i ? -gains[1][end] : gains[0][end];
 
             down = fmin(down, by);
             up = fmax(up, by);
@@ -169,18 +172,32 @@ static void add_source(const struct pair *pair, enum forecast_source source, dou
     }
 }
 
+static bool is_same_power(const struct pair *pair, const struct offer *const offers[2])
+{
+    const struct part_power *x = &pair->f[0]->parts->power, *y = &pair->f[1]->parts->power;
+
+    return offers[0]->measured && offers[1]->measured && x->watts == y->watts && x->low == y->low;
+}
+
 static struct offer_value compare(const struct offers *terms, const struct offer *first,
                                   const struct offer *second, const struct pair *pair,
                                   enum offer_measure measure)
 {
-    double low = 0, high = 0;
+    const struct offer *const offers[2] = {first, second};
+    double low = 0, high = 0, gains[2][2];
 
     if (isnan(pair->p[0]->low_s) || isnan(pair->p[1]->low_s))
         return (struct offer_value){NAN, NAN, NAN};
     double ratio = exp(log_value(terms, first, pair->p[0], measure) -
                        log_value(terms, second, pair->p[1], measure));
-    for (int source = 0; source < SOURCES; source++)
-        add_source(pair, (enum forecast_source)source, &low, &high);
+    for (int source = 0; source < SOURCES; source++) {
+        for (int i = 0; i < 4; i++)
+            gains[i / 2][i % 2] = gain(pair->p[i / 2], (enum forecast_source)source, i % 2);
+        add_gains(gains, shares(pair, (enum forecast_source)source), &low, &high);
+    }
+    for (int i = 0; i < 4; i++)
+        gains[i / 2][i % 2] = power_gain(terms, offers[i / 2], pair->p[i / 2], measure, i % 2);
+    add_gains(gains, is_same_power(pair, offers), &low, &high);
     return (struct offer_value){ratio, ratio * exp(-sqrt(low)), ratio * exp(sqrt(high))};
 }
 

@@ -35,7 +35,11 @@ struct offer {
     double per_node;   /* ranks of a node; 0: as measured */
     double compute_s;  /* as --compute; NaN: as of the command line */
     double node_price; /* of each */
-    double node_watts, idle_watts;
+    double node_watts; /* while a job runs */
+    /* measured: it is rest_watts, as stated, and what its GPUs or processors drew in runs */
+    bool measured;
+    double node_watts_low, node_watts_high; /* only then */
+    double rest_watts, idle_watts;
     double switches; /* of all */
     double switch_price, switch_watts;
     double once, yearly; /* money, of the whole offer */

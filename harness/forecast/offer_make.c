@@ -62,9 +62,31 @@ static int read_runs(struct making *m, size_t i)
                       &made->parts[i]);
 }
 
+/* While it waits for sums a GPU draws less than in products, and nobody knows how much less: at the
+ * low end nothing. */
+static int take_power(struct making *m, struct offer *offer, const struct offer_case *c)
+{
+    const struct part_power *power = &c->f.parts->power;
+    const struct step_time *t = &c->point.time;
+    double devices = c->f.parts->gpu ? c->f.per_node : 1;
+    double busy = (t->compute_s + t->update_s) / t->step_s;
+
+    if (!offer->measured)
+        return 0;
+    if (isnan(power->watts))
+        return fail(m, offer, "node_power: no row of products in its runs has measured power");
+    if (c->f.swap.times[SWAP_PRODUCTS] > 0)
+        return fail(m, offer, "node_power: measured of other devices than those swapped in");
+    offer->node_watts = offer->rest_watts + devices * power->watts;
+    offer->node_watts_high = offer->rest_watts + devices * power->high;
+    offer->node_watts_low =
+        offer->rest_watts + devices * power->low * (isfinite(busy) ? fmin(1, busy) : 1);
+    return 0;
+}
+
 static int make_one(struct making *m, size_t i)
 {
-    const struct offer *offer = &m->made->offers.all[i];
+    struct offer *offer = &m->made->offers.all[i];
     struct offer_case *c = &m->made->cases[i];
     char error[300] = "";
     int err = 0;
@@ -92,7 +114,9 @@ static int make_one(struct making *m, size_t i)
     if (!err)
         err = forecast_point(&c->f, offer->nodes * c->f.per_node, &c->point);
     c->point.nodes = offer->nodes;
-    if (err == -EINVAL)
+    if (!err)
+        err = take_power(m, offer, c);
+    if (err == -EINVAL && !*m->error)
         return fail(m, offer, *error ? error : "its nodes do not hold the model once");
     return err;
 }

@@ -97,10 +97,27 @@ static void check_offer(const struct reading *in, struct yaml_value at, const st
     for (size_t i = 0; i < in->offers->n; i++)
         if (!strcmp(in->offers->all[i].name, offer->name))
             yaml_fail(at, "two offers are called '%.40s'", offer->name);
-    if (!(offer->node_watts > 0))
+    if (!offer->measured && !(offer->node_watts > 0))
         yaml_fail(at, "a node of '%.40s' draws no power: no sample would cost energy", offer->name);
-    if (offer->node_watts < offer->idle_watts)
+    if (!offer->measured && offer->node_watts < offer->idle_watts)
         yaml_fail(at, "a node of '%.40s' draws more when it is idle", offer->name);
+}
+
+/* "node_power: measured" is of the devices that run the products: the rest of a node is stated. */
+static void read_power(const struct reading *in, struct yaml_value at, struct offer *offer)
+{
+    struct yaml_value power = yaml_need(at, "node_power"), rest = yaml_get(at, "rest_power");
+    const char *text = "";
+
+    if (!yaml_text(power, &text) && !strcmp(text, "measured")) {
+        offer->measured = true;
+        read_quantity(in->pool, yaml_need(at, "rest_power"), watts, WATTS_MAX, &offer->rest_watts);
+    } else {
+        read_quantity(in->pool, power, watts, WATTS_MAX, &offer->node_watts);
+        if (yaml_present(rest))
+            yaml_fail(rest, "rest_power is for node_power: measured");
+    }
+    read_quantity(in->pool, yaml_get(at, "idle_power"), watts, WATTS_MAX, &offer->idle_watts);
 }
 
 static const char *kept(struct pool *pool, const char *text)
@@ -110,10 +127,10 @@ static const char *kept(struct pool *pool, const char *text)
 
 static void read_offer(struct reading *in, struct yaml_value at)
 {
-    static const char *const keys[] = {"name",         "nodes",      "per_node", "node_price",
-                                       "node_power",   "idle_power", "switches", "switch_price",
-                                       "switch_power", "once",       "yearly",   "swap",
-                                       "compute",      "runs",       NULL};
+    static const char *const keys[] = {"name",         "nodes",      "per_node",   "node_price",
+                                       "node_power",   "idle_power", "switches",   "switch_price",
+                                       "switch_power", "once",       "yearly",     "swap",
+                                       "compute",      "runs",       "rest_power", NULL};
     struct offer offer = {.compute_s = NAN};
     const char *name = "", *swap = NULL;
     int64_t nodes = 1, per_node = 0, switches = 0;
@@ -123,8 +140,7 @@ static void read_offer(struct reading *in, struct yaml_value at)
     yaml_int(yaml_need(at, "nodes"), 1, 1 << 20, &nodes);
     yaml_int(yaml_get(at, "per_node"), 1, 1024, &per_node);
     read_quantity(in->pool, yaml_need(at, "node_price"), in->money, MONEY_MAX, &offer.node_price);
-    read_quantity(in->pool, yaml_need(at, "node_power"), watts, WATTS_MAX, &offer.node_watts);
-    read_quantity(in->pool, yaml_get(at, "idle_power"), watts, WATTS_MAX, &offer.idle_watts);
+    read_power(in, at, &offer);
     yaml_int(yaml_get(at, "switches"), 0, 1 << 20, &switches);
     if (switches > 0) {
         read_quantity(in->pool, yaml_need(at, "switch_price"), in->money, MONEY_MAX,

@@ -286,6 +286,20 @@ static int even_table(const struct showing *s)
 
 /* ---- what it stands on ---- */
 
+static const char *power_text(const struct showing *s, const struct offer_case *c)
+{
+    const struct offer *o = c->offer;
+    const struct part_power *power = &c->f.parts->power;
+
+    if (!o->measured)
+        return pool_text(s->pool, "%s W a node, as stated", plain(s, o->node_watts));
+    return pool_text(
+        s->pool, "%s W a node (%s to %s): %s W of %s, measured by %s, and %s W as stated",
+        number(s, o->node_watts), number(s, o->node_watts_low), number(s, o->node_watts_high),
+        number(s, power->watts), c->f.parts->gpu ? "each GPU" : "its processors and memory",
+        c->f.parts->gpu ? "NVML" : "RAPL", plain(s, o->rest_watts));
+}
+
 static void show_offer(const struct showing *s, const struct offer_case *c)
 {
     const struct offer *o = c->offer;
@@ -294,19 +308,14 @@ static void show_offer(const struct showing *s, const struct offer_case *c)
 
     if (c->f.swap.text)
         text = pool_text(s->pool, "%s; swapped %s: not measured", text, c->f.swap.text);
-    text = pool_text(s->pool, "%s; %s W a node%s, as stated", text, plain(s, o->node_watts),
-                     o->idle_watts > 0 ? pool_text(s->pool, ", %s W idle", plain(s, o->idle_watts))
-                                       : "");
+    text = pool_text(s->pool, "%s; %s%s", text, power_text(s, c),
+                     o->idle_watts > 0
+                         ? pool_text(s->pool, ", %s W idle, as stated", plain(s, o->idle_watts))
+                         : "");
     if (o->switches > 0)
         text = pool_text(s->pool, "%s; %.0f switch%s of %s W, as stated", text, o->switches,
                          o->switches == 1 ? "" : "es", plain(s, o->switch_watts));
     document_item(s->d, text);
-    const struct part_law *sum = &c->f.parts->laws[c->f.job.zero ? JOB_SCATTER : JOB_SUM];
-    if (sum->per_node > 0 && sum->per_node != c->f.per_node)
-        document_item(s->d, pool_text(s->pool,
-                                      "'%s': sums were measured with %.3g ranks of a node, not "
-                                      "%.3g: no interval holds that",
-                                      o->name, sum->per_node, c->f.per_node));
     if (!isnan(c->f.job.compute_s))
         document_item(s->d, pool_text(s->pool,
                                       "'%s': forward and backward passes of a step take %s s, as "
@@ -319,12 +328,13 @@ static void show_offer(const struct showing *s, const struct offer_case *c)
 static void show_assumptions(const struct showing *s)
 {
     const struct offers *o = s->terms;
-    bool core_known = true, swapped = false, idle = true;
+    bool core_known = true, swapped = false, idle = true, measured = false;
 
     for (size_t i = 0; i < o->n; i++) {
         core_known &= s->made->cases[i].f.core_known;
         swapped |= s->made->cases[i].f.swap.text != NULL;
         idle &= o->all[i].idle_watts > 0;
+        measured |= o->all[i].measured;
     }
     document_heading(s->d, 2, "Assumptions", "assumptions");
     document_item(s->d, pool_text(s->pool,
@@ -336,7 +346,15 @@ static void show_assumptions(const struct showing *s)
                             plain(s, o->energy_price), o->currency,
                             document_percent(s->pool, 100 * o->cooling)));
     document_item(s->d, "money is not worth less later: no interest is computed");
-    document_item(s->d, "prices and watts are stated, not measured: no interval holds their error");
+    document_item(s->d,
+                  "prices and stated watts are taken as they are: no interval holds their error");
+    if (measured)
+        document_item(s->d,
+                      pool_text(s->pool,
+                                "energy counters are right within %.0f %%, and %.1f s of time; "
+                                "a device that waits for sums draws from nothing to as much as "
+                                "in products",
+                                100 * POWER_ACCURACY, POWER_UPDATE_S));
     if (o->use < 1 && !idle)
         document_item(s->d, "a node without idle_power draws nothing while no job runs");
     document_item(s->d, "with other numbers of nodes, switches and other costs are in proportion");

@@ -19,7 +19,8 @@ static const char *const refusal_names[LAW_REFUSALS] = {"",
                                                         "too far",
                                                         "too many bytes",
                                                         "groups in nodes",
-                                                        "sharded micro-batches"};
+                                                        "sharded micro-batches",
+                                                        "other ranks of a node"};
 
 static void put(json_t *o, const char *name, double value)
 {

@@ -156,6 +156,26 @@ static double jitter_of(const struct report_bench *b, size_t run, const struct r
     return most;
 }
 
+/* Of its launches the mean, and the time of the shortest. */
+static void add_power(const struct report_rows *rows, const struct report_point *p, bool gpu,
+                      struct part_product *product)
+{
+    double sum = 0, n = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double watts = row_number(rows, p->rows[i], gpu ? FIELD_GPU_MEAN_WATTS : FIELD_CPU_WATTS);
+
+        if (!(watts > 0))
+            continue;
+        sum += watts;
+        n++;
+        product->watts_s =
+            fmin(product->watts_s,
+                 row_number(rows, p->rows[i], gpu ? FIELD_GPU_ENERGY_S : FIELD_ELAPSED));
+    }
+    product->watts = n > 0 ? sum / n : NAN;
+}
+
 /* A limit that was no more than the same work again is none. */
 static double limit_of(const struct report_case *c, const struct report_point *p)
 {
@@ -168,9 +188,14 @@ static void add_product(struct reading *in, const struct report_bench *b,
                         const struct bench_part *part)
 {
     struct parts *parts = in->parts;
-    struct part_product *at = parts->products,
-                        found = {number_of(b, c, "m"), number_of(b, c, "n"), number_of(b, c, "k"),
-                                 base_of(c, p->value), limit_of(c, p),       NAN};
+    struct part_product *at = parts->products, found = {number_of(b, c, "m"),
+                                                        number_of(b, c, "n"),
+                                                        number_of(b, c, "k"),
+                                                        base_of(c, p->value),
+                                                        limit_of(c, p),
+                                                        NAN,
+                                                        NAN,
+                                                        NAN};
 
     (void)part;
     if (case_is_gpu(b, c) != parts->gpu || strcmp(report_param(b, c, "dtype"), parts->dtype) != 0 ||
@@ -184,6 +209,7 @@ static void add_product(struct reading *in, const struct report_bench *b,
     else if (at->flops >= found.flops)
         return;
     found.jitter = jitter_of(b, (size_t)(p - c->points), p);
+    add_power(&b->rows[p - c->points], p, parts->gpu, &found);
     *at = found;
 }
 
@@ -275,6 +301,7 @@ static int read_products(struct reading *in, const char *dtype)
         return -ENOMEM;
     each_case(in, JOB_PRODUCT, add_product);
     parts_product_spread(p);
+    p->power = parts_power(p);
     return 0;
 }
 
@@ -488,9 +515,10 @@ static void add_points(const struct scaling_series *s, double least, struct part
             continue;
         points[law->law.n++] = (struct fit_point){ranks, scaling_bytes(s->bench, cell->time),
                                                   scaling_time_us(cell->time, s->run)};
-        if (nodes_of(s, cell) > law->nodes) {
-            law->nodes = nodes_of(s, cell);
-            law->per_node = ranks / law->nodes;
+        double nodes = nodes_of(s, cell);
+        if (nodes > law->nodes || (nodes == law->nodes && ranks > law->per_node * nodes)) {
+            law->nodes = nodes;
+            law->per_node = ranks / nodes;
         }
         if (cell->bus && cell->bus->points[s->run].limit > 0)
             law->limit = node_limit(s, cell, ranks);
@@ -564,49 +592,6 @@ static const char *label_of(const struct reading *in, const struct scaling_serie
                      law->nodes == 1 ? "" : "s");
 }
 
-/* ---- the link that a limit is of ---- */
-
-#define LINKS_MOST    8
-#define PAYLOAD_LEAST 0.93 /* of a link's rate that protocols leave: 0.941 to 0.993 */
-
-/* A link of this rate, or the fewest of them, would have the limit. NaN where two rates would. */
-static void try_link(struct part_law *law, double gbits)
-{
-    double times = ceil(law->limit * 8e-9 / gbits * 0.999);
-
-    if (!(gbits > 0) || times > LINKS_MOST ||
-        !(law->limit * 8e-9 >= PAYLOAD_LEAST * times * gbits) || times > law->links)
-        return;
-    law->link_gbits = times == law->links && law->link_gbits != gbits ? NAN : gbits;
-    law->links = times;
-}
-
-static void find_link_of(const json_t *meta, struct part_law *law)
-{
-    const json_t *hosts = json_object_get(json_object_get(meta, "hosts"), "list");
-    const json_t *limit, *host, *network;
-    size_t i, k;
-
-    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
-        const char *key = json_string_value(json_object_get(limit, "key"));
-        const char *figure = key ? strrchr(key, '.') : NULL;
-
-        if (figure && !strcmp(figure, ".gbits_per_s"))
-            try_link(law, json_number_value(json_object_get(limit, "value")));
-    }
-    json_array_foreach (hosts, i, host)
-        json_array_foreach (json_object_get(host, "networks"), k, network)
-            try_link(law, 1e-3 * json_number_value(json_object_get(network, "speed_mbps")));
-}
-
-/* Rows have what the links of a node carry as payload; the system knows the rate of each link. */
-static void find_link(const struct report *r, struct part_law *law)
-{
-    law->links = LINKS_MOST + 1;
-    for (size_t run = 0; law->limit > 0 && run < r->n_runs; run++)
-        find_link_of(r->runs[run].meta, law);
-}
-
 static int read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
 {
     struct part_law law = {
@@ -622,7 +607,7 @@ static int read_law(struct reading *in, const struct scaling_series *s, enum ben
     law.label = label_of(in, s, &law);
     if (!law.law.n || !is_better(&law, &in->parts->laws[kind]))
         return 0;
-    find_link(in->r, &law);
+    parts_find_link(in->r, &law);
     in->parts->laws[kind] = law;
     if (kind == JOB_SUM)
         in->sum = s;
@@ -661,6 +646,7 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
 
     *parts = (struct parts){.product_spread = NAN,
                             .jitter = NAN,
+                            .power = {NAN, NAN, NAN},
                             .stream = NAN,
                             .stream_limit = NAN,
                             .call_s = NAN,

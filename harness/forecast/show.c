@@ -132,6 +132,12 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
     case LAW_MICRO:
         return "ZeRO 2 and 3 with several micro-batches: each scatters and gathers, which is not "
                "modelled";
+    case LAW_PLACED:
+        return pool_text(
+            pool,
+            "%s: measured with other numbers of ranks on a node, or on one node alone, "
+            "where ranks share no link between nodes",
+            what);
     case LAW_REFUSALS:
         break;
     }
@@ -156,7 +162,7 @@ static const char *shape_text(const struct showing *s)
 {
     const struct step_job *job = &s->f->job;
     const char *text =
-        pool_text(s->pool, "%s, %g %s a rank", job->model->name, job->batch,
+        pool_text(s->pool, "%s, %.6g %s a rank", job->model->name, job->batch,
                   job->batch == 1 ? job->model->unit : pool_text(s->pool, "%ss", job->model->unit));
 
     if (job->sequence)
@@ -248,6 +254,16 @@ static void answer_checks(const struct showing *s)
             "");
 }
 
+static const char *placed_text(const struct showing *s, const struct forecast_point *p)
+{
+    const struct part_law *sum = &s->f->parts->laws[p->refused_of];
+
+    return sum->nodes < 2
+               ? "measure on several nodes"
+               : pool_text(s->pool, "measure with %.3g ranks on each node, or say --per-node %.3g",
+                           s->f->per_node, sum->per_node);
+}
+
 static void answer_refused(const struct showing *s)
 {
     const struct forecast *f = s->f;
@@ -263,6 +279,8 @@ static void answer_refused(const struct showing *s)
         if (p->refused == LAW_MICRO)
             document_answer_more(s->d, "a forecast needs one micro-batch, or ZeRO 0 or 1",
                                  "--micro 1");
+        else if (p->refused == LAW_PLACED)
+            document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
         else if (p->refused == LAW_GROUPS)
             document_answer_more(s->d,
                                  "a forecast needs one rank a node, or data parallelism alone",
@@ -364,7 +382,7 @@ static void table(const struct showing *s)
         row[2] = cell_value(1e3 * p->time.step_s, "");
         row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
         row[4] = cell_value(p->samples_s, "");
-        row[5] = cell_value(efficiency(base, p), "");
+        row[5] = cell_text(document_percent(s->pool, 100 * efficiency(base, p)));
         row[6] = cell_value(1e3 * (p->time.compute_s + p->time.bubble_s), "");
         row[7] = cell_value(1e3 * p->time.exposed_s, "");
         row[8] = cell_word(bound_names[p->bound], TONE_NONE);
@@ -473,13 +491,6 @@ static void show_assumptions(const struct showing *s)
                                       "products and memory were measured with all cores of a node: "
                                       "%.0f ranks share these rates",
                                       s->f->per_node));
-    const struct part_law *sum = &s->f->parts->laws[s->f->job.zero ? JOB_SCATTER : JOB_SUM];
-    if (sum->per_node > 0 && sum->per_node != s->f->per_node)
-        document_item(s->d,
-                      pool_text(s->pool,
-                                "sums were measured with %.3g ranks of a node, not %.3g: that "
-                                "%.3g share its link is in no interval",
-                                sum->per_node, s->f->per_node, s->f->per_node));
     if (s->f->swap.text)
         document_item(s->d, pool_text(s->pool,
                                       "what was swapped in reaches the same share of its limit, "

@@ -20,7 +20,7 @@ ring() {
 }
 
 near() { # near VALUE EXPECTED SHARE
-    python3 -c "import sys; sys.exit(abs(($1) / ($2) - 1) > $3)" || { echo "$1 is not $2"; return 1; }
+    python3 -c "import math, sys; sys.exit(abs(($1) / ($2) - 1) > $3)" || { echo "$1 is not $2"; return 1; }
 }
 
 @test "a step is what the model says of measured sums, by number of nodes" {
@@ -101,6 +101,33 @@ END
     [[ "$output" == *"--tp, --pp and --ep beside several ranks a node"*"--per-node 1"* ]]
     run "$plumb" forecast "${job[@]}" --nodes 8 --per-node 4 --tp 2 --json
     [ "$(jq -r '.points[0].refused' <<< "$output")" = "groups in nodes" ]
+}
+
+@test "ranks of a node other than measured, and nodes beside a single one, are refused" {
+    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4
+    [ "$status" -eq 3 ]
+    output="$(tr -s ' \n' ' ' <<< "$output")"
+    [[ "$output" == *"measure with 4 ranks on each node, or say --per-node 1"*"plumb run cluster --hosts FILE"* ]]
+    run "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4 --json
+    [ "$(jq -r '.points[0].refused' <<< "$output")" = "other ranks of a node" ]
+    "$plumb" forecast "${job[@]}" --nodes 1 --json | jq -e '.points[0].step_s == 0.06'
+    # four ranks of one node, and no other node
+    python3 "$top/tests/tools/make-cluster.py" single --per-node 8
+    single=(single --model ./toy.csv --compute 60ms --update none --over 'backend=ring transport=tcp')
+    run --separate-stderr "$plumb" forecast "${single[@]}" --nodes 2
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"measure on several nodes"* ]]
+    "$plumb" forecast "${single[@]}" --nodes 1 --json | jq -e '.points[0].ranks == 8 and .points[0].step_s > 0.06'
+}
+
+@test "efficiency is in percent, and a number of samples is a plain number" {
+    "$plumb" forecast "${job[@]}" --nodes 1,8 > out.txt
+    grep -q 'toy, 1 sample a rank' out.txt
+    grep -Eq '^ *1 .* 100 % ' out.txt
+    # on 8 nodes: the step alone, of a step with sums
+    "$plumb" forecast "${job[@]}" --nodes 1,8 --json > out.json
+    share="$(jq '.points[0].step_s / .points[1].step_s * 100' out.json)"
+    grep -Eq "^ *8 .* $(printf '%.3g' "$share")[0-9.]* % " out.txt || { cat out.txt; echo "$share"; false; }
 }
 
 @test "a part that no run has is named with the command that measures it" {
@@ -285,6 +312,38 @@ END
     sed 's/swap: network=10Gb.s/runs: [other], compute: 60 ms/' offers.yaml > other.yaml
     "$plumb" forecast "${job[@]}" --price other.yaml --json > out.json
     jq -e '.offers[1].step_s / .offers[0].step_s | . > 0.98 and . < 1.02 and . != 1' out.json
+}
+
+@test "measured power comes from the rows of products, with the error of its counter" {
+    python3 - "$top" <<'END'
+import csv, os, sys
+sys.path.insert(0, sys.argv[1] + "/tests/tools")
+columns = __import__("make-run").row_columns()
+params = "device dtype data m n k".split()
+os.mkdir("node")
+with open("node/gemm.csv", "w", newline="") as out, open("node/plan.csv", "w") as plan:
+    rows = csv.DictWriter(out, params + columns, restval="", lineterminator="\n")
+    rows.writeheader()
+    plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
+    for case, (m, watts) in enumerate(((512, 200), (1024, 220), (2048, 240)), 1):
+        plan.write(f"done,0001,{case},{case},1,gemm,,60\n")
+        rows.writerow(dict(device="host", dtype="f32", data="random", m=m, n=2048, k=2048, metric="throughput", unit="TFLOP/s", value=1, ci_low=.99, ci_high=1.01,
+                           samples=60, stop="converged", origin="measured", status="ok", run="node", case=case, repeat=1, host="node1", elapsed_s=10, cpu_watts=watts))
+END
+    sed 's/"suite": "cluster"/"suite": "node"/;s/"run": "run"/"run": "node"/' run/run.json > node/run.json
+    make_offers
+    sed -i 's/node_power: 1000 W, idle_power: 100 W/node_power: measured, rest_power: 300 W/' offers.yaml
+    "$plumb" forecast node "${job[@]}" --no-overlap --price offers.yaml --json > out.json
+    # 8 nodes of 300 + 220 W, 80 % of the time, and a switch
+    near "$(jq '.offers[0].energy_j' out.json)" "(8 * 520 * 0.8 + 200) * 1.3 * 4 * 365.25 * 86400" 1e-8
+    # 5 % and 0.1 s of 10 s: at most 240 x 1.051 W
+    high="$(jq '.offers[0] | .samples_per_joule.value / .samples_per_joule.low' out.json)"
+    step="$(jq '.offers[0] | .step_high_s / .step_s' out.json)"
+    near "math.log($high)" "math.hypot(math.log($step), math.log((8 * (300 + 240 * (1 + math.hypot(.05, .01))) * .8 + 200) / (8 * 520 * .8 + 200)))" 1e-4
+    "$plumb" forecast node "${job[@]}" --price offers.yaml | tr -s ' \n' ' ' | grep -q '220.0 W of its processors and memory, measured by RAPL, and 300 W as stated'
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price offers.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'measured': node_power: no row of products in its runs has measured power"* ]]
 }
 
 @test "the example of offers is read" {

@@ -197,7 +197,9 @@ static void measure(const struct cluster *c, struct rng *rng, struct measured *m
                                   SIDE,
                                   c->rate * 1e6 * exp(c->shapes * rng_normal(rng)),
                                   NAN,
-                                  c->fabric.work_jitter};
+                                  c->fabric.work_jitter,
+                                  NAN,
+                                  NAN};
     parts_product_spread(&m->parts);
 }
 

@@ -61,8 +61,9 @@ static void all_wait_for_the_slowest(void **state)
     assert_true(at(&f, 1).high_s == 1);
     /* of products the same as of passes that are given */
     f.job.compute_s = NAN;
-    struct part_product products[] = {
-        {64, 64, 64, 1e9, NAN, NAN}, {64, 64, 128, 1e9, NAN, NAN}, {64, 128, 64, 1e9, NAN, NAN}};
+    struct part_product products[] = {{64, 64, 64, 1e9, NAN, NAN, NAN, NAN},
+                                      {64, 64, 128, 1e9, NAN, NAN, NAN, NAN},
+                                      {64, 128, 64, 1e9, NAN, NAN, NAN, NAN}};
     parts.products = products;
     parts.n_products = 3;
     parts_product_spread(&parts);
@@ -125,8 +126,9 @@ static void sharded_micro_batches_are_refused(void **state)
 /* Four ranks have a quarter of the cores each; of GPUs each has its own. */
 static void ranks_of_a_node_share_its_cores(void **state)
 {
-    struct part_product products[] = {
-        {64, 64, 64, 1e9, NAN, NAN}, {64, 64, 128, 1e9, NAN, NAN}, {64, 128, 64, 1e9, NAN, NAN}};
+    struct part_product products[] = {{64, 64, 64, 1e9, NAN, NAN, NAN, NAN},
+                                      {64, 64, 128, 1e9, NAN, NAN, NAN, NAN},
+                                      {64, 128, 64, 1e9, NAN, NAN, NAN, NAN}};
     struct parts parts = parts_of(0.01);
     struct forecast f = of(&parts);
 

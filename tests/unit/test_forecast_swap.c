@@ -14,9 +14,9 @@
 
 #include "harness/forecast/forecast.h"
 
-static struct part_product products[] = {{64, 64, 64, 50e12, 100e12, NAN},
-                                         {64, 64, 128, 50e12, 100e12, NAN},
-                                         {64, 128, 64, 50e12, NAN, NAN}};
+static struct part_product products[] = {{64, 64, 64, 50e12, 100e12, NAN, NAN, NAN},
+                                         {64, 64, 128, 50e12, 100e12, NAN, NAN, NAN},
+                                         {64, 128, 64, 50e12, NAN, NAN, NAN, NAN}};
 
 static struct parts parts_of(const char *dtype)
 {

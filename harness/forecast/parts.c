@@ -330,6 +330,22 @@ static void look_for_size(struct reading *in, const struct report_bench *b,
         in->stream_size = fmax(in->stream_size, size_of(b, c));
 }
 
+/* The rate of all channels of the host's memory. The limit of a row is less where the row counts
+ * fewer bytes than move. */
+static double channels_of(const json_t *meta)
+{
+    const json_t *limit;
+    size_t i;
+
+    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
+        const char *key = json_string_value(json_object_get(limit, "key"));
+
+        if (key && !strcmp(key, "dram.gbytes_per_s"))
+            return 1e9 * json_number_value(json_object_get(limit, "value"));
+    }
+    return NAN;
+}
+
 static void add_stream(struct reading *in, const struct report_bench *b,
                        const struct report_case *c, const struct report_point *p,
                        const struct bench_part *part)
@@ -342,7 +358,8 @@ static void add_stream(struct reading *in, const struct report_bench *b,
         parts->stream >= rate)
         return;
     parts->stream = rate;
-    parts->stream_limit = limit_of(c, p);
+    parts->stream_limit =
+        parts->gpu ? limit_of(c, p) : channels_of(in->r->runs[p - c->points].meta);
     parts->stream_low = isnan(p->low) ? rate : base_of(c, p->low);
     parts->stream_high = isnan(p->high) ? rate : base_of(c, p->high);
 }

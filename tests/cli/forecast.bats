@@ -314,6 +314,33 @@ END
     jq -e '.offers[1].step_s / .offers[0].step_s | . > 0.98 and . < 1.02 and . != 1' out.json
 }
 
+@test "memory of the host is swapped from the rate of its channels, not from the limit of a row" {
+    python3 - "$top" <<'END'
+import csv, os, sys
+sys.path.insert(0, sys.argv[1] + "/tests/tools")
+columns = __import__("make-run").row_columns()
+params = "device op node memory_node stores write_allocate working_set".split()
+os.mkdir("node")
+with open("node/memory.csv", "w", newline="") as out, open("node/plan.csv", "w") as plan:
+    rows = csv.DictWriter(out, params + columns, restval="", lineterminator="\n")
+    rows.writeheader()
+    plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
+    plan.write("done,0001,1,1,1,memory,,60\n")
+    rows.writerow(dict(device="host", op="triad", node="any", memory_node="local", stores="regular", write_allocate="yes", working_set=1 << 32, metric="bandwidth", unit="GB/s",
+                       value=240, ci_low=239, ci_high=241, samples=60, stop="converged", limit=300, limit_kind="sysfs", percent_of_limit=80, origin="measured", status="ok",
+                       run="node", case=1, repeat=1, host="node1"))
+END
+    jq '.suite = "node" | .run = "node" | .limits = [{"key": "dram.gbytes_per_s", "value": 400, "unit": "GB/s", "source": "sysfs", "detail": ""}]' run/run.json > node/run.json
+    step=(forecast node "${job[@]}" --update adam --nodes 1 --json)
+    "$plumb" "${step[@]}" --swap memory=800GB/s > out.json
+    [ "$(jq -r .swapped out.json)" = "memory: 400 to 800 GB/s" ]
+    # 28 bytes for each of 8388608 parameters
+    near "$(jq '.points[0].update_s' out.json)" "28 * 8388608 / 480e9" 1e-6
+    sed -i 's/dram.gbytes_per_s/dram.other/' node/run.json
+    run --separate-stderr "$plumb" "${step[@]}" --swap memory=800GB/s
+    [ "$status" -eq 2 ]
+}
+
 @test "measured power comes from the rows of products, with the error of its counter" {
     python3 - "$top" <<'END'
 import csv, os, sys

@@ -50,6 +50,8 @@ near()
     [ "$(cells layout | paste -sd ' ')" = "nn nn nn nn nn nt nt nt" ]
     [ "$(cells unit | uniq -c | tr -s ' ' | paste -sd ' ')" = " 7 TFLOP/s  1 TOP/s" ]
     [ "$(cells origin | sort -u)" = simulated ]
+    # the simulated GPU draws 200 W all the time
+    cells gpu_mean_watts | awk '$1 < 199 || $1 > 201 { exit 1 } END { exit NR != 8 }'
     [ "$(cells library | sort -u)" = cublaslt ]
     [ "$(cells device | sort -u)" = cuda:0 ]
     [ "$(cells address | sort -u)" = 0000:10:00.0 ]

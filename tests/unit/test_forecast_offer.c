@@ -126,6 +126,8 @@ static void bills_by_hand(void **state)
     assert_float_equal(offer_bill(&terms, &idle, 8).joules / 3.6e6, 300849.12 + 36466.56, 1e-6);
     assert_float_equal(offer_bill(&terms, &idle, 8).money,
                        239212.28 + 36466.56 * 0.25 + 1000 + 4 * 500, 1e-6);
+    assert_float_equal(offer_bill(&terms, &idle, 24).money,
+                       3 * (239212.28 + 36466.56 * 0.25 + 1000 + 4 * 500), 1e-6);
     /* twice the nodes: two switches; nine nodes: also two */
     assert_float_equal(offer_bill(&terms, &stated[0], 16).money, 2 * 239212.28, 1e-6);
     assert_float_equal(
@@ -210,6 +212,26 @@ static void what_is_measured_twice_does_not_cancel(void **state)
     assert_false(offer_is_undecided(one)); /* the price alone tells them apart */
     assert_true(log(two.high / two.value) > 1.2 * off);
     assert_true(offer_is_undecided(two));
+}
+
+/* Two that swap in the same network may both fall short of its limit; another network is another's
+ * matter. */
+static void the_same_swap_is_shared(void **state)
+{
+    struct world w;
+
+    (void)state;
+    world_make(&w, 120e9, 1);
+    struct offer_case a = case_of(&w, &stated[0], 4), same = case_of(&w, &stated[1], 4),
+                      other = case_of(&w, &stated[1], 8);
+    struct offer_value v = offer_compare(&terms, &a, &same, OFFER_MONEY, true);
+    double off = log(a.point.ends_s[SOURCE_SWAP_NETWORK][1] / a.point.time.step_s);
+    assert_true(off > 0.01);
+    assert_float_equal(v.high, v.value, 1e-6 * v.value);
+    assert_false(offer_is_undecided(v)); /* A is the cheaper one */
+    assert_false(offer_is_undecided(offer_compare(&terms, &same, &a, OFFER_MONEY, true)));
+    v = offer_compare(&terms, &a, &other, OFFER_MONEY, true);
+    assert_true(log(v.value / v.low) > off);
 }
 
 /* Beyond what was measured each network has a core of its own, unless it is known. */
@@ -469,6 +491,7 @@ int main(void)
         cmocka_unit_test(bills_by_hand),
         cmocka_unit_test(what_is_shared_cancels),
         cmocka_unit_test(what_is_measured_twice_does_not_cancel),
+        cmocka_unit_test(the_same_swap_is_shared),
         cmocka_unit_test(each_network_has_its_core),
         cmocka_unit_test(break_even_is_where_the_closed_form_has_it),
         cmocka_unit_test(break_even_by_nodes),

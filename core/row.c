@@ -263,6 +263,11 @@ const struct row_column row_columns[] = {
     {"chosen_in", ROW_NUMBER, AT(chosen_in),
      "the launch (`repeat`) that made the choice which this one used; empty: it used no earlier "
      "choice"},
+    {"launch_s", ROW_NUMBER, AT(launch_s),
+     "wall time of the whole launch, with its start, set-up and checks, s: the same in all its "
+     "rows"},
+    {"process_cases", ROW_NUMBER, AT(process_cases),
+     "cases that the launch's process had measured before; empty: it shared no process"},
     {"host", ROW_TEXT, AT(host), "where it was measured"},
     {"time_utc", ROW_TEXT, AT(time_utc), "when the case ended"},
     {NULL, ROW_TEXT, 0, NULL},

@@ -428,9 +428,21 @@ static const char *gpu_of(const struct report_bench *b, const struct report_case
     return "";
 }
 
+/* "cuda:all": all GPUs together, which are no single one. */
+static bool has_all_gpus(const struct report_bench *b, const struct report_case *c)
+{
+    for (size_t i = 0; i < b->n_params; i++) {
+        const char *colon = strchr(c->params[i], ':');
+        if (described_flag(b, b->params[i], COLUMN_PLACE) && colon && colon != c->params[i] &&
+            !strcmp(colon, ":all"))
+            return true;
+    }
+    return false;
+}
+
 bool case_is_gpu(const struct report_bench *b, const struct report_case *c)
 {
-    return *gpu_of(b, c, "");
+    return *gpu_of(b, c, "") || has_all_gpus(b, c);
 }
 
 bool case_is_pair(const struct report_bench *b, const struct report_case *c)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/report/page.h"
+#include "harness/report/processes.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 
@@ -228,6 +229,14 @@ static const char *launches_text(const struct scene *s, const struct launches *n
     return text;
 }
 
+static const char *shared_text(const struct scene *s, const struct run_folder *run)
+{
+    struct process_use use;
+    char text[PROCESS_USE_BYTES];
+
+    return process_use_of(run, &use) ? "" : pool_text(s->pool, "%s", process_use_text(&use, text));
+}
+
 static void answer_run(const struct scene *s)
 {
     const struct run_folder *run = &s->r->runs[s->run];
@@ -244,6 +253,7 @@ static void answer_run(const struct scene *s)
     if (*kind)
         text = pool_text(s->pool, "%s (%s)", text, kind);
     times = show_joined(s->pool, started(s, run->meta), launches_text(s, &n));
+    times = show_joined(s->pool, times, shared_text(s, run));
     if (n.open || n.failed)
         text = show_joined(s->pool, text, times);
     document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE, text);

@@ -49,6 +49,13 @@ bool start_fits(const struct bench_info *b, const struct bench_start *start, con
     return !start->where || condition_holds(start->where, value_of, &a);
 }
 
+bool option_applies(const struct bench_info *b, const struct opt *opt, const char *arguments)
+{
+    struct asked a = {.bench = b, .arguments = arguments};
+
+    return !opt->scope || condition_holds(opt->scope->when, value_of, &a);
+}
+
 static bool is_dear(const struct bench_info *b, const char *arguments)
 {
     for (const struct bench_start *s = b->rows.starts; s && s->what; s++)

@@ -29,7 +29,8 @@ struct launching {
     struct launched *out;
     const struct kept_case *kept; /* choices of an earlier launch; NULL: none */
     char *words;                  /* the arguments, split in place */
-    unsigned before;              /* cases that its process measured before */
+    bool shares;                  /* its process is one of many cases */
+    unsigned before;              /* cases that this one measured before */
     const char *argv[ARGUMENTS_MAX + 12];
     char seed[24];
 };
@@ -91,8 +92,8 @@ static const char *given_value(const struct launching *g, const char *option)
     return "";
 }
 
-/* A parameter's value in this launch: as given, else the benchmark's one default; "" for a column
- * that is an outcome. */
+/* A parameter's value in this launch: as given, else the benchmark's one default, if the option
+ * says something of it; "" for a column that is an outcome. */
 static const char *parameter_value(const struct launching *g, const char *column)
 {
     char option[64];
@@ -102,7 +103,8 @@ static const char *parameter_value(const struct launching *g, const char *column
         *at = '-';
     const char *value = given_value(g, option);
     for (size_t i = 0; !*value && i < g->bench->n_own; i++)
-        if (!strcmp(g->bench->options[i].name, option) && !strchr(g->bench->defaults[i], ','))
+        if (!strcmp(g->bench->options[i].name, option) && !strchr(g->bench->defaults[i], ',') &&
+            option_applies(g->bench, &g->bench->options[i], g->l->arguments))
             value = g->bench->defaults[i];
     return value;
 }
@@ -146,6 +148,8 @@ static int print_failed_row(struct launching *g, const char *reason, FILE *out)
     row.run = g->c->run;
     row.case_id = number;
     row.repeat = g->l->repeat;
+    row.launch_s = (double)g->out->child_ns * 1e-9;
+    row.process_cases = g->shares ? (double)g->before : NAN;
     row.host = host;
     row.time_utc = clock_utc(utc, sizeof(utc));
     print_hosts(g, out);
@@ -256,6 +260,10 @@ static const char *filled(const struct launching *g, const struct joined_limit *
         snprintf(text, len, "%u", g->l->repeat);
     else if (!strcmp(column, "chosen_in") && kept)
         snprintf(text, len, "%u", g->kept->repeat);
+    else if (!strcmp(column, "launch_s"))
+        snprintf(text, len, "%.3f", (double)g->out->child_ns * 1e-9);
+    else if (!strcmp(column, "process_cases") && g->shares)
+        snprintf(text, len, "%u", g->before);
     else if (limit)
         return limit_cell(limit, column, text, len);
     return text[0] ? text : NULL;
@@ -459,6 +467,7 @@ static int share_process(struct launching *g, const struct child_spec *spec)
         fprintf(out, "%s%s", i > 1 ? " " : "", g->argv[i]);
     int err = fclose(out) ? -ENOMEM
                           : batch_run(g->c->batches, g->bench, g->l, line, spec, &g->out->child);
+    g->shares = true;
     g->before = g->c->batches->before;
     free(line);
     return err;

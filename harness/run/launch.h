@@ -99,6 +99,9 @@ struct batches {
 /* Does this cost of a start fit a launch with these arguments? */
 bool start_fits(const struct bench_info *b, const struct bench_start *start, const char *arguments);
 
+/* Does this option of the benchmark say something of a launch with these arguments (opt.scope)? */
+bool option_applies(const struct bench_info *b, const struct opt *opt, const char *arguments);
+
 bool launch_shares(enum process_rule rule, const struct bench_info *b, const struct launch *l);
 
 /* As child_run(), of a case that shares a process: `line` has its arguments. spec->argv and

@@ -211,7 +211,8 @@ static uint64_t asked_ns(const struct bench_info *b, const struct launch *l, uns
     return b ? launch_ns(b, l->arguments) * points_of(b, l, group_ranks) : 0;
 }
 
-#define PROCESS_NS 50000000ull /* of a benchmark, from its start to its end, with nothing to do */
+#define SHARED_TOLD_NS 60000000000ull /* less than this is not worth a word */
+#define PROCESS_NS     50000000ull /* of a benchmark, from its start to its end, with nothing to do */
 
 /* What was paid already: entry number `start` of a benchmark, by the process of a round, or by the
  * first launch of a case. */
@@ -275,26 +276,37 @@ static void pay_kept(const struct bench_list *benches, const struct plan *plan, 
 }
 
 struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
-                              unsigned group_ranks, enum process_rule rule)
+                              unsigned group_ranks, enum process_rule rule,
+                              const struct earlier *earlier)
 {
     struct estimate e = {0};
-    struct paid paid = {0};
+    struct paid paid = {0}, paid_alone = {0};
 
     pay_kept(benches, plan, &paid);
+    pay_kept(benches, plan, &paid_alone);
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
         const struct bench_info *b = bench_list_find(benches, l->bench);
 
         if (!b || l->state != LAUNCH_TODO)
             continue;
-        uint64_t ns = asked_ns(b, l, group_ranks);
+        uint64_t ns = asked_ns(b, l, group_ranks), start = start_ns(b, l, rule, &paid);
+        double then_s = earlier ? earlier_seconds(earlier, l) : NAN;
         e.least_ns = !e.n || ns < e.least_ns ? ns : e.least_ns;
         e.most_ns = ns > e.most_ns ? ns : e.most_ns;
         e.all_ns += ns;
-        e.start_ns += start_ns(b, l, rule, &paid);
+        e.start_ns += start;
+        e.alone_ns += start_ns(b, l, PROCESS_CASE, &paid_alone);
         e.n++;
+        if (isnan(then_s))
+            continue;
+        e.n_known++;
+        e.known_ns += (uint64_t)(then_s * 1e9);
+        e.known_asked_ns += ns;
+        e.known_start_ns += start;
     }
     free(paid.all);
+    free(paid_alone.all);
     return e;
 }
 
@@ -312,21 +324,67 @@ static void long_time(uint64_t ns, char *text, size_t len)
                  (unsigned long long)(s + 359) / 360 % 10);
 }
 
-const char *estimate_text(const struct estimate *e, char *text, size_t len)
+/* What launches of a machine that nobody measured take. */
+static void print_usual(const struct estimate *e, FILE *out)
 {
-    char all[32], asked[32], start[32], least[32], most[32];
+    char all[32], asked[32], start[32], least[32], most[32], alone[32];
     bool same = e->least_ns == e->most_ns;
+    uint64_t shared_ns = e->alone_ns > e->start_ns ? e->alone_ns - e->start_ns : 0;
 
     long_time(e->all_ns + e->start_ns, all, sizeof(all));
     long_time(e->all_ns, asked, sizeof(asked));
     long_time(e->start_ns, start, sizeof(start));
+    long_time(shared_ns, alone, sizeof(alone));
     units_format_duration(e->least_ns, least, sizeof(least));
     units_format_duration(e->most_ns, most, sizeof(most));
-    snprintf(text, len,
-             "expected time: about %s, or half to twice that: %s of warm-up and sampling "
-             "(%zu %s x %s%s%s), %s of start, set-up and checks",
-             all, asked, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least,
-             same ? "" : " to ", most, start);
+    fprintf(out,
+            "expected time: about %s, or half to twice that: %s of warm-up and sampling "
+            "(%zu %s x %s%s%s), %s of start, set-up and checks",
+            all, asked, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least,
+            same ? "" : " to ", most, start);
+    if (shared_ns > SHARED_TOLD_NS)
+        fprintf(out, "; shared processes save %s", alone);
+}
+
+/* What kept runs of this machine know. */
+static void print_known(const struct estimate *e, const struct earlier *earlier, FILE *out)
+{
+    uint64_t usual_ns = e->known_asked_ns + e->known_start_ns;
+    uint64_t rest_ns = e->all_ns + e->start_ns - usual_ns;
+    char all[32], known[32], rest[32], usual[32];
+
+    long_time(e->known_ns + rest_ns, all, sizeof(all));
+    long_time(e->known_ns, known, sizeof(known));
+    long_time(rest_ns, rest, sizeof(rest));
+    long_time(usual_ns, usual, sizeof(usual));
+    fprintf(out, "expected time: about %s: ", all);
+    if (e->n_known < e->n)
+        fprintf(out, "%zu of %zu launches took %s", e->n_known, e->n, known);
+    else
+        fprintf(out, "so long they took");
+    fprintf(out, " in %zu kept run%s of this machine (%s%s)", earlier->n_runs,
+            earlier->n_runs == 1 ? "" : "s",
+            earlier->n_runs == 1 ? "" : "the newest: ", earlier->newest);
+    if (e->n_known < e->n)
+        fprintf(out, ", the others may take %s, or half to twice that", rest);
+    if (e->known_ns > 2 * usual_ns || usual_ns > 2 * e->known_ns)
+        fprintf(out, "; by the benchmarks' own figures these would take %s", usual);
+}
+
+const char *estimate_text(const struct estimate *e, const struct earlier *earlier,
+                          char text[ESTIMATE_BYTES])
+{
+    FILE *out = fmemopen(text, ESTIMATE_BYTES, "w");
+
+    text[0] = 0;
+    if (!out)
+        return text;
+    if (e->n_known)
+        print_known(e, earlier, out);
+    else
+        print_usual(e, out);
+    fclose(out);
+    text[ESTIMATE_BYTES - 1] = 0;
     return text;
 }
 
@@ -375,6 +433,8 @@ void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns)
         p->case_ns[number] += (double)ns;
         p->of_case[number]++;
     }
+    if (plan->launches[i].state == LAUNCH_LATE) /* its time-out is nobody else's time */
+        return;
     p->bench_ns[p->bench[i]] += beyond_ns;
     p->of_bench[p->bench[i]]++;
     p->beyond_ns += beyond_ns;

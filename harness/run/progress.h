@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "harness/plan/plan.h"
+#include "harness/run/earlier.h"
 #include "harness/run/launch.h"
 
 struct progress {
@@ -50,24 +51,33 @@ const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *t
  *   start   of processes, and what the benchmarks say of their set-up, searches and checks
  *           (bench_start). What a process pays once counts once for each process
  *
- * It is for a machine that nobody measured yet: the time may be half of it, or twice. Launches that
- * ended tell better: struct pace.
+ * It is for a machine that nobody measured yet: the time may be half of it, or twice. Kept runs of
+ * this machine tell better, and launches of this run that ended: struct pace.
  */
 struct estimate {
     uint64_t all_ns; /* asked */
     uint64_t start_ns;
     uint64_t least_ns, most_ns; /* asked of one launch */
     size_t n;                   /* launches that are to do */
+    uint64_t alone_ns;          /* start, if each launch had a process of its own */
+    /* Of those that kept runs of this machine know (earlier.h): what they took then, and what they
+     * count in all_ns and start_ns. */
+    uint64_t known_ns, known_asked_ns, known_start_ns;
+    size_t n_known;
 };
 
 /* A launch that needs a group and names no --ranks measures a communicator for each power of two up
- * to its ranks: `group_ranks` over hosts, its --np on this machine. */
+ * to its ranks: `group_ranks` over hosts, its --np on this machine. earlier: NULL: none. */
 struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
-                              unsigned group_ranks, enum process_rule rule);
+                              unsigned group_ranks, enum process_rule rule,
+                              const struct earlier *earlier);
 
-/* "about 14 min, by half to double: 9 min of warm-up and sampling (305 launches x 800 ms to 1.3 s),
- * 5 min of start, set-up and checks; ..." */
-const char *estimate_text(const struct estimate *e, char *text, size_t len);
+#define ESTIMATE_BYTES 640
+/* "expected time: about 14 min, or half to twice that: 9 min of warm-up and sampling (305 launches x
+ * 800 ms to 1.3 s), 5 min of start, set-up and checks"; or what launches took in kept runs. Where
+ * these are off the benchmarks' own figures by over twice, it says so. */
+const char *estimate_text(const struct estimate *e, const struct earlier *earlier,
+                          char text[ESTIMATE_BYTES]);
 
 /* How long launches take as a whole, by those that ended. Zeroed, it is empty. */
 struct pace {
@@ -86,7 +96,8 @@ int pace_make(struct pace *p, const struct bench_list *benches, const struct pla
               unsigned group_ranks);
 void pace_release(struct pace *p);
 
-/* Launch i took this long, from before it was started until it was stored. */
+/* Launch i took this long, from before it was started until it was stored. One that was late tells
+ * of its own case alone. */
 void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns);
 
 /* The time that launch i is expected to take, not below 0; 0 before any launch ended. It is the

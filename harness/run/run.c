@@ -3,6 +3,7 @@
 #include "harness/run/run.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +18,9 @@
 #include "harness/hosts/spread.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
+#include "harness/probe/probe.h"
 #include "harness/report/report.h"
+#include "harness/run/earlier.h"
 #include "harness/run/launch.h"
 #include "harness/run/progress.h"
 #include "harness/store/store.h"
@@ -65,15 +68,39 @@ static enum process_rule rule_of(const struct run *r)
     return process_rules[rule] ? (enum process_rule)rule : PROCESS_AUTO;
 }
 
+/* Kept runs of this machine: those in results/, and in the folder of this run. */
+static int find_earlier(const struct run *r, struct earlier *earlier)
+{
+    const char *own = r->path ? r->path : r->options.out ? r->options.out : "";
+    const char *folders[] = {"results", NULL, NULL};
+    json_t *probed = NULL;
+    char *copy = strdup(own);
+    int err = copy ? 0 : -ENOMEM;
+
+    if (!err && *own)
+        folders[1] = dirname(copy);
+    if (!err && !r->meta)
+        err = probe_machine(NULL, &probed);
+    if (!err)
+        err = earlier_load(earlier, folders, probed ? probed : json_object_get(r->meta, "machine"),
+                           r->options.processes);
+    json_decref(probed);
+    free(copy);
+    return err;
+}
+
 /* Prints how long the launches that are to do are expected to take: see progress.h. */
 static void say_time(const struct run *r)
 {
-    struct estimate e =
-        estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts), rule_of(r));
-    char text[320];
+    struct earlier earlier = {0};
+    bool found = !find_earlier(r, &earlier);
+    struct estimate e = estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts),
+                                      rule_of(r), found ? &earlier : NULL);
+    char text[ESTIMATE_BYTES];
 
     if (e.n)
-        fprintf(stderr, "plumb run: %s\n", estimate_text(&e, text, sizeof(text)));
+        fprintf(stderr, "plumb run: %s\n", estimate_text(&e, &earlier, text));
+    earlier_release(&earlier);
 }
 
 /* The command lines of a launch on hosts; NULL: it has none. To be freed. */

@@ -79,6 +79,66 @@ END
     [ "$(grep -o ">n/a</td>" r/report.html | wc -l)" -eq 2 ]
 }
 
+@test "all GPUs to all others are GPUs, also where nothing could be copied" {
+    in_work two
+    suite <<'END'
+  - {bench: copy, engine: ce, source: all-gpus, destination: all-gpus, op: write, access: "on", size: 4M}
+END
+    "$plumb" run t.yaml --out r > said
+    flat said | grep -q 'all GPUs to all others, sum .*GB/s.* simulated'
+    cd "$top" || return 1
+    in_work eight # two of its GPUs have no peer access
+    "$plumb" run t.yaml --out none > said
+    [ "$(grep -c ',skipped,' none/copy.csv)" -eq 1 ]
+    run grep -E '^Copies|not measured: Copies' said
+    [ "$status" -eq 1 ]
+}
+
+@test "a launch without rows has no value of an option that says nothing of it" {
+    in_work two
+    suite <<'END'
+  - {bench: allreduce, backend: nccl, np: 2, size: 64K, budget: 60s, min-samples: 1000000, timeout: 1s}
+END
+    run "$plumb" run t.yaml --out r --no-report
+    [ "$status" -eq 4 ]
+    python3 - <<'END'
+import csv
+row, = csv.DictReader(open("r/allreduce.csv"))
+assert "time-out" in row["reason"], row
+assert row["backend"] == "nccl" and row["transport"] == "", row
+assert 0.9 < float(row["launch_s"]) < 60 and row["process_cases"] == "", row
+END
+}
+
+@test "launches tell their time and what their process did before; a second plan knows the first run's times" {
+    in_work one
+    suite <<'END'
+  - {bench: copy, engine: ce, source: node0, destination: gpu, memory: pinned, size: [1M, 2M, 4M]}
+END
+    mkdir results
+    "$plumb" run t.yaml --repeat 2 --out results/one > said
+    flat said | grep -q ', 6 launches, 6 shared 2 processes'
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("results/one/copy.csv")))
+assert sorted(int(r["process_cases"]) for r in rows if r["repeat"] == "2") == [0, 1, 2], rows
+for row in rows:
+    assert float(row["elapsed_s"]) <= float(row["launch_s"]) < 60, row
+END
+    "$plumb" run t.yaml --repeat 2 --dry-run 2> said > plan
+    grep -Eq 'expected time: about [0-9]+ s: so long they took in 1 kept run of this machine \(results/one\)' said
+    "$plumb" run t.yaml --repeat 2 --processes case --dry-run 2> said > plan
+    grep -q 'or half to twice that' said
+    sed -i 's/4M/8M/' t.yaml
+    "$plumb" run t.yaml --repeat 2 --dry-run 2> said > plan
+    grep -q '4 of 6 launches took .* the others may take .*, or half to twice that' said
+    cd "$top" || return 1
+    in_work eight # another machine
+    "$plumb" run t.yaml --repeat 2 --dry-run 2> said > plan
+    run grep 'kept run' said
+    [ "$status" -eq 1 ]
+}
+
 @test "a slow link is named, in the summary and the page" {
     in_work eight
     fault slow_link:gpu=0:peer=5:factor=0.5

@@ -30,7 +30,7 @@ static struct estimate of(const char *arguments, enum launch_state state)
     struct launch launch = {.bench = "fake", .arguments = (char *)arguments, .state = state};
     struct plan plan = {.launches = &launch, .n = 1};
 
-    return estimate_plan(&benches, &plan, 0, PROCESS_CASE);
+    return estimate_plan(&benches, &plan, 0, PROCESS_CASE, NULL);
 }
 
 static void test_of_one_launch(void **state)
@@ -64,7 +64,7 @@ static uint64_t group_ns(const char *arguments, const char *hosts, unsigned rank
     struct plan plan = {.launches = &launch, .n = 1};
     const struct bench_list list = {.benches = &group, .n = 1, .problems = ""};
 
-    return estimate_plan(&list, &plan, ranks, PROCESS_CASE).all_ns;
+    return estimate_plan(&list, &plan, ranks, PROCESS_CASE, NULL).all_ns;
 }
 
 /* Communicators of 1, 2, 4 .. N are a point each. */
@@ -91,7 +91,7 @@ static void test_of_a_plan(void **state)
         {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms"},
     };
     struct plan plan = {.launches = launches, .n = 5};
-    struct estimate e = estimate_plan(&benches, &plan, 0, PROCESS_CASE);
+    struct estimate e = estimate_plan(&benches, &plan, 0, PROCESS_CASE, NULL);
 
     (void)state;
     assert_int_equal(e.n, 3);
@@ -127,7 +127,7 @@ static uint64_t start_of(enum process_rule rule)
     const struct bench_list list = {.benches = &dear, .n = 1, .problems = ""};
 
     dear.rows.starts = starts;
-    return estimate_plan(&list, &plan, 0, rule).start_ns;
+    return estimate_plan(&list, &plan, 0, rule, NULL).start_ns;
 }
 
 static void test_of_starts(void **state)
@@ -178,9 +178,20 @@ static void test_pace(void **state)
     pace_ended(&p, &plan, 4, 0);
     assert_true(pace_expects_ns(&p, &plan, 2) == 0);
     assert_true(pace_expects_ns(&p, &plan, 3) == 2300. * MS); /* known by itself */
+    /* A time-out is nobody else's time. */
+    double before_ns = pace_expects_ns(&p, &plan, 1);
+    pace_launches[2].state = LAUNCH_LATE;
+    pace_ended(&p, &plan, 2, 180000 * MS);
+    assert_true(pace_expects_ns(&p, &plan, 2) == 180000. * MS);
+    assert_true(pace_expects_ns(&p, &plan, 1) == before_ns);
     pace_release(&p);
     pace_release(&p);
 }
+
+#define USUAL(asked, start, least, most, launches)                                                 \
+    {                                                                                              \
+        .all_ns = asked, .start_ns = start, .least_ns = least, .most_ns = most, .n = launches      \
+    }
 
 /* Up, never down. */
 static void test_text(void **state)
@@ -189,22 +200,57 @@ static void test_text(void **state)
         struct estimate e;
         const char *want;
     } cases[] = {
-        {{1300 * MS, 2200 * MS, 300 * MS, 700 * MS, 3},
+        {USUAL(1300 * MS, 2200 * MS, 300 * MS, 700 * MS, 3),
          "expected time: about 4 s, or half to twice that: 2 s of warm-up and sampling (3 launches "
          "x 300 ms to 700 ms), 3 s of start, set-up and checks"},
-        {{6000 * MS, 50 * MS, 6000 * MS, 6000 * MS, 1},
+        {USUAL(6000 * MS, 50 * MS, 6000 * MS, 6000 * MS, 1),
          "expected time: about 7 s, or half to twice that: 6 s of warm-up and sampling (1 launch "
          "x 6 s), 1 s of start"},
-        {{90001 * MS, 0, 1, 1, 2}, "expected time: about 2 min,"},
-        {{5400000 * MS, 0, 1, 1, 2}, "expected time: about 1.5 h,"},
-        {{5760001 * MS, 0, 1, 1, 2}, "expected time: about 1.7 h,"},
+        {USUAL(90001 * MS, 0, 1, 1, 2), "expected time: about 2 min,"},
+        {USUAL(5400000 * MS, 0, 1, 1, 2), "expected time: about 1.5 h,"},
+        {USUAL(5760001 * MS, 0, 1, 1, 2), "expected time: about 1.7 h,"},
     };
-    char text[320];
+    char text[ESTIMATE_BYTES];
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_memory_equal(estimate_text(&cases[i].e, text, sizeof(text)), cases[i].want,
+        assert_memory_equal(estimate_text(&cases[i].e, NULL, text), cases[i].want,
                             strlen(cases[i].want));
+}
+
+/* What kept runs know; the rest by the benchmarks' own figures; and where the two are far apart. */
+static void test_known_text(void **state)
+{
+    const struct earlier one = {.n_runs = 1, .newest = "results/a"},
+                         three = {.n_runs = 3, .newest = "results/c"};
+    struct estimate e = {.all_ns = 60000 * MS,
+                         .start_ns = 60000 * MS,
+                         .least_ns = 1,
+                         .most_ns = 1,
+                         .n = 10,
+                         .known_ns = 150000 * MS,
+                         .known_asked_ns = 60000 * MS,
+                         .known_start_ns = 60000 * MS,
+                         .n_known = 10};
+    char text[ESTIMATE_BYTES];
+
+    (void)state;
+    assert_string_equal(estimate_text(&e, &one, text),
+                        "expected time: about 3 min: so long they took in 1 kept run of this "
+                        "machine (results/a)");
+    e.known_ns = 241000 * MS;
+    assert_string_equal(estimate_text(&e, &three, text),
+                        "expected time: about 5 min: so long they took in 3 kept runs of this "
+                        "machine (the newest: results/c); by the benchmarks' own figures these "
+                        "would take 2 min");
+    e.n_known = 4;
+    e.known_ns = 40000 * MS;
+    e.known_asked_ns = 20000 * MS;
+    e.known_start_ns = 20000 * MS;
+    assert_string_equal(estimate_text(&e, &three, text),
+                        "expected time: about 2 min: 4 of 10 launches took 40 s in 3 kept runs of "
+                        "this machine (the newest: results/c), the others may take 80 s, or half "
+                        "to twice that");
 }
 
 int main(void)
@@ -213,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_of_one_launch), cmocka_unit_test(test_of_a_group),
         cmocka_unit_test(test_of_a_plan),     cmocka_unit_test(test_of_starts),
         cmocka_unit_test(test_pace),          cmocka_unit_test(test_text),
+        cmocka_unit_test(test_known_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -493,6 +493,8 @@ static int take_kept(struct gpu_run *r, unsigned n)
     if (kept)
         err = hold_contest(r, 2, false, &result);
     r->ways = NULL;
+    if (!err && !result.best && result.tried < 2 && !result.refused) /* no time to compare them */
+        result = (struct search_result){.best = 1, .gap = NAN};
     if (err || !result.best)
         return err ? err
                    : point_reason(r->base.pt, 0,

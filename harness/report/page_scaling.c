@@ -65,9 +65,7 @@ static const char *efficiency_text(const struct page *page, const struct scaling
 
     if (isnan(e.value))
         return base == s->ranks[ranks] ? "the first over several nodes" : "";
-    text = isnan(e.low)
-               ? pool_text(&page->r->pool, "%#.3g", e.value)
-               : pool_text(&page->r->pool, "%#.3g (%#.3g to %#.3g)", e.value, e.low, e.high);
+    text = pool_text(&page->r->pool, "%#.3g%s", e.value, scaling_interval_text(&page->r->pool, &e));
     if (s->ranks[0] != base)
         return pool_text(&page->r->pool, "%s, from %.0f ranks", text, base);
     if (strcmp(report_param(s->bench, s->first, "scaling"), "strong") != 0)

@@ -13,6 +13,8 @@
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
+#define TELLS_NOTHING 10 /* a ratio whose interval spans such a factor */
+
 #define SCALING_SERIES_MAX 64
 
 static double number_of(const struct report_bench *b, const struct report_case *c, const char *name)
@@ -558,6 +560,15 @@ static bool find_cell(const struct scaling_series *s, const struct report_case *
     return false;
 }
 
+const char *scaling_interval_text(struct pool *pool, const struct scaling_ratio *e)
+{
+    if (isnan(e->low))
+        return "";
+    if (e->high > TELLS_NOTHING * e->low)
+        return " (its launches differ too much for an interval)";
+    return pool_text(pool, " (%#.3g to %#.3g)", e->low, e->high);
+}
+
 const char *scaling_remark(struct report *r, const struct scalings *all,
                            const struct report_case *c, size_t run)
 {
@@ -573,9 +584,7 @@ const char *scaling_remark(struct report *r, const struct scalings *all,
         if (isnan(e.value))
             return "";
         return pool_text(&r->pool, "efficiency from %.0f to %.0f ranks: %#.3g%s", base,
-                         s->ranks[at % s->n_ranks], e.value,
-                         isnan(e.low) ? ""
-                                      : pool_text(&r->pool, " (%#.3g to %#.3g)", e.low, e.high));
+                         s->ranks[at % s->n_ranks], e.value, scaling_interval_text(&r->pool, &e));
     }
     return "";
 }

@@ -178,6 +178,10 @@ const char *scaling_forecast_text(struct report *r, const struct scaling_series 
 const char *scaling_above_text(struct report *r, const struct report_bench *b,
                                const struct report_case *c, size_t run, bool *explained);
 
+/* " (0.96 to 0.98)"; of one that spans a factor over 10 that it tells nothing; "" where there is
+ * none. */
+const char *scaling_interval_text(struct pool *pool, const struct scaling_ratio *e);
+
 /* "efficiency from 2 to 8 ranks: 0.97 (0.96 to 0.98)" of the series that holds the case at its
  * size; "" where there is none. */
 const char *scaling_remark(struct report *r, const struct scalings *all,

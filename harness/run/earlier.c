@@ -220,7 +220,8 @@ int earlier_load(struct earlier *e, const char *const *folders, const json_t *ma
         err = list(&f, *folders);
     if (f.n)
         qsort(f.all, f.n, sizeof(*f.all), newest_first);
-    for (size_t i = 0; !err && i < f.n && e->n_runs < EARLIER_RUNS_MAX; i++)
+    for (size_t i = 0; !err && i < f.n && i < EARLIER_LOOKED_MAX && e->n_runs < EARLIER_RUNS_MAX;
+         i++)
         if ((!i || strcmp(f.all[i].path, f.all[i - 1].path) != 0) &&
             is_like(f.all[i].path, machine, processes))
             err = read_run(e, f.all[i].path);

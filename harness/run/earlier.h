@@ -3,9 +3,9 @@
  * What launches took in kept runs of this machine (the column launch_s), to state how long a plan
  * will take.
  *
- *   runs     the newest EARLIER_RUNS_MAX in the folders that are given, by this version of the
- *            program, under the same rule for processes, on this machine: host, model and number of
- *            CPUs, GPUs by address and name, simulated or not
+ *   runs     of the EARLIER_LOOKED_MAX newest in these folders, the newest EARLIER_RUNS_MAX by this
+ *            version of the program, under the same rule for processes, on this machine: host,
+ *            model and number of CPUs, GPUs by address and name, simulated or not
  *   launch   by benchmark and arguments; the first of a case apart from its later ones, which may
  *            use what the first one chose. For a later one the first may stand, not the other way.
  *            Those that failed or were late, and those on several hosts, count for nothing
@@ -20,7 +20,8 @@
 
 #include "harness/plan/plan.h"
 
-#define EARLIER_RUNS_MAX 8
+#define EARLIER_RUNS_MAX   8
+#define EARLIER_LOOKED_MAX 64 /* of the newest, whichever machine they are of */
 
 struct earlier {
     struct earlier_launch {

@@ -563,10 +563,13 @@ static void show_choice(const struct gpu_run *r)
 {
     char problem[160], what[20], text[GPU_CHOICE_BYTES];
 
-    if (r->decided)
-        point_column(r->base.pt, "algorithm", "%s",
-                     gpu_choice_print(r->gpu, problem_text(r, problem, sizeof(problem)),
-                                      candidate_text(r, r->candidate, what), text));
+    if (!r->decided)
+        return;
+    gpu_choice_print(r->gpu, problem_text(r, problem, sizeof(problem)),
+                     candidate_text(r, r->candidate, what), text);
+    /* What was searched for again is not by the earlier choice, though it came to the same. */
+    if (r->kept || strcmp(text, r->base.request.algorithm) != 0)
+        point_column(r->base.pt, "algorithm", "%s", text);
 }
 
 static void show_gap(const struct gpu_run *r)

@@ -504,6 +504,8 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant
     v->shape = tuned->shape;
     if (tuned->decided)
         gpu_choice_print(m->gpu, key, gpu_shape_word(&v->shape, word, sizeof(word)), v->tuning);
+    if (!strcmp(v->tuning, m->params->tuning)) /* searched for again: not by the earlier choice */
+        v->tuning[0] = 0;
     return 0;
 }
 

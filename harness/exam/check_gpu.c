@@ -390,19 +390,32 @@ static void look_nvlink(struct exam *x)
     each_nvidia(x, nvlink_of);
 }
 
+/* Beside NVSwitches, a GPU of which NVML was not asked may be in a fabric. */
+static bool may_be_in_fabric(const struct exam *x)
+{
+    return exam_value(gpus_of(x), "nvswitches", 0) > 0 &&
+           !json_is_true(json_object_get(gpus_of(x), "nvml"));
+}
+
 static void fabric_of(struct exam *x, const json_t *gpu, const char *address)
 {
     const json_t *fabric = json_object_get(gpu, "fabric");
-    const char *state = exam_name(fabric, "state");
+    const char *state;
 
-    if (!json_is_object(fabric))
+    if (!json_is_object(fabric)) {
+        if (may_be_in_fabric(x))
+            fact_of(x, gpu, "fabric");
         return;
+    }
     exam_get(x, gpu, "fabric");
+    state = exam_text(x, address, fabric, "state");
+    if (!state)
+        return;
     if (strcmp(state, "completed") != 0)
-        exam_remedy(x,
-                    exam_found(x, address, "the NVLink fabric is not ready (%s): CUDA cannot start",
-                               *state ? state : "state not known"),
-                    "sudo systemctl restart nvidia-fabricmanager");
+        exam_remedy(
+            x,
+            exam_found(x, address, "the NVLink fabric is not ready (%s): CUDA cannot start", state),
+            "sudo systemctl restart nvidia-fabricmanager");
     else if (exam_value(fabric, "status", 0) > 0)
         exam_remedy(x,
                     exam_found(x, address, "the GPU could not join the NVLink fabric (error %.0f)",

@@ -28,7 +28,8 @@
  *                        "echo 1 >/sys/devices/system/cpu/cpufreq/boost");
  *        }
  *
- *  4. tests/machines has a machine with the fault and one without (test_exam.c, doctor.bats).
+ *  4. A machine of tests/machines with the fault, without it, and without the fact stands in
+ *     test_exam_faults.c, which fails without them.
  *
  * A finding costs speed, or can. What merely could be otherwise is none: no check may find anything
  * on a healthy machine (test_exam.c holds that for tests/machines). A sentence has at most 25 words

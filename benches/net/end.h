@@ -76,8 +76,10 @@ struct net_local {
     int node;        /* NUMA node of threads and buffers: a number, NET_NODE_NEAR or NET_NODE_FAR */
     char memory[32]; /* "host", "cuda:0", or NET_MEMORY_RAIL */
     uint32_t rail;   /* of this end's machine (rail.h): its number, and 1; 0: none */
+    uint32_t paired; /* enum net_paired: what the leader's rail is, so this one has to be */
 };
 #define NET_MEMORY_RAIL "rail" /* of the rail's GPU */
+enum net_paired { NET_PAIRED_ANY, NET_PAIRED_GPU, NET_PAIRED_BARE /* a port without a GPU */ };
 enum { NET_NODE_NEAR = -1 /* the NIC's */, NET_NODE_FAR = -2 /* another one */ };
 
 struct net_order {

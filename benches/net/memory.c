@@ -163,6 +163,13 @@ static int apply_rail(struct net_local *local, const struct rail *rail, char *er
                  local->devices, local->rail - 1);
         return -EINVAL;
     }
+    if (local->paired && (local->paired == NET_PAIRED_GPU) != (rail->gpu >= 0)) {
+        snprintf(error, len,
+                 "rail %u of this end has %s GPU, that of the other end has %s: their numbers do "
+                 "not match",
+                 local->rail - 1, rail->gpu >= 0 ? "a" : "no", rail->gpu >= 0 ? "none" : "one");
+        return -ENODEV;
+    }
     snprintf(local->devices, sizeof(local->devices), "%s", rail->port);
     if (strcmp(local->memory, NET_MEMORY_RAIL) != 0)
         return 0;

@@ -561,8 +561,9 @@ static int need_gpu(struct point *pt, const struct net_local *own)
     return place.gpu ? point_gpu(pt, place.index, &gpu) : 0;
 }
 
-/* Which device and GPU the rail's number means at this end. */
-static int need_rail(struct point *pt, struct net_local *own)
+/* Which device and GPU the rail's number means at this end. Where programs can use no GPU rails
+ * are numbered otherwise: the peer is to have one, too, or none. */
+static int need_rail(struct point *pt, struct net_local *own, struct net_local *peers)
 {
     char error[256] = "";
     struct rail rail;
@@ -572,6 +573,7 @@ static int need_rail(struct point *pt, struct net_local *own)
         point_column(pt, "rail_device", "%s", rail.port);
         point_column(pt, "rail_way", "%s", rail.way);
     }
+    peers->paired = rail.gpu >= 0 ? NET_PAIRED_GPU : NET_PAIRED_BARE;
     if (rail.gpu >= 0)
         point_column(pt, "rail_gpu", PLACE_GPU_PREFIX "%d", rail.gpu);
     return err ? point_reason(pt, err, "%s", error) : 0;
@@ -623,7 +625,7 @@ int net_bench_setup(struct point *pt)
     int err = need_lead(pt, s);         /* which may fork: before a driver is started here */
     net_peer_locals(p, &own, &peers);
     if (!err)
-        err = need_rail(pt, &own);
+        err = need_rail(pt, &own, &peers);
     if (!err)
         err = need_gpu(pt, &own);
     if (!err)

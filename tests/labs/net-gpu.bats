@@ -213,9 +213,11 @@ section_rails() {
     rails --rail 2 --memory rail >out2 2>>err
     build/bin/plumb-net --listen 0.0.0.0 --port 18516 --secret-file secret --device rxe0 >>server 2>&1 &
     PLUMB_SIM_RDMA='' LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --port 18517 --secret-file secret >>server 2>&1 &
-    for try in $(seq 200); do [[ -n $(ss -Hltn 'sport = :18516') && -n $(ss -Hltn 'sport = :18517') ]] && break; sleep 0.1; done
+    PLUMB_LIBCUDA=/none build/bin/plumb-net --listen 0.0.0.0 --port 18518 --secret-file secret >>server 2>&1 &
+    for try in $(seq 200); do [[ -n $(ss -Hltn 'sport = :18518') && -n $(ss -Hltn 'sport = :18516') && -n $(ss -Hltn 'sport = :18517') ]] && break; sleep 0.1; done
     rails --port 18516 --rail 1 --memory host >out3 2>>err
     rails --port 18517 --rail 1 --peer-memory rail >out5 2>>err
+    rails --port 18518 --rail 1 >out6 2>>err
     PLUMB_SIM_RDMA='' rails --rail 1 --memory rail >out4 2>>err
     return $status
 }
@@ -243,6 +245,9 @@ bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
     out=$job/out5
     [ "$(cells status) $(cells gpu_direct)" = 'skipped refused' ]
     [[ $(cells reason) == *10.0.0.1*'cannot be registered'* ]]
+    out=$job/out6
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *10.0.0.1*'rail 1 of this end has no GPU, that of the other end has one'* ]]
 }
 
 section_rail_report() {

@@ -188,22 +188,47 @@ int step_supports(const struct step_spec *s, const struct step_layer *layers, ch
     return stages_fit(s, layers, why, len);
 }
 
-double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank)
+uint64_t step_parameters(const struct step_spec *s, const struct step_layer *l)
 {
-    return op->flop * s->ns_per_flop * (rank == s->slow_rank ? s->slow_times : 1);
+    uint64_t count = l->parameters;
+
+    if (l->kind == MODEL_TABLE)
+        return 0;
+    if (l->split != MODEL_WHOLE)
+        count = (count + s->tp - 1) / s->tp;
+    if (l->kind == MODEL_EXPERT)
+        count = (count + s->ep - 1) / s->ep;
+    return count;
 }
 
-double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
+double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank)
+{
+    return (op->flop * s->ns_per_flop + op->bytes * s->ns_per_byte) *
+           (rank == s->slow_rank ? s->slow_times : 1);
+}
+
+static double alone_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank,
+                       bool update)
 {
     double ns = 0;
 
     for (size_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].lane == LANE_COMPUTE)
+        if (p->ops[i].lane == LANE_COMPUTE && (p->ops[i].kind == STEP_UPDATE) == update)
             ns += step_op_ns(&p->ops[i], s, rank);
     return ns;
 }
 
-double step_least_ns(const struct step_spec *s, const double *compute_ns)
+double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
+{
+    return alone_ns(p, s, rank, false);
+}
+
+double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
+{
+    return alone_ns(p, s, rank, true);
+}
+
+double step_least_ns(const struct step_spec *s, const double *compute_ns, const double *update_ns)
 {
     double least = 0;
 
@@ -213,7 +238,7 @@ double step_least_ns(const struct step_spec *s, const double *compute_ns)
         for (unsigned other = 0; other < s->pp; other++)
             if (other < stage || (other > stage && s->order == STEP_GPIPE))
                 ns += compute_ns[first + other * s->tp] / s->micro;
-        least = fmax(least, ns);
+        least = fmax(least, ns + update_ns[rank]);
     }
     return least;
 }
@@ -234,6 +259,60 @@ double step_bytes(const struct step_plan *p, const struct step_spec *s)
                  (double)collective_type_bytes((enum collective_type)s->type);
     }
     return bytes;
+}
+
+/* ---- Memory ---- */
+
+const double step_update_bytes[UPDATE_KINDS] = {
+    [UPDATE_NONE] = 0, [UPDATE_SGD] = 12, [UPDATE_ADAM] = 28};
+
+static double state_bytes(const struct step_spec *s)
+{
+    bool narrow = collective_type_bytes((enum collective_type)s->type) < 4;
+
+    return (s->update == UPDATE_ADAM ? 8 : 0) + (narrow && s->update ? 4 : 0);
+}
+
+/* Micro-batches whose activations are kept at once. */
+static unsigned in_flight(const struct step_spec *s, unsigned stage)
+{
+    return s->order == STEP_1F1B && s->pp - stage < s->micro ? s->pp - stage : s->micro;
+}
+
+static struct step_memory server_memory(const struct step_spec *s, const struct step_layer *layers)
+{
+    double parameters = 0, each = (double)collective_type_bytes((enum collective_type)s->type);
+
+    for (unsigned i = 0; i < s->n_layers; i++)
+        parameters += (double)step_parameters(s, &layers[i]) / s->servers;
+    return (struct step_memory){parameters * each, parameters * each, parameters * state_bytes(s),
+                                0};
+}
+
+struct step_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
+                               unsigned rank)
+{
+    unsigned cuts[WORLD_RANKS_MAX + 1], stage = rank / s->tp % s->pp;
+    double each = (double)collective_type_bytes((enum collective_type)s->type);
+    double parameters = 0, outputs = 0, rows = 0, tables = 0, n = step_dp(s);
+    double samples = (double)s->batch / s->micro;
+
+    if (s->servers && rank >= step_dp(s))
+        return server_memory(s, layers);
+    if (step_cut(layers, s->n_layers, s->pp, cuts))
+        return (struct step_memory){0};
+    for (unsigned i = cuts[stage]; i < cuts[stage + 1]; i++) {
+        const struct step_layer *l = &layers[i];
+        parameters += (double)step_parameters(s, l);
+        tables += l->kind == MODEL_TABLE ? (double)l->parameters / n : 0;
+        rows += l->kind == MODEL_TABLE ? l->output * samples : 0;
+        outputs += l->output / (l->split == MODEL_COLUMN ? s->tp : 1);
+    }
+    return (struct step_memory){
+        .parameters = each * (parameters / (s->zero > 2 ? n : 1) + tables),
+        .gradients = each * (parameters / (s->zero > 1 ? n : 1) + rows),
+        .update = s->servers ? 0 : state_bytes(s) * parameters / (s->zero ? n : 1),
+        .activations = each * outputs * samples * in_flight(s, stage)};
 }
 
 void step_plan_release(struct step_plan *p)

@@ -59,9 +59,10 @@ enum step_lane {
     STEP_LANES
 };
 
-enum step_kind { STEP_FORWARD, STEP_BACKWARD, STEP_CALL };
+enum step_kind { STEP_FORWARD, STEP_BACKWARD, STEP_CALL, STEP_UPDATE };
 enum step_order { STEP_GPIPE, STEP_1F1B };
 enum step_compute { STEP_TIMED, STEP_PRODUCT };
+enum step_updates { UPDATE_NONE, UPDATE_SGD, UPDATE_ADAM, UPDATE_KINDS };
 
 enum step_part_kind {
     PART_ALL, /* of all ranks: nothing but the barrier before a step */
@@ -99,11 +100,13 @@ struct step_layer {
 struct step_spec {
     uint32_t ranks, servers, tp, pp, ep, zero, prefetch, order, micro, overlap, type, n_layers;
     uint32_t compute;   /* enum step_compute: waits, or as many operations on one core */
+    uint32_t update;    /* enum step_updates */
     uint32_t slow_rank; /* its compute takes slow_times as long; slow_times 1: none */
     uint32_t asynchronous, staleness; /* of servers; steps that a worker may be ahead */
     uint64_t batch;                   /* samples of a data-parallel rank in a step */
     uint64_t bucket_bytes;
     double ns_per_flop; /* of a rank */
+    double ns_per_byte; /* of its update, where compute is stated */
     double slow_times;
 };
 
@@ -114,6 +117,7 @@ struct step_op {
     uint32_t micro;             /* compute: of layers first .. first + n - 1 */
     uint32_t first_layer, n_layers;
     double flop;
+    double bytes; /* STEP_UPDATE: to and from memory */
 };
 
 struct step_part {
@@ -152,16 +156,50 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
                    unsigned rank);
 void step_plan_release(struct step_plan *p);
 
-/* How long a rank computes in a step, alone, where that is stated. */
+/* Parameters of a layer that a data-parallel rank has, before ZeRO divides them. Of a table 0: it
+ * lies on one of these ranks. */
+uint64_t step_parameters(const struct step_spec *s, const struct step_layer *l);
+
+/* How long a rank computes in its passes, alone, and updates, where that is stated. */
+double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
 double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
 /* No step is shorter, even if no byte took any time. compute_ns: of each rank, step_compute_ns(). Beside
  * its own compute a stage waits for those before it: for a micro-batch's forward pass at the begin,
  * its backward pass at the end. With GPipe also for those behind it, in the middle. Where all stages
- * are equal, these are (m + p - 1) / m of a stage's compute, and both orders take no longer. */
-double step_least_ns(const struct step_spec *s, const double *compute_ns);
+ * are equal, these are (m + p - 1) / m of a stage's compute, and both orders take no longer. Behind all
+ * passes it updates its parameters. */
+double step_least_ns(const struct step_spec *s, const double *compute_ns, const double *update_ns);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s);
+
+/*
+ * What a rank keeps in its memory, in bytes: P parameters of its layers, of e bytes each.
+ *
+ *   parameters    e P
+ *   gradients     e P
+ *   update        adam: two moments of f32, 8 P. Types of less than 4 bytes: parameters in f32, too:
+ *                 4 P, with sgd as with adam. With bf16 and adam this is the K = 12 of ZeRO
+ *                 (arXiv:1910.02054, section 3.1)
+ *   ZeRO          of n data-parallel ranks, each has 1/n of the update's state, from 2 on of the
+ *                 gradients, and with 3 of the parameters. Groups that are gathered come on top
+ *   activations   e times all outputs that the model's file has for a sample, times the samples of a
+ *                 micro-batch, times the micro-batches whose backward pass is still to come. Outputs
+ *                 of a `column` layer are divided by tensor parallelism
+ *   tables        1/n of their parameters, as a mean; gradients of the rows that were looked up, no
+ *                 state: they are updated by plain SGD
+ *   servers       each has 1/K of the parameters, of the gradients and of the update's state; a
+ *                 worker has no state
+ */
+struct step_memory {
+    double parameters, gradients, update, activations;
+};
+struct step_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
+                               unsigned rank);
+/* Bytes that the update of a parameter moves: sgd reads gradient and parameter, and writes the
+ * parameter, 12; adam also reads and writes two moments, 28. With a type of 2 bytes as many: the
+ * gradient has 2, and the parameter is written in f32 and in 2 more. */
+extern const double step_update_bytes[UPDATE_KINDS];
 
 extern const char *const step_part_names[STEP_PART_KINDS];
 

@@ -19,6 +19,11 @@ struct shape { /* of several products of the plan */
     struct gemm_product *ready;
 };
 
+#define VECTOR 16 /* floats of a line */
+struct vector {
+    float x __attribute__((vector_size(VECTOR * sizeof(float))));
+};
+
 struct products {
     struct step_spec spec;
     const struct step_layer *layers;
@@ -26,6 +31,8 @@ struct products {
     struct gemm_problem operands;
     struct shape *shapes;
     size_t n;
+    struct vector *arrays[4]; /* of the update: parameters, gradients, moments */
+    size_t vectors;           /* of each */
     bool is_ready;
 };
 
@@ -198,6 +205,52 @@ static int open_operands(struct products *p, enum gemm_dtype dtype, unsigned sha
     return err;
 }
 
+/* ---- The update ---- */
+
+static unsigned arrays_of(const struct step_spec *s)
+{
+    return s->update == UPDATE_ADAM ? 4 : 2;
+}
+
+static int open_arrays(struct products *p, const struct step_plan *plan, char *why)
+{
+    double elements = 0;
+
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].kind == STEP_UPDATE)
+            elements = plan->ops[i].bytes / step_update_bytes[p->spec.update];
+    p->vectors = ((size_t)elements + VECTOR - 1) / VECTOR;
+    for (unsigned i = 0; i < arrays_of(&p->spec) && p->vectors; i++) {
+        p->arrays[i] = aligned_alloc(sizeof(struct vector), p->vectors * sizeof(struct vector));
+        if (!p->arrays[i])
+            return gemm_why(why, -ENOMEM, "no memory for an update of %.0f parameters", elements);
+        for (size_t k = 0; k < p->vectors * VECTOR; k++)
+            ((float *)p->arrays[i])[k] = (float)(k % 251 + 1) * 0x1p-10f;
+    }
+    return 0;
+}
+
+static void sgd(struct products *p)
+{
+    struct vector *w = p->arrays[0];
+    const struct vector *g = p->arrays[1];
+
+    for (size_t i = 0; i < p->vectors; i++)
+        w[i].x -= g[i].x * 0x1p-10f;
+}
+
+static void adam(struct products *p)
+{
+    struct vector *w = p->arrays[0], *m = p->arrays[2], *v = p->arrays[3];
+    const struct vector *g = p->arrays[1];
+
+    for (size_t i = 0; i < p->vectors; i++) {
+        m[i].x = m[i].x * 0.9f + g[i].x * 0.1f;
+        v[i].x = v[i].x * 0.999f + g[i].x * g[i].x * 0.001f;
+        w[i].x -= m[i].x * v[i].x * 0x1p-10f;
+    }
+}
+
 int products_open(struct products **to, const struct step_spec *s, const struct step_layer *layers,
                   const struct step_plan *plan, unsigned sharing, char why[GEMM_WHY_BYTES])
 {
@@ -212,6 +265,8 @@ int products_open(struct products **to, const struct step_spec *s, const struct 
     int err = dtype_of((enum collective_type)s->type, &dtype, why);
     if (!err)
         err = list_shapes(p, plan, why);
+    if (!err)
+        err = open_arrays(p, plan, why);
     if (err || !p->n) /* a server */
         return err;
     p->engine = open_library(dtype, &err, why);
@@ -227,6 +282,8 @@ void products_close(struct products *p)
     if (p->engine)
         p->engine->library->close(p->engine);
     gemm_problem_close(&p->operands);
+    for (int i = 0; i < 4; i++)
+        free(p->arrays[i]);
     free(p->shapes);
     free(p);
 }
@@ -251,6 +308,8 @@ static int run_layers(struct products *p, const struct step_op *op, const _Atomi
     struct step_product products[STEP_PRODUCTS_MOST];
     int err = 0;
 
+    if (op->kind == STEP_UPDATE)
+        (p->spec.update == UPDATE_ADAM ? adam : sgd)(p);
     for (unsigned l = 0; l < op->n_layers; l++) {
         /* a backward pass begins at its last layer */
         unsigned at = op->kind == STEP_FORWARD ? l : op->n_layers - 1 - l;

@@ -3,6 +3,10 @@
  * The compute of a rank as products of matrices: of the shapes that the layers of its plan have, by
  * one thread, by the first of the host's libraries that has the type. All products share their
  * operands: as much memory as the largest needs.
+ *
+ * The update of parameters moves as many bytes as the optimizer does, of arrays of f32: parameters,
+ * gradients, and Adam's moments. It multiplies and adds, with no root and no division, which a
+ * vector unit would do while it waits for memory.
  */
 #ifndef PLUMB_BENCHES_STEP_PRODUCTS_H
 #define PLUMB_BENCHES_STEP_PRODUCTS_H
@@ -39,7 +43,7 @@ struct products;
 /* `sharing`: ranks that share this host's memory. 0, or -errno with why. */
 int products_open(struct products **p, const struct step_spec *s, const struct step_layer *layers,
                   const struct step_plan *plan, unsigned sharing, char why[GEMM_WHY_BYTES]);
-/* The products of a piece of compute, `times` over, unless *stop is set meanwhile. Of one thread
+/* The products of a piece of compute, or the update, `times` over, unless *stop is set meanwhile. Of one thread
  * alone: the first call makes the library ready for it. */
 int products_run(struct products *p, const struct step_op *op, double times,
                  const _Atomic int *stop, char why[GEMM_WHY_BYTES]);

@@ -9,6 +9,7 @@ static const struct bench_column columns[] = {
     {.name = "compute_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "chosen", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rank", .width = 4},
+    {.name = "part", .width = 11},
     {.name = "rank_host", .width = 9, .flags = COLUMN_OUTCOME},
     {.name = "detail", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = NULL},
@@ -24,6 +25,9 @@ static const struct bench_metric metrics[] = {
     {.name = "throughput", .units = "samples/s", .unjudged = SAME, .where = "model!="},
     {.name = "compute_alone", .units = "ms", .unjudged = GIVEN},
     {.name = "compute_slowdown", .units = "percent", .unjudged = SHARE},
+    {.name = "update_time", .units = "ms", .unjudged = SHARE},
+    {.name = "update_moved", .units = "MB", .unjudged = GIVEN},
+    {.name = "memory", .units = "MB", .unjudged = GIVEN},
     {.name = "efficiency",
      .units = "percent",
      .better = BETTER_MORE,
@@ -91,15 +95,15 @@ static const struct bench_plot plots[] = {
     {.x = "ranks",
      .lines = "model backend transport zero tp pp bucket",
      .ignore = "rank",
-     .undrawn = "step_time waited sent compute_alone"},
+     .undrawn = "step_time waited sent compute_alone update_time update_moved memory"},
     {.x = NULL},
 };
 
 static const struct bench_pipe pipes[] = {{.pipe = "Training step"}, {.pipe = NULL}};
 
-/* Servers are no part of a forecast. */
+/* Servers are no part of a forecast, and how long its update takes is of other measurements. */
 static const struct bench_part parts[] = {
-    {.where = "metric=step_time ps=0", .of = JOB_STEP, .measure = "plumb run train --hosts FILE"},
+    {.where = "metric=step_time ps=0 update=none", .of = JOB_STEP, .measure = "plumb run train --hosts FILE"},
     {.where = NULL}};
 
 const struct bench_rows bench_rows = {

@@ -39,7 +39,7 @@ struct lane {
     uint64_t turn;             /* that it has done */
     _Atomic uint64_t still_ns; /* nothing has moved for so long in the call that it is in */
     _Atomic bool inside;       /* it is in a call */
-    uint64_t counts[STEP_NS_CALLS + 1];
+    uint64_t counts[STEP_NS_COUNTS];
 };
 
 /* A part of the plan, as a collective of its own. */
@@ -174,7 +174,14 @@ static uint64_t wait_for(struct lane *l, const struct step_op *op)
 
 /* ---- The operations ---- */
 
-/* The products of the piece's layers. Returns when they ended. */
+static void count_compute(struct lane *l, const struct step_op *op, uint64_t ns)
+{
+    l->counts[STEP_NS_COMPUTE] += ns;
+    if (op->kind == STEP_UPDATE)
+        l->counts[STEP_NS_UPDATE] += ns;
+}
+
+/* The products of the piece's layers, or the update. Returns when they ended. */
 static uint64_t multiply(struct lane *l, const struct step_op *op)
 {
     struct runner *r = l->runner;
@@ -188,7 +195,7 @@ static uint64_t multiply(struct lane *l, const struct step_op *op)
     if (err)
         fail(r, err, why);
     uint64_t end_ns = clock_now_ns();
-    l->counts[STEP_NS_COMPUTE] += end_ns - begin_ns;
+    count_compute(l, op, end_ns - begin_ns);
     return end_ns;
 }
 
@@ -207,7 +214,7 @@ static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from
             see_to_channels(r);
     }
     atomic_store(&l->inside, false);
-    l->counts[STEP_NS_COMPUTE] += ns;
+    count_compute(l, op, ns);
     return end_ns;
 }
 
@@ -379,6 +386,7 @@ static void count(struct runner *r, uint64_t end_ns)
     struct lane *l = &r->lanes[LANE_COMPUTE];
 
     own[STEP_NS_COMPUTE] += l->counts[STEP_NS_COMPUTE];
+    own[STEP_NS_UPDATE] += l->counts[STEP_NS_UPDATE];
     own[STEP_NS_SUMS] += l->counts[STEP_NS_SUMS];
     own[STEP_NS_PIPE] += l->counts[STEP_NS_PIPE];
     own[STEP_NS_TAIL] += end_ns > r->compute_end_ns ? end_ns - r->compute_end_ns : 0;
@@ -475,7 +483,8 @@ static int take_spec(struct runner *r)
     const struct step_spec *s = &r->spec;
     if (s->ranks != c->n || s->servers >= c->n || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
         s->type >= COLLECTIVE_TYPES || s->compute > STEP_PRODUCT || s->micro > 4096 ||
-        s->zero > 3 || !(s->ns_per_flop >= 0) || (s->asynchronous && !s->servers) ||
+        s->zero > 3 || s->update >= UPDATE_KINDS || !(s->ns_per_flop >= 0) ||
+        !(s->ns_per_byte >= 0) || (s->asynchronous && !s->servers) ||
         c->n_extra != sizeof(*s) + s->n_layers * sizeof(*r->layers))
         return -EPROTO;
     r->layers = malloc(s->n_layers * sizeof(*r->layers));

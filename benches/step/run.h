@@ -18,6 +18,7 @@ enum step_count {
     STEP_NS_PIPE,    /* compute waited for another stage */
     STEP_NS_TAIL,    /* after the last piece, until the last call had ended */
     STEP_NS_CALLS,   /* in calls, of all lanes */
+    STEP_NS_UPDATE,  /* of compute: in the update of parameters */
     /* Of workers of asynchronous servers, whose run is a window of many steps: */
     STEP_STEPS,      /* all of them; the counts above are of all */
     STEP_FREE_STEPS, /* before the one in which it was told that the window is over: others work, too */

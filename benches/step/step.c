@@ -21,12 +21,15 @@ static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
 static const struct opt_scope by_time = {"compute=timed", "--compute timed"};
 static const struct opt_scope by_servers = {"ps!=0", "parameter servers, --ps 1 or more"};
 static const struct opt_scope by_async = {"ps-mode=async", "--ps-mode async"};
+static const struct opt_scope by_rate = {"compute=timed update!=none",
+                                         "--compute timed with --update"};
 static const struct opt_scope by_pipe = {"pp!=1", "a pipeline, --pp 2 or more"};
 
 static const char *const overlaps[] = {"none", "backward", NULL};
 static const char *const orders[] = {"gpipe", "1f1b", NULL};
 static const char *const computes[] = {"timed", "product", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
+static const char *const updates[] = {"none", "sgd", "adam", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
 
 static const struct opt options[] = {
@@ -188,6 +191,20 @@ static const struct opt options[] = {
      .scope = &by_time,
      .help = "the same by time: both passes of the whole model over the batch, on one rank; 0: by "
              "--tflops"},
+    {.name = "update",
+     .type = OPT_CHOICE,
+     WAY_SWEPT,
+     AT(update),
+     .choices = updates,
+     .def = "none",
+     .help = "the optimizer, which updates the parameters behind the sums: none takes no time"},
+    {.name = "memory-rate",
+     .type = OPT_DOUBLE,
+     WAY_FITTING,
+     AT(memory_rate),
+     .def = "100",
+     .scope = &by_rate,
+     .help = "a rank waits as long as its update takes at this rate of memory, in GB/s"},
     WAY_OPTIONS_CUT(WAY),
     WAY_OPTIONS_WIRE(WAY),
     {.name = "slow",
@@ -232,6 +249,8 @@ static void fill_spec(const struct step_params *p, struct step_work *w, unsigned
                             .micro = (uint32_t)p->micro,
                             .overlap = (uint32_t)p->overlap,
                             .compute = (uint32_t)p->compute,
+                            .update = (uint32_t)p->update,
+                            .ns_per_byte = p->update ? 1 / p->memory_rate : 0,
                             .type = (uint32_t)p->dtype,
                             .n_layers = n_layers,
                             .slow_rank = w->n - 1 - (p->servers < w->n ? (uint32_t)p->servers : 0),
@@ -261,6 +280,10 @@ static int make_spec(struct point *pt, struct step_work *w)
         step_layers(&model, p->sequence ? p->sequence : model.sequence, w->layers);
         fill_spec(p, w, (unsigned)model.n_layers);
     }
+    if (!err && !(p->memory_rate > 0 && isfinite(p->memory_rate))) {
+        err = -EINVAL;
+        snprintf(error, sizeof(error), "--memory-rate is to be more than 0");
+    }
     if (!err && !(flop_of(w->layers, w->spec.n_layers) > 0 && p->tflops > 0)) {
         err = -EOPNOTSUPP;
         snprintf(error, sizeof(error), "'%s' has no operations to compute", p->model);
@@ -274,21 +297,26 @@ static int make_spec(struct point *pt, struct step_work *w)
 /* The longest compute of a rank, the shortest step that it allows, and how many bytes it may send: of all ranks, for patience. */
 static int weigh(struct point *pt, struct step_work *w, double *bytes)
 {
-    double compute_ns[WORLD_RANKS_MAX];
+    double compute_ns[WORLD_RANKS_MAX], update_ns[WORLD_RANKS_MAX];
     struct step_plan plan;
     int err = 0;
 
-    *bytes = w->longest_ns = w->rate_alone = 0;
+    *bytes = w->longest_ns = w->rate_alone = w->update_ns = w->update_bytes = 0;
     for (unsigned rank = 0; rank < w->n && !err; rank++) {
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
         compute_ns[rank] = step_compute_ns(&plan, &w->spec, rank);
-        w->longest_ns = fmax(w->longest_ns, compute_ns[rank]);
+        update_ns[rank] = step_update_ns(&plan, &w->spec, rank);
+        w->longest_ns = fmax(w->longest_ns, compute_ns[rank] + update_ns[rank]);
         w->rate_alone += compute_ns[rank] > 0 ? 1 / compute_ns[rank] : 0;
+        w->update_ns = fmax(w->update_ns, update_ns[rank]);
+        for (size_t i = 0; i < plan.n_ops; i++)
+            w->update_bytes = fmax(w->update_bytes, plan.ops[i].bytes);
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
-    w->least_times =
-        err || !(w->longest_ns > 0) ? 1 : step_least_ns(&w->spec, compute_ns) / w->longest_ns;
+    w->least_times = err || !(w->longest_ns > 0)
+                         ? 1
+                         : step_least_ns(&w->spec, compute_ns, update_ns) / w->longest_ns;
     if (err == -E2BIG)
         return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                             COLLECTIVE_CALLS_MAX);
@@ -359,10 +387,17 @@ static unsigned nodes_of(const struct step_work *w)
 /* What multiplies, where compute is real. */
 static int name_kernel(struct point *pt, const struct step_work *w)
 {
+    const struct step_params *p = pt->params;
     char kernel[96], why[GEMM_WHY_BYTES] = "";
+    const struct collective_ops *by = collective_find(collective_names[p->way.backend]);
 
     if (w->spec.compute != STEP_PRODUCT)
         return 0;
+    if (by->device_memory)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "--compute product multiplies on the host's CPUs, and '%s' moves a "
+                            "GPU's memory: take --compute timed",
+                            by->name);
     int err = products_library((enum collective_type)w->spec.type, kernel, sizeof(kernel), why);
     if (err)
         return point_reason(pt, err, "%s", why);

@@ -107,6 +107,9 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     s->step_ns[s->n] = (double)slowest;
     s->alone_ns[s->n] = (double)alone_ns;
     s->slowdown[s->n] = slowdown_of(w, times, alone_ns);
+    s->update_ns[s->n] = 0;
+    for (unsigned i = 0; i < w->n; i++)
+        s->update_ns[s->n] = fmax(s->update_ns[s->n], (double)times[i].own_ns[STEP_NS_UPDATE]);
     s->exposed[s->n] = 100 * exposed_ns(w, times, slowest) / (double)slowest;
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
 }
@@ -345,8 +348,56 @@ static void add_compute(struct point *pt, struct step_work *w)
         w->shares.alone_ns[i] /= 1e6;
     add_blocks(alone, w->shares.alone_ns, w->shares.n);
     add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown, w->shares.n);
+    double update = stats_median(w->shares.update_ns, w->shares.n);
     if (s->tp == 1 && s->pp == 1)
-        point_column(pt, "compute_ms", "%.9g", stats_median(w->shares.alone_ns, w->shares.n));
+        point_column(pt, "compute_ms", "%.9g",
+                     stats_median(w->shares.alone_ns, w->shares.n) - update / 1e6);
+}
+
+/* The update, of the rank that has most of it. */
+static void add_update(struct point *pt, struct step_work *w)
+{
+    struct step_shares *s = &w->shares;
+
+    if (!(w->update_bytes > 0))
+        return;
+    struct figure *f = point_figure(pt, "update_time", "ms");
+    for (size_t i = 0; i < s->n; i++)
+        s->update_ns[i] /= 1e6;
+    if (w->spec.compute == STEP_TIMED)
+        figure_value(f, w->update_ns / 1e6);
+    else
+        add_blocks(f, s->update_ns, s->n);
+    figure_value(point_figure(pt, "update_moved", "MB"), w->update_bytes / 1e6);
+}
+
+static double sum_of(const struct step_memory *m)
+{
+    return m->parameters + m->gradients + m->update + m->activations;
+}
+
+/* Of the rank that needs most. */
+static void add_memory(struct point *pt, const struct step_work *w)
+{
+    struct step_memory most = step_memory(&w->spec, w->layers, 0);
+
+    for (unsigned rank = 1; rank < w->n; rank++) {
+        struct step_memory m = step_memory(&w->spec, w->layers, rank);
+        most = sum_of(&m) > sum_of(&most) ? m : most;
+    }
+    const struct {
+        const char *name;
+        double bytes;
+    } parts[] = {{"parameters", most.parameters},
+                 {"gradients", most.gradients},
+                 {"update", most.update},
+                 {"activations", most.activations},
+                 {"all", sum_of(&most)}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        struct figure *f = point_figure(pt, "memory", "MB");
+        figure_set(f, "part", parts[i].name);
+        figure_value(f, parts[i].bytes / 1e6);
+    }
 }
 
 void values_finish(struct point *pt, struct step_work *w)
@@ -361,6 +412,8 @@ void values_finish(struct point *pt, struct step_work *w)
     if (!w->shares.n)
         return;
     add_compute(pt, w);
+    add_update(pt, w);
+    add_memory(pt, w);
     add_efficiency(pt, w);
     if (w->n > 1)
         add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);

@@ -324,20 +324,6 @@ static uint64_t bytes_of(const struct writer *w, uint64_t elements)
     return elements * collective_type_bytes((enum collective_type)w->spec->type);
 }
 
-static uint64_t parameters_of(const struct writer *w, unsigned layer)
-{
-    const struct step_layer *l = &w->layers[layer];
-    uint64_t count = l->parameters;
-
-    if (l->kind == MODEL_TABLE)
-        return 0;
-    if (l->split != MODEL_WHOLE)
-        count = (count + w->spec->tp - 1) / w->spec->tp;
-    if (l->kind == MODEL_EXPERT)
-        count = (count + w->spec->ep - 1) / w->spec->ep;
-    return count;
-}
-
 static struct step_part *pair_of(const struct writer *w, enum step_part_kind kind, unsigned other)
 {
     for (unsigned i = 0; i < w->plan->n_parts; i++) {
@@ -433,7 +419,7 @@ static void add_gradient(struct writer *w, unsigned layer)
     bool apart = w->layers[layer].kind == MODEL_EXPERT && w->spec->ep > 1;
     uint64_t *elements = apart ? &w->experts : &w->bucket;
 
-    *elements += parameters_of(w, layer);
+    *elements += step_parameters(w->spec, &w->layers[layer]);
     if (bytes_of(w, *elements) < w->spec->bucket_bytes)
         return;
     if (apart)
@@ -463,6 +449,36 @@ static void end_pass(struct writer *w)
     w->late_sums = w->n_scattered = 0;
 }
 
+/* Of its layers' parameters, or of its part of them, when their gradients have come. Servers do it for
+ * their workers. */
+static void update(struct writer *w)
+{
+    double parameters = 0, share = w->spec->zero ? step_dp(w->spec) : 1;
+    static const enum step_part_kind sums[] = {PART_SUM, PART_SCATTER, PART_EXPERT_SUM};
+
+    for (unsigned i = w->first; i < w->end; i++)
+        parameters += (double)step_parameters(w->spec, &w->layers[i]);
+    if (!w->spec->update || w->spec->servers || !(parameters > 0))
+        return;
+    for (size_t k = 0; k < sizeof(sums) / sizeof(*sums); k++) {
+        const struct step_part *part = part_of(w, sums[k], false);
+        size_t i = w->plan->n_ops;
+        while (part && i-- > 0)
+            if (w->plan->ops[i].kind == STEP_CALL &&
+                &w->plan->parts[w->plan->ops[i].part] == part) {
+                wait_for(w, (uint32_t)i);
+                break;
+            }
+    }
+    settle(w);
+    const struct step_op op = {.lane = LANE_COMPUTE,
+                               .kind = STEP_UPDATE,
+                               .first_dep = (uint32_t)w->plan->n_deps,
+                               .bytes = parameters / share * step_update_bytes[w->spec->update]};
+    w->last = add_op(w, &op, w->waits, w->n_waits);
+    w->n_waits = 0;
+}
+
 /* What the end of the backward passes leaves to do. */
 static void end_gradients(struct writer *w)
 {
@@ -476,6 +492,7 @@ static void end_gradients(struct writer *w)
         call(w, part_of(w, sum_kind(w), false), i, settle(w));
     for (unsigned i = 0; i < w->late_experts; i++)
         call(w, part_of(w, PART_EXPERT_SUM, false), i, settle(w));
+    update(w);
     struct step_part *gather = part_of(w, PART_GATHER, false);
     const struct step_part *scatter = part_of(w, PART_SCATTER, false);
     for (unsigned i = 0; gather && scatter && w->spec->zero < 3 && i < scatter->n_calls; i++)
@@ -500,7 +517,7 @@ static void make_groups(struct writer *w)
         return;
     }
     for (unsigned i = w->first; i < w->end; i++) {
-        elements += parameters_of(w, i);
+        elements += step_parameters(w->spec, &w->layers[i]);
         if (!elements || (bytes_of(w, elements) < w->spec->bucket_bytes && i + 1 < w->end))
             continue;
         vector_of(w, gather, elements, true);

@@ -17,8 +17,8 @@ struct step_params {
     const char *model;
     uint64_t ranks, batch, sequence, bucket, servers, zero, prefetch, tp, pp, ep, micro, compute_ns;
     uint64_t staleness;
-    int dtype, overlap, order, compute, inject, updates;
-    double tflops, slow;
+    int dtype, overlap, order, compute, update, inject, updates;
+    double tflops, memory_rate, slow;
 };
 
 #define STEP_SAMPLES  2048
@@ -28,6 +28,7 @@ struct step_params {
 struct step_shares {
     double step_ns[STEP_SAMPLES], exposed[STEP_SAMPLES], bubble[STEP_SAMPLES];
     double alone_ns[STEP_SAMPLES], slowdown[STEP_SAMPLES]; /* of real compute */
+    double update_ns[STEP_SAMPLES];                        /* of the rank that takes longest */
     size_t n;
 };
 
@@ -44,8 +45,9 @@ struct step_work { /* pt->bench_state: outlives the points */
     struct step_spec spec;
     struct step_layer *layers;
     unsigned n, members[WORLD_RANKS_MAX];
-    double passes_ns;  /* both passes of the whole model on one rank, where that is stated */
-    double longest_ns; /* compute alone of the rank that has most */
+    double passes_ns; /* both passes of the whole model on one rank, where that is stated */
+    double update_ns, update_bytes; /* of the rank that has most: stated; moved */
+    double longest_ns;              /* compute alone of the rank that has most */
     double
         least_times; /* the shortest step with that compute, in longest_ns: a pipeline's is longer */
     bool begun;

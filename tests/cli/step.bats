@@ -71,7 +71,7 @@ all_good() {
 # A forecast reads these columns of a step that was measured.
 @test "a step is a part that a forecast is held against: the compute of the whole model, and the columns of its shape" {
     "$bin" --describe >"$out"
-    jq -e '.rows.parts == [{where: "metric=step_time ps=0", of: "step", measure: "plumb run train --hosts FILE"}]' "$out"
+    jq -e '.rows.parts == [{where: "metric=step_time ps=0 update=none", of: "step", measure: "plumb run train --hosts FILE"}]' "$out"
     printf '%s\n' 'block,layer,parameters,m,n,k,output' '0..3,l.{},10,1,100,100,10' >"$model"
     step --np 2 --ranks 2 --batch 4 --tflops 0.0001 --pp 2 --micro-batches 4 --bucket 3K --seq 7
     all_good
@@ -80,7 +80,7 @@ all_good() {
     [ "$(of compute_alone value)" = 4.8 ]
     [ "$(for name in ranks dp nodes batch seq bucket overlap zero tp pp ep micro_batches dtype; do of step_time "$name"; done | paste -sd,)" = \
         2,1,1,4,7,3072,backward,0,1,2,1,4,f32 ]
-    step --np 1 --batch 400 --compute product
+    step --np 1 --batch 400 --compute product --update adam
     awk -v a="$(of step_time compute_ms)" -v b="$(of compute_alone value)" 'BEGIN { print a, b; exit !(a > b / 2 && a < 2 * b) }'
 }
 
@@ -111,8 +111,27 @@ all_good() {
         { echo 'fell short' && false; }
     step --np 1 --compute product --tflops 3 # says nothing of it
     [ "$status" -eq 2 ]
+    step --np 2 --ranks 2 --compute product --backend nccl
+    [[ $(of step_time status) == skipped && $(of step_time reason) == *'take --compute timed'* ]]
     step --np 2 --ranks 2 --compute product --dtype f16 # no library of the host has it
     [[ $(of step_time status) == skipped && $(of step_time reason) == *'--dtype f32, bf16 or f64'* ]]
+}
+
+@test "an update takes as long as its bytes at the stated rate, of a part of the parameters with ZeRO; memory is by the book" {
+    # 4 x 5000 + 4 x 8000 parameters of f32: adam moves 28 bytes of each, at 0.1 GB/s in 14.56 ms, and keeps 8 beside; 8 x 100 outputs
+    step --np 2 --ranks 2 --batch 4 --compute-time 10ms --update adam --memory-rate 0.1 --zero 0,1
+    all_good
+    [ "$(paste -d' ' <(cells zero) <(cells metric) <(cells part) <(cells value) | grep -E 'update|memory' | paste -sd,)" = \
+        '0 update_time  14.56,0 update_moved  1.456,0 memory parameters 0.208,0 memory gradients 0.208,0 memory update 0.416,0 memory activations 0.0128,0 memory all 0.8448,1 update_time  7.28,1 update_moved  0.728,1 memory parameters 0.208,1 memory gradients 0.208,1 memory update 0.208,1 memory activations 0.0128,1 memory all 0.6368' ]
+    [ "$(of compute_alone value)" = 24.56 ]
+    [ "$(of step_time compute_ms)" = 10 ]
+    awk -v v="$(of step_time value)" 'BEGIN { print v; exit !(v >= 24.56) }'
+    step --np 1 --compute product --update sgd
+    all_good
+    [ "$(of update_moved value)" = 0.624 ]
+    awk -v v="$(of update_time value)" 'BEGIN { print v; exit !(v > 0.001) }' # 1 TB/s is no memory
+    step --np 1 --memory-rate 3
+    [ "$status" -eq 2 ]
 }
 
 @test "what is sent is what the way sends: sums, scatters and gathers, activations, tokens" {

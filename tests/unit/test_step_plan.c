@@ -602,7 +602,7 @@ static void test_shortest_step(void **state)
         for (unsigned m = 1; m <= 16; m *= 4)
             for (unsigned variant = 0; variant < 8; variant++) {
                 struct run *r = equal(8);
-                double compute[RANKS_MOST], longest = 0;
+                double compute[RANKS_MOST], none[RANKS_MOST] = {0}, longest = 0;
                 r->spec.pp = p;
                 r->spec.ranks = 2 * p;
                 r->spec.batch = r->spec.micro = m;
@@ -617,7 +617,7 @@ static void test_shortest_step(void **state)
                     compute[i] = r->ranks[i].compute_ns;
                     longest = compute[i] > longest ? compute[i] : longest;
                 }
-                double least = step_least_ns(&r->spec, compute);
+                double least = step_least_ns(&r->spec, compute, none);
                 assert_true(least >= longest && least <= lasts * (1 + 1e-9));
                 if (variant < 2)
                     near(least, (m + p - 1.) * 8 / p * 3, 1e-9);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "core/bench/bench.h"
-#include "core/hw/gpu_kernels.h"
+#include "core/matrix/gpu_operands.h"
 #include "core/matrix/library.h"
 #include "core/search.h"
 
@@ -120,7 +120,6 @@ struct gemm_where {
 };
 
 extern const struct gemm_where gemm_on_host, gemm_on_gpu;
-extern const struct gemm_form gemm_gpu_forms[];
 extern const struct gemm_where *const gemm_wheres[]; /* NULL-terminated */
 
 /* What the places' own structs begin with. */
@@ -217,66 +216,5 @@ int gemm_search_run(const struct gemm_search *s, struct gemm_search_result *out)
 
 /* "the best of 57 shapes in 20.3 s; stopped: no gain over 0.5 % in the last 24". Returns text. */
 const char *gemm_search_text(const struct gemm_search_result *r, char *text, size_t len);
-
-/* Operands of matrix products in a GPU's memory: several sets of A, B and C, which products take in
- * turn, so that the second-level cache never holds what the next one reads. A and B are functions
- * of the position (gpu_kernels.h): the check computes them again, and of C only the rows that it
- * looks at are fetched. */
-
-/* Between two uses of a set at least so many times the cache's size are touched. */
-#define GPU_OPERANDS_CACHES 3
-
-struct gpu_operands_config {
-    const struct gemm_form *form;
-    struct gemm_shape shape;
-    bool b_is_nk;
-    enum gpu_data data;
-    uint64_t seed;
-};
-
-struct gpu_operands {
-    struct gpu_operands_config config;
-    struct gpu *gpu;
-    struct gpu_stream *stream;             /* that all of this is queued in */
-    void *a, *b, *c;                       /* of all sets, one behind the other */
-    uint64_t a_stride, b_stride, c_stride; /* bytes from a set to the next */
-    uint64_t sets;
-    unsigned char *rows; /* of C, fetched for the check */
-    size_t row[GEMM_CHECK_LINES], n_rows;
-    uint64_t checked_set;
-    bool spoil;
-};
-
-/* How many sets there should be: one more than make GPU_OPERANDS_CACHES caches, and no more than
- * fit into `room` bytes. 0: not even one fits. */
-uint64_t gpu_operands_sets(const struct gpu_operands_config *config, uint64_t l2_bytes,
-                           uint64_t room, uint64_t *set_bytes);
-
-/* The type of an operand in gpu_kernels.h, by its element. */
-enum gpu_value gpu_value_of_element(enum gemm_element type);
-
-/* Allocates `sets` sets and fills A and B. 0 or -errno with gpu_error(). */
-int gpu_operands_open(struct gpu_operands *o, struct gpu *gpu, struct gpu_stream *stream,
-                      const struct gpu_operands_config *config, uint64_t sets);
-void gpu_operands_close(struct gpu_operands *o); /* a zeroed one is left alone */
-
-static inline const void *gpu_operands_a(const struct gpu_operands *o, uint64_t set)
-{
-    return (const char *)o->a + set * o->a_stride;
-}
-
-static inline const void *gpu_operands_b(const struct gpu_operands *o, uint64_t set)
-{
-    return (const char *)o->b + set * o->b_stride;
-}
-
-static inline void *gpu_operands_c(const struct gpu_operands *o, uint64_t set)
-{
-    return (char *)o->c + set * o->c_stride;
-}
-
-/* Holds C of one set against f64: see gemm_check_source(). `spoil`: one fetched entry is made wrong
- * before. */
-int gpu_operands_check(struct gpu_operands *o, uint64_t set, bool spoil, struct gemm_check *out);
 
 #endif

@@ -102,9 +102,10 @@ static const struct bench_plot plots[] = {
 static const struct bench_pipe pipes[] = {{.pipe = "Training step"}, {.pipe = NULL}};
 
 /* Servers are no part of a forecast, and how long its update takes is of other measurements. */
-static const struct bench_part parts[] = {
-    {.where = "metric=step_time ps=0 update=none", .of = JOB_STEP, .measure = "plumb run train --hosts FILE"},
-    {.where = NULL}};
+static const struct bench_part parts[] = {{.where = "metric=step_time ps=0 update=none",
+                                           .of = JOB_STEP,
+                                           .measure = "plumb run train --hosts FILE"},
+                                          {.where = NULL}};
 
 const struct bench_rows bench_rows = {
     .stage = STAGE_GROUP,

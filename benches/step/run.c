@@ -39,7 +39,7 @@ struct lane {
     uint64_t turn;             /* that it has done */
     _Atomic uint64_t still_ns; /* nothing has moved for so long in the call that it is in */
     _Atomic bool inside;       /* it is in a call */
-    uint64_t counts[STEP_NS_COUNTS];
+    uint64_t counts[STEP_COUNTS];
 };
 
 /* A part of the plan, as a collective of its own. */
@@ -628,7 +628,9 @@ static int open_products(struct runner *r)
 
     for (unsigned i = 0; i < c->n; i++)
         sharing += world_member(c->world, c->members[i])->node == node;
-    int err = products_open(&r->products, &r->spec, r->layers, &r->plan, sharing, why);
+    int err =
+        products_open(&r->products, r->by->device_memory ? &products_on_gpu : &products_on_host,
+                      &r->spec, r->layers, &r->plan, sharing, c->gpu, why);
     return err ? collective_fail(r->c, err, "%s", why) : 0;
 }
 
@@ -653,13 +655,13 @@ static int step_open(struct collective *c)
         err = make_lanes(r);
     if (!err)
         err = choose_own_lane(r);
-    if (!err && r->spec.compute == STEP_PRODUCT)
-        err = open_products(r);
     r->pieces = calloc(r->plan.n_parts + 1, sizeof(*r->pieces));
     if (!r->pieces)
         err = -ENOMEM;
     for (unsigned i = 0; i < r->plan.n_parts && !err; i++)
         err = open_piece(r, i);
+    if (!err && r->spec.compute == STEP_PRODUCT) /* on the GPU of the pieces */
+        err = open_products(r);
     return err ? collective_fail(c, err, "%s", strerror(-err)) : 0;
 }
 
@@ -932,6 +934,12 @@ static void step_tell(struct collective *c, struct collective_report *told)
         told->simulated |= one.simulated;
         any = true;
     }
+    if (!r->products)
+        return;
+    size_t used = strlen(told->detail);
+    snprintf(told->detail + used, sizeof(told->detail) - used, "%sproducts by %s", used ? ", " : "",
+             products_name(r->products));
+    told->simulated |= products_simulated(r->products);
 }
 
 static void step_close(struct collective *c)

@@ -175,7 +175,7 @@ static const struct opt options[] = {
      .choices = computes,
      .def = "timed",
      .help = "timed: a wait of the stated length; product: the layers' products, by a matrix "
-             "library on one core of each rank"},
+             "library on one core of each rank, or on its GPU (nccl, mpi-cuda)"},
     {.name = "tflops",
      .type = OPT_DOUBLE,
      WAY_FITTING,
@@ -297,7 +297,8 @@ static int make_spec(struct point *pt, struct step_work *w)
 /* The longest compute of a rank, the shortest step that it allows, and how many bytes it may send: of all ranks, for patience. */
 static int weigh(struct point *pt, struct step_work *w, double *bytes)
 {
-    double compute_ns[WORLD_RANKS_MAX], update_ns[WORLD_RANKS_MAX];
+    static const double none[WORLD_RANKS_MAX];
+    double compute_ns[WORLD_RANKS_MAX] = {0}, update_ns[WORLD_RANKS_MAX] = {0}, most_ns = 0;
     struct step_plan plan;
     int err = 0;
 
@@ -308,15 +309,15 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
         update_ns[rank] = step_update_ns(&plan, &w->spec, rank);
         w->longest_ns = fmax(w->longest_ns, compute_ns[rank] + update_ns[rank]);
         w->rate_alone += compute_ns[rank] > 0 ? 1 / compute_ns[rank] : 0;
+        most_ns = fmax(most_ns, compute_ns[rank]);
         w->update_ns = fmax(w->update_ns, update_ns[rank]);
         for (size_t i = 0; i < plan.n_ops; i++)
             w->update_bytes = fmax(w->update_bytes, plan.ops[i].bytes);
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
-    w->least_times = err || !(w->longest_ns > 0)
-                         ? 1
-                         : step_least_ns(&w->spec, compute_ns, update_ns) / w->longest_ns;
+    w->least_ns = err ? 0 : step_least_ns(&w->spec, compute_ns, update_ns);
+    w->least_times = most_ns > 0 && !err ? step_least_ns(&w->spec, compute_ns, none) / most_ns : 1;
     if (err == -E2BIG)
         return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                             COLLECTIVE_CALLS_MAX);
@@ -391,13 +392,8 @@ static int name_kernel(struct point *pt, const struct step_work *w)
     char kernel[96], why[GEMM_WHY_BYTES] = "";
     const struct collective_ops *by = collective_find(collective_names[p->way.backend]);
 
-    if (w->spec.compute != STEP_PRODUCT)
+    if (w->spec.compute != STEP_PRODUCT || by->device_memory) /* its ranks open their GPUs */
         return 0;
-    if (by->device_memory)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "--compute product multiplies on the host's CPUs, and '%s' moves a "
-                            "GPU's memory: take --compute timed",
-                            by->name);
     int err = products_library((enum collective_type)w->spec.type, kernel, sizeof(kernel), why);
     if (err)
         return point_reason(pt, err, "%s", why);

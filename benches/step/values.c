@@ -295,6 +295,19 @@ static double network_ns(struct step_work *w, struct links_rate *first)
     return ns;
 }
 
+/* Of the shortest compute that was seen, and the shortest update. */
+static double real_least_ns(const struct step_work *w)
+{
+    const struct step_shares *s = &w->shares;
+    double alone = INFINITY, update = INFINITY;
+
+    for (size_t i = 0; i < s->n; i++) {
+        alone = fmin(alone, s->alone_ns[i]);
+        update = fmin(update, s->update_ns[i]);
+    }
+    return s->n ? w->least_times * (alone - update) + update : w->least_ns;
+}
+
 /* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
  * real compute, than the shortest that was seen. And none is shorter than the nodes' links need for
  * what any algorithm must move. */
@@ -308,9 +321,7 @@ static void set_limit(struct point *pt, struct step_work *w)
         set_free_limit(pt, w);
         return;
     }
-    for (size_t i = 0; !timed && i < w->shares.n; i++)
-        w->longest_ns = i ? fmin(w->longest_ns, w->shares.alone_ns[i]) : w->shares.alone_ns[i];
-    double compute = w->least_times * w->longest_ns;
+    double compute = timed ? w->least_ns : real_least_ns(w);
     if (network > compute)
         snprintf(w->limit_source, sizeof(w->limit_source),
                  "%.4g ms that the nodes' links need at least, all compute hidden; %s",
@@ -406,6 +417,8 @@ void values_finish(struct point *pt, struct step_work *w)
 
     if (!told)
         return;
+    if (links_simulated(w->ranks.session, w->n))
+        pt->origin = "simulated";
     point_column(pt, "chosen", "%s", told->algorithm);
     point_column(pt, "detail", "%s", told->detail);
     set_limit(pt, w);

@@ -48,8 +48,8 @@ struct step_work { /* pt->bench_state: outlives the points */
     double passes_ns; /* both passes of the whole model on one rank, where that is stated */
     double update_ns, update_bytes; /* of the rank that has most: stated; moved */
     double longest_ns;              /* compute alone of the rank that has most */
-    double
-        least_times; /* the shortest step with that compute, in longest_ns: a pipeline's is longer */
+    double least_ns;    /* the shortest step with that compute: a pipeline's is longer */
+    double least_times; /* the same of passes alone, over those of the rank that has most */
     bool begun;
     uint64_t samples;                                          /* since the warm-up */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */

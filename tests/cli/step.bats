@@ -97,22 +97,18 @@ all_good() {
     awk -v v="$(of efficiency value)" 'BEGIN { print v; exit !(v < 125) }'
 }
 
-@test "real compute: as many operations as the layers have, alone and beside communication" {
-    local small
+@test "real compute: the products of the layers, alone and beside communication" {
     step --np 2 --batch 400 --compute product
     all_good
     [ "$(cells origin | sort -u)" = measured ]
     [ -n "$(of compute_slowdown value 2)" ]
     [ "$(of throughput limit_kind 2)" = measured ]
     [[ $(of step_time kernel 2) =~ ^(onednn|openblas)[a-z-]*' '[0-9] ]]
-    small=$(of compute_alone value 1)
+    # 4 x 1 and 4 x 2 products of 4000 x 100 x 100 forward, twice that back: at 1 TFLOP/s, which no core has, 2.88 ms
     step --np 1 --batch 4000 --compute product
-    awk -v a="$(of compute_alone value 1)" -v b="$small" 'BEGIN { print a, b; exit !(a > 5 * b && a < 20 * b) }' ||
-        { echo 'fell short' && false; }
+    awk -v v="$(of compute_alone value 1)" 'BEGIN { print v; exit !(v > 2.88) }' || { echo 'too short' && false; }
     step --np 1 --compute product --tflops 3 # says nothing of it
     [ "$status" -eq 2 ]
-    step --np 2 --ranks 2 --compute product --backend nccl
-    [[ $(of step_time status) == skipped && $(of step_time reason) == *'take --compute timed'* ]]
     step --np 2 --ranks 2 --compute product --dtype f16 # no library of the host has it
     [[ $(of step_time status) == skipped && $(of step_time reason) == *'--dtype f32, bf16 or f64'* ]]
 }

@@ -135,7 +135,7 @@ static void test_they_are_right(void **state)
         }
         assert_int_equal(err, 0);
         assert_int_equal(step_plan_make(&plan, &s, layers, 0), 0);
-        assert_int_equal(products_open(&p, &s, layers, &plan, 1, why), 0);
+        assert_int_equal(products_open(&p, &products_on_host, &s, layers, &plan, 1, "", why), 0);
         for (size_t k = 0; k < plan.n_ops; k++)
             assert_int_equal(products_run(p, &plan.ops[k], 1, &stop, why), 0);
         if (products_check(p, why))
@@ -145,7 +145,7 @@ static void test_they_are_right(void **state)
         s.ranks = 2;
         s.servers = 1;
         assert_int_equal(step_plan_make(&plan, &s, layers, 1), 0);
-        assert_int_equal(products_open(&p, &s, layers, &plan, 1, why), 0);
+        assert_int_equal(products_open(&p, &products_on_host, &s, layers, &plan, 1, "", why), 0);
         assert_int_equal(products_check(p, why), 0);
         products_close(p);
         step_plan_release(&plan);

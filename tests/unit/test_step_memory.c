@@ -77,6 +77,15 @@ static void test_activations(void **state)
     spec.order = STEP_GPIPE;
     struct step_memory all = step_memory(&spec, layers, 1);
     assert_true(fabs(all.activations - 3 * last.activations) <= 1e-9 * all.activations);
+    /* the same paper, section 4.2.1: of t tensor-parallel ranks each keeps s b h (10 + 24 / t + 5 a s / (h t)), with the two masks */
+    spec.pp = 1;
+    spec.tp = 2;
+    spec.order = STEP_1F1B;
+    struct step_memory half = step_memory(&spec, layers, 1);
+    const double split =
+        48 * s * b * h * (8 + 24 / 2. + 4 * a * s / h / 2) + 2 * s * b * (2 * h + words / 2);
+    if (!(fabs(half.activations - split) <= 1e-9 * split))
+        fail_msg("%.9g bytes, not %.9g", half.activations, split);
     model_release(&m);
     free(layers);
 }

@@ -143,6 +143,16 @@ static const struct opt options[] = {
      .scope = &by_nccl,
      .help = "operations queued before one wait for all of them; 1: each is waited for. With -n N, "
              "N (nccl-tests' tables)"},
+    {.name = "per-process",
+     .type = OPT_U64,
+     FITTING,
+     AT(per_process),
+     .def = "1",
+     .min = 1,
+     .max = COLLECTIVE_EACH_MAX,
+     .scope = &by_nccl,
+     .help = "ranks in each process, with a GPU each, given to NCCL in group calls. --np is of "
+             "processes then, --ranks of ranks"},
     {.name = "aggregate",
      .letter = 'm',
      .type = OPT_U64,
@@ -230,8 +240,10 @@ static const struct opt options[] = {
      AT(gpus),
      .def = "1",
      .max = WORLD_RANKS_MAX,
-     .help = "nccl-tests' -g: GPUs; so many processes, one for each, on this machine by NCCL. 0: "
-             "all GPUs of this machine, by --ranks 1, 2, 4 .. of them"},
+     .help =
+         "nccl-tests' -g: GPUs; so many ranks on this machine by NCCL, in a process each "
+         "unless --per-process says otherwise; of a launcher's processes: ranks in each. 0: all "
+         "GPUs of this machine, by --ranks 1, 2, 4 .. of them"},
     {.name = "threads",
      .letter = 't',
      .type = OPT_U64,
@@ -338,6 +350,7 @@ static void fill(struct point *pt, const struct collective_params *p, struct col
     if (!collective_find(c->backend)->run_batch) /* in a sweep, others' points have these, too */
         return;
     c->registered = (uint8_t)p->registered;
+    c->per_process = (uint8_t)p->per_process;
     c->pipelined = (uint32_t)p->pipelined;
     c->aggregated = (uint32_t)p->aggregated;
     c->graphs = (uint32_t)p->graphs;
@@ -382,6 +395,9 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
         return point_reason(pt, -EOPNOTSUPP,
                             "--overlap is of single operations: leave --pipelined, --aggregate and "
                             "--graph out");
+    if (n % collective_each(c))
+        return point_reason(pt, -EOPNOTSUPP, "--per-process %u does not divide %u ranks",
+                            collective_each(c), n);
     if (c->root >= n)
         return point_reason(pt, -EOPNOTSUPP, "--root %u: the communicator has ranks 0 to %u",
                             c->root, n - 1);

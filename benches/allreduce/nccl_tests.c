@@ -65,6 +65,36 @@ static uint64_t number_of(const struct opts *o, const char *name)
     return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
 }
 
+/* Ranks of several in a process: so many processes as the largest communicator wants. */
+static int set_processes(struct opts *o)
+{
+    const struct opt_values *each = opts_values(o, "per-process"), *ranks = opts_values(o, "ranks");
+    uint64_t most = 0, least = number_of(o, "per-process");
+    char text[24];
+    int err = 0;
+
+    if (!each->given)
+        return 0;
+    for (size_t i = 0; i < each->n; i++) {
+        uint64_t n = strtoull(each->texts[i], NULL, 10);
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    snprintf(text, sizeof(text), "%llu",
+             (unsigned long long)(most * (mpi_launched() > 1  ? mpi_launched()
+                                          : is_given(o, "np") ? number_of(o, "np")
+                                                              : 1)));
+    if (!ranks->given && !number_of(o, "ranks"))
+        err = opts_default(o, "ranks", text);
+    most = 0;
+    for (size_t i = 0; i < ranks->n; i++) {
+        uint64_t n = strtoull(ranks->texts[i], NULL, 10);
+        most = n > most ? n : most;
+    }
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)(most / least ? most / least : 1));
+    return err || mpi_launched() > 1 ? err : opts_default(o, "np", text);
+}
+
 /* There all ranks are one communicator. With 0, which is not theirs, they are 1, 2, 4 .. of all. */
 int nccl_tests_ranks(struct opts *o)
 {
@@ -72,8 +102,14 @@ int nccl_tests_ranks(struct opts *o)
     char text[24];
     int err;
 
+    if (mpi_launched() > 1 && n > 1) { /* as there: in each process */
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+        err = opts_default(o, "backend", "nccl");
+        err = err || is_given(o, "per-process") ? err : opts_set(o, "per-process", text);
+        return err ? err : set_processes(o);
+    }
     if (mpi_launched() > 1 || (!is_given(o, "gpus") && !is_given(o, "threads")))
-        return 0;
+        return set_processes(o);
     if (!gpus) {
         n = gpus_count_apart();
         n = n > WORLD_RANKS_MAX ? WORLD_RANKS_MAX : n ? n : 1;
@@ -82,7 +118,8 @@ int nccl_tests_ranks(struct opts *o)
     err = opts_default(o, "backend", "nccl");
     if (!err && !gpus && !is_given(o, "np"))
         return opts_set(o, "np", text); /* as if it was given: more than ranks_defaults() chooses */
-    return err ? err : opts_default(o, "ranks", text);
+    err = err ? err : opts_default(o, "ranks", text);
+    return err ? err : set_processes(o);
 }
 
 int nccl_tests_sizes(struct opts *o)
@@ -167,8 +204,6 @@ static bool is_fine(const char *value, const char *fine)
 
 bool nccl_tests_refuse(const struct opts *o, char *why, size_t len)
 {
-    uint64_t each = number_of(o, "gpus") * number_of(o, "threads");
-
     for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
         const struct opt_values *v = opts_values(o, elsewhere[i].name);
         if (!v->given || !v->n || is_fine(v->texts[0], elsewhere[i].fine))
@@ -176,11 +211,5 @@ bool nccl_tests_refuse(const struct opts *o, char *why, size_t len)
         snprintf(why, len, "--%s %s: %s", elsewhere[i].name, v->texts[0], elsewhere[i].why);
         return true;
     }
-    if (mpi_launched() < 2 || each < 2)
-        return false;
-    snprintf(why, len,
-             "each process has one GPU: leave --gpus and --threads out, and start %llu times as "
-             "many processes",
-             (unsigned long long)each);
-    return true;
+    return false;
 }

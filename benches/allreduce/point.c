@@ -62,11 +62,14 @@ static bool on_one_machine(const struct world_member *a, const struct world_memb
     return a->node == b->node || machine_same(a->machine, b->machine);
 }
 
-void place_root_first(const unsigned *members, unsigned n, unsigned root, unsigned *out)
+void place_root_first(const unsigned *members, unsigned size, unsigned each, unsigned root,
+                      unsigned *out)
 {
-    memcpy(out, members, n * sizeof(*out));
-    out[0] = members[root];
-    out[root] = members[0];
+    for (unsigned i = 0; i < size; i++)
+        out[i] = members[i / each];
+    unsigned first = out[0];
+    out[0] = out[root];
+    out[root] = first;
 }
 
 unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,

@@ -34,7 +34,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
     struct bound b = {.gbps = NAN};
     unsigned members[WORLD_RANKS_MAX];
 
-    place_root_first(w->members, w->n, w->point.root, members);
+    place_root_first(w->members, w->size, collective_each(&w->point), w->point.root, members);
     for (unsigned i = 0; i < world_nodes(world); i++)
         gbps[i] = NAN;
     for (unsigned i = 0; i < n; i++) {
@@ -48,7 +48,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
         snprintf(b.source, sizeof(b.source), LINKS_TOO_EARLY);
         return b;
     }
-    b.gbps = links_bound(world, w->point.op, members, w->n, gbps, may_add, &named);
+    b.gbps = links_bound(world, w->point.op, members, w->size, gbps, may_add, &named);
     for (unsigned i = 0; i < n; i++) {
         links_rate(w->ranks.session, world, w->members, w->n, own, &nodes[i], &rate);
         if (rate.node != named)
@@ -57,7 +57,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
         memcpy(b.source, rate.source, sizeof(b.source));
     }
     if (may_add && !isnan(b.gbps) &&
-        links_bound(world, w->point.op, members, w->n, gbps, false, &named) < b.gbps) {
+        links_bound(world, w->point.op, members, w->size, gbps, false, &named) < b.gbps) {
         b.gbps = NAN;
         evidence_add(b.source, sizeof(b.source),
                      "not known: InfiniBand's switches may add (SHARP), and the library does not "
@@ -106,7 +106,7 @@ void rows_limit(struct point *pt, struct collective_work *w)
 /* All of them are the slowest member's time, told three ways. */
 void rows_series(struct point *pt, struct collective_work *w)
 {
-    double bytes = (double)w->vector_bytes, factor = collective_bus_factor(w->point.op, w->n);
+    double bytes = (double)w->vector_bytes, factor = collective_bus_factor(w->point.op, w->size);
 
     pt->n_series = 0;
     point_series(pt, "time", "us", 0);
@@ -240,9 +240,9 @@ static void add_lateness(struct point *pt, const struct collective_work *w)
 static double wire_gb(const struct collective_work *w)
 {
     bool each = w->point.op == COLLECTIVE_BROADCAST || w->point.op == COLLECTIVE_REDUCE;
-    unsigned wires = each ? w->n - 1 : collective_has_root(w->point.op) ? 1 : w->n;
+    unsigned wires = each ? w->size - 1 : collective_has_root(w->point.op) ? 1 : w->size;
 
-    return wires * collective_bus_factor(w->point.op, w->n) * (double)w->vector_bytes *
+    return wires * collective_bus_factor(w->point.op, w->size) * (double)w->vector_bytes *
            (double)w->operations / 1e9;
 }
 
@@ -357,7 +357,7 @@ static double per_link(const struct collective_work *w, const struct collective_
         return 1;
     if (w->point.aggregated > 1) /* what was told is of single calls */
         return 0;
-    return told->switches_add ? 2.0 * (w->n - 1) / w->n : told->members_add ? 1 : 0;
+    return told->switches_add ? 2.0 * (w->size - 1) / w->size : told->members_add ? 1 : 0;
 }
 
 static void set_gpus(struct point *pt, const struct collective_work *w,
@@ -367,7 +367,7 @@ static void set_gpus(struct point *pt, const struct collective_work *w,
     char text[sizeof(pt->columns[0])] = ""; /* of a few more than eight GPUs */
     size_t used = 0;
 
-    if (w->n < 2 || told->gpu_shared || !collective_find(w->point.backend)->device_memory ||
+    if (w->size < 2 || told->gpu_shared || !collective_find(w->point.backend)->device_memory ||
         links_nodes(w->ranks.world, w->members, w->n, &most, &fewest) > 1)
         return;
     for (unsigned i = 0; i < w->n && used < sizeof(text); i++) {

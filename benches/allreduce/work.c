@@ -131,7 +131,6 @@ static int choose_members(struct point *pt, struct collective_work *w)
     const struct collective_params *p = pt->params;
     unsigned size = world_size(w->ranks.world), most, fewest;
 
-    w->n = (unsigned)p->ranks;
     if (w->n > size)
         return point_reason(pt, -EOPNOTSUPP,
                             "a communicator of %u ranks, but there are %u: give --np %u, or start "
@@ -153,10 +152,14 @@ static int watch_gpu(struct point *pt, const struct collective_work *w)
 
     if (!collective_find(collective_names[p->way.backend])->device_memory)
         return 0;
-    unsigned count = gpus_count(point_gpus(pt));
+    unsigned count = gpus_count(point_gpus(pt)), each = collective_each(&w->point);
+    int err = 0;
+
     if (w->n > 1)
         snprintf(pt->watch_of, sizeof(pt->watch_of), "rank 0: ");
-    return point_gpu(pt, count ? local % count : 0, &gpu);
+    for (unsigned i = 0; i < each && !err; i++)
+        err = point_gpu(pt, count ? (local * each + i) % count : 0, &gpu);
+    return err;
 }
 
 /* Ranks may share a GPU, each of which reads its counters. */
@@ -191,11 +194,12 @@ int collective_bench_setup(struct point *pt)
     w->clocks_differ = false;
     memset(w->each, 0, sizeof(w->each));
     memset(w->machines, 0, sizeof(w->machines));
-    w->n = (unsigned)p->ranks;
+    w->size = (unsigned)p->ranks;
     pt->sample_ns = p->gap_ns || p->overlap ? 0 : SAMPLE_NS;
     if (p->iterations) /* in so many samples as an interval wants */
         pt->max_inner = p->iterations > ITERATION_SAMPLES ? p->iterations / ITERATION_SAMPLES : 1;
-    int err = collective_point_of(pt, w->n, &w->point, w->calls, &w->n_calls);
+    int err = collective_point_of(pt, w->size, &w->point, w->calls, &w->n_calls);
+    w->n = w->size / collective_each(&w->point);
     w->vector_bytes = 0;
     for (unsigned i = 0; !err && i < w->n_calls; i++)
         w->vector_bytes += w->calls[i].count * collective_type_bytes(p->dtype);

@@ -40,8 +40,10 @@ enum place_fill {
 
 /* The first n ranks in that order, rank 0 of the world first. n at most the world's size. */
 void place_members(const struct world *w, enum place_fill fill, unsigned n, unsigned *members);
-/* The same members with the root in front, in place of the first. */
-void place_root_first(const unsigned *members, unsigned n, unsigned root, unsigned *out);
+/* The process of each of `size` ranks, `each` of them in every member, with the root in front, in
+ * place of the first. */
+void place_root_first(const unsigned *members, unsigned size, unsigned each, unsigned root,
+                      unsigned *out);
 
 /* Which machine each of them is on, from 0 by first appearance, whatever it calls itself there.
  * Returns how many. */
@@ -54,7 +56,7 @@ struct collective_params {
     /* what is measured */
     int op, dtype, redop, fill, scaling, inject;
     uint64_t size, ranks, root, gap_ns, bucket, iterations;
-    uint64_t pipelined, aggregated, graphs;
+    uint64_t pipelined, aggregated, graphs, per_process;
     int registered;
     bool in_place, overlap, no_cpu, sizes_chosen;
     const char *model;
@@ -72,8 +74,8 @@ bool nccl_tests_sums(const char *word, char *list, size_t len);
 bool nccl_tests_roots(const char *word, char *list, size_t len);
 bool nccl_tests_registers(const char *word, char *list, size_t len);
 /* Set, from its options, those that were not given: 0 or an error of opts_set(). */
-int nccl_tests_ranks(struct opts *o);      /* -g, -t: processes of NCCL's */
-int nccl_tests_sizes(struct opts *o);      /* -b, -e, -f, -i */
+int nccl_tests_ranks(struct opts *o); /* -g, -t, --per-process: ranks and processes of NCCL's */
+int nccl_tests_sizes(struct opts *o); /* -b, -e, -f, -i */
 int nccl_tests_iterations(struct opts *o); /* -n, -z: of NCCL alone */
 /* Does it ask for something that is not done here? Then with a sentence that says what to do. */
 bool nccl_tests_refuse(const struct opts *o, char *why, size_t len);
@@ -123,7 +125,8 @@ struct collective_work { /* pt->bench_state: outlives the points */
 
     struct collective_point point;
     struct collective_call calls[COLLECTIVE_CALLS_MAX];
-    unsigned n_calls, n;
+    unsigned n_calls, n; /* n: processes */
+    unsigned size;       /* ranks of the communicator: as many, or more by --per-process */
     unsigned members[WORLD_RANKS_MAX];
     uint64_t vector_bytes; /* of all calls */
     bool begun;

@@ -38,6 +38,11 @@ uint64_t collective_batch(const struct collective_point *p)
     return pipelined * aggregated * (p->graphs ? p->graphs : 1);
 }
 
+unsigned collective_each(const struct collective_point *p)
+{
+    return p->per_process ? p->per_process : 1;
+}
+
 bool collective_reduces(enum collective_op op)
 {
     return op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER || op == COLLECTIVE_REDUCE;

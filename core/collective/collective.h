@@ -23,6 +23,9 @@
  *     no wire carries anything twice
  *   (nccl-tests, doc/PERFORMANCE.md). Time is the slowest member's.
  *
+ * A member is a rank, but where a point asks for several ranks in each: then n and m above are of
+ * ranks, member i has ranks i * per_process and on, and the backend alone knows of them.
+ *
  * In place: input and result are one buffer; reduce-scatter's result is block m of it, all-gather's
  * input, too; gather and scatter likewise. all-to-all and send-receive are not in place. The buffers
  * of all members are as long as those of the one that has the whole.
@@ -49,6 +52,8 @@
 #define COLLECTIVE_FLOWS_MAX   8
 #define COLLECTIVE_ERROR_BYTES 384
 #define COLLECTIVE_OWN_MAX     12
+#define COLLECTIVE_EACH_MAX    16 /* ranks of a member */
+#define COLLECTIVE_GPUS_BYTES  (COLLECTIVE_EACH_MAX * 16)
 #define COLLECTIVE_STILL_NS    6500000000u /* nothing moved in any rank: somebody is gone */
 #define COLLECTIVE_BYTES_MAX   (1ull << 36)
 /* Operations before one wait: a device's queue is bounded (of CUDA to some 1024 launches), and who
@@ -124,13 +129,14 @@ struct collective_point {
     char algorithm[48]; /* asked of a library's backend; "": its own choice */
     uint32_t op, type, sum, inject;
     uint8_t in_place, crowded;
-    uint8_t registered; /* enum collective_register */
-    uint8_t reserved[5];
+    uint8_t registered;  /* enum collective_register */
+    uint8_t per_process; /* ranks of the library in each member, with a GPU each; 0: 1 */
+    uint8_t reserved[4];
     /* Of run_batch(): operations that are queued before one wait, so many times; of that number, so
      * many are given to the library at once; 0 graphs: queued one by one, else kept as a graph of
      * `pipelined` x `aggregated` operations, launched so many times. 0 stands for 1. */
     uint32_t pipelined, aggregated, graphs;
-    uint32_t root;  /* the member that gives all, or gets all; 0 where the op has none */
+    uint32_t root;  /* the rank that gives all, or gets all; 0 where the op has none */
     uint64_t count; /* elements of the vector: buffers are for so many, and every call lies in it */
     uint64_t segment_bytes; /* of our own backends: what a message is cut to; 0: chosen */
     uint64_t seed;
@@ -140,6 +146,7 @@ struct collective_point {
 
 /* Has this member a result? Of reduce and gather, the root alone. */
 bool collective_has_result(const struct collective_point *p, unsigned me);
+unsigned collective_each(const struct collective_point *p); /* per_process, at least 1 */
 /* Operations that one run_batch() does; 1: the point asks for none. */
 uint64_t collective_batch(const struct collective_point *p);
 
@@ -207,8 +214,9 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
     unsigned n_calls;
     void *input,
         *result; /* host memory; NULL until open(), where the backend's is elsewhere: see write() */
-    char gpu[24];     /* PCI address of the GPU that this member's are in; "": of none */
-    bool other_nodes; /* members are on more than one */
+    /* PCI addresses of the GPUs that this member's are in, '+' between them; "": of none */
+    char gpu[COLLECTIVE_GPUS_BYTES];
+    bool other_nodes;                    /* members are on more than one */
     uint64_t waited_ns, blocked_ns;      /* since the session last zeroed them */
     uint64_t own_ns[COLLECTIVE_OWN_MAX]; /* the same, of what the backend alone knows */
     const void *extra; /* of session_extra(): for a backend that needs more than the point */
@@ -271,11 +279,12 @@ struct collective_ops {
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);
     int (*read)(struct collective *c, uint64_t offset, void *to, size_t bytes);
 
-    /* Of a backend that is made of several others: what it runs is not the point's op. Each NULL
-     * else. As collective_fill() and collective_compare() (data.h); alone: the work that it does
-     * beside them, without them, and how long that took. */
+    /* Where a member has several ranks, or a backend is made of several others: as collective_fill()
+     * and collective_compare() (data.h). NULL: these. */
     int (*fill)(struct collective *c, uint64_t seed);
     int (*compare)(struct collective *c, uint64_t seed);
+    /* Of a backend that is made of several others: what it runs is not the point's op. The work that
+     * it does beside them, without them, and how long that took. NULL else. */
     int (*alone)(struct collective *c, uint64_t *ns);
 
     void (*tell)(struct collective *c, struct collective_report *told);

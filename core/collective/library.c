@@ -62,7 +62,7 @@ static struct library_least crossing(const struct collective *c, double bytes)
 struct library_least library_least(const struct collective *c, double bytes)
 {
     double n = c->n, here = on_node(c), there = n - here, block = bytes / n;
-    bool at_root = node_of(c, c->me) == node_of(c, c->point->root);
+    bool at_root = node_of(c, c->me) == node_of(c, c->point->root / collective_each(c->point));
 
     if (here < 1 || there < 1)
         return (struct library_least){0};
@@ -237,7 +237,8 @@ int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *coun
     if (!g->gpus)
         return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
     *count = gpus_count(g->gpus);
-    int err = gpus_get(g->gpus, *count ? local % *count : 0, &g->gpu, error, sizeof(error));
+    unsigned index = local * (g->each ? g->each : 1) + g->number;
+    int err = gpus_get(g->gpus, *count ? index % *count : 0, &g->gpu, error, sizeof(error));
     if (err)
         return collective_fail(c, err, "%s: %s", c->ops->name, error);
     snprintf(c->gpu, sizeof(c->gpu), "%s", gpu_base(g->gpu)->facts.address);

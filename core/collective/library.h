@@ -45,6 +45,7 @@ struct library_gpu;
 typedef int library_look_fn(struct collective *c, struct library_gpu *g);
 
 struct library_gpu {
+    unsigned each, number; /* ranks of this process, and which of them this is; 0, 0: one */
     struct gpus *gpus;
     struct gpu *gpu;
     struct gpu_stream *stream;
@@ -61,7 +62,8 @@ struct library_gpu {
 };
 
 /* All that return int: 0, or -errno with c->error. */
-/* GPU: this rank's number on its node, modulo the GPUs that it sees (*count); and a stream. Its
+/* GPU: this rank's number on its node (of a process with several: local number x each + number),
+ * modulo the GPUs that it sees (*count); and a stream. Its
  * context is this thread's then. */
 int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *count);
 /* So many bytes of its memory, all-zero as soon as the stream is idle. */

@@ -14,15 +14,27 @@
 
 #include "core/backend.h"
 #include "core/clock.h"
+#include "core/collective/data.h"
 #include "core/collective/library.h"
 #include "core/collective/nccl_module.h"
 #include "core/hw/gpu.h"
 #include "core/row.h"
 
-struct nccl_state {
-    const struct nccl_module *nccl;
+/* A rank of NCCL's. `c` is what a member with this one rank alone would be: `n` and `me` are of ranks,
+ * its state is this. */
+struct nccl_rank {
+    struct collective c;
+    struct collective_point point;
+    struct nccl_state *s;
     struct library_gpu gpu; /* its word is the barriers'; broken: the communicator may be, too */
     struct nccl_comm *comm;
+};
+
+struct nccl_state {
+    const struct nccl_module *nccl;
+    struct nccl_rank *ranks; /* of this process: one, or as many as the point asks for */
+    unsigned n_ranks;
+    unsigned *members; /* of each rank of the communicator: its process' rank in the world */
     uint8_t id[NCCL_ID_BYTES];
     bool shared;             /* several ranks on one GPU */
     double bytes, calls;     /* of all that ran */
@@ -37,35 +49,62 @@ struct nccl_state {
 #define SETTING_UP_NS 20000000000u /* a communicator of many GPUs may be this long in the making */
 #define TIMES_SLOWER  4            /* than the last call one may be */
 
-/* Each 0, or -errno with c->error. a library_look_fn */
-static int nccl_look_comm(struct collective *c, struct library_gpu *g)
+/* All of these: 0, or -errno with the error of the rank's c. */
+typedef int rank_fn(struct nccl_rank *r, const void *arg);
+
+/* Each rank of this process in turn; what one of them says is said in c->error. */
+static int each(struct collective *c, rank_fn *fn, const void *arg)
 {
     struct nccl_state *s = c->state;
+    int err = 0;
+
+    for (unsigned i = 0; i < s->n_ranks && !err; i++) {
+        err = fn(&s->ranks[i], arg);
+        if (err && s->ranks[i].c.error[0])
+            collective_fail(c, err, "%s", s->ranks[i].c.error);
+        for (unsigned k = 0; k < s->n_ranks && err; k++) /* the others wait for this one */
+            s->ranks[k].gpu.broken |= s->ranks[i].gpu.broken;
+    }
+    return err;
+}
+
+/* a library_look_fn */
+static int nccl_look_comm(struct collective *c, struct library_gpu *g)
+{
+    struct nccl_rank *r = c->state;
     char error[256] = "";
-    int err = s->comm ? s->nccl->comm_state(s->comm, error, sizeof(error)) : 0;
+    int err = r->comm ? r->s->nccl->comm_state(r->comm, error, sizeof(error)) : 0;
 
     (void)g;
     return err && err != -EAGAIN ? collective_fail(c, err, "nccl: %s", error) : err;
 }
 
-/* Until NCCL is done with what it was asked for last: 0, or -errno with c->error. */
-static int nccl_await_comm(struct collective *c)
+/* Until NCCL is done with what it was asked for last. */
+static int await_comm(struct nccl_rank *r, const void *arg)
 {
-    struct nccl_state *s = c->state;
-
-    return library_gpu_await(c, &s->gpu, nccl_look_comm, SETTING_UP_NS);
+    (void)arg;
+    return library_gpu_await(&r->c, &r->gpu, nccl_look_comm, SETTING_UP_NS);
 }
 
-static int queue(struct collective *c, const struct nccl_call *call, bool first)
+static int look_comm(struct nccl_rank *r, const void *arg)
 {
-    struct nccl_state *s = c->state;
+    int err = nccl_look_comm(&r->c, &r->gpu);
+
+    (void)arg;
+    r->gpu.broken |= err != 0;
+    return err;
+}
+
+/* The first of its kind is only begun: await_comm(). */
+static int queue(struct nccl_rank *r, const struct nccl_call *call, bool first)
+{
     char error[256] = "";
-    int err = s->nccl->enqueue(s->comm, call, s->gpu.native, first, error, sizeof(error));
+    int err = r->s->nccl->enqueue(r->comm, call, r->gpu.native, first, error, sizeof(error));
 
     if (err == -EAGAIN)
-        return nccl_await_comm(c);
-    s->gpu.broken |= err != 0;
-    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
+        return first ? 0 : await_comm(r, NULL);
+    r->gpu.broken |= err != 0;
+    return err ? collective_fail(&r->c, err, "nccl: %s", error) : 0;
 }
 
 static double bytes_of(const struct collective *c, unsigned call)
@@ -73,20 +112,66 @@ static double bytes_of(const struct collective *c, unsigned call)
     return (double)c->calls[call].count * (double)collective_type_bytes(c->point->type);
 }
 
-static int queue_call(struct collective *c, unsigned call, bool first)
+struct queued {
+    unsigned call;
+    bool first;
+};
+
+static int queue_call(struct nccl_rank *r, const void *arg)
 {
-    const struct nccl_state *s = c->state;
-    struct library_part part = library_part(c, &c->calls[call]);
+    const struct queued *q = arg;
+    const struct collective *c = &r->c;
+    struct library_part part = library_part(c, &c->calls[q->call]);
     const struct nccl_call of = {.op = c->point->op,
                                  .type = c->point->type,
                                  .sum = c->point->sum,
-                                 .input = (const char *)s->gpu.input + part.input,
-                                 .result = (char *)s->gpu.result + part.result,
-                                 .count = c->calls[call].count,
+                                 .input = (const char *)r->gpu.input + part.input,
+                                 .result = (char *)r->gpu.result + part.result,
+                                 .count = c->calls[q->call].count,
                                  .element_bytes = collective_type_bytes(c->point->type),
                                  .root = c->point->root};
 
-    return queue(c, &of, first);
+    return queue(r, &of, q->first);
+}
+
+/* What is asked of NCCL between these two it is given at once: several ranks of one process would
+ * wait for each other else. */
+static int group(struct collective *c, bool begin)
+{
+    struct nccl_state *s = c->state;
+    char error[256] = "";
+    bool wanted = c->point->aggregated > 1 || s->n_ranks > 1;
+    int err = wanted ? s->nccl->group(s->ranks[0].comm, begin, error, sizeof(error)) : 0;
+
+    for (unsigned i = 0; i < s->n_ranks && err; i++)
+        s->ranks[i].gpu.broken = true;
+    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
+}
+
+/* By all ranks of this process. */
+static int queue_all(struct collective *c, unsigned call)
+{
+    const struct queued q = {call, false};
+    int err = group(c, true);
+
+    err = err ? err : each(c, queue_call, &q);
+    return err ? err : group(c, false);
+}
+
+static int look(struct nccl_rank *r, const void *arg)
+{
+    (void)arg;
+    return library_gpu_look(&r->c, &r->gpu);
+}
+
+static int await_stream(struct nccl_rank *r, const void *expected_ns)
+{
+    return library_gpu_await(&r->c, &r->gpu, library_gpu_look, *(const uint64_t *)expected_ns);
+}
+
+static int await_all(struct collective *c, uint64_t expected_ns)
+{
+    return each(c, await_stream, &expected_ns);
 }
 
 /* How long nothing need be seen of a call: so much longer than the last one took, and all that a
@@ -99,15 +184,12 @@ static uint64_t expected_ns(const struct collective *c, double bytes)
                               : library_gpu_slowest_ns(c, bytes);
 }
 
-static int call_once(struct collective *c, unsigned call, bool first)
+static int call_done(struct collective *c, unsigned call, uint64_t begin_ns)
 {
     struct nccl_state *s = c->state;
     double bytes = bytes_of(c, call);
-    uint64_t begin_ns = clock_now_ns();
-    int err = queue_call(c, call, first);
+    int err = await_all(c, expected_ns(c, bytes));
 
-    if (!err)
-        err = library_gpu_await(c, &s->gpu, library_gpu_look, expected_ns(c, bytes));
     if (!err)
         s->ns_per_byte = (double)(clock_now_ns() - begin_ns) / bytes;
     return err;
@@ -116,7 +198,12 @@ static int call_once(struct collective *c, unsigned call, bool first)
 /* The first of its kind: NCCL may wait for its peers in it. Queued, and waited for. */
 static int nccl_call_first(struct collective *c, unsigned call)
 {
-    return call_once(c, call, true);
+    const struct queued q = {call, true};
+    uint64_t begin_ns = clock_now_ns();
+    int err = each(c, queue_call, &q);
+
+    err = err ? err : each(c, await_comm, NULL);
+    return err ? err : call_done(c, call, begin_ns);
 }
 
 static void count(struct collective *c, unsigned call)
@@ -130,20 +217,13 @@ static void count(struct collective *c, unsigned call)
 static int nccl_run(struct collective *c, unsigned call)
 {
     count(c, call);
-    return call_once(c, call, false);
+    uint64_t begin_ns = clock_now_ns();
+    int err = queue_all(c, call);
+
+    return err ? err : call_done(c, call, begin_ns);
 }
 
 /* ---- Several operations before one wait ---- */
-
-static int group(struct collective *c, bool begin)
-{
-    struct nccl_state *s = c->state;
-    char error[256] = "";
-    int err = c->point->aggregated > 1 ? s->nccl->group(s->comm, begin, error, sizeof(error)) : 0;
-
-    s->gpu.broken |= err != 0;
-    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
-}
 
 /* `pipelined` times `aggregated` operations into the stream, or into the graph that it keeps. */
 static int queue_operations(struct collective *c)
@@ -156,7 +236,7 @@ static int queue_operations(struct collective *c)
         err = group(c, true);
         for (uint32_t k = 0; k < aggregated && !err; k++)
             for (unsigned call = 0; call < c->n_calls && !err; call++)
-                err = queue_call(c, call, false);
+                err = each(c, queue_call, &(const struct queued){call, false});
         err = err ? err : group(c, false);
     }
     return err;
@@ -166,30 +246,31 @@ static int queue_operations(struct collective *c)
 static int make_graph(struct collective *c)
 {
     struct nccl_state *s = c->state;
-    const struct gpu_ops *ops = gpu_ops(s->gpu.gpu);
-    int err = ops->graph_begin(s->gpu.stream);
+    struct library_gpu *g = &s->ranks[0].gpu;
+    const struct gpu_ops *ops = gpu_ops(g->gpu);
+    int err = ops->graph_begin(g->stream);
 
     if (err)
-        return collective_fail(c, err, "nccl: %s", gpu_error(s->gpu.gpu));
+        return collective_fail(c, err, "nccl: %s", gpu_error(g->gpu));
     int queued = queue_operations(c);
-    err = ops->graph_end(s->gpu.stream, &s->graph);
+    err = ops->graph_end(g->stream, &s->graph);
     if (queued)
         return queued;
     return err ? collective_fail(c, err, "nccl: no graph of %llu operations: %s",
-                                 (unsigned long long)collective_batch(c->point),
-                                 gpu_error(s->gpu.gpu))
+                                 (unsigned long long)collective_batch(c->point), gpu_error(g->gpu))
                : 0;
 }
 
 static int launch_graph(struct collective *c)
 {
     struct nccl_state *s = c->state;
+    struct library_gpu *g = &s->ranks[0].gpu;
     int err = 0;
 
     for (uint32_t i = 0; i < c->point->graphs && !err; i++)
-        err = gpu_ops(s->gpu.gpu)->graph_launch(s->gpu.stream, s->graph);
-    s->gpu.broken |= err != 0;
-    return err ? collective_fail(c, err, "nccl: %s", gpu_error(s->gpu.gpu)) : 0;
+        err = gpu_ops(g->gpu)->graph_launch(g->stream, s->graph);
+    g->broken |= err != 0;
+    return err ? collective_fail(c, err, "nccl: %s", gpu_error(g->gpu)) : 0;
 }
 
 static int nccl_run_batch(struct collective *c)
@@ -203,42 +284,49 @@ static int nccl_run_batch(struct collective *c)
     s->bytes += bytes;
     s->calls += (double)n * c->n_calls;
     int err = s->graph ? launch_graph(c) : queue_operations(c);
-    return err ? err : library_gpu_await(c, &s->gpu, library_gpu_look, expected_ns(c, bytes));
+    return err ? err : await_all(c, expected_ns(c, bytes));
 }
 
 static int nccl_start(struct collective *c, unsigned call)
 {
     count(c, call);
-    return queue_call(c, call, false);
+    return queue_all(c, call);
 }
 
 static int nccl_test(struct collective *c, bool *done)
 {
-    struct nccl_state *s = c->state;
-    int err = library_gpu_look(c, &s->gpu);
+    int err = each(c, look, NULL);
 
     *done = !err;
     return err == -EAGAIN ? 0 : err;
 }
 
 /* NCCL has none: a sum of one number, which none has before all have come. */
-static int barrier(struct collective *c, bool first)
+static int queue_barrier(struct nccl_rank *r, const void *first)
 {
-    struct nccl_state *s = c->state;
     const struct nccl_call of = {.op = COLLECTIVE_ALLREDUCE,
                                  .type = COLLECTIVE_I32,
                                  .sum = COLLECTIVE_MAX,
-                                 .input = s->gpu.word,
-                                 .result = s->gpu.word,
+                                 .input = r->gpu.word,
+                                 .result = r->gpu.word,
                                  .count = 1,
                                  .element_bytes = sizeof(int32_t)};
-    int err =
-        nccl_look_comm(c, &s->gpu); /* none of a sample's time, and each operation may be short */
 
-    s->gpu.broken |= err != 0;
+    return queue(r, &of, *(const bool *)first);
+}
+
+static int barrier(struct collective *c, bool first)
+{
+    /* none of a sample's time, and each operation may be short */
+    int err = each(c, look_comm, NULL);
+
+    if (!err && !first)
+        err = group(c, true);
     if (!err)
-        err = queue(c, &of, first);
-    return err ? err : library_gpu_wait(c, &s->gpu, 0);
+        err = each(c, queue_barrier, &first);
+    if (!err)
+        err = first ? each(c, await_comm, NULL) : group(c, false);
+    return err ? err : await_all(c, library_gpu_slowest_ns(c, 0));
 }
 
 static int nccl_barrier(struct collective *c)
@@ -251,63 +339,125 @@ static int nccl_barrier_first(struct collective *c)
     return barrier(c, true);
 }
 
+static int rank_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)
+{
+    struct nccl_rank *r = c->state;
+
+    return library_gpu_copy(c, &r->gpu, (char *)r->gpu.input + offset, from, bytes);
+}
+
+static int rank_read(struct collective *c, uint64_t offset, void *to, size_t bytes)
+{
+    struct nccl_rank *r = c->state;
+
+    return library_gpu_copy(c, &r->gpu, to, (const char *)r->gpu.result + offset, bytes);
+}
+
+/* Of a rank's c. */
+static const struct collective_ops rank_ops = {
+    .name = "nccl", .device_memory = true, .write = rank_write, .read = rank_read};
+
+/* Of a member with one rank; of several: nccl_fill(). */
 static int nccl_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)
 {
-    struct nccl_state *s = c->state;
+    const struct nccl_state *s = c->state;
+    struct nccl_rank *r = &s->ranks[0];
+    int err = rank_write(&r->c, offset, from, bytes);
 
-    return library_gpu_copy(c, &s->gpu, (char *)s->gpu.input + offset, from, bytes);
+    return err && r->c.error[0] ? collective_fail(c, err, "%s", r->c.error) : err;
 }
 
 static int nccl_read(struct collective *c, uint64_t offset, void *to, size_t bytes)
 {
-    struct nccl_state *s = c->state;
+    const struct nccl_state *s = c->state;
+    struct nccl_rank *r = &s->ranks[0];
+    int err = rank_read(&r->c, offset, to, bytes);
 
-    return library_gpu_copy(c, &s->gpu, to, (const char *)s->gpu.result + offset, bytes);
+    return err && r->c.error[0] ? collective_fail(c, err, "%s", r->c.error) : err;
+}
+
+static int fill_rank(struct nccl_rank *r, const void *seed)
+{
+    return collective_fill(&r->c, *(const uint64_t *)seed);
+}
+
+static int nccl_fill(struct collective *c, uint64_t seed)
+{
+    return each(c, fill_rank, &seed);
+}
+
+static int compare_rank(struct nccl_rank *r, const void *seed)
+{
+    int err = collective_compare(&r->c, *(const uint64_t *)seed);
+
+    if (err == -EBADMSG && r->s->n_ranks > 1) {
+        char wrong[COLLECTIVE_ERROR_BYTES];
+        snprintf(wrong, sizeof(wrong), "%s", r->c.error);
+        snprintf(r->c.error, sizeof(r->c.error), "rank %u of the communicator: %.300s", r->c.me,
+                 wrong);
+    }
+    return err;
+}
+
+static int nccl_compare(struct collective *c, uint64_t seed)
+{
+    return each(c, compare_rank, &seed);
 }
 
 static int take_memory(struct collective *c, size_t bytes, void **at)
 {
-    const struct nccl_state *s = c->state;
+    const struct nccl_rank *r = c->state;
     char error[256] = "";
-    int err = s->nccl->memory()(at, bytes, error, sizeof(error));
+    int err = r->s->nccl->memory()(at, bytes, error, sizeof(error));
 
     return err ? collective_fail(c, err, "nccl: %s", error) : 0;
 }
 
 /* The buffers as nccl-tests has them, where the library has such memory. */
-static void choose_memory(struct nccl_state *s)
+static void choose_memory(struct nccl_rank *r)
 {
-    if (!s->nccl->memory())
+    if (!r->s->nccl->memory())
         return;
-    s->gpu.take = take_memory;
-    s->gpu.give_back = s->nccl->memory_free;
+    r->gpu.take = take_memory;
+    r->gpu.give_back = r->s->nccl->memory_free;
 }
 
-/* The same bytes in all members. */
-static int register_buffers(struct collective *c)
+/* The same bytes in all ranks. */
+static int begin_register(struct nccl_rank *r, const void *arg)
 {
-    struct nccl_state *s = c->state;
-    const struct collective_point *p = c->point;
+    const struct collective_point *p = r->c.point;
+    unsigned n = r->c.n;
     size_t size = collective_type_bytes(p->type);
-    bool apart = s->gpu.input != s->gpu.result;
-    void *const at[2] = {s->gpu.result, apart ? s->gpu.input : NULL};
-    const size_t bytes[2] = {(apart ? collective_result_count(p->op, p->count, c->n) : p->count) *
+    bool apart = r->gpu.input != r->gpu.result;
+    void *const at[2] = {r->gpu.result, apart ? r->gpu.input : NULL};
+    const size_t bytes[2] = {(apart ? collective_result_count(p->op, p->count, n) : p->count) *
                                  size,
-                             collective_input_count(p->op, p->count, c->n) * size};
+                             collective_input_count(p->op, p->count, n) * size};
     char error[256] = "";
+    int err = r->s->nccl->comm_register(r->comm, p->registered, at, bytes, error, sizeof(error));
 
-    if (p->registered == COLLECTIVE_REGISTER_NONE)
+    (void)arg;
+    return err == -EAGAIN ? 0 : collective_fail(&r->c, err, "nccl: %s", error);
+}
+
+static int check_registered(struct nccl_rank *r, const void *arg)
+{
+    (void)arg;
+    if (r->s->nccl->is_registered(r->comm))
         return 0;
-    int err = s->nccl->comm_register(s->comm, p->registered, at, bytes, error, sizeof(error));
-    if (err != -EAGAIN)
-        return collective_fail(c, err, "nccl: %s", error);
-    err = nccl_await_comm(c);
-    if (err || s->nccl->is_registered(s->comm))
-        return err;
-    return collective_fail(c, -EOPNOTSUPP,
+    return collective_fail(&r->c, -EOPNOTSUPP,
                            "nccl: it did not register the buffers (--register %s): this "
                            "communicator, or a setting of NCCL's, has no such thing",
-                           collective_register_names[p->registered]);
+                           collective_register_names[r->c.point->registered]);
+}
+
+static int register_buffers(struct collective *c)
+{
+    if (c->point->registered == COLLECTIVE_REGISTER_NONE)
+        return 0;
+    int err = each(c, begin_register, NULL);
+    err = err ? err : each(c, await_comm, NULL);
+    return err ? err : each(c, check_registered, NULL);
 }
 
 #define WORD_BYTES 256
@@ -362,6 +512,12 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
                  "nccl: all-to-all and send-receive are not in place: leave --in-place out");
         return -EOPNOTSUPP;
     }
+    if (collective_each(p) > 1 && p->graphs) {
+        snprintf(why, len,
+                 "nccl: a graph is of one GPU in each process: leave --graph out, or "
+                 "--per-process");
+        return -EOPNOTSUPP;
+    }
     return p->algorithm[0] ? nccl_log_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
 }
 
@@ -369,15 +525,16 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
 #define FP8_CAPABILITY 9 /* of devices that reduce fp8 in NCCL (src/device/reduce_kernel.h) */
 
 /* What this library, and this GPU, cannot do of the point. */
-static int check_type(struct collective *c)
+static int check_type(struct nccl_rank *r)
 {
-    const struct nccl_state *s = c->state;
-    const struct gpu_facts *gpu = &gpu_base(s->gpu.gpu)->facts;
+    const struct nccl_module *nccl = r->s->nccl;
+    struct collective *c = &r->c;
+    const struct gpu_facts *gpu = &gpu_base(r->gpu.gpu)->facts;
     bool fp8 = c->point->type == COLLECTIVE_E4M3 || c->point->type == COLLECTIVE_E5M2;
     char version[64];
 
-    s->nccl->version(version, sizeof(version));
-    if (fp8 && s->nccl->number() < FP8_VERSION)
+    nccl->version(version, sizeof(version));
+    if (fp8 && nccl->number() < FP8_VERSION)
         return collective_fail(c, -EOPNOTSUPP, "nccl: fp8 needs NCCL 2.24 or newer, and this is %s",
                                version);
     if (fp8 && collective_reduces(c->point->op) && gpu->major < FP8_CAPABILITY)
@@ -388,11 +545,63 @@ static int check_type(struct collective *c)
     return 0;
 }
 
+static int open_rank(struct nccl_rank *r, const void *arg)
+{
+    unsigned count = 0, own = r->s->n_ranks;
+    int err = library_gpu_open(&r->c, &r->gpu, &count);
+
+    (void)arg;
+    if (!err && own > 1 && count % own)
+        return collective_fail(&r->c, -EOPNOTSUPP,
+                               "nccl: --per-process %u does not divide the GPUs of this machine, "
+                               "of which there are %u",
+                               own, count);
+    if (err)
+        return err;
+    r->gpu.failed = nccl_look_comm;
+    choose_memory(r);
+    err = check_type(r);
+    if (err)
+        return err;
+    err = library_gpu_take(&r->c, &r->gpu, WORD_BYTES, &r->gpu.word);
+    return err ? err : library_gpu_buffers(&r->c, &r->gpu);
+}
+
+/* As a member with one rank would be. */
+static int make_ranks(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    unsigned own = collective_each(c->point), n = c->n * own;
+
+    s->ranks = calloc(own, sizeof(*s->ranks));
+    s->members = calloc(n, sizeof(*s->members));
+    if (!s->ranks || !s->members)
+        return collective_fail(c, -ENOMEM, "nccl: out of memory");
+    for (unsigned i = 0; i < n; i++)
+        s->members[i] = c->members[i / own];
+    for (unsigned i = 0; i < own; i++) {
+        struct nccl_rank *r = &s->ranks[i];
+        r->s = s;
+        r->c = *c;
+        r->c.ops = &rank_ops;
+        r->point = *c->point;
+        r->point.per_process = 1;
+        r->c.point = &r->point;
+        r->c.members = s->members;
+        r->c.n = n;
+        r->c.me = c->me * own + i;
+        r->c.state = r;
+        r->gpu.each = own;
+        r->gpu.number = i;
+    }
+    s->n_ranks = own;
+    return 0;
+}
+
 static int nccl_open(struct collective *c)
 {
     char error[GPU_ERROR_BYTES] = "";
     struct nccl_state *s = c->state = calloc(1, sizeof(*s));
-    unsigned count = 0;
 
     if (!s)
         return collective_fail(c, -ENOMEM, "nccl: out of memory");
@@ -400,16 +609,13 @@ static int nccl_open(struct collective *c)
     if (!s->nccl)
         return collective_fail(c, -ENODEV, "nccl: %s", error);
     int err = library_devices(c);
-    err = err ? err : library_gpu_open(c, &s->gpu, &count);
-    if (err)
-        return err;
-    s->gpu.failed = nccl_look_comm;
-    choose_memory(s);
-    err = check_type(c);
-    if (err)
-        return err;
-    err = library_gpu_take(c, &s->gpu, WORD_BYTES, &s->gpu.word);
-    return err ? err : library_gpu_buffers(c, &s->gpu);
+    err = err ? err : make_ranks(c);
+    err = err ? err : each(c, open_rank, NULL);
+    for (unsigned i = 0; i < s->n_ranks && !err; i++) {
+        size_t used = strlen(c->gpu);
+        snprintf(c->gpu + used, sizeof(c->gpu) - used, "%s%s", i ? "+" : "", s->ranks[i].c.gpu);
+    }
+    return err;
 }
 
 /* NCCL's id goes from member 0 to the others, before all else in its address, where others have
@@ -444,7 +650,7 @@ static int nccl_address(struct collective *c, unsigned peer, struct collective_a
     int err = c->me ? 0 : make_id(c);
 
     (void)peer;
-    library_gpu_address(&s->gpu, &gpu);
+    library_gpu_address(&s->ranks[0].gpu, &gpu); /* it stands for the others of this process */
     memcpy(address->bytes, s->id, sizeof(s->id));
     memcpy(address->bytes + sizeof(s->id), gpu.bytes, gpu.len);
     address->len = sizeof(s->id) + gpu.len;
@@ -462,8 +668,8 @@ static void stand_apart(struct collective *c, const struct collective_address *a
     char id[96];
 
     for (unsigned i = 0; i < n; i++)
-        first &=
-            addresses[i].member > c->me || !library_gpu_is(&s->gpu, &addresses[i], NCCL_ID_BYTES);
+        first &= addresses[i].member > c->me ||
+                 !library_gpu_is(&s->ranks[0].gpu, &addresses[i], NCCL_ID_BYTES);
     snprintf(id, sizeof(id), "%s-rank-%u", world_member(c->world, world_rank(c->world))->host,
              world_rank(c->world));
     if (!first)
@@ -488,7 +694,13 @@ static int take_addresses(struct collective *c, const struct collective_address 
         return collective_fail(c, -EPROTO, "nccl: member 0 sent no id");
     stand_apart(c, addresses, n);
     if (c->me == 0)
-        s->shared = library_gpu_shared(&s->gpu, addresses, n, sizeof(s->id));
+        s->shared = library_gpu_shared(&s->ranks[0].gpu, addresses, n, sizeof(s->id));
+    for (unsigned i = 0; i < n && s->n_ranks > 1; i++)
+        if (library_gpu_is(&s->ranks[0].gpu, &addresses[i], sizeof(s->id)))
+            return collective_fail(c, -EOPNOTSUPP,
+                                   "nccl: --per-process %u: two processes of this machine would "
+                                   "have the same GPUs: start fewer",
+                                   s->n_ranks);
     return c->n == 1 ? make_id(c) : 0;
 }
 
@@ -516,9 +728,19 @@ static void enter_gpu(void *gpu)
     library_gpu_enter(gpu);
 }
 
+static int begin_comm(struct nccl_rank *r, const void *arg)
+{
+    const struct nccl_enter enter = {enter_gpu, &r->gpu};
+    char error[256] = "";
+    int err =
+        r->s->nccl->comm_open(&r->comm, r->s->id, r->c.n, r->c.me, &enter, error, sizeof(error));
+
+    (void)arg;
+    return err ? collective_fail(&r->c, err, "nccl: %s", error) : 0;
+}
+
 static int make_comm(struct collective *c)
 {
-    struct nccl_state *s = c->state;
     const char *asked = c->point->algorithm, *algorithm = NULL, *protocol = NULL;
     struct kept kept = {0};
     char error[256] = "";
@@ -529,9 +751,8 @@ static int make_comm(struct collective *c)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
     if (protocol)
         kept.protocol = swap("NCCL_PROTO", protocol);
-    const struct nccl_enter enter = {enter_gpu, &s->gpu};
-    int err = s->nccl->comm_open(&s->comm, s->id, c->n, c->me, &enter, error, sizeof(error));
-    err = err ? collective_fail(c, err, "nccl: %s", error) : nccl_await_comm(c);
+    int err = each(c, begin_comm, NULL);
+    err = err ? err : each(c, await_comm, NULL);
     if (algorithm)
         free(swap("NCCL_ALGO", kept.algorithm));
     if (protocol)
@@ -619,28 +840,31 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
     told->members_add = says->members_add;
     told->switches_add = says->switches_add;
     told->gpu_shared = s->shared && c->n > 1;
-    told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->gpu);
+    told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->ranks[0].gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */
-    library_flow(told, device, library_least(c, s->bytes), s->calls > 0 ? s->bytes / s->calls : 0);
+    library_flow(told, device, library_least(&s->ranks[0].c, s->bytes),
+                 s->calls > 0 ? s->bytes / s->calls : 0);
+}
+
+/* By a helper thread of each: NCCL may wait for the other ranks in it. */
+static void begin_finalize(struct nccl_rank *r)
+{
+    char error[256] = "";
+
+    if (r->comm && !r->gpu.broken && r->s->nccl->comm_finalize(r->comm, error, sizeof(error)))
+        r->gpu.broken = true;
 }
 
 /* Nothing is waited for that may never come: the communicator is thrown away then. */
-static void close_comm(struct collective *c)
+static void close_rank(struct nccl_rank *r)
 {
-    struct nccl_state *s = c->state;
-    char error[256] = "";
-
-    if (s->graph && !s->gpu.broken) /* NCCL waits for its graphs */
-        gpu_ops(s->gpu.gpu)->graph_close(s->graph);
-    if (!s->comm)
+    if (!r->comm)
         return;
-    if (!s->gpu.broken && s->nccl->comm_finalize(s->comm, error, sizeof(error)))
-        s->gpu.broken = true;
-    if (!s->gpu.broken)
-        nccl_await_comm(c);
-    s->gpu.left = s->nccl->comm_close(s->comm, s->gpu.broken) != 0;
-    s->comm = NULL;
+    if (!r->gpu.broken)
+        await_comm(r, NULL);
+    r->gpu.left = r->s->nccl->comm_close(r->comm, r->gpu.broken) != 0;
+    r->comm = NULL;
 }
 
 static void nccl_close(struct collective *c)
@@ -650,8 +874,16 @@ static void nccl_close(struct collective *c)
     if (!s)
         return;
     nccl_log_close(&s->says);
-    close_comm(c);
-    library_gpu_close(&s->gpu);
+    if (s->graph && !s->ranks[0].gpu.broken) /* NCCL waits for its graphs */
+        gpu_ops(s->ranks[0].gpu.gpu)->graph_close(s->graph);
+    for (unsigned i = 0; i < s->n_ranks; i++)
+        begin_finalize(&s->ranks[i]);
+    for (unsigned i = 0; i < s->n_ranks; i++)
+        close_rank(&s->ranks[i]);
+    for (unsigned i = 0; i < s->n_ranks; i++)
+        library_gpu_close(&s->ranks[i].gpu);
+    free(s->ranks);
+    free(s->members);
     free(s);
     c->state = NULL;
 }
@@ -673,6 +905,8 @@ const struct collective_ops collective_nccl = {
     .test = nccl_test,
     .write = nccl_write,
     .read = nccl_read,
+    .fill = nccl_fill,
+    .compare = nccl_compare,
     .tell = nccl_tell,
     .close = nccl_close,
 };

@@ -104,7 +104,7 @@ static void take_cpu(struct member *m, unsigned cpu_rank, unsigned cpu_ranks)
     unsigned cpus[WORLD_RANKS_MAX];
 
     m->point.crowded = m->topo && cpu_ranks > topo_cpus(m->topo);
-    if (!m->topo || m->point.crowded || m->c.ops->device_memory || m->c.ops->fill ||
+    if (!m->topo || m->point.crowded || m->c.ops->device_memory || m->c.ops->alone ||
         topo_spread(m->topo, -1, cpu_ranks, cpus))
         return;
     m->bound = !topo_bind_self(m->topo, cpus[cpu_rank]);
@@ -152,8 +152,13 @@ static int find_backend(struct member *m)
 /* Not known is not wrong: without a library that tells, nothing is told. */
 static void watch_gpu(struct member *m)
 {
-    if (m->c.gpu[0] && world_rank(m->world) && !gpu_watch_open(&m->watch))
-        gpu_watch_add(m->watch, m->c.gpu);
+    char list[sizeof(m->c.gpu)], *save = NULL;
+
+    if (!m->c.gpu[0] || !world_rank(m->world) || gpu_watch_open(&m->watch))
+        return;
+    snprintf(list, sizeof(list), "%s", m->c.gpu);
+    for (char *gpu = strtok_r(list, "+", &save); gpu; gpu = strtok_r(NULL, "+", &save))
+        gpu_watch_add(m->watch, gpu);
 }
 
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */

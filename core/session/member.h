@@ -114,7 +114,7 @@ struct member {
     struct cpu_reading cpu_mark;
     bool cpu_known;
     struct path *path;
-    struct gpu_watch *watch; /* of this member's GPU; NULL: it has none, or is rank 0 */
+    struct gpu_watch *watch; /* of this member's GPUs; NULL: it has none, or is rank 0 */
 };
 
 /* What rank 0 has asked, and what it needs: order, members and calls; addresses to join; run, and

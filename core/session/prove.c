@@ -447,7 +447,7 @@ static void claim_least(struct session *s, struct session_node *node,
     for (unsigned i = 0; i < c.n_calls; i++)
         bytes += (double)c.calls[i].count * (double)collective_type_bytes(s->own.point.type);
     c.me = node->member;
-    if (c.ops->own || c.ops->fill) /* what its op moves is not the point's */
+    if (c.ops->own || c.ops->alone) /* what its op moves is not the point's */
         return;
     struct library_least least = library_least(&c, bytes * (double)s->operations);
     if (least.out_bytes + least.in_bytes < steering_bytes(s, node)) {

@@ -83,7 +83,8 @@ int session_end(struct session *s);
 /* What a member saw of its GPU since the mark; rank 0 sees its own by itself. NULL before
  * session_end(). */
 const struct gpu_ledger *session_gpu(const struct session *s, unsigned member);
-const char *session_gpu_address(const struct session *s, unsigned member); /* PCI; "": none */
+/* PCI addresses, '+' between them; "": none */
+const char *session_gpu_address(const struct session *s, unsigned member);
 const struct collective_report *session_report(const struct session *s, unsigned member);
 /* A library took sockets where an RDMA port is up, and nobody asked for them. */
 enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_KINDS };
@@ -184,9 +185,9 @@ struct collective_order {
 /* What a member has to say at the end: of since the mark. */
 struct collective_account {
     struct collective_report told;
-    double busy_cores, softirq_cores; /* of the machine, in its first member; else NAN */
-    struct gpu_ledger gpu;            /* this member's; rank 0's is watched by its point */
-    char gpu_address[24];             /* PCI address, rank 0's too; "": it has none */
+    double busy_cores, softirq_cores;        /* of the machine, in its first member; else NAN */
+    struct gpu_ledger gpu;                   /* this member's; rank 0's is watched by its point */
+    char gpu_address[COLLECTIVE_GPUS_BYTES]; /* as in struct collective; rank 0's, too */
 };
 
 struct collective_claims {

@@ -654,6 +654,58 @@ failed' ]
     [ "$status" -eq 1 ] && [ "$(times status | grep -cx wrong)" -eq 4 ]
 }
 
+@test "nccl: several GPUs in a process, by group calls: a communicator of all ranks, every operation right, a wrong one found" {
+    local ops=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive,reduce,gather,scatter
+    simulate eight
+    nccl --np 2 --ranks 2,4 --per-process 2 --op "$ops" --size 24K
+    all_good 18
+    [ "$(times per_process | sort -u)" = 2 ]
+    [ "$(times ranks | sort | uniq -c | xargs)" = "9 2 9 4" ]
+    # of 4 ranks 2 x 3 / 4: not of the 2 processes
+    paste -d' ' <(cells metric) <(cells op) <(cells ranks) <(cells value) | awk '
+        $2 != "allreduce" || $3 != 4 { next }
+        $1 == "algbw" { rate = $4 }
+        $1 == "busbw" { n++; if ($4 / rate < 1.4999 || $4 / rate > 1.5001) exit 1 }
+        END { exit !(n == 1) }'
+    nccl --ranks 4 --per-process 4 --in-place --op allreduce,reduce-scatter,all-gather --size 24K
+    all_good 3
+    nccl --ranks 4 --per-process 4 --in-place --op broadcast,gather,scatter,reduce --root 3 --size 24K
+    all_good 4
+    nccl --ranks 4 --per-process 4 --pipelined 5 --aggregate 3 --register symmetric --size 24K
+    all_good 1
+    nccl --ranks 4 --per-process 4 --op "$ops" --size 24K --inject corrupt
+    [ "$status" -eq 1 ] && [ "$(times status | grep -cx wrong)" -eq 9 ]
+    times reason | grep -q 'rank [0-3] of the communicator: element '
+}
+
+@test "nccl: several GPUs in a process: the GPUs of all its ranks are watched and named, and what cannot be is refused" {
+    simulate eight
+    for gpu in 1 3; do # of the first process the second GPU, of the second one, too
+        fault "throttle:gpu=$gpu:factor=0.6:reason=power"
+        nccl --np 2 --ranks 4 --per-process 2 --size 24K
+        [ "$(times gpu_addresses)" = 0000:1b:00.0+0000:1c:00.0+0000:3b:00.0+0000:3c:00.0 ]
+        [[ $(times disturbed) == *"GPU held back"* ]] || { times disturbed; return 1; }
+    done
+    unset PLUMB_SIM_FAULT
+    nccl --np 1 --ranks 3 --per-process 3 --size 24K
+    [[ $(times reason) == *"--per-process 3 does not divide the GPUs of this machine, of which there are 8"* ]]
+    nccl --np 2 --ranks 3 --per-process 2 --size 24K
+    [[ $(times reason) == *"--per-process 2 does not divide 3 ranks"* ]]
+    nccl --np 1 --ranks 2 --per-process 2 --graph 2 --size 24K
+    [[ $(times reason) == *"a graph is of one GPU in each process"* ]]
+    simulate two
+    nccl --np 2 --ranks 4 --per-process 2 --size 24K
+    [[ $(times reason) == *"two processes of this machine would have the same GPUs"* ]]
+    # nccl-tests: -g is of each process that a launcher started, else of the command
+    simulate eight
+    backend=nccl launched 2 -- -g 2 -b 24K -e 24K
+    all_good 1
+    [ "$(times ranks) $(times per_process)" = "4 2" ]
+    alone -g 4 --per-process 4 -b 24K -e 24K -n 20
+    all_good 1
+    [ "$(times ranks) $(times per_process) $(times pipelined)" = "4 4 20" ]
+}
+
 @test "nccl: operations that are queued, given at once or kept as a graph: each is right, and a wrong one is found" {
     simulate two
     nccl --np 2 --ranks 2 --size 64K --pipelined 1,20

@@ -5,6 +5,7 @@
 # takes: machine
 bats_require_minimum_version 1.5.0
 load rows
+load ../sim/env
 
 setup() {
     local name
@@ -33,6 +34,13 @@ of() {
 all_good() {
     [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-400 "$out" && return 1; }
     [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ]
+}
+
+@test "over NCCL on simulated GPUs: all data are right" {
+    simulate two
+    step --backend nccl --np 2 --ranks 2 --overlap none,backward
+    all_good
+    [ "$(cells origin | sort -u)" = simulated ]
 }
 
 @test "each way, and what goes together: all data are right, over shared memory and TCP" {

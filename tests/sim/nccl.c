@@ -26,19 +26,23 @@ struct driver {
     bool (*captures)(CUstream);
     CUresult (*take)(CUdeviceptr *, size_t);
     CUresult (*give_back)(CUdeviceptr);
+    int (*turn)(int);
     int gpu;
 };
 
-/* Sends and receives between ncclGroupStart and ncclGroupEnd. */
-static struct group {
-    unsigned depth;
+/* Between ncclGroupStart and ncclGroupEnd of a thread: its depth, and sends and receives of each communicator. */
+static _Thread_local unsigned depth;
+static _Thread_local struct group {
     struct ncclComm *comm;
     cudaStream_t stream;
     ncclDataType_t type;
     const unsigned char *send[NCCL_RANKS];
     unsigned char *receive[NCCL_RANKS];
     uint64_t send_bytes[NCCL_RANKS], receive_bytes[NCCL_RANKS];
-} group;
+} groups[NCCL_RANKS];
+/* Of this process. */
+static struct ncclComm *comms;
+static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
 static char last_error[160];
 
 static ncclResult_t fail(ncclResult_t r, const char *why)
@@ -61,6 +65,7 @@ static bool driver_of(struct driver *d)
     *(void **)&d->captures = dlsym(library, "plumb_sim_captures");
     *(void **)&d->take = dlsym(library, "cuMemAlloc_v2");
     *(void **)&d->give_back = dlsym(library, "cuMemFree_v2");
+    *(void **)&d->turn = dlsym(library, "plumb_sim_turn");
     dlclose(library);
     if (!machine || !current || !d->submit)
         return false;
@@ -199,6 +204,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id,
         free(comm);
         return fail(r, "no memory of that id: its process is gone, or on another machine");
     }
+    pthread_mutex_lock(&comms_lock);
+    comm->next = comms;
+    comms = comm;
+    pthread_mutex_unlock(&comms_lock);
     *out = comm;
     return comm->blocking ? wait_for_all(comm) : ncclInProgress;
 }
@@ -232,8 +241,37 @@ static void tally(const struct ncclComm *comm)
     fclose(file);
 }
 
+static void forget(const struct ncclComm *comm)
+{
+    struct ncclComm **at = &comms;
+
+    pthread_mutex_lock(&comms_lock);
+    while (*at && *at != comm)
+        at = &(*at)->next;
+    if (*at)
+        *at = comm->next;
+    pthread_mutex_unlock(&comms_lock);
+}
+
+/* A thread that asks several ranks of one communicator for the same, one after another, may wait for good in the first: that is for a group. */
+static bool wants_group(struct ncclComm *comm)
+{
+    static _Atomic uint64_t threads;
+    static _Thread_local uint64_t self; /* ids of threads are used again */
+    bool found = false;
+
+    self = self ? self : ++threads;
+    pthread_mutex_lock(&comms_lock);
+    for (const struct ncclComm *other = comms; other && !depth; other = other->next)
+        found |= other != comm && !other->aborted && other->user == self && other->key == comm->key;
+    comm->user = self;
+    pthread_mutex_unlock(&comms_lock);
+    return found;
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+    forget(comm);
     tally(comm);
     nccl_share_leave(comm);
     while (comm->captured) {
@@ -398,12 +436,17 @@ static ncclResult_t submit(const struct nccl_op *of, const char *name, const voi
         .ranges = 2, .zeros_factor = 1, .run = nccl_op_run, .ready = nccl_op_ready};
     struct nccl_op *op = malloc(sizeof(*op));
 
+    if (wants_group(of->comm)) {
+        free(op);
+        return fail(ncclInvalidUsage, "ranks of one thread outside of a group");
+    }
     if (!op || !driver_of(&d) || of->comm->error || in > NCCL_SLOT_BYTES) {
         free(op);
         return fail(ncclInvalidUsage, "not now, or too large for a stand-in");
     }
     *op = *of;
     op->comm->operations++;
+    int before = d.turn(op->comm->gpu); /* as the real one does, whichever is the thread's */
     op->captured = d.captures && d.captures((CUstream)stream);
     if (op->captured) {
         op->next = op->comm->captured;
@@ -419,8 +462,9 @@ static ncclResult_t submit(const struct nccl_op *of, const char *name, const voi
     memcpy(task.args, &op, sizeof(op));
     nccl_say_op(op, in);
     start_thread(op->comm);
-    return d.submit((CUstream)stream, &task) ? fail(ncclUnhandledCudaError, "the stream")
-                                             : ncclSuccess;
+    CUresult rc = d.submit((CUstream)stream, &task);
+    d.turn(before);
+    return rc ? fail(ncclUnhandledCudaError, "the stream") : ncclSuccess;
 }
 
 static ncclResult_t collective(struct nccl_op op, const char *call, const void *input, void *result,
@@ -498,43 +542,50 @@ ncclResult_t ncclGroupEnd(void);
 
 ncclResult_t ncclGroupStart(void)
 {
-    if (!group.depth)
-        group = (struct group){0};
-    group.depth++;
+    if (!depth)
+        memset(groups, 0, sizeof(groups));
+    depth++;
     return ncclSuccess;
 }
 
-static ncclResult_t join_group(int peer, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+/* NULL: not in a group. */
+static struct group *join_group(int peer, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
-    if (!group.depth || peer < 0 || peer >= comm->ranks)
-        return fail(ncclInvalidUsage, "the stand-in has sends and receives in a group alone");
-    group.comm = comm;
-    group.stream = stream;
-    group.type = type;
-    return ncclSuccess;
+    struct group *g = groups;
+
+    if (!depth || peer < 0 || peer >= comm->ranks) {
+        fail(ncclInvalidUsage, "the stand-in has sends and receives in a group alone");
+        return NULL;
+    }
+    while (g->comm && g->comm != comm)
+        g++;
+    g->comm = comm;
+    g->stream = stream;
+    g->type = type;
+    return g;
 }
 
 ncclResult_t ncclSend(const void *input, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream)
 {
-    ncclResult_t r = join_group(peer, type, comm, stream);
+    struct group *g = join_group(peer, type, comm, stream);
 
-    if (r)
-        return r;
-    group.send[peer] = input;
-    group.send_bytes[peer] = count * nccl_type_bytes(type);
+    if (!g)
+        return ncclInvalidUsage;
+    g->send[peer] = input;
+    g->send_bytes[peer] = count * nccl_type_bytes(type);
     return ncclSuccess;
 }
 
 ncclResult_t ncclRecv(void *result, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream)
 {
-    ncclResult_t r = join_group(peer, type, comm, stream);
+    struct group *g = join_group(peer, type, comm, stream);
 
-    if (r)
-        return r;
-    group.receive[peer] = result;
-    group.receive_bytes[peer] = count * nccl_type_bytes(type);
+    if (!g)
+        return ncclInvalidUsage;
+    g->receive[peer] = result;
+    g->receive_bytes[peer] = count * nccl_type_bytes(type);
     return ncclSuccess;
 }
 
@@ -550,27 +601,36 @@ static void widen(struct span *s, const void *at, uint64_t bytes)
     s->high = (uintptr_t)at + bytes > s->high ? (uintptr_t)at + bytes : s->high;
 }
 
-ncclResult_t ncclGroupEnd(void)
+static ncclResult_t submit_group(const struct group *g)
 {
-    struct nccl_op op = {.comm = group.comm, .kind = NCCL_P2P, .type = group.type};
+    struct nccl_op op = {.comm = g->comm, .kind = NCCL_P2P, .type = g->type};
     struct span in = {0}, out = {0};
     double moved = 0;
 
-    if (!group.depth || --group.depth || !group.comm)
-        return ncclSuccess;
-    ncclResult_t r = struck("ncclGroupEnd");
     for (int i = 0; i < NCCL_RANKS; i++) {
-        widen(&in, group.send[i], group.send_bytes[i]);
-        widen(&out, group.receive[i], group.receive_bytes[i]);
+        widen(&in, g->send[i], g->send_bytes[i]);
+        widen(&out, g->receive[i], g->receive_bytes[i]);
     }
     for (int i = 0; i < NCCL_RANKS; i++) {
-        op.send[i].at = group.send_bytes[i] ? (uintptr_t)group.send[i] - in.low : 0;
-        op.send[i].bytes = group.send_bytes[i];
-        op.receive[i].at = group.receive_bytes[i] ? (uintptr_t)group.receive[i] - out.low : 0;
-        op.receive[i].bytes = group.receive_bytes[i];
+        op.send[i].at = g->send_bytes[i] ? (uintptr_t)g->send[i] - in.low : 0;
+        op.send[i].bytes = g->send_bytes[i];
+        op.receive[i].at = g->receive_bytes[i] ? (uintptr_t)g->receive[i] - out.low : 0;
+        op.receive[i].bytes = g->receive_bytes[i];
         moved += i == op.comm->rank ? 0 : (double)op.send[i].bytes;
     }
-    return r ? r
-             : submit(&op, "SendRecv", (const void *)in.low, in.high - in.low, (void *)out.low,
-                      out.high - out.low, moved, group.stream);
+    return submit(&op, "SendRecv", (const void *)in.low, in.high - in.low, (void *)out.low,
+                  out.high - out.low, moved, g->stream);
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    if (!depth || depth > 1 || !groups[0].comm) {
+        depth -= depth > 0;
+        return ncclSuccess;
+    }
+    ncclResult_t r = struck("ncclGroupEnd");
+    for (const struct group *g = groups; g < groups + NCCL_RANKS && g->comm && !r; g++)
+        r = submit_group(g);
+    depth = 0;
+    return r;
 }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #define NCCL_RANKS      32
-#define NCCL_SLOT_BYTES (UINT64_C(1) << 30) /* addresses; pages come as they are written */
+#define NCCL_SLOT_BYTES (UINT64_C(8) << 30) /* addresses; pages come as they are written */
 
 extern const char plumb_simulated[];
 
@@ -48,7 +48,10 @@ struct nccl_share {
 };
 
 struct ncclComm {
+    struct ncclComm *next; /* of this process */
     int rank, ranks, gpu;
+    uint64_t key;                     /* of its id: the same in all ranks */
+    uint64_t user;                    /* the thread that used it last; 0: none did */
     uint64_t card, operations, begun; /* asked for; begun in the stream */
     struct nccl_op *captured;         /* of graphs: a list */
     int registered;                   /* buffers that it was told of, and not since of their end */

@@ -68,6 +68,7 @@ ncclResult_t nccl_share_join(struct ncclComm *comm, const ncclUniqueId *id)
     ncclResult_t r = map(comm, &name);
     if (r)
         return r;
+    comm->key = (uint64_t)name.pid << 32 | (uint32_t)name.fd;
     own = &comm->share->member[comm->rank];
     own->gpu = comm->gpu;
     own->card = comm->card;

@@ -146,6 +146,14 @@ int plumb_sim_current(void)
     return current;
 }
 
+int plumb_sim_turn(int gpu)
+{
+    int before = current;
+
+    current = gpu;
+    return before;
+}
+
 uint64_t plumb_sim_ecc_errors(unsigned gpu)
 {
     return gpu < SIM_GPUS ? the_sim.device[gpu].ecc_errors : 0;

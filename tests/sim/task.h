@@ -41,6 +41,8 @@ bool plumb_sim_captures(CUstream stream);
 const struct sim_machine *plumb_sim_machine(void);
 /* The current device; -1: there is none. */
 int plumb_sim_current(void);
+/* Makes it another one, as a library does that knows its device; returns the one before. */
+int plumb_sim_turn(int gpu);
 /* Uncorrectable errors of a device so far. For the simulated NVML. */
 uint64_t plumb_sim_ecc_errors(unsigned gpu);
 

@@ -94,7 +94,7 @@ static void check_root(const char *nodes, enum place_fill fill, enum collective_
     unsigned from_root[16];
 
     place_members(w, fill, n, members);
-    place_root_first(members, n, root, from_root);
+    place_root_first(members, n, 1, root, from_root);
     double got = links_bound(w, op, from_root, n, NULL, false, NULL);
     if (isnan(want))
         assert_true(isnan(got));

@@ -119,13 +119,13 @@ bool witness_fits(const struct witness *w, unsigned version)
     .metric = "time", .column = "mean", .unit = "us", .quantity = "slowest", .statistic = "mean",  \
     .margin = RATE
 
-/* One process of it has all GPUs, of ours each has one: both by the same library. */
+/* One process has all GPUs, of ours as of theirs: both by the same library. */
 #define NCCL_TESTS(NAME, PROGRAM, OP)                                                              \
     {                                                                                              \
         .name = NAME, .program = PROGRAM, .source = "github.com/NVIDIA/nccl-tests",                \
         .size = 67108864, .gpus = true, .bench = "allreduce",                                      \
-        .ours = "--backend nccl --op " OP " --np {streams} --ranks {streams} --size {size} "       \
-                "--no-cpu",                                                                        \
+        .ours = "--backend nccl --op " OP " --np 1 --ranks {streams} --per-process {streams} "     \
+                "--size {size} --no-cpu",                                                          \
         .metric = "time", .column = "mean", .unit = "us",                                          \
         .client = PROGRAM " -b {size} -e {size} -d float -o sum -g {streams} -z 2 -a 3 -w 20"      \
                           " -n {messages}",                                                        \
@@ -133,8 +133,7 @@ bool witness_fits(const struct witness *w, unsigned version)
         .statistic = "mean", .margin = RATE,                                                       \
         .converted = "its time out of place, of the slowest rank (-a 3); each operation waited "   \
                      "for (-z 2), as ours; it gives a mean: so ours is the mean, too",             \
-        .notes = "its ranks are GPUs of one process, ours are processes of one GPU each; of one "  \
-                 "GPU NCCL copies at most"                                                         \
+        .notes = "of one GPU NCCL copies at most"                                                  \
     }
 
 #define FROM_HOST   " --source host --destination cuda:0 --memory pinned"
@@ -311,6 +310,9 @@ const struct witness witness_table[] = {
     NCCL_TESTS("nccl-broadcast", "broadcast_perf", "broadcast"),
     NCCL_TESTS("nccl-all-to-all", "alltoall_perf", "all-to-all"),
     NCCL_TESTS("nccl-send-receive", "sendrecv_perf", "send-receive"),
+    NCCL_TESTS("nccl-reduce", "reduce_perf", "reduce"),
+    NCCL_TESTS("nccl-gather", "gather_perf", "gather"),
+    NCCL_TESTS("nccl-scatter", "scatter_perf", "scatter"),
     NVBANDWIDTH("nvbandwidth-to-gpu", "host_to_device_memcpy_ce", TO_FIRST, HOST_TO_GPU, NULL),
     NVBANDWIDTH("nvbandwidth-from-gpu", "device_to_host_memcpy_ce", FROM_FIRST, GPU_TO_HOST, NULL),
     NVBANDWIDTH("nvbandwidth-to-gpu-both", "host_to_device_bidirectional_memcpy_ce", TO_FIRST,

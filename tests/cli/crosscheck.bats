@@ -115,7 +115,7 @@ END
     FAKE_VALUE=94 FAKE_OURS=94 check --only 'imb*,nccl*' --pairs 8 --out "$work/again"
     says "'mpirun' is not on PATH (Debian: openmpi-bin)"
     says 'nccl-allreduce 64 MiB 1 94 94 us 1.000 0.99[0-9] to 1.00[0-9] agree'
-    grep -q -- '^ours --backend nccl --op allreduce --np 1 --ranks 1 --size 67108864' "$FAKE_LOG"
+    grep -q -- '^ours --backend nccl --op allreduce --np 1 --ranks 1 --per-process 1 --size 67108864' "$FAKE_LOG"
 }
 
 @test "GPUs: nvbandwidth of this size, and a rank of NCCL for each GPU" {
@@ -125,7 +125,7 @@ END
     says 'nvbandwidth-to-gpu 512 MiB 1 55.5 55.5 GB/s 1.000 0.99[0-9] to 1.00[0-9] agree'
     grep -q -- '^ours --engine ce --source host --destination cuda:0 --memory pinned --size 536870912 ' "$FAKE_LOG"
     FAKE_VALUE=94 FAKE_OURS=94 check --only nccl-allreduce --gpus 4 --pairs 1 --out "$work/again"
-    grep -q -- '^ours --backend nccl --op allreduce --np 4 --ranks 4 --size 67108864' "$FAKE_LOG"
+    grep -q -- '^ours --backend nccl --op allreduce --np 1 --ranks 4 --per-process 4 --size 67108864' "$FAKE_LOG"
     says 'nccl-allreduce 64 MiB 4 94 '
     # A test that nvbandwidth was not asked for is no figure.
     check --only 'nvbandwidth-from-gpu' --pairs 1 --out "$work/third"

@@ -90,6 +90,12 @@ static double stream_s(const void *arg, double bytes)
     return bytes / rate * sharing(v) / times_of(v, SWAP_MEMORY);
 }
 
+/* All of its groups are inside the node, then. */
+static bool is_on_one_node(const struct view *v)
+{
+    return v->ranks <= v->f->per_node;
+}
+
 static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,
                             double bytes)
 {
@@ -103,9 +109,15 @@ static struct law_value ask(const struct view *v, enum bench_part_of what, doubl
     c->known[n].what = what;
     c->known[n].ranks = ranks;
     c->known[n].bytes = bytes;
-    struct law law = v->f->parts->laws[what].law;
-    law.core_known = v->f->core_known;
-    return c->known[n].value = law_at(&law, ranks, bytes);
+    struct part_law of = is_on_one_node(v) && v->f->parts->inside[what].law.n
+                             ? v->f->parts->inside[what]
+                             : v->f->parts->laws[what];
+    of.law.core_known = v->f->core_known;
+    struct law_value value = law_at(&of.law, ranks, bytes);
+    bool inside = of.nodes == 1; /* 0: not known */
+    if (of.nodes > 0 && inside != is_on_one_node(v) && value.refused != LAW_NOTHING)
+        value.refused = LAW_NODE;
+    return c->known[n].value = value;
 }
 
 static void note_law(struct view *v, enum bench_part_of what, const struct law_value *value)
@@ -122,12 +134,13 @@ static void note_law(struct view *v, enum bench_part_of what, const struct law_v
     }
 }
 
-/* A swapped network has other bytes a second; the time of a message stays. */
+/* A swapped network has other bytes a second; the time of a message stays. What a node does inside
+ * stays as well. */
 static double swapped_s(const struct view *v, enum bench_part_of what, double ranks, double us)
 {
     double times = times_of(v, SWAP_NETWORK);
 
-    if (times == 1)
+    if (times == 1 || is_on_one_node(v))
         return us;
     const struct law_value none = ask(v, what, ranks, 1);
     double messages = none.refused ? 0 : fmin(none.us, us);
@@ -146,6 +159,9 @@ static double group_s(const void *arg, enum bench_part_of what, double ranks, do
     if (at.refused)
         return at.refused == LAW_NOTHING ? NAN : 0;
     double us = !is_at(v, mine) ? at.us : v->end > 0 ? at.high_us : at.low_us;
+    /* a host that was not measured may have a slow link as well */
+    if (is_at(v, SOURCE_SLOW_HOST) && v->end > 0)
+        us *= exp(FORECAST_SLOW_HOST * at.doublings);
     return swapped_s(v, what, ranks, us) * 1e-6;
 }
 
@@ -243,10 +259,14 @@ static int add_ends(const struct forecast *f, struct cache *cache, const struct 
 }
 
 /* Laws are of groups of all ranks of their nodes. A group inside one node has no link between nodes,
- * and several groups of one node share its link: no law prices these. */
-static bool has_groups_in_nodes(const struct forecast *f)
+ * and several groups of one node share its link, or its memory: no law prices these. One group that
+ * is the whole node was measured, where the job is on no other. */
+static bool has_groups_in_nodes(const struct forecast *f, double ranks)
 {
-    return f->per_node > 1 && (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
+    bool whole =
+        ranks == f->per_node && (f->job.tp == ranks || f->job.pp == ranks || f->job.ep == ranks);
+
+    return f->per_node > 1 && !whole && (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
 }
 
 /* Ranks of a node share its link: how much that costs depends on how many they are. On one node
@@ -274,10 +294,10 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     if (job.dp < 1)
         return -EINVAL;
     job.ep = fmin(job.ep, job.dp);
-    bool scattered = job.zero >= 2 && job.micro > 1 && job.dp > 1;
-    bool placed = is_measured_place(f, ranks);
-    if (has_groups_in_nodes(f) || scattered || !placed) {
-        p->refused = scattered ? LAW_MICRO : has_groups_in_nodes(f) ? LAW_GROUPS : LAW_PLACED;
+    bool scattered = job.zero >= 2 && job.micro > 1 && job.pp > 1;
+    bool grouped = has_groups_in_nodes(f, ranks), placed = is_measured_place(f, ranks);
+    if (grouped || scattered || !placed) {
+        p->refused = scattered ? LAW_MICRO : grouped ? LAW_GROUPS : LAW_PLACED;
         p->refused_of = JOB_SUM;
         p->time.step_s = NAN;
         return 0;

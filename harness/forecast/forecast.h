@@ -75,6 +75,7 @@ struct parts {
     double call_s, call_low_s, call_high_s; /* NaN */
     double hidden, hidden_low, hidden_high; /* share of the shorter that overlaps; NaN */
     struct part_law laws[JOB_PARTS];        /* of several ranks; law.n 0: none */
+    struct part_law inside[JOB_PARTS];      /* of ranks of one node; law.n 0: none */
     struct part_step *steps;
     size_t n_steps;
     const char *measure[JOB_PARTS]; /* the command that measures a part; "" where nothing says it */

@@ -50,8 +50,9 @@ enum law_refusal {
     LAW_BREAK,   /* another regime at some number of ranks */
     LAW_FAR,     /* too many doublings */
     LAW_BYTES,   /* too many bytes */
+    LAW_NODE,    /* inside one node and not between nodes, or the other way round: forecast.c */
     LAW_GROUPS,  /* of groups inside nodes, and of groups that share a node's link: forecast.c */
-    LAW_MICRO,   /* of gradients that are scattered in each micro-batch: forecast.c */
+    LAW_MICRO,   /* of gradients that are scattered in each micro-batch of a pipeline: forecast.c */
     LAW_PLACED,  /* of ranks that are on nodes in another way than measured: forecast.c */
     LAW_REFUSALS
 };

@@ -18,6 +18,7 @@ static const char *const refusal_names[LAW_REFUSALS] = {"",
                                                         "change of regime",
                                                         "too far",
                                                         "too many bytes",
+                                                        "one node",
                                                         "groups in nodes",
                                                         "sharded micro-batches",
                                                         "other ranks of a node"};

@@ -213,76 +213,6 @@ static void add_product(struct reading *in, const struct report_bench *b,
     *at = found;
 }
 
-/* The rate of a shape, without the measured one number `but`. */
-static double rate_of(const struct parts *p, double m, double n, double k, size_t but)
-{
-    double sum = 0, weights = 0;
-
-    for (size_t i = 0; i < p->n_products; i++) {
-        const struct part_product *at = &p->products[i];
-        double x = log(m / at->m), y = log(n / at->n), z = log(k / at->k);
-        double square = x * x + y * y + z * z;
-
-        if (i == but)
-            continue;
-        if (square < 1e-12)
-            return at->flops;
-        sum += log(at->flops) / (square * square);
-        weights += 1 / (square * square);
-    }
-    return weights > 0 ? exp(sum / weights) : NAN;
-}
-
-/* How far the nearest measured shape is, as a logarithm. */
-static double distance_of(const struct parts *p, double m, double n, double k, size_t but)
-{
-    double least = HUGE_VAL;
-
-    for (size_t i = 0; i < p->n_products; i++) {
-        const struct part_product *at = &p->products[i];
-        double x = log(m / at->m), y = log(n / at->n), z = log(k / at->k);
-
-        if (i != but)
-            least = fmin(least, x * x + y * y + z * z);
-    }
-    return sqrt(least);
-}
-
-double parts_product_off(const struct parts *p, double m, double n, double k)
-{
-    double far = distance_of(p, m, n, k, p->n_products) / p->product_apart;
-
-    return isnan(p->product_spread) ? NAN
-                                    : dist_t_quantile(0.975, (double)p->n_products - 1) *
-                                          p->product_spread * fmax(1, far);
-}
-
-double parts_product_s(const struct parts *p, double m, double n, double k, double count)
-{
-    if (p->n_products < PARTS_SHAPES)
-        return NAN;
-    return 2 * m * n * k * count / rate_of(p, m, n, k, p->n_products);
-}
-
-void parts_product_spread(struct parts *p)
-{
-    double squares = 0, jitter = 0, known = 0;
-
-    p->product_apart = 0;
-    for (size_t i = 0; i < p->n_products; i++) {
-        const struct part_product *at = &p->products[i];
-        double off = log(rate_of(p, at->m, at->n, at->k, i) / at->flops);
-
-        squares += off * off;
-        jitter += isnan(at->jitter) ? 0 : at->jitter;
-        known += !isnan(at->jitter);
-        p->product_apart = fmax(p->product_apart, distance_of(p, at->m, at->n, at->k, i));
-    }
-    p->jitter = known ? jitter / known : NAN;
-    p->product_spread =
-        p->n_products >= PARTS_SHAPES ? sqrt(squares / (double)(p->n_products - 1)) : NAN;
-}
-
 static int read_products(struct reading *in, const char *dtype)
 {
     struct parts *p = in->parts;
@@ -452,8 +382,12 @@ static void add_step(struct reading *in, const struct report_bench *b, const str
     struct parts *parts = in->parts;
     struct part_step *longer, step = step_of(b, c, p);
 
+    const char *update = report_param(b, c, "update");
+
     (void)part;
-    if (!is_same_way(in, b, c) || !(step.ranks > 0) || !(step.batch > 0))
+    /* an update at a rate that was stated is no part of this machine */
+    if (!is_same_way(in, b, c) || !(step.ranks > 0) || !(step.batch > 0) ||
+        (*update && strcmp(update, "none") != 0))
         return;
     longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
     if (!longer)
@@ -519,8 +453,9 @@ static double node_limit(const struct scaling_series *s, const struct scaling_ce
                : limit * (1 - 1 / nodes) / (1 - 1 / ranks);
 }
 
-/* Adds the points of a series that are on `least` nodes or more. */
-static void add_points(const struct scaling_series *s, double least, struct part_law *law)
+/* Adds the points of a series that are on `least` to `most` nodes. */
+static void add_points(const struct scaling_series *s, double least, double most,
+                       struct part_law *law)
 {
     struct fit_point *points = (struct fit_point *)law->law.points;
 
@@ -528,7 +463,7 @@ static void add_points(const struct scaling_series *s, double least, struct part
         const struct scaling_cell *cell = &s->cells[i];
         double ranks = s->ranks[i % s->n_ranks];
 
-        if (!has_value(s, cell) || nodes_of(s, cell) < least)
+        if (!has_value(s, cell) || nodes_of(s, cell) < least || nodes_of(s, cell) > most)
             continue;
         points[law->law.n++] = (struct fit_point){ranks, scaling_bytes(s->bench, cell->time),
                                                   scaling_time_us(cell->time, s->run)};
@@ -609,19 +544,34 @@ static const char *label_of(const struct reading *in, const struct scaling_serie
                      law->nodes == 1 ? "" : "s");
 }
 
-static int read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
+/* Of all series that differ in their run alone. -ENOMEM. */
+static int make_law(struct reading *in, const struct scaling_series *s, double least, double most,
+                    struct part_law *law)
 {
-    struct part_law law = {
+    *law = (struct part_law){
         .law = {.terms = s->terms}, .limit = NAN, .link_gbits = NAN, .links = NAN};
-    double least = least_nodes(in, s);
-
-    law.law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law.law.points));
-    if (!law.law.points)
+    law->law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law->law.points));
+    if (!law->law.points)
         return -ENOMEM;
     for (size_t i = 0; i < in->scalings.n; i++)
         if (is_same(s, &in->scalings.all[i]))
-            add_points(&in->scalings.all[i], least, &law);
-    law.label = label_of(in, s, &law);
+            add_points(&in->scalings.all[i], least, most, law);
+    law->label = label_of(in, s, law);
+    return 0;
+}
+
+/* Inside one node the way of several nodes need not be the fastest. */
+static int read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
+{
+    struct part_law law, inside;
+    int err = make_law(in, s, least_nodes(in, s), HUGE_VAL, &law);
+
+    if (!err)
+        err = make_law(in, s, 1, 1, &inside);
+    if (err)
+        return err;
+    if (inside.law.n && is_better(&inside, &in->parts->inside[kind]))
+        in->parts->inside[kind] = inside;
     if (!law.law.n || !is_better(&law, &in->parts->laws[kind]))
         return 0;
     parts_find_link(in->r, &law);

@@ -126,12 +126,17 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
                          "%s: a vector is far larger than all that were measured; measure "
                          "larger sizes",
                          what);
+    case LAW_NODE:
+        return pool_text(pool, "%s: %s", what,
+                         p->nodes > 1
+                             ? "measured inside one node alone, which shows no link between nodes"
+                             : "not measured inside one node");
     case LAW_GROUPS:
         return "--tp, --pp and --ep beside several ranks a node: operations inside one node, and "
                "groups that share its link, are not modelled";
     case LAW_MICRO:
-        return "ZeRO 2 and 3 with several micro-batches: each scatters and gathers, which is not "
-               "modelled";
+        return "ZeRO 2 and 3 with several micro-batches in a pipeline: each scatters and gathers, "
+               "which is not modelled";
     case LAW_PLACED:
         return pool_text(
             pool,
@@ -277,8 +282,8 @@ static void answer_refused(const struct showing *s)
                         pool_text(s->pool, "from %.0f node%s on: %s", p->nodes,
                                   p->nodes == 1 ? "" : "s", why(s->pool, p)));
         if (p->refused == LAW_MICRO)
-            document_answer_more(s->d, "a forecast needs one micro-batch, or ZeRO 0 or 1",
-                                 "--micro 1");
+            document_answer_more(
+                s->d, "a forecast needs one micro-batch, one stage, or ZeRO 0 or 1", "--micro 1");
         else if (p->refused == LAW_PLACED)
             document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
         else if (p->refused == LAW_GROUPS)

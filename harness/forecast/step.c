@@ -339,7 +339,7 @@ static double message_s(struct making *m, const struct part *parts)
     return group_s(m, JOB_MESSAGE, job->pp, most * micro_batch(job) * job->element_bytes);
 }
 
-/* ---- the works of the last micro-batch, with the sums of gradients ---- */
+/* ---- the works of micro-batches, with the sums of gradients ---- */
 
 struct list {
     struct making *m;
@@ -397,8 +397,16 @@ static double bucket_s(struct list *l, enum bench_part_of what, const struct buc
            group_s(l->m, what, fmax(1, floor(job->dp / job->ep)), b->expert);
 }
 
-/* The backward pass, with a sum as soon as a bucket is full. */
-static void list_backward(struct list *l, size_t before)
+/* ZeRO 2 and 3 keep no whole gradients: those of each micro-batch are scattered. All are listed, then;
+ * else the last alone. */
+#define LISTED_MOST 4096
+static size_t listed(const struct step_job *job)
+{
+    return job->zero >= 2 ? (size_t)job->micro : 1;
+}
+
+/* The backward pass, with a sum as soon as a bucket is full. Returns what the next pass waits for. */
+static size_t list_backward(struct list *l, size_t before)
 {
     enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
     size_t last = before;
@@ -411,31 +419,53 @@ static void list_backward(struct list *l, size_t before)
         add_work(l, WORK_NETWORK, bucket_s(l, what, &b), last, WORK_NONE);
         end = b.first;
     }
+    return last;
 }
 
 /* The same, with all sums behind it. */
-static void list_backward_then(struct list *l, size_t before)
+static size_t list_backward_then(struct list *l, size_t before)
 {
     enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
     size_t last = before;
 
     for (size_t i = l->range.to; i-- > l->range.from;)
         last = add_pass(l, i, true, last);
-    for (size_t end = l->range.to; end > l->range.from;) {
+    for (size_t end = l->range.to, after = last; end > l->range.from;) {
         struct bucket b = bucket_before(l, end);
 
-        add_work(l, WORK_NETWORK, bucket_s(l, what, &b), last, WORK_NONE);
+        last = add_work(l, WORK_NETWORK, bucket_s(l, what, &b), after, WORK_NONE);
         end = b.first;
     }
+    return last;
+}
+
+/* Which bucket a turn is at: a forward pass has them from the last to the first, which is that of the
+ * last layers; a backward pass the other way round. */
+static const struct bucket *bucket_at(const struct bucket *buckets, size_t n, size_t turn)
+{
+    size_t at = turn % n;
+
+    return &buckets[turn / n % 2 ? at : n - 1 - at];
+}
+
+static size_t add_passes(struct list *l, const struct bucket *b, bool backward, size_t after)
+{
+    size_t last = after;
+
+    for (size_t i = backward ? b->last + 1 : b->first; backward ? i-- > b->first : i <= b->last;
+         i += backward ? 0 : 1) {
+        last = add_pass(l, i, backward, after);
+        after = WORK_NONE;
+    }
+    return last;
 }
 
 /* ZeRO 3: a bucket's parameters are gathered before each pass over its layers, one bucket ahead;
  * its gradients are scattered behind the backward pass. */
 static void list_sharded(struct list *l)
 {
-    const struct step_job *job = l->m->job;
-    size_t n = 0, most = l->range.to - l->range.from, last = WORK_NONE, gathered,
-           scatters = WORK_NONE;
+    bool overlap = l->m->job->overlap;
+    size_t n = 0, most = l->range.to - l->range.from, last = WORK_NONE, scatters = WORK_NONE;
     struct bucket *buckets = calloc(most + 1, sizeof(*buckets));
 
     if (!buckets) {
@@ -444,27 +474,23 @@ static void list_sharded(struct list *l)
     }
     for (size_t end = l->range.to; end > l->range.from; end = buckets[n++].first)
         buckets[n] = bucket_before(l, end);
-    gathered =
-        add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, &buckets[n - 1]), WORK_NONE, WORK_NONE);
-    for (size_t g = 0; g < 2 * n; g++) {
-        bool backward = g >= n;
-        const struct bucket *b = &buckets[backward ? g - n : n - 1 - g];
-        size_t next = g + 1 < n ? n - 2 - g : g + 1 < 2 * n ? g + 1 - n : WORK_NONE;
+    size_t turns = 2 * n * listed(l->m->job),
+           gathered = add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, bucket_at(buckets, n, 0)),
+                               WORK_NONE, WORK_NONE);
+    for (size_t turn = 0; turn < turns; turn++) {
+        const struct bucket *b = bucket_at(buckets, n, turn);
+        bool backward = turn / n % 2;
+        double next =
+            turn + 1 < turns ? bucket_s(l, JOB_GATHER, bucket_at(buckets, n, turn + 1)) : 0;
         size_t before = last, mine = gathered;
 
-        if (next != WORK_NONE && job->overlap)
-            gathered = add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, &buckets[next]), before,
-                                WORK_NONE);
-        for (size_t i = backward ? b->last + 1 : b->first; backward ? i-- > b->first : i <= b->last;
-             i += backward ? 0 : 1) {
-            last = add_pass(l, i, backward, mine);
-            mine = WORK_NONE;
-        }
+        if (turn + 1 < turns && overlap)
+            gathered = add_work(l, WORK_NETWORK, next, before, WORK_NONE);
+        last = add_passes(l, b, backward, mine);
         if (backward)
             scatters = add_work(l, WORK_NETWORK, bucket_s(l, JOB_SCATTER, b), last, WORK_NONE);
-        if (next != WORK_NONE && !job->overlap)
-            gathered =
-                add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, &buckets[next]), last, scatters);
+        if (turn + 1 < turns && !overlap)
+            gathered = add_work(l, WORK_NETWORK, next, last, scatters);
     }
     free(buckets);
 }
@@ -477,12 +503,11 @@ static void list_works(struct list *l)
         list_sharded(l);
         return;
     }
-    for (size_t i = l->range.from; i < l->range.to; i++)
-        last = add_pass(l, i, false, last);
-    if (l->m->job->overlap)
-        list_backward(l, last);
-    else
-        list_backward_then(l, last);
+    for (size_t pass = 0; pass < listed(l->m->job); pass++) {
+        for (size_t i = l->range.from; i < l->range.to; i++)
+            last = add_pass(l, i, false, last);
+        last = l->m->job->overlap ? list_backward(l, last) : list_backward_then(l, last);
+    }
 }
 
 /* ---- the step ---- */
@@ -525,7 +550,8 @@ static int add_tail(struct making *m, struct list *l, double slot, struct step_t
     if (m->lacks)
         return 0;
     double last = works_run(l->works, l->n, m->costs->together, m->costs->network),
-           again = regather_s(l), exposed = fmax(0, last - slot) + again, update = update_s(m, l);
+           again = regather_s(l), alone = slot * (double)listed(m->job),
+           exposed = fmax(0, last - alone) + again, update = update_s(m, l);
 
     if (exposed < 1e-9 * last) /* sums of the same times in another order */
         exposed = 0;
@@ -568,7 +594,8 @@ static int add_up(struct making *m, struct list *l, double slot, struct step_tim
 static bool makes_sense(const struct step_job *job)
 {
     return job->model->n_layers && job->batch > 0 && job->dp >= 1 && job->tp >= 1 && job->pp >= 1 &&
-           job->ep >= 1 && job->ep <= job->dp && job->micro >= 1 && job->zero <= 3;
+           job->ep >= 1 && job->ep <= job->dp && job->micro >= 1 && job->zero <= 3 &&
+           !(job->zero >= 2 && job->micro > 1 && job->pp > 1) && listed(job) <= LISTED_MOST;
 }
 
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time)
@@ -577,7 +604,8 @@ int step_time(const struct step_job *job, const struct step_costs *costs, struct
     size_t layers = job->model->n_layers;
     struct part *parts = calloc(layers + 1, sizeof(*parts));
     /* of a layer at most two works in each pass, and with a bucket of its own three sums */
-    struct list l = {.m = &m, .parts = parts, .works = calloc(7 * layers + 2, sizeof(*l.works))};
+    struct list l = {
+        .m = &m, .parts = parts, .works = calloc((7 * layers + 2) * listed(job), sizeof(*l.works))};
     int err = !parts || !l.works ? -ENOMEM : makes_sense(job) ? 0 : -EINVAL;
 
     *time = (struct step_time){.step_s = NAN};

@@ -8,6 +8,9 @@
  * for up to two others. While both resources work, each goes on at a rate of its own: 1 where it
  * does not feel the other, a half for both where nothing is gained by doing both at once.
  *
+ * ZeRO 2 and 3 scatter the gradients of each micro-batch, so all of these are in the list; with them a
+ * job of several micro-batches has one stage. Else the list is of the last micro-batch.
+ *
  * The ranks of a job are dp x tp x pp. Experts are spread over ep of the dp ranks.
  */
 #ifndef PLUMB_FORECAST_STEP_H

@@ -69,6 +69,17 @@ END
     [ "$(jq -r '[.points[].refused] | join(",")' out.json)" = "one number of ranks,,one number of ranks" ]
 }
 
+@test "sums inside one node show no link between nodes" {
+    python3 "$top/tests/tools/make-cluster.py" inside --per-node 8
+    words=(inside --model ./toy.csv --compute 60ms --update none --bucket 16M --over 'backend=ring transport=tcp' --no-overlap)
+    "$plumb" forecast "${words[@]}" --nodes 1,2 --json > out.json
+    [ "$(jq -r '[.points[] | [.ranks, .refused // "given"] | join(" ")] | join(",")' out.json)" = "8 given,16 other ranks of a node" ]
+    near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
+    run --separate-stderr "$plumb" forecast "${words[@]}" --nodes 2
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"on one node alone"* ]]
+}
+
 @test "measured steps of the model are held against their forecasts" {
     python3 - <<'END'
 import csv

@@ -172,6 +172,25 @@ $HOME" ]
     [[ $(on 1 ip route) == *"congctl reno"* || $(on 1 cat /proc/sys/net/ipv4/tcp_congestion_control) == reno ]]
 }
 
+@test "a core: hosts on two switches that share a rate, a cut host comes back to its own, and one switch again" {
+    lab_cluster 4 --rate 100mbit
+    lab core 50mbit
+    [[ $(lab status) == *"node2 and on behind a second switch"* ]]
+    [ "$(ip netns exec "$PLUMB_LAB-br" tc qdisc show | grep -c 'dev core[01] .*rate 50Mbit')" -eq 2 ]
+    in_time 10 reachable # by node1, on the same switch
+    on 3 bash -c 'exec 3<>/dev/tcp/node0/9' 2>&1 | grep -q refused
+    lab cut 3
+    [[ $(lab status) == *"node3 "*"link cut"* ]]
+    lab link 3 up
+    ip netns exec "$PLUMB_LAB-br" ip -o link show p3 | grep -q 'master br1'
+    lab core 25mbit --from 1
+    run ! lab core 25mbit --from 0
+    ip netns exec "$PLUMB_LAB-br" ip -o link show p1 | grep -q 'master br1'
+    lab nocore
+    ! ip netns exec "$PLUMB_LAB-br" ip link show core0 2>/dev/null || { echo 'still there' && false; }
+    on 3 bash -c 'exec 3<>/dev/tcp/node0/9' 2>&1 | grep -q refused
+}
+
 @test "what kills exec kills the command" {
     local command
     lab_cluster 2

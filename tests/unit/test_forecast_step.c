@@ -113,6 +113,37 @@ static void sharing_parameters(void **state)
     NEAR(run(&j, &costs).step_s, 18 + 1.5 * 15);
 }
 
+/* Scattered or gathered once, all gradients take 7.5 ms; 18 ms of compute. By hand, in thirds of each:
+ * micro-batches of 2/3, 4/3 ms a layer forward and backward. */
+static void sharing_parameters_of_micro_batches(void **state)
+{
+    struct step_job j = job();
+
+    (void)state;
+    j.micro = 3;
+    j.overlap = false;
+    j.zero = 2; /* three scatters and a gather */
+    struct step_time t = run(&j, &costs);
+    NEAR(t.step_s, 18 + 4 * 7.5);
+    NEAR(t.sums_s, 4 * 7.5);
+    NEAR(t.compute_s, 18);
+    j.zero = 3; /* two gathers and a scatter each */
+    NEAR(run(&j, &costs).step_s, 18 + 3 * 3 * 7.5);
+    j.zero = 1; /* gradients of all are added up first */
+    NEAR(run(&j, &costs).step_s, 18 + 2 * 7.5);
+    j.overlap = true;
+    j.zero = 2;
+    /* backward passes end at 10/3, 14/3, 6; 28/3, 32/3, 12; 46/3, 50/3, 18. Scatters of 2.5 ms follow one another from 10/3 on,
+     * without a gap: nine end at 10/3 + 22.5. Then three gathers. */
+    NEAR(run(&j, &costs).step_s, 10. / 3 + 22.5 + 7.5);
+    j.zero = 3;
+    t = run(&j, &costs);
+    NEAR(t.sums_s, 9 * 7.5); /* more than compute: it ends behind the network, which never rests */
+    assert_true(t.step_s >= 9 * 7.5e-3 && t.step_s <= 9 * 7.5e-3 + 4e-3);
+    j.dp = 1;
+    NEAR(run(&j, &costs).step_s, 18);
+}
+
 static void pipelines(void **state)
 {
     struct step_job j = job();
@@ -297,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_example_by_hand, set_up),
         cmocka_unit_test_setup(sharing_parameters, set_up),
+        cmocka_unit_test_setup(sharing_parameters_of_micro_batches, set_up),
         cmocka_unit_test_setup(pipelines, set_up),
         cmocka_unit_test_setup(the_stage_that_ends_last, set_up),
         cmocka_unit_test_setup(layers_over_ranks, set_up),

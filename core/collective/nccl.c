@@ -13,331 +13,9 @@
 #include <string.h>
 
 #include "core/backend.h"
-#include "core/clock.h"
 #include "core/collective/data.h"
-#include "core/collective/library.h"
-#include "core/collective/nccl_module.h"
-#include "core/hw/gpu.h"
+#include "core/collective/nccl_rank.h"
 #include "core/row.h"
-
-/* A rank of NCCL's. `c` is what a member with this one rank alone would be: `n` and `me` are of ranks,
- * its state is this. */
-struct nccl_rank {
-    struct collective c;
-    struct collective_point point;
-    struct nccl_state *s;
-    struct library_gpu gpu; /* its word is the barriers'; broken: the communicator may be, too */
-    struct nccl_comm *comm;
-};
-
-struct nccl_state {
-    const struct nccl_module *nccl;
-    struct nccl_rank *ranks; /* of this process: one, or as many as the point asks for */
-    unsigned n_ranks;
-    unsigned *members; /* of each rank of the communicator: its process' rank in the world */
-    uint8_t id[NCCL_ID_BYTES];
-    bool shared;             /* several ranks on one GPU */
-    double bytes, calls;     /* of all that ran */
-    double ns_per_byte;      /* of the last that was waited for; 0: none was */
-    struct gpu_graph *graph; /* of the point's operations; NULL: none is asked for */
-    struct nccl_log says;
-};
-
-/* Operations of NCCL's, and waiting for them: by asking, so that the channels are looked after and
- * nothing waits for good. */
-
-#define SETTING_UP_NS 20000000000u /* a communicator of many GPUs may be this long in the making */
-#define TIMES_SLOWER  4            /* than the last call one may be */
-
-/* All of these: 0, or -errno with the error of the rank's c. */
-typedef int rank_fn(struct nccl_rank *r, const void *arg);
-
-/* Each rank of this process in turn; what one of them says is said in c->error. */
-static int each(struct collective *c, rank_fn *fn, const void *arg)
-{
-    struct nccl_state *s = c->state;
-    int err = 0;
-
-    for (unsigned i = 0; i < s->n_ranks && !err; i++) {
-        err = fn(&s->ranks[i], arg);
-        if (err && s->ranks[i].c.error[0])
-            collective_fail(c, err, "%s", s->ranks[i].c.error);
-        for (unsigned k = 0; k < s->n_ranks && err; k++) /* the others wait for this one */
-            s->ranks[k].gpu.broken |= s->ranks[i].gpu.broken;
-    }
-    return err;
-}
-
-/* a library_look_fn */
-static int nccl_look_comm(struct collective *c, struct library_gpu *g)
-{
-    struct nccl_rank *r = c->state;
-    char error[256] = "";
-    int err = r->comm ? r->s->nccl->comm_state(r->comm, error, sizeof(error)) : 0;
-
-    (void)g;
-    return err && err != -EAGAIN ? collective_fail(c, err, "nccl: %s", error) : err;
-}
-
-/* Until NCCL is done with what it was asked for last. */
-static int await_comm(struct nccl_rank *r, const void *arg)
-{
-    (void)arg;
-    return library_gpu_await(&r->c, &r->gpu, nccl_look_comm, SETTING_UP_NS);
-}
-
-static int look_comm(struct nccl_rank *r, const void *arg)
-{
-    int err = nccl_look_comm(&r->c, &r->gpu);
-
-    (void)arg;
-    r->gpu.broken |= err != 0;
-    return err;
-}
-
-/* The first of its kind is only begun: await_comm(). */
-static int queue(struct nccl_rank *r, const struct nccl_call *call, bool first)
-{
-    char error[256] = "";
-    int err = r->s->nccl->enqueue(r->comm, call, r->gpu.native, first, error, sizeof(error));
-
-    if (err == -EAGAIN)
-        return first ? 0 : await_comm(r, NULL);
-    r->gpu.broken |= err != 0;
-    return err ? collective_fail(&r->c, err, "nccl: %s", error) : 0;
-}
-
-static double bytes_of(const struct collective *c, unsigned call)
-{
-    return (double)c->calls[call].count * (double)collective_type_bytes(c->point->type);
-}
-
-struct queued {
-    unsigned call;
-    bool first;
-};
-
-static int queue_call(struct nccl_rank *r, const void *arg)
-{
-    const struct queued *q = arg;
-    const struct collective *c = &r->c;
-    struct library_part part = library_part(c, &c->calls[q->call]);
-    const struct nccl_call of = {.op = c->point->op,
-                                 .type = c->point->type,
-                                 .sum = c->point->sum,
-                                 .input = (const char *)r->gpu.input + part.input,
-                                 .result = (char *)r->gpu.result + part.result,
-                                 .count = c->calls[q->call].count,
-                                 .element_bytes = collective_type_bytes(c->point->type),
-                                 .root = c->point->root};
-
-    return queue(r, &of, q->first);
-}
-
-/* What is asked of NCCL between these two it is given at once: several ranks of one process would
- * wait for each other else. */
-static int group(struct collective *c, bool begin)
-{
-    struct nccl_state *s = c->state;
-    char error[256] = "";
-    bool wanted = c->point->aggregated > 1 || s->n_ranks > 1;
-    int err = wanted ? s->nccl->group(s->ranks[0].comm, begin, error, sizeof(error)) : 0;
-
-    for (unsigned i = 0; i < s->n_ranks && err; i++)
-        s->ranks[i].gpu.broken = true;
-    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
-}
-
-/* By all ranks of this process. */
-static int queue_all(struct collective *c, unsigned call)
-{
-    const struct queued q = {call, false};
-    int err = group(c, true);
-
-    err = err ? err : each(c, queue_call, &q);
-    return err ? err : group(c, false);
-}
-
-static int look(struct nccl_rank *r, const void *arg)
-{
-    (void)arg;
-    return library_gpu_look(&r->c, &r->gpu);
-}
-
-static int await_stream(struct nccl_rank *r, const void *expected_ns)
-{
-    return library_gpu_await(&r->c, &r->gpu, library_gpu_look, *(const uint64_t *)expected_ns);
-}
-
-static int await_all(struct collective *c, uint64_t expected_ns)
-{
-    return each(c, await_stream, &expected_ns);
-}
-
-/* How long nothing need be seen of a call: so much longer than the last one took, and all that a
- * slow network takes where there was none. */
-static uint64_t expected_ns(const struct collective *c, double bytes)
-{
-    const struct nccl_state *s = c->state;
-
-    return s->ns_per_byte > 0 ? (uint64_t)(TIMES_SLOWER * s->ns_per_byte * bytes)
-                              : library_gpu_slowest_ns(c, bytes);
-}
-
-static int call_done(struct collective *c, unsigned call, uint64_t begin_ns)
-{
-    struct nccl_state *s = c->state;
-    double bytes = bytes_of(c, call);
-    int err = await_all(c, expected_ns(c, bytes));
-
-    if (!err)
-        s->ns_per_byte = (double)(clock_now_ns() - begin_ns) / bytes;
-    return err;
-}
-
-/* The first of its kind: NCCL may wait for its peers in it. Queued, and waited for. */
-static int nccl_call_first(struct collective *c, unsigned call)
-{
-    const struct queued q = {call, true};
-    uint64_t begin_ns = clock_now_ns();
-    int err = each(c, queue_call, &q);
-
-    err = err ? err : each(c, await_comm, NULL);
-    return err ? err : call_done(c, call, begin_ns);
-}
-
-static void count(struct collective *c, unsigned call)
-{
-    struct nccl_state *s = c->state;
-
-    s->bytes += bytes_of(c, call);
-    s->calls++;
-}
-
-static int nccl_run(struct collective *c, unsigned call)
-{
-    count(c, call);
-    uint64_t begin_ns = clock_now_ns();
-    int err = queue_all(c, call);
-
-    return err ? err : call_done(c, call, begin_ns);
-}
-
-/* ---- Several operations before one wait ---- */
-
-/* `pipelined` times `aggregated` operations into the stream, or into the graph that it keeps. */
-static int queue_operations(struct collective *c)
-{
-    uint32_t pipelined = c->point->pipelined ? c->point->pipelined : 1;
-    uint32_t aggregated = c->point->aggregated ? c->point->aggregated : 1;
-    int err = 0;
-
-    for (uint32_t i = 0; i < pipelined && !err; i++) {
-        err = group(c, true);
-        for (uint32_t k = 0; k < aggregated && !err; k++)
-            for (unsigned call = 0; call < c->n_calls && !err; call++)
-                err = each(c, queue_call, &(const struct queued){call, false});
-        err = err ? err : group(c, false);
-    }
-    return err;
-}
-
-/* After all of NCCL's connections were made. */
-static int make_graph(struct collective *c)
-{
-    struct nccl_state *s = c->state;
-    struct library_gpu *g = &s->ranks[0].gpu;
-    const struct gpu_ops *ops = gpu_ops(g->gpu);
-    int err = ops->graph_begin(g->stream);
-
-    if (err)
-        return collective_fail(c, err, "nccl: %s", gpu_error(g->gpu));
-    int queued = queue_operations(c);
-    err = ops->graph_end(g->stream, &s->graph);
-    if (queued)
-        return queued;
-    return err ? collective_fail(c, err, "nccl: no graph of %llu operations: %s",
-                                 (unsigned long long)collective_batch(c->point), gpu_error(g->gpu))
-               : 0;
-}
-
-static int launch_graph(struct collective *c)
-{
-    struct nccl_state *s = c->state;
-    struct library_gpu *g = &s->ranks[0].gpu;
-    int err = 0;
-
-    for (uint32_t i = 0; i < c->point->graphs && !err; i++)
-        err = gpu_ops(g->gpu)->graph_launch(g->stream, s->graph);
-    g->broken |= err != 0;
-    return err ? collective_fail(c, err, "nccl: %s", gpu_error(g->gpu)) : 0;
-}
-
-static int nccl_run_batch(struct collective *c)
-{
-    struct nccl_state *s = c->state;
-    uint64_t n = collective_batch(c->point);
-    double bytes = 0;
-
-    for (unsigned call = 0; call < c->n_calls; call++)
-        bytes += bytes_of(c, call) * (double)n;
-    s->bytes += bytes;
-    s->calls += (double)n * c->n_calls;
-    int err = s->graph ? launch_graph(c) : queue_operations(c);
-    return err ? err : await_all(c, expected_ns(c, bytes));
-}
-
-static int nccl_start(struct collective *c, unsigned call)
-{
-    count(c, call);
-    return queue_all(c, call);
-}
-
-static int nccl_test(struct collective *c, bool *done)
-{
-    int err = each(c, look, NULL);
-
-    *done = !err;
-    return err == -EAGAIN ? 0 : err;
-}
-
-/* NCCL has none: a sum of one number, which none has before all have come. */
-static int queue_barrier(struct nccl_rank *r, const void *first)
-{
-    const struct nccl_call of = {.op = COLLECTIVE_ALLREDUCE,
-                                 .type = COLLECTIVE_I32,
-                                 .sum = COLLECTIVE_MAX,
-                                 .input = r->gpu.word,
-                                 .result = r->gpu.word,
-                                 .count = 1,
-                                 .element_bytes = sizeof(int32_t)};
-
-    return queue(r, &of, *(const bool *)first);
-}
-
-static int barrier(struct collective *c, bool first)
-{
-    /* none of a sample's time, and each operation may be short */
-    int err = each(c, look_comm, NULL);
-
-    if (!err && !first)
-        err = group(c, true);
-    if (!err)
-        err = each(c, queue_barrier, &first);
-    if (!err)
-        err = first ? each(c, await_comm, NULL) : group(c, false);
-    return err ? err : await_all(c, library_gpu_slowest_ns(c, 0));
-}
-
-static int nccl_barrier(struct collective *c)
-{
-    return barrier(c, false);
-}
-
-static int nccl_barrier_first(struct collective *c)
-{
-    return barrier(c, true);
-}
 
 static int rank_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)
 {
@@ -383,7 +61,7 @@ static int fill_rank(struct nccl_rank *r, const void *seed)
 
 static int nccl_fill(struct collective *c, uint64_t seed)
 {
-    return each(c, fill_rank, &seed);
+    return nccl_each(c, fill_rank, &seed);
 }
 
 static int compare_rank(struct nccl_rank *r, const void *seed)
@@ -401,7 +79,7 @@ static int compare_rank(struct nccl_rank *r, const void *seed)
 
 static int nccl_compare(struct collective *c, uint64_t seed)
 {
-    return each(c, compare_rank, &seed);
+    return nccl_each(c, compare_rank, &seed);
 }
 
 static int take_memory(struct collective *c, size_t bytes, void **at)
@@ -455,9 +133,9 @@ static int register_buffers(struct collective *c)
 {
     if (c->point->registered == COLLECTIVE_REGISTER_NONE)
         return 0;
-    int err = each(c, begin_register, NULL);
-    err = err ? err : each(c, await_comm, NULL);
-    return err ? err : each(c, check_registered, NULL);
+    int err = nccl_each(c, begin_register, NULL);
+    err = err ? err : nccl_each(c, nccl_await_comm, NULL);
+    return err ? err : nccl_each(c, check_registered, NULL);
 }
 
 #define WORD_BYTES 256
@@ -610,7 +288,7 @@ static int nccl_open(struct collective *c)
         return collective_fail(c, -ENODEV, "nccl: %s", error);
     int err = library_devices(c);
     err = err ? err : make_ranks(c);
-    err = err ? err : each(c, open_rank, NULL);
+    err = err ? err : nccl_each(c, open_rank, NULL);
     for (unsigned i = 0; i < s->n_ranks && !err; i++) {
         size_t used = strlen(c->gpu);
         snprintf(c->gpu + used, sizeof(c->gpu) - used, "%s%s", i ? "+" : "", s->ranks[i].c.gpu);
@@ -751,8 +429,8 @@ static int make_comm(struct collective *c)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
     if (protocol)
         kept.protocol = swap("NCCL_PROTO", protocol);
-    int err = each(c, begin_comm, NULL);
-    err = err ? err : each(c, await_comm, NULL);
+    int err = nccl_each(c, begin_comm, NULL);
+    err = err ? err : nccl_each(c, nccl_await_comm, NULL);
     if (algorithm)
         free(swap("NCCL_ALGO", kept.algorithm));
     if (protocol)
@@ -802,7 +480,7 @@ static int nccl_join(struct collective *c, const struct collective_address *addr
         err = connect_all(c, longest(c));
     nccl_log_check(&s->says);
     if (!err && c->point->graphs)
-        err = make_graph(c);
+        err = nccl_make_graph(c);
     return err;
 }
 
@@ -862,7 +540,7 @@ static void close_rank(struct nccl_rank *r)
     if (!r->comm)
         return;
     if (!r->gpu.broken)
-        await_comm(r, NULL);
+        nccl_await_comm(r, NULL);
     r->gpu.left = r->s->nccl->comm_close(r->comm, r->gpu.broken) != 0;
     r->comm = NULL;
 }

@@ -777,7 +777,7 @@ failed' ]
     [ "$(times backend | sort -u) $(times ranks | sort -u) $(times pipelined | sort -u)" = "nccl 2 20" ]
     alone -b 64K -e 2112K -g 1 -t 2 -n 2 -z 0
     [ "$(times vector_bytes | xargs)" = "65536 1114112 2162688" ] # nccl-tests adds 1 MiB where there is no factor
-    alone -b 64K -e 64K -g 1 -t 2 -n 1000 -z 0
+    alone -b 64 -e 64 -g 1 -t 2 -n 1000 -z 0
     [ "$(times pipelined)" = 512 ]
     alone -b 64K -e 64K -g 2 -n 40 -z 2
     all_good 1

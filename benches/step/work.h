@@ -18,6 +18,7 @@ struct step_params {
     uint64_t ranks, batch, sequence, bucket, servers, zero, prefetch, tp, pp, ep, micro, compute_ns;
     uint64_t staleness;
     int dtype, overlap, order, compute, update, inject, updates;
+    int reserved; /* 0: no gap, for jobs are compared as bytes */
     double tflops, memory_rate, slow;
 };
 

@@ -150,12 +150,12 @@ static void test_update(void **state)
             if (op->kind != STEP_UPDATE)
                 continue;
             updates++;
-            assert_true(op->bytes == 28 * 4000 / (zero ? 4 : 1));
+            assert_true(op->bytes == 28. * 4000 / (zero ? 4 : 1));
             assert_int_equal(op->n_deps, 1);
             assert_int_equal(plan.ops[plan.deps[op->first_dep]].kind, STEP_CALL);
         }
         assert_true(updates == 1 && summed == 1 && gathered == (zero == 1 || zero == 2));
-        assert_true(step_update_ns(&plan, &s, 1) == 14 * 4000 / (zero ? 4 : 1));
+        assert_true(step_update_ns(&plan, &s, 1) == 14. * 4000 / (zero ? 4 : 1));
         assert_true(step_compute_ns(&plan, &s, 1) == 3000);
         step_plan_release(&plan);
     }

@@ -159,7 +159,7 @@ static void read_offer(struct reading *in, struct yaml_value at)
         read_runs(yaml_get(at, "runs"), in->pool, &offer);
     if (yaml_doc_status(at.doc))
         return;
-    offer.name = kept(in->pool, name);
+    offer.name = pool_text(in->pool, "%s", name);
     offer.swap = kept(in->pool, swap);
     offer.nodes = (double)nodes;
     offer.per_node = (double)per_node;

@@ -284,7 +284,8 @@ END
     grep -q 'cooling takes 30 %' out/forecast/offers.md
     # the same machines, one for a little more: only the prices differ, and hosts are luck
     sed -i '/name: fast/d;/name: frugal/d' offers.yaml
-    sed -n '/name: measured/{s/measured/dearer/;s/20000/21000/;p}' offers.yaml >> offers.yaml
+    sed -n '/name: measured/{s/measured/dearer/;s/20000/21000/;p}' offers.yaml > dearer
+    cat dearer >> offers.yaml
     run "$plumb" forecast run --model ./toy.csv --compute 600ms --update none --over 'backend=ring transport=tcp' --price offers.yaml
     output="$(tr -s ' \n' ' ' <<< "$output")" # lines are wrapped
     [[ "$output" == *"undecided: these cannot be told apart by what was measured: 'measured' and 'dearer'"* ]]
@@ -342,13 +343,13 @@ with open("node/memory.csv", "w", newline="") as out, open("node/plan.csv", "w")
                        run="node", case=1, repeat=1, host="node1"))
 END
     jq '.suite = "node" | .run = "node" | .limits = [{"key": "dram.gbytes_per_s", "value": 400, "unit": "GB/s", "source": "sysfs", "detail": ""}]' run/run.json > node/run.json
-    step=(forecast node "${job[@]}" --update adam --nodes 1 --json)
-    "$plumb" "${step[@]}" --swap memory=800GB/s > out.json
+    swapped=(forecast node "${job[@]}" --update adam --nodes 1 --json)
+    "$plumb" "${swapped[@]}" --swap memory=800GB/s > out.json
     [ "$(jq -r .swapped out.json)" = "memory: 400 to 800 GB/s" ]
     # 28 bytes for each of 8388608 parameters
     near "$(jq '.points[0].update_s' out.json)" "28 * 8388608 / 480e9" 1e-6
     sed -i 's/dram.gbytes_per_s/dram.other/' node/run.json
-    run --separate-stderr "$plumb" "${step[@]}" --swap memory=800GB/s
+    run --separate-stderr "$plumb" "${swapped[@]}" --swap memory=800GB/s
     [ "$status" -eq 2 ]
 }
 
@@ -376,8 +377,8 @@ END
     near "$(jq '.offers[0].energy_j' out.json)" "(8 * 520 * 0.8 + 200) * 1.3 * 4 * 365.25 * 86400" 1e-8
     # 5 % and 0.1 s of 10 s: at most 240 x 1.051 W
     high="$(jq '.offers[0] | .samples_per_joule.value / .samples_per_joule.low' out.json)"
-    step="$(jq '.offers[0] | .step_high_s / .step_s' out.json)"
-    near "math.log($high)" "math.hypot(math.log($step), math.log((8 * (300 + 240 * (1 + math.hypot(.05, .01))) * .8 + 200) / (8 * 520 * .8 + 200)))" 1e-4
+    slower="$(jq '.offers[0] | .step_high_s / .step_s' out.json)"
+    near "math.log($high)" "math.hypot(math.log($slower), math.log((8 * (300 + 240 * (1 + math.hypot(.05, .01))) * .8 + 200) / (8 * 520 * .8 + 200)))" 1e-4
     "$plumb" forecast node "${job[@]}" --price offers.yaml | tr -s ' \n' ' ' | grep -q '220.0 W of its processors and memory, measured by RAPL, and 300 W as stated'
     run --separate-stderr "$plumb" forecast "${job[@]}" --price offers.yaml
     [ "$status" -eq 2 ]

@@ -85,7 +85,7 @@ END
 import csv
 like = next(csv.DictReader(open("run/allreduce.csv")))
 columns = [name for name in like if name not in "op redop size fill scaling in_place segment algorithm gap buffer vector_bytes chosen".split()]
-columns = "seq batch tp pp ep micro_batches zero ps dp compute_ms".split() + columns
+columns = "seq batch tp pp ep micro_batches zero ps dp update compute_ms".split() + columns
 with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as plan:
     writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -93,7 +93,7 @@ with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as 
     for case, (model, ranks, overlap, transport, ms) in enumerate((("/x/toy.csv", 8, "none", "tcp", 600), ("toy", 4, "backward", "tcp", 500),
                                                                   ("toy", 2, "none", "rdma", 1), ("other", 8, "none", "tcp", 1)), 8001):
         plan.write(f"done,0001,{case},{case},1,step,,60,,,node1;node2\n")
-        writer.writerow(dict(like, case=case, model=model, ranks=ranks, nodes=ranks, batch=1, seq=0, tp=1, pp=1, ep=1, micro_batches=1, zero=0, ps=0,
+        writer.writerow(dict(like, case=case, model=model, ranks=ranks, nodes=ranks, batch=1, seq=0, tp=1, pp=1, ep=1, micro_batches=1, zero=0, ps=0, update="none",
                              dp=ranks, bucket=16 << 20, dtype="f32", overlap=overlap, backend="ring", transport=transport, compute_ms=60,
                              metric="step_time", unit="ms", value=ms, ci_low=ms, ci_high=ms, limit="", percent_of_limit="", origin="simulated"))
 END

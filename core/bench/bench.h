@@ -23,7 +23,7 @@
 #include "core/sampler.h"
 
 #define BENCH_COLUMNS_MAX     16 /* columns that are outcomes, not options */
-#define BENCH_OPTIONS_SET_MAX 24
+#define BENCH_OPTIONS_SET_MAX 40
 #define SERIES_SET_MAX        4
 
 /* The options that every benchmark has. */

@@ -81,7 +81,8 @@ static bool is_same_law(const struct part_law *x, const struct part_law *y)
 static bool are_same_laws(const struct parts *x, const struct parts *y)
 {
     for (int what = 0; what < JOB_PARTS; what++)
-        if (!is_same_law(&x->laws[what], &y->laws[what]))
+        if (!is_same_law(&x->laws[what], &y->laws[what]) ||
+            !is_same_law(&x->inside[what], &y->inside[what]))
             return false;
     return true;
 }

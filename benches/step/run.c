@@ -403,6 +403,7 @@ static int step(struct runner *r)
     for (unsigned i = 0; i < STEP_LANES; i++)
         memset(r->lanes[i].counts, 0, sizeof(r->lanes[i].counts));
     r->begin_ns = clock_now_ns();
+    r->compute_end_ns = r->begin_ns; /* a server has no lane that computes */
     r->turn++;
     pthread_cond_broadcast(&r->moved);
     pthread_mutex_unlock(&r->lock);

@@ -32,20 +32,28 @@ uint64_t values_free_ns(const struct collective_times *times, unsigned workers)
     return rate > 0 ? (uint64_t)llround(workers / rate) : 0;
 }
 
+/* Ranks that compute: servers are the last. */
+static unsigned workers_of(const struct step_work *w)
+{
+    return w->n - w->spec.servers;
+}
+
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
- * ranks that end last, the one that waits least. */
+ * workers that end last, the one that waits least. A server may end behind all of them. */
 static double exposed_ns(const struct step_work *w, const struct collective_times *times,
                          uint64_t slowest)
 {
-    unsigned workers = step_dp(&w->spec);
-    double least = INFINITY, shares = 0;
+    unsigned workers = workers_of(w);
+    double least = INFINITY, shares = 0, last = 0;
 
-    for (unsigned i = 0; i < workers && w->spec.asynchronous; i++)
-        shares += free_share(&times[i]);
+    for (unsigned i = 0; i < workers; i++) {
+        shares += w->spec.asynchronous ? free_share(&times[i]) : 0;
+        last = fmax(last, (double)times[i].ns);
+    }
     if (w->spec.asynchronous)
         return shares / workers * (double)slowest;
-    for (unsigned i = 0; i < w->n; i++)
-        if ((double)times[i].ns >= LAST * (double)slowest)
+    for (unsigned i = 0; i < workers; i++)
+        if ((double)times[i].ns >= LAST * last)
             least = fmin(least, sums_ns(&times[i]));
     return least;
 }
@@ -151,7 +159,7 @@ static void add_efficiency(struct point *pt, struct step_work *w)
 {
     struct step_params params = *(const struct step_params *)pt->params;
     double rates[STEP_SAMPLES], percent[VALUES_BLOCKS];
-    unsigned workers = w->n - w->spec.servers;
+    unsigned workers = workers_of(w);
 
     params.ranks = 0;
     for (size_t i = 0; i < w->shares.n; i++)
@@ -189,7 +197,8 @@ static void add_ranks(struct point *pt, struct step_work *w)
         const struct collective_report *told = session_report(w->ranks.session, i);
         double bytes = 0;
         bool exact = told && told->n_flows;
-        figure_value(add_figure(pt, w, "waited", "ms", i), w->waited_ns[i] / 1e6 / w->steps[i]);
+        if (i < workers_of(w))
+            figure_value(add_figure(pt, w, "waited", "ms", i), w->waited_ns[i] / 1e6 / w->steps[i]);
         for (uint32_t k = 0; told && k < told->n_flows; k++) {
             bytes += told->flows[k].out_bytes;
             exact = exact && told->flows[k].exact;

@@ -169,6 +169,16 @@ all_good() {
     [[ $(of step_time reason) == *"rank 1"* ]]
 }
 
+@test "a server computes nothing: no row says how long its compute waited" {
+    local compute
+    for compute in product timed; do
+        step --np 3 --ranks 3 --batch 4 --ps 1 --compute $compute --budget 50ms
+        all_good
+        paste -d' ' <(cells metric) <(cells rank) <(cells value) | awk '$1 == "waited" { n++; bad += $2 > 1 || $3 > 1e5 }
+            $1 == "exposed" { m++; bad += $3 > 100 } END { print n, m, bad; exit !(n == 2 && m == 1 && !bad) }'
+    done
+}
+
 @test "asynchronous servers: staleness follows from the workers' rates, and a bound holds; data are checked" {
     local go most
     # Of three workers, of which one takes twice as long: 2 + 2 updates of the others come between its pull and its push, and

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "benches/step/run.h"
 #include "core/rng.h"
 #include "core/stats.h"
 
@@ -164,11 +165,30 @@ static void test_links_bound_a_step(void **state)
     assert_true(network("abcd", SPEC(), one, true, &named) == 16000); /* switches that add */
 }
 
+/* ---- Servers ---- */
+
+/* Two workers and a server, which ends last: the workers' times are the step's. */
+static void test_servers_are_not_exposed(void **state)
+{
+    static struct step_work w;
+    struct collective_times times[3] = {{.ns = 900}, {.ns = 600}, {.ns = 1000}};
+
+    (void)state;
+    w = (struct step_work){.n = 3, .spec = {.servers = 1, .tp = 1, .pp = 1, .ranks = 3}};
+    times[0].own_ns[STEP_NS_SUMS] = 100;
+    times[0].own_ns[STEP_NS_TAIL] = 200;
+    times[1].own_ns[STEP_NS_SUMS] = 50;
+    times[2].own_ns[STEP_NS_TAIL] = 7;
+    values_count(&w, times, 1000, 0);
+    assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_interval_covers_the_truth),
                                        cmocka_unit_test(test_equal_jobs_and_few_samples),
-                                       cmocka_unit_test(test_links_bound_a_step)};
+                                       cmocka_unit_test(test_links_bound_a_step),
+                                       cmocka_unit_test(test_servers_are_not_exposed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

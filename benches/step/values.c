@@ -122,19 +122,35 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
 }
 
-/* Of an odd number of samples, whose median is as often above the true one as below it, however
- * skewed they are: of two it is their mean. */
-static double block_median(const double *values, size_t n, size_t blocks, size_t i)
+/* Where block i begins; of `blocks`, where the last ends. Each has an odd number of samples, whose
+ * median is as often above the true one as below it, however skewed they are: of two it is their
+ * mean. The last alone has an even number, if the others leave that. */
+static size_t block_begin(size_t n, size_t blocks, size_t i)
 {
-    return stats_median(values + i * (n / blocks), (n / blocks - 1) | 1);
+    size_t least = (n / blocks - 1) | 1, pairs = (n - blocks * least) / 2;
+
+    return i == blocks ? n : i * least + 2 * (i * pairs / blocks);
 }
 
-static void add_blocks(struct figure *f, double *values, size_t n)
+static double block_median(const double *values, size_t n, size_t blocks, size_t i)
+{
+    size_t begin = block_begin(n, blocks, i);
+
+    return stats_median(values + begin, block_begin(n, blocks, i + 1) - begin);
+}
+
+/* Returns the median of the blocks' medians, which is the value of a figure that has them. f: NULL: none has. */
+static double add_blocks(struct figure *f, const double *values, size_t n)
 {
     size_t blocks = n < VALUES_BLOCKS ? n : VALUES_BLOCKS;
+    double medians[VALUES_BLOCKS];
 
-    for (size_t i = 0; i < blocks; i++)
-        figure_value(f, block_median(values, n, blocks, i));
+    for (size_t i = 0; i < blocks; i++) {
+        medians[i] = block_median(values, n, blocks, i);
+        if (f)
+            figure_value(f, medians[i]);
+    }
+    return stats_median(medians, blocks);
 }
 
 size_t values_efficiency(const double *base, size_t n_base, const double *rates, size_t n,
@@ -366,12 +382,11 @@ static void add_compute(struct point *pt, struct step_work *w)
     }
     for (size_t i = 0; i < w->shares.n; i++)
         w->shares.alone_ns[i] /= 1e6;
-    add_blocks(alone, w->shares.alone_ns, w->shares.n);
+    double alone_ms = add_blocks(alone, w->shares.alone_ns, w->shares.n);
     add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown, w->shares.n);
-    double update = stats_median(w->shares.update_ns, w->shares.n);
+    double update_ns = add_blocks(NULL, w->shares.update_ns, w->shares.n);
     if (s->tp == 1 && s->pp == 1)
-        point_column(pt, "compute_ms", "%.9g",
-                     stats_median(w->shares.alone_ns, w->shares.n) - update / 1e6);
+        point_column(pt, "compute_ms", "%.9g", alone_ms - update_ns / 1e6);
 }
 
 /* The update, of the rank that has most of it. */

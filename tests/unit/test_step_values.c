@@ -75,6 +75,31 @@ static void test_equal_jobs_and_few_samples(void **state)
     assert_int_equal(values_efficiency(rates, 40, base, 0, percent), 0);
 }
 
+/* Rates that grow by 1: the median of a block is its middle, so each tells where the next begins. */
+static void test_blocks_have_all_samples(void **state)
+{
+    static double base[STEP_SAMPLES], rates[STEP_SAMPLES];
+    double percent[VALUES_BLOCKS];
+
+    (void)state;
+    for (size_t i = 0; i < STEP_SAMPLES; i++) {
+        base[i] = 100;
+        rates[i] = (double)i;
+    }
+    for (size_t n = 1; n <= STEP_SAMPLES; n++) {
+        double begin = 0, most = 0, least = STEP_SAMPLES;
+        size_t blocks = values_efficiency(base, n, rates, n, percent);
+        for (size_t i = 0; i < blocks; i++) {
+            double samples = 2 * (percent[i] - begin) + 1;
+            begin += samples;
+            most = fmax(most, samples);
+            least = fmin(least, samples);
+        }
+        if (begin != (double)n || most > least + 3)
+            fail_msg("of %zu samples, blocks have %g, each %g to %g", n, begin, least, most);
+    }
+}
+
 /* ---- The links between nodes ---- */
 
 /* Four blocks of 1000 numbers each, whose products take 1000 operations; 100 numbers of a sample go from one to the next, and as
@@ -187,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_interval_covers_the_truth),
                                        cmocka_unit_test(test_equal_jobs_and_few_samples),
+                                       cmocka_unit_test(test_blocks_have_all_samples),
                                        cmocka_unit_test(test_links_bound_a_step),
                                        cmocka_unit_test(test_servers_are_not_exposed)};
 

@@ -15,7 +15,11 @@ uint64_t clocks_push(struct clocks *c, unsigned worker)
 
 bool clocks_over(const struct clocks *c)
 {
-    return c->updates >= c->target;
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < c->workers; i++)
+        least = c->steps[i] < least ? c->steps[i] : least;
+    return c->updates >= c->target && least >= CLOCKS_STEPS_LEAST;
 }
 
 bool clocks_must_wait(const struct clocks *c, unsigned worker)

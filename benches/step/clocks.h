@@ -9,7 +9,8 @@
  *   bound                (Q. Ho and others, NIPS 2013: stale synchronous parallel) a worker that is more than `bound`
  *                        steps ahead of the slowest pulls when that one has come closer. Between a pull and the
  *                        push that follows, each of the others then pushes 2 bound + 1 times at most
- *   window               ends with the update number `target`: each worker that pushes from then on is told so
+ *   window               ends with the update number `target`, or later, when each worker has made 3 steps, of which the
+ *                        second is between two of its own: each worker that pushes from then on is told so
  *
  * Over a window without bound, the staleness of a worker's updates after the first adds up to the number of others' updates
  * between its first and its last. So a worker with a step of T among others with steps of T_i has T / T_1 + T / T_2 + ... of
@@ -22,6 +23,8 @@
 #include <stdint.h>
 
 #include "core/group/world.h"
+
+#define CLOCKS_STEPS_LEAST 3u /* of each worker in a window */
 
 struct clocks {
     unsigned workers;

@@ -204,12 +204,46 @@ static void test_rates_make_the_staleness(void **state)
     assert_float_equal((sum[0] + sum[1] + sum[2]) / (n[0] + n[1] + n[2]), 2, .02);
 }
 
+/* A worker may take many times as long as the others: its steps are in the window, too. With steps of 1, ..., 1 and T, those
+ * between its pull and its push are (W - 1) T. */
+static void test_window_has_steps_of_the_slowest(void **state)
+{
+    static const struct {
+        unsigned workers;
+        double slow;
+    } of[] = {{2, 9}, {2, 100}, {6, 30}};
+    static struct run r;
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof(of) / sizeof(*of); k++) {
+        double sum = 0, n = 0;
+        start(&r, of[k].workers, 1000, k);
+        r.spread = 0;
+        r.target = 8 * r.workers;
+        for (unsigned i = 0; i < r.workers; i++)
+            r.mean[i] = i ? 1 + .001 * i : of[k].slow + .01;
+        simulate(&r);
+        unsigned its = steps(&r, 0, r.n);
+        assert_true(its >= 3);
+        for (unsigned i = 0; i < r.n; i++)
+            if (!r.log[i].pulls && !r.log[i].worker && steps(&r, 0, i) &&
+                steps(&r, 0, i) + 1 < its) {
+                sum += (double)r.stale[i];
+                n++;
+            }
+        assert_true(n > 0);
+        assert_float_equal(sum / n, (r.workers - 1) * of[k].slow,
+                           .02 * (r.workers - 1) * of[k].slow + 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_staleness_is_what_happened_between),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_rates_make_the_staleness),
+        cmocka_unit_test(test_window_has_steps_of_the_slowest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,7 @@ END
     [ "$status" -eq 4 ]
     [ "$(cat marks)" = "$(printf 'begin\nend 0\nbegin\nend 4\nbegin\nend 2\nbegin\nend 2\nbegin\nend 0')" ]
     [ "$(grep -c '^number,' <<< "$output")" -eq 3 ]
+    # shellcheck disable=SC2154 # run sets it
     [[ "$stderr" == *"nonsense"* ]]
     # What a line measures is what it would measure alone.
     printf '%s\n' "$output" > many.csv

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 # plumb-allreduce over libraries: MPI under its own launcher, and NCCL on the simulated device.
 
 # waits: for launchers and time-outs
@@ -304,7 +305,7 @@ strike()
         --backend "$backend" --size 64K "$@" || { cat "$err"; return 1; }
     kill -"$signal" "${ranks[rank]}"
     began=$SECONDS status=0
-    wait $job || status=$?
+    wait "$job" || status=$?
     took=$((SECONDS - began))
     echo "took $took s, status $status"
     cut -c 1-400 "$out"

@@ -196,6 +196,7 @@ END
 @test "a swap that nobody can compute is refused with what to say" {
     refused() { # refused SWAP PATTERN
         run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 --swap "$1"
+        # shellcheck disable=SC2154 # run sets it
         [ "$status" -eq 2 ] && [[ "$stderr" == "plumb forecast: --swap"*$2* ]] || { echo "$1: $status $stderr"; return 1; }
     }
     refused network=10 "lacks its unit"
@@ -215,6 +216,7 @@ END
 
 @test "wrong use is refused with what to do" {
     for words in "" "run" "run --model nothing" "run --model ./toy.csv --pp 3 --nodes 8 --compute 1ms" "run --model ./toy.csv --tp 64 --nodes 8" "gone --model ./toy.csv"; do
+        # shellcheck disable=SC2086 # several words
         run --separate-stderr "$plumb" forecast $words
         [ "$status" -eq 2 ] || { echo "$words: $status"; return 1; }
         [[ "$stderr" == "plumb forecast: "* ]]

@@ -521,7 +521,7 @@ echo "cuda:0,,measured,failed,it fell off the bus" >"$FAKE/launch.rows"'
     . tests/sim/env.bash
     simulate one
     ln -sfn "$PWD/build/lib" "$top/lib"
-    rm -r "$top/bin"
+    rm -r "${top:?}/bin"
     mkdir "$top/bin"
     ln -s "$PWD"/build/bin/* "$top/bin"
     ln -s "$PWD/configs" "$top/configs"

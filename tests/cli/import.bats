@@ -237,8 +237,8 @@ END
 
 @test "nccl-tests: every operation with an equal one here is its row, with its root; hypercube_perf is left out" {
     local t=$w/nccl-alltoall-2.17.1.txt of op
-    for of in reduce:sum:2:reduce,sum,2 gather:none:3:gather,,3 scatter:none:0:scatter,,0 broadcast:none:1:broadcast,,1 \
-        sendrecv:sum:-1:send-receive,, alltoall:none:-1:all-to-all,,; do
+    for of in reduce:sum:2:reduce,sum,2 'gather:none:3:gather,,3' 'scatter:none:0:scatter,,0' 'broadcast:none:1:broadcast,,1' \
+        'sendrecv:sum:-1:send-receive,,' 'alltoall:none:-1:all-to-all,,'; do
         IFS=: read -r op redop root wanted <<<"$of"
         sed "s/alltoall_perf/${op}_perf/; s/none      -1/$redop  $root/" "$t" >"$op.txt"
         run -0 plumb import "$op.txt" --out "$op"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2030,SC2031 # run sets output and lines in each test
 # examples/ci/nightly.sh: which run folders it keeps, and which go.
 
 bats_require_minimum_version 1.5.0
@@ -137,7 +138,7 @@ END
     [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.5' ]]
     night 0 n5 --fact host.kernel=6.5
     [[ ${lines[1]} == 'Since: not a baseline since 2026-01-02T03:04:00Z (run n4); the last good run began at '*' (run n3)' ]]
-    "${PLUMB_BIN:-$top/build/bin}/plumb" check "$(ls -d nights/runs/*/ | tail -n 1)" --accept --reason kernel \
+    "${PLUMB_BIN:-$top/build/bin}/plumb" check "$(printf '%s\n' nights/runs/*/ | tail -n 1)" --accept --reason kernel \
         --history nights/history.db --mail accepted > /dev/null
     [ -e accepted ] && [ ! -s accepted ]
     night 0 n6 --fact host.kernel=6.5

@@ -243,7 +243,7 @@ END
     [[ "$output" == *"gnuplot-nox"* ]]
     grep -q "gnuplot-nox" r/report.html
     [ "$(grep -c "<svg class='d-plot'" r/report.html)" -ge 6 ]
-    ! grep -q "href='plots/" r/report.html
+    [ "$(grep -c "href='plots/" r/report.html)" -eq 0 ]
     [ "$(ls r/plots)" = plots.gp ]
 }
 
@@ -315,6 +315,7 @@ END
 @test "--markdown: the same answers and table, and a file that cannot be written is an error" {
     "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page --markdown answer.md > out
     grep -q '^- \*\*Trust\*\*: \*\*D\*\*: smallest detectable loss 14 %' answer.md
+    # shellcheck disable=SC2016 # these are backquotes of Markdown
     grep -q '`plumb run quick --repeat 10`' answer.md
     grep -q '^| Caches | triad in L1 | 1328 GB/s | +/- 1.7 % | 86.2 % | normal, two levels (2,3,5) |$' answer.md
     grep -q '^(5) alternates between 919.7 GB/s (25.5 %).*, in 3 of 5 launches (22.1 % to 34.4 % at the lower level)' answer.md

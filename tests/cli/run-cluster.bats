@@ -466,6 +466,7 @@ leads() { echo "^$work/bin/plumb-allreduce --np=7 --rank=0 --listen .*--size 409
     over_hosts > said 2>&1 &
     run_pid=$!
     until_at_work "$(leads)"
+    # shellcheck disable=SC2154 # until_at_work sets it
     kill -STOP "$victim"
     begin=$SECONDS status=0
     wait "$run_pid" || status=$?

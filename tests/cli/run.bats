@@ -588,6 +588,7 @@ END
 END
     "$plumb" run t.yaml --out r --no-report 2> err &
     pid=$!
+    # shellcheck disable=SC2016 # wait_for expands it
     wait_for $pid eval '[ "$(wc -l < r/null.csv)" -ge 5 ]'
     kill -9 $pid
     wait $pid || true

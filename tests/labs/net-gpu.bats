@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls sections
+# shellcheck disable=SC2030,SC2031,SC2034,SC2129,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls sections
 # plumb-net over RDMA with buffers in a simulated GPU's memory, which crashes a CPU that touches it and gives stale bytes to
 # copies that are not flushed before: registered as dma-buf, by address, or refused.
 
@@ -232,7 +232,7 @@ bandwidth 0 cuda:0 rxe0:1 rxe0:1 rail rail yes simulated
 bandwidth 1 cuda:1 rxe1:1 rxe1:1 host rail yes simulated
 bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
     every peer_detail '*cuda:[01] by dma-buf*'
-    [ "$(paste -d' ' <(cells metric) <(cells rail) <(cells peer_detail) | grep '^bandwidth 1 rxe1:1.*cuda:1 by' | wc -l)" -eq 2 ]
+    [ "$(paste -d' ' <(cells metric) <(cells rail) <(cells peer_detail) | grep -c '^bandwidth 1 rxe1:1.*cuda:1 by')" -eq 2 ]
     out=$job/out2
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == *'this machine has no rail 2: it has 0 to 1'* ]]

@@ -238,7 +238,7 @@ install: programs
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
 	cp -R configs $(SHARE)
 	$(if $(wildcard results/reference),cp -R results/reference $(SHARE))
-	cp -R $(wildcard README.md LICENSE docs) $(DOC)
+	cp -R $(wildcard README.md LICENSE docs examples) $(DOC)
 
 bundle: programs
 	@scripts/bundle build/plumbline-$(VERSION)-$(shell uname -m)

@@ -281,6 +281,7 @@ compiled()
     [ -x "$at/bin/plumb-null" ]
     [ -f "$at/share/plumbline/configs/quick.yaml" ]
     [ -f "$at/share/doc/plumbline/LICENSE" ]
+    [ -f "$at/share/doc/plumbline/examples/offers.yaml" ]
     "$at/bin/plumb-null" --version
 }
 

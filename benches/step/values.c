@@ -320,6 +320,21 @@ static double network_ns(struct step_work *w, struct links_rate *first)
     return ns;
 }
 
+/* Stages of one node compute alone all at once, and in the step in turn: cores, memory and clock rates
+ * are shared when alone, and perhaps not in the step. */
+static bool stages_share(const struct step_work *w)
+{
+    const struct step_spec *s = &w->spec;
+
+    for (unsigned i = 0; i < w->n && !collective_find(w->backend)->device_memory; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (i / s->tp % s->pp != k / s->tp % s->pp &&
+                world_member(w->ranks.world, w->members[i])->node ==
+                    world_member(w->ranks.world, w->members[k])->node)
+                return true;
+    return false;
+}
+
 /* Of the shortest compute that was seen, and the shortest update. */
 static double real_least_ns(const struct step_work *w)
 {
@@ -347,7 +362,11 @@ static void set_limit(struct point *pt, struct step_work *w)
         return;
     }
     double compute = timed ? w->least_ns : real_least_ns(w);
-    if (network > compute)
+    bool known = timed || w->spec.pp == 1 || network > compute;
+    if (!known)
+        snprintf(w->limit_source, sizeof(w->limit_source),
+                 "not known: each stage's compute was not measured without the other stages");
+    else if (network > compute)
         snprintf(w->limit_source, sizeof(w->limit_source),
                  "%.4g ms that the nodes' links need at least, all compute hidden; %s",
                  network / 1e6, link.source);
@@ -360,7 +379,7 @@ static void set_limit(struct point *pt, struct step_work *w)
     for (size_t i = 0; i < pt->n_series && fmax(compute, network) > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;
-        pt->series[i].limit = samples_of(w) * 1e9 / fmax(compute, network);
+        pt->series[i].limit = known ? samples_of(w) * 1e9 / fmax(compute, network) : NAN;
         pt->series[i].limit_kind = network > compute ? LIMIT_SYSFS
                                    : timed           ? LIMIT_TOLD
                                                      : LIMIT_MEASURED;
@@ -383,7 +402,9 @@ static void add_compute(struct point *pt, struct step_work *w)
     for (size_t i = 0; i < w->shares.n; i++)
         w->shares.alone_ns[i] /= 1e6;
     double alone_ms = add_blocks(alone, w->shares.alone_ns, w->shares.n);
-    add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown, w->shares.n);
+    if (!stages_share(w))
+        add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown,
+                   w->shares.n);
     double update_ns = add_blocks(NULL, w->shares.update_ns, w->shares.n);
     if (s->tp == 1 && s->pp == 1)
         point_column(pt, "compute_ms", "%.9g", alone_ms - update_ns / 1e6);

@@ -100,6 +100,11 @@ all_good() {
     [ "$(of throughput limit)" = 80 ]
     [ "$(of compute_alone value)" = 40 ]
     [[ $(of throughput limit_source) == '50 ms of compute and'*bubble* ]]
+    # stages that multiply on one host share it when they compute alone, and not in the step
+    step --np 2 --ranks 2 --batch 4 --compute product --pp 2
+    all_good
+    [[ -z $(of throughput limit) && $(of throughput limit_source) == 'not known: '*stage* ]]
+    [[ -n $(of compute_alone value) && -z $(of compute_slowdown value) ]]
     step --np 4 --ranks 2,4 --batch 4 --compute-time 60ms --ps 1 # nearly all is compute: no loss with 3 workers
     all_good
     awk -v v="$(of efficiency value)" 'BEGIN { print v; exit !(v < 125) }'

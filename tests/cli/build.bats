@@ -10,7 +10,7 @@ setup_file()
     tree=$BATS_FILE_TMPDIR/tree
     tools=$BATS_FILE_TMPDIR/tools
     mkdir -p "$tree/benches" "$tree/configs" "$tools"
-    cp -R "$root/Makefile" "$root/LICENSE" "$root/scripts" "$root/core" "$tree"
+    cp -R "$root/Makefile" "$root/LICENSE" "$root/scripts" "$root/core" "$root/examples" "$tree"
     cp -r "$root/benches/null" "$root/benches/net" "$tree/benches"
     echo 'suite: x' >"$tree/configs/quick.yaml"
     # A pkg-config and a compiler that do not know the libraries, or headers, named in the file "missing". Their texts are the

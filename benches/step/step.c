@@ -302,13 +302,12 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
     struct step_plan plan;
     int err = 0;
 
-    *bytes = w->longest_ns = w->rate_alone = w->update_ns = w->update_bytes = 0;
+    *bytes = w->longest_ns = w->update_ns = w->update_bytes = 0;
     for (unsigned rank = 0; rank < w->n && !err; rank++) {
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
         compute_ns[rank] = step_compute_ns(&plan, &w->spec, rank);
         update_ns[rank] = step_update_ns(&plan, &w->spec, rank);
         w->longest_ns = fmax(w->longest_ns, compute_ns[rank] + update_ns[rank]);
-        w->rate_alone += compute_ns[rank] > 0 ? 1 / compute_ns[rank] : 0;
         most_ns = fmax(most_ns, compute_ns[rank]);
         w->update_ns = fmax(w->update_ns, update_ns[rank]);
         for (size_t i = 0; i < plan.n_ops; i++)

@@ -228,21 +228,6 @@ static void add_ranks(struct point *pt, struct step_work *w)
     }
 }
 
-/* No worker is faster than its compute, which is known where it is stated: of real compute the slowest one's was measured. */
-static void set_free_limit(struct point *pt, struct step_work *w)
-{
-    snprintf(w->limit_source, sizeof(w->limit_source),
-             "%u workers, each with its compute alone, all communication hidden",
-             step_dp(&w->spec));
-    for (size_t i = 0; i < pt->n_series && w->spec.compute == STEP_TIMED; i++) {
-        if (strcmp(pt->series[i].metric, "throughput") != 0)
-            continue;
-        pt->series[i].limit = (double)w->spec.batch * 1e9 * w->rate_alone;
-        pt->series[i].limit_kind = LIMIT_TOLD;
-        pt->series[i].limit_source = w->limit_source;
-    }
-}
-
 /* ---- The limit ---- */
 
 int values_traffic(const struct step_spec *spec, const struct step_layer *layers,
@@ -289,34 +274,53 @@ double values_network_ns(const struct step_traffic *t, const double *gbps, unsig
     return fmax(longest, isnan(sum) || !(sum > 0) ? 0 : t->total / sum);
 }
 
+/* What the links of each node carry. *may_add: switches behind all of them may add. false: ranks are on
+ * one node, or some bytes went over no real link. */
+static bool node_rates(const struct step_work *w, double *gbps, bool *may_add)
+{
+    const struct session_node *nodes;
+    unsigned n = session_nodes(w->ranks.session, &nodes);
+    bool own = collective_find(w->backend)->own;
+    struct links_rate rate;
+
+    *may_add = true;
+    for (unsigned i = 0; i < world_nodes(w->ranks.world); i++)
+        gbps[i] = NAN;
+    for (unsigned i = 0; i < n; i++) {
+        links_rate(w->ranks.session, w->ranks.world, w->members, w->n, own, &nodes[i], &rate);
+        gbps[rate.node] = rate.gbps;
+        *may_add = *may_add && rate.may_add;
+    }
+    return n > 1 && (own || !links_simulated(w->ranks.session, w->n));
+}
+
+static void rate_of_node(const struct step_work *w, unsigned node, struct links_rate *its)
+{
+    const struct session_node *nodes;
+    unsigned n = session_nodes(w->ranks.session, &nodes);
+    bool own = collective_find(w->backend)->own;
+    struct links_rate rate;
+
+    for (unsigned i = 0; i < n; i++) {
+        links_rate(w->ranks.session, w->ranks.world, w->members, w->n, own, &nodes[i], &rate);
+        if (rate.node == node)
+            *its = rate;
+    }
+}
+
 /* 0: it is not known, or there is one node; else with the words of the link that is full first. */
 static double network_ns(struct step_work *w, struct links_rate *first)
 {
-    const struct world *world = w->ranks.world;
-    const struct session_node *nodes;
-    unsigned n = session_nodes(w->ranks.session, &nodes), named = 0;
-    bool own = collective_find(w->backend)->own;
     double gbps[WORLD_RANKS_MAX];
-    bool may_add = true;
+    bool may_add;
     struct step_traffic traffic;
-    struct links_rate rate;
+    unsigned named = 0;
 
-    for (unsigned i = 0; i < world_nodes(world); i++)
-        gbps[i] = NAN;
-    for (unsigned i = 0; i < n; i++) {
-        links_rate(w->ranks.session, world, w->members, w->n, own, &nodes[i], &rate);
-        gbps[rate.node] = rate.gbps;
-        may_add = may_add && rate.may_add;
-    }
-    if (n < 2 || (!own && links_simulated(w->ranks.session, w->n)) ||
-        values_traffic(&w->spec, w->layers, world, may_add, &traffic))
+    if (!node_rates(w, gbps, &may_add) ||
+        values_traffic(&w->spec, w->layers, w->ranks.world, may_add, &traffic))
         return 0;
-    double ns = values_network_ns(&traffic, gbps, world_nodes(world), &named);
-    for (unsigned i = 0; i < n; i++) {
-        links_rate(w->ranks.session, world, w->members, w->n, own, &nodes[i], &rate);
-        if (rate.node == named)
-            *first = rate;
-    }
+    double ns = values_network_ns(&traffic, gbps, world_nodes(w->ranks.world), &named);
+    rate_of_node(w, named, first);
     return ns;
 }
 
@@ -333,6 +337,37 @@ static bool stages_share(const struct step_work *w)
                     world_member(w->ranks.world, w->members[k])->node)
                 return true;
     return false;
+}
+
+/* No asynchronous worker is faster than its compute, which is known where it is stated: of real compute
+ * the slowest one's was measured. And none gets more over the nodes' links than these carry. */
+static void set_free_limit(struct point *pt, struct step_work *w)
+{
+    double gbps[WORLD_RANKS_MAX];
+    bool may_add;
+    struct links_rate link = {0};
+    struct values_free most;
+
+    if (!node_rates(w, gbps, &may_add))
+        for (unsigned i = 0; i < world_nodes(w->ranks.world); i++)
+            gbps[i] = NAN;
+    if (values_free_limit(&w->spec, w->layers, w->ranks.world, gbps, &most) || isinf(most.rate))
+        return;
+    bool linked = most.node != VALUES_NO_NODE;
+    if (linked)
+        rate_of_node(w, most.node, &link);
+    snprintf(w->limit_source, sizeof(w->limit_source),
+             linked ? "%u workers, with what the nodes' links carry at most, all else hidden; %s"
+                    : "%u workers, each with its compute alone, all communication hidden%s",
+             step_dp(&w->spec), linked ? link.source : "");
+    for (size_t i = 0; i < pt->n_series; i++) {
+        if (strcmp(pt->series[i].metric, "throughput") != 0)
+            continue;
+        pt->series[i].limit = (double)w->spec.batch * 1e9 * most.rate;
+        pt->series[i].limit_kind = linked ? LIMIT_SYSFS : LIMIT_TOLD;
+        pt->series[i].limit_link = linked ? link.link : NULL;
+        pt->series[i].limit_source = w->limit_source;
+    }
 }
 
 /* Of the shortest compute that was seen, and the shortest update. */
@@ -355,12 +390,12 @@ static void set_limit(struct point *pt, struct step_work *w)
 {
     bool timed = w->spec.compute == STEP_TIMED;
     struct links_rate link = {0};
-    double network = network_ns(w, &link);
 
     if (w->spec.asynchronous) {
         set_free_limit(pt, w);
         return;
     }
+    double network = network_ns(w, &link);
     double compute = timed ? w->least_ns : real_least_ns(w);
     bool known = timed || w->spec.pp == 1 || network > compute;
     if (!known)

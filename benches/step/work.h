@@ -54,7 +54,6 @@ struct step_work { /* pt->bench_state: outlives the points */
     bool begun;
     uint64_t samples;                                          /* since the warm-up */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
-    double rate_alone; /* steps of all workers in a ns, if nobody waits */
     /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
     double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
     struct step_shares shares;
@@ -83,6 +82,17 @@ int values_traffic(const struct step_spec *spec, const struct step_layer *layers
  * nothing. *named: the node whose own links take longest. */
 double values_network_ns(const struct step_traffic *t, const double *gbps, unsigned nodes,
                          unsigned *named);
+/* The most steps a ns that all asynchronous workers together can make. Each makes as many as its compute
+ * allows, where that is stated, and its links; and the links of each node carry the steps of all that
+ * go over them, each way. Workers of a server's own node do not. */
+struct values_free {
+    double rate;   /* infinite: not known */
+    unsigned node; /* whose links bound it first; VALUES_NO_NODE: compute does */
+};
+#define VALUES_NO_NODE UINT32_MAX
+/* gbps: as above. 0 or -ENOMEM, -E2BIG. */
+int values_free_limit(const struct step_spec *spec, const struct step_layer *layers,
+                      const struct world *world, const double *gbps, struct values_free *limit);
 /* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
 /* Limit, figures and columns: after session_end(). */

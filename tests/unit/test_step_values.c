@@ -208,11 +208,86 @@ static void test_servers_are_not_exposed(void **state)
     assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
 }
 
+/* ---- Asynchronous workers ---- */
+
+/* As network(): the most steps a ns of all workers. A worker's compute takes 4 x 12000 ns, the last one's `slow` times as long. */
+static struct values_free free_limit(const char *nodes, unsigned servers, double slow, bool timed,
+                                     const double *rates)
+{
+    char error[256] = "";
+    struct world *w = NULL;
+    struct step_layer layers[4];
+    struct values_free limit = {0};
+    struct step_spec spec = {.ranks = (uint32_t)strlen(nodes),
+                             .servers = servers,
+                             .asynchronous = 1,
+                             .staleness = 1000,
+                             .tp = 1,
+                             .pp = 1,
+                             .ep = 1,
+                             .micro = 1,
+                             .batch = 4,
+                             .n_layers = 4,
+                             .ns_per_flop = 1,
+                             .compute = timed ? STEP_TIMED : STEP_PRODUCT,
+                             .slow_times = slow,
+                             .type = COLLECTIVE_F32,
+                             .bucket_bytes = 5000,
+                             .overlap = 1};
+
+    spec.slow_rank = spec.ranks - servers - 1;
+    fill_layers(layers);
+    assert_int_equal(world_new(&w, "local", 0, spec.ranks, error, sizeof(error)), 0);
+    for (unsigned i = 0; nodes[i]; i++) {
+        world_self(&w->members[i]);
+        snprintf(w->members[i].host, sizeof(w->members[i].host), "%c", nodes[i]);
+    }
+    world_number(w);
+    assert_int_equal(values_free_limit(&spec, layers, w, rates, &limit), 0);
+    world_free(w);
+    return limit;
+}
+
+/* The ns that a step of all workers takes on average, and the node whose links bound it; -1: none's. */
+static void expect_free(struct values_free got, double ns, int node)
+{
+    if (!(fabs(1 / got.rate - ns) <= 1e-9 * ns) || (int)got.node != node)
+        fail_msg("%.9g ns of node %d, not %.9g of %d", 1 / got.rate, (int)got.node, ns, node);
+}
+
+/* 16000 bytes of gradients to the servers, and as many back; compute of 48000 ns. */
+static void test_links_bound_asynchronous_workers(void **state)
+{
+    const double one[] = {1, 1, 1, 1, 1}, quick[] = {9, 9, 9, 9, 9};
+    const double unknown[] = {NAN, NAN, NAN, NAN, NAN}, slow_server[] = {1, 1, 1, .25, 1};
+    const double slow_worker[] = {.25, 9, 9, 9, 9};
+
+    (void)state;
+    /* compute bounds it: of 48000, 48000 and 96000 ns */
+    expect_free(free_limit("abcd", 1, 2, true, quick), 48000 / 2.5, -1);
+    expect_free(free_limit("abcd", 1, 2, true, unknown), 48000 / 2.5, -1);
+    expect_free(free_limit("aaaa", 1, 1, true, one), 48000 / 3., -1);
+    /* the server's link: 16000 bytes of each step */
+    expect_free(free_limit("abcd", 1, 1, true, slow_server), 16000 / .25, 3);
+    expect_free(free_limit("abcd", 1, 1, false, one), 16000, 3);
+    /* two servers have a half of each; together as much as two links carry */
+    expect_free(free_limit("abcde", 2, 1, false, one), 8000, 3);
+    /* a slow link is of its worker alone: 64000 ns; the others have 48000 */
+    expect_free(free_limit("abcd", 1, 1, true, slow_worker), 1 / (1 / 64000. + 2 / 48000.), 0);
+    /* a worker beside the server needs no link: the other two share it */
+    expect_free(free_limit("abcc", 1, 1, true, (const double[]){1, 1, .25}),
+                1 / (1 / 48000. + .25 / 16000), 2);
+    /* real compute: such a worker may be as quick as it likes */
+    assert_true(isinf(free_limit("abcc", 1, 1, false, one).rate));
+    assert_true(isinf(free_limit("abcd", 1, 1, false, unknown).rate));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_interval_covers_the_truth),
                                        cmocka_unit_test(test_equal_jobs_and_few_samples),
                                        cmocka_unit_test(test_blocks_have_all_samples),
+                                       cmocka_unit_test(test_links_bound_asynchronous_workers),
                                        cmocka_unit_test(test_links_bound_a_step),
                                        cmocka_unit_test(test_servers_are_not_exposed)};
 

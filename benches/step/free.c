@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bounds asynchronous workers, each of which has a rate of its own: see work.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "benches/step/work.h"
+
+/* Bytes that a step of a worker moves over a node's links. */
+struct load {
+    double way[2]; /* out, in */
+};
+
+struct workers {
+    unsigned n, nodes;
+    double *most;       /* steps a ns that each makes at most; infinite: nothing is known */
+    struct load *loads; /* of each worker, on each node */
+};
+
+static struct load *load_of(const struct workers *w, unsigned worker, unsigned node)
+{
+    return &w->loads[(size_t)worker * w->nodes + node];
+}
+
+/* A worker's own plan has all that it sends and gets: calls of two, of which the first is the root. */
+static int add_worker(struct workers *w, const struct step_spec *spec,
+                      const struct step_layer *layers, const struct world *world, unsigned worker)
+{
+    double each = (double)collective_type_bytes((enum collective_type)spec->type);
+    struct step_plan plan;
+    int err = step_plan_make(&plan, spec, layers, worker);
+    double ns = err || spec->compute != STEP_TIMED ? 0 : step_compute_ns(&plan, spec, worker);
+
+    w->most[worker] = ns > 0 ? 1 / ns : INFINITY;
+    for (size_t i = 0; i < plan.n_ops && !err; i++) {
+        const struct step_part *part = &plan.parts[plan.ops[i].part];
+        if (plan.ops[i].kind != STEP_CALL)
+            continue;
+        double bytes = (double)part->calls[plan.ops[i].call].count * each;
+        for (unsigned node = 0; node < w->nodes; node++) {
+            struct links_load load =
+                links_load(world, (enum collective_op)part->op, part->members, part->n, node);
+            load_of(w, worker, node)->way[0] += bytes * load.out;
+            load_of(w, worker, node)->way[1] += bytes * load.in;
+        }
+    }
+    step_plan_release(&plan);
+    return err;
+}
+
+/* No worker alone is faster than each link lets it. Returns the node whose link takes most from one. */
+static unsigned narrow(struct workers *w, const double *gbps)
+{
+    unsigned named = VALUES_NO_NODE;
+    double most = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        double own = w->most[i];
+        for (unsigned node = 0; node < w->nodes; node++) {
+            struct load *load = load_of(w, i, node);
+            double its = gbps[node] / fmax(load->way[0], load->way[1]);
+            if (!(its < w->most[i])) /* not known, or no bytes */
+                continue;
+            w->most[i] = its;
+            if (own - its > most) {
+                most = own - its;
+                named = node;
+            }
+        }
+    }
+    return named;
+}
+
+struct item {
+    double bytes, most;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* The most steps a ns of all workers that a link carries one way: first those of the fewest bytes. */
+static double most_of(const struct workers *w, struct item *items, unsigned node, int way,
+                      double gbps)
+{
+    double left = isnan(gbps) ? INFINITY : gbps, rate = 0;
+
+    for (unsigned i = 0; i < w->n; i++)
+        items[i] = (struct item){load_of(w, i, node)->way[way], w->most[i]};
+    qsort(items, w->n, sizeof(*items), by_bytes);
+    for (unsigned i = 0; i < w->n; i++) {
+        double its =
+            items[i].bytes > 0 ? fmin(items[i].most, left / items[i].bytes) : items[i].most;
+        rate += its;
+        left -= items[i].bytes > 0 && !isinf(left) ? its * items[i].bytes : 0;
+        left = fmax(left, 0);
+    }
+    return rate;
+}
+
+static void bound(struct workers *w, struct item *items, const double *gbps,
+                  struct values_free *limit)
+{
+    *limit = (struct values_free){.node = narrow(w, gbps)};
+    for (unsigned i = 0; i < w->n; i++)
+        limit->rate += w->most[i];
+    for (unsigned node = 0; node < w->nodes; node++)
+        for (int way = 0; way < 2; way++) {
+            double rate = most_of(w, items, node, way, gbps[node]);
+            if (rate < limit->rate * (1 - 1e-9)) /* the same, added in another order */
+                *limit = (struct values_free){.rate = rate, .node = node};
+        }
+}
+
+int values_free_limit(const struct step_spec *spec, const struct step_layer *layers,
+                      const struct world *world, const double *gbps, struct values_free *limit)
+{
+    struct workers w = {.n = step_dp(spec), .nodes = world_nodes(world)};
+    struct item *items = calloc(w.n, sizeof(*items));
+    int err = 0;
+
+    w.most = calloc(w.n, sizeof(*w.most));
+    w.loads = calloc((size_t)w.n * w.nodes, sizeof(*w.loads));
+    if (!items || !w.most || !w.loads)
+        err = -ENOMEM;
+    for (unsigned i = 0; i < w.n && !err; i++)
+        err = add_worker(&w, spec, layers, world, i);
+    if (!err)
+        bound(&w, items, gbps, limit);
+    free(items);
+    free(w.most);
+    free(w.loads);
+    return err;
+}

@@ -213,8 +213,9 @@ void claims_add(struct collective_claims *claims, const struct collective_report
         c->at_least |= !f->exact;
         c->out_bytes += f->out_bytes;
         c->in_bytes += f->other_node ? f->in_bytes : 0;
-        c->message_bytes = f->message_bytes;
-        c->mtu_bytes = told->has_rail ? told->rail.mtu_bytes : 0;
+        /* the most that a packet of any member can have carried */
+        c->message_bytes = fmax(c->message_bytes, f->message_bytes);
+        c->mtu_bytes = fmax(c->mtu_bytes, told->has_rail ? told->rail.mtu_bytes : 0);
         c->out_messages += has_packets(told, f) ? f->out_messages : 0;
         c->in_messages += has_packets(told, f) && f->other_node ? f->in_messages : 0;
     }

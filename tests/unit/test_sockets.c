@@ -200,6 +200,25 @@ static void test_flow(void **state)
     assert_string_equal(claims.claims[0].device, device);
 }
 
+/* Of a node's members the longest message counts, whoever comes last. */
+static void test_longest_message(void **state)
+{
+    (void)state;
+    for (int last = 0; last < 2; last++) {
+        struct collective_claims claims = {0};
+        for (int i = 0; i < 2; i++) {
+            bool is_long = i == last;
+            struct collective_report told = {.has_rail = 1};
+            told.rail.mtu_bytes = is_long ? 9000 : 1500;
+            library_flow(&told, "eth0", (struct library_least){10, 10}, is_long ? 4096 : 8);
+            claims_add(&claims, &told);
+        }
+        assert_int_equal(claims.n, 1);
+        assert_true(claims.claims[0].message_bytes == 4096);
+        assert_true(claims.claims[0].mtu_bytes == 9000);
+    }
+}
+
 static void tell_setting(struct collective *c, struct collective_report *told)
 {
     snprintf(told->sockets, sizeof(told->sockets), "%s", (const char *)c->state);
@@ -282,8 +301,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mpi),   cmocka_unit_test(test_mpi_layers),
         cmocka_unit_test(test_nccl),  cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_flow),  cmocka_unit_test(test_prove),
-        cmocka_unit_test(test_guest), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_flow),  cmocka_unit_test(test_longest_message),
+        cmocka_unit_test(test_prove), cmocka_unit_test(test_guest),
+        cmocka_unit_test(test_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,8 @@ static const struct opt table[] = {
     {.name = "compute",
      .type = OPT_DURATION,
      AT(compute_ns),
-     .help = "forward and backward pass of a step alone, in place of measured products"},
+     .help = "forward and backward pass of a step alone, of the whole model on one rank, in place "
+             "of measured products; --tp and --pp divide it"},
     {.name = "nodes",
      .letter = 'n',
      .type = OPT_U64,
@@ -241,6 +242,7 @@ static void set_job(struct asked *a)
                                   .pp = (double)o->pp,
                                   .ep = (double)o->ep,
                                   .micro = (double)o->micro,
+                                  .element_bytes = parts_element_bytes(&a->parts),
                                   .zero = (unsigned)o->zero,
                                   .bucket_bytes = (double)o->bucket,
                                   .update_bytes = update_bytes[o->update],
@@ -366,7 +368,7 @@ static int compare_offers(struct asked *a)
 {
     struct offers_made *made = &a->offers;
     const struct offer_source from = {.benches = &a->benches,
-                                      .dtype = a->options.dtype,
+                                      .dtype = a->parts.dtype,
                                       .over = a->options.over,
                                       .per_node = (double)a->options.per_node};
     struct document *d = document_new(&a->r.pool);

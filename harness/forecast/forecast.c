@@ -316,11 +316,9 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
 void forecast_use(struct forecast *f, const struct parts *parts, double per_node)
 {
     const struct part_law *sum = &parts->laws[f->job.zero ? JOB_SCATTER : JOB_SUM];
-    bool halves = parts->dtype && (!strcmp(parts->dtype, "bf16") || !strcmp(parts->dtype, "f16"));
 
     f->parts = parts;
     f->per_node = per_node > 0 ? per_node : sum->per_node > 0 ? sum->per_node : 1;
-    f->job.element_bytes = halves ? 2 : 4;
 }
 
 int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n)

@@ -87,6 +87,9 @@ struct parts {
 int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
                const char *over, struct parts *parts);
 
+/* Of a gradient, by the data type of the products. */
+double parts_element_bytes(const struct parts *p);
+
 #define PARTS_SHAPES 3 /* fewer do not tell how well one stands for another */
 
 /* The time of `count` products; NaN: fewer than PARTS_SHAPES shapes were measured. The rate is the

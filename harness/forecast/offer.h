@@ -127,10 +127,12 @@ struct offers_made {
     size_t n_nodes;
 };
 
-/* How runs of an offer are read: as those of the command line. */
+/* How runs of an offer are read: as those of the command line. All offers are of one job, so their
+ * products are of one data type. */
 struct offer_source {
     const struct bench_list *benches;
-    const char *dtype, *over;
+    const char *dtype; /* of the base's products; NULL: it has none */
+    const char *over;
     double per_node; /* 0: as sums were measured */
 };
 

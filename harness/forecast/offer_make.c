@@ -84,6 +84,18 @@ static int take_power(struct making *m, struct offer *offer, const struct offer_
     return 0;
 }
 
+/* Products of another data type are another job's. */
+static int check_products(struct making *m, const struct offer *offer, const struct offer_case *c)
+{
+    if (!isnan(c->f.job.compute_s) || (m->from->dtype && c->f.parts->n_products))
+        return 0;
+    return fail(m, offer,
+                m->from->dtype
+                    ? pool_text(m->pool, "its runs have no products in %s, as the job is computed",
+                                m->from->dtype)
+                    : "the runs of the command line have no products: say --dtype");
+}
+
 static int make_one(struct making *m, size_t i)
 {
     struct offer *offer = &m->made->offers.all[i];
@@ -106,7 +118,9 @@ static int make_one(struct making *m, size_t i)
         c->f.per_node = offer->per_node;
     if (!isnan(offer->compute_s))
         c->f.job.compute_s = offer->compute_s;
-    if (offer->swap)
+    if (offer->n_runs)
+        err = check_products(m, offer, c);
+    if (!err && offer->swap)
         err =
             forecast_swap_read(m->pool, c->f.parts, offer->swap, &c->f.swap, error, sizeof(error));
     if (!err && c->f.swap.times[SWAP_PRODUCTS] > 0 && !isnan(c->f.job.compute_s))

@@ -235,6 +235,11 @@ static int read_products(struct reading *in, const char *dtype)
     return 0;
 }
 
+double parts_element_bytes(const struct parts *p)
+{
+    return p->dtype && word_in("bf16 f16", p->dtype) ? 2 : 4;
+}
+
 /* ---- memory, calls, overlap, steps ---- */
 
 struct best {

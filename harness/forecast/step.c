@@ -164,11 +164,12 @@ static void add_compute(struct making *m, const struct model_layer *l, double be
     }
 }
 
-/* Where the time of a step's passes is given, layers have it as they have operations. */
+/* Where the time of a step's passes is given, of the whole model on one rank, layers have it as they
+ * have operations. Ranks that share a layer share its time. */
 static void share_compute(const struct step_job *job, const struct model_layer *l, double all_flop,
                           struct part *p)
 {
-    double share = job->compute_s / job->micro / all_flop;
+    double share = job->compute_s / job->micro / all_flop / (is_split(job, l) ? job->tp : 1);
 
     p->forward_s = share * model_forward_flop(l, job->sequence);
     p->backward_s = share * model_backward_flop(l, job->sequence);

@@ -32,7 +32,9 @@ struct step_job {
     double element_bytes;  /* of gradients, parameters and activations */
     double update_bytes;   /* that the update moves through memory, for each parameter */
     bool overlap;          /* sums while the backward pass goes on; false: behind it */
-    double compute_s; /* forward and backward of a step, where it is given; NaN: from products */
+    /* Forward and backward of a step, of the whole model on one rank, where it is given; NaN: from
+     * products. Ranks of a layer, and stages, share it. */
+    double compute_s;
 };
 
 /* What parts cost, in seconds; NaN: not known. */

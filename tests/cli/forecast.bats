@@ -224,6 +224,26 @@ END
     "$plumb" forecast --help | grep -q 'plumb forecast RUN --model llama3-8b'
 }
 
+# make_node DTYPE: a run of three products, of 200, 220 and 240 W.
+make_node() {
+    python3 - "$top" "$1" <<'END'
+import csv, os, sys
+sys.path.insert(0, sys.argv[1] + "/tests/tools")
+columns = __import__("make-run").row_columns()
+params = "device dtype data m n k".split()
+os.mkdir("node")
+with open("node/gemm.csv", "w", newline="") as out, open("node/plan.csv", "w") as plan:
+    rows = csv.DictWriter(out, params + columns, restval="", lineterminator="\n")
+    rows.writeheader()
+    plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
+    for case, (m, watts) in enumerate(((512, 200), (1024, 220), (2048, 240)), 1):
+        plan.write(f"done,0001,{case},{case},1,gemm,,60\n")
+        rows.writerow(dict(device="host", dtype=sys.argv[2], data="random", m=m, n=2048, k=2048, metric="throughput", unit="TFLOP/s", value=1, ci_low=.99, ci_high=1.01,
+                           samples=60, stop="converged", origin="measured", status="ok", run="node", case=case, repeat=1, host="node1", elapsed_s=10, cpu_watts=watts))
+END
+    sed 's/"suite": "cluster"/"suite": "node"/;s/"run": "run"/"run": "node"/' run/run.json > node/run.json
+}
+
 # offers.yaml: as measured, with ten times the network, and twice the nodes that draw less.
 make_offers() {
     cat > offers.yaml <<'END'
@@ -356,22 +376,7 @@ END
 }
 
 @test "measured power comes from the rows of products, with the error of its counter" {
-    python3 - "$top" <<'END'
-import csv, os, sys
-sys.path.insert(0, sys.argv[1] + "/tests/tools")
-columns = __import__("make-run").row_columns()
-params = "device dtype data m n k".split()
-os.mkdir("node")
-with open("node/gemm.csv", "w", newline="") as out, open("node/plan.csv", "w") as plan:
-    rows = csv.DictWriter(out, params + columns, restval="", lineterminator="\n")
-    rows.writeheader()
-    plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
-    for case, (m, watts) in enumerate(((512, 200), (1024, 220), (2048, 240)), 1):
-        plan.write(f"done,0001,{case},{case},1,gemm,,60\n")
-        rows.writerow(dict(device="host", dtype="f32", data="random", m=m, n=2048, k=2048, metric="throughput", unit="TFLOP/s", value=1, ci_low=.99, ci_high=1.01,
-                           samples=60, stop="converged", origin="measured", status="ok", run="node", case=case, repeat=1, host="node1", elapsed_s=10, cpu_watts=watts))
-END
-    sed 's/"suite": "cluster"/"suite": "node"/;s/"run": "run"/"run": "node"/' run/run.json > node/run.json
+    make_node f32
     make_offers
     sed -i 's/node_power: 1000 W, idle_power: 100 W/node_power: measured, rest_power: 300 W/' offers.yaml
     "$plumb" forecast node "${job[@]}" --no-overlap --price offers.yaml --json > out.json
@@ -389,4 +394,24 @@ END
 
 @test "the example of offers is read" {
     "$plumb" forecast "${job[@]}" --price "$top/examples/offers.yaml" --json | jq -e '.offers | length == 2'
+}
+
+@test "all offers are of one job: their gradients and products have one data type" {
+    make_node bf16
+    cp -r run copy
+    sed -i 's/"run": "run"/"run": "copy"/' copy/run.json
+    make_offers
+    sed -i '/name: frugal/d;s/swap: network=10Gb.s/runs: [copy], compute: 60 ms/' offers.yaml
+    # gradients are in bf16: half of the bytes, in both
+    "$plumb" forecast node "${job[@]}" --no-overlap --price offers.yaml --json > out.json
+    near "$(jq '.offers[0].step_s' out.json)" "0.06 + $(ring 8 16777216)" 0.01
+    near "$(jq '.offers[1].step_s' out.json)" "$(jq '.offers[0].step_s' out.json)" 1e-9
+    # products in another type are another job's
+    sed -i 's/runs: .copy., compute: 60 ms/runs: [copy, other]/' offers.yaml
+    cp -r node other
+    sed -i 's/^host,bf16,/host,f32,/' other/gemm.csv
+    sed -i 's/"run": "node"/"run": "other"/' other/run.json
+    run --separate-stderr "$plumb" forecast node run --model ./toy.csv --update none --price offers.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'fast': its runs have no products in bf16"* ]]
 }

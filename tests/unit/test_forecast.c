@@ -138,6 +138,7 @@ static void a_node_has_laws_of_its_own(void **state)
     layer.split = MODEL_ROW;
     layer.sum = (struct model_size){4000000, 0};
     f.job.tp = 8;
+    f.job.compute_s = 8; /* of the whole model on one rank: a second on each of 8 */
     f.per_node = parts.laws[JOB_SUM].per_node = 8;
     struct forecast_point node = at(&f, 8), several = at(&f, 16);
     assert_float_equal(node.time.step_s, 1 + 2 * 7 * (2 + 16e6 / 8 / 10000) * 1e-6, 1e-6);

@@ -144,6 +144,22 @@ static void sharing_parameters_of_micro_batches(void **state)
     NEAR(run(&j, &costs).step_s, 18);
 }
 
+/* The time that is given is of the whole model on one rank: two ranks that share two of three layers
+ * each compute 6 + 12 / 2 ms. */
+static void given_compute_is_shared(void **state)
+{
+    struct step_job j = job();
+
+    (void)state;
+    j.dp = 1;
+    j.tp = 2;
+    layers[0].split = MODEL_COLUMN;
+    layers[1].split = MODEL_ROW;
+    NEAR(run(&j, &costs).compute_s, 12);
+    layers[0].split = layers[1].split = MODEL_WHOLE;
+    NEAR(run(&j, &costs).compute_s, 18);
+}
+
 static void pipelines(void **state)
 {
     struct step_job j = job();
@@ -329,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup(the_example_by_hand, set_up),
         cmocka_unit_test_setup(sharing_parameters, set_up),
         cmocka_unit_test_setup(sharing_parameters_of_micro_batches, set_up),
+        cmocka_unit_test_setup(given_compute_is_shared, set_up),
         cmocka_unit_test_setup(pipelines, set_up),
         cmocka_unit_test_setup(the_stage_that_ends_last, set_up),
         cmocka_unit_test_setup(layers_over_ranks, set_up),

@@ -203,8 +203,8 @@ static void write_rank(const struct page *page, const struct straggler *s)
     fputs("<tr>", out);
     if (page->r->n_runs > 1)
         html_print(out, "<td class='text'>%s</td>", page->r->names[s->run]);
-    html_print(out, "<th scope='row'>%s</th><td class='text'>%s</td><td>%s</td><td>%s</td>",
-               s->rank, s->host, document_percent(pool, s->median),
+    html_print(out, "<th scope='row'>%s%s</th><td class='text'>%s</td><td>%s</td><td>%s</td>",
+               s->is_process ? "process " : "", s->name, s->host, document_percent(pool, s->median),
                document_percent(pool, s->most));
     html_print(out, "<td>%zu of %zu</td><td>%s</td><td class='text'>%s</td></tr>\n", s->late,
                s->cases, isnan(s->waited) ? "" : document_percent(pool, s->waited),

@@ -221,7 +221,9 @@ struct bucket_sweeps {
 int bucket_sweeps_make(struct report *r, struct bucket_sweeps *out);
 
 /* Stragglers: the figures late_share and waited_share of each rank, over all cases of a run.
- * late_share is the share of samples in which this rank was the one that the others waited for. */
+ * late_share is the share of samples in which this rank was the one that the others waited for.
+ * Where the column per_process is above 1, the column `rank` has the number of a process, which has
+ * so many ranks: it is late or not with all of them, and the processes are what is counted. */
 
 /* Is a rank that is late in so many percent of the samples of so many ranks more than chance? Over
  * half; of two ranks, one of which is always late, over three quarters. Pure. */
@@ -236,9 +238,11 @@ double straggler_chance(const double *ranks, size_t n, size_t late, double *odds
 struct straggler {
     const struct report_bench *bench;
     size_t run;
-    const char *rank, *host;
-    size_t cases, late;  /* with a value; in which it was late by the rule above */
-    double median, most; /* late_share, percent: over the cases, and in the worst */
+    const char *rank, *host, *each; /* each: per_process */
+    const char *name;               /* "3"; of a process of several ranks "1 (ranks 4 to 7)" */
+    bool is_process;                /* of several ranks */
+    size_t cases, late;             /* with a value; in which it was late by the rule above */
+    double median, most;            /* late_share, percent: over the cases, and in the worst */
     const struct report_case *worst;
     double waited;  /* median of waited_share, percent; NaN: not known */
     double chance;  /* of being late in so many cases, were it no other than the rest */
@@ -255,7 +259,7 @@ struct stragglers {
 int stragglers_make(struct report *r, struct stragglers *out);
 
 /* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)", and what held
- * its GPU back where most others' were not; "" where none of that run is by more than chance. */
+ * its GPU back where most others' were not; "process 1 (ranks 4 to 7) on node2 is late: ..."; "" where none of that run is by more than chance. */
 const char *stragglers_text(struct report *r, const struct stragglers *all,
                             const struct report_bench *b, size_t run);
 

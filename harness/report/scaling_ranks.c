@@ -52,14 +52,27 @@ static bool is_of(const struct report_bench *b, const struct report_case *c,
                   const struct straggler *s, const char *metric)
 {
     return is_share(b, c, s->run, metric) && !strcmp(report_param(b, c, "rank"), s->rank) &&
-           !strcmp(report_param(b, c, "rank_host"), s->host);
+           !strcmp(report_param(b, c, "rank_host"), s->host) &&
+           !strcmp(report_param(b, c, "per_process"), s->each);
 }
 
-static double ranks_of(const struct report_bench *b, const struct report_case *c)
+/* Ranks in each process; 1 where the rows do not tell. NaN: it is no number. */
+static double each_of(const struct report_bench *b, const struct report_case *c)
+{
+    const char *text = report_param(b, c, "per_process");
+    double each;
+
+    if (!*text)
+        return 1;
+    return units_parse_double(text, &each) || each < 1 ? NAN : each;
+}
+
+/* A process is late or not, with all of its ranks: so many of them may be the late one. */
+static double processes_of(const struct report_bench *b, const struct report_case *c)
 {
     double ranks;
 
-    return units_parse_double(report_param(b, c, "ranks"), &ranks) ? NAN : ranks;
+    return units_parse_double(report_param(b, c, "ranks"), &ranks) ? NAN : ranks / each_of(b, c);
 }
 
 static double median_of(const struct straggler *s, const char *metric, double *scratch)
@@ -85,8 +98,8 @@ static void fill(struct straggler *s, double *scratch)
 
         if (!is_of(b, c, s, "late_share"))
             continue;
-        ranks[s->cases++] = ranks_of(b, c);
-        s->late += straggler_is_late(share, ranks_of(b, c));
+        ranks[s->cases++] = processes_of(b, c);
+        s->late += straggler_is_late(share, processes_of(b, c));
         if (isnan(s->most) || share > s->most)
             s->worst = c;
         s->most = fmax(s->most, share);
@@ -111,7 +124,8 @@ static bool is_known(const struct stragglers *all, const struct report_bench *b,
     for (size_t i = 0; i < all->n; i++)
         if (all->all[i].bench == b && all->all[i].run == run &&
             !strcmp(all->all[i].rank, report_param(b, c, "rank")) &&
-            !strcmp(all->all[i].host, report_param(b, c, "rank_host")))
+            !strcmp(all->all[i].host, report_param(b, c, "rank_host")) &&
+            !strcmp(all->all[i].each, report_param(b, c, "per_process")))
             return true;
     return false;
 }
@@ -122,11 +136,27 @@ static int by_rank(const void *x, const void *y)
 
     if (a->run != b->run)
         return a->run < b->run ? -1 : 1;
+    if (strcmp(a->each, b->each) != 0)
+        return strverscmp(a->each, b->each);
     return strverscmp(a->rank, b->rank) ? strverscmp(a->rank, b->rank)
                                         : strverscmp(a->host, b->host);
 }
 
-static int add_of_bench(const struct report_bench *b, size_t run, struct stragglers *out)
+/* Of several ranks in a process: "1 (ranks 4 to 7)". */
+static void name(struct report *r, struct straggler *s)
+{
+    uint64_t number, each;
+
+    s->is_process = !units_parse_u64(s->each, &each) && each > 1;
+    s->name = s->is_process && !units_parse_u64(s->rank, &number)
+                  ? pool_text(&r->pool, "%s (ranks %llu to %llu)", s->rank,
+                              (unsigned long long)(number * each),
+                              (unsigned long long)(number * each + each - 1))
+                  : s->rank;
+}
+
+static int add_of_bench(struct report *r, const struct report_bench *b, size_t run,
+                        struct stragglers *out)
 {
     double *scratch = calloc(2 * (b->n_cases + 1), sizeof(*scratch));
     size_t first = out->n;
@@ -142,8 +172,10 @@ static int add_of_bench(const struct report_bench *b, size_t run, struct straggl
         *s = (struct straggler){.bench = b,
                                 .run = run,
                                 .rank = report_param(b, c, "rank"),
-                                .host = report_param(b, c, "rank_host")};
+                                .host = report_param(b, c, "rank_host"),
+                                .each = report_param(b, c, "per_process")};
         fill(s, scratch);
+        name(r, s);
     }
     judge(out->all + first, out->n - first);
     free(scratch);
@@ -163,7 +195,7 @@ int stragglers_make(struct report *r, struct stragglers *out)
         return -ENOMEM;
     for (size_t run = 0; run < r->n_runs; run++)
         for (size_t b = 0; !err && most && b < r->n_benches; b++)
-            err = add_of_bench(&r->benches[b], run, out);
+            err = add_of_bench(r, &r->benches[b], run, out);
     if (!err && out->n)
         qsort(out->all, out->n, sizeof(*out->all), by_rank);
     return err || r->pool.failed ? -ENOMEM : 0;
@@ -188,10 +220,19 @@ static const char *held_text(struct report *r, const struct straggler *s)
         held += c->points[s->run].n_throttled > 0;
     }
     return 2 * held < others ? pool_text(&r->pool,
-                                         "; its GPU was held back by %s, those of %zu of %zu other "
-                                         "ranks were not",
-                                         s->worst->points[s->run].throttle, others - held, others)
+                                         "; %s was held back by %s, those of %zu of %zu other "
+                                         "%s were not",
+                                         s->is_process ? "one of its GPUs" : "its GPU",
+                                         s->worst->points[s->run].throttle, others - held, others,
+                                         s->is_process ? "processes" : "ranks")
                              : "";
+}
+
+static const char *host_text(struct report *r, const struct straggler *s)
+{
+    return !*s->host       ? ""
+           : s->is_process ? pool_text(&r->pool, " on %s", s->host)
+                           : pool_text(&r->pool, " (%s)", s->host);
 }
 
 const char *stragglers_text(struct report *r, const struct stragglers *all,
@@ -206,10 +247,10 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
         if (s->bench != b || s->run != run || !s->is_one || n++ >= NAMED_MAX)
             continue;
         text = pool_text(&r->pool,
-                         "%s%srank %s%s%s%s is late: the others waited for it in %s of the samples "
+                         "%s%s%s %s%s is late: the others waited for it in %s of the samples "
                          "(median of %s)%s",
-                         text, *text ? "; " : "", s->rank, *s->host ? " (" : "", s->host,
-                         *s->host ? ")" : "", document_percent(&r->pool, s->median),
+                         text, *text ? "; " : "", s->is_process ? "process" : "rank", s->name,
+                         host_text(r, s), document_percent(&r->pool, s->median),
                          show_count(&r->pool, s->cases, "case"), held_text(r, s));
     }
     return n > NAMED_MAX ? pool_text(&r->pool, "%s; so are %zu more", text, n - NAMED_MAX) : text;
@@ -323,7 +364,7 @@ static const char *best_text(struct report *r, const struct bucket_series *s)
                            : "");
 }
 
-static void name(struct report *r, struct bucket_series *s)
+static void name_series(struct report *r, struct bucket_series *s)
 {
     const struct report_bench *b = s->bench;
     const char *transport = report_param(b, s->first, "transport");
@@ -350,7 +391,7 @@ static int make_one(struct report *r, struct bucket_series *s)
         s->n += !isnan(s->points[s->n].bytes);
     }
     qsort(s->points, s->n, sizeof(*s->points), by_bytes);
-    name(r, s);
+    name_series(r, s);
     s->best = best_text(r, s);
     return 0;
 }

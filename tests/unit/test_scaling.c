@@ -483,19 +483,20 @@ static bool chance_is(double want, const double *ranks, size_t n, size_t late)
 
 /* What is said of `cases` cases of RANKS ranks in each of which rank 2 is late in 90 % of the samples, and the GPUs of the
  * first `held` ranks from rank 2 on are held back. */
-static bool is_said(size_t cases, size_t held, const char *words)
+static bool is_said_of(size_t cases, size_t held, const char *ranks, const char *each,
+                       const char *words)
 {
-    static bool follows[4] = {false, true, false, false};
-    static const char *params[] = {"rank", "rank_host", "ranks", "size"};
+    static bool follows[5] = {false, true, false, false, false};
+    static const char *params[] = {"rank", "rank_host", "ranks", "size", "per_process"};
     static const char *const sizes[CASES_MAX] = {"1", "2", "3", "4", "5", "6"};
     static const char *const names[RANKS] = {"0", "1", "2", "3"};
-    const char *texts[CASES_MAX * RANKS][4];
+    const char *texts[CASES_MAX * RANKS][5];
     struct report_point points[CASES_MAX * RANKS] = {0};
     struct report_case all[CASES_MAX * RANKS] = {0};
     struct report_bench bench = {.name = "x",
                                  .params = params,
                                  .follows = follows,
-                                 .n_params = 4,
+                                 .n_params = 5,
                                  .cases = all,
                                  .n_cases = cases * RANKS};
     struct report r = {.n_runs = 1, .benches = &bench, .n_benches = 1};
@@ -504,8 +505,9 @@ static bool is_said(size_t cases, size_t held, const char *words)
     for (size_t i = 0; i < cases * RANKS; i++) {
         texts[i][0] = names[i % RANKS];
         texts[i][1] = "";
-        texts[i][2] = "4";
+        texts[i][2] = ranks;
         texts[i][3] = sizes[i / RANKS];
+        texts[i][4] = each;
         points[i] = (struct report_point){.n_values = 1,
                                           .value = i % RANKS == 2 ? 90 : 3,
                                           .n_throttled = (i + RANKS - 2) % RANKS < held,
@@ -514,10 +516,15 @@ static bool is_said(size_t cases, size_t held, const char *words)
     }
     assert_int_equal(stragglers_make(&r, &found), 0);
     assert_int_equal(found.n, RANKS);
-    assert_true(found.all[2].seems_one);
+    assert_true(found.all[2].seems_one == (*each != '*'));
     bool said = strstr(stragglers_text(&r, &found, &bench, 0), words) != NULL;
     pool_release(&r.pool);
     return said;
+}
+
+static bool is_said(size_t cases, size_t held, const char *words)
+{
+    return is_said_of(cases, held, "4", "1", words);
 }
 
 static bool is_named(size_t cases)
@@ -547,6 +554,46 @@ static void test_one_case_makes_no_straggler(void **state)
     assert_false(is_named(2));
     assert_true(is_named(4));
     assert_true(is_named(6));
+}
+
+/* Two processes of 4 ranks each: one of the two always is the late one. Of 8 ranks, one that is late in 60 % would be a straggler. */
+static void test_processes_are_late_and_not_their_ranks(void **state)
+{
+    static bool follows[4] = {false, false, false, false};
+    static const char *params[] = {"rank", "ranks", "size", "per_process"};
+    const char *texts[12][4];
+    struct report_point points[12] = {0};
+    struct report_case all[12] = {0};
+    struct report_bench bench = {.name = "x",
+                                 .params = params,
+                                 .follows = follows,
+                                 .n_params = 4,
+                                 .cases = all,
+                                 .n_cases = 12};
+    struct report r = {.n_runs = 1, .benches = &bench, .n_benches = 1};
+    struct stragglers found;
+
+    (void)state;
+    for (size_t i = 0; i < 12; i++) {
+        texts[i][0] = i % 2 ? "1" : "0";
+        texts[i][1] = "8";
+        texts[i][2] = (const char *[]){"1", "2", "3", "4", "5", "6"}[i / 2];
+        texts[i][3] = "4";
+        points[i] = (struct report_point){.n_values = 1, .value = i % 2 ? 60 : 40};
+        all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i], false};
+    }
+    assert_int_equal(stragglers_make(&r, &found), 0);
+    assert_int_equal(found.n, 2);
+    assert_int_equal(found.all[1].late, 0);
+    assert_string_equal(stragglers_text(&r, &found, &bench, 0), "");
+    pool_release(&r.pool);
+    /* 4 processes of 2 ranks, as 4 ranks: 4 x 1/16 in 2 cases, 4 x 1/256 in 4 */
+    assert_true(is_said_of(4, 0, "8", "2", "process 2 (ranks 4 to 5) is late"));
+    assert_false(is_said_of(2, 0, "8", "2", "late"));
+    assert_true(is_said_of(
+        4, 1, "8", "2",
+        "; one of its GPUs was held back by power cap, those of 3 of 3 other processes"));
+    assert_false(is_said_of(6, 0, "8", "*", "late")); /* nobody knows how many there are */
 }
 
 static void test_late_is_more_than_chance(void **state)
@@ -613,6 +660,7 @@ int main(void)
         cmocka_unit_test(test_missing_pairs),
         cmocka_unit_test(test_late_is_more_than_chance),
         cmocka_unit_test(test_one_case_makes_no_straggler),
+        cmocka_unit_test(test_processes_are_late_and_not_their_ranks),
         cmocka_unit_test(test_a_late_rank_whose_gpu_was_held_back),
         cmocka_unit_test(test_the_best_bucket_is_apart_from_the_next),
     };

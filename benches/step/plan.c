@@ -263,14 +263,26 @@ double step_bytes(const struct step_plan *p, const struct step_spec *s)
 
 /* ---- Memory ---- */
 
-const double step_update_bytes[UPDATE_KINDS] = {
-    [UPDATE_NONE] = 0, [UPDATE_SGD] = 12, [UPDATE_ADAM] = 28};
+/* Of what is kept: f32 at least. */
+static double kept_bytes(enum collective_type type)
+{
+    return fmax((double)collective_type_bytes(type), 4);
+}
+
+double step_update_bytes(enum step_updates update, enum collective_type type)
+{
+    double sent = (double)collective_type_bytes(type), kept = kept_bytes(type);
+    double sgd = sent + 2 * kept + (sent < kept ? sent : 0);
+
+    return update == UPDATE_NONE ? 0 : update == UPDATE_SGD ? sgd : sgd + 4 * kept;
+}
 
 static double state_bytes(const struct step_spec *s)
 {
-    bool narrow = collective_type_bytes((enum collective_type)s->type) < 4;
+    enum collective_type type = (enum collective_type)s->type;
+    bool narrow = collective_type_bytes(type) < 4;
 
-    return (s->update == UPDATE_ADAM ? 8 : 0) + (narrow && s->update ? 4 : 0);
+    return (s->update == UPDATE_ADAM ? 2 * kept_bytes(type) : 0) + (narrow && s->update ? 4 : 0);
 }
 
 /* Micro-batches whose activations are kept at once. */

@@ -178,8 +178,8 @@ double step_bytes(const struct step_plan *p, const struct step_spec *s);
  *
  *   parameters    e P
  *   gradients     e P
- *   update        adam: two moments of f32, 8 P. Types of less than 4 bytes: parameters in f32, too:
- *                 4 P, with sgd as with adam. With bf16 and adam this is the K = 12 of ZeRO
+ *   update        adam: two moments of f32, 8 P; of types of 8 bytes 16 P. Types of less than 4 bytes:
+ *                 parameters in f32, too: 4 P, with sgd as with adam. With bf16 and adam this is the K = 12 of ZeRO
  *                 (arXiv:1910.02054, section 3.1)
  *   ZeRO          of n data-parallel ranks, each has 1/n of the update's state, from 2 on of the
  *                 gradients, and with 3 of the parameters. Groups that are gathered come on top
@@ -197,9 +197,10 @@ struct step_memory {
 struct step_memory step_memory(const struct step_spec *s, const struct step_layer *layers,
                                unsigned rank);
 /* Bytes that the update of a parameter moves: sgd reads gradient and parameter, and writes the
- * parameter, 12; adam also reads and writes two moments, 28. With a type of 2 bytes as many: the
- * gradient has 2, and the parameter is written in f32 and in 2 more. */
-extern const double step_update_bytes[UPDATE_KINDS];
+ * parameter; adam also reads and writes two moments. The gradient is of the type. Parameters and
+ * moments are, too, but f32 where the type has less than 4 bytes: then the parameter is written a
+ * second time, in the type. sgd, adam: f32 and types of 2 bytes 12, 28; f64 24, 56; of 1 byte 10, 26. */
+double step_update_bytes(enum step_updates update, enum collective_type type);
 
 extern const char *const step_part_names[STEP_PART_KINDS];
 

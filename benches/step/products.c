@@ -120,7 +120,8 @@ int products_open(struct products **to, const struct products_place *place,
         return err;
     for (size_t i = 0; i < plan->n_ops; i++)
         if (plan->ops[i].kind == STEP_UPDATE)
-            need.updated = plan->ops[i].bytes / step_update_bytes[s->update];
+            need.updated = plan->ops[i].bytes /
+                           step_update_bytes((enum step_updates)s->update, COLLECTIVE_F32);
     need.shapes = p->shapes;
     need.n = p->n;
     return place->open(&p->state, &need, why);

@@ -44,7 +44,7 @@ struct products_need {
     enum collective_type type;
     const struct gemm_shape *shapes;
     size_t n;
-    double updated;   /* parameters; 0: none are */
+    double updated;   /* parameters of f32, whose update moves as many bytes; 0: none are */
     bool adam;        /* else sgd */
     unsigned sharing; /* ranks that share this host's memory */
     const char *gpu;  /* PCI address of this rank's GPU */

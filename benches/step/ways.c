@@ -474,7 +474,9 @@ static void update(struct writer *w)
     const struct step_op op = {.lane = LANE_COMPUTE,
                                .kind = STEP_UPDATE,
                                .first_dep = (uint32_t)w->plan->n_deps,
-                               .bytes = parameters / share * step_update_bytes[w->spec->update]};
+                               .bytes = parameters / share *
+                                        step_update_bytes((enum step_updates)w->spec->update,
+                                                          (enum collective_type)w->spec->type)};
     w->last = add_op(w, &op, w->waits, w->n_waits);
     w->n_waits = 0;
 }

@@ -218,6 +218,12 @@ static int load(struct asked *a)
 
     for (size_t i = 0; i < a->o->n_args; i++)
         runs[i] = a->o->args[i];
+    const char *types[] = {"f32", "tf32", "bf16", "f16"};
+    size_t type = 0;
+    while (type < 4 && options->dtype && strcmp(options->dtype, types[type]) != 0)
+        type++;
+    if (type == 4)
+        return fail(a, EXIT_USAGE, "--dtype is f32, tf32, bf16 or f16");
     if (model_load(options->model, &a->model, a->error, sizeof(a->error)))
         return EXIT_USAGE;
     int err = report_load(&a->r, runs, a->o->n_args, a->error, sizeof(a->error));

@@ -355,6 +355,14 @@ static double number_or(const struct report_bench *b, const struct report_case *
     return value > 0 ? value : otherwise;
 }
 
+static double element_bytes(const char *dtype)
+{
+    return word_in("f64 i64", dtype)        ? 8
+           : word_in("bf16 f16", dtype)     ? 2
+           : word_in("i8 e4m3 e5m2", dtype) ? 1
+                                            : 4;
+}
+
 static struct part_step step_of(const struct report_bench *b, const struct report_case *c,
                                 const struct report_point *p)
 {
@@ -373,8 +381,7 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                               .micro = number_or(b, c, "micro_batches", 1),
                               .zero = number_or(b, c, "zero", 0),
                               .bucket = number_or(b, c, "bucket", 0),
-                              .element_bytes =
-                                  word_in("bf16 f16", report_param(b, c, "dtype")) ? 2 : 4,
+                              .element_bytes = element_bytes(report_param(b, c, "dtype")),
                               .sequence = (uint64_t)number_or(b, c, "seq", 0),
                               .overlap = strcmp(report_param(b, c, "overlap"), "none") != 0,
                               .compute_s = number_of(b, c, "compute_ms") * 1e-3,

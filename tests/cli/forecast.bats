@@ -91,19 +91,25 @@ with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as 
     writer.writeheader()
     # two layers of 16 MiB, 40 ms backward: the first sum begins at 40 of 60 ms
     for case, (model, ranks, overlap, transport, ms) in enumerate((("/x/toy.csv", 8, "none", "tcp", 600), ("toy", 4, "backward", "tcp", 500),
-                                                                  ("toy", 2, "none", "rdma", 1), ("other", 8, "none", "tcp", 1)), 8001):
+                                                                  ("toy", 2, "none", "rdma", 1), ("other", 8, "none", "tcp", 1),
+                                                                  ("toy", 8, "none", "tcp", 900), ("toy", 8, "none", "tcp", 300)), 8001):
         plan.write(f"done,0001,{case},{case},1,step,,60,,,node1;node2\n")
         writer.writerow(dict(like, case=case, model=model, ranks=ranks, nodes=ranks, batch=1, seq=0, tp=1, pp=1, ep=1, micro_batches=1, zero=0, ps=0, update="none",
-                             dp=ranks, bucket=16 << 20, dtype="f32", overlap=overlap, backend="ring", transport=transport, compute_ms=60,
+                             dp=ranks, bucket=16 << 20, dtype={900: "f64", 300: "i8"}.get(ms, "f32"), overlap=overlap, backend="ring", transport=transport, compute_ms=60,
                              metric="step_time", unit="ms", value=ms, ci_low=ms, ci_high=ms, limit="", percent_of_limit="", origin="simulated"))
 END
+    run --separate-stderr "$plumb" forecast run --model ./toy.csv --dtype f64 --nodes 8
+    [ "$status" -eq 2 ]
     # another job of the same model: each step is forecast as it was measured
     "$plumb" forecast run --model ./toy.csv --compute 1s --update none --batch 7 --over 'backend=ring transport=tcp' --nodes 8 --json > out.json
-    [ "$(jq -c '[.checks[] | [.ranks, .measured_s]]' out.json)" = '[[8,0.6],[4,0.5]]' ]
+    [ "$(jq -c '[.checks[] | [.ranks, .measured_s]]' out.json)" = '[[8,0.6],[8,0.9],[8,0.3],[4,0.5]]' ]
     near "$(jq '.checks[0].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
-    near "$(jq '.checks[1].step_s' out.json)" "0.04 + 2 * $(ring 4 16777216)" 0.01
+    near "$(jq '.checks[3].step_s' out.json)" "0.04 + 2 * $(ring 4 16777216)" 0.01
+    # elements of 8 bytes, and of 1: twice the buckets, and both layers in one of 8 MiB
+    near "$(jq '.checks[1].step_s' out.json)" "0.06 + 2 * $(ring 8 33554432)" 0.01
+    near "$(jq '.checks[2].step_s' out.json)" "0.06 + $(ring 8 8388608)" 0.01
     run --separate-stderr "$plumb" forecast run --model ./toy.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 8
-    [[ "$output" == *"Check     a step on 8 ranks took 600"*"of 2 measured steps, forecasts are "* ]]
+    [[ "$output" == *"Check     a step on 8 ranks took 600"*"of 4 measured steps, forecasts are "* ]]
 }
 
 @test "groups inside nodes are refused, with what a forecast needs" {

@@ -161,11 +161,52 @@ static void test_update(void **state)
     }
 }
 
+/* Bytes of each parameter: the gradient is read in the type; parameter and moments are read and written in the type, or in f32 if
+ * that is longer, and then the parameter is written in the type, too. */
+static void test_bytes_of_types(void **state)
+{
+    static const struct {
+        uint32_t type;
+        double sgd, adam, moments;
+    } types[] = {{COLLECTIVE_F32, 4 + 4 + 4, 4 + 6 * 4, 8},
+                 {COLLECTIVE_BF16, 2 + 4 + 4 + 2, 2 + 6 * 4 + 2, 8 + 4},
+                 {COLLECTIVE_F64, 8 + 8 + 8, 8 + 6 * 8, 16},
+                 {COLLECTIVE_E4M3, 1 + 4 + 4 + 1, 1 + 6 * 4 + 1, 8 + 4}};
+    const struct step_layer l = {.parameters = 4000, .forward_flop = 1000, .backward_flop = 2000};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(types) / sizeof(*types); i++) {
+        bool adam = i % 2;
+        struct step_spec s = {.ranks = 1,
+                              .tp = 1,
+                              .pp = 1,
+                              .ep = 1,
+                              .micro = 1,
+                              .batch = 1,
+                              .n_layers = 1,
+                              .bucket_bytes = 1000,
+                              .type = types[i / 2].type,
+                              .update = adam ? UPDATE_ADAM : UPDATE_SGD,
+                              .ns_per_byte = 1,
+                              .slow_times = 1};
+        struct step_plan plan;
+        assert_int_equal(step_plan_make(&plan, &s, &l, 0), 0);
+        double want = 4000 * (adam ? types[i / 2].adam : types[i / 2].sgd);
+        double moved = step_update_ns(&plan, &s, 0);
+        if (moved != want)
+            fail_msg("type %u, adam %d: %g bytes, not %g", s.type, adam, moved, want);
+        if (adam)
+            assert_true(step_memory(&s, &l, 0).update == 4000 * types[i / 2].moments);
+        step_plan_release(&plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zero_paper), cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_tables_and_servers), cmocka_unit_test(test_update)};
+        cmocka_unit_test(test_tables_and_servers), cmocka_unit_test(test_update),
+        cmocka_unit_test(test_bytes_of_types)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,23 @@ void clocks_begin(struct clocks *c, unsigned workers, uint64_t target, uint64_t 
     *c = (struct clocks){.workers = workers, .target = target, .bound = bound};
 }
 
+void clocks_next(struct clocks *c)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < c->workers; i++) {
+        c->ahead[i] += c->steps[i];
+        least = c->ahead[i] < least ? c->ahead[i] : least;
+    }
+    for (unsigned i = 0; i < c->workers; i++) {
+        uint64_t ahead = c->ahead[i] - least;
+        c->ahead[i] = ahead < c->bound ? ahead : c->bound;
+        c->steps[i] = c->pulled[i] = 0;
+        c->left[i] = false;
+    }
+    c->updates = 0;
+}
+
 uint64_t clocks_push(struct clocks *c, unsigned worker)
 {
     c->steps[worker]++;
@@ -24,11 +41,12 @@ bool clocks_over(const struct clocks *c)
 
 bool clocks_must_wait(const struct clocks *c, unsigned worker)
 {
-    uint64_t least = UINT64_MAX;
+    uint64_t least = c->ahead[worker] + c->steps[worker], its = least;
 
     for (unsigned i = 0; i < c->workers; i++)
-        least = c->steps[i] < least ? c->steps[i] : least;
-    return !clocks_over(c) && c->steps[worker] - least > c->bound;
+        if (!c->left[i] && c->ahead[i] + c->steps[i] < least)
+            least = c->ahead[i] + c->steps[i];
+    return !clocks_over(c) && its - least > c->bound;
 }
 
 void clocks_pull(struct clocks *c, unsigned worker)
@@ -38,5 +56,5 @@ void clocks_pull(struct clocks *c, unsigned worker)
 
 void clocks_leave(struct clocks *c, unsigned worker)
 {
-    c->steps[worker] = UINT64_MAX;
+    c->left[worker] = true;
 }

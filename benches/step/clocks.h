@@ -11,6 +11,9 @@
  *                        push that follows, each of the others then pushes 2 bound + 1 times at most
  *   window               ends with the update number `target`, or later, when each worker has made 3 steps, of which the
  *                        second is between two of its own: each worker that pushes from then on is told so
+ *   in the long run      with a bound, whoever is faster than the slowest is in the end as far ahead of it as the bound
+ *                        allows, and goes at its pace. That takes as many steps as it takes: a window goes on from the
+ *                        one before
  *
  * Over a window without bound, the staleness of a worker's updates after the first adds up to the number of others' updates
  * between its first and its last. So a worker with a step of T among others with steps of T_i has T / T_1 + T / T_2 + ... of
@@ -29,12 +32,17 @@
 struct clocks {
     unsigned workers;
     uint64_t target, bound, updates;
-    uint64_t steps[WORLD_RANKS_MAX];  /* of each worker; UINT64_MAX: it has left */
+    uint64_t steps[WORLD_RANKS_MAX]; /* of each worker, in this window */
+    uint64_t ahead[WORLD_RANKS_MAX]; /* of the slowest one, at its begin */
+    bool left[WORLD_RANKS_MAX];
     uint64_t pulled[WORLD_RANKS_MAX]; /* updates that its parameters have */
 };
 
-/* All workers have the same parameters, of no update. */
+/* All workers have the same parameters, of no update. bound UINT64_MAX: none. */
 void clocks_begin(struct clocks *c, unsigned workers, uint64_t target, uint64_t bound);
+/* Another window, once all have left: each is as far ahead as it was, and at most the bound. So all begin
+ * as at the end of a step of the slowest one. */
+void clocks_next(struct clocks *c);
 /* All of a worker's gradients are there. Returns the update's staleness. */
 uint64_t clocks_push(struct clocks *c, unsigned worker);
 bool clocks_over(const struct clocks *c);

@@ -115,6 +115,27 @@ static void bound(struct workers *w, struct item *items, const double *gbps,
         }
 }
 
+/* All make as many steps: those of the slowest compute, or of the link that is full first. */
+static void bound_alike(const struct workers *w, const double *gbps, struct values_free *limit)
+{
+    double least = INFINITY;
+
+    *limit = (struct values_free){.node = VALUES_NO_NODE};
+    for (unsigned i = 0; i < w->n; i++)
+        least = fmin(least, w->most[i]);
+    for (unsigned node = 0; node < w->nodes; node++)
+        for (int way = 0; way < 2; way++) {
+            double bytes = 0;
+            for (unsigned i = 0; i < w->n; i++)
+                bytes += load_of(w, i, node)->way[way];
+            if (!(bytes > 0) || !(gbps[node] / bytes < least))
+                continue;
+            least = gbps[node] / bytes;
+            limit->node = node;
+        }
+    limit->rate = w->n * least;
+}
+
 int values_free_limit(const struct step_spec *spec, const struct step_layer *layers,
                       const struct world *world, const double *gbps, struct values_free *limit)
 {
@@ -128,7 +149,9 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
         err = -ENOMEM;
     for (unsigned i = 0; i < w.n && !err; i++)
         err = add_worker(&w, spec, layers, world, i);
-    if (!err)
+    if (!err && step_is_bounded(spec))
+        bound_alike(&w, gbps, limit);
+    else if (!err)
         bound(&w, items, gbps, limit);
     free(items);
     free(w.most);

@@ -21,6 +21,11 @@ unsigned step_dp(const struct step_spec *s)
     return (s->ranks - s->servers) / (s->tp * s->pp);
 }
 
+bool step_is_bounded(const struct step_spec *s)
+{
+    return s->asynchronous && s->staleness < STEP_STALENESS_MOST;
+}
+
 bool step_is_server(const struct step_spec *s, unsigned rank)
 {
     return s->servers && rank >= step_dp(s);

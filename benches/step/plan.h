@@ -141,6 +141,9 @@ struct step_plan {
 /* Data-parallel ranks; of servers, their workers. */
 unsigned step_dp(const struct step_spec *s);
 bool step_is_server(const struct step_spec *s, unsigned rank);
+/* Asynchronous workers that wait for the slowest one. */
+#define STEP_STALENESS_MOST 1000 /* and that says: they do not */
+bool step_is_bounded(const struct step_spec *s);
 /* Whether these ways go together, for this model: 0, or -EOPNOTSUPP with why. */
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why,
                   size_t len);

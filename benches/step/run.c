@@ -467,7 +467,11 @@ static int run_free(struct runner *r)
 
     if (!serves(r))
         return work(r);
-    clocks_begin(&r->clocks, workers, (uint64_t)workers * STEP_WINDOW, r->spec.staleness);
+    if (r->clocks.workers)
+        clocks_next(&r->clocks);
+    else
+        clocks_begin(&r->clocks, workers, (uint64_t)workers * STEP_WINDOW,
+                     step_is_bounded(&r->spec) ? r->spec.staleness : UINT64_MAX);
     return step(r);
 }
 

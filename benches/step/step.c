@@ -2,6 +2,7 @@
 /* step: how long a step of training takes on 1 to N ranks, without a framework: the compute of a
  * model's layers, and the communication of the ways to work in parallel. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #define AT(field)    .offset = offsetof(struct step_params, field)
 #define GROUP(field) .offset = offsetof(struct step_params, group.field)
+#define SETTLE_MOST  32 /* windows of asynchronous workers, until they go at one pace */
 #define WAY(field)   .offset = offsetof(struct step_params, way.field)
 
 static const struct opt_scope by_zero = {"zero=3", "--zero 3"};
@@ -165,9 +167,10 @@ static const struct opt options[] = {
      WAY_FITTING,
      AT(staleness),
      .def = "1000",
-     .max = 1000,
+     .max = STEP_STALENESS_MOST,
      .scope = &by_async,
-     .help = "steps that a worker may be ahead of the slowest one, before it waits"},
+     .help = "steps that a worker may be ahead of the slowest one, before it waits; 1000: it never "
+             "waits"},
     {.name = "compute",
      .type = OPT_CHOICE,
      WAY_SWEPT,
@@ -407,6 +410,7 @@ static int setup(struct point *pt)
 
     w->begun = false;
     w->samples = 0;
+    w->settled = w->tried = false;
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
     memset(w->waited_ns, 0, sizeof(w->waited_ns));
@@ -414,6 +418,8 @@ static int setup(struct point *pt)
     memset(w->stale, 0, sizeof(w->stale));
     memset(w->stalest, 0, sizeof(w->stalest));
     memset(w->updates, 0, sizeof(w->updates));
+    memset(w->free_steps, 0, sizeof(w->free_steps));
+    memset(w->free_ns, 0, sizeof(w->free_ns));
     pt->sample_ns = 0; /* a step each */
     if (p->compute == STEP_TIMED)
         pt->origin = "simulated";
@@ -441,9 +447,39 @@ static int setup(struct point *pt)
     return begin_session(pt, w);
 }
 
+/* Workers with a bound go at one pace in the long run. Until they do, what is seen is none of it. */
+static int settle(struct step_work *w, const struct collective_times **times, uint64_t *slowest)
+{
+    struct session_run run = {.operations = 1};
+    int err = 0;
+
+    for (unsigned i = 0; i < SETTLE_MOST && !w->settled && !w->tried && !err; i++) {
+        w->settled = values_settled(w, *times);
+        if (!w->settled)
+            err = session_run(w->ranks.session, &run, times, slowest);
+    }
+    w->tried = true; /* a longer warm-up goes on with it */
+    w->settled = w->settled || (!err && values_settled(w, *times));
+    return err;
+}
+
+static int refuse_apart(struct point *pt, int err)
+{
+    const struct step_params *p = pt->params;
+
+    return point_reason(pt, err,
+                        "not known: with --staleness %" PRIu64
+                        " the faster workers were not yet at the pace of the slowest one: give a "
+                        "smaller one, a longer --warmup, or none",
+                        p->staleness);
+}
+
 static int begin(struct point *pt)
 {
     struct step_work *w = pt->bench_state;
+
+    if (w->tried && !w->settled)
+        return refuse_apart(pt, -EOPNOTSUPP);
     int err = session_mark(w->ranks.session);
 
     w->begun = true;
@@ -462,6 +498,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 
     if (!err)
         err = session_run(w->ranks.session, &run, &times, &slowest);
+    if (!err && !w->begun)
+        err = settle(w, &times, &slowest);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->ranks.session));
     if (w->spec.asynchronous)
@@ -479,6 +517,8 @@ static int check(struct point *pt)
     int err = session_end(w->ranks.session);
 
     values_finish(pt, w);
+    if (!err && !values_settled(w, NULL))
+        return refuse_apart(pt, -ESTALE);
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }
 

@@ -38,6 +38,21 @@ static unsigned workers_of(const struct step_work *w)
     return w->n - w->spec.servers;
 }
 
+bool values_settled(const struct step_work *w, const struct collective_times *times)
+{
+    double least = INFINITY, most = 0;
+
+    for (unsigned i = 0; i < step_dp(&w->spec) && step_is_bounded(&w->spec); i++) {
+        double steps = times ? (double)times[i].own_ns[STEP_FREE_STEPS] : w->free_steps[i];
+        double ns = times ? (double)times[i].own_ns[STEP_FREE_NS] : w->free_ns[i];
+        if (!(ns > 0))
+            continue;
+        least = fmin(least, steps / ns);
+        most = fmax(most, steps / ns);
+    }
+    return !(most > 1.05 * least);
+}
+
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
  * workers that end last, the one that waits least. A server may end behind all of them. */
 static double exposed_ns(const struct step_work *w, const struct collective_times *times,
@@ -108,6 +123,8 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
         w->steps[i] += steps_in(w, times, i);
         w->stale[i] += (double)times[i].own_ns[STEP_STALE_SUM];
         w->updates[i] += (double)times[i].own_ns[STEP_UPDATES];
+        w->free_steps[i] += (double)times[i].own_ns[STEP_FREE_STEPS];
+        w->free_ns[i] += (double)times[i].own_ns[STEP_FREE_NS];
         w->stalest[i] = fmax(w->stalest[i], (double)times[i].own_ns[STEP_STALE_MOST]);
     }
     if (s->n == STEP_SAMPLES || !slowest)
@@ -357,9 +374,13 @@ static void set_free_limit(struct point *pt, struct step_work *w)
     if (linked)
         rate_of_node(w, most.node, &link);
     snprintf(w->limit_source, sizeof(w->limit_source),
-             linked ? "%u workers, with what the nodes' links carry at most, all else hidden; %s"
-                    : "%u workers, each with its compute alone, all communication hidden%s",
-             step_dp(&w->spec), linked ? link.source : "");
+             linked ? "%u workers, with what the nodes' links carry at most, all else hidden; %s%s"
+                    : "%u workers, each with %s compute alone, all communication hidden%s",
+             step_dp(&w->spec),
+             linked                      ? ""
+             : step_is_bounded(&w->spec) ? "the slowest one's"
+                                         : "its",
+             linked ? link.source : "");
     for (size_t i = 0; i < pt->n_series; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;

@@ -56,6 +56,9 @@ struct step_work { /* pt->bench_state: outlives the points */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
     /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
     double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
+    /* Their steps before each was told of the end, and how long these took. */
+    double free_steps[WORLD_RANKS_MAX], free_ns[WORLD_RANKS_MAX];
+    bool settled, tried; /* in the warm-up: see values_settled() */
     struct step_shares shares;
     struct step_base base;
     const char *backend;
@@ -84,7 +87,8 @@ double values_network_ns(const struct step_traffic *t, const double *gbps, unsig
                          unsigned *named);
 /* The most steps a ns that all asynchronous workers together can make. Each makes as many as its compute
  * allows, where that is stated, and its links; and the links of each node carry the steps of all that
- * go over them, each way. Workers of a server's own node do not. */
+ * go over them, each way. Workers of a server's own node do not. With a bound all make as many as the
+ * slowest one can. */
 struct values_free {
     double rate;   /* infinite: not known */
     unsigned node; /* whose links bound it first; VALUES_NO_NODE: compute does */
@@ -95,6 +99,9 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
                       const struct world *world, const double *gbps, struct values_free *limit);
 /* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
+/* Whether workers that wait for the slowest one go at one pace, to 5 %: in this window, or, where times are
+ * NULL, in all samples. Others are always settled. */
+bool values_settled(const struct step_work *w, const struct collective_times *times);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

@@ -27,6 +27,7 @@ struct run {
     unsigned workers;
     double mean[WORKERS_MOST], spread; /* of steps, of each worker */
     uint64_t target, bound;
+    bool goes_on; /* from the window before */
     struct event log[EVENTS_MOST];
     unsigned n, n_pushes;
     uint64_t stale[EVENTS_MOST]; /* what the server said of the update at this place of the log */
@@ -76,7 +77,10 @@ static void push(struct run *r, unsigned worker)
 /* Until nobody works any more. */
 static void simulate(struct run *r)
 {
-    clocks_begin(&r->clocks, r->workers, r->target, r->bound);
+    if (r->goes_on)
+        clocks_next(&r->clocks);
+    else
+        clocks_begin(&r->clocks, r->workers, r->target, r->bound);
     for (unsigned i = 0; i < r->workers; i++)
         r->next[i] = r->mean[i] * (1 + r->spread * rng_double(&r->rng));
     for (;;) {
@@ -237,6 +241,120 @@ static void test_window_has_steps_of_the_slowest(void **state)
     }
 }
 
+/* ---- A bound in the long run ---- */
+
+#define LONG 4000
+
+/* Steps of constant length, by recurrence: a worker's step n begins when its last has ended and every other has made n - bound.
+ * No server, no windows. */
+struct long_run {
+    double begin[WORKERS_MOST][LONG], end[WORKERS_MOST][LONG];
+};
+
+static void recur(struct long_run *l, const struct run *r)
+{
+    for (unsigned n = 0; n < LONG; n++)
+        for (unsigned i = 0; i < r->workers; i++) {
+            double at = n ? l->end[i][n - 1] : 0;
+            for (unsigned k = 0; k < r->workers && n > r->bound; k++)
+                at = fmax(at, l->end[k][n - 1 - r->bound]);
+            l->begin[i][n] = at;
+            l->end[i][n] = at + r->mean[i];
+        }
+}
+
+/* Steps of all in a time unit, late. */
+static double late_rate(const struct long_run *l, unsigned workers)
+{
+    double rate = 0;
+
+    for (unsigned i = 0; i < workers; i++)
+        rate += (LONG / 4) / (l->end[i][LONG * 3 / 4] - l->end[i][LONG / 2]);
+    return rate;
+}
+
+/* Updates of others between a late step's begin and its end. */
+static double late_staleness(const struct long_run *l, unsigned workers, unsigned worker)
+{
+    double n = 0;
+
+    for (unsigned step = LONG / 2; step < LONG / 2 + 100; step++)
+        for (unsigned k = 0; k < workers; k++)
+            for (unsigned i = 0; i < LONG && k != worker; i++)
+                n += l->end[k][i] > l->begin[worker][step] + 1e-6 &&
+                     l->end[k][i] < l->end[worker][step] - 1e-6;
+    return n / 100;
+}
+
+/* What a worker knows of a window: steps before the one that ends it, and when they had ended. */
+struct seen {
+    double rate, stale, updates;
+};
+
+static struct seen look(const struct run *r, unsigned worker)
+{
+    struct seen s = {0};
+    unsigned mine = steps(r, worker, r->n), n = 0;
+
+    for (unsigned i = 0; i < r->n; i++) {
+        if (r->log[i].worker != worker)
+            continue;
+        if (r->log[i].pulls && n + 1 == mine) /* the last but one goes on here */
+            s.rate = n / r->log[i].at;
+        if (r->log[i].pulls)
+            continue;
+        n++;
+        if (n == 1 || n == mine)
+            continue;
+        s.stale += (double)r->stale[i];
+        s.updates++;
+    }
+    return s;
+}
+
+/* Windows go on until all go at one pace; what they then say is of the long run. */
+static void expect_long_run(unsigned workers, const double *mean, uint64_t bound)
+{
+    static struct run r;
+    static struct long_run l;
+    double rate = 0, stale[WORKERS_MOST] = {0}, updates[WORKERS_MOST] = {0};
+
+    start(&r, workers, bound, 1);
+    r.spread = 0;
+    r.target = 8 * workers;
+    memcpy(r.mean, mean, workers * sizeof(*mean));
+    recur(&l, &r);
+    for (unsigned window = 0; window < 60; window++) {
+        r.n = 0;
+        simulate(&r);
+        r.goes_on = true;
+        for (unsigned i = 0; i < workers && window >= 50; i++) {
+            struct seen s = look(&r, i);
+            rate += s.rate / 10;
+            stale[i] += s.stale;
+            updates[i] += s.updates;
+        }
+    }
+    assert_float_equal(rate, late_rate(&l, workers), .01 * rate);
+    for (unsigned i = 0; i < workers; i++)
+        if (fabs(stale[i] / updates[i] - late_staleness(&l, workers, i)) > .02)
+            fail_msg("bound %d, worker %u: staleness %g, not %g", (int)bound, i,
+                     stale[i] / updates[i], late_staleness(&l, workers, i));
+}
+
+static void test_bound_in_the_long_run(void **state)
+{
+    static const uint64_t bounds[] = {0, 1, 3, 20, 100};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(bounds) / sizeof(*bounds); i++) {
+        expect_long_run(2, (const double[]){1, 4}, bounds[i]);
+        expect_long_run(2, (const double[]){3.01, 1}, bounds[i]);
+        expect_long_run(3, (const double[]){1, 1.3, 3.3}, bounds[i]);
+        expect_long_run(4, (const double[]){1.51, 1.1, 5, 1.2}, bounds[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_rates_make_the_staleness),
         cmocka_unit_test(test_window_has_steps_of_the_slowest),
+        cmocka_unit_test(test_bound_in_the_long_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

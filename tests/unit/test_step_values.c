@@ -211,8 +211,8 @@ static void test_servers_are_not_exposed(void **state)
 /* ---- Asynchronous workers ---- */
 
 /* As network(): the most steps a ns of all workers. A worker's compute takes 4 x 12000 ns, the last one's `slow` times as long. */
-static struct values_free free_limit(const char *nodes, unsigned servers, double slow, bool timed,
-                                     const double *rates)
+static struct values_free bounded_limit(const char *nodes, unsigned servers, double slow,
+                                        bool timed, const double *rates, unsigned staleness)
 {
     char error[256] = "";
     struct world *w = NULL;
@@ -221,7 +221,7 @@ static struct values_free free_limit(const char *nodes, unsigned servers, double
     struct step_spec spec = {.ranks = (uint32_t)strlen(nodes),
                              .servers = servers,
                              .asynchronous = 1,
-                             .staleness = 1000,
+                             .staleness = staleness,
                              .tp = 1,
                              .pp = 1,
                              .ep = 1,
@@ -246,6 +246,12 @@ static struct values_free free_limit(const char *nodes, unsigned servers, double
     assert_int_equal(values_free_limit(&spec, layers, w, rates, &limit), 0);
     world_free(w);
     return limit;
+}
+
+static struct values_free free_limit(const char *nodes, unsigned servers, double slow, bool timed,
+                                     const double *rates)
+{
+    return bounded_limit(nodes, servers, slow, timed, rates, STEP_STALENESS_MOST);
 }
 
 /* The ns that a step of all workers takes on average, and the node whose links bound it; -1: none's. */
@@ -280,6 +286,12 @@ static void test_links_bound_asynchronous_workers(void **state)
     /* real compute: such a worker may be as quick as it likes */
     assert_true(isinf(free_limit("abcc", 1, 1, false, one).rate));
     assert_true(isinf(free_limit("abcd", 1, 1, false, unknown).rate));
+    /* with a bound all go at the pace of the slowest: of its compute, its link, or the server's */
+    expect_free(bounded_limit("abcd", 1, 4, true, quick, 3), 4 * 48000 / 3., -1);
+    expect_free(bounded_limit("abcd", 1, 4, true, quick, 0), 4 * 48000 / 3., -1);
+    expect_free(bounded_limit("abcd", 1, 1, true, slow_worker, 20), 64000 / 3., 0);
+    expect_free(bounded_limit("abcd", 1, 1, true, slow_server, 20), 64000, 3);
+    expect_free(bounded_limit("abcc", 1, 1, false, one, 1), 2 * 16000 / 3., 2);
 }
 
 int main(void)

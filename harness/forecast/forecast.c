@@ -96,6 +96,11 @@ static bool is_on_one_node(const struct view *v)
     return v->ranks <= v->f->per_node;
 }
 
+static bool is_other_network(const struct view *v)
+{
+    return v->f->swap.times[SWAP_NETWORK] > 0 && !is_on_one_node(v);
+}
+
 static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,
                             double bytes)
 {
@@ -113,6 +118,7 @@ static struct law_value ask(const struct view *v, enum bench_part_of what, doubl
                              ? v->f->parts->inside[what]
                              : v->f->parts->laws[what];
     of.law.core_known = v->f->core_known;
+    of.law.core_other = is_other_network(v);
     struct law_value value = law_at(&of.law, ranks, bytes);
     bool inside = of.nodes == 1; /* 0: not known */
     if (of.nodes > 0 && inside != is_on_one_node(v) && value.refused != LAW_NOTHING)
@@ -134,17 +140,27 @@ static void note_law(struct view *v, enum bench_part_of what, const struct law_v
     }
 }
 
+/* Of all messages of a time: more of it, where it is longer. NaN: not known, and they matter. */
+static double messages_us(const struct view *v, const struct law_value *at, double us)
+{
+    double times = v->f->swap.times[SWAP_NETWORK];
+    double of = at->messages_us, high = at->messages_high_us;
+
+    if (!(of > 0) && !(high <= FORECAST_SWAPPED * at->us / times))
+        return NAN;
+    if (is_at(v, SOURCE_SWAP_NETWORK))
+        of = v->end > 0 ? fmin(isnan(high) ? at->us : high, at->us)
+                        : (at->messages_low_us > 0 ? at->messages_low_us : 0);
+    return of * us / at->us;
+}
+
 /* A swapped network has other bytes a second; the time of a message stays. What a node does inside
  * stays as well. */
-static double swapped_s(const struct view *v, enum bench_part_of what, double ranks, double us)
+static double swapped_s(const struct view *v, const struct law_value *at, double us)
 {
-    double times = times_of(v, SWAP_NETWORK);
+    double messages = messages_us(v, at, us);
 
-    if (times == 1 || is_on_one_node(v))
-        return us;
-    const struct law_value none = ask(v, what, ranks, 1);
-    double messages = none.refused ? 0 : fmin(none.us, us);
-    return messages + (us - messages) / times;
+    return messages + (us - messages) / times_of(v, SWAP_NETWORK);
 }
 
 static double group_s(const void *arg, enum bench_part_of what, double ranks, double bytes)
@@ -155,6 +171,9 @@ static double group_s(const void *arg, enum bench_part_of what, double ranks, do
     enum forecast_source mine = gradients ? SOURCE_NETWORK : SOURCE_PARALLEL;
     struct law_value at = ask(v, what, ranks, bytes);
 
+    bool other = is_other_network(v);
+    if (!at.refused && other && isnan(messages_us(v, &at, at.us)))
+        at.refused = LAW_MESSAGES;
     note_law(v, what, &at);
     if (at.refused)
         return at.refused == LAW_NOTHING ? NAN : 0;
@@ -162,7 +181,7 @@ static double group_s(const void *arg, enum bench_part_of what, double ranks, do
     /* a host that was not measured may have a slow link as well */
     if (is_at(v, SOURCE_SLOW_HOST) && v->end > 0)
         us *= exp(FORECAST_SLOW_HOST * at.doublings);
-    return swapped_s(v, what, ranks, us) * 1e-6;
+    return (other ? swapped_s(v, &at, us) : us) * 1e-6;
 }
 
 /* Of the shorter of two works a share h is hidden. Where both go on at the rate r of each alone,

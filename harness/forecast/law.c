@@ -141,6 +141,17 @@ static double saved_us(const struct fit *fit, const struct law_value *v, double 
     return fmax(0, far.messages - near.messages - 2 * v->doublings) * fit->a_us;
 }
 
+static void take_messages(const struct fit *fit, double ranks, struct law_value *v)
+{
+    struct fit_terms terms;
+
+    if (!fit_terms(fit->terms, ranks, &terms))
+        return;
+    v->messages_us = terms.messages * fit->a_us;
+    v->messages_low_us = terms.messages * fit->low_us;
+    v->messages_high_us = terms.messages * fit->high_us;
+}
+
 static void take_interval(const struct law *law, const struct fit *fit, double ranks, double bytes,
                           const struct held *held, struct law_value *v)
 {
@@ -150,7 +161,8 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
     double off = fmax(fabs(held->off), held->half);
     double each = v->doublings > 0 ? off / fmax(1, log2(v->most_ranks / v->held_from)) : 0;
 
-    double core = v->doublings > 0 && !law->core_known ? LAW_CORE : 0;
+    bool beyond = ranks > v->most_ranks || (law->core_other && ranks > 2);
+    double core = beyond && !law->core_known ? LAW_CORE : 0;
 
     each = fmax(LAW_UNSEEN, each);
     v->us = p.time_us;
@@ -161,8 +173,13 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
 struct law_value law_at(const struct law *law, double ranks, double bytes)
 {
     struct window w = sizes_near(law, bytes);
-    struct law_value v = {
-        .ranks = ranks, .most_ranks = most_ranks(law, HUGE_VAL), .held_out = NAN, .us = NAN};
+    struct law_value v = {.ranks = ranks,
+                          .most_ranks = most_ranks(law, HUGE_VAL),
+                          .held_out = NAN,
+                          .us = NAN,
+                          .messages_us = NAN,
+                          .messages_low_us = NAN,
+                          .messages_high_us = NAN};
     struct fit fit;
 
     if (!law->n || !law->terms)
@@ -191,5 +208,6 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
     if (v.doublings > 0 && !held.known)
         return refuse(v, LAW_ONE, v.most_ranks);
     take_interval(law, &fit, ranks, bytes, &held, &v);
+    take_messages(&fit, ranks, &v);
     return v;
 }

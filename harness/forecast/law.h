@@ -13,7 +13,8 @@
  *      where that is more: little is known from few points,
  *   3. for each doubling LAW_UNSEEN at least: what no measurement of fewer ranks shows. Upwards also
  *      LAW_CORE, where nobody knows whether the core of the network carries what its edges do: all
- *      at once, since one rank behind another switch is enough,
+ *      at once, since one rank behind another switch is enough. Of another network than the measured
+ *      one also at measured numbers of ranks, beyond two,
  *   4. downwards the messages that another algorithm would save, whose number grows with log2 n.
  *
  * All but the first grow with d. Refused, each with its own reason: fewer numbers of ranks
@@ -39,6 +40,7 @@ struct law {
     const struct fit_point *points; /* all that were measured */
     size_t n;
     bool core_known; /* it was said that the core of the network carries all that its edges do */
+    bool core_other; /* the points are of another network, so that they show nothing of this core */
 };
 
 enum law_refusal {
@@ -54,18 +56,21 @@ enum law_refusal {
     LAW_GROUPS,  /* of groups inside nodes, and of groups that share a node's link: forecast.c */
     LAW_MICRO,   /* of gradients that are scattered in each micro-batch of a pipeline: forecast.c */
     LAW_PLACED,  /* of ranks that are on nodes in another way than measured: forecast.c */
+    LAW_MESSAGES, /* how much of the time are messages, which another network leaves: forecast.c */
     LAW_REFUSALS
 };
 
 struct law_value {
     enum law_refusal refused;
     double us, low_us, high_us; /* NaN: refused */
-    double ranks;               /* that were asked for */
-    double most_ranks;          /* the largest number that was measured */
-    double doublings;           /* beyond it, or below the smallest; 0: within */
-    double held_out;  /* predicted / measured at most_ranks, from fewer ranks; NaN: none */
-    double held_from; /* the largest number of those */
-    double at_ranks;  /* LAW_BREAK, LAW_SHAPE: where */
+    /* What messages take of it, by the same fit, with 95 %. 0: the fit is best without; NaN: not known. */
+    double messages_us, messages_low_us, messages_high_us;
+    double ranks;      /* that were asked for */
+    double most_ranks; /* the largest number that was measured */
+    double doublings;  /* beyond it, or below the smallest; 0: within */
+    double held_out;   /* predicted / measured at most_ranks, from fewer ranks; NaN: none */
+    double held_from;  /* the largest number of those */
+    double at_ranks;   /* LAW_BREAK, LAW_SHAPE: where */
 };
 
 struct law_value law_at(const struct law *law, double ranks, double bytes);

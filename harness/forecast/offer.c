@@ -105,12 +105,18 @@ struct pair {
     bool alike;
 };
 
-/* Sums of ranks that were all measured, or beyond in a way that both have in common. What the core
- * of a network carries is each network's own. */
+/* Ranks that were all measured, on this network, show what its core carries. */
+static bool is_core_known(const struct forecast *f, const struct forecast_point *p)
+{
+    bool other = f->swap.times[SWAP_NETWORK] > 0 && p->ranks > f->per_node;
+
+    return f->core_known || (!(p->law.ranks > p->law.most_ranks) && !(other && p->law.ranks > 2));
+}
+
+/* What the core of a network carries is each network's own. All else has what both measured. */
 static bool shares_network(const struct pair *pair)
 {
-    bool known = (pair->f[0]->core_known && pair->f[1]->core_known) ||
-                 (!(pair->p[0]->law.doublings > 0) && !(pair->p[1]->law.doublings > 0));
+    bool known = is_core_known(pair->f[0], pair->p[0]) && is_core_known(pair->f[1], pair->p[1]);
 
     return (known || pair->alike) && are_same_laws(pair->f[0]->parts, pair->f[1]->parts);
 }

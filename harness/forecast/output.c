@@ -21,7 +21,8 @@ static const char *const refusal_names[LAW_REFUSALS] = {"",
                                                         "one node",
                                                         "groups in nodes",
                                                         "sharded micro-batches",
-                                                        "other ranks of a node"};
+                                                        "other ranks of a node",
+                                                        "unknown messages"};
 
 static void put(json_t *o, const char *name, double value)
 {

@@ -143,6 +143,11 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
             "%s: measured with other numbers of ranks on a node, or on one node alone, "
             "where ranks share no link between nodes",
             what);
+    case LAW_MESSAGES:
+        return pool_text(pool,
+                         "%s: their sizes do not tell the time of messages, which another network "
+                         "leaves, from that of bytes; measure smaller sizes",
+                         what);
     case LAW_REFUSALS:
         break;
     }

@@ -165,6 +165,39 @@ static void a_node_has_laws_of_its_own(void **state)
     layer.parameters = 0;
 }
 
+/* Small vectors go by a tree of 4 us a message, large ones by a ring of 20 us: what stays on a faster
+ * network are the ring's messages. Where the large sizes are too large to show them there is no
+ * forecast. */
+static void messages_are_of_the_same_algorithm(void **state)
+{
+    static const double sizes[] = {8, 64, 512, 4e6, 16e6, 64e6};
+    struct fit_point points[18];
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+    struct part_law *law = &parts.laws[JOB_SUM];
+
+    (void)state;
+    *law = (struct part_law){.law = {.terms = &ring, .points = points}, .nodes = 8, .per_node = 1};
+    for (double n = 2; n <= 8; n *= 2)
+        for (size_t i = 0; i < 6; i++)
+            points[law->law.n++] = (struct fit_point){
+                n, sizes[i], 2 * (n - 1) * ((i < 3 ? 4 : 20) + sizes[i] / n / 1000)};
+    layer = (struct model_layer){
+        .parameters = 4000000, .m = {64, 0}, .n = {64, 0}, .k = {64, 0}, .count = 1, .backward = 2};
+    f.job.overlap = false;
+    f.swap.times[SWAP_NETWORK] = 100;
+    assert_float_equal(at(&f, 8).time.step_s, 1 + 14 * (20 + 16e6 / 8 / 1e5) * 1e-6, 1e-6);
+    /* its core is another: at the measured ranks, too */
+    assert_true(at(&f, 8).high_s > 1 + 1.9 * 14 * (20 + 16e6 / 8 / 1e5) * 1e-6);
+    for (size_t i = 0; i < 18; i++) /* noise of 2 %, and messages of less than nothing by it */
+        points[i].time_us = 2 * (points[i].ranks - 1) * points[i].bytes / points[i].ranks / 1000 *
+                            (1 + 0.02 * (i % 2 ? 1 : -1) + 0.01 * (i % 3));
+    assert_int_equal(at(&f, 8).refused, LAW_MESSAGES);
+    f.swap.times[SWAP_NETWORK] = 0;
+    assert_int_equal(at(&f, 8).refused, LAW_GIVEN);
+    layer.parameters = 0;
+}
+
 /* ZeRO 2 scatters in each micro-batch, and ZeRO 3 gathers twice as well: beside a pipeline's slots
  * that is not modelled. */
 static void sharded_micro_batches_of_a_pipeline_are_refused(void **state)
@@ -213,6 +246,7 @@ int main(void)
         cmocka_unit_test(ranks_of_a_node_share_its_cores),
         cmocka_unit_test(groups_inside_nodes_are_refused),
         cmocka_unit_test(a_node_has_laws_of_its_own),
+        cmocka_unit_test(messages_are_of_the_same_algorithm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

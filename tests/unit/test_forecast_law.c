@@ -152,12 +152,38 @@ static void fewer_ranks_than_measured(void **state)
     assert_true(fabs(below.us / ring_us(4, 25e6) - 1) < 0.01);
 }
 
+/* What the core of a network carries shows at the measured ranks; of another network nowhere. Fewer
+ * ranks than measured need no more of it. */
+static void the_core_of_another_network(void **state)
+{
+    struct scene s = {.law = {0}};
+
+    (void)state;
+    for (double n = 2; n <= 8; n *= 2)
+        add(&s, n, 1);
+    struct law_value own = law_at(&s.law, 8, 25e6), two = law_at(&s.law, 2, 25e6);
+    s.law.core_other = true;
+    assert_float_equal(law_at(&s.law, 8, 25e6).high_us, 2 * own.high_us, 1e-3 * own.high_us);
+    assert_float_equal(law_at(&s.law, 2, 25e6).high_us, two.high_us, 1e-9);
+    s.law.core_known = true;
+    assert_float_equal(law_at(&s.law, 8, 25e6).high_us, own.high_us, 1e-9);
+    s.law = (struct law){.n = 0};
+    for (double n = 8; n <= 32; n *= 2)
+        add(&s, n, 1);
+    assert_true(law_at(&s.law, 4, 25e6).high_us < 1.3 * ring_us(4, 25e6));
+    /* 2 x 7 messages of 20 us: the noise of 0.2 % leaves them within a third */
+    own = law_at(&s.law, 8, 4e6);
+    assert_float_equal(own.messages_us, 280, 93);
+    assert_true(own.messages_low_us < 280 && 280 < own.messages_high_us);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_is_found_again_and_wider_beyond),
         cmocka_unit_test(what_was_not_shown_is_refused),
         cmocka_unit_test(fewer_ranks_than_measured),
+        cmocka_unit_test(the_core_of_another_network),
         cmocka_unit_test(another_regime_is_refused),
         cmocka_unit_test(an_error_grows_with_each_doubling),
         cmocka_unit_test(noise_of_what_was_held_out_grows_too),

@@ -162,6 +162,9 @@ static void what_is_shared_cancels(void **state)
     (void)state;
     world_make(&w, 120e9, 1);
     struct offer_case a = case_of(&w, &stated[0], 0), b = case_of(&w, &stated[1], 4);
+    b.f.core_known = true; /* of the network that is swapped in */
+    assert_int_equal(forecast_point(&b.f, 8, &b.point), 0);
+    b.point.nodes = 8;
     double base = gain_of(0, 0, 1), off = parts_product_off(&w.parts, 1000, 1000, 1000);
     double money = log(239212.28 / 251491.44);
     double host = 0.05 * 3, slowest = 0.01 * sqrt(2 * log(8));
@@ -252,6 +255,14 @@ static void each_network_has_its_core(void **state)
     a.point.nodes = b.point.nodes = 16;
     known = offer_compare(&terms, &b, &a, OFFER_MONEY, false);
     assert_true(log(unknown.high / unknown.value) > log(known.high / known.value) + 0.01);
+    /* that of another network also at measured ranks */
+    struct offer_case swapped = case_of(&w, &stated[1], 4), measured = case_of(&w, &stated[0], 0);
+    unknown = offer_compare(&terms, &swapped, &measured, OFFER_MONEY, false);
+    swapped.f.core_known = measured.f.core_known = true;
+    assert_int_equal(forecast_point(&swapped.f, 8, &swapped.point), 0);
+    swapped.point.nodes = 8;
+    known = offer_compare(&terms, &swapped, &measured, OFFER_MONEY, false);
+    assert_true(log(unknown.value / unknown.low) > log(known.value / known.low) + 0.01);
 }
 
 /* rho = samples of A / B. (C_A - rho C_B) / (rho E_B - E_A), with what is paid once and in a year. */

@@ -63,21 +63,22 @@ void step_layers(const struct model *m, uint64_t sequence, struct step_layer *la
 {
     for (size_t i = 0; i < m->n_layers; i++) {
         const struct model_layer *l = &m->layers[i];
-        layers[i] = (struct step_layer){.parameters = l->parameters,
-                                        .forward_flop = model_forward_flop(l, sequence),
-                                        .backward_flop = model_backward_flop(l, sequence),
-                                        .output = model_size_value(l->output, sequence),
-                                        .sum = model_size_value(l->sum, sequence),
-                                        .sent = l->kind == MODEL_TABLE ? rows_of(m, i, sequence)
-                                                                       : tokens_of(m, i, sequence),
-                                        .m = (uint64_t)model_size_value(l->m, sequence),
-                                        .n = (uint64_t)model_size_value(l->n, sequence),
-                                        .k = (uint64_t)model_size_value(l->k, sequence),
-                                        .count = l->count,
-                                        .backward = l->backward,
-                                        .block = l->block,
-                                        .kind = (uint16_t)l->kind,
-                                        .split = (uint16_t)l->split};
+        layers[i] = (struct step_layer){
+            .parameters = l->parameters,
+            .forward_flop = model_forward_flop(l, sequence),
+            .backward_flop = model_backward_flop(l, sequence),
+            .output = model_size_value(l->output, sequence),
+            .sum = model_size_value(l->sum, sequence),
+            .sent = l->kind == MODEL_TABLE ? rows_of(m, i, sequence) : tokens_of(m, i, sequence),
+            .m = (uint64_t)model_size_value(l->m, sequence),
+            .n = (uint64_t)model_size_value(l->n, sequence),
+            .k = (uint64_t)model_size_value(l->k, sequence),
+            .count = l->count,
+            .backward = l->backward,
+            .block = l->block,
+            .experts = l->kind == MODEL_EXPERT ? (uint32_t)m->experts : 0,
+            .kind = (uint16_t)l->kind,
+            .split = (uint16_t)l->split};
     }
 }
 

@@ -92,7 +92,7 @@ struct step_layer {
     /* its product of one sample, `count` of them, and as many more as `backward` says in the backward
      * pass; 0: none */
     uint64_t m, n, k, count;
-    uint32_t backward, block;
+    uint32_t backward, block, experts; /* experts: that share m; of one that is none 0 */
     uint16_t kind, split; /* enum model_kind, model_split */
 };
 

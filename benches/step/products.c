@@ -25,6 +25,23 @@ static uint64_t divided(uint64_t n, uint64_t by)
     return (n + by - 1) / by;
 }
 
+/* So many products Y = X W of this shape, in one of the passes. */
+static unsigned add_passes(enum step_kind kind, const struct step_layer *l, struct gemm_shape y,
+                           uint64_t count, struct step_product *out)
+{
+    unsigned products = 0;
+
+    if (!count || !y.m)
+        return 0;
+    if (kind == STEP_FORWARD)
+        out[products++] = (struct step_product){y, count};
+    if (kind == STEP_BACKWARD && l->backward > 1)
+        out[products++] = (struct step_product){{y.m, y.k, y.n}, count * (l->backward - 1)};
+    if (kind == STEP_BACKWARD && l->backward)
+        out[products++] = (struct step_product){{y.k, y.n, y.m}, count};
+    return products;
+}
+
 unsigned step_products(const struct step_spec *s, const struct step_layer *l, enum step_kind kind,
                        struct step_product out[STEP_PRODUCTS_MOST])
 {
@@ -42,13 +59,10 @@ unsigned step_products(const struct step_spec *s, const struct step_layer *l, en
         n = divided(n, s->tp);
     if (split && !many && l->split == MODEL_ROW)
         k = divided(k, s->tp);
-    if (kind == STEP_FORWARD)
-        out[products++] = (struct step_product){{m, n, k}, count};
-    if (kind == STEP_BACKWARD && l->backward > 1)
-        out[products++] = (struct step_product){{m, k, n}, count * (l->backward - 1)};
-    if (kind == STEP_BACKWARD && l->backward)
-        out[products++] = (struct step_product){{k, n, m}, count};
-    return products;
+    uint64_t experts = many || !l->experts ? 1 : divided(l->experts, s->ep), longer = m % experts;
+    products = add_passes(kind, l, (struct gemm_shape){m / experts + 1, n, k}, count * longer, out);
+    return products + add_passes(kind, l, (struct gemm_shape){m / experts, n, k},
+                                 count * (experts - longer), out + products);
 }
 
 /* ---- Shapes ---- */

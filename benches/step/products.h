@@ -21,12 +21,13 @@
 
 /*
  * A layer's product of a micro-batch's samples, which lie side by side in one product; but what is
- * done for each head is as many products (model.h: count). Tensor parallelism divides n of a
+ * done for each head is as many products (model.h: count), and each expert of a rank has a product of
+ * its part of the rows: where they cannot be equal, some have one row more. Tensor parallelism divides n of a
  * `column` layer, k of a `row` layer, and the number of what is counted. With Y = X W, of m x k and
  * k x n, the backward pass has the gradient of X, m x k from products of length n, and the one of W,
  * k x n from products of length m; where X is data, that alone.
  */
-#define STEP_PRODUCTS_MOST 2
+#define STEP_PRODUCTS_MOST 4
 struct step_product {
     struct gemm_shape shape;
     uint64_t count;

@@ -109,7 +109,8 @@ static bool is_split(const struct step_job *job, const struct model_layer *l)
 }
 
 /* One product of a layer; times 1 forward, `backward` backward. Samples of a batch lie side by side
- * in one product, but for what is done for each head: those are as many products. */
+ * in one product, but for what is done for each head: those are as many products. Each expert of a
+ * rank has one, of an equal part of the rows. */
 static double product_s(struct making *m, const struct model_layer *l)
 {
     const struct step_job *job = m->job;
@@ -129,6 +130,11 @@ static double product_s(struct making *m, const struct model_layer *l)
             n /= job->tp;
         else
             k /= job->tp;
+    }
+    if (l->kind == MODEL_EXPERT && l->count <= 1) {
+        double experts = fmin(ceil((double)job->model->experts / job->ep), floor(mm));
+        count *= fmax(1, experts);
+        mm /= fmax(1, experts);
     }
     return known(m, m->costs->product(m->costs->arg, mm, n, k, count), JOB_PRODUCT);
 }

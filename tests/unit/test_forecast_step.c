@@ -239,6 +239,43 @@ static void layers_over_ranks(void **state)
     NEAR(run(&j, &costs).parallel_s, 0);
 }
 
+static double seen_m, seen_count;
+
+static double see_product(const void *arg, double m, double n, double k, double count)
+{
+    (void)arg;
+    if (n * k > 1) {
+        seen_m = m;
+        seen_count = count;
+    }
+    return 1e-3;
+}
+
+/* Rows are shared by the experts of a rank, each of which has weights of its own. */
+static void experts_have_own_products(void **state)
+{
+    static const double cases[][4] = {
+        {3, 1, 6, 8}, {3, 4, 24, 2}, {.25, 1, 1, 4}}; /* batch, ep, m, count */
+    struct step_costs seeing = costs;
+    struct model eight = toy;
+    struct step_job j = job();
+
+    (void)state;
+    seeing.product = see_product;
+    layers[1].kind = MODEL_EXPERT;
+    layers[1].m = (struct model_size){16, 0};
+    layers[1].n = layers[1].k = (struct model_size){8, 0};
+    eight.experts = 8;
+    j.model = &eight;
+    j.compute_s = NAN;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        j.batch = cases[i][0];
+        j.ep = cases[i][1];
+        run(&j, &seeing);
+        assert_true(seen_m == cases[i][2] && seen_count == cases[i][3]);
+    }
+}
+
 static double no_group(const void *arg, enum bench_part_of what, double ranks, double bytes)
 {
     (void)arg, (void)what, (void)ranks, (void)bytes;
@@ -349,6 +386,7 @@ int main(void)
         cmocka_unit_test_setup(pipelines, set_up),
         cmocka_unit_test_setup(the_stage_that_ends_last, set_up),
         cmocka_unit_test_setup(layers_over_ranks, set_up),
+        cmocka_unit_test_setup(experts_have_own_products, set_up),
         cmocka_unit_test_setup(what_lacks_is_named, set_up),
         cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),
         cmocka_unit_test_setup(layers_without_products_move_their_input, set_up),

@@ -55,6 +55,32 @@ static void test_shapes(void **state)
     expect(&s, &l, STEP_FORWARD, 0, NULL);
 }
 
+/* Of eight experts: each has weights of its own. */
+static void test_experts(void **state)
+{
+    struct step_layer l = {
+        .m = 16, .n = 8, .k = 4, .count = 1, .backward = 2, .experts = 8, .kind = MODEL_EXPERT};
+    struct step_spec s = one;
+
+    (void)state;
+    /* three samples: 48 rows */
+    expect(&s, &l, STEP_FORWARD, 1, (const uint64_t[][4]){{6, 8, 4, 8}});
+    expect(&s, &l, STEP_BACKWARD, 2, (const uint64_t[][4]){{6, 4, 8, 8}, {4, 8, 6, 8}});
+    s.ep = 4; /* two of them, with as many rows in all */
+    expect(&s, &l, STEP_FORWARD, 1, (const uint64_t[][4]){{24, 8, 4, 2}});
+    s.ep = 1;
+    s.tp = 2;
+    l.split = MODEL_COLUMN;
+    expect(&s, &l, STEP_FORWARD, 1, (const uint64_t[][4]){{6, 4, 4, 8}});
+    s.tp = 1;
+    l.m = 7; /* 21 rows: five experts have three, three have two */
+    expect(&s, &l, STEP_FORWARD, 2, (const uint64_t[][4]){{3, 8, 4, 5}, {2, 8, 4, 3}});
+    expect(&s, &l, STEP_BACKWARD, 4,
+           (const uint64_t[][4]){{3, 4, 8, 5}, {4, 8, 3, 5}, {2, 4, 8, 3}, {4, 8, 2, 3}});
+    l.m = 1; /* three rows: the other experts have none */
+    expect(&s, &l, STEP_FORWARD, 1, (const uint64_t[][4]){{1, 8, 4, 3}});
+}
+
 /* A piece's products have as many operations as the plan counts, which knows no shapes. */
 static void test_operations(void **state)
 {
@@ -156,9 +182,9 @@ static void test_they_are_right(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes),
-                                       cmocka_unit_test(test_operations),
-                                       cmocka_unit_test(test_they_are_right)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes), cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_operations), cmocka_unit_test(test_they_are_right)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,32 +56,22 @@ static void look_topology(struct exam *x)
  * let translated packets pass (DirectTrans), it goes by the switch; else by the root. */
 #define CAN_PASS "GPUs and it reach each other by the root, and not by their switch"
 
-static bool lacks_services(struct exam *x, const json_t *adapter)
+/* As the guest sees it, with root. Its tree is made up, and a hypervisor may hide the services: what
+ * shares a switch with what, and what its ports let pass, the host sees. */
+static void look_in_guest(struct exam *x, const json_t *adapter, const char *address)
 {
     const json_t *services = exam_get(x, adapter, "translation_services");
 
-    return json_is_false(services) || json_is_string(services);
-}
-
-static void find_services(struct exam *x, const json_t *adapter, const char *address)
-{
-    exam_remedy(x,
-                exam_found(x, address, "it keeps no translations (ATS is %s): " CAN_PASS,
-                           json_is_string(json_object_get(adapter, "translation_services"))
-                               ? "not there"
-                               : "off"),
-                "on the host: sudo mlxconfig -d %s set ATS_ENABLED=1, then a cold start", address);
-}
-
-/* As the guest sees it, with root: what its adapter lacks; the ports are the host's. */
-static void look_in_guest(struct exam *x, const json_t *adapter, const char *address)
-{
-    if (lacks_services(x, adapter))
-        find_services(x, adapter, address);
-    else if (exam_fact(x, address, adapter, "translation_services"))
+    if (json_is_true(services))
         exam_unknown(x, address,
                      "it keeps translations; whether the host's ports let them pass is "
                      "the host's to see");
+    else if (services)
+        exam_unknown(x, address,
+                     "ATS is off or hidden here; whether GPUs and it share a switch is the "
+                     "host's to see");
+    else
+        exam_fact(x, address, adapter, "translation_services");
 }
 
 static bool is_lent(const json_t *device)
@@ -103,6 +93,24 @@ static bool has_lent_gpu(const struct exam *x, const char *adapter)
     return false;
 }
 
+/* Linux switches ATS on when it attaches a domain that translates, which vfio has while a guest
+ * runs. An adapter without ATS has it at no time. */
+static void look_at_services(struct exam *x, const json_t *adapter, const char *address)
+{
+    const json_t *services = exam_get(x, adapter, "translation_services");
+
+    if (json_is_string(services))
+        exam_remedy(
+            x, exam_found(x, address, "it keeps no translations (ATS is not there): " CAN_PASS),
+            "sudo mlxconfig -d %s set ATS_ENABLED=1, then a cold start", address);
+    else if (json_is_false(services))
+        exam_unknown(
+            x, address,
+            "ATS is off, as it is while no guest has the adapter: look while a guest runs");
+    else if (exam_fact(x, address, adapter, "translation_services"))
+        exam_fine(x, address);
+}
+
 /* As the host sees it, of adapters that it lends to guests. */
 static void look_on_host(struct exam *x, const json_t *adapter, const char *address)
 {
@@ -122,10 +130,8 @@ static void look_on_host(struct exam *x, const json_t *adapter, const char *addr
             exam_found(x, address, "its ports stop what is translated (no DirectTrans): " CAN_PASS),
             "sudo setpci -s %s ECAP_ACS+6.w=005d (each port of the switch)",
             exam_name(json_object_get(adapter, "link"), "port"));
-    else if (lacks_services(x, adapter))
-        find_services(x, adapter, address);
-    else if (exam_fact(x, address, adapter, "translation_services"))
-        exam_fine(x, address);
+    else
+        look_at_services(x, adapter, address);
 }
 
 /* The Ethernet function of Hyper-V carries no RDMA. */
@@ -165,10 +171,10 @@ const struct exam_check exam_guests[] = {
      .look = look_topology},
     {.id = "peer-translation",
      .question = "Do GPUs and adapters of a guest reach each other through their switch?",
-     .seen =
-         "configuration space, by root: in the guest ATS of the adapter; on the host also ACS of "
-         "the ports, of devices with the driver vfio-pci",
-     .more = "root on the host: ATS of the adapter, DirectTrans of its ports",
+     .seen = "configuration space, by root on the host: ACS of the ports, ATS of the adapter, of "
+             "devices "
+             "with the driver vfio-pci",
+     .more = "root on the host, while a guest runs: ATS of the adapter, DirectTrans of its ports",
      .pipes = "Collectives|Gradients|Allreduce*|Network",
      .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between guests",
               .source = "https://github.com/NVIDIA/nccl/issues/949"},

@@ -179,36 +179,99 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
         fact_set_real(d->json, "path_gbytes_per_s", least);
 }
 
+static bool is_kind(const struct pci_device *d, const char *kind)
+{
+    return d->kind && !strcmp(d->kind, kind);
+}
+
+static bool is_adapter(const struct pci_device *d)
+{
+    return is_kind(d, "infiniband") || is_kind(d, "ethernet") || is_kind(d, "network");
+}
+
+/* The bridge above both; *steps is how many bridges were passed from a. NULL: none below the root.
+ */
+static const struct pci_device *common_bridge(const struct pci *pci, const struct pci_device *a,
+                                              const struct pci_device *b, int *steps)
+{
+    *steps = 0;
+    for (const struct pci_device *up = pci_parent(pci, a); up; up = pci_parent(pci, up)) {
+        ++*steps;
+        for (const struct pci_device *other = pci_parent(pci, b); other;
+             other = pci_parent(pci, other))
+            if (other == up)
+                return up;
+    }
+    return NULL;
+}
+
+struct acs {
+    bool any, redirect, direct, all_read;
+};
+
+/* Does traffic from d to another GPU or adapter turn right below the bridge? */
+static bool turns_below(const struct pci *pci, const struct pci_device *d,
+                        const struct pci_device *bridge)
+{
+    int steps;
+
+    for (size_t i = 0; bridge && i < pci->count; i++) {
+        const struct pci_device *other = &pci->device[i];
+
+        if (other != d && (is_kind(other, "gpu") || is_adapter(other)) &&
+            common_bridge(pci, d, other, &steps) == bridge)
+            return true;
+    }
+    return false;
+}
+
+/* What the ports do that traffic between devices reaches: those of a switch below which it turns.
+ * Where none turns, each port but the root's above a switch. */
+static void read_ports(const struct pci *pci, const struct pci_device *d, bool turning,
+                       struct acs *acs)
+{
+    bool below_a_link = true;
+
+    *acs = (struct acs){.direct = true, .all_read = true};
+    for (struct pci_device *port = pci_parent(pci, d), *above; port; port = above) {
+        above = pci_parent(pci, port);
+        if (turning ? turns_below(pci, d, above) : above || port == pci_parent(pci, d)) {
+            acs->any = true;
+            acs->redirect = acs->redirect || port->acs_redirect == 1;
+            acs->direct = acs->direct && (port->acs_redirect != 1 || port->acs_direct);
+            acs->all_read = acs->all_read && (!below_a_link || port->acs_redirect >= 0);
+        }
+        below_a_link = !below_a_link;
+    }
+}
+
 /* Redirection is on where one port is seen to redirect; off, where all are seen not to. Every other
  * port up the way is a switch's upper one, which has no such control. What is translated already
  * passes where all that redirect let it. */
 static void report_acs(struct probe *p, struct pci_device *d)
 {
     const char *why = why_no_way(p, d);
-    bool redirect = false, direct = true, all_read = true, below_a_link = true;
+    struct acs acs;
 
-    for (struct pci_device *port = pci_parent(p->pci, d); port; port = pci_parent(p->pci, port)) {
-        redirect = redirect || port->acs_redirect == 1;
-        direct = direct && (port->acs_redirect != 1 || port->acs_direct);
-        all_read = all_read && (!below_a_link || port->acs_redirect >= 0);
-        below_a_link = !below_a_link;
-    }
+    read_ports(p->pci, d, true, &acs);
+    if (!acs.any)
+        read_ports(p->pci, d, false, &acs);
     if (!why && !pci_parent(p->pci, d))
         why = "no port above it";
-    if (!why && !redirect && !all_read)
+    if (!why && !acs.redirect && !acs.all_read)
         why = "the ports' configuration is readable by root only";
-    if (why && !(redirect && !p->guest && p->guest_known)) {
+    if (why && !(acs.redirect && !p->guest && p->guest_known)) {
         fact_set_unknown(d->json, "acs_redirect", "%s", why);
         fact_set_unknown(d->json, "acs_direct_translated", "%s", why);
         return;
     }
-    fact_set_bool(d->json, "acs_redirect", redirect);
-    if (redirect && (all_read || !direct))
-        fact_set_bool(d->json, "acs_direct_translated", direct);
+    fact_set_bool(d->json, "acs_redirect", acs.redirect);
+    if (acs.redirect && (acs.all_read || !acs.direct))
+        fact_set_bool(d->json, "acs_direct_translated", acs.direct);
     else
         fact_set_unknown(d->json, "acs_direct_translated", "%s",
-                         redirect ? "not all ports' configuration could be read"
-                                  : "no port above it sends anything to the root");
+                         acs.redirect ? "not all ports' configuration could be read"
+                                      : "no port above it sends anything to the root");
 }
 
 /* Why a function shows no link of its own. */
@@ -282,8 +345,10 @@ static void report_control(const struct pci_device *d)
 static void report_services(const struct pci_device *d)
 {
     if (d->services == PCI_UNREAD)
-        fact_set_unknown(d->json, "translation_services",
-                         "the device's extended configuration is readable by root only");
+        fact_set_unknown(d->json, "translation_services", "%s",
+                         d->control < 0
+                             ? "the device's extended configuration is readable by root only"
+                             : "the system shows no extended configuration of the device");
     else if (d->services == PCI_ABSENT)
         fact_set_text(d->json, "translation_services", "none");
     else
@@ -506,32 +571,10 @@ void probe_pci(struct probe *p)
 
 enum { PAIRS_MAX = 4096 };
 
-static bool is_kind(const struct pci_device *d, const char *kind)
-{
-    return d->kind && !strcmp(d->kind, kind);
-}
-
 /* Virtual functions stand where their physical function stands, which is in the list. */
 static bool is_nic(const struct pci_device *d)
 {
-    return (is_kind(d, "infiniband") || is_kind(d, "ethernet") || is_kind(d, "network")) &&
-           strcmp(fact_string(d->json, "nature"), "sriov-vf");
-}
-
-/* The bridge above both; *steps is how many bridges were passed from a. NULL: none below the root.
- */
-static const struct pci_device *common_bridge(const struct pci *pci, const struct pci_device *a,
-                                              const struct pci_device *b, int *steps)
-{
-    *steps = 0;
-    for (const struct pci_device *up = pci_parent(pci, a); up; up = pci_parent(pci, up)) {
-        ++*steps;
-        for (const struct pci_device *other = pci_parent(pci, b); other;
-             other = pci_parent(pci, other))
-            if (other == up)
-                return up;
-    }
-    return NULL;
+    return is_adapter(d) && strcmp(fact_string(d->json, "nature"), "sriov-vf");
 }
 
 /* The length up to the last host bridge, as in "sys/devices/pci0000:3a" or "sys/devices/platform/

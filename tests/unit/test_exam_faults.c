@@ -501,8 +501,13 @@ static const struct fault {
      .missing = {{"pci.4.acs_direct_translated", NULL}}},
     {"peer-translation", METAL, "0000:19:00.0",
      .first = {LENT, {"pci.4.acs_direct_translated", "true"}},
-     .fault = {{"pci.4.translation_services", "false"}},
+     .fault = {{"pci.4.translation_services", "\"none\""}},
      .missing = {{"pci.4.translation_services", NULL}}},
+    /* Off, it may be for want of a guest that runs. */
+    {"peer-translation", METAL, "0000:19:00.0",
+     .first = {LENT, {"pci.4.acs_direct_translated", "true"}},
+     .fault = {{"pci.4.translation_services", "\"none\""}},
+     .missing = {{"pci.4.translation_services", "false"}}},
     {"peer-translation", METAL, "0000:19:00.0", .first = {LENT, {"pci.4.acs_redirect", "false"}},
      .fault = {{"pci.4.acs_redirect", "true"}, {"pci.4.acs_direct_translated", "false"}},
      .missing = {{"pci.4.acs_redirect", NULL}}},
@@ -706,6 +711,62 @@ static void test_each_check_has_its_cases(void **state)
                 lacking++;
             }
     assert_int_equal(lacking, 0);
+}
+
+/* ---- ports of a switch, by the bytes of their configuration */
+
+/* Access control: 04 and 08 send requests and completions to the root, 40 lets pass what is
+ * translated. 1d is what Linux sets, and 5d with the remedy of peer-translation. */
+static const struct control {
+    unsigned root, gpu, adapter; /* of the root's port, and of those above both */
+    enum exam_state acs, peers;  /* of the adapter, its own, and lent */
+} controls[] = {
+    {0x00, 0x00, 0x00, EXAM_FINE, EXAM_FINE},   {0x1d, 0x00, 0x00, EXAM_FINE, EXAM_FINE},
+    {0x1d, 0x1d, 0x1d, EXAM_FOUND, EXAM_FOUND}, {0x00, 0x1d, 0x1d, EXAM_FOUND, EXAM_FOUND},
+    {0x1d, 0x5d, 0x5d, EXAM_FOUND, EXAM_FINE},  {0x5d, 0x1d, 0x1d, EXAM_FOUND, EXAM_FOUND},
+};
+
+static void put_control(const struct scratch *s, const char *folder, unsigned control)
+{
+    unsigned char config[264] = {[0x100] = 0x0d, [0x102] = 1, [0x104] = 0x1f};
+    char path[512];
+
+    config[0x106] = (unsigned char)control;
+    snprintf(path, sizeof(path), "root/%sconfig", folder);
+    scratch_bytes(s, path, config, sizeof(config));
+}
+
+static void put_controls(const struct control *c)
+{
+    const struct scratch *s = copy_of(METAL);
+
+    put_control(s, "sys/devices/pci0000:15/0000:15:01.0/", c->root);
+    put_control(s, SWITCH, c->gpu);
+    put_control(s, "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/", c->adapter);
+}
+
+static void test_traffic_turns_at_the_switch(void **state)
+{
+    static const struct change lent[] = {{"pci.3.driver", "\"vfio-pci\""},
+                                         {"pci.4.driver", "\"vfio-pci\""}};
+    const struct fault acs = {.check = "acs", .machine = METAL, .subject = "0000:19:00.0"},
+                       peers = {.check = "peer-translation",
+                                .machine = METAL,
+                                .subject = "0000:19:00.0"};
+    size_t wrong = 0;
+
+    (void)state;
+    for (size_t i = 0; i < SIZE(controls); i++) {
+        char what[64];
+
+        snprintf(what, sizeof(what), "%02x %02x %02x", controls[i].root, controls[i].gpu,
+                 controls[i].adapter);
+        put_controls(&controls[i]);
+        wrong += expect(&acs, what, NULL, 0, controls[i].acs);
+        wrong += expect(&peers, what, lent, SIZE(lent), controls[i].peers);
+    }
+    put_controls(&controls[0]);
+    assert_int_equal(wrong, 0);
 }
 
 /* ---- costs by a closed form */
@@ -1156,6 +1217,9 @@ static const struct calm undated[] = {
     /* The ports are the host's; and without root nothing of the adapter is known. */
     {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "true"}}},
     {"peer-translation", GUEST, {GIVEN_GPU}},
+    /* Nor does a guest see what shares a switch: off is the default, and none may be hidden. */
+    {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "false"}}},
+    {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "\"none\""}}},
     /* A share of all packets since boot is old, or of last night. */
     {"packet-loss", METAL, {ONCE, {ENO1 "statistics/rx_missed_errors", "5000\n"}, DAYS_400}},
     {"packet-loss", METAL, {ONCE, {ENO1 "statistics/rx_crc_errors", "5000\n"}, {UPTIME, NULL}}},
@@ -1205,9 +1269,6 @@ static const struct calm few[] = {
 
 /* What is unknown of the line's going down hides no packets that it damaged. */
 static const struct calm still_found[] = {
-    /* In a guest, with root: its adapter keeps no translations. */
-    {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "false"}}},
-    {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "\"none\""}}},
     {"rdma-line",
      METAL,
      {{PORT "counters/link_downed", "56\n"},
@@ -1277,6 +1338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_check_has_its_cases),
         cmocka_unit_test(test_each_fault_is_found),
+        cmocka_unit_test(test_traffic_turns_at_the_switch),
         cmocka_unit_test(test_prices),
         cmocka_unit_test(test_what_cannot_be_computed_is_not_priced),
         cmocka_unit_test(test_counts_without_dates),

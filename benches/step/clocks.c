@@ -7,17 +7,34 @@ void clocks_begin(struct clocks *c, unsigned workers, uint64_t target, uint64_t 
     *c = (struct clocks){.workers = workers, .target = target, .bound = bound};
 }
 
-void clocks_next(struct clocks *c)
+/* How far a worker is ahead of the slowest one, and at most the bound: a push may be one over it. */
+static uint64_t lead_of(const struct clocks *c, unsigned worker)
 {
     uint64_t least = UINT64_MAX;
 
+    for (unsigned i = 0; i < c->workers; i++)
+        least = c->ahead[i] + c->steps[i] < least ? c->ahead[i] + c->steps[i] : least;
+    uint64_t lead = c->ahead[worker] + c->steps[worker] - least;
+    return lead < c->bound ? lead : c->bound;
+}
+
+uint64_t clocks_leads(const struct clocks *c)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < c->workers; i++)
+        sum += lead_of(c, i);
+    return sum;
+}
+
+void clocks_next(struct clocks *c)
+{
+    uint64_t leads[WORLD_RANKS_MAX];
+
+    for (unsigned i = 0; i < c->workers; i++)
+        leads[i] = lead_of(c, i);
     for (unsigned i = 0; i < c->workers; i++) {
-        c->ahead[i] += c->steps[i];
-        least = c->ahead[i] < least ? c->ahead[i] : least;
-    }
-    for (unsigned i = 0; i < c->workers; i++) {
-        uint64_t ahead = c->ahead[i] - least;
-        c->ahead[i] = ahead < c->bound ? ahead : c->bound;
+        c->ahead[i] = leads[i];
         c->steps[i] = c->pulled[i] = 0;
         c->left[i] = false;
     }

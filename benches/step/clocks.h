@@ -43,6 +43,9 @@ void clocks_begin(struct clocks *c, unsigned workers, uint64_t target, uint64_t 
 /* Another window, once all have left: each is as far ahead as it was, and at most the bound. So all begin
  * as at the end of a step of the slowest one. */
 void clocks_next(struct clocks *c);
+/* By how many steps all workers together are ahead of the slowest one, as clocks_next() goes on: while
+ * they go at one pace, it stays as it is. */
+uint64_t clocks_leads(const struct clocks *c);
 /* All of a worker's gradients are there. Returns the update's staleness. */
 uint64_t clocks_push(struct clocks *c, unsigned worker);
 bool clocks_over(const struct clocks *c);

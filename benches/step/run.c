@@ -472,7 +472,9 @@ static int run_free(struct runner *r)
     else
         clocks_begin(&r->clocks, workers, (uint64_t)workers * STEP_WINDOW,
                      step_is_bounded(&r->spec) ? r->spec.staleness : UINT64_MAX);
-    return step(r);
+    int err = step(r);
+    r->c->own_ns[STEP_LEADS] = clocks_leads(&r->clocks);
+    return err;
 }
 
 /* ---- From open to close ---- */

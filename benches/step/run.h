@@ -26,7 +26,8 @@ enum step_count {
     STEP_UPDATES, /* without the first and the last, of whose staleness are: */
     STEP_STALE_SUM,
     STEP_STALE_MOST,
-    STEP_COUNTS
+    STEP_COUNTS,
+    STEP_LEADS = STEP_FREE_STEPS /* of the first server instead: clocks_leads() */
 };
 
 /* Steps of a worker in a window, the mean of all workers. */

@@ -411,6 +411,7 @@ static int setup(struct point *pt)
     w->begun = false;
     w->samples = 0;
     w->settled = w->tried = false;
+    w->leads = w->leads_before = 0;
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
     memset(w->waited_ns, 0, sizeof(w->waited_ns));
@@ -418,8 +419,6 @@ static int setup(struct point *pt)
     memset(w->stale, 0, sizeof(w->stale));
     memset(w->stalest, 0, sizeof(w->stalest));
     memset(w->updates, 0, sizeof(w->updates));
-    memset(w->free_steps, 0, sizeof(w->free_steps));
-    memset(w->free_ns, 0, sizeof(w->free_ns));
     pt->sample_ns = 0; /* a step each */
     if (p->compute == STEP_TIMED)
         pt->origin = "simulated";
@@ -447,20 +446,45 @@ static int setup(struct point *pt)
     return begin_session(pt, w);
 }
 
+/* How far workers' leads have grown, and whether they have settled. */
+static bool look_at_leads(struct step_work *w, const struct collective_times *times)
+{
+    unsigned workers = step_dp(&w->spec);
+    double before = w->leads, steps = 0;
+
+    if (!step_is_bounded(&w->spec))
+        return true;
+    for (unsigned i = 0; i < workers; i++)
+        steps += (double)times[i].own_ns[STEP_STEPS];
+    w->leads = (double)times[workers].own_ns[STEP_LEADS];
+    return values_settled(w->leads - before, steps, 0);
+}
+
 /* Workers with a bound go at one pace in the long run. Until they do, what is seen is none of it. */
 static int settle(struct step_work *w, const struct collective_times **times, uint64_t *slowest)
 {
     struct session_run run = {.operations = 1};
     int err = 0;
 
+    w->settled = look_at_leads(w, *times) || w->settled;
     for (unsigned i = 0; i < SETTLE_MOST && !w->settled && !w->tried && !err; i++) {
-        w->settled = values_settled(w, *times);
-        if (!w->settled)
-            err = session_run(w->ranks.session, &run, times, slowest);
+        err = session_run(w->ranks.session, &run, times, slowest);
+        w->settled = !err && look_at_leads(w, *times);
     }
     w->tried = true; /* a longer warm-up goes on with it */
-    w->settled = w->settled || (!err && values_settled(w, *times));
+    w->leads_before = w->leads;
     return err;
+}
+
+/* Of all samples. */
+static bool stayed_settled(const struct step_work *w)
+{
+    double steps = 0;
+
+    for (unsigned i = 0; i < step_dp(&w->spec); i++)
+        steps += w->steps[i];
+    return !step_is_bounded(&w->spec) ||
+           values_settled(w->leads - w->leads_before, steps, step_dp(&w->spec));
 }
 
 static int refuse_apart(struct point *pt, int err)
@@ -507,6 +531,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     for (size_t i = 0; i < pt->n_series; i++)
         ns[i] = slowest;
     if (w->begun)
+        look_at_leads(w, times);
+    if (w->begun)
         values_count(w, times, slowest, alone_ns);
     return 0;
 }
@@ -517,7 +543,7 @@ static int check(struct point *pt)
     int err = session_end(w->ranks.session);
 
     values_finish(pt, w);
-    if (!err && !values_settled(w, NULL))
+    if (!err && !stayed_settled(w))
         return refuse_apart(pt, -ESTALE);
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }

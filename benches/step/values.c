@@ -38,19 +38,9 @@ static unsigned workers_of(const struct step_work *w)
     return w->n - w->spec.servers;
 }
 
-bool values_settled(const struct step_work *w, const struct collective_times *times)
+bool values_settled(double grown, double steps, double slack)
 {
-    double least = INFINITY, most = 0;
-
-    for (unsigned i = 0; i < step_dp(&w->spec) && step_is_bounded(&w->spec); i++) {
-        double steps = times ? (double)times[i].own_ns[STEP_FREE_STEPS] : w->free_steps[i];
-        double ns = times ? (double)times[i].own_ns[STEP_FREE_NS] : w->free_ns[i];
-        if (!(ns > 0))
-            continue;
-        least = fmin(least, steps / ns);
-        most = fmax(most, steps / ns);
-    }
-    return !(most > 1.05 * least);
+    return !(grown > fmax(.05 * steps, slack));
 }
 
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
@@ -123,8 +113,6 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
         w->steps[i] += steps_in(w, times, i);
         w->stale[i] += (double)times[i].own_ns[STEP_STALE_SUM];
         w->updates[i] += (double)times[i].own_ns[STEP_UPDATES];
-        w->free_steps[i] += (double)times[i].own_ns[STEP_FREE_STEPS];
-        w->free_ns[i] += (double)times[i].own_ns[STEP_FREE_NS];
         w->stalest[i] = fmax(w->stalest[i], (double)times[i].own_ns[STEP_STALE_MOST]);
     }
     if (s->n == STEP_SAMPLES || !slowest)

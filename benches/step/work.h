@@ -56,9 +56,10 @@ struct step_work { /* pt->bench_state: outlives the points */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
     /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
     double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
-    /* Their steps before each was told of the end, and how long these took. */
-    double free_steps[WORLD_RANKS_MAX], free_ns[WORLD_RANKS_MAX];
-    bool settled, tried; /* in the warm-up: see values_settled() */
+    /* With a bound: steps by which they are ahead of the slowest, after the last window, and before the
+     * first that counts. In the warm-up: see values_settled(). */
+    double leads, leads_before;
+    bool settled, tried;
     struct step_shares shares;
     struct step_base base;
     const char *backend;
@@ -99,9 +100,10 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
                       const struct world *world, const double *gbps, struct values_free *limit);
 /* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
-/* Whether workers that wait for the slowest one go at one pace, to 5 %: in this window, or, where times are
- * NULL, in all samples. Others are always settled. */
-bool values_settled(const struct step_work *w, const struct collective_times *times);
+/* Whether workers that wait for the slowest one go at one pace: of so many steps that all of them made, by
+ * so many their leads have grown. Those are in their rates, and not in those of the long run. 5 % is
+ * settled, or so many of slack. */
+bool values_settled(double grown, double steps, double slack);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

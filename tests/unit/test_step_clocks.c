@@ -336,6 +336,7 @@ static void expect_long_run(unsigned workers, const double *mean, uint64_t bound
         }
     }
     assert_float_equal(rate, late_rate(&l, workers), .01 * rate);
+    assert_int_equal(clocks_leads(&r.clocks), (workers - 1) * bound);
     for (unsigned i = 0; i < workers; i++)
         if (fabs(stale[i] / updates[i] - late_staleness(&l, workers, i)) > .02)
             fail_msg("bound %d, worker %u: staleness %g, not %g", (int)bound, i,

@@ -107,9 +107,11 @@ struct bench_sibling {
     /* NULL: each is held against all others that differ from it in `column` alone. Else against the
      * one case that this condition holds for, and that differs in the columns of `but` alone */
     const char *against, *but;
-    const char *named; /* columns that name it behind its value; NULL: none */
-    double below;      /* % of the others below which it is far behind */
-    const char *says;  /* "carries %s of the other rails" */
+    /* columns that name it behind its value, each as NAME or WORD=NAME, where its value follows that
+     * word: "device peer=other_device" is "(mlx5_3:1, peer mlx5_4:1)"; NULL: none */
+    const char *named;
+    double below;     /* % of the others below which it is far behind */
+    const char *says; /* "carries %s of the other rails" */
     /* Of `against`: a case without a value for which this holds has no such path at all, and
      * `absent` says so. NULL: that is not told. */
     const char *refused, *absent;

@@ -77,6 +77,7 @@ struct net_local {
     char memory[32]; /* "host", "cuda:0", or NET_MEMORY_RAIL */
     uint32_t rail;   /* of this end's machine (rail.h): its number, and 1; 0: none */
     uint32_t paired; /* enum net_paired: what the leader's rail is, so this one has to be */
+    uint32_t paired_of; /* how many rails the leader's machine has; 0: it does not tell */
 };
 #define NET_MEMORY_RAIL "rail" /* of the rail's GPU */
 enum net_paired { NET_PAIRED_ANY, NET_PAIRED_GPU, NET_PAIRED_BARE /* a port without a GPU */ };
@@ -292,6 +293,10 @@ static inline unsigned net_rail_threads(const struct net_point *p, unsigned n_ra
 /* Puts the device, and the memory where it is to be the rail's GPU's, in the place of the rail's
  * number; *rail is which one. Without a number nothing. 0, or -errno with *error. */
 struct rail;
+/* Does the number mean the same at both ends, as far as `local` knows of the leader's machine? 0, or
+ * -ENODEV with *error. */
+int net_rail_paired(const struct net_local *local, const struct rail *rail, char *error,
+                    size_t len);
 int net_rail_find(struct net_local *local, struct rail *rail, char *error, size_t len);
 
 /* An end's life; each 0, or -errno with e->error. */

@@ -154,6 +154,23 @@ static int gpu_memory_check(struct net_gpu *m, const void *at, size_t bytes, uin
 
 /* ---- A rail: the device and the GPU that its number means here ---- */
 
+int net_rail_paired(const struct net_local *local, const struct rail *rail, char *error, size_t len)
+{
+    if (local->paired && (local->paired == NET_PAIRED_GPU) != (rail->gpu >= 0)) {
+        snprintf(error, len,
+                 "rail %u of this end has %s GPU, that of the other end has %s: their numbers do "
+                 "not match",
+                 local->rail - 1, rail->gpu >= 0 ? "a" : "no", rail->gpu >= 0 ? "none" : "one");
+        return -ENODEV;
+    }
+    if (local->paired_of && local->paired_of != rail->of) {
+        snprintf(error, len, "%u rails here, %u there: their numbers do not match", rail->of,
+                 local->paired_of);
+        return -ENODEV;
+    }
+    return 0;
+}
+
 static int apply_rail(struct net_local *local, const struct rail *rail, char *error, size_t len)
 {
     if (local->devices[0]) {
@@ -163,13 +180,8 @@ static int apply_rail(struct net_local *local, const struct rail *rail, char *er
                  local->devices, local->rail - 1);
         return -EINVAL;
     }
-    if (local->paired && (local->paired == NET_PAIRED_GPU) != (rail->gpu >= 0)) {
-        snprintf(error, len,
-                 "rail %u of this end has %s GPU, that of the other end has %s: their numbers do "
-                 "not match",
-                 local->rail - 1, rail->gpu >= 0 ? "a" : "no", rail->gpu >= 0 ? "none" : "one");
+    if (net_rail_paired(local, rail, error, len))
         return -ENODEV;
-    }
     snprintf(local->devices, sizeof(local->devices), "%s", rail->port);
     if (strcmp(local->memory, NET_MEMORY_RAIL) != 0)
         return 0;

@@ -562,7 +562,7 @@ static int need_gpu(struct point *pt, const struct net_local *own)
 }
 
 /* Which device and GPU the rail's number means at this end. Where programs can use no GPU rails
- * are numbered otherwise: the peer is to have one, too, or none. */
+ * are numbered otherwise: the peer is to have one, too, or none, and as many rails. */
 static int need_rail(struct point *pt, struct net_local *own, struct net_local *peers)
 {
     char error[256] = "";
@@ -574,6 +574,7 @@ static int need_rail(struct point *pt, struct net_local *own, struct net_local *
         point_column(pt, "rail_way", "%s", rail.way);
     }
     peers->paired = rail.gpu >= 0 ? NET_PAIRED_GPU : NET_PAIRED_BARE;
+    peers->paired_of = rail.of;
     if (rail.gpu >= 0)
         point_column(pt, "rail_gpu", PLACE_GPU_PREFIX "%d", rail.gpu);
     return err ? point_reason(pt, err, "%s", error) : 0;
@@ -586,6 +587,9 @@ static int begin_point(struct point *pt, struct net_session *s, const struct net
 {
     int err = net_lead_begin(s->lead, &s->point, own, peers);
 
+    const struct net_report *theirs = net_lead_report(s->lead, NET_PEER);
+    if (own->rail && theirs->rails.n)
+        point_column(pt, "rail_peer_device", "%s", theirs->rails.rails[0].name);
     if (net_peer_gpu(own->memory) || net_peer_gpu(peers->memory))
         point_column(pt, "gpu_direct", "%s",
                      !err                       ? "yes"

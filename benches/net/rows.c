@@ -7,6 +7,7 @@ static const struct bench_column columns[] = {
     {.name = "scope", .width = 8},
     {.name = "rail_gpu", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rail_device", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "rail_peer_device", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rail_way", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "gpu_direct", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "peer_host", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
@@ -86,7 +87,8 @@ static const struct bench_contrast contrasts[] = {
 };
 
 #define RAILS "metric=bandwidth rail=[0-9]* direction!=both,sum "
-#define RAIL  .title = "rail", .column = "rail", .named = "rail_device rail_gpu"
+#define RAIL                                                                                       \
+    .title = "rail", .column = "rail", .named = "rail_device rail_gpu peer=rail_peer_device"
 
 /* Rails are built alike. From GPU memory an adapter reaches its line's rate where it reads and
  * writes that memory by itself, as it does from host memory. */
@@ -98,7 +100,7 @@ static const struct bench_sibling siblings[] = {
      .against = "memory=host peer_memory=host", .but = "memory peer_memory", .below = 80,
      .says = "carries %s of its host-memory rate from GPU memory: GPUDirect is slow",
      .refused = "gpu_direct=refused",
-     .absent = "has no GPUDirect: its adapter cannot register GPU memory"},
+     .absent = "has no GPUDirect: an adapter of either end cannot register GPU memory"},
     {.title = NULL},
 };
 

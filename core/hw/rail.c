@@ -16,7 +16,10 @@
 struct port {
     char name[NIC_NAME + 12];
     char adapter[NIC_NAME]; /* what its ports have in common */
+    char link_layer[24];
+    double gbps; /* 0: not known; of one that is down it says nothing */
     bool up;
+    bool usual;     /* of the kind that most have, or there is none such */
     unsigned rails; /* that have it */
 };
 
@@ -56,6 +59,8 @@ static int add_port(void *arg, const char *number)
     if (!sys_line(ports->root, text, sizeof(text), "sys/class/infiniband/%s/ports/%u/state",
                   np.device, np.port))
         p->up = sscanf(text, "%lld:", &state) == 1 && state == 4; /* IBV_PORT_ACTIVE */
+    snprintf(p->link_layer, sizeof(p->link_layer), "%s", np.link_layer);
+    p->gbps = p->up ? np.line_gbps : 0;
     return 0;
 }
 
@@ -105,6 +110,28 @@ static void find_ports(struct ports *ports)
 
 /* ---- Which GPU takes which ---- */
 
+static bool same_kind(const struct port *a, const struct port *b)
+{
+    return !strcmp(a->link_layer, b->link_layer) &&
+           (!(a->gbps > 0) || !(b->gbps > 0) || a->gbps == b->gbps);
+}
+
+/* Where no kind is that of over half, all are usual. */
+static void find_usual(struct ports *ports)
+{
+    for (unsigned i = 0; i < ports->n; i++) {
+        unsigned like = 0;
+        for (unsigned k = 0; k < ports->n; k++)
+            like += same_kind(&ports->all[i], &ports->all[k]);
+        ports->all[i].usual = 2 * like > ports->n;
+    }
+    for (unsigned i = 0; i < ports->n; i++)
+        if (ports->all[i].usual)
+            return;
+    for (unsigned i = 0; i < ports->n; i++)
+        ports->all[i].usual = true;
+}
+
 static unsigned distance(const char *way)
 {
     static const char *const ways[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -120,6 +147,8 @@ static bool is_better(const struct port *a, unsigned far_a, const struct port *b
 {
     if (far_a != far_b)
         return far_a < far_b;
+    if (a->usual != b->usual)
+        return a->usual;
     return a->rails != b->rails ? a->rails < b->rails : a->up && !b->up;
 }
 
@@ -163,10 +192,13 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
     unsigned far[RAILS_MAX], n;
 
     find_ports(&ports);
+    find_usual(&ports);
+    for (unsigned i = 0; i < ports.n && !n_gpus; i++)
+        ports.all[i].usual = true; /* each is a rail */
     n = n_gpus ? n_gpus : ports.n;
     n = n < RAILS_MAX ? n : RAILS_MAX;
     for (unsigned i = 0; i < n; i++) {
-        rails[i] = (struct rail){.gpu = n_gpus ? (int)i : -1, .way = ""};
+        rails[i] = (struct rail){.gpu = n_gpus ? (int)i : -1, .way = "", .of = n};
         if (n_gpus)
             snprintf(rails[i].address, sizeof(rails[i].address), "%s", addresses[i]);
         far[i] = nearest(&ports, rails[i].address);
@@ -176,6 +208,35 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
             if (far[i] == at)
                 choose(&ports, &rails[i]);
     return n;
+}
+
+static bool has_rail(const struct rail *rails, unsigned n, const struct port *p)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!strcmp(rails[i].port, p->name))
+            return true;
+    return false;
+}
+
+void rails_unused(const char *root, const struct rail *rails, unsigned n, char *text, size_t len)
+{
+    struct ports ports = {.root = root};
+    size_t at = 0;
+
+    text[0] = 0;
+    find_ports(&ports);
+    for (unsigned i = 0; i < ports.n && at < len; i++) {
+        const struct port *p = &ports.all[i];
+        char rate[32] = "";
+
+        if (has_rail(rails, n, p))
+            continue;
+        if (p->gbps > 0)
+            snprintf(rate, sizeof(rate), ", %g Gb/s", p->gbps);
+        at += (size_t)snprintf(text + at, len - at, "%s%s (%s%s)", at ? ", " : "", p->name,
+                               p->link_layer[0] ? p->link_layer : "link layer not known",
+                               p->up ? rate : ", down");
+    }
 }
 
 /* ---- Those of this machine ---- */
@@ -237,6 +298,12 @@ void rails_say(backend_say_fn *say, void *arg)
 
     for (unsigned i = 0; i < n; i++)
         say_rail(&rails[i], i, say, arg);
+    char unused[512] = "", what[600];
+    if (n)
+        rails_unused(NULL, rails, n, unused, sizeof(unused));
+    snprintf(what, sizeof(what), "no rail has %s", unused);
+    if (unused[0])
+        say(arg, &(struct backend){.name = "unused", .state = BACKEND_PRESENT, .what = what});
     gpus_close(gpus);
 }
 

@@ -5,8 +5,9 @@
  * built alike have the same rails, so that rail N of one talks to rail N of the other.
  *
  *   nearest  by the words of nic_way(): PIX, PXB, PHB, NODE, SYS, not known. Of ports that are
- *            equally near, the one that fewest rails have; then one that is up; then by name, so
- *            that mlx5_2 is before mlx5_10. GPUs that have a port nearer than others choose first
+ *            equally near, one of the kind that over half of the ports have (link layer, and of
+ *            those that are up the rate), which a management adapter is not; then the one that
+ *            fewest rails have; then one that is up; then by name, so that mlx5_2 is before mlx5_10. GPUs that have a port nearer than others choose first
  *   ports    of an adapter with several, those that are up; where none is, the first of them: a
  *            rail that is down is a rail
  *
@@ -31,6 +32,7 @@ struct rail {
     char port[NIC_NAME + 12]; /* "mlx5_3:1"; "": this machine has no RDMA device */
     const char *way;          /* nic_way(); "" not known */
     bool up;                  /* the port is */
+    unsigned of;              /* how many rails the machine has */
 };
 
 /* Those of a machine with n GPUs at these PCI addresses ("": not known). How many there are, at
@@ -38,13 +40,18 @@ struct rail {
 unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gpus,
                     struct rail rails[RAILS_MAX]);
 
+/* The ports in use on this machine that none of these has, with kind and rate, one after the other:
+ * "mlx5_an0:1 (Ethernet, 100 Gb/s)"; "": none. */
+void rails_unused(const char *root, const struct rail *rails, unsigned n, char *text, size_t len);
+
 /* This machine's, which starts the GPUs' driver. */
 unsigned rails_here(struct gpus *gpus, struct rail rails[RAILS_MAX]);
 
 /* Rail `number` of this machine. 0, or -ENODEV with *error: which there are. */
 int rail_get(struct gpus *gpus, unsigned number, struct rail *rail, char *error, size_t len);
 
-/* For a benchmark's `backends` hook: says each ("rail3", "cuda:3 with mlx5_3:1, PIX"). */
+/* For a benchmark's `backends` hook: says each ("rail3", "cuda:3 with mlx5_3:1, PIX"), and the ports that no rail
+ * has ("unused"). */
 void rails_say(backend_say_fn *say, void *arg);
 
 /* An option's value: the number of a rail, in *value as text. For OPT_CUSTOM. */

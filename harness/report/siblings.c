@@ -145,15 +145,17 @@ static int add_comparison(struct look *l, const struct report_case *c)
 
 /* ---- What is said */
 
-/* "rail 3 (mlx5_3:1, cuda:3)", in the order of the rule. */
+/* "rail 3 (mlx5_3:1, cuda:3, peer mlx5_4:1)", in the order of the rule. */
 static const char *name_of(const struct look *l, const struct report_case *c)
 {
     const char *names = "", *at = l->rule->named ? l->rule->named : "";
 
     for (size_t n; *(at += strspn(at, " ")); at += n) {
         n = strcspn(at, " ");
-        const char *word = pool_text(&l->r->pool, "%.*s", (int)n, at);
-        const char *value = report_param(l->b, c, word);
+        const char *word = pool_text(&l->r->pool, "%.*s", (int)n, at), *equal = strchr(word, '=');
+        const char *value = report_param(l->b, c, equal ? equal + 1 : word);
+        if (equal && *value)
+            value = pool_text(&l->r->pool, "%.*s %s", (int)(equal - word), word, value);
         names = *value ? show_joined(&l->r->pool, names, value) : names;
     }
     return pool_text(&l->r->pool, *names ? "%s %s (%s)" : "%s %s%s", l->rule->title,

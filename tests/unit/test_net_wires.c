@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/hw/rail.h"
 #include "net_pair.h"
 #include "wire_fixture.h"
 
@@ -98,11 +99,31 @@ static void a_wire_has_traits_without_a_word(void **state)
     }
 }
 
+/* Rail 3 of eight GPUs is not rail 3 of seven: which is missing nobody knows. */
+static void rails_pair_where_both_machines_have_as_many(void **state)
+{
+    struct rail rail = {.gpu = 3, .of = 8, .way = "PIX"};
+    struct net_local local = {.rail = 4, .paired = NET_PAIRED_GPU, .paired_of = 8};
+    char error[256] = "";
+
+    (void)state;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+    local.paired_of = 7;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
+    assert_string_equal(error, "8 rails here, 7 there: their numbers do not match");
+    local.paired = NET_PAIRED_BARE;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
+    assert_non_null(strstr(error, "rail 3 of this end has a GPU, that of the other end has none"));
+    local = (struct net_local){.rail = 4}; /* this is the leader */
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wire_streams_and_pings),
         cmocka_unit_test(a_wire_has_traits_without_a_word),
+        cmocka_unit_test(rails_pair_where_both_machines_have_as_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

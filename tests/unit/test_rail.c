@@ -161,6 +161,75 @@ static void test_hidden(void **state)
     scratch_close(&s);
 }
 
+static void put_port(const struct scratch *s, const char *name, const char *layer, const char *rate,
+                     bool up)
+{
+    const char *const files[][2] = {
+        {"state", up ? "4: ACTIVE\n" : "1: DOWN\n"}, {"link_layer", layer}, {"rate", rate}};
+    char path[128];
+
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/1/%s", name, files[i][0]);
+        scratch_put(s, path, files[i][1]);
+    }
+}
+
+/* A guest that hides the bus has eight ports of InfiniBand, one of them down, and one of Ethernet, whose name is the first. With
+ * more GPUs than ports, two take one of the eight and none that of Ethernet. */
+static void test_an_adapter_for_management_has_no_rail(void **state)
+{
+    static const char addresses[9][24] = {"", "", "", "", "", "", "", "", ""};
+    struct rail rails[RAILS_MAX];
+    char text[512], name[16];
+    struct scratch s;
+
+    (void)state;
+    scratch_open(&s);
+    put_port(&s, "mlx5_an0", "Ethernet\n", "100 Gb/sec (4X EDR)\n", true);
+    for (unsigned i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "mlx5_ib%u", i);
+        put_port(&s, name, "InfiniBand\n",
+                 i == 5 ? "10 Gb/sec (4X SDR)\n" : "400 Gb/sec (4X NDR)\n", i != 5);
+    }
+    assert_int_equal(rails_find(s.root, addresses, 9, rails), 9);
+    for (unsigned i = 0; i < 9; i++) { /* the one that is down after those that are up */
+        snprintf(name, sizeof(name), "mlx5_ib%u:1", i == 7 ? 5 : i < 5 ? i : (i + 1) % 9);
+        expect(&rails[i], (int)i, name, "", i != 7);
+        assert_int_equal(rails[i].of, 9);
+    }
+    rails_unused(s.root, rails, 9, text, sizeof(text));
+    assert_string_equal(text, "mlx5_an0:1 (Ethernet, 100 Gb/s)");
+    assert_int_equal(rails_find(s.root, NULL, 0, rails), 9); /* without GPUs each port is a rail */
+    expect(&rails[0], -1, "mlx5_an0:1", "", true);
+    rails_unused(s.root, rails, 9, text, sizeof(text));
+    assert_string_equal(text, "");
+    scratch_close(&s);
+}
+
+/* The same link layer, a lower rate; and two of two kinds, of which neither is the usual one. */
+static void test_a_slower_port_comes_last(void **state)
+{
+    static const char addresses[2][24] = {"", ""};
+    struct rail rails[RAILS_MAX];
+    char text[512];
+    struct scratch s;
+
+    (void)state;
+    scratch_open(&s);
+    put_port(&s, "mlx5_0", "InfiniBand\n", "100 Gb/sec (4X EDR)\n", true);
+    put_port(&s, "mlx5_1", "InfiniBand\n", "400 Gb/sec (4X NDR)\n", true);
+    assert_int_equal(rails_find(s.root, addresses, 2, rails), 2);
+    expect(&rails[0], 0, "mlx5_0:1", "", true);
+    expect(&rails[1], 1, "mlx5_1:1", "", true);
+    put_port(&s, "mlx5_2", "InfiniBand\n", "400 Gb/sec (4X NDR)\n", true);
+    assert_int_equal(rails_find(s.root, addresses, 2, rails), 2);
+    expect(&rails[0], 0, "mlx5_1:1", "", true);
+    expect(&rails[1], 1, "mlx5_2:1", "", true);
+    rails_unused(s.root, rails, 2, text, sizeof(text));
+    assert_string_equal(text, "mlx5_0:1 (InfiniBand, 100 Gb/s)");
+    scratch_close(&s);
+}
+
 /* Two adapters for eight GPUs: below the first switch of each socket. */
 static void test_shared(void **state)
 {
@@ -197,6 +266,8 @@ int main(void)
         cmocka_unit_test(test_unused_port),
         cmocka_unit_test(test_nearer_chooses_first),
         cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_an_adapter_for_management_has_no_rail),
+        cmocka_unit_test(test_a_slower_port_comes_last),
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_option),
     };

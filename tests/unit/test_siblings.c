@@ -17,9 +17,10 @@
 #include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
 
-static const char *const params[] = {"transport",   "pattern",  "direction",   "size",
-                                     "from",        "to",       "rail",        "memory",
-                                     "peer_memory", "rail_gpu", "rail_device", "gpu_direct"};
+static const char *const params[] = {
+    "transport",   "pattern",    "direction",       "size",        "from",
+    "to",          "rail",       "memory",          "peer_memory", "rail_gpu",
+    "rail_device", "gpu_direct", "rail_peer_device"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define RAILS    8
 #define LINE     48.0 /* GB/s */
@@ -100,12 +101,23 @@ struct is {
 static void add_row(struct scene *s, const struct cluster *c, const struct is *is, uint64_t launch,
                     double value)
 {
-    char number[16], from[16], to[16], rail[16], device[24], gpu[24];
+    char number[16], from[16], to[16], rail[16], device[24], gpu[24], peer[24];
     const char *memory = is->gpu ? "rail" : "host";
-    const char *values[] = {
-        "rdma", "bandwidth", is->direction, "4194304",
-        from,   to,          rail,          memory,
-        memory, gpu,         device,        !is->gpu ? "" : isnan(value) ? "refused" : "yes"};
+    const char *values[] = {"rdma",
+                            "bandwidth",
+                            is->direction,
+                            "4194304",
+                            from,
+                            to,
+                            rail,
+                            memory,
+                            memory,
+                            gpu,
+                            device,
+                            !is->gpu       ? ""
+                            : isnan(value) ? "refused"
+                                           : "yes",
+                            isnan(value) ? "" : peer};
     struct row row;
 
     snprintf(number, sizeof(number), "%u", s->cases);
@@ -114,6 +126,7 @@ static void add_row(struct scene *s, const struct cluster *c, const struct is *i
     snprintf(rail, sizeof(rail), "%u", is->rail);
     snprintf(device, sizeof(device), "mlx5_%u:1", is->rail);
     snprintf(gpu, sizeof(gpu), "cuda:%u", is->rail);
+    snprintf(peer, sizeof(peer), "ib%u:1", is->rail);
     fake_row_init(&row, number, launch, "bandwidth", "GB/s", value);
     row.origin = c->origin;
     if (isnan(value)) {
@@ -241,7 +254,7 @@ static void a_slow_rail_is_named(void **state)
     assert_int_equal(count(&s, true), 2); /* from host memory, and from GPU memory */
     assert_int_equal(count(&s, false), 0);
     char *text = answers(&s);
-    contains(text, "rail 3 (mlx5\\_3:1, cuda:3) carries 0.5");
+    contains(text, "rail 3 (mlx5\\_3:1, cuda:3, peer ib3:1) carries 0.5");
     contains(text, "of the other rails");
     contains(text, "between node0 and node1, in 2 of 2 comparisons");
     contains(text, "1 rail is to be looked into");
@@ -303,7 +316,7 @@ static void gpudirect_that_is_slow_or_missing_is_named(void **state)
     assert_non_null(at);
     assert_true(!at->absent && fabs(at->ratio - 0.3) < 0.03);
     contains(at->sentence, "GPUDirect is slow");
-    contains(at->sentence, "rail 5 (mlx5_5:1, cuda:5) carries 0.3");
+    contains(at->sentence, "rail 5 (mlx5_5:1, cuda:5, peer ib5:1) carries 0.3");
     assert_null(named(&s, "4", true));
     release(&s);
     for (unsigned i = 0; i < RAILS; i++)
@@ -312,8 +325,8 @@ static void gpudirect_that_is_slow_or_missing_is_named(void **state)
     assert_int_equal(count(&s, true), RAILS);
     assert_true(named(&s, "0", true)->absent);
     char *text = answers(&s);
-    contains(text, "rail 0 (mlx5\\_0:1, cuda:0) has no GPUDirect: its adapter cannot register GPU "
-                   "memory, between node0 and node1");
+    contains(text, "rail 0 (mlx5\\_0:1, cuda:0) has no GPUDirect: an adapter of either end cannot "
+                   "register GPU memory, between node0 and node1");
     contains(text, "and 5 more");
     contains(text, "8 rails are to be looked into");
     free(text);

@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2034,SC2154 # tests read what setup sets, and cells reads out
+# What the tests of plumb-allreduce over libraries share.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=$PWD/build/bin/plumb-allreduce
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
+    every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+    rooted=reduce,gather,scatter
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    mpirun=mpirun backend=mpi mpicc=mpicc of=openmpi says_yes=()
+    unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
+}
+
+# alone ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+alone()
+{
+    status=0
+    timeout 120 "$bin" "${quick[@]}" "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# launched N MPIRUN'S OPTIONS -- ARGUMENTS...: the same, by mpirun.
+launched()
+{
+    local n=$1 options=()
+    shift
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    command -v "$mpirun" >/dev/null || skip "there is no mpirun here"
+    [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    status=0
+    timeout 120 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend "$backend" "$@" \
+        >"$out" 2>"$err" </dev/null || status=$?
+}
+
+open_mpi()
+{
+    mpirun --version 2>/dev/null | grep -q 'Open MPI' || skip "this mpirun is not Open MPI's"
+}
+
+nccl()
+{
+    [ -e build/sim/libnccl.so.2 ] || skip "the simulated NCCL was not built (it needs nccl.h): make sim"
+    alone --backend nccl "$@"
+}
+
+# times COLUMN: its cells in rows of times.
+times() { paste -d'|' <(cells metric) <(cells "$1") | sed -n 's/^time|//p'; }
+
+# Every time was measured, nothing is wrong; N of them.
+all_good()
+{
+    [ "$status" -eq 0 ] || { cat "$err" "$out"; return 1; }
+    [ "$(times status | grep -cxE 'ok|noisy')" -eq "$1" ] || { times status; times reason; return 1; }
+}

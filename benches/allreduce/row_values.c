@@ -353,6 +353,8 @@ static void add_facts(struct point *pt, const struct collective_work *w)
  */
 static double per_link(const struct collective_work *w, const struct collective_report *told)
 {
+    if (w->point.op == COLLECTIVE_GATHER || w->point.op == COLLECTIVE_SCATTER)
+        return 0; /* the root's links alone carry all, and limits are those of the slowest GPU */
     if (w->point.op != COLLECTIVE_ALLREDUCE)
         return 1;
     if (w->point.aggregated > 1) /* what was told is of single calls */

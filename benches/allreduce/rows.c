@@ -119,9 +119,11 @@ static const struct bench_terms terms[] = {
     {.where = NULL},
 };
 
-/* Of one node: see set_gpus(). */
+/* Of one node: see set_gpus(). Of gather and scatter the root's links alone carry all: another GPU
+ * may be the slowest. */
 static const struct bench_limit limits[] = {
-    {.where = "metric=busbw backend=nccl nodes=1 model= rehearsal= busbw_per_link!=",
+    {.where = "metric=busbw backend=nccl nodes=1 model= rehearsal= op!=gather,scatter "
+              "busbw_per_link!=",
      .of = LIMIT_NVLINK_GROUP,
      .figures = "nvlink_gbytes_per_s",
      .by = "busbw_per_link",
@@ -166,7 +168,7 @@ static const struct bench_start starts[] = {
         .metric = figure,                                                                          \
         .columns = "backend=nccl op=" op_ " dtype=@dtype " columns_ " size=@size ranks=@ranks "    \
                    "in_place=@in_place model= overlap= nodes=@nodes pipelined=@queued "            \
-                   "aggregate=@agg graph=@graph register=@registered",                             \
+                   "aggregate=@agg graph=@graph register=@registered per_process=@each",           \
         .differs =                                                                                 \
             "its time is the mean over processes, unless -a was given; ours is that of the "       \
             "slowest rank"                                                                         \

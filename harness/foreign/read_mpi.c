@@ -68,12 +68,15 @@ struct osu {
     const char *sender, *receiver; /* places of their buffers; "" is not told */
 };
 
-/* "D" is a GPU's memory, "H" the host's; managed memory ("MD") is at none of them for sure. */
+/* "D" is a GPU's memory, of NVIDIA's where it is by CUDA; "H" is the host's. Managed memory ("MD") is
+ * at none of them for sure, and other makers' GPUs ("ROCM") have no name here. */
 static const char *osu_place(struct foreign_reading *r, const char *pattern, const char *memory)
 {
     const char *where = reading_match(r, r->text, pattern);
 
-    return !*memory || !strcmp(where, "H") ? "host" : !strcmp(where, "D") ? "cuda:*" : "";
+    return !*memory || !strcmp(where, "H")                  ? "host"
+           : !strcmp(where, "D") && !strcmp(memory, "CUDA") ? "cuda:*"
+                                                            : "";
 }
 
 static int osu_row(struct foreign_reading *r, const struct words *header, const struct words *w,

@@ -11,6 +11,8 @@
  * for at the end. With -G they are kept as a graph, which is launched so often before the wait. -z
  * waits for each operation, and 1 times a barrier behind each, too; with -m above 1 the operations
  * begin at the end of their group, so that 1 and 2 wait for nothing, and 3 waits for each group.
+ * Ranks in a process are its threads times GPUs of each (-t, -g). Of several threads each calls the
+ * library by itself, as processes do; with one thread a process calls for all of its GPUs.
  * The header has -n, and since 2.13 -m and -G; -R (registered buffers) is in the command alone.
  */
 #include <errno.h>
@@ -34,6 +36,7 @@ struct nccl {
     const char *library;
     /* "" is not told. queued: operations, or groups of them, before a wait; barrier: "1" or "?" */
     const char *queued, *aggregate, *graph, *registered, *barrier;
+    const char *each; /* ranks in a process of one thread; "": not told, or of several threads */
 };
 
 enum blocking { BLOCK_NONE, BLOCK_BARRIER, BLOCK_EACH, BLOCK_GROUP, BLOCK_UNKNOWN }; /* -z */
@@ -163,6 +166,7 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
         reading_fact(r, line, "groups", "%zu", n->groups);
     if (n->nodes)
         reading_fact(r, line, "nodes", "%zu", n->nodes);
+    reading_fact(r, line, "each", "%s", n->each);
     reading_fact(r, line, "queued", "%s", n->queued);
     reading_fact(r, line, "agg", "%s", n->aggregate);
     reading_fact(r, line, "graph", "%s", n->graph);
@@ -369,6 +373,7 @@ int read_nccl_json(struct foreign_reading *r)
     n.nodes = nodes_of(json_object_get(config, "devices"));
     n.aggregate = json_count(r, config, "aggregated_iterations");
     n.graph = json_count(r, config, "graph");
+    n.each = strcmp(json_count(r, config, "nthreads"), "1") ? "" : json_count(r, config, "ngpus");
     n.registered =
         registered_of(args, json_integer_value(json_object_get(r->json, "nccl_version")));
     set_queue(&n, json_count(r, config, "iterations"), blocking_of(r, config, args));
@@ -553,6 +558,7 @@ int read_nccl_text(struct foreign_reading *r)
     n.registered = "";
     n.aggregate = reading_match(r, r->text, "^# nThread .* agg iters: ([0-9]+)");
     n.graph = reading_match(r, r->text, "^# nThread .* graph: ([0-9]+)");
+    n.each = reading_match(r, r->text, "^# nThread 1 nGpus ([0-9]+) ");
     set_queue(&n, reading_match(r, r->text, "^# nThread .*warmup iters: [0-9]+ iters: ([0-9]+)"),
               blocking_text(r));
     read_ranks(r, &n);

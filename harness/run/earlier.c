@@ -125,7 +125,7 @@ static bool is_like(const char *path, const json_t *machine, const char *process
 /* ---- Their launches ---- */
 
 static int add_launch(struct earlier *e, const char *bench, const char *arguments, bool first,
-                      double seconds)
+                      bool skipped, double seconds)
 {
     struct earlier_launch *grown = realloc(e->all, (e->n + 1) * sizeof(*grown));
     char *key = NULL;
@@ -135,7 +135,7 @@ static int add_launch(struct earlier *e, const char *bench, const char *argument
     e->all = grown;
     if (asprintf(&key, "%s %s", bench, arguments) < 0)
         return -ENOMEM;
-    e->all[e->n++] = (struct earlier_launch){key, first, seconds};
+    e->all[e->n++] = (struct earlier_launch){key, first, skipped, seconds};
     return 0;
 }
 
@@ -179,7 +179,7 @@ static int read_bench(struct earlier *e, const struct table *plan, const struct 
         size_t line = planned(plan, b->name, case_id, repeat);
         if (counts(plan, line))
             err = add_launch(e, b->name, table_text(plan, line, "arguments"), !strcmp(repeat, "1"),
-                             seconds);
+                             !strcmp(table_text(plan, line, "state"), "skip"), seconds);
     }
     return err;
 }
@@ -206,7 +206,9 @@ static int compare(const void *x, const void *y)
     const struct earlier_launch *a = x, *b = y;
     int d = strcmp(a->key, b->key);
 
-    return d ? d : (a->first > b->first) - (a->first < b->first);
+    if (!d)
+        d = (a->first > b->first) - (a->first < b->first);
+    return d ? d : (a->skipped > b->skipped) - (a->skipped < b->skipped);
 }
 
 int earlier_load(struct earlier *e, const char *const *folders, const json_t *machine,
@@ -265,13 +267,15 @@ static double mean_of(const struct earlier *e, const struct earlier_launch *like
 double earlier_seconds(const struct earlier *e, const struct launch *l)
 {
     char *key = NULL;
-    double seconds;
+    double seconds = NAN;
 
     if (launch_has_hosts(l) || asprintf(&key, "%s %s", l->bench, l->arguments) < 0)
         return NAN;
-    seconds = mean_of(e, &(struct earlier_launch){key, l->repeat == 1, 0});
-    if (isnan(seconds) && l->repeat != 1)
-        seconds = mean_of(e, &(struct earlier_launch){key, true, 0});
+    for (int skipped = 0; skipped < 2 && isnan(seconds); skipped++) {
+        seconds = mean_of(e, &(struct earlier_launch){key, l->repeat == 1, skipped, 0});
+        if (isnan(seconds) && l->repeat != 1)
+            seconds = mean_of(e, &(struct earlier_launch){key, true, skipped, 0});
+    }
     free(key);
     return seconds;
 }

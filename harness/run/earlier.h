@@ -8,7 +8,8 @@
  *            model and number of CPUs, GPUs by address and name, simulated or not
  *   launch   by benchmark and arguments; the first of a case apart from its later ones, which may
  *            use what the first one chose. For a later one the first may stand, not the other way.
- *            Those that failed or were late, and those on several hosts, count for nothing
+ *            One that was skipped counts only where none that was done is known, as what is absent
+ *            then may be there now. Those that failed or were late, and those on several hosts, count for nothing
  *   time     the mean over all runs: it has its share of what a process pays once
  */
 #ifndef PLUMB_HARNESS_EARLIER_H
@@ -26,9 +27,9 @@
 struct earlier {
     struct earlier_launch {
         char *key; /* benchmark and arguments */
-        bool first;
+        bool first, skipped;
         double seconds;
-    } * all; /* by key and first */
+    } * all; /* by key, first and skipped */
     size_t n, n_runs;
     char newest[256]; /* the folder of the newest of these runs; "" */
 };

@@ -275,6 +275,22 @@ END
     [ "$(cells p/net.csv verb completion)" = 'send,poll' ]
 }
 
+@test "a figure that nccl-tests took with several GPUs in a process is that of such processes; other makers' GPUs are no cuda" {
+    local t=$w/nccl-alltoall-2.17.1.txt
+    run -0 plumb import "$t" --out four
+    [ "$(cells four/allreduce.csv ranks per_process | sort -u)" = "$(sed -n 's/.* nGpus \([0-9]*\) .*/4,\1/p' "$t")" ]
+    sed 's/nThread 1 nGpus 4 /nThread 4 nGpus 1 /' "$t" >threads.txt
+    run -0 plumb import threads.txt --out threads
+    [ "$(cells threads/allreduce.csv per_process | sort -u)" = '*' ]
+    run -0 plumb import "$w/nccl-allreduce-2.19.6.json" --out json
+    [ "$(cells json/allreduce.csv ranks per_process | sort -u)" = 4,4 ]
+    sed 's/MPI-CUDA/MPI-ROCM/' "$w/osu-bw-5.9.txt" >rocm.txt
+    run -0 plumb import rocm.txt --out rocm
+    [[ $(cells rocm/net.csv memory peer_memory) != *cuda* ]]
+    run -0 plumb import "$w/osu-bw-5.9.txt" --out cuda
+    [ "$(cells cuda/net.csv memory peer_memory | sort -u)" = 'cuda:*,cuda:*' ]
+}
+
 @test "what is refused: another program, cut off, another version, the same twice; no folder is made" {
     echo hello >other.txt
     run -5 plumb import other.txt --out r

@@ -108,6 +108,33 @@ static void test_means_of_launches(void **state)
     fake_run_release(&f);
 }
 
+/* What was absent then took no time. Skipped in a newer run, and done in an older one, even if as a later launch's first. */
+static void test_skipped_ones_count_where_none_was_done(void **state)
+{
+    static const char skipped[] = FAKE_PLAN_HEADER "skip,0001,1,1,1,copy,--size 8,60\n"
+                                                   "skip,0001,2,1,2,copy,--size 8,60\n"
+                                                   "fail,0001,3,2,1,copy,--size 9,60\n";
+    struct fake_run f;
+    struct earlier e;
+    json_t *here = machine(HERE);
+
+    (void)state;
+    fake_run_init(&f);
+    make_run(&f, "new", HERE, "auto", PLUMB_VERSION, 0.25, 0.5, 10);
+    fake_run_write(&f, "new/plan.csv", skipped);
+    assert_int_equal(earlier_load(&e, (const char *const[]){f.path, NULL}, here, "auto"), 0);
+    assert_true(seconds(&e, "--size 8", 1, "") == 0.25);
+    assert_true(seconds(&e, "--size 8", 2, "") == 0.5);
+    earlier_release(&e);
+    make_run(&f, "old", HERE, "auto", PLUMB_VERSION, 4, NAN, 20);
+    assert_int_equal(earlier_load(&e, (const char *const[]){f.path, NULL}, here, "auto"), 0);
+    assert_true(seconds(&e, "--size 8", 1, "") == 4);
+    assert_true(seconds(&e, "--size 8", 2, "") == 4);
+    earlier_release(&e);
+    json_decref(here);
+    fake_run_release(&f);
+}
+
 /* Each of these differs from here in one thing. */
 static void test_other_machines_count_for_nothing(void **state)
 {
@@ -165,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_means_of_launches),
         cmocka_unit_test(test_other_machines_count_for_nothing),
         cmocka_unit_test(test_not_told),
+        cmocka_unit_test(test_skipped_ones_count_where_none_was_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

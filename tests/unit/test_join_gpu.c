@@ -190,11 +190,22 @@ static double collective(const char *row, struct joined_limit *l)
                     row, l);
 }
 
+static double operation(const char *row, struct joined_limit *l)
+{
+    return limit_of(
+        "allreduce",
+        "op,metric,backend,nodes,model,rehearsal,gpu_addresses,busbw_per_link,unit,value", row, l);
+}
+
 static void test_collectives_of_one_node(void **state)
 {
     struct joined_limit l;
 
     (void)state;
+    /* Gather and scatter load the root's links alone, which need not be the slowest. */
+    assert_true(operation("reduce,busbw,nccl,1,,,A+B,1,GB/s,75", &l) == 100);
+    assert_true(isnan(operation("gather,busbw,nccl,1,,,A+B,1,GB/s,75", &l)));
+    assert_true(isnan(operation("scatter,busbw,nccl,1,,,A+B,1,GB/s,75", &l)));
     /* Of 450 and 400 GB/s, 100 lead from one to the other: a mesh. */
     assert_true(collective("busbw,nccl,1,,,A+B,1,GB/s,75", &l) == 100);
     assert_true(collective("busbw,nccl,1,,,B+A,1,GB/s,75", &l) == 100);

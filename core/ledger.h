@@ -35,7 +35,7 @@ struct gpu_ledger {
     double memory_clock_mhz;              /* the lowest */
     double temperature_c, power_watts;    /* the highest */
     double mean_watts;   /* by energy counters while sampling: the highest of any device */
-    double energy_s;     /* the time that this is the mean of; the shortest */
+    double energy_s;     /* the time that this is the mean of, of that device */
     double throttled_ms; /* longest time a device was held back, by its own counters */
     double looks, throttled_looks;     /* how often it was looked at; and found held back */
     double samples, throttled_samples; /* set by who has them: all, and those of gpu_watch_held() */

@@ -56,10 +56,13 @@ static void count_held(const struct point *pt, struct outcome *oc)
         oc->gpu.throttled_samples += runner_held(pt, &oc->samples, i) ? 1 : 0;
 }
 
+/* The warm-up is over: a GPU is watched from here, as other processes watch theirs. */
 static int begin_point(void *arg)
 {
     struct point *pt = arg;
 
+    if (pt->watch)
+        gpu_watch_begin(pt->watch);
     return pt->bench->begin ? pt->bench->begin(pt) : 0;
 }
 

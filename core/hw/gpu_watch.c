@@ -144,6 +144,15 @@ static double both(double a, double b)
     return isnan(a) ? b : isnan(b) ? a : a + b;
 }
 
+/* The mean and its time are one device's: that which drew the most. */
+static void take_power(struct gpu_ledger *l, double watts, double seconds)
+{
+    if (isnan(watts) || watts <= l->mean_watts)
+        return;
+    l->mean_watts = watts;
+    l->energy_s = seconds;
+}
+
 /* fmin and fmax pass over NAN. */
 void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more)
 {
@@ -152,8 +161,7 @@ void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more)
     l->memory_clock_mhz = fmin(l->memory_clock_mhz, more->memory_clock_mhz);
     l->temperature_c = fmax(l->temperature_c, more->temperature_c);
     l->power_watts = fmax(l->power_watts, more->power_watts);
-    l->mean_watts = fmax(l->mean_watts, more->mean_watts);
-    l->energy_s = fmin(l->energy_s, more->energy_s);
+    take_power(l, more->mean_watts, more->energy_s);
     l->throttled_ms = fmax(l->throttled_ms, more->throttled_ms);
     l->looks = both(l->looks, more->looks);
     l->throttled_looks = both(l->throttled_looks, more->throttled_looks);
@@ -268,6 +276,7 @@ static const struct {
 /* What counts up; NaN where it is not known. */
 struct marks {
     double held_ns[COUNTERS], ecc_errors, pcie_replays, millijoules;
+    uint64_t energy_ns; /* when those were read */
 };
 
 struct gpu_watch {
@@ -413,7 +422,9 @@ static void read_marks(const struct nvml *nvml, struct nvml_device *device, stru
         marks->held_ns[i] = held_ns(nvml, device, i);
     marks->ecc_errors = ecc_errors(nvml, device);
     marks->pcie_replays = NVML_ASK(nvml, pcie_replays, device, &replays) ? replays : NAN;
+    uint64_t before_ns = clock_now_ns(); /* an answer may take a few ms */
     marks->millijoules = NVML_ASK(nvml, energy, device, &millijoules) ? (double)millijoules : NAN;
+    marks->energy_ns = before_ns + (clock_now_ns() - before_ns) / 2;
 }
 
 void gpu_watch_begin(struct gpu_watch *watch)
@@ -566,10 +577,11 @@ static void add_marks(struct gpu_watch *watch, size_t device, double elapsed_ns)
     add_growth(&watch->ledger.pcie_replays, before->pcie_replays, after.pcie_replays);
     double millijoules = NAN;
     add_growth(&millijoules, before->millijoules, after.millijoules);
+    double energy_s = (double)(after.energy_ns - before->energy_ns) * 1e-9;
     if (!(millijoules > 0)) /* it was not updated meanwhile, or is not known */
         return;
-    watch->ledger.mean_watts = fmax(watch->ledger.mean_watts, millijoules * 1e6 / elapsed_ns);
-    watch->ledger.energy_s = elapsed_ns * 1e-9;
+    if (energy_s >= GPU_POWER_LEAST_S)
+        take_power(&watch->ledger, millijoules * 1e-3 / energy_s, energy_s);
 }
 
 void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out)

@@ -15,7 +15,9 @@
 #include "core/ledger.h"
 
 #define GPU_WATCH_EVERY_NS 100000000u
-#define GPU_WATCH_MAX      16 /* devices of one case */
+#define GPU_WATCH_MAX      16  /* devices of one case */
+#define GPU_POWER_UPDATE_S 0.1 /* between two updates of a counter of energy, about */
+#define GPU_POWER_LEAST_S  (3 * GPU_POWER_UPDATE_S) /* of less time no mean power is told */
 
 struct gpu_watch;
 

@@ -15,6 +15,7 @@
 #ifndef PLUMB_FORECAST_FORECAST_H
 #define PLUMB_FORECAST_FORECAST_H
 
+#include "core/hw/gpu_watch.h"
 #include "harness/document/document.h"
 #include "harness/forecast/law.h"
 #include "harness/forecast/step.h"
@@ -106,7 +107,7 @@ void parts_product_spread(struct parts *p);
 /* How far energy counters may be off: the sensor's accuracy that NVIDIA's documentation of NVML states for
  * boards, taken for processors, too; and the time between two updates. */
 #define POWER_ACCURACY 0.05
-#define POWER_UPDATE_S 0.1
+#define POWER_UPDATE_S GPU_POWER_UPDATE_S
 
 /* Of the products: their mean. The interval holds each shape's, with the error of its counter. */
 struct part_power parts_power(const struct parts *p);

@@ -19,6 +19,7 @@ struct nvml_device { /* what the made-up library says of it */
     const char *address;
     unsigned sm_mhz, memory_mhz, celsius, milliwatts, replays;
     unsigned long long reasons, power_ns, brake_ns, corrected, uncorrected, millijoules;
+    double watts; /* its counter grows by so much; 0: it is millijoules */
 };
 
 static struct nvml_device cards[2];
@@ -100,9 +101,21 @@ static int replays_of(struct nvml_device *device, unsigned *count)
     return 0;
 }
 
+/* Where a device takes so long to answer, its counter is of the middle of that time. */
+static unsigned answer_us;
+static uint64_t slowest_ns; /* answer */
+
 static int energy_of(struct nvml_device *device, unsigned long long *millijoules)
 {
-    *millijoules = device->millijoules;
+    uint64_t begin_ns = clock_now_ns();
+
+    usleep(answer_us / 2);
+    *millijoules = device->watts
+                       ? (unsigned long long)(device->watts * 1e-6 * (double)clock_now_ns())
+                       : device->millijoules;
+    usleep(answer_us / 2);
+    uint64_t ns = clock_now_ns() - begin_ns;
+    slowest_ns = ns > slowest_ns ? ns : slowest_ns;
     return 0;
 }
 
@@ -190,19 +203,20 @@ static void assert_says(const struct gpu_ledger *l, const char *words)
         fail_msg("'%s' is not in '%s'", words, text);
 }
 
-/* 0.05 s in which one device took 20 J and the other 10 J: the first drew the most. The time is this clock's, and a little longer. */
+/* 0.31 s in which one device took 20 J and the other 10 J: the first drew the most. The time is this clock's. */
 static void test_energy_is_a_mean(void **state)
 {
+    uint64_t before_ns = clock_now_ns();
     struct gpu_watch *watch = watch_on(&whole, 2);
     uint64_t begin_ns = clock_now_ns();
 
     (void)state;
-    usleep(50000);
+    usleep(310000);
     cards[0].millijoules += 20000;
     cards[1].millijoules += 10000;
     double least_s = (double)(clock_now_ns() - begin_ns) * 1e-9;
     struct gpu_ledger l = finish(watch);
-    double most_s = (double)(clock_now_ns() - begin_ns) * 1e-9 + 1e-3;
+    double most_s = (double)(clock_now_ns() - before_ns) * 1e-9;
 
     assert_true(l.energy_s >= least_s && l.energy_s <= most_s);
     assert_float_equal(l.mean_watts, 20 / l.energy_s, 1e-6 * l.mean_watts);
@@ -215,7 +229,14 @@ static void test_energy_is_a_mean(void **state)
     assert_true(isnan(l.mean_watts));
     l = finish(watch_on(&old, 1));
     assert_true(isnan(l.mean_watts));
-    /* of two processes: the highest, and the shortest time */
+    /* of too short a time nobody knows how many updates it had */
+    begin_ns = clock_now_ns();
+    watch = watch_on(&whole, 1);
+    cards[0].millijoules += 20000;
+    l = finish(watch);
+    assert_true((isnan(l.mean_watts) && isnan(l.energy_s)) ||
+                clock_now_ns() - begin_ns > 300000000);
+    /* of two processes: the highest, and its time */
     struct gpu_ledger sum, more;
     gpu_ledger_none(&sum);
     gpu_ledger_none(&more);
@@ -225,7 +246,23 @@ static void test_energy_is_a_mean(void **state)
     more.mean_watts = 200;
     more.energy_s = 1;
     gpu_ledger_add(&sum, &more);
-    assert_true(sum.mean_watts == 300 && sum.energy_s == 1);
+    assert_true(sum.mean_watts == 300 && sum.energy_s == 2);
+}
+
+/* Two devices of 100 and 300 W, each of which answers only after 100 ms: by one time of both, the first would have 4/3 of its power. */
+static void test_energy_over_its_own_time(void **state)
+{
+    (void)state;
+    cards[0].watts = 300;
+    cards[1].watts = 100;
+    answer_us = 100000;
+    slowest_ns = 0;
+    struct gpu_watch *watch = watch_on(&whole, 2);
+    usleep(300000);
+    struct gpu_ledger l = finish(watch);
+    answer_us = 0;
+    assert_float_equal(l.mean_watts, 300, 300 * (double)slowest_ns * 1e-9 / l.energy_s);
+    assert_true(l.energy_s > 0.39);
 }
 
 static void test_calm(void **state)
@@ -677,6 +714,7 @@ int main(void)
         cmocka_unit_test(what_others_saw_of_one_gpu),
         cmocka_unit_test(what_others_saw),
         cmocka_unit_test_setup(test_energy_is_a_mean, reset),
+        cmocka_unit_test_setup(test_energy_over_its_own_time, reset),
         cmocka_unit_test_setup(test_calm, reset),
         cmocka_unit_test_setup(test_not_too_often, reset),
         cmocka_unit_test_setup(test_short_case, reset),

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "core/bench/runner.h"
+#include "core/hw/gpu_watch.h"
+#include "core/hw/nvml.h"
 #include "core/row.h"
 
 #define REMARK "% of the limit: the limit is too low, or the data did not take that path"
@@ -24,8 +26,30 @@ struct params {
     bool is_time, endless, unknown; /* the limit is infinite, or no number */
     bool both;                      /* a latency and a bandwidth, of times that differ too much */
     bool slower;                    /* each sample than the one before */
+    bool watched;                   /* a GPU sends a packet again in each sample */
     bool steps;                     /* 40 samples alike, then 40 others 0.2 % slower */
 };
+
+struct nvml_device {
+    unsigned replays;
+};
+
+static struct nvml_device gpu;
+
+static int by_address(const char *address, struct nvml_device **device)
+{
+    (void)address;
+    *device = &gpu;
+    return 0;
+}
+
+static int replays_of(struct nvml_device *device, unsigned *replays)
+{
+    *replays = device->replays;
+    return 0;
+}
+
+static const struct nvml nvml = {.by_address = by_address, .pcie_replays = replays_of};
 
 static int setup(struct point *pt)
 {
@@ -33,6 +57,10 @@ static int setup(struct point *pt)
     struct series *s = p->is_time ? point_series(pt, "latency", "ns", 0)
                                   : point_series(pt, "bandwidth", "GB/s", 1000);
 
+    if (p->watched) {
+        assert_int_equal(gpu_watch_open_on(&pt->watch, &nvml), 0);
+        gpu_watch_add(pt->watch, "0000:3b:00.0");
+    }
     if (p->both)
         point_series(pt, "latency", "ns", 0);
     s->limit = p->endless ? INFINITY : p->unknown ? NAN : p->limit;
@@ -47,6 +75,7 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     static unsigned n;
     const struct params *p = pt->params;
 
+    gpu.replays++;
     ns[0] = 1000 * inner;
     if (p->slower)
         ns[0] = 10 * inner * (100 + n++);
@@ -98,6 +127,10 @@ static const struct opt options[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct params, slower),
      .help = "and slower"},
+    {.name = "watched",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, watched),
+     .help = "by a GPU's counters"},
     {.name = "steps",
      .type = OPT_FLAG,
      .offset = offsetof(struct params, steps),
@@ -239,6 +272,17 @@ static void measured_ceilings_are_raised(void **state)
     }
 }
 
+/* What happens while it warms up is none of the samples'. */
+static void a_gpu_is_watched_from_the_first_sample(void **state)
+{
+    char *words[] = {"fake", "--watched"};
+    char *text = rows_of(words, 2, true, 1);
+
+    (void)state;
+    assert_true(cell(text, "gpu_pcie_replays") == (double)samples);
+    free(text);
+}
+
 /* 0 % of an infinite limit would be a verdict. Of one that is no number the source says why. */
 static void no_number_is_no_limit(void **state)
 {
@@ -333,6 +377,7 @@ int main(void)
         cmocka_unit_test(above_the_limit),
         cmocka_unit_test(measured_ceilings_are_raised),
         cmocka_unit_test(no_number_is_no_limit),
+        cmocka_unit_test(a_gpu_is_watched_from_the_first_sample),
         cmocka_unit_test(noise_is_told_once),
         cmocka_unit_test(few_independent_samples_are_noisy),
         cmocka_unit_test(too_few_samples),

@@ -230,7 +230,8 @@ static int load(struct asked *a)
     if (err)
         return err == -EBADMSG ? EXIT_DAMAGED : err == -ENOENT ? EXIT_USAGE : EXIT_INCOMPLETE;
     if (bench_list_load(&a->benches) ||
-        parts_read(&a->r, &a->benches, options->dtype, options->over, &a->parts))
+        parts_read(&a->r, &a->benches, options->dtype, options->over, (double)options->per_node,
+                   &a->parts))
         return fail(a, EXIT_INCOMPLETE, "out of memory");
     return EXIT_GOOD;
 }

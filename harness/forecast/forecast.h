@@ -64,6 +64,9 @@ struct parts {
     const char *machine; /* the names of the runs */
     const char *dtype;   /* of the products */
     bool gpu;            /* parts of a GPU; else of CPUs */
+    /* Limits of products are by the highest clock, which is above that of a datasheet. */
+    bool clocked;
+    const char *device; /* the name of all GPUs of the runs; NULL: none, or several */
     struct part_product *products;
     size_t n_products;
     double product_apart;  /* the largest distance of one to its nearest, as a logarithm */
@@ -83,10 +86,11 @@ struct parts {
 };
 
 /* Reads the parts from a report's runs. `dtype`: of products, or NULL: that of the fastest. `over`:
- * a condition on rows of several ranks, or NULL. Everything lives in the report's pool. 0, or
+ * a condition on rows of several ranks, or NULL. `per_node`: ranks of a node, where several were
+ * measured; 0: the most of the most nodes. Everything lives in the report's pool. 0, or
  * -ENOMEM. */
 int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
-               const char *over, struct parts *parts);
+               const char *over, double per_node, struct parts *parts);
 
 /* Of a gradient, by the data type of the products. */
 double parts_element_bytes(const struct parts *p);

@@ -8,15 +8,14 @@
 #define LINKS_MOST    8
 #define PAYLOAD_LEAST 0.93 /* of a link's rate that protocols leave: 0.941 to 0.993 */
 
-/* A link of this rate, or the fewest of them, would have the limit. NaN where two rates would. */
+/* Links of this rate would have the limit: so many of them. NaN where those of two rates would. */
 static void try_link(struct part_law *law, double gbits)
 {
     double times = ceil(law->limit * 8e-9 / gbits * 0.999);
 
-    if (!(gbits > 0) || times > LINKS_MOST ||
-        !(law->limit * 8e-9 >= PAYLOAD_LEAST * times * gbits) || times > law->links)
+    if (!(gbits > 0) || times > LINKS_MOST || !(law->limit * 8e-9 >= PAYLOAD_LEAST * times * gbits))
         return;
-    law->link_gbits = times == law->links && law->link_gbits != gbits ? NAN : gbits;
+    law->link_gbits = law->links > 0 && law->link_gbits != gbits ? NAN : gbits;
     law->links = times;
 }
 
@@ -41,7 +40,7 @@ static void find_link_of(const json_t *meta, struct part_law *law)
 /* Rows have what the links of a node carry as payload; the system knows the rate of each link. */
 void parts_find_link(const struct report *r, struct part_law *law)
 {
-    law->links = LINKS_MOST + 1;
+    law->links = 0;
     for (size_t run = 0; law->limit > 0 && run < r->n_runs; run++)
         find_link_of(r->runs[run].meta, law);
 }

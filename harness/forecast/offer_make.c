@@ -30,7 +30,7 @@ static size_t same_runs(const struct making *m, size_t i)
 
     for (size_t k = 0; k < i; k++) {
         const struct offer *other = &m->made->offers.all[k];
-        bool same = other->n_runs == offer->n_runs;
+        bool same = other->n_runs == offer->n_runs && other->per_node == offer->per_node;
 
         for (size_t run = 0; same && run < offer->n_runs; run++)
             same = !strcmp(offer->runs[run], other->runs[run]);
@@ -59,7 +59,7 @@ static int read_runs(struct making *m, size_t i)
     if (err)
         return err == -ENOMEM ? err : (fail(m, offer, error), err);
     return parts_read(made->reports[i], m->from->benches, m->from->dtype, m->from->over,
-                      &made->parts[i]);
+                      offer->per_node > 0 ? offer->per_node : m->from->per_node, &made->parts[i]);
 }
 
 /* While it waits for sums a GPU draws less than in products, and nobody knows how much less: at the
@@ -78,6 +78,8 @@ static int take_power(struct making *m, struct offer *offer, const struct offer_
     if (c->f.swap.times[SWAP_PRODUCTS] > 0)
         return fail(m, offer, "node_power: measured of other devices than those swapped in");
     offer->node_watts = offer->rest_watts + devices * power->watts;
+    if (offer->node_watts < offer->idle_watts)
+        return fail(m, offer, "node_power: a node draws more when it is idle than was measured");
     offer->node_watts_high = offer->rest_watts + devices * power->high;
     offer->node_watts_low =
         offer->rest_watts + devices * power->low * (isfinite(busy) ? fmin(1, busy) : 1);

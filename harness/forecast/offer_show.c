@@ -296,7 +296,8 @@ static const char *power_text(const struct showing *s, const struct offer_case *
     return pool_text(
         s->pool, "%s W a node (%s to %s): %s W of %s, measured by %s, and %s W as stated",
         number(s, o->node_watts), number(s, o->node_watts_low), number(s, o->node_watts_high),
-        number(s, power->watts), c->f.parts->gpu ? "each GPU" : "its processors and memory",
+        number(s, power->watts),
+        c->f.parts->gpu ? "each GPU" : "its processors (and memory, where RAPL counts it)",
         c->f.parts->gpu ? "NVML" : "RAPL", plain(s, o->rest_watts));
 }
 
@@ -369,7 +370,7 @@ static void show_assumptions(const struct showing *s)
     if (swapped)
         document_item(s->d, pool_text(s->pool,
                                       "a swapped part reaches the same share of its limit, within "
-                                      "%.0f %%",
+                                      "%.0f %%; PCIe of a node carries a swapped link's rate",
                                       100 * FORECAST_SWAPPED));
     document_item(s->d, "docs/forecast.md has each formula, and what a forecast cannot know");
 }

@@ -17,6 +17,7 @@ struct reading {
     struct report *r;
     const struct bench_list *benches;
     const char *over;
+    double per_node;
     struct scalings scalings;
     struct parts *parts;
     double stream_size;               /* the largest */
@@ -182,6 +183,38 @@ static double limit_of(const struct report_case *c, const struct report_point *p
     return p->reference || p->outdated ? NAN : base_of(c, p->limit);
 }
 
+static void find_device(struct reading *in, const json_t *meta, bool *several)
+{
+    const json_t *machine = json_object_get(meta, "machine"), *limit, *gpu;
+    const char *rate = pool_text(&in->r->pool, "%s_tflops", in->parts->dtype);
+    size_t i;
+
+    json_array_foreach (json_object_get(meta, "limits"), i, limit) {
+        const char *key = json_string_value(json_object_get(limit, "key"));
+        const char *source = json_string_value(json_object_get(limit, "source"));
+        const char *figure = key ? strrchr(key, '.') : NULL;
+
+        in->parts->clocked |=
+            figure && source && !strcmp(source, "nvml") && !strcmp(figure + 1, rate);
+    }
+    json_array_foreach (json_object_get(json_object_get(machine, "gpus"), "devices"), i, gpu) {
+        const char *name = json_string_value(json_object_get(gpu, "name"));
+
+        *several |= !name || (in->parts->device && strcmp(name, in->parts->device) != 0);
+        in->parts->device = name;
+    }
+}
+
+static void find_devices(struct reading *in)
+{
+    bool several = false;
+
+    for (size_t run = 0; run < in->r->n_runs; run++)
+        find_device(in, in->r->runs[run].meta, &several);
+    if (several)
+        in->parts->device = NULL;
+}
+
 /* Of one shape the fastest way. */
 static void add_product(struct reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
@@ -230,6 +263,7 @@ static int read_products(struct reading *in, const char *dtype)
     if (!p->products)
         return -ENOMEM;
     each_case(in, JOB_PRODUCT, add_product);
+    find_devices(in);
     parts_product_spread(p);
     p->power = parts_power(p);
     return 0;
@@ -465,7 +499,29 @@ static double node_limit(const struct scaling_series *s, const struct scaling_ce
                : limit * (1 - 1 / nodes) / (1 - 1 / ranks);
 }
 
-/* Adds the points of a series that are on `least` to `most` nodes. */
+/* The most nodes, from `least` to `most`, and of these the most ranks of each, or `want` of each
+ * where it is above 0. */
+static void find_place(const struct scaling_series *s, double least, double most, double want,
+                       struct part_law *law)
+{
+    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++) {
+        const struct scaling_cell *cell = &s->cells[i];
+        double ranks = s->ranks[i % s->n_ranks];
+
+        if (!has_value(s, cell) || nodes_of(s, cell) < least || nodes_of(s, cell) > most)
+            continue;
+        double nodes = nodes_of(s, cell);
+        if (want > 0 && ranks / nodes != want)
+            continue;
+        if (nodes > law->nodes || (nodes == law->nodes && ranks > law->per_node * nodes)) {
+            law->nodes = nodes;
+            law->per_node = ranks / nodes;
+        }
+    }
+}
+
+/* Adds the points of a series that are on `least` to `most` nodes. Ranks of a node share its link:
+ * between nodes only points of the place's ranks a node are of one law. */
 static void add_points(const struct scaling_series *s, double least, double most,
                        struct part_law *law)
 {
@@ -475,15 +531,11 @@ static void add_points(const struct scaling_series *s, double least, double most
         const struct scaling_cell *cell = &s->cells[i];
         double ranks = s->ranks[i % s->n_ranks];
 
-        if (!has_value(s, cell) || nodes_of(s, cell) < least || nodes_of(s, cell) > most)
+        if (!has_value(s, cell) || nodes_of(s, cell) < least || nodes_of(s, cell) > most ||
+            (law->nodes > 1 && ranks / nodes_of(s, cell) != law->per_node))
             continue;
         points[law->law.n++] = (struct fit_point){ranks, scaling_bytes(s->bench, cell->time),
                                                   scaling_time_us(cell->time, s->run)};
-        double nodes = nodes_of(s, cell);
-        if (nodes > law->nodes || (nodes == law->nodes && ranks > law->per_node * nodes)) {
-            law->nodes = nodes;
-            law->per_node = ranks / nodes;
-        }
         if (cell->bus && cell->bus->points[s->run].limit > 0)
             law->limit = node_limit(s, cell, ranks);
     }
@@ -565,6 +617,13 @@ static int make_law(struct reading *in, const struct scaling_series *s, double l
     law->law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law->law.points));
     if (!law->law.points)
         return -ENOMEM;
+    for (size_t i = 0; least > 1 && i < in->scalings.n; i++)
+        if (is_same(s, &in->scalings.all[i]))
+            find_place(&in->scalings.all[i], least, most, in->per_node, law);
+    bool none = !(law->nodes > 0);
+    for (size_t i = 0; none && i < in->scalings.n; i++)
+        if (is_same(s, &in->scalings.all[i]))
+            find_place(&in->scalings.all[i], least, most, 0, law);
     for (size_t i = 0; i < in->scalings.n; i++)
         if (is_same(s, &in->scalings.all[i]))
             add_points(&in->scalings.all[i], least, most, law);
@@ -619,9 +678,10 @@ static void tell_commands(struct reading *in)
 }
 
 int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
-               const char *over, struct parts *parts)
+               const char *over, double per_node, struct parts *parts)
 {
-    struct reading in = {.r = r, .benches = benches, .over = over, .parts = parts};
+    struct reading in = {
+        .r = r, .benches = benches, .over = over, .per_node = per_node, .parts = parts};
 
     *parts = (struct parts){.product_spread = NAN,
                             .jitter = NAN,

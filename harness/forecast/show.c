@@ -506,6 +506,8 @@ static void show_assumptions(const struct showing *s)
                                       "what was swapped in reaches the same share of its limit, "
                                       "within %.0f %%; the times of messages and launches stay",
                                       100 * FORECAST_SWAPPED));
+    if (s->f->swap.times[SWAP_NETWORK] > 0)
+        document_item(s->d, "PCIe of a node carries the rate of the link that was swapped in");
     document_item(s->d, "docs/forecast.md has the model, and what it cannot know");
 }
 

@@ -52,16 +52,6 @@ static double known_rate(const struct parts *p, enum swap_part part)
     return NAN;
 }
 
-static int need_known(struct reading *in, enum swap_part part, double *from)
-{
-    *from = known_rate(in->parts, part);
-    return *from > 0 ? 0
-                     : fail(in, pool_text(in->pool,
-                                          "no run tells the rate of the measured %s: say "
-                                          "%s=FROM:TO in %s",
-                                          names[part], names[part], units[part]));
-}
-
 /* ---- a line of configs/hardware, or of a file ---- */
 
 struct figure {
@@ -102,15 +92,23 @@ static double look_up(struct reading *in, enum swap_part part, const struct limi
     return best;
 }
 
+static struct limits *load(const char *file, char *error, size_t len)
+{
+    char *configs = suite_configs_folder();
+    struct limits *limits = configs ? limits_load_with(configs, file, error, len) : NULL;
+
+    free(configs);
+    return limits;
+}
+
 static int read_entry(struct reading *in, enum swap_part part, const char *text, double *to)
 {
     const char *colon = strrchr(text, ':');
     const char *file = colon ? pool_text(in->pool, "%.*s", (int)(colon - text), text) : NULL;
     const char *entry = colon ? colon + 1 : text;
-    char *configs = suite_configs_folder(), error[400] = "configs/ is not found";
-    struct limits *limits = configs ? limits_load_with(configs, file, error, sizeof(error)) : NULL;
+    char error[400] = "configs/ is not found";
+    struct limits *limits = load(file, error, sizeof(error));
 
-    free(configs);
     if (!limits)
         return fail(in, error);
     *to = look_up(in, part, limits, entry);
@@ -121,6 +119,33 @@ static int read_entry(struct reading *in, enum swap_part part, const char *text,
                                         "entry of configs/hardware, such as %s",
                                         entry, names[part], units[part],
                                         part == SWAP_NETWORK ? "ethernet.400gbe" : "gpu.mi300x"));
+}
+
+/* Datasheets state products at a lower clock than a limit that follows from the highest: one of both
+ * is held against its like. NaN: no datasheet is known. */
+static double datasheet_rate(struct reading *in)
+{
+    char error[400];
+    const char *entry;
+    struct limits *limits = in->parts->device ? load(NULL, error, sizeof(error)) : NULL;
+    double rate = NAN;
+
+    if (limits && !limits_gpu_by_name(limits, in->parts->device, &entry))
+        rate = look_up(in, SWAP_PRODUCTS, limits, entry);
+    limits_free(limits);
+    return rate;
+}
+
+static int need_known(struct reading *in, enum swap_part part, double *from)
+{
+    bool clocked = part == SWAP_PRODUCTS && in->parts->clocked;
+
+    *from = clocked ? datasheet_rate(in) : known_rate(in->parts, part);
+    return *from > 0 ? 0
+                     : fail(in, pool_text(in->pool,
+                                          "no run tells the rate of the measured %s: say "
+                                          "%s=FROM:TO in %s",
+                                          names[part], names[part], units[part]));
 }
 
 /* ---- PART=VALUE ---- */

@@ -218,6 +218,9 @@ END
     # two rates fit the limit of the rows: which link carried them is not known
     sed -i 's/"speed_mbps": 10000,/"speed_mbps": 960,/' run/run.json
     refused network=10Gb/s "no run tells the rate of the measured network"
+    # so would four of another rate
+    sed -i 's/"speed_mbps": 960,/"speed_mbps": 250,/' run/run.json
+    refused network=10Gb/s "no run tells the rate of the measured network"
 }
 
 @test "wrong use is refused with what to do" {
@@ -392,10 +395,14 @@ END
     high="$(jq '.offers[0] | .samples_per_joule.value / .samples_per_joule.low' out.json)"
     slower="$(jq '.offers[0] | .step_high_s / .step_s' out.json)"
     near "math.log($high)" "math.hypot(math.log($slower), math.log((8 * (300 + 240 * (1 + math.hypot(.05, .01))) * .8 + 200) / (8 * 520 * .8 + 200)))" 1e-4
-    "$plumb" forecast node "${job[@]}" --price offers.yaml | tr -s ' \n' ' ' | grep -q '220.0 W of its processors and memory, measured by RAPL, and 300 W as stated'
+    "$plumb" forecast node "${job[@]}" --price offers.yaml | tr -s ' \n' ' ' | grep -q '220.0 W of its processors (and memory, where RAPL counts it), measured by RAPL, and 300 W as stated'
     run --separate-stderr "$plumb" forecast "${job[@]}" --price offers.yaml
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"'measured': node_power: no row of products in its runs has measured power"* ]]
+    sed 's/rest_power: 300 W/rest_power: 300 W, idle_power: 530 W/' offers.yaml > idle.yaml
+    run --separate-stderr "$plumb" forecast node "${job[@]}" --price idle.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'measured': node_power: a node draws more when it is idle than was measured"* ]]
 }
 
 @test "the example of offers is read" {
@@ -420,4 +427,47 @@ END
     run --separate-stderr "$plumb" forecast node run --model ./toy.csv --update none --price offers.yaml
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"'fast': its runs have no products in bf16"* ]]
+}
+
+@test "a GPU whose limit is by its highest clock is swapped from its datasheet's rate" {
+    make_node bf16
+    # 132 multiprocessors at 1980 MHz: 1070.5 TFLOP/s, of which the datasheet states 989.4
+    sed -i 's/^host,/cuda:0,/' node/gemm.csv
+    gpu() { # gpu NAME
+        jq '.limits = [{"key": "gpu.0.bf16_tflops", "value": 1070.5, "unit": "TFLOP/s", "source": "nvml", "detail": ""}] | .machine.gpus.devices = [{"name": "'"$1"'"}]' \
+            node/run.json > tmp.json && mv tmp.json node/run.json
+    }
+    gpu "NVIDIA H100 80GB HBM3"
+    job=(node --model ./toy.csv --update none --nodes 1 --json)
+    "$plumb" forecast "${job[@]}" > own.json
+    "$plumb" forecast "${job[@]}" --swap products=gpu.h100-sxm5-80gb > same.json
+    [ "$(jq -r .swapped same.json)" = "products: 989.4 to 989.4 TFLOP/s" ]
+    near "$(jq '.points[0].step_s' same.json)" "$(jq '.points[0].step_s' own.json)" 1e-9
+    gpu "a GPU of no datasheet"
+    run --separate-stderr "$plumb" forecast "${job[@]}" --swap products=gpu.mi300x
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"no run tells the rate of the measured products: say products=FROM:TO"* ]]
+}
+
+@test "sums of other ranks on a node are of another law" {
+    "$plumb" forecast "${job[@]}" --nodes 8 --json > own.json
+    # 16 ranks, two on each of 8 nodes
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("run/allreduce.csv")))
+with open("run/allreduce.csv", "w", newline="") as out:
+    writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    for row in rows:
+        if row["backend"] == "ring" and row["transport"] == "tcp" and row["ranks"] == "8" and row["metric"] == "time" and not row["model"] and not row["rank"]:
+            case = 9000 + int(row["case"])
+            writer.writerow(dict(row, ranks=16, **{name: 2.3 * float(row[name]) for name in ("value", "ci_low", "ci_high")}, case=case))
+            open("run/plan.csv", "a").write(f"done,0001,{case},{case},1,allreduce,,60,,,node1;node2\n")
+END
+    "$plumb" forecast "${job[@]}" --per-node 1 --nodes 8,16 --json > out.json
+    near "$(jq '.points[0].step_s' out.json)" "$(jq '.points[0].step_s' own.json)" 1e-9
+    jq -e '.points[1] | .held_out > 0.95 and .held_out < 1.05' out.json
+    "$plumb" forecast "${job[@]}" --nodes 4,8 --json > out.json
+    [ "$(jq -r '[.points[] | [.ranks, .refused // "given"] | join(" ")] | join(",")' out.json)" = "8 one number of ranks,16 given" ]
 }

@@ -62,10 +62,11 @@ static void print_rate(FILE *out, const char *key, double gbits)
 void net_ask_rates(int fd, const char *name, FILE *out)
 {
     enum { WORDS = 127 };
-    struct {
+    union { /* the masks follow the head */
         struct ethtool_link_settings head;
-        uint32_t masks[3 * WORDS];
+        uint32_t all[sizeof(struct ethtool_link_settings) / sizeof(uint32_t) + 3 * WORDS];
     } line = {.head = {.cmd = ETHTOOL_GLINKSETTINGS}};
+    const uint32_t *masks = line.all + sizeof(line.head) / sizeof(uint32_t);
     double own;
     int words;
 
@@ -77,13 +78,13 @@ void net_ask_rates(int fd, const char *name, FILE *out)
                                                .link_mode_masks_nwords = (int8_t)words};
     if (net_ask_driver(fd, name, &line) || line.head.link_mode_masks_nwords != words)
         return;
-    own = fastest(line.masks, words);
+    own = fastest(masks, words);
     if (own <= 0)
         return;
     fprintf(out, "%s line", name);
     print_rate(out, "own_gbits_per_s", own);
-    print_rate(out, "offered_gbits_per_s", fastest(line.masks + words, words));
-    print_rate(out, "partner_gbits_per_s", fastest(line.masks + 2 * words, words));
+    print_rate(out, "offered_gbits_per_s", fastest(masks + words, words));
+    print_rate(out, "partner_gbits_per_s", fastest(masks + 2 * words, words));
     if (line.head.duplex == DUPLEX_FULL || line.head.duplex == DUPLEX_HALF)
         fprintf(out, " full_duplex=%d", line.head.duplex == DUPLEX_FULL);
     fputc('\n', out);
@@ -96,12 +97,14 @@ enum { COUNTS_MAX = 1 << 16, SLACK = 1024 };
 /* How many counters the driver has. */
 static uint32_t count_counters(int fd, const char *name)
 {
-    struct {
+    union { /* the number follows the head */
         struct ethtool_sset_info head;
-        uint32_t n;
+        uint32_t all[sizeof(struct ethtool_sset_info) / sizeof(uint32_t) + 1];
     } ask = {.head = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_STATS}};
 
-    return net_ask_driver(fd, name, &ask) || !ask.head.sset_mask ? 0 : ask.n;
+    return net_ask_driver(fd, name, &ask) || !ask.head.sset_mask
+               ? 0
+               : ask.all[sizeof(ask.head) / sizeof(uint32_t)];
 }
 
 /* The name as the driver has it, without blanks at its end; false: it is no word. */

@@ -27,13 +27,26 @@ static void each_line(struct exam *x, void look(struct exam *, const json_t *, c
 /* One that could do so much less than the fastest is there for management. */
 #define ASIDE 4
 
-static void judge_rate(struct exam *x, const json_t *line, const char *name, double speed)
+/* What the other end can do; 0: not known. mlx5_core reads its word by a table that ends at 100 Gb/s,
+ * and what is slower than the line runs is no such word. */
+static double partner_of(const json_t *nic, const json_t *line, double speed)
 {
+    double partner = exam_value(line, "partner_gbits_per_s", 0);
+
+    if (exam_is(nic, "driver", "mlx5_core") && exam_value(line, "own_gbits_per_s", 0) >= 200)
+        return 0;
+    return partner < speed ? 0 : partner;
+}
+
+static void judge_rate(struct exam *x, const json_t *nic, const char *name, double speed)
+{
+    const json_t *line = json_object_get(nic, "line");
     double own = exam_value(line, "own_gbits_per_s", 0),
            offered = exam_value(line, "offered_gbits_per_s", 0),
-           partner = exam_value(line, "partner_gbits_per_s", 0), can = fmin(own, partner);
+           partner = partner_of(nic, line, speed), can = fmin(own, partner);
     struct exam_result *r;
 
+    exam_get(x, nic, "driver");
     if (speed >= own) {
         exam_fine(x, name);
     } else if (partner <= 0) {
@@ -69,7 +82,7 @@ static void rate_of(struct exam *x, const json_t *nic, const char *name)
                     exam_found(x, name, "half duplex: it sends or receives, and never does both"),
                     "sudo ethtool -s %s autoneg on, and the same on the switch's port", name);
     else
-        judge_rate(x, line, name, speed);
+        judge_rate(x, nic, name, speed);
 }
 
 static void look_rate(struct exam *x)
@@ -79,17 +92,22 @@ static void look_rate(struct exam *x)
 
 /* ---- Pause frames */
 
-/* Of the time, and in a second. A frame stops for 65535 times 512 bits at most. */
-#define PAUSED_SHARE 0.01
-#define PAUSES_PER_S 100
-#define PAUSES_LEAST 100
-#define PAUSE_BITS   (65535. * 512)
-#define HOUR         3600
+/* Of the time; of a short one more, since one burst fills it; and frames in a second. */
+#define PAUSED_SHARE   0.01
+#define PAUSED_AT_ONCE 0.05
+#define LONG_SECONDS   10
+#define PAUSES_PER_S   100
+#define PAUSES_LEAST   100
+#define HOUR           3600
+
+/* That driver's counters are a copy in memory, which the adapter renews once a second. */
+#define COPIED_SECONDS 5
 
 /* One direction of a port, or of a priority of it. */
 struct pauses {
     enum exam_when when;
     bool timed;        /* the driver counts the time */
+    bool brief;        /* too much for a longer time, and this one says too little */
     double count, per; /* frames or seconds; of that many seconds */
     const char *way;   /* "rx_", "tx_priority3_" */
 };
@@ -99,6 +117,15 @@ static bool is_much(const struct pauses *p, double count, double seconds)
 {
     return p->timed ? count > PAUSED_SHARE * seconds
                     : count >= PAUSES_LEAST && count >= PAUSES_PER_S * seconds;
+}
+
+/* Too much, and for so short a time, or of such a driver, not yet a finding. */
+static bool is_brief(const json_t *nic, const struct pauses *p, double count, double seconds)
+{
+    if (!p->timed)
+        return false;
+    return (seconds < LONG_SECONDS && count <= PAUSED_AT_ONCE * seconds) ||
+           (seconds < COPIED_SECONDS && exam_is(nic, "driver", "bnxt_en"));
 }
 
 /* Between the readings; or since a boot of today; else few in an hour, or not known when. */
@@ -114,7 +141,8 @@ static void date_pauses(struct exam *x, const json_t *nic, const char *key, stru
     p->per = uptime;
     p->when = EXAM_UNDATED;
     if (known && is_much(p, unit * grown, watched)) {
-        p->when = EXAM_NOW;
+        p->brief = is_brief(nic, p, unit * grown, watched);
+        p->when = p->brief ? EXAM_UNDATED : EXAM_NOW;
         p->count = unit * grown;
         p->per = watched;
     } else if (!is_much(p, total, HOUR) || (known && watched >= HOUR)) {
@@ -124,7 +152,20 @@ static void date_pauses(struct exam *x, const json_t *nic, const char *key, stru
     }
 }
 
-/* The time counts, where the driver counts it: frames alone bound it. False: it has no such. */
+/* Does the driver count any time of that direction? */
+static bool counts_time(const json_t *counters, char direction)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)counters, key, value)
+        if (key[0] == direction && strstr(key, "microseconds"))
+            return true;
+    return false;
+}
+
+/* The time counts. Frames tell something only where no time of their direction is counted. False: it
+ * has no such. */
 static bool read_pauses(struct exam *x, const json_t *nic, const char *way, struct pauses *p)
 {
     const json_t *counters = json_object_get(nic, "pause_counters");
@@ -132,19 +173,10 @@ static bool read_pauses(struct exam *x, const json_t *nic, const char *way, stru
                *frames = exam_format(x, "%sframes", way);
 
     *p = (struct pauses){.timed = json_object_get(counters, time), .way = way};
-    if (!p->timed && !json_object_get(counters, frames))
+    if (!p->timed && (!json_object_get(counters, frames) || counts_time(counters, way[0])))
         return false;
     date_pauses(x, nic, p->timed ? time : frames, p);
     return true;
-}
-
-static double share_of(const struct pauses *p, double gbits)
-{
-    double share = p->timed    ? p->count / p->per
-                   : gbits > 0 ? p->count / p->per * PAUSE_BITS / (gbits * 1e9)
-                               : 1;
-
-    return fmin(share, 1);
 }
 
 /* Is a worse than b? */
@@ -156,7 +188,7 @@ static bool is_worse(const struct pauses *a, const struct pauses *b)
         return rank[a->when] > rank[b->when];
     if (a->timed != b->timed)
         return a->timed;
-    return a->count > b->count;
+    return a->brief != b->brief ? a->brief : a->count > b->count;
 }
 
 /* All traffic, and each priority, in both directions; the worst. False: the driver counts none. */
@@ -180,36 +212,36 @@ static bool worst_pauses(struct exam *x, const json_t *nic, struct pauses *worst
     return any;
 }
 
-static void price_pauses(struct exam *x, struct exam_result *r, const struct pauses *p,
-                         double gbits)
+/* "its switch paused priority 3". */
+static const char *who_paused(struct exam *x, const struct pauses *p)
 {
-    const char *of = p->way[0] == 'r' ? "bandwidth that it sends" : "bandwidth that it receives";
+    const char *number = strstr(p->way, "priority");
 
-    if (p->timed) {
-        exam_price(x, r, share_of(p, gbits), of, "%.4g of %.*f s", p->count, p->per < 100, p->per);
-    } else if (gbits > 0) {
-        exam_price(x, r, share_of(p, gbits), of,
-                   "at most %.4g frames a second, each 65535 times 512 bits, of %.4g Gb/s",
-                   p->count / p->per, gbits);
-        r->cost.low = 0;
-    }
+    return exam_format(x, "%s paused %s", p->way[0] == 'r' ? "its switch" : "it",
+                       number ? exam_format(x, "priority %c", number[8]) : "all traffic");
 }
 
-static void find_pauses(struct exam *x, const json_t *nic, const char *name, const struct pauses *p)
+/* The time is that in which it might not send, and it may have had nothing to send. */
+static void find_pauses(struct exam *x, const char *name, const struct pauses *p)
 {
-    const char *number = strstr(p->way, "priority"),
-               *what = number ? exam_format(x, "priority %c", number[8]) : "all traffic";
+#define OF(what)                                                                                   \
+    {                                                                                              \
+        "bandwidth " what "that it sends", "bandwidth " what "that it receives"                    \
+    }
+    static const char *const of[][2] = {
+        OF("of priority 0 "), OF("of priority 1 "), OF("of priority 2 "),
+        OF("of priority 3 "), OF("of priority 4 "), OF("of priority 5 "),
+        OF("of priority 6 "), OF("of priority 7 "), OF("")};
+    const char *number = strstr(p->way, "priority");
     bool received = p->way[0] == 'r';
-    struct exam_result *r;
+    double share = fmin(p->count / p->per, 1);
+    struct exam_result *r = exam_found(x, name, "%s for %.3g %% of %.*f s", who_paused(x, p),
+                                       100 * share, p->per < 100, p->per);
 
-    if (p->timed)
-        r = exam_found(x, name, "%s paused %s for %.3g %% of %.*f s",
-                       received ? "its switch" : "it", what, 100 * share_of(p, 0), p->per < 100,
-                       p->per);
-    else
-        r = exam_found(x, name, "%s paused %s %.0f times within %.*f s",
-                       received ? "its switch" : "it", what, p->count, p->per < 100, p->per);
-    price_pauses(x, r, p, exam_nic_gbits(nic));
+    exam_price(x, r, share, of[number ? number[8] - '0' : 8][!received],
+               "at most %.4g of %.*f s, were there always something to send", p->count,
+               p->per < 100, p->per);
+    r->cost.low = 0;
     exam_remedy(x, r,
                 received ? "look for the full port or slow receiver behind the switch of %s"
                          : "look at what slows this host's receiving by %s: PCIe link, IOMMU, "
@@ -225,16 +257,20 @@ static void pauses_of(struct exam *x, const json_t *nic, const char *name)
 
     if (!counters)
         return;
-    exam_get(x, nic, "speed_gbits_per_s");
     if (!worst_pauses(x, nic, &worst))
         exam_unknown(x, name, "pause_counters: no number");
-    else if (worst.when == EXAM_NOW)
-        find_pauses(x, nic, name, &worst);
     else if (worst.when == EXAM_FEW)
         exam_fine(x, name);
+    else if (!worst.timed)
+        exam_unknown(x, name, "%s %.0f times within %.*f s; its driver does not count how long",
+                     who_paused(x, &worst), worst.count, worst.per < 100, worst.per);
+    else if (worst.when == EXAM_NOW)
+        find_pauses(x, name, &worst);
+    else if (worst.brief)
+        exam_unknown(x, name, "%s for %.3g %% of %.1f s, which may be one burst: --watch 1m tells",
+                     who_paused(x, &worst), 100 * fmin(worst.count / worst.per, 1), worst.per);
     else if (exam_days(x, name, &days))
-        exam_undated(x, name, worst.count, worst.timed ? "seconds of pauses in" : "pause frames in",
-                     days);
+        exam_undated(x, name, worst.count, "seconds of pauses in", days);
 }
 
 static void look_pauses(struct exam *x)

@@ -282,11 +282,13 @@ static void marks_of(struct exam *x, const json_t *device, const json_t *port, c
     when = exam_share_when(x, name, port, &share, &span);
     if (when == EXAM_NOW)
         exam_remedy(x,
-                    exam_found(x, name, "switches marked %.1f %% of its packets %s: they were full",
+                    exam_found(x, name,
+                               "switches marked %.1f %% of its packets %s: their queues were above "
+                               "the marking threshold",
                                100 * span.bad / span.all, span.text),
                     "look at the load of the switches, and at flows that share an uplink");
     else if (when == EXAM_UNDATED)
-        exam_share_undated(x, name, &span, "packets were marked by full switches in");
+        exam_share_undated(x, name, &span, "packets were marked by switches in");
     else if (when == EXAM_FEW)
         exam_fine(x, name);
 }
@@ -434,7 +436,7 @@ const struct exam_check exam_ports[] = {
      .counts = true,
      .look = look_pauses},
     {.id = "rdma-congestion",
-     .question = "Are the switches on the way of RoCE packets rarely full?",
+     .question = "Do the switches on the way of RoCE packets rarely mark congestion?",
      .seen = "hw_counters of each port, twice: np_ecn_marked_roce_packets",
      .pipes = PIPES_NET,
      .counts = true,

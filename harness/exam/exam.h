@@ -242,7 +242,8 @@ double exam_watched(struct exam *x);
 bool exam_grown(struct exam *x, const json_t *object, const char *counters, const char *const *keys,
                 double *total);
 
-/* Of all packets, how many bad ones are a fault: more than `least`, and a larger share than `limit`.
+/* Of all packets, how many bad ones are a fault: more than `least`, and a larger share than `limit`,
+ * where there are so many packets that one of them would be within the limit.
  * bad, all: keys of counters (bad_in, all_in), each ends in NULL. */
 struct exam_share {
     const char *bad_in, *const *bad;
@@ -253,7 +254,7 @@ struct exam_share {
 enum exam_when {
     EXAM_FEW,      /* no fault, whenever they came */
     EXAM_NOW,      /* a fault, between the readings, or since a boot of today */
-    EXAM_UNDATED,  /* a fault if they came lately, which is not known */
+    EXAM_UNDATED,  /* a fault if they came lately, which is not known, or went on like that */
     EXAM_NOT_READ, /* an unknown was added */
 };
 
@@ -261,6 +262,7 @@ enum exam_when {
 struct exam_span {
     double bad, all;
     const char *text;
+    bool brief; /* undated: above the limit between the readings, and no more than `least` */
 };
 
 enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t *object,

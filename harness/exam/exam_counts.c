@@ -57,6 +57,13 @@ bool exam_grown(struct exam *x, const json_t *object, const char *counters, cons
     return true;
 }
 
+/* A share that is a fault: of so much traffic that the limit is a whole one, and of no more than all
+ * traffic. What is counted beside little traffic may be a peer that ended. */
+static bool is_fault(const struct exam_share *s, double bad, double all)
+{
+    return bad > s->least && bad > s->limit * all && s->limit * all >= 1 && bad <= all;
+}
+
 /* What came between two readings says more than what came since boot, if it is enough to say
  * anything. False: it is not. */
 static bool by_growth(struct exam *x, const json_t *object, const struct exam_share *s,
@@ -66,8 +73,15 @@ static bool by_growth(struct exam *x, const json_t *object, const struct exam_sh
         !exam_grown(x, object, s->all_in, s->all, &span->all))
         return false;
     span->text = exam_format(x, "within %.*f s", exam_watched(x) < 100, exam_watched(x));
-    *when = span->bad > s->limit * span->all ? EXAM_NOW : EXAM_FEW;
-    return *when == EXAM_NOW ? span->bad > s->least : s->limit * span->all >= ENOUGH;
+    if (is_fault(s, span->bad, span->all)) {
+        *when = EXAM_NOW;
+        return true;
+    }
+    if (s->limit * span->all < ENOUGH)
+        return false;
+    span->brief = span->bad > s->limit * span->all;
+    *when = span->brief ? EXAM_UNDATED : EXAM_FEW;
+    return true;
 }
 
 enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t *object,
@@ -84,13 +98,13 @@ enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t
         return when;
     uptime = exam_get(x, NULL, "load.uptime_seconds");
     days = json_number_value(uptime) / 86400;
-    *span = (struct exam_span){bad, all, exam_format(x, "in %.4g days since boot", days)};
+    *span = (struct exam_span){bad, all, exam_format(x, "in %.4g days since boot", days), false};
     if (bad <= s->least)
         return EXAM_FEW;
     if (days * 86400 < 600) /* or not known */
         return EXAM_UNDATED;
     if (bad > s->limit * all)
-        return days <= TODAY_DAYS ? EXAM_NOW : EXAM_UNDATED;
+        return days <= TODAY_DAYS && is_fault(s, bad, all) ? EXAM_NOW : EXAM_UNDATED;
     /* Few, had they all come within one hour of usual traffic. */
     return bad <= s->limit * all / fmax(24 * days, 1) ? EXAM_FEW : EXAM_UNDATED;
 }
@@ -100,6 +114,10 @@ void exam_share_undated(struct exam *x, const char *subject, const struct exam_s
 {
     double days;
 
-    if (exam_days(x, subject, &days))
+    if (span->brief)
+        exam_unknown(x, subject,
+                     "%.0f %s %.1f s: above the limit; --watch 1m tells whether it goes on",
+                     span->bad, what, exam_watched(x));
+    else if (exam_days(x, subject, &days))
         exam_undated(x, subject, span->bad, what, days);
 }

@@ -61,8 +61,8 @@ static void print_rate(FILE *out, const char *key, double gbits)
 
 void net_ask_rates(int fd, const char *name, FILE *out)
 {
-    enum { WORDS = 127 };
-    union { /* the masks follow the head */
+    enum { WORDS = 127, AUTONEG_BIT = 6 }; /* without it, the other end told nothing */
+    union {                                /* the masks follow the head */
         struct ethtool_link_settings head;
         uint32_t all[sizeof(struct ethtool_link_settings) / sizeof(uint32_t) + 3 * WORDS];
     } line = {.head = {.cmd = ETHTOOL_GLINKSETTINGS}};
@@ -84,7 +84,8 @@ void net_ask_rates(int fd, const char *name, FILE *out)
     fprintf(out, "%s line", name);
     print_rate(out, "own_gbits_per_s", own);
     print_rate(out, "offered_gbits_per_s", fastest(masks + words, words));
-    print_rate(out, "partner_gbits_per_s", fastest(masks + 2 * words, words));
+    if (line.head.autoneg == AUTONEG_ENABLE || masks[2 * words] >> AUTONEG_BIT & 1)
+        print_rate(out, "partner_gbits_per_s", fastest(masks + 2 * words, words));
     if (line.head.duplex == DUPLEX_FULL || line.head.duplex == DUPLEX_HALF)
         fprintf(out, " full_duplex=%d", line.head.duplex == DUPLEX_FULL);
     fputc('\n', out);

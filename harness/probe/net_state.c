@@ -313,6 +313,21 @@ static void set_bond(struct probe *p, json_t *nic, const char *path)
         json_array_append_new(members, fact_text(word));
 }
 
+/* mlx5's "rx_pause_ctrl_phy" counts the frames of priorities, too. */
+static bool is_counted_twice(const json_t *counts, const char *name)
+{
+    const char *other, *start = strncmp(name, "rx", 2) != 0 ? "tx_priority" : "rx_priority";
+    char key[NET_PAUSE_KEY];
+    json_t *value;
+
+    if (!strstr(name, "_pause_ctrl_phy"))
+        return false;
+    json_object_foreach ((json_t *)counts, other, value)
+        if (net_pause_key(other, key) && !strncmp(key, start, strlen(start)))
+            return true;
+    return false;
+}
+
 /* Some drivers have two names for one counter: they are alike. */
 static void set_pauses(json_t *nic, const json_t *counts)
 {
@@ -322,7 +337,8 @@ static void set_pauses(json_t *nic, const json_t *counts)
 
     json_object_foreach ((json_t *)counts, name, value)
         if (net_pause_key(name, key) && json_is_integer(value) &&
-            json_integer_value(value) >= fact_integer(pauses, key, 0))
+            json_integer_value(value) >= fact_integer(pauses, key, 0) &&
+            !is_counted_twice(counts, name))
             json_object_set(pauses, key, value);
     if (json_object_size(pauses))
         json_object_set(nic, "pause_counters", pauses);

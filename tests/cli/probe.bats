@@ -152,6 +152,26 @@ record_functions()
     [ $(($(stat -c %s "/$dmi") - $(stat -c %s "$out/$dmi"))) -eq 48 ]
 }
 
+@test "record-machine: both readings of counters begin with the time" {
+    record_functions
+    nic_counters() { echo "counters $1" >>"$out/log"; }
+    port_counters() { echo "counters $1" >>"$out/log"; }
+    keep() { echo "$*" >>"$out/log"; }
+    ask_counts() { echo "counts $1" >>"$out/log"; }
+    sleep() { :; }
+    out=$BATS_TEST_TMPDIR/tree
+    mkdir -p "$out/plumb"
+    record_network || :
+    record_rdma || :
+    run grep -cE "^count|proc/uptime|statistics" "$out/log"
+    [ "$output" -eq 0 ]
+    : >"$out/log"
+    record_twice || :
+    [ "$(head -1 "$out/log")" = proc/uptime ]
+    [ "$(wc -l <"$out/log")" -gt 1 ]
+    cmp "$out/log" "$out/plumb/later/log"
+}
+
 @test "record-machine: of a port's configuration only the header and ACS" {
     record_functions
     config=${BATS_TEST_TMPDIR#/}/config

@@ -55,6 +55,12 @@
     }
 #define PAUSED(us) "eno1 counts rx_prio3_pause=7 rx_prio3_pause_duration=" us " rx_prio4_pause=0\n"
 
+#define COPIED(us) "eno1 counts pfc_pri3_rx_duration_us=" us "\n"
+/* Frames of priority 3, their time, and frames of all priorities together. */
+#define WORKING(frames, us)                                                                        \
+    "eno1 counts rx_prio3_pause=" frames " rx_prio3_pause_duration=" us                            \
+    " rx_pause_ctrl_phy=" frames "\n"
+
 #define LENT                                                                                       \
     {"pci.3.driver", "\"vfio-pci\""}, {"pci.4.driver", "\"vfio-pci\""},                            \
     {                                                                                              \
@@ -375,12 +381,28 @@ static const struct fault {
     {"line-rate", METAL, "eno1", .first = {{ENO1 "speed", "100000\n"}, LINE("200", "100", "1")},
      .fault = {LINE("200", "400", "1")},
      .missing = {{"plumb/net", "eno1 line own_gbits_per_s=200 full_duplex=1\n"}}},
+    {"line-rate", METAL, "eno1", .first = {{ENO1 "speed", "200000\n"}, LINE("200", "200", "1")},
+     .fault = {{ENO1 "speed", "100000\n"}},
+     .missing = {{ENO1 "speed", "100000\n"}, {"network.0.driver", "\"mlx5_core\""}}},
+    /* No other end does less than the line runs at. */
+    {"line-rate", METAL, "eno1", .first = {{ENO1 "speed", "200000\n"}, LINE("200", "200", "1")},
+     .fault = {{ENO1 "speed", "100000\n"}},
+     .missing = {{ENO1 "speed", "100000\n"}, LINE("200", "50", "1")}},
     {"pause-frames", METAL, "eno1",
-     .fault = {{LATER "plumb/net", "eno1 counts rx_flow_control_xoff=5007\n"}},
-     .missing = {{"plumb/net", NULL}}},
+     .first = {{"plumb/net", PAUSED("9")}, {LATER "plumb/net", PAUSED("9")}},
+     .fault = {{LATER "plumb/net", PAUSED("500009")}}, .missing = {{"plumb/net", NULL}}},
+    /* 4 % of two seconds may be one burst; 2 % of twelve are too much. */
     {"pause-frames", METAL, "eno1",
-     .fault = {{LATER "plumb/net", "eno1 counts tx_flow_control_xoff=5000\n"}},
-     .missing = {{"plumb/net", "eno1 counts tx_flow_control_xoff=500000\n"}}},
+     .first = {{"plumb/net", PAUSED("9")}, {LATER "plumb/net", PAUSED("9")}},
+     .fault = {{LATER "plumb/net", PAUSED("240009")}, {LATER UPTIME, "1000012.00 1.00\n"}},
+     .missing = {{LATER "plumb/net", PAUSED("80009")}}},
+    /* A driver that copies its counters once a second. */
+    {"pause-frames", METAL, "eno1",
+     .first = {{"plumb/net", COPIED("9")},
+               {LATER "plumb/net", COPIED("9")},
+               {"network.0.driver", "\"bnxt_en\""}},
+     .fault = {{LATER "plumb/net", COPIED("500009")}, {LATER UPTIME, "1000006.00 1.00\n"}},
+     .missing = {{LATER "plumb/net", COPIED("500009")}}},
     /* The time that a priority stood still, of two seconds; or of all since a boot. */
     {"pause-frames", METAL, "eno1",
      .first = {{"plumb/net", PAUSED("9")}, {LATER "plumb/net", PAUSED("9")}},
@@ -853,18 +875,17 @@ static const struct priced {
      "network bandwidth",
      {{ENO1 "speed", "100000\n"}},
      {"line-rate", METAL, LINE("200", "200", "1"), 0.5}},
-    {false,
-     "bandwidth that it sends",
+    {true,
+     "bandwidth of priority 3 that it sends",
      {{"plumb/net", PAUSED("9")}},
      {"pause-frames", METAL, {LATER "plumb/net", PAUSED("500009")}, 0.25}},
-    /* 200 a second, each of 65535 x 512 bits at most, of 10 Gb/s. */
     {true,
      "bandwidth that it receives",
-     {{"plumb/net", "eno1 counts tx_flow_control_xoff=0\n"}},
+     {{"plumb/net", "eno1 counts tx_global_pause_duration=0\n"}},
      {"pause-frames",
       METAL,
-      {LATER "plumb/net", "eno1 counts tx_flow_control_xoff=400\n"},
-      200 * 65535. * 512 / 10e9}},
+      {LATER "plumb/net", "eno1 counts tx_global_pause_duration=400000\n"},
+      0.2}},
     /* Both slow: NCCL's is first. */
     {false,
      "bandwidth of NCCL",
@@ -1189,6 +1210,10 @@ static const struct calm calms[] = {
     {                                                                                              \
         "pci.2.nature", "\"passthrough\""                                                          \
     }
+#define LITTLE                                                                                     \
+    {                                                                                              \
+        LATER PORT "counters/port_rcv_packets", "1000040\n"                                        \
+    }
 #define HELD(days)                                                                                 \
     {                                                                                              \
         "gpus.devices.0.counters", "{\"held_by_heat_seconds\": " days "}"                          \
@@ -1220,11 +1245,35 @@ static const struct calm undated[] = {
     /* Nor does a guest see what shares a switch: off is the default, and none may be hidden. */
     {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "false"}}},
     {"peer-translation", GUEST, {GIVEN_GPU, {"pci.1.translation_services", "\"none\""}}},
+    /* Frames alone do not tell how long they stopped it. */
+    {"pause-frames", METAL, {{LATER "plumb/net", "eno1 counts rx_flow_control_xoff=5007\n"}}},
+    {"pause-frames",
+     METAL,
+     {{"plumb/net", "eno1 counts tx_flow_control_xoff=500000\n"},
+      {LATER "plumb/net", "eno1 counts tx_flow_control_xoff=500000\n"}}},
+    {"pause-frames",
+     METAL,
+     {ONCE,
+      {"plumb/net", "eno1 counts tx_flow_control_xoff=90000000\n"},
+      {UPTIME, "36000.00 1.00\n"}}},
     /* A share of all packets since boot is old, or of last night. */
     {"packet-loss", METAL, {ONCE, {ENO1 "statistics/rx_missed_errors", "5000\n"}, DAYS_400}},
     {"packet-loss", METAL, {ONCE, {ENO1 "statistics/rx_crc_errors", "5000\n"}, {UPTIME, NULL}}},
     {"rdma-loss", METAL, {ONCE, {PORT "hw_counters/packet_seq_err", "5000\n"}}},
     {"rdma-line", METAL, {ONCE, {PORT "counters/port_rcv_errors", "5000\n"}}},
+    /* A peer that ended: of 40 packets since a boot of today. */
+    {"rdma-loss",
+     METAL,
+     {ONCE,
+      {PORT "hw_counters/local_ack_timeout_err", "110\n"},
+      {UPTIME, "36000.00 1.00\n"},
+      {PORT "counters/port_rcv_packets", "40\n"}}},
+    /* Nine times the limit of a packet in 100000, and fewer than a hundred. */
+    {"packet-loss",
+     METAL,
+     {{LATER ENO1 "statistics/rx_missed_errors", "95\n"},
+      {LATER ENO1 "statistics/rx_packets", "2010000\n"},
+      {LATER ENO1 "statistics/tx_packets", "1000000\n"}}},
     /* Few of all packets; many, had they come within an hour. */
     {"packet-loss",
      METAL,
@@ -1254,6 +1303,16 @@ static const struct calm few[] = {
     {"link-flaps", METAL, {{ENO1 "carrier_changes", "18\n"}, DAYS_400}},
     {"rdma-line", METAL, {{PORT "counters/link_downed", "10\n"}, DAYS_400}},
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "1400\n"}, DAYS_400}},
+    /* A peer that ended: of 40 packets in two seconds. */
+    {"rdma-loss", METAL, {LITTLE, {LATER PORT "hw_counters/local_ack_timeout_err", "110\n"}}},
+    /* 2500 frames a second that stop it for 50 us of two seconds; all of them of priorities. */
+    {"pause-frames",
+     METAL,
+     {{"plumb/net", WORKING("7", "9")}, {LATER "plumb/net", WORKING("5007", "59")}}},
+    {"pause-frames",
+     METAL,
+     {{"plumb/net", "eno1 counts rx_prio3_pause=7 rx_pause_ctrl_phy=7\n"},
+      {LATER "plumb/net", "eno1 counts rx_prio3_pause=9 rx_pause_ctrl_phy=5007\n"}}},
     /* Of four million packets between the readings none was lost. */
     {"packet-loss",
      METAL,
@@ -1295,7 +1354,8 @@ static size_t expect_state(const struct calm *c, enum exam_state expected)
 {
     struct fault f = {.check = c->check, .machine = c->machine, .subject = "0000:18:00.0"};
 
-    if (!strcmp(c->check, "link-flaps") || !strcmp(c->check, "packet-loss"))
+    if (!strcmp(c->check, "link-flaps") || !strcmp(c->check, "packet-loss") ||
+        !strcmp(c->check, "pause-frames"))
         f.subject = "eno1";
     if (!strcmp(c->check, "peer-translation"))
         f.subject = "0000:00:05.0";

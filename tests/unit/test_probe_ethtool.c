@@ -182,6 +182,11 @@ static void test_both_ends(void **state)
     set_mode(1, ETHTOOL_LINK_MODE_25000baseCR_Full_BIT);
     set_mode(2, ETHTOOL_LINK_MODE_50000baseCR2_Full_BIT);
     ask(text, sizeof(text));
+    /* Without autonegotiation, the other end told nothing. */
+    assert_string_equal(text, "lo line own_gbits_per_s=100.000 offered_gbits_per_s=25.000 "
+                              "full_duplex=0\n");
+    set_mode(2, ETHTOOL_LINK_MODE_Autoneg_BIT);
+    ask(text, sizeof(text));
     assert_string_equal(text, "lo line own_gbits_per_s=100.000 offered_gbits_per_s=25.000 "
                               "partner_gbits_per_s=50.000 full_duplex=0\n");
 }

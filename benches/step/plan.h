@@ -93,7 +93,7 @@ struct step_layer {
      * pass; 0: none */
     uint64_t m, n, k, count;
     uint32_t backward, block, experts; /* experts: that share m; of one that is none 0 */
-    uint16_t kind, split; /* enum model_kind, model_split */
+    uint16_t kind, split;              /* enum model_kind, model_split */
 };
 
 /* What all ranks must know: sent as it is, with the layers behind it. */

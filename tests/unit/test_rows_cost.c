@@ -63,7 +63,7 @@ static double row_gb(const struct fixture *f, unsigned n)
     w->ranks.world = f->w;
     w->ranks.session = f->s;
     w->point = f->point;
-    w->n = n;
+    w->n = w->size = n;
     memcpy(w->members, all_ranks, n * sizeof(*w->members));
     w->vector_bytes = f->point.count * collective_type_bytes(f->point.type);
     w->operations = OPERATIONS;
@@ -249,7 +249,7 @@ static struct told told_of(struct fixture *f)
     w->ranks.session = f->s;
     w->point = f->point;
     strcpy(w->point.backend, "ring"); /* which the rows know */
-    w->n = 2;
+    w->n = w->size = 2;
     memcpy(w->members, all_ranks, 2 * sizeof(*w->members));
     w->n_machines = place_machines(f->w, w->members, 2, w->machine);
     w->vector_bytes = f->point.count * collective_type_bytes(f->point.type);
@@ -377,7 +377,7 @@ static void test_turns_on_one_cpu_are_one_core(void **state)
 
     (void)state;
     assert_non_null(w);
-    w->n = 2;
+    w->n = w->size = 2;
     w->n_machines = 1;
     rows_count(w, times, 1000, 3000);
     assert_true(fabs(w->machines[0].cpu_ns / w->machines[0].span_ns - 1) < 1e-12);

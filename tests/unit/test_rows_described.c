@@ -52,6 +52,18 @@ static void check_words(const struct bench_info *b, const char *words)
     }
 }
 
+/* Each NAME, or WORD=NAME. */
+static void check_named(const struct bench_info *b, const char *words)
+{
+    for (const char *at = words; at && *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " "), word = strcspn(at, "= ");
+        size_t skip = word < n ? word + 1 : 0;
+
+        check_name(&(struct checking){b, words}, at + skip, n - skip);
+        at += n;
+    }
+}
+
 static bool check_fact(void *arg, const char *name, size_t len)
 {
     static const char facts[] =
@@ -126,7 +138,7 @@ static void check_rows(const struct bench_info *b)
         check_condition(b, c->refused);
         check_words(b, c->column);
         check_words(b, c->but);
-        check_words(b, c->named);
+        check_named(b, c->named);
     }
     for (const struct bench_contrast *c = b->rows.contrasts; c->title; c++) {
         check_condition(b, c->where);

@@ -38,7 +38,7 @@ static struct over *over(const char *ranks, const char *backend)
         snprintf(o->w.ranks.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
     }
     world_number(o->w.ranks.world);
-    o->s.n = o->w.n = n;
+    o->s.n = o->w.n = o->w.size = n;
     o->s.n_nodes = o->w.ranks.world->nodes;
     for (unsigned i = 0; i < n; i++) {
         struct session_node *node = &o->nodes[o->w.ranks.world->members[i].node];

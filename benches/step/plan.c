@@ -194,6 +194,25 @@ int step_supports(const struct step_spec *s, const struct step_layer *layers, ch
     return stages_fit(s, layers, why, len);
 }
 
+int step_spec_take(struct step_spec *s, struct step_layer **layers, unsigned ranks,
+                   const void *bytes, size_t n, char *why, size_t len)
+{
+    if (n < sizeof(*s))
+        return -EPROTO;
+    memcpy(s, bytes, sizeof(*s));
+    if (s->ranks != ranks || s->servers >= ranks || !s->n_layers ||
+        s->n_layers > MODEL_LAYERS_MAX || s->type >= COLLECTIVE_TYPES ||
+        s->compute > STEP_PRODUCT || s->micro > 4096 || s->zero > 3 || s->update >= UPDATE_KINDS ||
+        !(s->ns_per_flop >= 0) || !(s->ns_per_byte >= 0) || (s->asynchronous && !s->servers) ||
+        n != sizeof(*s) + s->n_layers * sizeof(**layers))
+        return -EPROTO;
+    *layers = malloc(s->n_layers * sizeof(**layers));
+    if (!*layers)
+        return -ENOMEM;
+    memcpy(*layers, (const char *)bytes + sizeof(*s), s->n_layers * sizeof(**layers));
+    return step_supports(s, *layers, why, len);
+}
+
 uint64_t step_parameters(const struct step_spec *s, const struct step_layer *l)
 {
     uint64_t count = l->parameters;

@@ -147,11 +147,31 @@ bool step_is_bounded(const struct step_spec *s);
 /* Whether these ways go together, for this model: 0, or -EOPNOTSUPP with why. */
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why,
                   size_t len);
+/* From the bytes that hold a spec and its layers: those are to be freed in any case, if *layers was
+ * NULL. 0; -EPROTO: they make no sense for so many ranks; -ENOMEM; or as step_supports(). */
+int step_spec_take(struct step_spec *s, struct step_layer **layers, unsigned ranks,
+                   const void *bytes, size_t n, char *why, size_t len);
 /* Layers of a model at this length of sequences; as many as m->n_layers. */
 void step_layers(const struct model *m, uint64_t sequence, struct step_layer *layers);
 /* The first layer of each stage, and behind the last: cuts[0..pp]. 0; -EOPNOTSUPP: it has fewer
  * blocks than stages. */
 int step_cut(const struct step_layer *layers, unsigned n_layers, unsigned pp, unsigned *cuts);
+
+/* ---- Whom a rank does a step with; used by ways.c alone ---- */
+
+/* All parts that it is a member of, by id, without calls but for words. 0, -ENOMEM, or as step_cut(). */
+int parts_make(struct step_plan *p, const struct step_spec *s, const struct step_layer *layers,
+               unsigned rank);
+/* The one of this kind, and of those that pass on to another stage, in which this rank sends, or not;
+ * NULL: it is in none. */
+struct step_part *parts_find(const struct step_plan *p, enum step_part_kind kind, bool sends);
+/* The one of this kind, of two, that it has with that rank. */
+struct step_part *parts_pair(const struct step_plan *p, enum step_part_kind kind, unsigned other);
+/* The number of its call of a vector of so many elements: a new one if none is so long, or in any case
+ * where `anew`. -ENOMEM; -E2BIG: it has COLLECTIVE_CALLS_MAX. */
+int parts_vector(struct step_part *part, uint64_t count, bool anew);
+
+/* ---- The plan ---- */
 
 /* Of a spec that step_supports(). 0, -ENOMEM, -E2BIG: more than COLLECTIVE_CALLS_MAX calls. Release
  * it in any case. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a step, and its parts as one backend: see run.h. */
+/* The threads of a step, as a backend of the session: see run.h. */
 #include "benches/step/run.h"
 #include "benches/step/products.h"
 
@@ -42,20 +42,13 @@ struct lane {
     uint64_t counts[STEP_COUNTS];
 };
 
-/* A part of the plan, as a collective of its own. */
-struct piece {
-    struct collective c;
-    struct collective_point point;
-    struct lane *lane;
-};
-
 struct runner {
     struct collective *c;
     const struct collective_ops *by; /* what the parts are of */
     struct step_spec spec;
     struct step_layer *layers;
     struct step_plan plan;
-    struct piece *pieces;     /* of each part */
+    struct pieces *pieces;
     struct lane lanes[LANES]; /* IDLE has nothing to do; from WORKERS on: of a server's workers */
     struct clocks clocks;     /* of an asynchronous server */
     unsigned own_lane;        /* of the thread that the session calls; it sees to the channels */
@@ -107,11 +100,11 @@ static void see_to_channels(struct runner *r)
 /* collective.attend of a part: whoever is in it. */
 static int attend(struct collective *c, uint64_t for_ns)
 {
-    struct piece *p = c->attend_arg;
-    struct runner *r = p->lane->runner;
+    struct lane *l = c->attend_arg;
+    struct runner *r = l->runner;
 
-    atomic_store(&p->lane->still_ns, for_ns);
-    if (!p->lane->started) /* the session's thread */
+    atomic_store(&l->still_ns, for_ns);
+    if (!l->started) /* the session's thread */
         see_to_channels(r);
     return atomic_load(&r->failed) ? -ECANCELED : 0;
 }
@@ -221,15 +214,15 @@ static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from
 static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
 {
     struct runner *r = l->runner;
-    struct piece *p = &r->pieces[part];
+    struct collective *c = pieces_at(r->pieces, part);
     uint64_t begin_ns = clock_now_ns();
 
     atomic_store(&l->still_ns, 0);
     atomic_store(&l->inside, true);
-    int err = r->by->run(&p->c, call);
+    int err = r->by->run(c, call);
     atomic_store(&l->inside, false);
     if (err)
-        fail(r, err, p->c.error[0] ? p->c.error : strerror(-err));
+        fail(r, err, c->error[0] ? c->error : strerror(-err));
     uint64_t end_ns = clock_now_ns();
     l->counts[STEP_NS_CALLS] += end_ns - begin_ns;
     return end_ns;
@@ -255,20 +248,9 @@ static bool serves(const struct runner *r)
     return is_free(r) && step_is_server(&r->spec, r->c->me);
 }
 
-/* The part of this kind that this rank has with that member. */
-static unsigned pair_of(const struct runner *r, enum step_part_kind kind, unsigned member)
-{
-    for (unsigned i = 0; i < r->plan.n_parts; i++) {
-        const struct step_part *part = &r->plan.parts[i];
-        if (part->kind == kind && part->members[!part->me] == r->c->members[member])
-            return i;
-    }
-    return NO_PART; /* a plan has them all */
-}
-
 static void say(struct lane *l, unsigned part, uint64_t word)
 {
-    memcpy(l->runner->pieces[part].c.input, &word, sizeof(word));
+    memcpy(pieces_at(l->runner->pieces, part)->input, &word, sizeof(word));
     do_call(l, part, 0);
 }
 
@@ -277,7 +259,7 @@ static uint64_t hear(struct lane *l, unsigned part)
     uint64_t word;
 
     do_call(l, part, 0);
-    memcpy(&word, l->runner->pieces[part].c.result, sizeof(word));
+    memcpy(&word, pieces_at(l->runner->pieces, part)->result, sizeof(word));
     return word;
 }
 
@@ -302,8 +284,10 @@ static void serve(struct lane *l)
 {
     struct runner *r = l->runner;
     unsigned worker = l->number - WORKERS;
-    unsigned push = pair_of(r, PART_PUSH, worker), pull = pair_of(r, PART_PULL, worker);
-    unsigned ask = pair_of(r, PART_ASK, worker), answer = pair_of(r, PART_ANSWER, worker);
+    unsigned push = pieces_pair(r->pieces, PART_PUSH, worker),
+             pull = pieces_pair(r->pieces, PART_PULL, worker);
+    unsigned ask = pieces_pair(r->pieces, PART_ASK, worker),
+             answer = pieces_pair(r->pieces, PART_ANSWER, worker);
 
     while (hear(l, ask) == WORD_ANOTHER && !atomic_load(&r->failed)) {
         for (unsigned i = 0; i < r->plan.parts[push].n_calls && !atomic_load(&r->failed); i++)
@@ -425,10 +409,10 @@ static uint64_t talk(struct runner *r, enum word word, bool answered)
 
     for (unsigned i = first; i < r->spec.ranks && !atomic_load(&r->failed); i++) {
         if (!answered) {
-            say(l, pair_of(r, PART_ASK, i), word);
+            say(l, pieces_pair(r->pieces, PART_ASK, i), word);
             continue;
         }
-        uint64_t heard = hear(l, pair_of(r, PART_ANSWER, i));
+        uint64_t heard = hear(l, pieces_pair(r->pieces, PART_ANSWER, i));
         answer = i == first ? heard : answer;
     }
     return answer;
@@ -478,29 +462,6 @@ static int run_free(struct runner *r)
 }
 
 /* ---- From open to close ---- */
-
-static int take_spec(struct runner *r)
-{
-    struct collective *c = r->c;
-    char why[COLLECTIVE_ERROR_BYTES] = "";
-
-    if (c->n_extra < sizeof(r->spec))
-        return -EPROTO;
-    memcpy(&r->spec, c->extra, sizeof(r->spec));
-    const struct step_spec *s = &r->spec;
-    if (s->ranks != c->n || s->servers >= c->n || !s->n_layers || s->n_layers > MODEL_LAYERS_MAX ||
-        s->type >= COLLECTIVE_TYPES || s->compute > STEP_PRODUCT || s->micro > 4096 ||
-        s->zero > 3 || s->update >= UPDATE_KINDS || !(s->ns_per_flop >= 0) ||
-        !(s->ns_per_byte >= 0) || (s->asynchronous && !s->servers) ||
-        c->n_extra != sizeof(*s) + s->n_layers * sizeof(*r->layers))
-        return -EPROTO;
-    r->layers = malloc(s->n_layers * sizeof(*r->layers));
-    if (!r->layers)
-        return -ENOMEM;
-    memcpy(r->layers, (const char *)c->extra + sizeof(*s), s->n_layers * sizeof(*r->layers));
-    int err = step_supports(s, r->layers, why, sizeof(why));
-    return err ? collective_fail(c, err, "%s", why) : 0;
-}
 
 static int make_lanes(struct runner *r)
 {
@@ -570,45 +531,15 @@ static void stop_lanes(struct runner *r)
             pthread_join(r->lanes[i].thread, NULL);
 }
 
-static int open_piece(struct runner *r, unsigned number)
+/* The lane that is in calls of this part. */
+static void *lane_of(void *arg, unsigned number)
 {
-    struct step_part *part = &r->plan.parts[number];
-    struct piece *p = &r->pieces[number];
-    char why[COLLECTIVE_ERROR_BYTES] = "";
+    struct runner *r = arg;
+    const struct step_part *part = &r->plan.parts[number];
 
-    p->point = *r->c->point;
-    p->point.op = part->op;
-    p->point.type = r->spec.type;
-    p->point.sum = COLLECTIVE_SUM;
-    p->point.in_place = part->in_place;
-    p->point.count = part->count;
-    p->lane = &r->lanes[part->lane];
-    if (part->kind == PART_ASK || part->kind == PART_ANSWER)
-        p->point.type = COLLECTIVE_I64;
     if (serves(r) && part->kind != PART_ALL)
-        p->lane = &r->lanes[WORKERS + part->members[!part->me]];
-    if (!part->n_calls)
-        return 0;
-    for (unsigned i = 0; i < part->n; i++) /* from numbers of members to ranks of the world */
-        part->members[i] = r->c->members[part->members[i]];
-    p->c = (struct collective){.ops = r->by,
-                               .point = &p->point,
-                               .world = r->c->world,
-                               .topo = r->c->topo,
-                               .members = part->members,
-                               .n = part->n,
-                               .me = part->me,
-                               .calls = part->calls,
-                               .n_calls = part->n_calls,
-                               .other_nodes = r->c->other_nodes,
-                               .attend = attend,
-                               .attend_arg = p};
-    int err = r->by->supports ? r->by->supports(&p->point, part->n, why, sizeof(why)) : 0;
-    if (err)
-        return collective_fail(r->c, err, "%s", why);
-    err = r->by->open(&p->c);
-    memcpy(r->c->gpu, p->c.gpu, sizeof(r->c->gpu));
-    return err ? collective_fail(r->c, err, "%s", p->c.error) : 0;
+        return &r->lanes[WORKERS + part->members[!part->me]];
+    return &r->lanes[part->lane];
 }
 
 static int init_locks(struct runner *r)
@@ -644,6 +575,7 @@ static int open_products(struct runner *r)
 static int step_open(struct collective *c)
 {
     struct runner *r = calloc(1, sizeof(*r));
+    char why[COLLECTIVE_ERROR_BYTES] = "";
 
     c->state = r;
     if (!r)
@@ -652,7 +584,7 @@ static int step_open(struct collective *c)
     r->by = collective_find(c->point->backend);
     int err = init_locks(r);
     if (!err)
-        err = take_spec(r);
+        err = step_spec_take(&r->spec, &r->layers, c->n, c->extra, c->n_extra, why, sizeof(why));
     if (!err)
         err = step_plan_make(&r->plan, &r->spec, r->layers, c->me);
     if (err == -E2BIG)
@@ -662,152 +594,36 @@ static int step_open(struct collective *c)
         err = make_lanes(r);
     if (!err)
         err = choose_own_lane(r);
-    r->pieces = calloc(r->plan.n_parts + 1, sizeof(*r->pieces));
-    if (!r->pieces)
-        err = -ENOMEM;
-    for (unsigned i = 0; i < r->plan.n_parts && !err; i++)
-        err = open_piece(r, i);
+    if (!err)
+        err = pieces_open(&r->pieces, c, r->by, &r->plan,
+                          &(struct pieces_attend){attend, lane_of, r});
     if (!err && r->spec.compute == STEP_PRODUCT) /* on the GPU of the pieces */
         err = open_products(r);
-    return err ? collective_fail(c, err, "%s", strerror(-err)) : 0;
-}
-
-static bool is_open(const struct runner *r, unsigned part)
-{
-    return r->pieces && r->pieces[part].c.ops;
+    return err ? collective_fail(c, err, "%s", why[0] ? why : strerror(-err)) : 0;
 }
 
 static int step_peers(struct collective *c, unsigned *peers, unsigned *n)
 {
     struct runner *r = c->state;
-    bool seen[WORLD_RANKS_MAX] = {false};
 
-    *n = 0;
-    for (unsigned i = 0; i < r->plan.n_parts; i++) {
-        unsigned its[WORLD_RANKS_MAX], n_its = 0;
-        int err = is_open(r, i) && r->by->peers ? r->by->peers(&r->pieces[i].c, its, &n_its) : 0;
-        if (err)
-            return err;
-        for (unsigned k = 0; k < n_its; k++) {
-            unsigned rank = r->plan.parts[i].members[its[k]], member = 0;
-            while (c->members[member] != rank)
-                member++;
-            if (!seen[member])
-                peers[(*n)++] = member;
-            seen[member] = true;
-        }
-    }
-    return 0;
-}
-
-struct packed {
-    uint32_t id, len;
-};
-
-static int add_address(struct runner *r, unsigned part, unsigned member,
-                       struct collective_address *all)
-{
-    struct collective_address one = {.member = member};
-    struct packed head = {.id = r->plan.parts[part].id};
-    int err = r->by->address(&r->pieces[part].c, member, &one);
-
-    if (err)
-        return collective_fail(r->c, err, "%s", r->pieces[part].c.error);
-    head.len = (uint32_t)one.len;
-    if (all->len + sizeof(head) + one.len > sizeof(all->bytes))
-        return collective_fail(r->c, -EMSGSIZE, "too many addresses for one rank");
-    memcpy(all->bytes + all->len, &head, sizeof(head));
-    memcpy(all->bytes + all->len + sizeof(head), one.bytes, one.len);
-    all->len += sizeof(head) + one.len;
-    return 0;
-}
-
-/* The number in this part of a member of the whole; -1: it has none. */
-static int number_in(const struct runner *r, unsigned part, unsigned member)
-{
-    const struct step_part *p = &r->plan.parts[part];
-
-    for (unsigned i = 0; i < p->n; i++)
-        if (p->members[i] == r->c->members[member])
-            return (int)i;
-    return -1;
+    return pieces_peers(r->pieces, peers, n);
 }
 
 static int step_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
     struct runner *r = c->state;
-    int err = 0;
 
-    address->member = peer;
-    address->len = 0;
-    for (unsigned i = 0; i < r->plan.n_parts && !err; i++) {
-        unsigned its[WORLD_RANKS_MAX], n_its = 0;
-        int number = number_in(r, i, peer);
-        err = is_open(r, i) && r->by->peers ? r->by->peers(&r->pieces[i].c, its, &n_its) : 0;
-        for (unsigned k = 0; k < n_its && !err; k++)
-            if (number >= 0 && its[k] == (unsigned)number)
-                err = add_address(r, i, its[k], address);
-    }
-    return err;
-}
-
-/* What this peer sent of the part: 1 with the address, 0: nothing; -EPROTO. */
-static int find_address(const struct collective_address *from, uint32_t id,
-                        struct collective_address *to)
-{
-    struct packed head;
-
-    for (size_t at = 0; at < from->len; at += sizeof(head) + head.len) {
-        if (from->len - at < sizeof(head))
-            return -EPROTO;
-        memcpy(&head, from->bytes + at, sizeof(head));
-        if (head.len > from->len - at - sizeof(head))
-            return -EPROTO;
-        if (head.id != id)
-            continue;
-        to->len = head.len;
-        memcpy(to->bytes, from->bytes + at + sizeof(head), head.len);
-        return 1;
-    }
-    return 0;
-}
-
-static int join_piece(struct runner *r, unsigned part, const struct collective_address *addresses,
-                      unsigned n, struct collective_address *its)
-{
-    unsigned n_its = 0;
-
-    if (!is_open(r, part))
-        return 0;
-    for (unsigned i = 0; i < n; i++) {
-        int number = number_in(r, part, addresses[i].member);
-        int found =
-            number < 0 ? 0 : find_address(&addresses[i], r->plan.parts[part].id, &its[n_its]);
-        if (found < 0)
-            return collective_fail(r->c, found, "an address that is none");
-        if (found)
-            its[n_its++].member = (unsigned)number;
-    }
-    struct collective *c = &r->pieces[part].c;
-    int err = r->by->join(c, its, n_its);
-    return err ? collective_fail(r->c, err, "%s: %s", step_part_names[r->plan.parts[part].kind],
-                                 c->error)
-               : 0;
+    return pieces_address(r->pieces, peer, address);
 }
 
 static int step_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct runner *r = c->state;
-    struct collective_address *its = malloc((n + 1) * sizeof(*its));
-    int err = its ? 0 : collective_fail(c, -ENOMEM, "out of memory");
+    int err = pieces_join(r->pieces, addresses, n);
 
-    for (unsigned i = 0; i < r->plan.n_parts && !err; i++)
-        err = join_piece(r, i, addresses, n, its);
-    free(its);
     return err ? err : start_lanes(r);
 }
 
-/* The part of all ranks is the first. */
 static int step_barrier(struct collective *c)
 {
     struct runner *r = c->state;
@@ -816,9 +632,9 @@ static int step_barrier(struct collective *c)
         return 0;
     bool started = r->lanes[LANE_DATA].started;
     r->lanes[LANE_DATA].started = false; /* its thread rests; this one sees to the channels */
-    int err = r->by->barrier(&r->pieces[0].c);
+    int err = pieces_barrier(r->pieces);
     r->lanes[LANE_DATA].started = started;
-    return err ? collective_fail(c, err, "%s", r->pieces[0].c.error) : 0;
+    return err;
 }
 
 static int step_run(struct collective *c, unsigned number)
@@ -841,35 +657,18 @@ static int step_alone(struct collective *c, uint64_t *ns)
     return err;
 }
 
-/* Each part has data of its own. */
-static int step_data(struct collective *c, uint64_t seed,
-                     int (*each)(struct collective *c, uint64_t seed))
-{
-    struct runner *r = c->state;
-    int err = 0;
-
-    for (unsigned i = 0; i < r->plan.n_parts && !err; i++) {
-        uint32_t kind = r->plan.parts[i].kind;
-        if (!is_open(r, i) || kind == PART_ALL || kind == PART_ASK || kind == PART_ANSWER)
-            continue;
-        err = each(&r->pieces[i].c, seed + r->plan.parts[i].id);
-        if (err)
-            collective_fail(c, err, "%s: %s", step_part_names[r->plan.parts[i].kind],
-                            r->pieces[i].c.error[0] ? r->pieces[i].c.error : strerror(-err));
-    }
-    return err;
-}
-
 static int step_fill(struct collective *c, uint64_t seed)
 {
-    return step_data(c, seed, collective_fill);
+    struct runner *r = c->state;
+
+    return pieces_data(r->pieces, seed, collective_fill);
 }
 
 static int step_compare(struct collective *c, uint64_t seed)
 {
     struct runner *r = c->state;
     char why[GEMM_WHY_BYTES] = "";
-    int err = step_data(c, seed, collective_compare);
+    int err = pieces_data(r->pieces, seed, collective_compare);
 
     if (err || !r->products)
         return err;
@@ -881,66 +680,14 @@ static int step_unheard(struct collective *c, uint64_t for_ns)
 {
     struct runner *r = c->state;
 
-    for (unsigned i = 0; r && i < r->plan.n_parts && r->by->unheard; i++) {
-        struct collective seen = r->pieces ? r->pieces[i].c : (struct collective){0};
-        seen.error[0] = 0;
-        int err = seen.ops ? r->by->unheard(&seen, for_ns) : 0;
-        if (err)
-            return collective_fail(c, err, "%s", seen.error);
-    }
-    return 0;
-}
-
-static void add_flow(struct collective_report *told, const struct collective_flow *f)
-{
-    struct collective_flow *to = told->flows;
-
-    for (uint32_t i = 0; i < told->n_flows; i++, to++)
-        if (!strcmp(to->device, f->device) && to->other_node == f->other_node) {
-            to->out_bytes += f->out_bytes;
-            to->in_bytes += f->in_bytes;
-            to->out_messages += f->out_messages;
-            to->in_messages += f->in_messages;
-            to->exact &= f->exact;
-            if (f->message_bytes > to->message_bytes) /* the most that a packet can have carried */
-                to->message_bytes = f->message_bytes;
-            return;
-        }
-    if (told->n_flows < COLLECTIVE_FLOWS_MAX)
-        told->flows[told->n_flows++] = *f;
-}
-
-static void add_facts(struct collective_report *told, const struct collective_report *more)
-{
-    for (uint32_t i = 0; i < more->n_facts; i++)
-        for (uint32_t k = 0; k < told->n_facts; k++)
-            if (!strcmp(told->facts[k].metric, more->facts[i].metric) &&
-                !strcmp(told->facts[k].unit, "count"))
-                told->facts[k].value += more->facts[i].value;
+    return r && r->pieces ? pieces_unheard(r->pieces, for_ns) : 0;
 }
 
 static void step_tell(struct collective *c, struct collective_report *told)
 {
     struct runner *r = c->state;
-    struct collective_report one;
-    bool any = false;
 
-    *told = (struct collective_report){0};
-    for (unsigned i = 0; i < r->plan.n_parts; i++) {
-        if (!is_open(r, i) || !r->by->tell)
-            continue;
-        one = (struct collective_report){0};
-        r->by->tell(&r->pieces[i].c, &one);
-        if (!any)
-            *told = one;
-        else
-            add_facts(told, &one);
-        for (uint32_t k = 0; any && k < one.n_flows; k++)
-            add_flow(told, &one.flows[k]);
-        told->carriers |= one.carriers;
-        told->simulated |= one.simulated;
-        any = true;
-    }
+    pieces_tell(r->pieces, told);
     if (!r->products)
         return;
     size_t used = strlen(told->detail);
@@ -957,13 +704,10 @@ static void step_close(struct collective *c)
         return;
     if (r->ready)
         stop_lanes(r);
-    for (unsigned i = r->plan.n_parts; i-- > 0;)
-        if (is_open(r, i))
-            r->by->close(&r->pieces[i].c);
+    pieces_close(r->pieces);
     for (unsigned i = 0; i <= STEP_LANES; i++)
         free(r->lanes[i].ops);
     step_plan_release(&r->plan);
-    free(r->pieces);
     free(r->layers);
     free(r->done_ns);
     products_close(r->products);

@@ -15,10 +15,10 @@ struct writer {
     struct step_plan *plan;
     const struct step_spec *spec;
     const struct step_layer *layers;
-    unsigned rank, data, stage, tensor; /* its place */
-    unsigned first, end;                /* layers of its stage */
-    double samples;                     /* of a micro-batch */
-    struct step_op piece;               /* compute that grows until somebody waits for it */
+    unsigned rank, stage; /* its place */
+    unsigned first, end;  /* layers of its stage */
+    double samples;       /* of a micro-batch */
+    struct step_op piece; /* compute that grows until somebody waits for it */
     bool grows;
     uint32_t waits[WAITS_MAX]; /* of the next piece of compute */
     unsigned n_waits;
@@ -123,200 +123,6 @@ static uint32_t call(struct writer *w, struct step_part *part, unsigned number, 
     return add_op(w, &op, &after, after != NO_OP);
 }
 
-/* ---- Parts ---- */
-
-static unsigned rank_at(const struct writer *w, unsigned data, unsigned stage, unsigned tensor)
-{
-    return (data * w->spec->pp + stage) * w->spec->tp + tensor;
-}
-
-static const struct {
-    enum collective_op op;
-    enum step_lane lane;
-    bool in_place;
-} kinds[STEP_PART_KINDS] = {
-    [PART_ALL] = {COLLECTIVE_ALLREDUCE, LANE_DATA, false},
-    [PART_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
-    [PART_SCATTER] = {COLLECTIVE_REDUCE_SCATTER, LANE_DATA, false},
-    [PART_GATHER] = {COLLECTIVE_ALL_GATHER, LANE_DATA, true},
-    [PART_EXPERT_SUM] = {COLLECTIVE_ALLREDUCE, LANE_DATA, true},
-    [PART_TENSOR] = {COLLECTIVE_ALLREDUCE, LANE_TENSOR, false},
-    [PART_EXCHANGE] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
-    [PART_ROWS] = {COLLECTIVE_ALL_TO_ALL, LANE_EXCHANGE, false},
-    [PART_FORWARD] = {COLLECTIVE_BROADCAST, LANE_TO_NEXT, false},
-    [PART_BACKWARD] = {COLLECTIVE_BROADCAST, LANE_TO_PREVIOUS, false},
-    [PART_PUSH] = {COLLECTIVE_BROADCAST, LANE_PUSH, false},
-    [PART_PULL] = {COLLECTIVE_BROADCAST, LANE_PULL, false},
-    [PART_ASK] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
-    [PART_ANSWER] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
-};
-
-/* The members are filled in by the caller. NULL: out of memory, or one member alone. */
-static struct step_part *add_part(struct writer *w, enum step_part_kind kind,
-                                  const unsigned *members, unsigned n)
-{
-    struct step_part *part = &w->plan->parts[w->plan->n_parts];
-    unsigned lowest = members[0];
-
-    if (n < 2 || w->err)
-        return NULL;
-    *part = (struct step_part){.kind = kind,
-                               .op = kinds[kind].op,
-                               .lane = kinds[kind].lane,
-                               .in_place = kinds[kind].in_place,
-                               .n = n};
-    part->members = malloc(n * sizeof(*members));
-    if (!part->members) {
-        w->err = -ENOMEM;
-        return NULL;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        part->members[i] = members[i];
-        part->me = members[i] == w->rank ? i : part->me;
-        lowest = members[i] < lowest ? members[i] : lowest;
-    }
-    bool pair = kind >= PART_PUSH && kind <= PART_ANSWER;
-    part->id = (kind * WORLD_RANKS_MAX + lowest) * WORLD_RANKS_MAX +
-               (pair ? members[0] + members[1] - lowest : 0);
-    w->plan->n_parts++;
-    return part;
-}
-
-static struct step_part *part_of(const struct writer *w, enum step_part_kind kind, bool sends)
-{
-    for (unsigned i = 0; i < w->plan->n_parts; i++) {
-        struct step_part *part = &w->plan->parts[i];
-        bool passes = kind == PART_FORWARD || kind == PART_BACKWARD;
-        if (part->kind == kind && (!passes || sends == !part->me))
-            return part;
-    }
-    return NULL;
-}
-
-/* A vector of so many elements in the part: its call. Where `anew`, one of its own even where there
- * is one of the same length. */
-static unsigned vector_of(struct writer *w, struct step_part *part, uint64_t count, bool anew)
-{
-    size_t room = part->room;
-
-    if (part->op != COLLECTIVE_ALLREDUCE && part->op != COLLECTIVE_BROADCAST)
-        count = (count + part->n - 1) / part->n * part->n; /* as many blocks as members */
-    for (unsigned i = 0; i < part->n_calls && !anew; i++)
-        if (part->calls[i].count == count)
-            return i;
-    if (part->n_calls == COLLECTIVE_CALLS_MAX)
-        w->err = -E2BIG;
-    struct collective_call *calls =
-        w->err ? NULL : grown(part->calls, part->n_calls, &room, sizeof(*calls));
-    if (!calls) {
-        w->err = w->err ? w->err : -ENOMEM;
-        return 0;
-    }
-    part->calls = calls;
-    part->room = (unsigned)room;
-    part->calls[part->n_calls] = (struct collective_call){part->count, count};
-    part->count += count;
-    return part->n_calls++;
-}
-
-static void add_pass(struct writer *w, unsigned stage)
-{
-    unsigned down[2] = {rank_at(w, w->data, stage, w->tensor),
-                        rank_at(w, w->data, stage + 1, w->tensor)};
-    unsigned up[2] = {down[1], down[0]};
-    struct step_part *part = add_part(w, PART_FORWARD, down, 2);
-
-    if (part && part->me)
-        part->lane = LANE_FROM_PREVIOUS;
-    part = add_part(w, PART_BACKWARD, up, 2);
-    if (part && part->me)
-        part->lane = LANE_FROM_NEXT;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const struct step_part *x = a, *y = b;
-
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-/* One word each. */
-static void add_words(struct writer *w, unsigned worker, unsigned server)
-{
-    struct step_part *ask = add_part(w, PART_ASK, (unsigned[]){worker, server}, 2);
-    struct step_part *answer = add_part(w, PART_ANSWER, (unsigned[]){server, worker}, 2);
-
-    if (ask && answer) {
-        vector_of(w, ask, 1, true);
-        vector_of(w, answer, 1, true);
-    }
-}
-
-/* A push and a pull of each worker and server, of which this rank is one. */
-static void add_pairs(struct writer *w)
-{
-    unsigned workers = step_dp(w->spec), n = w->spec->ranks;
-    bool serves = is_server(w, w->rank);
-
-    for (unsigned i = serves ? 0 : workers; i < (serves ? workers : n); i++) {
-        unsigned worker = serves ? i : w->rank, server = serves ? w->rank : i;
-        add_part(w, PART_PUSH, (unsigned[]){worker, server}, 2);
-        add_part(w, PART_PULL, (unsigned[]){server, worker}, 2);
-        if (w->spec->asynchronous)
-            add_words(w, worker, server);
-    }
-}
-
-static bool has_tables(const struct writer *w)
-{
-    for (unsigned i = w->first; i < w->end; i++)
-        if (w->layers[i].kind == MODEL_TABLE)
-            return true;
-    return false;
-}
-
-/* All that this rank is a member of, in the order in which all ranks have them. */
-static void add_parts(struct writer *w)
-{
-    const struct step_spec *s = w->spec;
-    unsigned dp = step_dp(s), members[WORLD_RANKS_MAX];
-
-    for (unsigned i = 0; i < s->ranks; i++)
-        members[i] = i;
-    add_part(w, PART_ALL, members, s->ranks);
-    if (s->servers) {
-        add_pairs(w);
-        qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
-        return;
-    }
-    for (unsigned i = 0; i < dp; i++)
-        members[i] = rank_at(w, i, w->stage, w->tensor);
-    if (!s->zero)
-        add_part(w, PART_SUM, members, dp);
-    else
-        add_part(w, PART_SCATTER, members, dp);
-    if (has_tables(w))
-        add_part(w, PART_ROWS, members, dp);
-    if (s->zero)
-        add_part(w, PART_GATHER, members, dp);
-    for (unsigned i = 0; i < s->ep && s->ep > 1; i++)
-        members[i] = rank_at(w, w->data / s->ep * s->ep + i, w->stage, w->tensor);
-    if (s->ep > 1)
-        add_part(w, PART_EXCHANGE, members, s->ep);
-    for (unsigned i = 0; i < dp / s->ep && s->ep > 1; i++)
-        members[i] = rank_at(w, i * s->ep + w->data % s->ep, w->stage, w->tensor);
-    if (s->ep > 1)
-        add_part(w, PART_EXPERT_SUM, members, dp / s->ep);
-    for (unsigned i = 0; i < s->tp; i++)
-        members[i] = rank_at(w, w->data, w->stage, i);
-    add_part(w, PART_TENSOR, members, s->tp);
-    if (w->stage)
-        add_pass(w, w->stage - 1);
-    if (w->stage + 1 < s->pp)
-        add_pass(w, w->stage);
-    qsort(w->plan->parts, w->plan->n_parts, sizeof(*w->plan->parts), by_id);
-}
-
 /* ---- Gradients and parameters, over data-parallel ranks ---- */
 
 static uint64_t bytes_of(const struct writer *w, uint64_t elements)
@@ -324,14 +130,13 @@ static uint64_t bytes_of(const struct writer *w, uint64_t elements)
     return elements * collective_type_bytes((enum collective_type)w->spec->type);
 }
 
-static struct step_part *pair_of(const struct writer *w, enum step_part_kind kind, unsigned other)
+/* parts_vector(), whose error is the writer's. */
+static unsigned vector_of(struct writer *w, struct step_part *part, uint64_t count, bool anew)
 {
-    for (unsigned i = 0; i < w->plan->n_parts; i++) {
-        struct step_part *part = &w->plan->parts[i];
-        if (part->kind == kind && part->members[!part->me] == other)
-            return part;
-    }
-    return NULL;
+    int number = w->err ? 0 : parts_vector(part, count, anew);
+
+    w->err = number < 0 ? number : w->err;
+    return number < 0 ? 0 : (unsigned)number;
 }
 
 /* Whom this rank meets in a round: worker i and server (i + round) modulo their number, so that no
@@ -357,7 +162,7 @@ static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
     for (unsigned way = 0; way < 2; way++)
         for (unsigned round = 0; round < servers; round++)
             for (unsigned other = first; other < end; other++) {
-                struct step_part *part = pair_of(w, way ? PART_PULL : PART_PUSH, other);
+                struct step_part *part = parts_pair(w->plan, way ? PART_PULL : PART_PUSH, other);
                 if (!part || !meets(w, round, other))
                     continue;
                 /* the last push has ended after all others, which are on its lane */
@@ -373,8 +178,8 @@ static void by_turns(struct writer *w)
     unsigned workers = step_dp(w->spec), servers = w->spec->servers;
 
     for (unsigned worker = 0; worker < workers; worker++) {
-        struct step_part *push = pair_of(w, PART_PUSH, worker);
-        struct step_part *pull = pair_of(w, PART_PULL, worker);
+        struct step_part *push = parts_pair(w->plan, PART_PUSH, worker);
+        struct step_part *pull = parts_pair(w->plan, PART_PULL, worker);
         uint32_t pushed = NO_OP;
         for (unsigned i = 0; i < w->n_late && push && pull && !w->err; i++)
             pushed = call(w, push, vector_of(w, push, (w->late[i] + servers - 1) / servers, true),
@@ -389,7 +194,7 @@ static void by_turns(struct writer *w)
 static void close_bucket(struct writer *w, enum step_part_kind kind, uint64_t *elements,
                          unsigned *late)
 {
-    struct step_part *part = part_of(w, kind, false);
+    struct step_part *part = parts_find(w->plan, kind, false);
 
     bool turns = w->spec->asynchronous && is_server(w, w->rank);
 
@@ -431,13 +236,13 @@ static void add_gradient(struct writer *w, unsigned layer)
 /* ZeRO 2 and 3 keep no whole gradients: each micro-batch's are scattered. The others add them up. */
 static bool scatters_each(const struct writer *w)
 {
-    return w->spec->zero >= 2 && part_of(w, PART_SCATTER, false);
+    return w->spec->zero >= 2 && parts_find(w->plan, PART_SCATTER, false);
 }
 
 /* Without overlap the next pass waits. */
 static void end_pass(struct writer *w)
 {
-    struct step_part *part = part_of(w, PART_SCATTER, false);
+    struct step_part *part = parts_find(w->plan, PART_SCATTER, false);
     uint32_t op = NO_OP;
 
     if (!scatters_each(w))
@@ -461,7 +266,7 @@ static void update(struct writer *w)
     if (!w->spec->update || w->spec->servers || !(parameters > 0))
         return;
     for (size_t k = 0; k < sizeof(sums) / sizeof(*sums); k++) {
-        const struct step_part *part = part_of(w, sums[k], false);
+        const struct step_part *part = parts_find(w->plan, sums[k], false);
         size_t i = w->plan->n_ops;
         while (part && i-- > 0)
             if (w->plan->ops[i].kind == STEP_CALL &&
@@ -491,12 +296,12 @@ static void end_gradients(struct writer *w)
     for (unsigned i = 0; i < w->n_late; i++)
         by_servers(w, w->late[i], settle(w));
     for (unsigned i = 0; i < w->late_sums; i++)
-        call(w, part_of(w, sum_kind(w), false), i, settle(w));
+        call(w, parts_find(w->plan, sum_kind(w), false), i, settle(w));
     for (unsigned i = 0; i < w->late_experts; i++)
-        call(w, part_of(w, PART_EXPERT_SUM, false), i, settle(w));
+        call(w, parts_find(w->plan, PART_EXPERT_SUM, false), i, settle(w));
     update(w);
-    struct step_part *gather = part_of(w, PART_GATHER, false);
-    const struct step_part *scatter = part_of(w, PART_SCATTER, false);
+    struct step_part *gather = parts_find(w->plan, PART_GATHER, false);
+    const struct step_part *scatter = parts_find(w->plan, PART_SCATTER, false);
     for (unsigned i = 0; gather && scatter && w->spec->zero < 3 && i < scatter->n_calls; i++)
         call(w, gather, vector_of(w, gather, scatter->calls[i].count, true), settle(w));
 }
@@ -505,7 +310,7 @@ static void end_gradients(struct writer *w)
 
 static void make_groups(struct writer *w)
 {
-    struct step_part *gather = part_of(w, PART_GATHER, false);
+    struct step_part *gather = parts_find(w->plan, PART_GATHER, false);
     uint64_t elements = 0;
 
     if (w->spec->zero != 3 || !gather)
@@ -545,7 +350,7 @@ static unsigned group_at(const struct writer *w, unsigned turn)
 static void enter_group(struct writer *w)
 {
     unsigned ahead = w->spec->overlap ? w->spec->prefetch : 0, turns = 2 * w->spec->micro;
-    struct step_part *gather = part_of(w, PART_GATHER, false);
+    struct step_part *gather = parts_find(w->plan, PART_GATHER, false);
 
     settle(w);
     turns *= w->n_groups;
@@ -565,7 +370,7 @@ static void leave_group(struct writer *w)
 static void sum_activations(struct writer *w, unsigned layer, enum model_split of)
 {
     const struct step_layer *l = &w->layers[layer];
-    struct step_part *part = part_of(w, PART_TENSOR, false);
+    struct step_part *part = parts_find(w->plan, PART_TENSOR, false);
 
     if (!part || l->split != of || !(l->sum > 0))
         return;
@@ -575,7 +380,7 @@ static void sum_activations(struct writer *w, unsigned layer, enum model_split o
 
 static void exchange(struct writer *w, enum step_part_kind kind, unsigned layer)
 {
-    struct step_part *part = part_of(w, kind, false);
+    struct step_part *part = parts_find(w->plan, kind, false);
     double elements = w->layers[layer].sent * w->samples;
 
     if (!part || !(elements > 0))
@@ -631,7 +436,7 @@ static uint64_t border(const struct writer *w, unsigned end)
 
 static void take_in(struct writer *w, enum step_part_kind kind, unsigned end)
 {
-    struct step_part *part = part_of(w, kind, false);
+    struct step_part *part = parts_find(w->plan, kind, false);
 
     if (part)
         wait_for(w, call(w, part, vector_of(w, part, border(w, end), false), NO_OP));
@@ -639,7 +444,7 @@ static void take_in(struct writer *w, enum step_part_kind kind, unsigned end)
 
 static void pass_on(struct writer *w, enum step_part_kind kind, unsigned end)
 {
-    struct step_part *part = part_of(w, kind, true);
+    struct step_part *part = parts_find(w->plan, kind, true);
 
     if (part)
         call(w, part, vector_of(w, part, border(w, end), false), settle(w));
@@ -707,23 +512,22 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
                        .spec = s,
                        .layers = layers,
                        .rank = rank,
-                       .tensor = rank % s->tp,
                        .stage = rank / s->tp % s->pp,
-                       .data = rank / s->tp / s->pp,
                        .late = calloc(s->n_layers + 1u, sizeof(uint64_t)),
                        .samples = (double)s->batch / s->micro,
                        .last = NO_OP};
 
-    *p = (struct step_plan){.parts = calloc(STEP_PART_KINDS + 4 * s->ranks, sizeof(*p->parts))};
-    int err = p->parts && w.late ? step_cut(layers, s->n_layers, s->pp, cuts) : -ENOMEM;
+    *p = (struct step_plan){.parts = NULL};
+    int err = w.late ? step_cut(layers, s->n_layers, s->pp, cuts) : -ENOMEM;
+    if (!err)
+        err = parts_make(p, s, layers, rank);
     if (err) {
         free(w.late);
         return err;
     }
     w.first = cuts[w.stage];
     w.end = cuts[w.stage + 1];
-    add_parts(&w);
-    struct step_part *all = part_of(&w, PART_ALL, false);
+    struct step_part *all = parts_find(p, PART_ALL, false);
     if (all)
         vector_of(&w, all, all->n, true);
     make_groups(&w);

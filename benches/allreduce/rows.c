@@ -188,9 +188,9 @@ static const struct bench_start starts[] = {
     }
 #define AFTER_BARRIER "each operation follows a barrier"
 #define OSU(test_, columns_)                                                                       \
-    BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory=", "slowest",                     \
+    BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory= sent=", "slowest",               \
            "backend=mpi dtype=@dtype size=@size " columns_, AFTER_BARRIER),                        \
-        BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory=CUDA", "slowest",             \
+        BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory=CUDA sent=", "slowest",       \
                "backend=mpi-cuda dtype=@dtype size=@size " columns_, AFTER_BARRIER)
 #define IMB(test_, columns_)                                                                       \
     BY_MPI("imb", "test=" test_ " sync=", "slowest", "backend=mpi ranks=@ranks " columns_,         \

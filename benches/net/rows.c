@@ -176,12 +176,14 @@ static const struct bench_start starts[] = {
     }
 #define TCP_STREAM "transport=tcp pattern=bandwidth "
 /* MPI is no transport of ours: such rows stand for themselves. */
-#define BY_MPI(test_, quantity_, columns_)                                                         \
+#define BY_MPI(test_, quantity_, columns_, differs_)                                               \
     {                                                                                              \
-        .program = "osu-micro-benchmarks", .where = "test=" test_, .quantity = quantity_,          \
+        .program = "osu-micro-benchmarks", .where = "test=" test_ " sent=", .quantity = quantity_, \
         .metric = quantity_,                                                                       \
-        .columns = "transport=mpi size=@size memory=@sender peer_memory=@receiver " columns_       \
+        .columns = "transport=mpi size=@size memory=@sender peer_memory=@receiver " columns_,      \
+        .differs = differs_                                                                        \
     }
+#define OF_PAIRS "it divides all bytes by the mean of the pairs' times"
 
 static const struct bench_imported imported[] = {
     VERB_BANDWIDTH("write,write-imm,send", "forward"),
@@ -212,14 +214,15 @@ static const struct bench_imported imported[] = {
      .quantity = "latency",
      .metric = "latency",
      .columns = "transport=tcp pattern=latency size=@size"},
-    BY_MPI("Latency-Test", "latency", "pattern=latency"),
-    BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward streams=1"),
+    BY_MPI("Latency-Test", "latency", "pattern=latency", NULL),
+    BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward streams=1",
+           NULL),
     BY_MPI("Bi-Directional-Bandwidth-Test", "average_bandwidth",
-           "pattern=bandwidth direction=sum streams=1"),
+           "pattern=bandwidth direction=sum streams=1", NULL),
     BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "average_bandwidth",
-           "pattern=bandwidth direction=forward streams=@pairs"),
+           "pattern=bandwidth direction=forward streams=@pairs", OF_PAIRS),
     BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "message_rate",
-           "pattern=rate direction=forward streams=@pairs"),
+           "pattern=rate direction=forward streams=@pairs", OF_PAIRS),
     {.program = NULL},
 };
 

@@ -4,8 +4,9 @@
  *
  *   OSU  latencies are half round trips, and a mean; those of collectives are the mean over
  *        operations and ranks, and with -f the least and the largest rank's mean as well. "MB/s" are
- *        1e6 bytes; of both directions all bytes over the time, of several pairs their sum. Where the
- *        buffers are is said of GPUs alone
+ *        1e6 bytes; of both directions all bytes over the time, of several pairs all bytes over the
+ *        mean of the pairs' times. Where the buffers are is said of GPUs alone, and of several pairs
+ *        never. Of derived types (-D) the size is that of the buffer: less of it is sent
  *   IMB  t_max is the mean of the slowest rank, t_avg the mean over ranks
  */
 #include <ctype.h>
@@ -74,6 +75,8 @@ static const char *osu_place(struct foreign_reading *r, const char *pattern, con
 {
     const char *where = reading_match(r, r->text, pattern);
 
+    if (*reading_match(r, r->text, "^# \\[ (pairs):"))
+        return "";
     return !*memory || !strcmp(where, "H")                  ? "host"
            : !strcmp(where, "D") && !strcmp(memory, "CUDA") ? "cuda:*"
                                                             : "";
@@ -102,6 +105,8 @@ static int osu_row(struct foreign_reading *r, const struct words *header, const 
         const char *statistic, *quantity = osu_quantity(header->all[i], &statistic, &unit);
         double value;
 
+        if (!strcmp(header->all[i], "Transmit Size"))
+            reading_fact(r, line, "sent", "%s", w->all[i]);
         if (!strcmp(header->all[i], "Iterations"))
             line->samples = strtoull(w->all[i], NULL, 10);
         if (!strcmp(header->all[i], "Validation") && strcmp(w->all[i], "Pass") != 0) {

@@ -327,3 +327,19 @@ END
         true
     done
 }
+
+# What osu_mbw_mr.c prints: the same title, and no line on buffers, with -d cuda as without.
+@test "OSU's pairs tell no memory; results of derived types are left out" {
+    printf '%s\n' '# OSU MPI Multiple Bandwidth / Message Rate Test v7.4' '# [ pairs: 4 ] [ window size: 64 ]' \
+        '# Datatype: MPI_CHAR.' '# Size                  MB/s           Messages/s' \
+        '8                      24.00           3000000.00' \
+        '65536               40000.00            610351.56' >pairs.txt
+    run -0 plumb import pairs.txt --out pairs
+    [ "$(cells pairs/net.csv memory peer_memory | sort -u)" = ',' ]
+    [ "$(cells pairs/net.csv size streams metric unit value | grep -c '^65536,4,average_bandwidth,GB/s,40$')" = 1 ]
+    [ "$(cells pairs/net.csv size streams metric unit value | grep -c '^8,4,message_rate,Mop/s,3$')" = 1 ]
+    printf '%s\n' '# OSU MPI Bandwidth Test v7.4' '# Datatype: MPI_CHAR.' \
+        '# Size        Bandwidth (MB/s)     Transmit Size' '1048576               9000.00            524288' >types.txt
+    run -5 plumb import types.txt --out types
+    [[ $output == *"no benchmark has a case like test Bandwidth-Test"* ]]
+}

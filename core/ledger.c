@@ -62,7 +62,7 @@ static void read_stat(struct ledger_mark *mark)
     double t[8] = {0};
     FILE *f = fopen("/proc/stat", "re");
 
-    mark->steal_ticks = mark->total_ticks = NAN;
+    mark->steal_ticks = mark->total_ticks = mark->idle_ticks = NAN;
     if (!f)
         return;
     int got = fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4],
@@ -71,6 +71,7 @@ static void read_stat(struct ledger_mark *mark)
     if (got < 8)
         return;
     mark->steal_ticks = t[7];
+    mark->idle_ticks = t[3] + t[4];
     mark->total_ticks = 0;
     for (int i = 0; i < 8; i++)
         mark->total_ticks += t[i];
@@ -306,13 +307,24 @@ void ledger_none(struct ledger *out)
     *out = (struct ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
+static double steal_percent(const struct ledger_mark *before, const struct ledger_mark *after,
+                            double elapsed_s)
+{
+    double ticks = after->total_ticks - before->total_ticks;
+    double wanted = ticks - (after->idle_ticks - before->idle_ticks);
+    double stolen = after->steal_ticks - before->steal_ticks;
+
+    if (!(ticks > 0))
+        return NAN;
+    double percent = 100 * stolen / fmax(wanted, elapsed_s * (double)sysconf(_SC_CLK_TCK));
+    return stolen > 1 ? percent : fmin(percent, STEAL_PERCENT);
+}
+
 void ledger_between(const struct ledger_mark *before, const struct ledger_mark *after,
                     struct ledger *out)
 {
-    double ticks = after->total_ticks - before->total_ticks;
-
     out->elapsed_s = (double)(after->at_ns - before->at_ns) * 1e-9;
-    out->steal_percent = ticks > 0 ? 100 * (after->steal_ticks - before->steal_ticks) / ticks : NAN;
+    out->steal_percent = steal_percent(before, after, out->elapsed_s);
     out->ctx_involuntary = after->ctx_involuntary - before->ctx_involuntary;
     out->ctx_voluntary = after->ctx_voluntary - before->ctx_voluntary;
     out->faults_major = after->faults_major - before->faults_major;

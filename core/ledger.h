@@ -18,7 +18,10 @@
 /* Each is NaN where the system does not tell. */
 struct ledger {
     double elapsed_s;
-    double steal_percent;   /* of the time of all CPUs: another guest had them */
+    /* Of the time in which CPUs had work, and at least that of one CPU: another guest had them. An
+     * idle CPU loses nothing, so that of all CPUs' time it would be the less the fewer are used. One
+     * tick is what rounding may make, and never more than 1 % */
+    double steal_percent;
     double ctx_involuntary; /* this process was pushed off a CPU: count */
     double ctx_voluntary;
     double faults_major, faults_minor;
@@ -56,7 +59,8 @@ struct ledger_energy {
 
 struct ledger_mark {
     uint64_t at_ns;
-    double steal_ticks, total_ticks, ctx_involuntary, ctx_voluntary, faults_major, faults_minor;
+    double steal_ticks, total_ticks, idle_ticks, ctx_involuntary, ctx_voluntary, faults_major,
+        faults_minor;
     double cpu_mhz, throttle_events, quota_throttled_ms;
     struct ledger_energy energy;
 };

@@ -217,7 +217,7 @@ const struct row_column row_columns[] = {
     {"elapsed_s", ROW_NUMBER, AT(ledger.elapsed_s),
      "wall time of the case: warm-up and samples, s"},
     {"steal_percent", ROW_NUMBER, AT(ledger.steal_percent),
-     "time that the hypervisor gave to others, % of all CPUs' time"},
+     "time that the hypervisor gave to others, % of the time in which CPUs had work"},
     {"ctx_involuntary", ROW_NUMBER, AT(ledger.ctx_involuntary),
      "times the benchmark was pushed off a CPU"},
     {"ctx_voluntary", ROW_NUMBER, AT(ledger.ctx_voluntary), "times the benchmark gave up a CPU"},

@@ -63,7 +63,8 @@ static void count_row(const struct report_rows *rows, size_t row, struct trust *
         t->clock_percent = fmax(t->clock_percent, 100 * (high - low) / high);
 }
 
-/* The kernel counts steal in ticks: a share of few of them is no figure. Seconds are of all CPUs. */
+/* The kernel counts steal in ticks: a share of few of them is no figure. Seconds are of one CPU: of
+ * more than that there may have been no work. */
 struct stolen {
     double cpu_s, steal_s;
 };
@@ -92,13 +93,13 @@ static double elapsed_of(const struct report_rows *rows, size_t row)
 
 /* Launches of a case are alike: what is too short by itself is added up. */
 static struct stolen steal_of_case(const struct report_rows *rows, const struct report_point *p,
-                                   double cpus, struct trust *t)
+                                   struct trust *t)
 {
     struct stolen all = {0};
 
     for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
-        struct stolen one = {.cpu_s = elapsed_of(rows, row) * cpus};
+        struct stolen one = {.cpu_s = elapsed_of(rows, row)};
 
         if (!has_samples(rows, row))
             continue;
@@ -115,15 +116,12 @@ static struct stolen steal_of_case(const struct report_rows *rows, const struct 
 /* The cases that are too short by themselves count together. */
 static void count_steal(const struct report *r, size_t run, struct trust *t)
 {
-    const json_t *machine = json_object_get(r->runs[run].meta, "machine");
-    const json_t *cpu = json_object_get(machine, "cpu");
-    double cpus = fmax(1, json_number_value(json_object_get(cpu, "threads")));
     struct stolen rest = {0};
 
     for (size_t b = 0; b < r->n_benches; b++)
         for (size_t i = 0; i < r->benches[b].n_cases; i++) {
-            struct stolen all = steal_of_case(&r->benches[b].rows[run],
-                                              &r->benches[b].cases[i].points[run], cpus, t);
+            struct stolen all =
+                steal_of_case(&r->benches[b].rows[run], &r->benches[b].cases[i].points[run], t);
 
             take_steal(&all, t);
             if (all.cpu_s * TICKS_A_SECOND < STEAL_TICKS) {

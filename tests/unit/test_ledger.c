@@ -74,6 +74,40 @@ static void test_differences(void **state)
     assert_float_equal(l.quota_throttled_ms, 30, 1e-12);
 }
 
+/* An idle CPU has nothing that could be stolen. */
+static void test_steal_is_of_the_time_that_was_wanted(void **state)
+{
+    static const struct {
+        double seconds, user, idle, steal, percent;
+        const char *why;
+    } cases[] = {
+        {10, 600, 63000, 400, 40, "one thread on 64 CPUs"},
+        {10, 38400, 0, 25600, 40, "64 threads on 64 CPUs"},
+        {10, 995, 62995, 10, 1, "an edge of one thread"},
+        {10, 60, 63900, 40, 4, "a thread that mostly sleeps: of one CPU's time"},
+        {0.2, 19, 1260, 1, 1, "one tick is what rounding may make"},
+        {0.2, 19, 0, 1, 1, "and so on one CPU"},
+        {0.2, 14, 1260, 6, 30, "six are none"},
+        {10, 0, 64000, 0, 0, "nothing to steal, nothing stolen"},
+    };
+
+    (void)state;
+    assert_int_equal(sysconf(_SC_CLK_TCK), 100);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct ledger_mark before = {.steal_ticks = 70, .total_ticks = 5000, .idle_ticks = 3000};
+        struct ledger_mark after = before;
+        struct ledger l;
+
+        after.at_ns = (uint64_t)(cases[i].seconds * 1e9);
+        after.steal_ticks += cases[i].steal;
+        after.idle_ticks += cases[i].idle;
+        after.total_ticks += cases[i].user + cases[i].idle + cases[i].steal;
+        ledger_between(&before, &after, &l);
+        if (fabs(l.steal_percent - cases[i].percent) > 0.01)
+            fail_msg("%s: %g %%", cases[i].why, l.steal_percent);
+    }
+}
+
 static void test_what_the_system_hides_stays_unknown(void **state)
 {
     struct ledger_mark hidden = {.steal_ticks = NAN,
@@ -360,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_steal_is_of_the_time_that_was_wanted),
         cmocka_unit_test(test_what_the_system_hides_stays_unknown),
         cmocka_unit_test(test_too_short_for_a_tick),
         cmocka_unit_test(test_none_is_all_unknown),

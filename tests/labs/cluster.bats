@@ -92,6 +92,11 @@ reachable() {
     [[ $(on 0 tc qdisc show dev eth0) == *"tbf"*"rate 100Mbit burst 48Kb"* ]]
     run lab rate 2gbit --small
     [ "$status" -eq 2 ]
+    lab rate 25mbit --as 100mbit # a quarter of all
+    [[ $(on 0 ip -d link show eth0) == *"gso_max_size 16384"* ]]
+    [[ $(on 0 tc qdisc show dev eth0) == *"tbf"*"rate 25Mbit burst 32Kb"* ]]
+    run lab rate 5mbit --as 100mbit
+    [ "$status" -eq 2 ]
     lab norate
     [[ $(on 0 ip -d link show eth0) == *"gso_max_size 65536"* ]]
     [[ $(on 0 tc qdisc show dev eth0) != *tbf* ]]

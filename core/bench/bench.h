@@ -106,7 +106,7 @@ struct bench {
     /* Required. Undoes setup, also one that stopped half-way. */
     void (*teardown)(struct point *pt);
     /* Not required: called once before the first and after the last point of the process, which may
-     * measure several command lines (--batch). ctx->bench_state is the benchmark's own. */
+     * measure several command lines (--commands). ctx->bench_state is the benchmark's own. */
     int (*open)(struct point *ctx);
     void (*close)(struct point *ctx);
 

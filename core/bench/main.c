@@ -353,7 +353,7 @@ static const struct opt common_options[] = {
      .offset = offsetof(struct bench_common, samples_path),
      .arg = "FILE",
      .help = "write every sample to this file, as CSV"},
-    {.name = "batch",
+    {.name = "commands",
      .type = OPT_STRING,
      .offset = offsetof(struct bench_common, batch_path),
      .arg = "FILE",
@@ -511,7 +511,7 @@ static int measure(struct opts *o, const struct bench_common *common,
 /*
  * ---- Many command lines in one process ----
  *
- * Each line of stdin is one, its words between blanks. The file of --batch gets "begin" when one
+ * Each line of stdin is one, its words between blanks. The file of --commands gets "begin" when one
  * was read, and "end STATUS" when its rows, samples and messages are written. The next one shares
  * what the process has opened (struct runner_session), and nothing else.
  */
@@ -538,7 +538,7 @@ static int obey(char *line, struct runner_session *session, bool *stuck)
         return EXIT_USAGE;
     }
     if (common.help || common.version || common.describe || common.batch_path)
-        fprintf(stderr, "plumb-%s: a line of --batch is for measuring\n", bench.name);
+        fprintf(stderr, "plumb-%s: a line of --commands is for measuring\n", bench.name);
     else
         status = measure(&o, &common, session, stuck);
     opts_release(&o);

@@ -4,6 +4,8 @@
 #ifndef PLUMB_HARNESS_PLUMB_H
 #define PLUMB_HARNESS_PLUMB_H
 
-int cmd_run(int argc, char **argv); /* argv[0] is "run"; returns the exit code */
+/* argv[0] is the command's name; each returns the exit code. */
+int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
 
 #endif

@@ -107,7 +107,7 @@ static struct batch *find(struct batches *all, const struct bench_info *bench, u
 static int start(struct batch *b, const struct child_spec *spec)
 {
     static const char marks[] = "/dev/fd/4"; /* CHILD_MARKS_FD */
-    const char *argv[] = {b->bench->path, "--batch", marks, NULL};
+    const char *argv[] = {b->bench->path, "--commands", marks, NULL};
     struct child_spec process = *spec;
 
     process.argv = argv;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Many cases in one process: plumb run --processes, and --batch of the benchmarks.
+# Many cases in one process: plumb run --processes, and --commands of the benchmarks.
 
 bats_require_minimum_version 1.5.0
 load ../sim/env
@@ -29,7 +29,7 @@ watched() {
     plumb=./plumb
     cat > "plumb-$1" <<EOF
 #!/bin/bash
-[[ " \$* " != *" --csv "* && " \$* " != *" --batch "* ]] || echo "\$*" >> "$work/starts"
+[[ " \$* " != *" --csv "* && " \$* " != *" --commands "* ]] || echo "\$*" >> "$work/starts"
 PLUMB_WATCHED=$work exec "$bin/plumb-$1" "\$@"
 EOF
     chmod +x "plumb-$1"
@@ -47,10 +47,10 @@ for row in sorted((int(r["case"]), int(r["repeat"]), r["metric"], r["status"], r
 END
 }
 
-@test "--batch: each line is a command line, with its rows, and the marks say where it ends and how" {
+@test "--commands: each line is a command line, with its rows, and the marks say where it ends and how" {
     cd "$work"
     printf '%s\n' '--number 1 --max-samples 20 --csv' '--fault fail --csv' '--nonsense' '--describe' '--number 2 --max-samples 20 --csv' > lines
-    run --separate-stderr "$bin/plumb-null" --batch marks < lines
+    run --separate-stderr "$bin/plumb-null" --commands marks < lines
     [ "$status" -eq 4 ]
     [ "$(cat marks)" = "$(printf 'begin\nend 0\nbegin\nend 4\nbegin\nend 2\nbegin\nend 2\nbegin\nend 0')" ]
     [ "$(grep -c '^number,' <<< "$output")" -eq 3 ]
@@ -161,7 +161,7 @@ END
   - {bench: copy, engine: memcpy, size: 1M}
 END
     "$plumb" run t.yaml --out shared --no-report
-    [ "$(grep -c -- --batch starts)" -eq 2 ]
+    [ "$(grep -c -- --commands starts)" -eq 2 ]
     [ "$(grep -c -- --csv starts)" -eq 2 ]
     "$plumb" run t.yaml --out each --processes case --no-report
     python3 - <<'END'

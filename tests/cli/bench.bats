@@ -45,6 +45,14 @@ cell()
     grep -q -- '--budget TIME .*\[200ms\]$' "$out"
 }
 
+@test "no benchmark has an option twice: one of its own hides none that all share" {
+    local program
+    for program in build/bin/plumb-*; do
+        [ -z "$("$program" --help | grep -oE '^ {2}(-., |    )--[a-z0-9-]+' | sed 's/.*--//' | sort | uniq -d | tee /dev/stderr)" ]
+        "$program" --help | grep -q -- ' --commands FILE '
+    done
+}
+
 @test "--describe: JSON that a program can read" {
     bench --describe
     [ "$status" -eq 0 ]

@@ -210,7 +210,7 @@ json.dump({"nvbandwidth": {"version": "v0.8", "testcases": cases}}, open(sys.arg
 open(sys.argv[1] + "/commands", "w").write("".join(c + " --csv --budget 2ms --warmup 0s --min-samples 1 --max-samples 2\n" for c in commands))
 END
     [ "$(wc -l <"$dir/commands")" -ge 31 ]
-    plumb-copy --batch /dev/null <"$dir/commands" >"$dir/ours.csv"
+    plumb-copy --commands /dev/null <"$dir/commands" >"$dir/ours.csv"
     plumb import "$dir/all.json" --set size=64K --out "$dir/run" >"$dir/said"
     python3 - "$dir" <<'END'
 import csv, fnmatch, sys

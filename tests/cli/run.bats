@@ -122,6 +122,14 @@ END
     done
 }
 
+@test "plumb list fits a terminal; a reason that several backends share stands once" {
+    script -qec "stty cols 60; '$plumb' list" /dev/null < /dev/null | tr -d '\r' > shown
+    [ -z "$(awk 'length > 60' shown)" ]
+    "$plumb" list > listed
+    diff <(grep -oE '[^ ]+' shown) <(grep -oE '[^ ]+' listed)
+    [ "$(grep -c 'absent: no CUDA driver' listed)" -le 1 ]
+}
+
 @test "a plan says how long it is expected to take, with its parts and its error" {
     small_suite
     "$plumb" run t.yaml --dry-run 2> said

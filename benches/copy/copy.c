@@ -13,7 +13,7 @@
 
 static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 static const char *const copy_accesses[] = {"on", "off", NULL};
-static const char *const copy_handles[] = {"none", "fabric", NULL};
+static const char *const copy_handles[] = {"none", "fabric", "multicast", NULL};
 static const char *const copy_pairs[] = {"all", "sampled", NULL};
 static const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
 
@@ -114,7 +114,8 @@ static const struct opt options[] = {
      .def = "none",
      .scope = &pairs,
      .help = "between GPUs: memory taken plainly (none), or exported and imported as a fabric "
-             "handle, as memory of another node is over NVLink"},
+             "handle, as memory of another node is over NVLink; multicast: each store of one GPU "
+             "reaches all GPUs, with --destination cuda:all"},
     {.name = "together",
      .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,

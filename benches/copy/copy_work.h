@@ -37,7 +37,8 @@ enum copy_memory {
 enum copy_metric { COPY_BANDWIDTH, COPY_LATENCY, COPY_LOAD_LATENCY };
 enum copy_op { COPY_WRITE, COPY_READ };        /* between GPUs: who runs the copy */
 enum copy_access { COPY_DIRECT, COPY_STAGED }; /* between GPUs: peer access on or off */
-enum copy_handle { COPY_PLAIN, COPY_FABRIC };  /* between GPUs: how their memory was taken */
+/* Between GPUs: how their memory was taken. */
+enum copy_handle { COPY_PLAIN, COPY_FABRIC, COPY_MULTICAST };
 enum copy_inject { COPY_SOUND, COPY_CORRUPT, COPY_PEER_DIES };
 
 /* The words of options, in the order of the enums; NULL after the last. */

@@ -34,6 +34,8 @@ static enum gpu_copy_how gpu_copy_how_of(const struct gpu_copy *c)
 {
     bool managed = gpu_copy_host_end(c) >= 0 && c->memory == COPY_MANAGED;
 
+    if (c->spread)
+        return GPU_COPY_SPREAD;
     if (managed)
         return c->engine == COPY_SM ? GPU_COPY_FAULTS : GPU_COPY_MIGRATE;
     return c->engine == COPY_SM ? GPU_COPY_KERNEL : GPU_COPY_ENGINE;
@@ -127,7 +129,7 @@ static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
         c->run = run_moving;
     else if (by_host_clock(c))
         c->run = run_by_host;
-    else if (gpu_copy_pattern(c))
+    else if (gpu_copy_pattern(c) && !c->spread)
         c->run = run_pattern;
     else if (c->groups > 1)
         c->run = gpu_copy_run_together;
@@ -197,6 +199,8 @@ static struct gpu *blame(const struct gpu_copy *c)
 
     for (unsigned g = 1; g < c->groups; g++)
         all[g + 2] = c->others[g];
+    for (unsigned i = 1; c->spread && i < c->spread->n; i++)
+        all[i + 1] = c->spread->gpus[i];
     for (unsigned i = 0; i < GPU_COPY_GROUPS_MAX + 2; i++) {
         if (all[i] && gpu_base(all[i])->lost)
             return all[i];
@@ -262,7 +266,7 @@ static int enable_peers(struct point *pt, struct gpu_copy *c)
 {
     int err = 0;
 
-    if (!gpu_copy_peers(c) || c->params->access != COPY_DIRECT)
+    if (!gpu_copy_peers(c) || c->spread || c->params->access != COPY_DIRECT)
         return 0;
     c->peers_enabled = true;
     for (unsigned g = 0; !err && g < c->groups; g++)
@@ -313,13 +317,16 @@ static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
                                 .staged = gpu_copy_peers(c) && c->params->access == COPY_STAGED,
                                 .bytes = c->params->size};
     c->all[g * c->each + (unsigned)d] = l;
-    bool one_sided = l->how == GPU_COPY_MIGRATE || c->params->metric == COPY_LOAD_LATENCY;
+    bool one_sided =
+        l->how == GPU_COPY_MIGRATE || c->spread || c->params->metric == COPY_LOAD_LATENCY;
     if (l->how == GPU_COPY_MIGRATE)
         err = alloc_side(pt, c, g, gpu_copy_host_end(c), &l->src);
     else
         err = alloc_side(pt, c, g, from, &l->src);
     if (!err && !one_sided)
         err = alloc_side(pt, c, g, to, &l->dst);
+    if (!err && c->spread)
+        err = gpu_copy_spread_alloc(pt, c, l);
     if (err)
         return err;
     err = gpu_copy_lane_open(l, lanes_of(c, l->gpu), pt->watch);
@@ -430,6 +437,11 @@ static int check_lanes(struct point *pt, struct gpu_copy *c, uint64_t seed, cons
         int err = gpu_copy_lane_check(&c->lanes[i], lane_seed(seed, i), &wrong_at);
         if (err)
             return gpu_copy_failed(pt, c, err);
+        if (wrong_at != COPY_MEMORY_RIGHT && c->spread)
+            return point_reason(pt, -EBADMSG, "wrong data %s: byte %zu of %llu on %s:%u", when,
+                                wrong_at, (unsigned long long)c->params->size,
+                                gpu_ops(c->gpu[0])->name,
+                                gpu_base(c->spread->gpus[c->spread->wrong])->index);
         if (wrong_at != COPY_MEMORY_RIGHT)
             return point_reason(pt, -EBADMSG, "wrong data %s: byte %zu of %llu%s", when, wrong_at,
                                 (unsigned long long)c->params->size,
@@ -445,18 +457,27 @@ static int run_all_lanes(struct gpu_copy *c)
     return c->run(c, 1, ns);
 }
 
+/* Of several GPUs' memory the last one's: a check that stops early does not see it. */
+static struct gpu_copy_memory *to_spoil(const struct gpu_copy *c)
+{
+    struct gpu_copy_lane *first = c->all[0];
+
+    return c->spread       ? &c->spread->memory[c->spread->n - 1]
+           : first->dst.at ? &first->dst
+                           : &first->src;
+}
+
 /* The last timed copy; then one more of other data, which no earlier copy can have left there. */
 static int check(struct point *pt)
 {
     struct gpu_copy *c = pt->state;
-    struct gpu_copy_lane *first = &c->lanes[0];
     uint64_t other_seed = pt->common->seed + 1;
     int err = 0;
 
     if (c->chain)
         return gpu_copy_chain_check(pt, c);
     if (c->params->inject == COPY_CORRUPT)
-        err = gpu_copy_memory_spoil(first->dst.at ? &first->dst : &first->src);
+        err = gpu_copy_memory_spoil(to_spoil(c));
     if (err)
         return gpu_copy_failed(pt, c, err);
     if ((err = check_lanes(pt, c, pt->common->seed, "after the last timed copy")))
@@ -485,6 +506,8 @@ static void describe(struct point *pt, const struct gpu_copy *c)
     else
         evidence_add(text, len,
                      l->how == GPU_COPY_MIGRATE ? "the driver's prefetch" : "the driver's copy");
+    if (c->spread)
+        evidence_add(text, len, "one address for %u GPUs", c->spread->n);
     if (l->staged)
         evidence_add(text, len, "not held");
     evidence_add(text, len, "called from cpu%d", c->cpu);
@@ -526,6 +549,7 @@ static void teardown(struct point *pt)
     gpu_copy_chain_close(c);
     for (unsigned i = 0; i < c->each * c->groups; i++)
         gpu_copy_lane_close(&c->lanes[i]);
+    gpu_copy_spread_close(c);
     disable_peers(c);
     if (c->cpu >= 0)
         topo_unbind_self(point_topo(pt));

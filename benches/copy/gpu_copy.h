@@ -9,7 +9,7 @@
  *
  * What the benchmark copy does with a GPU at one end or both: one point. gpu_copy.c has the hooks;
  * the others what is asked before (rules), what is timed (run), where the host's side lies (numa),
- * several GPUs at once (together) and chains of loads (load).
+ * several GPUs at once (together), one address for all GPUs (multicast) and chains of loads (load).
  */
 #ifndef PLUMB_BENCHES_COPY_GPU_COPY_H
 #define PLUMB_BENCHES_COPY_GPU_COPY_H
@@ -28,6 +28,7 @@ struct copy_memory_config {
     size_t bytes;
     bool fabric;     /* of the device: by a fabric handle */
     unsigned beside; /* that so many are looked at in a check, each the less; 0 and 1: alone */
+    void *lent;      /* of the device: memory that is there already, and is not freed */
 };
 
 struct gpu_copy_memory { /* zeroed: not allocated */
@@ -64,13 +65,25 @@ enum gpu_copy_how {
     GPU_COPY_KERNEL,  /* of threads: copy16, or copy1 where the length asks for it */
     GPU_COPY_MIGRATE, /* managed pages moved by the driver: source and destination are one */
     GPU_COPY_FAULTS,  /* managed pages, called over by a kernel's faults on them */
+    GPU_COPY_SPREAD,  /* of a kernel to an address that stands for memory of several GPUs */
+};
+
+/* Memory of the lane's GPU and of all others that one address of the lane's GPU stores to. */
+struct gpu_copy_spread {
+    struct gpu_multicast *group;
+    unsigned n;
+    struct gpu *gpus[GPU_COPY_LANES_MAX];
+    struct gpu_copy_memory memory[GPU_COPY_LANES_MAX];
+    void *all;
+    unsigned wrong; /* number of the memory that was wrong in the last check */
 };
 
 struct gpu_copy_lane { /* zeroed: not open */
     struct gpu *gpu;   /* which runs the copies */
     enum gpu_copy_how how;
     struct gpu_timer timer;
-    struct gpu_copy_memory src, dst; /* dst is not used where pages are moved */
+    struct gpu_copy_memory src, dst; /* dst is not used where pages are moved, nor with: */
+    struct gpu_copy_spread *spread;  /* NULL, or where the copies arrive */
     bool to_device;
     bool staged; /* through host memory by the driver, which may have to work for it: never held */
     size_t bytes;
@@ -160,7 +173,8 @@ struct gpu_copy {
     struct gpu_copy_level overlap;  /* of all lanes at once: the shortest time over the longest */
     struct gpu_copy_level together; /* this GPU's rate with others, of its rate alone */
 
-    struct gpu_copy_chain *chain; /* --metric load-latency */
+    struct gpu_copy_chain *chain;   /* --metric load-latency */
+    struct gpu_copy_spread *spread; /* --handle multicast */
 };
 
 /* The GPU that the point is about: it runs the copies forward. */
@@ -204,6 +218,16 @@ void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c);
 int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns);
 /* The remark on shared links; runs pairs to find who shares one. */
 int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c);
+
+/* Multicast. Opens all GPUs, the source first; in c->spread. */
+int gpu_copy_spread_open(struct point *pt, struct gpu_copy *c);
+int gpu_copy_spread_refuse(struct point *pt, struct gpu_copy *c);
+/* The memory of all of them; copies of the lane go there. */
+int gpu_copy_spread_alloc(struct point *pt, struct gpu_copy *c, struct gpu_copy_lane *l);
+void gpu_copy_spread_close(struct gpu_copy *c);
+int gpu_copy_spread_poison(struct gpu_copy_spread *s);
+/* As gpu_copy_memory_check(), of the first that is wrong: s->wrong. */
+int gpu_copy_spread_check(struct gpu_copy_spread *s, uint64_t seed, size_t *wrong_at);
 
 /* Load. */
 int gpu_copy_chain_open(struct point *pt, struct gpu_copy *c);

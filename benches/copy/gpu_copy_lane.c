@@ -45,9 +45,9 @@ int gpu_copy_lane_open(struct gpu_copy_lane *l, unsigned share, struct gpu_watch
 {
     int err = gpu_timer_open(&l->timer, l->gpu, watch);
 
-    if (err || (l->how != GPU_COPY_KERNEL && l->how != GPU_COPY_FAULTS))
+    if (err || l->how == GPU_COPY_ENGINE || l->how == GPU_COPY_MIGRATE)
         return err;
-    l->kernel_name = l->bytes % STEP ? "copy1" : "copy16";
+    l->kernel_name = l->spread ? "multicast16" : l->bytes % STEP ? "copy1" : "copy16";
     return shape_kernel(l, share);
 }
 
@@ -73,7 +73,9 @@ int gpu_copy_lane_fill(struct gpu_copy_lane *l, uint64_t seed)
     bool by_device = l->how == GPU_COPY_MIGRATE && !l->to_device;
     int err = gpu_copy_memory_fill(&l->src, seed, by_device);
 
-    if (!err && l->dst.at)
+    if (!err && l->spread)
+        err = gpu_copy_spread_poison(l->spread);
+    else if (!err && l->dst.at)
         err = gpu_copy_memory_poison(&l->dst);
     return err;
 }
@@ -82,6 +84,8 @@ int gpu_copy_lane_check(struct gpu_copy_lane *l, uint64_t seed, size_t *wrong_at
 {
     if (l->how == GPU_COPY_MIGRATE)
         return gpu_copy_memory_check(&l->src, seed, l->to_device, wrong_at);
+    if (l->spread)
+        return gpu_copy_spread_check(l->spread, seed, wrong_at);
     return gpu_copy_memory_check(&l->dst, seed, false, wrong_at);
 }
 
@@ -96,8 +100,10 @@ static int queue_copy(void *arg, struct gpu_stream *stream, uint64_t i)
 static int queue_kernel(void *arg, struct gpu_stream *stream, uint64_t i)
 {
     const struct gpu_copy_lane *l = arg;
-    struct gpu_copy_args args = {
-        .dst = l->dst.at, .src = l->src.at, .bytes = l->bytes, .passes = 1};
+    struct gpu_copy_args args = {.dst = l->spread ? l->spread->all : l->dst.at,
+                                 .src = l->src.at,
+                                 .bytes = l->bytes,
+                                 .passes = 1};
 
     (void)i;
     return ops_of(l)->launch(stream, l->kernel, l->grid, l->block, &args);
@@ -116,7 +122,8 @@ static gpu_queue_fn *queue_of(const struct gpu_copy_lane *l)
     static gpu_queue_fn *const queues[] = {[GPU_COPY_ENGINE] = queue_copy,
                                            [GPU_COPY_KERNEL] = queue_kernel,
                                            [GPU_COPY_MIGRATE] = queue_pages,
-                                           [GPU_COPY_FAULTS] = queue_kernel};
+                                           [GPU_COPY_FAULTS] = queue_kernel,
+                                           [GPU_COPY_SPREAD] = queue_kernel};
 
     return queues[l->how];
 }

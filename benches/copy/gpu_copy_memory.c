@@ -70,6 +70,9 @@ int gpu_copy_memory_alloc(struct gpu_copy_memory *m, const struct topo *topo,
 
     if (err)
         return fail(m, err, error, len);
+    m->at = config->lent;
+    if (m->at)
+        return 0;
     if (config->on_host && driver_kind(m) == GPU_DEVICE)
         return alloc_pages(m, topo, error, len);
     err = ops_of(m)->alloc(config->gpu, driver_kind(m), m->rounded, &m->at);
@@ -84,7 +87,7 @@ void gpu_copy_memory_free(struct gpu_copy_memory *m)
         ops_of(m)->unpin(m->config.gpu, m->at);
     if (m->buffer.at)
         host_free(&m->buffer);
-    else
+    else if (!m->config.lent)
         ops_of(m)->free(m->config.gpu, driver_kind(m), m->at);
     if (m->stream)
         ops_of(m)->stream_close(m->stream);

@@ -115,6 +115,8 @@ int gpu_copy_open_others(struct point *pt, struct gpu_copy *c)
     if (gpu_copy_peers(c)) {
         c->pairs[0][0] = c->gpu[0];
         c->pairs[0][1] = c->gpu[1];
+        if (c->params->handle == COPY_MULTICAST)
+            return gpu_copy_spread_open(pt, c);
         return gpu_copy_pattern(c) ? add_pairs(pt, c) : 0;
     }
     if (!strcmp(c->params->together, "none") || gpu_copy_host_end(c) < 0)
@@ -353,6 +355,13 @@ static int refuse_memory(struct point *pt, const struct gpu_copy *c)
     return 0;
 }
 
+static bool multicast(const struct gpu_copy *c)
+{
+    bool gpus = c->ends[0].gpu && c->ends[1].gpu;
+
+    return gpus && c->params->handle == COPY_MULTICAST;
+}
+
 void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
 {
     const struct copy_params *p = c->params;
@@ -360,7 +369,7 @@ void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
     c->engine = p->engine;
     c->memory = p->memory;
     if (c->engine == COPY_ENGINE_AUTO)
-        c->engine = p->metric == COPY_LOAD_LATENCY ? COPY_SM : COPY_CE;
+        c->engine = p->metric == COPY_LOAD_LATENCY || multicast(c) ? COPY_SM : COPY_CE;
     if (c->memory == COPY_MEMORY_AUTO)
         c->memory = COPY_PINNED;
     show_options(pt, c);
@@ -379,9 +388,10 @@ static int refuse_pair(struct point *pt, const struct gpu_copy *c, unsigned g)
         return gpu_copy_failed(pt, c, err);
     if (c->params->access == COPY_STAGED) {
         point_column(pt, "path", "through host memory");
-        if (c->params->handle == COPY_FABRIC)
-            return refuse(pt,
-                          "memory of a fabric handle is reached directly alone: take --access on");
+        if (c->params->handle != COPY_PLAIN)
+            return refuse(
+                pt, "memory of a fabric handle is reached directly alone, multicast too: take "
+                    "--access on");
         if (c->engine == COPY_SM)
             return refuse(pt, "a kernel reaches another GPU's memory by peer access alone: take "
                               "--access on, or --engine ce");
@@ -435,6 +445,8 @@ int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
     if (gpu_copy_pattern(c) && !gpu_copy_peers(c))
         return refuse(pt, COPY_ALL " is for copies between GPUs: with the host name one GPU, and "
                                    "take --together all");
+    if (c->spread && (err = gpu_copy_spread_refuse(pt, c)))
+        return err;
     if (gpu_copy_local(c))
         point_column(pt, "path", "within the GPU");
     if (c->engine == COPY_CE && c->params->direction == COPY_BOTH && facts->copy_engines == 1)
@@ -456,6 +468,8 @@ static uint64_t ends_at(const struct gpu_copy *c, const struct gpu *gpu)
 {
     uint64_t n = 0;
 
+    if (c->spread) /* where it arrives, on each; and the source */
+        return 1 + (gpu == c->gpu[0]);
     for (unsigned g = 0; g < c->groups; g++)
         n += (c->pairs[g][0] == gpu) + (c->pairs[g][1] == gpu);
     return n;
@@ -502,5 +516,7 @@ int gpu_copy_fits(struct point *pt, const struct gpu_copy *c)
     for (unsigned g = 0; !err && gpu_copy_pattern(c) && g < c->groups; g++)
         for (int end = 0; !err && end < 2; end++)
             err = fits_in_gpu(pt, c, c->pairs[g][end]);
+    for (unsigned i = 0; !err && c->spread && i < c->spread->n; i++)
+        err = fits_in_gpu(pt, c, c->spread->gpus[i]);
     return err;
 }

@@ -23,7 +23,7 @@
 #include "core/backend.h"
 #include "core/hw/gpu_kernels.h"
 
-#define GPU_MODULE_ABI    6u
+#define GPU_MODULE_ABI    7u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 
@@ -32,6 +32,7 @@ struct gpu_stream; /* operations in order; of one device */
 struct gpu_event;
 struct gpu_kernel;
 struct gpu_graph;
+struct gpu_multicast;
 struct gpu_gemm;
 
 /* What the driver tells. What it does not is 0 or "" (numa_node: -1). */
@@ -44,8 +45,9 @@ struct gpu_facts {
     double clock_mhz, memory_clock_mhz; /* the highest */
     unsigned memory_bus_bits;
     bool ecc, integrated, managed, managed_concurrent, host_register;
-    bool rdma, dmabuf;                   /* other devices can reach its memory; by a dma-buf file */
-    bool fabric;                         /* its memory can be exported as a fabric handle */
+    bool rdma, dmabuf; /* other devices can reach its memory; by a dma-buf file */
+    bool fabric;       /* its memory can be exported as a fabric handle */
+    bool multicast;    /* one store can reach its memory and that of others, says the driver */
     int driver_version, toolkit_version; /* 12040 is 12.4 */
 };
 
@@ -167,6 +169,14 @@ struct gpu_ops {
      * from here on; where the device keeps that order by itself, or its driver cannot make it,
      * nothing is done. */
     int (*flush_writes)(struct gpu *gpu);
+
+    /* `bytes` of memory on each of n devices, at[i] on gpus[i], and one address at which gpus[0]
+     * stores into all of them at once: *all, for the kernel multicast16 and nothing else. Peer
+     * access is not needed. -EOPNOTSUPP: the driver, or one of the devices, has no such thing;
+     * errors are gpu_error() of gpus[0]. Closed before any of the devices is. */
+    int (*multicast_open)(struct gpu *const *gpus, unsigned n, size_t bytes, void **all, void **at,
+                          struct gpu_multicast **group);
+    void (*multicast_close)(struct gpu_multicast *group); /* NULL is left alone */
 
     const struct gpu_gemm_ops *gemm; /* NULL: no library for matrix products was built in */
 };

@@ -12,6 +12,7 @@
  *   copy16                        gpu_copy_args       copies 16 bytes a step; all of it a multiple
  *                                 of 16
  *   copy1                         gpu_copy_args       copies bytes: any length and alignment
+ *   multicast16                   gpu_copy_args       copy16 to a multicast address
  *   fill                          gpu_fill_args       gpu_value_bits(), into arrays or matrices
  *
  * <op> is read, write, copy, scale, add or triad; <type> f32 or f64; U in 1, 2, 4, 8 is how many

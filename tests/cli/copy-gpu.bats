@@ -213,6 +213,46 @@ machine()
     [ "$status" -eq 2 ]
 }
 
+@test "multicast: one GPU stores to all, a byte counts once, data is checked on each; else skipped with the reason" {
+    multicast="--source cuda:1 --destination cuda:all --handle multicast"
+    machine 3 '[gpu]' 'multicast = yes' '[link all]' 'kind = nvlink' 'gbps = 30'
+    # shellcheck disable=SC2086
+    copy $multicast --size 4M,16M,1040
+    [ "$status" -eq 0 ]
+    cells value size | awk '$2 != "1040" { print $1, 30 * 0.95 }' | within 0.05
+    [ "$(cells engine op handle direction address atomics | sort -u)" = "sm write multicast one-way 0000:11:00.0 native" ]
+    [[ $(cells evidence | head -n 1) == *"kernel multicast16"*"one address for 3 GPUs"* ]]
+    # Wrong on any one of them, and no other: the last one's, by hand, and the writer's own.
+    # shellcheck disable=SC2086
+    copy $multicast --size 64K --inject corrupt
+    [ "$(cells status)" = wrong ]
+    [ "$status" -eq 1 ]
+    [[ $(cells reason) == *"byte 32768 of 65536 on cuda:2"* ]]
+    for refused in "--engine ce|take --engine sm" "--op read|take --op write" "--size 24|a multiple of that" \
+        "--access off|take --access on" "--metric latency|name one GPU" "--direction both|take --direction one-way" \
+        "--destination cuda:0|--destination cuda:all" "--source cuda:all|take --source cuda:0"; do
+        # shellcheck disable=SC2086
+        copy $multicast --size 64K ${refused%|*}
+        [ "$(cells status | sort -u)" = skipped ]
+        [[ $(cells reason | head -n 1) == *"${refused#*|}"* ]]
+    done
+    machine 3 '[gpu]' 'multicast = yes' '[gpu 2]' 'multicast = no' '[link all]' 'kind = nvlink'
+    # shellcheck disable=SC2086
+    copy $multicast --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == "the driver has no multicast for cuda:2: it takes a GPU of compute capability 9.0"* ]]
+    machine 2 '[gpu]' 'multicast = yes' '[link all]' 'kind = nvlink'
+    fault error:call=cuMulticastBindMem:code=802
+    # shellcheck disable=SC2086
+    copy $multicast --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"cuMulticastBindMem"*"systemctl status nvidia-fabricmanager"* ]]
+    fault error:call=cuMemCreate:code=2
+    # shellcheck disable=SC2086
+    copy $multicast --size 64K
+    [ "$(cells status)" = failed ]
+}
+
 @test "pairs: what is reported of a slow link is that pair's alone" {
     simulate eight
     fault slow_link:gpu=0:peer=1:factor=0.2

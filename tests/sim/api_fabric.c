@@ -13,6 +13,7 @@
 static struct {
     size_t bytes;
     unsigned gpu, users; /* handles to it, and mappings */
+    bool shareable;
 } memory[HANDLES];
 
 static CUresult enter(struct sim **sim, struct sim_device **device, const char *call)
@@ -54,6 +55,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
         memory[i].bytes = bytes;
         memory[i].gpu = (unsigned)prop->location.id;
         memory[i].users = 1;
+        memory[i].shareable = prop->requestedHandleTypes != 0;
         *handle = i;
     }
     return sim_leave(sim, rc);
@@ -63,6 +65,17 @@ static CUresult of_handle(CUmemGenericAllocationHandle handle)
 {
     return handle && handle < HANDLES && memory[handle].users ? CUDA_SUCCESS
                                                               : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_handle_memory(CUmemGenericAllocationHandle handle, unsigned *gpu, size_t *bytes,
+                           bool *shareable)
+{
+    if (of_handle(handle))
+        return CUDA_ERROR_INVALID_VALUE;
+    *gpu = memory[handle].gpu;
+    *bytes = memory[handle].bytes;
+    *shareable = memory[handle].shareable;
+    return CUDA_SUCCESS;
 }
 
 static void drop(CUmemGenericAllocationHandle handle)
@@ -96,11 +109,20 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    CUresult rc = of_handle(handle);
+    struct sim_multicast *object = sim_multicast_of(handle);
+    CUresult rc = object ? CUDA_SUCCESS : of_handle(handle);
 
-    if (!rc)
+    if (object)
+        sim_multicast_release(object);
+    else if (!rc)
         drop(handle);
     return rc;
+}
+
+static void mark_reserved(struct sim_block *block, size_t alignment)
+{
+    block->by_handle = true;
+    block->alignment = alignment;
 }
 
 /* The room is that of the current device: nothing is mapped there that is another's. */
@@ -112,12 +134,12 @@ CUresult cuMemAddressReserve(CUdeviceptr *at, size_t bytes, size_t alignment, CU
     CUresult rc = enter(&sim, &device, "cuMemAddressReserve");
     void *taken = NULL;
 
-    if (!rc && (!bytes || bytes % GRAIN_BYTES || alignment || address || flags))
+    if (!rc && (!bytes || bytes % GRAIN_BYTES || (alignment & (alignment - 1)) || address || flags))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc && !(taken = sim_space_take(sim, (int)device->index, bytes, SIM_DEVICE, device->index)))
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (!rc)
-        sim_space_find(sim, (uintptr_t)taken)->by_handle = true;
+        mark_reserved(sim_space_find(sim, (uintptr_t)taken), alignment);
     *at = (CUdeviceptr)taken;
     return sim_leave(sim, rc);
 }
@@ -137,15 +159,22 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAlloc
     struct sim *sim;
     CUresult rc = enter(&sim, &device, "cuMemMap");
     struct sim_block *block = rc ? NULL : reserved(sim, at, bytes);
+    const struct sim_multicast *object = sim_multicast_of(handle);
 
-    if (!rc && (!block || block->mapped || offset || flags || of_handle(handle) ||
-                memory[handle].bytes != bytes || memory[handle].gpu != block->gpu))
+    if (!rc && (!block || block->mapped || offset || flags))
+        rc = CUDA_ERROR_INVALID_VALUE;
+    if (!rc && object)
+        rc = sim_multicast_map(object, block);
+    else if (!rc && (of_handle(handle) || memory[handle].bytes != bytes ||
+                     memory[handle].gpu != block->gpu))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc) {
         block->mapped = (unsigned)handle;
+        block->multicast = object;
         block->access = 0;
-        memory[handle].users++;
     }
+    if (!rc && !object)
+        memory[handle].users++;
     return sim_leave(sim, rc);
 }
 
@@ -174,8 +203,10 @@ CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
     if (!rc && (!block || !block->mapped))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc) {
-        drop(block->mapped);
+        if (!block->multicast)
+            drop(block->mapped);
         block->mapped = block->access = 0;
+        block->multicast = false;
     }
     return sim_leave(sim, rc);
 }

@@ -12,7 +12,8 @@ static const struct sim_gpu *gpu_of(const struct sim *sim, const struct sim_op *
 
 static bool shut(const struct sim_where *where, unsigned gpu)
 {
-    return where->block && where->block->by_handle && !(where->block->access >> gpu & 1);
+    return where->block && where->block->by_handle &&
+           (where->block->multicast || !(where->block->access >> gpu & 1));
 }
 
 static CUresult copy_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
@@ -35,7 +36,7 @@ static CUresult set_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
     struct sim_where to = sim_where(sim, op->set.at, op->set.bytes, op->node);
     struct sim_where own = {.place = SIM_DEVICE, .gpu = (int)op->gpu};
 
-    if (to.bad || to.place == SIM_PAGEABLE)
+    if (to.bad || to.place == SIM_PAGEABLE || shut(&to, op->gpu))
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     op->flow.amount = (double)op->set.bytes;
     if (to.gpu != own.gpu) {

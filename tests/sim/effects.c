@@ -42,7 +42,7 @@ void sim_forget(struct sim *sim, uintptr_t at, uint64_t bytes)
 {
     for (unsigned i = 0; i < SIM_MEMOS; i++)
         for (unsigned r = 0; sim->memo[i].valid && r < sim->memo[i].ranges; r++)
-            if (meet(&sim->memo[i].range[r], at, bytes))
+            if (sim->memo[i].elsewhere || meet(&sim->memo[i].range[r], at, bytes))
                 sim->memo[i].valid = false;
 }
 
@@ -113,7 +113,10 @@ static struct sim_memo memo_of(struct sim *sim, const struct sim_op *op,
                                const struct sim_range *range, unsigned ranges)
 {
     unsigned first = is_read(op); /* the sum is added to each time */
-    struct sim_memo memo = {.valid = true, .epoch = sim->host_epoch};
+    struct sim_memo memo = {.valid = true,
+                            .epoch = sim->host_epoch,
+                            .elsewhere = op->kind == SIM_OP_KERNEL &&
+                                         op->launch.kernel.family == SIM_MULTICAST};
 
     make_key(op, &memo);
     memo.ranges = ranges - first;

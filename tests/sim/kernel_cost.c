@@ -11,7 +11,17 @@ static const struct sim_gpu *gpu_of(const struct sim *sim, const struct sim_op *
 
 static unsigned alignment(const struct sim_kernel *k)
 {
-    return k->family == SIM_PASS || k->family == SIM_COPY16 ? 16 : k->family == SIM_CHASE ? 8 : 1;
+    bool wide = k->family == SIM_PASS || k->family == SIM_COPY16 || k->family == SIM_MULTICAST;
+
+    return wide ? 16 : k->family == SIM_CHASE ? 8 : 1;
+}
+
+/* A multicast address is for the stores of one kernel, and that kernel stores to nothing else. */
+static bool multicast_misused(const struct sim_op *op, const struct sim_where *where, bool write)
+{
+    bool stores = op->launch.kernel.family == SIM_MULTICAST && write;
+
+    return stores != (where->block && where->block->multicast);
 }
 
 /* What the kernel touches must be there for its device, aligned. */
@@ -25,7 +35,8 @@ static CUresult check(struct sim *sim, const struct sim_op *op, const struct sim
 
         if (!range[i].bytes)
             continue;
-        if (where.bad || where.place == SIM_PAGEABLE)
+        if (where.bad || where.place == SIM_PAGEABLE ||
+            multicast_misused(op, &where, range[i].write))
             return CUDA_ERROR_ILLEGAL_ADDRESS;
         if (where.block && where.block->by_handle) {
             if (!(where.block->access >> op->gpu & 1))
@@ -192,6 +203,30 @@ static void arrays_cost(struct sim *sim, struct sim_op *op, uint64_t bytes, uint
         use_local(sim, op, &local);
 }
 
+/* Over the link to one member, as a copy to it; the switches do the rest. */
+static void multicast_cost(struct sim *sim, struct sim_op *op)
+{
+    const struct gpu_copy_args *args = &op->launch.args.copy;
+    struct sim_range src = {(uintptr_t)args->src, args->bytes, false};
+    struct sim_where dst = sim_where(sim, (uintptr_t)args->dst, args->bytes, 0);
+    const struct sim_block *member[SIM_GPUS];
+    unsigned n = sim_multicast_members(sim, dst.block, member, SIM_GPUS);
+    struct local local;
+
+    if (!args->bytes || !args->passes)
+        return;
+    op->flow.amount = (double)args->bytes * (double)args->passes;
+    local = look_local(sim, op, &src, 1, args->passes);
+    for (unsigned i = 0; i < n; i++)
+        if (member[i]->gpu != op->gpu) {
+            struct sim_range to = {member[i]->at, args->bytes, true};
+            use_remote(sim, op, &to);
+            break;
+        }
+    if (local.arrays)
+        use_local(sim, op, &local);
+}
+
 static CUresult chase_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
 {
     const struct gpu_chase_args *args = &op->launch.args.chase;
@@ -252,6 +287,9 @@ CUresult sim_kernel_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
     case SIM_COPY16:
     case SIM_COPY1:
         arrays_cost(sim, op, args->copy.bytes, args->copy.passes);
+        break;
+    case SIM_MULTICAST:
+        multicast_cost(sim, op);
         break;
     case SIM_FILL:
         arrays_cost(sim, op, args->fill.count * gpu_value_bytes(args->fill.type), 1);

@@ -15,6 +15,7 @@ static const struct {
     {"chase", SIM_CHASE, sizeof(struct gpu_chase_args)},
     {"chase_cg", SIM_CHASE, sizeof(struct gpu_chase_args)},
     {"copy16", SIM_COPY16, sizeof(struct gpu_copy_args)},
+    {"multicast16", SIM_MULTICAST, sizeof(struct gpu_copy_args)},
     {"copy1", SIM_COPY1, sizeof(struct gpu_copy_args)},
     {"fill", SIM_FILL, sizeof(struct gpu_fill_args)},
 };
@@ -113,6 +114,7 @@ unsigned sim_kernel_ranges(const struct sim_kernel *k, const union sim_args *arg
         break;
     case SIM_COPY16:
     case SIM_COPY1:
+    case SIM_MULTICAST:
         n = add(range, n, args->copy.dst, args->copy.bytes, true);
         n = add(range, n, args->copy.src, args->copy.bytes, false);
         break;

@@ -126,6 +126,19 @@ static void run_copy(struct sim *sim, const struct gpu_copy_args *args)
                 args->bytes);
 }
 
+static void run_multicast(struct sim *sim, const struct gpu_copy_args *args)
+{
+    const struct sim_block *block = sim_space_find(sim, (uintptr_t)args->dst), *member[SIM_GPUS];
+    unsigned n = sim_multicast_members(sim, block, member, SIM_GPUS);
+    uintptr_t offset = (uintptr_t)args->dst - block->at;
+
+    for (unsigned i = 0; args->passes && i < n; i++) {
+        memmove(sim_bytes(sim, member[i]->at + offset), sim_bytes(sim, (uintptr_t)args->src),
+                args->bytes);
+        sim_forget(sim, member[i]->at + offset, args->bytes);
+    }
+}
+
 static void run_spin(struct sim *sim, const struct sim_op *op)
 {
     uint32_t *gave_up = sim_bytes(sim, (uintptr_t)op->launch.args.spin.gave_up);
@@ -151,6 +164,9 @@ void sim_kernel_run(struct sim *sim, struct sim_op *op)
     case SIM_COPY16:
     case SIM_COPY1:
         run_copy(sim, &op->launch.args.copy);
+        break;
+    case SIM_MULTICAST:
+        run_multicast(sim, &op->launch.args.copy);
         break;
     case SIM_FILL:
         run_fill(sim, &op->launch.args.fill);

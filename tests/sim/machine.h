@@ -33,7 +33,7 @@ struct sim_gpu {
     uint64_t ecc_corrected, ecc_uncorrected, pcie_replays;
     double held_power_s, held_heat_s, held_brake_s, held_reliability_s;
     bool ecc, integrated, managed, managed_concurrent, host_register, mig;
-    bool rdma, dmabuf, rdma_flush, fabric, imex;
+    bool rdma, dmabuf, rdma_flush, fabric, imex, multicast;
     double clock_mhz, memory_clock_mhz, power_limit_watts, power_watts, temperature_c;
     double h2d_gbps, d2h_gbps, both_gbps, pageable_factor, write_combined_factor, prefetch_factor,
         fault_factor;

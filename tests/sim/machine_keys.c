@@ -80,6 +80,7 @@ static const struct sim_key gpu_table[] = {
     KEY(gpu, dmabuf, FLAG, "yes"),
     KEY(gpu, rdma_flush, FLAG, "no"),
     KEY(gpu, fabric, FLAG, "no"),
+    KEY(gpu, multicast, FLAG, "no"),
     KEY(gpu, imex, FLAG, "yes"),
     KEY(gpu, pcie_gen, NUMBER, "4"),
     KEY(gpu, pcie_width, NUMBER, "8"),

@@ -169,25 +169,29 @@ static void use_pcie(const struct sim *sim, unsigned from, unsigned to, bool thr
     use_cross(a->numa_node, b->numa_node, flow);
 }
 
-/* Copies and kernels of `gpu` reach the other's memory: what it enabled counts. */
-static bool direct(const struct sim *sim, unsigned gpu, unsigned from, unsigned to)
+/* Copies and kernels of `gpu` reach the other's memory: what it enabled counts, or, of memory that is
+ * mapped by handles, who may use it. */
+static bool direct(const struct sim *sim, unsigned gpu, const struct sim_where *from,
+                   const struct sim_where *to)
 {
-    unsigned other = gpu == from ? to : from;
+    const struct sim_where *other = gpu == (unsigned)from->gpu ? to : from;
 
-    return sim->device[gpu].peer[other];
+    return sim->device[gpu].peer[other->gpu] || (other->block && other->block->by_handle);
 }
 
-static double peer_path(const struct sim *sim, unsigned gpu, enum sim_mover mover, unsigned from,
-                        unsigned to, struct sim_flow *flow)
+static double peer_path(const struct sim *sim, unsigned gpu, enum sim_mover mover,
+                        const struct sim_where *src, const struct sim_where *dst,
+                        struct sim_flow *flow)
 {
     const struct sim_machine *m = &sim->machine;
+    unsigned from = (unsigned)src->gpu, to = (unsigned)dst->gpu;
     const struct sim_link *link = sim_link(m, from, to);
     const struct sim_fault *slow = sim_fault_has(m, SIM_SLOW_LINK, (int)from, (int)to);
     double factor = slow ? slow->factor : 1, out = m->gpu[from].d2h_gbps, in = m->gpu[to].h2d_gbps;
 
     factor *= mover == SIM_BY_KERNEL ? m->gpu[gpu].sm_copy_factor : 1;
     factor *= gpu == to ? link->read_factor : 1;
-    if (!direct(sim, gpu, from, to)) {
+    if (!direct(sim, gpu, src, dst)) {
         lower(flow, m->staged_factor * (out < in ? out : in) * factor);
         use_pcie(sim, from, to, true, flow);
         sim_flow_use(flow, HOST + m->gpu[from].numa_node, 2);
@@ -238,7 +242,7 @@ double sim_path(struct sim *sim, unsigned gpu, enum sim_mover mover, const struc
     if (from->gpu == to->gpu)
         return short_path(sim, from, flow);
     if (from->gpu >= 0 && to->gpu >= 0)
-        latency_ns = peer_path(sim, gpu, mover, (unsigned)from->gpu, (unsigned)to->gpu, flow);
+        latency_ns = peer_path(sim, gpu, mover, from, to, flow);
     else
         latency_ns = host_path(sim, mover, from, to, flow);
     if (from->gpu >= 0)

@@ -10,7 +10,8 @@ sim_obj = $(patsubst %.c,$(SIM_DIR)/obj/%.o,$(1))
 SIM_MACHINE_OBJ := $(call sim_obj,machine.c machine_keys.c fault.c)
 SIM_CUDA_OBJ := $(call sim_obj,state.c space.c path.c share.c cost.c schedule.c effects.c wait.c \
 	kernel_names.c kernel_cost.c kernel_run.c api_device.c api_context.c api_memory.c api_copy.c \
-	api_stream.c api_graph.c api_module.c api_export.c api_fabric.c)
+	api_stream.c api_graph.c api_module.c api_export.c api_fabric.c \
+	api_multicast.c)
 SIM_LT_OBJ := $(call sim_obj,lt.c lt_algo.c lt_product.c lt_types.c)
 SIM_NCCL_OBJ := $(call sim_obj,nccl.c nccl_data.c nccl_say.c nccl_share.c)
 SIM_NVML_OBJ := $(call sim_obj,nvml.c nvml_links.c nvml_health.c)

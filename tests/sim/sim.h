@@ -40,6 +40,8 @@ struct sim_block {
     bool flushed;              /* since the last copy of it */
     bool by_handle;            /* reserved room, for what is mapped there: */
     unsigned mapped, access;   /* number of its memory, 0: none; a bit for each device */
+    bool multicast;            /* what is mapped is a multicast object */
+    size_t alignment;          /* that was asked for the room */
     short *home; /* of managed memory: the device where each page is, -1 for the host */
 };
 
@@ -96,6 +98,7 @@ enum sim_kernel_family {
     SIM_CHASE,
     SIM_COPY16,
     SIM_COPY1,
+    SIM_MULTICAST,
     SIM_FILL
 };
 enum sim_pass { SIM_READ, SIM_WRITE, SIM_PASS_COPY, SIM_SCALE, SIM_ADD, SIM_TRIAD };
@@ -232,6 +235,7 @@ struct sim_device {
 /* An effect that need not be applied again while its ranges are as they were. */
 struct sim_memo {
     bool valid, on_host;
+    bool elsewhere; /* it wrote to more than its ranges */
     enum sim_op_kind kind;
     unsigned char key[160];
     size_t key_bytes;
@@ -341,6 +345,19 @@ CUresult sim_wait_device(struct sim *sim, unsigned gpu);
 CUresult sim_query(struct sim *sim, uint64_t stream, uint64_t seq);
 /* Until the driver's queue has room, as it is bounded. */
 CUresult sim_wait_room(struct sim *sim, struct sim_stream *stream);
+
+/* api_multicast.c: the mappings of the memory that is bound to the object that is mapped there, one for each member; their number.
+ * `most` of them. */
+unsigned sim_multicast_members(struct sim *sim, const struct sim_block *block,
+                               const struct sim_block **member, unsigned most);
+/* What the calls of memory by handles (api_fabric.c) ask about a multicast object: NULL, there is none of that number. */
+struct sim_multicast;
+struct sim_multicast *sim_multicast_of(CUmemGenericAllocationHandle handle);
+CUresult sim_multicast_map(const struct sim_multicast *object, const struct sim_block *block);
+void sim_multicast_release(struct sim_multicast *object);
+/* api_fabric.c: the device and the size of memory by its handle; CUDA_ERROR_INVALID_VALUE: no such memory. */
+CUresult sim_handle_memory(CUmemGenericAllocationHandle handle, unsigned *gpu, size_t *bytes,
+                           bool *shareable);
 
 /* api_export.c: does a copy from there read what is not all there yet, for want of a flush? It uses the flush up. */
 bool sim_export_stale(struct sim *sim, uintptr_t at);

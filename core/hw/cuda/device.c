@@ -80,6 +80,7 @@ static void set_shape(struct gpu_facts *facts, CUdevice device)
     facts->rdma = attribute(device, CUDA_ATTRIBUTE_RDMA);
     facts->dmabuf = attribute(device, CUDA_ATTRIBUTE_DMABUF);
     facts->fabric = attribute(device, CUDA_ATTRIBUTE_FABRIC);
+    facts->multicast = attribute(device, CUDA_ATTRIBUTE_MULTICAST);
     facts->host_register = attribute(device, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
 }
 

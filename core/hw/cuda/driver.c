@@ -430,8 +430,14 @@ static const struct {
 static const struct {
     const char *symbol;
     size_t offset;
-} optional[] = {OPTIONAL(cuMemGetHandleForAddressRange), OPTIONAL(cuFlushGPUDirectRDMAWrites),
-                OPTIONAL(cuFuncLoad), CUDA_BY_HANDLE(LISTED)};
+} optional[] = {OPTIONAL(cuMemGetHandleForAddressRange),
+                OPTIONAL(cuFlushGPUDirectRDMAWrites),
+                OPTIONAL(cuFuncLoad),
+                CUDA_BY_HANDLE(LISTED) OPTIONAL(cuMulticastGetGranularity),
+                OPTIONAL(cuMulticastCreate),
+                OPTIONAL(cuMulticastAddDevice),
+                OPTIONAL(cuMulticastBindMem),
+                OPTIONAL(cuMulticastUnbind)};
 
 static void *symbol(struct cuda_driver *driver, const char *name)
 {

@@ -27,6 +27,7 @@
 #define CUDA_ATTRIBUTE_RDMA_ORDERING   ((CUdevice_attribute)118)
 #define CUDA_ATTRIBUTE_DMABUF          ((CUdevice_attribute)124)
 #define CUDA_ATTRIBUTE_FABRIC          ((CUdevice_attribute)128)
+#define CUDA_ATTRIBUTE_MULTICAST       ((CUdevice_attribute)132) /* since 12.1 */
 #define CUDA_RDMA_FLUSH_BY_HOST        1
 #define CUDA_RDMA_ORDERED              100 /* for the GPU itself; and more */
 #define CUDA_RDMA_TO_OWNER             100
@@ -96,6 +97,13 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                 \
     X(cuLaunchKernel)
 
+/* CUmulticastObjectProp, of 12.1. */
+struct cuda_multicast {
+    unsigned devices;
+    size_t bytes;
+    unsigned long long handle_types, flags;
+};
+
 struct cuda_driver {
     void *library;
     int version; /* 13000 is 13.0 */
@@ -122,6 +130,17 @@ struct cuda_driver {
 #define CUDA_DECLARE(name) __typeof__(&name) name;
     CUDA_BY_HANDLE(CUDA_DECLARE)
 #undef CUDA_DECLARE
+    /* One address for the memory of several devices, of 12.1. */
+    CUresult (*cuMulticastGetGranularity)(size_t *bytes, const struct cuda_multicast *object,
+                                          int option);
+    CUresult (*cuMulticastCreate)(CUmemGenericAllocationHandle *object,
+                                  const struct cuda_multicast *properties);
+    CUresult (*cuMulticastAddDevice)(CUmemGenericAllocationHandle object, CUdevice device);
+    CUresult (*cuMulticastBindMem)(CUmemGenericAllocationHandle object, size_t at,
+                                   CUmemGenericAllocationHandle memory, size_t from, size_t bytes,
+                                   unsigned long long flags);
+    CUresult (*cuMulticastUnbind)(CUmemGenericAllocationHandle object, CUdevice device, size_t at,
+                                  size_t bytes);
 };
 
 /* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what
@@ -239,6 +258,11 @@ int cuda_flush_writes(struct gpu *gpu);
 /* fabric.c: 0 or -errno with gpu_error() set */
 int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at);
 void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at);
+
+/* multicast.c */
+int cuda_multicast_open(struct gpu *const *gpus, unsigned n, size_t bytes, void **all, void **at,
+                        struct gpu_multicast **group);
+void cuda_multicast_close(struct gpu_multicast *group);
 
 /* module.c */
 bool cuda_held(const struct gpu_stream *stream);

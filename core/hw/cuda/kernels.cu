@@ -124,6 +124,43 @@ extern "C" __global__ void __launch_bounds__(1024, 1) copy16(const gpu_copy_args
     pass_kernel<float, op_copy<float>, 4, false>(pass);
 }
 
+/* A store that the switches bring to each device of a multicast address. GPUs without it have no
+ * such address either. */
+static __device__ __forceinline__ void multicast_store16(vec16 *p, vec16 v)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("multimem.st.weak.global.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(p), "f"(__uint_as_float(v.x)), "f"(__uint_as_float(v.y)),
+                   "f"(__uint_as_float(v.z)), "f"(__uint_as_float(v.w))
+                 : "memory");
+#else
+    __trap();
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(1024, 1) multicast16(const gpu_copy_args args)
+{
+    vec16 *dst = (vec16 *)args.dst;
+    const vec16 *src = (const vec16 *)args.src;
+    const uint64_t n = args.bytes / 16, threads = (uint64_t)gridDim.x * blockDim.x;
+
+    for (uint64_t pass = 0; pass < args.passes; pass++) {
+        uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+        for (; i + 3 * threads < n; i += 4 * threads) {
+            vec16 v[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                v[k] = load16<false>(src + i + k * threads);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                multicast_store16(dst + i + k * threads, v[k]);
+        }
+        for (; i < n; i += threads)
+            multicast_store16(dst + i, load16<false>(src + i));
+    }
+}
+
 extern "C" __global__ void copy1(const gpu_copy_args args)
 {
     volatile unsigned char *dst = (unsigned char *)args.dst;

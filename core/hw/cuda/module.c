@@ -613,5 +613,7 @@ __attribute__((visibility("default"))) const struct gpu_ops plumb_gpu_module = {
     .free_ordered = cuda_free_ordered,
     .export_memory = cuda_export,
     .flush_writes = cuda_flush_writes,
+    .multicast_open = cuda_multicast_open,
+    .multicast_close = cuda_multicast_close,
     .gemm = &cuda_gemm_ops,
 };

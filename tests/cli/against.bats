@@ -94,7 +94,7 @@ in_order() {
 left_over() { pgrep -f "$work/(one|two)/"; }
 
 none_left() { # within 10 s
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         left_over > /dev/null || return 0
         sleep 0.1
     done
@@ -103,7 +103,7 @@ none_left() { # within 10 s
 }
 
 wait_for_turns() { # wait_for_turns N
-    for _ in $(seq 200); do
+    for _ in $(seq 6000); do
         [ -e turns ] && [ "$(wc -l < turns)" -ge "$1" ] && return 0
         sleep 0.05
     done
@@ -319,7 +319,7 @@ END
 until_full()
 {
     local _
-    for _ in $(seq 200); do
+    for _ in $(seq 6000); do
         python3 -c 'import os, select, sys
 pipe = os.open(f"/proc/{sys.argv[1]}/fd/0", os.O_WRONLY | os.O_NONBLOCK)
 sys.exit(bool(select.select([], [pipe], [], 0)[1]))' "$(pgrep -f "$1")" 2> /dev/null && return 0

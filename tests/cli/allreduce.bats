@@ -166,7 +166,7 @@ all_good() {
     local began rank lead
     timeout 60 "$bin" --csv --budget 5s --min-samples 100000 --no-cpu --np 3 --ranks 3 --size 64K,128K >"$out" 2>"$err" 3>&- &
     local pid=$!
-    for _ in $(seq 600); do # until it moves bytes: a rank that is forked has no start of its own
+    for _ in $(seq 6000); do # until it moves bytes: a rank that is forked has no start of its own
         lead=$(pgrep -P $pid -f plumb-allreduce) && rank=$(pgrep -P "$lead" | head -n 1) && at_work 10 "$rank" && break
         sleep 0.05
     done

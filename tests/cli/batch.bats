@@ -117,7 +117,7 @@ END
     watched null
     suite "repeat: 2, warmup: 0s, max-samples: 50, sleep: 10ms" <<< '  - {bench: "null", number: 1..6+1}'
     "$plumb" run t.yaml --out r --processes round --no-report 2> said &
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         [[ $(grep -c ^done, r/plan.csv 2> /dev/null) -lt 2 ]] || break
         sleep 0.05
     done

@@ -383,7 +383,7 @@ END
 @test "an interrupt keeps what was measured and exits 4" {
     "$bin" --csv --number 1..1000+1 --sleep 2ms --spread 20% --width 0.01% --budget 150ms >"$out" 2>"$err" </dev/null &
     pid=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         [ "$(wc -l <"$out")" -lt 3 ] || break
         sleep 0.1
     done

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2030,SC2031,SC2034,SC2154 # each test has variables of its own, setup sets the others
 # plumb-allreduce over NCCL on the simulated device.
 
+# takes: spinners
 # waits: for ranks that start
 
 bats_require_minimum_version 1.5.0
@@ -131,7 +132,7 @@ load collective
     nccl --np 2 --ranks 2 --size 64K --pipelined 4 -G 2
     [ "$status" -eq 1 ] && [ "$(times status)" = wrong ]
     fault hang:kernel=AllReduce:after=200
-    nccl --np 2 --ranks 2 --size 64K --pipelined 20 --budget 2s
+    nccl --np 2 --ranks 2 --size 64K --pipelined 20 --budget 20m
     [ "$status" -eq 4 ] && [ "$(times status)" = failed ]
     fault ''
     alone --np 2 --ranks 2 --backend ring,nccl --size 64K --pipelined 8 # ours wait for each

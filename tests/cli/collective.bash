@@ -20,7 +20,7 @@ setup()
 alone()
 {
     status=0
-    timeout 120 "$bin" "${quick[@]}" "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 "$bin" "${quick[@]}" "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 # launched N MPIRUN'S OPTIONS -- ARGUMENTS...: the same, by mpirun.
@@ -36,7 +36,7 @@ launched()
     command -v "$mpirun" >/dev/null || skip "there is no mpirun here"
     [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
     status=0
-    timeout 120 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend "$backend" "$@" \
+    timeout 600 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend "$backend" "$@" \
         >"$out" 2>"$err" </dev/null || status=$?
 }
 

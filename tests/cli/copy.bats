@@ -153,7 +153,7 @@ children() { ps -o pid= --ppid "$1" | tr -d ' '; }
     "$bin" --engine shm --size 1M --budget 30s --width 0% >"$out" 2>&1 </dev/null &
     parent=$!
     peer=''
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         peer=$(children $parent)
         [ -z "$peer" ] || break
         sleep 0.05
@@ -161,7 +161,7 @@ children() { ps -o pid= --ppid "$1" | tr -d ' '; }
     [ -n "$peer" ]
     kill -9 $parent
     wait $parent || true
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         kill -0 "$peer" 2>/dev/null || break
         # A zombie that nobody reaps yet is dead, too.
         [ "$(ps -o stat= -p "$peer" | cut -c1)" != Z ] || break
@@ -174,7 +174,7 @@ children() { ps -o pid= --ppid "$1" | tr -d ' '; }
     "$bin" --csv --engine pipe --size 1M --budget 30s --width 0% >"$out" 2>"$err" </dev/null &
     parent=$!
     peer=''
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         peer=$(children $parent)
         [ -z "$peer" ] || break
         sleep 0.05

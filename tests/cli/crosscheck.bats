@@ -52,7 +52,7 @@ setup_file()
 # nothing_left: no process of the fakes is there any more.
 nothing_left()
 {
-    for _ in $(seq 50); do
+    for _ in $(seq 6000); do
         ! pgrep -f "$work/path/" >"$BATS_TEST_TMPDIR/left" && return
         sleep 0.1
     done
@@ -248,7 +248,7 @@ END
     FAKE_HOW=hang PATH=$work/path:$tools "$plumb" crosscheck --only iperf3-1 --seconds 1 --out "$work/results" \
         >"$out" 2>"$err" </dev/null 3>&- &
     pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 6000); do
         grep -q 'iperf3 client' "$FAKE_LOG" && break
         sleep 0.1
     done

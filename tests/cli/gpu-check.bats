@@ -538,7 +538,7 @@ echo "cuda:0,,measured,failed,it fell off the bus" >"$FAKE/launch.rows"'
     # Killed as it runs the suite: what it has is kept, and the next call goes on with it.
     setsid "$top/scripts/gpu-check" --suite "$FAKE/tiny.yaml" --out "$out" --steps suite >/dev/null 2>&1 &
     killed=$!
-    for _ in $(seq 400); do
+    for _ in $(seq 6000); do
         done=$(grep -c '^done,' "$out/run/plan.csv" 2>/dev/null || true)
         [ "${done:-0}" -lt 2 ] || break
         sleep 0.05

@@ -41,7 +41,7 @@ ends_soon()
     export PLUMB_SIM_HUNG=$BATS_TEST_TMPDIR/hung
     "build/bin/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null 3>&- &
     pid=$!
-    for _ in $(seq 600); do
+    for _ in $(seq 6000); do
         [[ $(wc -l <"$out") -lt 2 || ! -e $PLUMB_SIM_HUNG ]] || break
         sleep 0.1
     done

@@ -37,7 +37,7 @@ serve()
 {
     "$bin" --listen loopback --port "$port" --secret-file "$secret" "$@" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
     server=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 6000); do
         grep -q "listening on" "$BATS_TEST_TMPDIR/served" && return
         sleep 0.1
     done
@@ -49,7 +49,7 @@ serve()
 of() { paste -d'|' <(cells "$1") <(cells "$3") | awk -F'|' -v v="$2" '$1 == v { print $2 }'; }
 
 no_process() {
-    for _ in $(seq 50); do
+    for _ in $(seq 6000); do
         pgrep -f "^$bin .*$1" >/dev/null || return 0
         sleep 0.1
     done
@@ -233,7 +233,7 @@ in_a_net()
     net 127.0.0.1 --port "$port" --secret-file "$secret" --transport tcp --pattern latency --size 8
     [ "$status" -eq 0 ]
     kill "$server"
-    for _ in $(seq 30); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done
+    for _ in $(seq 6000); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done
     run ! kill -0 "$server"
     server=
     no_process "--port $port"
@@ -283,8 +283,8 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
         # shellcheck disable=SC2086
         timeout 90 "$bin" $quick --budget 6s --transport tcp --pattern bandwidth --size 64K,128K --no-cpu --seed $victim >"$out" 2>"$err" 3>&- &
         local leader=$!
-        for _ in $(seq 600); do peer=$(peer_of $victim); [ -n "$peer" ] && break; sleep 0.05; done
-        for _ in $(seq 600); do at_work 20 "$peer" && break; sleep 0.05; done # it moves bytes by now
+        for _ in $(seq 6000); do peer=$(peer_of $victim); [ -n "$peer" ] && break; sleep 0.05; done
+        for _ in $(seq 6000); do at_work 20 "$peer" && break; sleep 0.05; done # it moves bytes by now
         kill -$signal "$peer"
         status=0
         wait $leader || status=$?
@@ -301,7 +301,7 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
     # shellcheck disable=SC2086
     "$bin" $quick --budget 20s 127.0.0.1 --port "$port" --secret-file "$secret" --transport tcp --pattern bandwidth --size 64K --no-cpu >"$out" 2>"$err" 3>&- &
     local leader=$!
-    for _ in $(seq 600); do at_work 20 $leader && break; sleep 0.05; done # it moves bytes by now
+    for _ in $(seq 6000); do at_work 20 $leader && break; sleep 0.05; done # it moves bytes by now
     kill -9 $leader
     wait $leader || true
     net 127.0.0.1 --port "$port" --secret-file "$secret" --wait 15s --transport tcp --pattern latency --size 8

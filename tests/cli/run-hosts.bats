@@ -6,6 +6,7 @@ load rows
 load processes
 
 # takes: host-ports
+# takes: spinners
 # waits: for ends that do not come
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
@@ -45,6 +46,7 @@ END
 
 teardown() {
     cd / || return 1
+    [ -z "$work" ] || pkill -KILL -f "$work/" || true # what a test that failed left running
     rm -rf "$work"
 }
 
@@ -55,7 +57,7 @@ over_hosts() { # over_hosts [OPTION...]: into r
 left_over() { pgrep -f "$work/bin/plumb-net"; }
 
 none_left() { # within 8 s: a watcher asks, waits and kills
-    for _ in $(seq 80); do
+    for _ in $(seq 6000); do
         left_over > /dev/null || return 0
         sleep 0.1
     done
@@ -211,7 +213,7 @@ time.sleep(60)' &
     cat > t.yaml <<'END'
 suite: t
 about: a test
-defaults: {repeat: 1, budget: 60s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+defaults: {repeat: 1, budget: 20m, timeout: 20m, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
 cases:
   - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
   - {bench: net, transport: tcp, pattern: latency, size: 64, no-cpu: "true", budget: 50ms, min-samples: 10}
@@ -236,7 +238,7 @@ END
     cat > t.yaml <<'END'
 suite: t
 about: a test
-defaults: {repeat: 1, budget: 60s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+defaults: {repeat: 1, budget: 20m, timeout: 20m, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
 cases:
   - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
 END
@@ -281,13 +283,13 @@ END
     cat > t.yaml <<'END'
 suite: t
 about: a test
-defaults: {repeat: 1, budget: 100s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+defaults: {repeat: 1, budget: 20m, timeout: 20m, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
 cases:
   - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
 END
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
     run_pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 6000); do
         pgrep -f "^$work/bin/plumb-net 127" > /dev/null && break
         sleep 0.05
     done
@@ -295,7 +297,7 @@ END
     kill -KILL "$run_pid"
     wait "$run_pid" || true
     none_left
-    for _ in $(seq 50); do
+    for _ in $(seq 6000); do
         [ -z "$(ls tmp)" ] && break
         sleep 0.1
     done
@@ -312,7 +314,7 @@ cases:
 END
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
     run_pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 6000); do
         grep -qs '^done' r/plan.csv && pgrep -f "^$work/bin/plumb-net 127" > /dev/null && break
         sleep 0.05
     done

@@ -28,7 +28,7 @@ bats_file()
 run_tests()
 {
     [ $# -gt 0 ] || set -- --only 'units/*'
-    run env MAKE="${fake_make:-true}" TEST_TIMEOUT="${limit:-30}" FUZZ_SECONDS=1 "$tree/scripts/run-tests" "$@" </dev/null
+    run env MAKE="${fake_make:-true}" TEST_TIMEOUT="${limit:-120}" FUZZ_SECONDS=1 "$tree/scripts/run-tests" "$@" </dev/null
 }
 
 last_line_is()
@@ -214,7 +214,7 @@ meeting()
     bats_file "$1" <<END
 %test "meets $2" {
     touch "$tree/$1.here"
-    for try in \$(seq 100); do
+    for try in \$(seq 900); do
         [ ! -e "$tree/$2.here" ] || return 0
         sleep 0.1
     done
@@ -259,7 +259,7 @@ crowd()
 ${3-}
 %test "with others" {
     touch "$tree/here.$1"
-    for try in \$(seq 150); do
+    for try in \$(seq 900); do
         [ "\$(find "$tree" -maxdepth 1 -name 'here.*' | wc -l)" -lt $2 ] || return 0
         sleep 0.1
     done
@@ -283,7 +283,7 @@ END
     crowd two 3
     program test_three <<END
 touch "$tree/here.three"
-for try in \$(seq 150); do
+for try in \$(seq 900); do
     [ "\$(find "$tree" -maxdepth 1 -name 'here.*' | wc -l)" -lt 3 ] || exec printf '1..1\nok 1 - a\n'
     sleep 0.1
 done
@@ -318,7 +318,7 @@ END
     cat >"$tree/make" <<END
 #!/bin/bash
 [[ \$* == *SAN=1* ]] || exit 0
-for try in \$(seq 150); do
+for try in \$(seq 900); do
     [[ ! -e $tree/ran ]] || break
     sleep 0.1
 done

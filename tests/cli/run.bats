@@ -39,7 +39,7 @@ kill_launch() { kill -9 "$(launch_of "$1")"; }
 wait_for() { # wait_for PID COMMAND...: until it is true, as long as that process lives, and for a minute at most
     local pid=$1
     shift
-    for _ in $(seq 3000); do
+    for _ in $(seq 6000); do
         if "$@" > /dev/null 2>&1; then return; fi
         kill -0 "$pid" || return
         sleep 0.02

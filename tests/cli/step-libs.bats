@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb-step over libraries: MPI under its own launcher, and NCCL on the simulated device.
 
+# takes: spinners
 # waits: for launchers
 
 bats_require_minimum_version 1.5.0
@@ -30,7 +31,7 @@ launched() {
     command -v mpirun >/dev/null || skip 'there is no mpirun here'
     [ -e build/lib/plumbline/plumb-mpi.so ] || skip 'plumb-mpi.so was not built: there is no MPI here'
     status=0
-    timeout 100 mpirun -np "$1" "$bin" "${quick[@]}" --backend mpi "${@:2}" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 mpirun -np "$1" "$bin" "${quick[@]}" --backend mpi "${@:2}" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 @test "mpi: sums with and without overlap, ZeRO, and split layers, data compared" {
@@ -51,11 +52,11 @@ launched() {
     [ -e build/sim/libnccl.so.2 ] || skip 'the simulated NCCL was not built (it needs nccl.h): make sim'
     simulate two
     status=0
-    timeout 100 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --overlap none,backward --zero 0,3 --bucket 30K >"$out" 2>"$err" || status=$?
+    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --overlap none,backward --zero 0,3 --bucket 30K >"$out" 2>"$err" || status=$?
     steps 4 4
-    timeout 100 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --tp 2 >"$out" 2>"$err" || status=$?
+    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --tp 2 >"$out" 2>"$err" || status=$?
     steps 1 2
-    timeout 100 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --inject corrupt >"$out" 2>"$err" || status=$?
+    timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --inject corrupt >"$out" 2>"$err" || status=$?
     [ "$status" -eq 1 ]
     [[ $(cells status | sort -u) == *wrong* ]]
 }

@@ -48,7 +48,7 @@ load allreduce-cluster
     [ "$status" -eq 4 ]
     ((SECONDS - began <= NAMED_S))
     [[ $(of time reason) == *node2* ]]
-    in_time 20 nobody
+    in_time 300 nobody
 }
 
 # blind I J: what host I sends to J goes to nobody; all other hosts hear both.
@@ -74,7 +74,7 @@ blind() {
             [[ $(of time reason) == *"rank $peer (node$peer)"*": it sends to "*"rank 1 (node1)"*" $lost"* ]]
         [[ $(of time reason) != *'rank 0'* && $(of time reason) != *'has moved'* ]]
         for i in 1 "$peer"; do on "$i" ip neigh flush nud permanent; done
-        in_time 20 nobody
+        in_time 300 nobody
     done
 }
 
@@ -89,7 +89,7 @@ blind() {
     [ "$status" -eq 4 ]
     ((SECONDS - began <= NAMED_S))
     [[ $(of time reason) == *node3* ]]
-    in_time 20 nobody
+    in_time 300 nobody
 }
 
 # said RANK WORDS: that rank has said so.
@@ -120,7 +120,7 @@ stops_within() {
     # shellcheck disable=SC2086
     kill -KILL $leader
     wait "$client" || true
-    in_time 20 nobody
+    in_time 300 nobody
 }
 
 @test "a rank is stopped: it is named in time, and no other" {
@@ -129,7 +129,7 @@ stops_within() {
     stops_within "$NAMED_S" pkill -STOP -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
     [[ $(of time reason) == *'rank 2 (node2)'*'does not answer'* && $(of time reason) != *'rank '[013]* ]]
     pkill -KILL -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
-    in_time 20 nobody
+    in_time 300 nobody
 }
 
 # came_to I BYTES: so many have come to host I.
@@ -155,11 +155,11 @@ slow_chain=(--ranks 3 --backend ring --op broadcast --size 8M --warmup 0s --budg
     ranks 3
     lead 3 "${slow_chain[@]}" &
     client=$!
-    in_time 40 came_to 2 2000000
+    in_time 300 came_to 2 2000000
     stops_within "$NAMED_S" pkill -STOP -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
     [[ $(of time reason) == *'rank 2 (node2)'*'does not answer'* && $(of time reason) != *'rank '[01]* ]]
     pkill -KILL -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
-    in_time 20 nobody
+    in_time 300 nobody
 }
 
 @test "the link of rank 0's own host goes down, or it loses all others at once: rank 0 names itself" {
@@ -173,7 +173,7 @@ slow_chain=(--ranks 3 --backend ring --op broadcast --size 8M --warmup 0s --budg
         [[ $(of time reason) == *'rank 0 (node0), which leads, '*"$words"* ]]
         [[ $(of time reason) != *'rank '[123]* ]]
         scripts/lab-cluster link 0 up
-        in_time 20 nobody
+        in_time 300 nobody
     done
 }
 
@@ -186,7 +186,7 @@ slow_chain=(--ranks 3 --backend ring --op broadcast --size 8M --warmup 0s --budg
     [ "$(of time status 2)" != failed ]
     [[ $(of time reason 2) == *'a rank that has no part in this is lost: '*'rank 3 (node3)'* ]]
     [[ $(of time reason 4) == *'rank 3 (node3)'* ]]
-    in_time 20 nobody
+    in_time 300 nobody
 }
 
 @test "a rank that never comes: who is missing is told within the time that was given" {

@@ -38,7 +38,7 @@ in_guest() {
     # their time.
     all_packets() {
         local now last=-1 try
-        for try in $(seq 100); do
+        for try in $(seq 3000); do
             now=$(packets)
             ((now == last)) && break
             last=$now
@@ -54,7 +54,7 @@ in_guest() {
         timeout -k 5 150 build/bin/plumb-allreduce --csv --no-cpu --np 3 --ranks 3 --min-samples 3 --budget "$budget" \
             --width 0.01% "${rdma[@]}" "$@" >long 2>long.err &
         lead=$!
-        for try in $(seq 300); do
+        for try in $(seq 3000); do
             (($(packets) > before + 2000)) && break
             sleep 0.1
         done

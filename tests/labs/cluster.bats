@@ -203,7 +203,7 @@ $HOME" ]
     command=$!
     in_time 10 grep -q sleep "/proc/$command/comm"
     kill -9 "$command"
-    in_time 5 bash -c "! kill -0 $command 2>/dev/null"
+    in_time 300 bash -c "! kill -0 $command 2>/dev/null"
     [[ $(lab status) == *"node1 "*" 0 processes"* ]]
 }
 
@@ -219,7 +219,7 @@ $HOME" ]
     lab down
     run left "$PLUMB_LAB"
     [ "$status" -ne 0 ]
-    in_time 5 bash -c "! kill -0 $first 2>/dev/null && ! kill -0 $second 2>/dev/null"
+    in_time 300 bash -c "! kill -0 $first 2>/dev/null && ! kill -0 $second 2>/dev/null"
     lab down # and again: nothing to do
     run lab status
     [ "$status" -eq 1 ]

@@ -38,10 +38,10 @@ lab_cluster()
     }
 }
 
-# on I COMMAND...: on that host, for a minute at most.
+# on I COMMAND...: on that host, for so long at most that no load reaches it.
 on()
 {
-    timeout -k 5 60 scripts/lab-cluster exec "$@"
+    timeout -k 5 1500 scripts/lab-cluster exec "$@"
 }
 
 # expected [RATE]: bit/s of TCP.

@@ -18,7 +18,7 @@ load net-cluster
     scripts/lab-cluster link 0 down
     ended 'cut off'
     scripts/lab-cluster link 0 up
-    in_time 20 next
+    in_time 300 next
 }
 
 @test "the link of the asking end itself goes down: it is named, and not the peer" {
@@ -33,7 +33,7 @@ load net-cluster
     ((SECONDS - began <= NAMED_S))
     [[ $(cell reason) == "node1, which leads, is cut off: its interface 'eth0' is down" ]]
     scripts/lab-cluster link 1 up
-    in_time 20 next
+    in_time 300 next
 }
 
 @test "the asking end is stopped: the listener names it in time, and serves the next" {
@@ -48,7 +48,7 @@ load net-cluster
     # shellcheck disable=SC2086
     kill -KILL $asking
     wait "$client" || true
-    in_time 20 next
+    in_time 300 next
 }
 
 @test "packets that vanish while the link looks up: the same" {
@@ -58,7 +58,7 @@ load net-cluster
     scripts/lab-cluster cut 0
     ended 'cut off'
     scripts/lab-cluster link 0 up
-    in_time 20 next
+    in_time 300 next
 }
 
 @test "the peer's process is killed: an error that names the peer, in time; the next case runs" {
@@ -79,7 +79,7 @@ load net-cluster
     kill -STOP "$child"
     ended '' 2
     kill -CONT "$child"
-    in_time 20 alone 1
+    in_time 300 alone 1
     next
 }
 
@@ -99,6 +99,6 @@ load net-cluster
     begin
     kill -KILL "$client"
     pkill -KILL -f "[p]lumb-net node0 --secret-file $secret" || true
-    in_time 14 alone 1
+    in_time 300 alone 1
     next
 }

@@ -39,7 +39,7 @@ in_guest() {
     serve() {
         LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --secret-file secret \
             --device rxe0 "$@" >>server 2>&1 &
-        for try in $(seq 200); do listens && return; sleep 0.1; done
+        for try in $(seq 3000); do listens && return; sleep 0.1; done
         cat server >&2
         exit 9
     }
@@ -207,14 +207,14 @@ section_rails() {
     export PLUMB_SIM_RDMA=dmabuf
     printf '[machine]\ngpus = 2\n[gpu]\nrdma_flush=yes\n' >gpu.conf
     LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --secret-file secret >>server 2>&1 &
-    for try in $(seq 200); do listens && break; sleep 0.1; done
+    for try in $(seq 3000); do listens && break; sleep 0.1; done
     rails --rail rails --memory host,rail --peer-memory rail >out 2>err
     status=$?
     rails --rail 2 --memory rail >out2 2>>err
     build/bin/plumb-net --listen 0.0.0.0 --port 18516 --secret-file secret --device rxe0 >>server 2>&1 &
     PLUMB_SIM_RDMA='' LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --port 18517 --secret-file secret >>server 2>&1 &
     PLUMB_LIBCUDA=/none build/bin/plumb-net --listen 0.0.0.0 --port 18518 --secret-file secret >>server 2>&1 &
-    for try in $(seq 200); do [[ -n $(ss -Hltn 'sport = :18518') && -n $(ss -Hltn 'sport = :18516') && -n $(ss -Hltn 'sport = :18517') ]] && break; sleep 0.1; done
+    for try in $(seq 3000); do [[ -n $(ss -Hltn 'sport = :18518') && -n $(ss -Hltn 'sport = :18516') && -n $(ss -Hltn 'sport = :18517') ]] && break; sleep 0.1; done
     rails --port 18516 --rail 1 --memory host >out3 2>>err
     rails --port 18517 --rail 1 --peer-memory rail >out5 2>>err
     rails --port 18518 --rail 1 >out6 2>>err

@@ -11,7 +11,7 @@ in_guest() {
     serve() {
         build/bin/plumb-net --listen 0.0.0.0 --secret-file secret --device "$at" >>server 2>&1 &
         server=$!
-        for try in $(seq 200); do listens && return; sleep 0.1; done
+        for try in $(seq 3000); do listens && return; sleep 0.1; done
         cat server >&2
         exit 9
     }
@@ -23,7 +23,7 @@ in_guest() {
         before=$(packets)
         net --pattern bandwidth --size 64K --budget 80s --min-samples 1000000 "$@" >out 2>err &
         client=$!
-        for try in $(seq 300); do
+        for try in $(seq 3000); do
             (($(packets) > before + 2000)) && break
             sleep 0.1
         done
@@ -33,7 +33,7 @@ in_guest() {
     ended() {
         wait "$client"
         echo "ended $? $((SECONDS - began))"
-        for try in $(seq 150); do
+        for try in $(seq 3000); do
             left=$(pgrep -c -x plumb-net)
             ((left <= $1)) && break
             sleep 0.1

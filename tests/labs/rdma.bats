@@ -36,7 +36,7 @@ not_running() { ! running; }
 
 # No process and no folder is left.
 nothing_left() {
-    in_time 5 not_running && [ ! -e "$XDG_RUNTIME_DIR/plumb-lab-$UID" ]
+    in_time 300 not_running && [ ! -e "$XDG_RUNTIME_DIR/plumb-lab-$UID" ]
 }
 
 @test "wrong usage ends with 2 and says what is wanted" {
@@ -188,12 +188,12 @@ END
     for signal in TERM KILL; do
         scripts/lab-rdma run "$job" -- true 3>&- &
         pid=$!
-        in_time 20 test -e "$boots"
+        in_time 300 test -e "$boots"
         reads
         rm "$boots"
         kill -$signal "$pid"
         wait "$pid" || true
-        in_time 5 not_reads
+        in_time 300 not_reads
     done
 }
 
@@ -203,10 +203,10 @@ END
     for signal in TERM KILL; do
         scripts/lab-rdma run "$job" -- sleep 1000 3>&- &
         pid=$!
-        in_time 20 running
+        in_time 300 running
         kill -$signal "$pid"
         wait "$pid" || true
-        in_time 5 not_running
+        in_time 300 not_running
     done
     [ -e "$XDG_RUNTIME_DIR/plumb-lab-$UID" ] # nobody can tidy up after KILL
     guest sh -c 'sleep 1000 & echo done'

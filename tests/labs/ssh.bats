@@ -87,7 +87,7 @@ nobody() {
 
 # Nothing runs on any host, and no file lies in its folder for such.
 nothing_left() {
-    in_time 20 nobody || {
+    in_time 300 nobody || {
         processes 0 && processes 1 && processes 2
         ls -A "$keys"/tmp?
         return 1
@@ -175,7 +175,7 @@ END
             under_way 2 'plumb-allreduce.*--rank 3 '
             break_off 2 # of two ranks
         fi
-        in_time 30 eval "! runs_on 1 ' [^ ]*plumb-(net|allreduce) .*--size $size .*--max-samples 100000000'"
+        in_time 300 eval "! runs_on 1 ' [^ ]*plumb-(net|allreduce) .*--size $size .*--max-samples 100000000'"
     done
     ended
     [ "$status" -eq 4 ]

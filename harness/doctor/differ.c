@@ -216,7 +216,7 @@ static bool is_counter(const char *path, const json_t *value)
            (n < 6 || strcmp(path + n - 6, "_per_s") != 0);
 }
 
-/* What the checks of counters read of a subject, where it is not fine in B. One that began anew, as
+/* What the checks of counters read of a subject that is not fine in both. One that began anew, as
  * its driver did, did not grow. */
 static void add_growth(json_t *list, const struct exam_result *a, const struct exam_result *b)
 {
@@ -234,6 +234,11 @@ static void add_growth(json_t *list, const struct exam_result *a, const struct e
     }
 }
 
+static bool is_told(const struct exam_result *r)
+{
+    return r->state == EXAM_FOUND || r->state == EXAM_UNKNOWN;
+}
+
 /* {check, subject, counter, a, b}; null: B is no later, or they are not of one boot. */
 static json_t *counters_between(const struct doctor_side *a, const struct doctor_side *b)
 {
@@ -246,7 +251,7 @@ static json_t *counters_between(const struct doctor_side *a, const struct doctor
     for (const struct exam_result *r = exam_results(b->x); r; r = r->next) {
         const struct exam_result *before = r->check->counts ? find(a->x, r) : NULL;
 
-        if (before && (r->state == EXAM_FOUND || r->state == EXAM_UNKNOWN))
+        if (before && (is_told(before) || is_told(r)))
             add_growth(list, before, r);
     }
     return list;

@@ -26,9 +26,8 @@ static void each_nvidia(struct exam *x, look_gpu *look)
     }
 }
 
-/* The driver counts since it was loaded, which no fact dates: at boot, or later. So a rate over the
- * uptime is the least that it can be. Without persistence mode the driver starts anew, and counts
- * from 0, with each first program. */
+/* The driver counts since it was loaded, which no fact dates: at boot, or later. Without persistence
+ * mode it starts anew, and counts from 0, with each first program. */
 static void few_of(struct exam *x, const json_t *gpu, const char *address)
 {
     bool persistent;
@@ -42,10 +41,27 @@ static void few_of(struct exam *x, const json_t *gpu, const char *address)
                      "without persistence mode, its driver counts from 0 with each first program");
 }
 
-/* Of the time since boot. The driver does not count how long the GPU was busy: a share of it that is
- * low may be most of the work of a GPU that is rarely used. */
-#define HELD_SHARE   0.002
-#define HELD_SECONDS 60
+/* Seconds: a fault are 60 s, and more than 0.2 % of the time; half a second of a second or two. The
+ * driver does not count how long the GPU was busy: a share that is low may be most of its work. */
+static enum exam_when held_when(struct exam *x, const json_t *gpu, const char *address,
+                                const char *key, struct exam_span *span)
+{
+    const char *const keys[] = {key, NULL};
+    const struct exam_rate rate = {"counters", keys, 0.002 * 86400, 60, 0.5};
+
+    return exam_rate_when(x, address, gpu, &rate, span);
+}
+
+static void find_held(struct exam *x, const char *address, const char *by,
+                      const struct exam_span *span)
+{
+    exam_remedy(x,
+                exam_found(x, address, "%s held its clocks down for %.*f s %s", by, span->bad < 100,
+                           span->bad, span->text),
+                "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER; look at fans, air and "
+                "power supplies",
+                address);
+}
 
 static void held_of(struct exam *x, const json_t *gpu, const char *address)
 {
@@ -56,40 +72,30 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
                    {"held_by_power_brake_seconds", "the power supply (power brake)"},
                    {"held_by_board_limit_seconds", "the limits of its board"},
                    {"held_by_reliability_seconds", "voltage (reliability)"}};
-    const json_t *counters = exam_fact(x, address, gpu, "counters");
-    double most = 0, seconds, days;
+    struct exam_span span, most = {0};
+    enum exam_when worst = EXAM_FEW;
     const char *by = "";
 
+    if (!exam_fact(x, address, gpu, "counters"))
+        return;
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
-        seconds = exam_value(counters, reasons[i].key, 0);
-        if (json_object_get(counters, reasons[i].key))
-            exam_get(x, counters, reasons[i].key);
-        if (seconds > most) {
-            most = seconds;
-            by = reasons[i].by;
-        }
+        enum exam_when when = held_when(x, gpu, address, reasons[i].key, &span);
+
+        if (when == EXAM_NOT_READ)
+            return;
+        if (when == EXAM_FEW || (worst == EXAM_NOW && when == EXAM_UNDATED) ||
+            (worst == when && span.bad <= most.bad))
+            continue;
+        worst = when;
+        most = span;
+        by = reasons[i].by;
     }
-    if (!counters)
-        return;
-    if (most < HELD_SECONDS) {
+    if (worst == EXAM_FEW)
         few_of(x, gpu, address);
-        return;
-    }
-    if (!exam_days(x, address, &days))
-        return;
-    if (most < HELD_SHARE * days * 86400)
-        exam_undated(x, address, most / 60, exam_format(x, "minutes held by %s in at most", by),
-                     days);
+    else if (worst == EXAM_NOW)
+        find_held(x, address, by, &most);
     else
-        exam_remedy(
-            x,
-            exam_found(x, address,
-                       "%s held its clocks down for %.0f minutes since its driver was loaded, at "
-                       "most %.4g days ago",
-                       by, most / 60, days),
-            "nvidia-smi -i %s -q -d PERFORMANCE,TEMPERATURE,POWER; look at fans, air and "
-            "power supplies",
-            address);
+        exam_share_undated(x, address, &most, exam_format(x, "seconds held by %s in", by));
 }
 
 static void look_held(struct exam *x)
@@ -98,30 +104,21 @@ static void look_held(struct exam *x)
 }
 
 /* As PCIe errors that were corrected: each repeats a packet. */
-#define REPLAYS_MOST    100
-#define REPLAYS_PER_DAY 10
-
 static void replays_of(struct exam *x, const json_t *gpu, const char *address)
 {
-    double replays, days;
+    static const char *const replays[] = {"replays", NULL};
+    static const struct exam_rate rate = {"pcie", replays, 10, 100, 100};
+    struct exam_span span;
+    enum exam_when when = exam_rate_when(x, address, gpu, &rate, &span);
 
-    if (!exam_number(x, address, gpu, "pcie.replays", &replays))
-        return;
-    if (replays <= REPLAYS_MOST) {
+    if (when == EXAM_FEW)
         few_of(x, gpu, address);
-        return;
-    }
-    if (!exam_days(x, address, &days))
-        return;
-    if (replays < REPLAYS_PER_DAY * days)
-        exam_undated(x, address, replays, "repeated PCIe packets in at most", days);
-    else
+    else if (when == EXAM_UNDATED)
+        exam_share_undated(x, address, &span, "repeated PCIe packets in");
+    else if (when == EXAM_NOW)
         exam_remedy(
             x,
-            exam_found(x, address,
-                       "its PCIe link repeated %.0f packets since its driver was loaded, at "
-                       "most %.4g days ago",
-                       replays, days),
+            exam_found(x, address, "its PCIe link repeated %.0f packets %s", span.bad, span.text),
             "reseat %s, and look at its riser, cable and retimer", address);
 }
 
@@ -133,15 +130,13 @@ static void look_replays(struct exam *x)
 const struct exam_check exam_gpu_counters[] = {
     {.id = "gpu-held",
      .question = "Was each GPU rarely held back by heat, power supply, board or voltage?",
-     .seen = "NVML: seconds for which each reason held the clocks down, since the driver was "
-             "loaded, against /proc/uptime; persistence mode",
+     .seen = "NVML, twice: seconds for which each reason held the clocks down; persistence mode",
      .pipes = "GPU*",
      .counts = true,
      .look = look_held},
     {.id = "gpu-replays",
      .question = "Does the PCIe link of each GPU rarely repeat packets?",
-     .seen = "NVML: PCIe replays since the driver was loaded, against /proc/uptime; persistence "
-             "mode",
+     .seen = "NVML, twice: PCIe replays; persistence mode",
      .pipes = "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*",
      .counts = true,
      .look = look_replays},

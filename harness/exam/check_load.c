@@ -48,50 +48,77 @@ static void look_load(struct exam *x)
         exam_fine(x, all);
 }
 
-/* Since boot: what was stolen at one time is far above this mean. Start-up alone shows little. */
-#define STEAL_SHARE   0.01
+/* Between two readings, or since boot, of which the start-up alone shows little. A burst of one second
+ * may end with it. */
 #define STEAL_SECONDS 120
+
+static const struct exam_part stealing = {
+    "stolen_cpu_seconds", "wanted_cpu_seconds", 0.01, 0.05, 0.1, 10};
+
+static void find_steal(struct exam *x, const struct exam_span *span)
+{
+    struct exam_result *r =
+        exam_found(x, all, "of the CPU time that the guest wanted, other guests got %.1f %%, %s",
+                   100 * span->bad / span->all, span->text);
+
+    exam_price(x, r, span->bad / span->all, "CPU time", "%.4g of %.4g s, %s", span->bad, span->all,
+               span->text);
+    exam_remedy(x, r, "on the host, give the guest CPUs of its own (virsh vcpupin)");
+}
 
 static void look_steal(struct exam *x)
 {
+    const json_t *load = json_object_get(exam_machine(x), "load");
     double wanted, stolen;
-    struct exam_result *r;
+    struct exam_span span;
+    enum exam_when when;
 
     if (exam_metal(x) || !exam_number(x, all, NULL, "load.wanted_cpu_seconds", &wanted) ||
         !exam_number(x, all, NULL, "load.stolen_cpu_seconds", &stolen))
         return;
-    if (wanted < STEAL_SECONDS) {
+    when = exam_part_when(x, load, &stealing, stolen, wanted, &span);
+    if (span.all == wanted && wanted < STEAL_SECONDS)
         exam_unknown(x, all, "the guest wanted only %.0f s of CPU time since boot", wanted);
-        return;
-    }
-    if (stolen < STEAL_SHARE * wanted) {
+    else if (when == EXAM_FEW)
         exam_fine(x, all);
-        return;
-    }
-    r = exam_found(x, all,
-                   "of the CPU time that the guest wanted since boot, other guests got %.1f %%",
-                   100 * stolen / wanted);
-    exam_price(x, r, stolen / wanted, "CPU time", "%.0f of %.0f s since boot", stolen, wanted);
-    exam_remedy(x, r, "on the host, give the guest CPUs of its own (virsh vcpupin)");
+    else if (when == EXAM_NOW)
+        find_steal(x, &span);
+    else
+        exam_unknown(x, all,
+                     "of the CPU time that the guest wanted, others got %.1f %% %s%s: plumb doctor "
+                     "--watch 1m, under load, tells",
+                     100 * span.bad / span.all, span.text,
+                     span.brief ? ", perhaps in one burst" : ", now or long ago");
 }
 
-/* How often the control group's time was used up before its period ended. */
+/* How often the control group's time was used up before its period ended: between two readings, or
+ * since it was made, which is at boot or later. */
 static void look_throttled(struct exam *x)
 {
-    const json_t *counters = exam_fact(x, all, NULL, "virtualization.limits.counters");
-    double periods = exam_value(counters, "periods", 0),
-           paused = exam_value(counters, "throttled_periods", 0);
+    static const struct exam_part pauses = {"throttled_periods", "periods", 0.01, 0.3, 3, 100};
+    const json_t *counters = exam_fact(x, all, NULL, "virtualization.limits.counters"), *limits;
+    struct exam_span span;
+    enum exam_when when;
 
     if (!counters)
         return;
-    if (periods < 1 || paused / periods < 0.01) {
+    limits = json_object_get(json_object_get(exam_machine(x), "virtualization"), "limits");
+    when = exam_part_when(x, limits, &pauses, exam_value(counters, "throttled_periods", 0),
+                          exam_value(counters, "periods", 0), &span);
+    if (when == EXAM_FEW)
         exam_fine(x, all);
-        return;
-    }
-    exam_remedy(x,
-                exam_found(x, all, "the CPU quota paused it in %.0f %% of its periods of work",
-                           100 * paused / periods),
-                "raise cpu.max of the control group (docker: --cpus)");
+    else if (when == EXAM_NOW)
+        exam_remedy(x,
+                    exam_found(x, all,
+                               "the CPU quota paused it in %.0f %% of its periods of work, %s",
+                               100 * span.bad / span.all, span.text),
+                    "raise cpu.max of the control group (docker: --cpus)");
+    else
+        exam_unknown(
+            x, all,
+            "the CPU quota paused it in %.0f %% of its periods of work, %s%s: plumb doctor "
+            "--watch 1m tells",
+            100 * span.bad / span.all, span.text, span.brief ? "" : " or later");
 }
 
 /* The scheduler starts no thread on these by itself, and moves none between them. */
@@ -196,13 +223,13 @@ const struct exam_check exam_load[] = {
      .look = look_load},
     {.id = "steal",
      .question = "Does the hypervisor leave the guest its CPU time?",
-     .seen = "steal in /proc/stat, since boot",
+     .seen = "steal in /proc/stat, twice",
      .pipes = PIPES_CPU,
      .measured = "*",
      .look = look_steal},
     {.id = "throttled",
-     .question = "Was the control group never paused because its quota was used up?",
-     .seen = "nr_throttled in cpu.stat of the control groups",
+     .question = "Is the control group rarely paused because its quota was used up?",
+     .seen = "nr_throttled in cpu.stat of the control groups, twice",
      .pipes = PIPES_CPU,
      .look = look_throttled},
     {.id = "isolated-cpus",

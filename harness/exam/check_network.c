@@ -306,29 +306,25 @@ static void look_losses(struct exam *x)
 }
 
 /* A boot, and who sets a machine up, change a line's state a few times. A sound line goes down when
- * its switch restarts: less than once a week. */
-#define CHANGES_MOST   20
-#define FLAPS_PER_WEEK 1.
+ * its switch restarts: less than once a week. Within an hour a switch does so once or twice. */
+#define CHANGES_MOST    20
+#define CHANGES_AT_ONCE 4
 
 static void flaps_of(struct exam *x, const json_t *nic, const char *name)
 {
-    const json_t *counters = exam_fact(x, name, nic, "counters");
-    double changes, days;
+    static const char *const changes[] = {"carrier_changes", NULL};
+    static const struct exam_rate flaps = {"counters", changes, 2. / 7, CHANGES_MOST,
+                                           CHANGES_AT_ONCE};
+    struct exam_span span;
+    enum exam_when when = exam_rate_when(x, name, nic, &flaps, &span);
 
-    if (!counters || !exam_number(x, name, counters, "carrier_changes", &changes))
-        return;
-    if (changes < CHANGES_MOST) {
+    if (when == EXAM_FEW)
         exam_fine(x, name);
-        return;
-    }
-    if (!exam_days(x, name, &days))
-        return;
-    if (changes / 2 < FLAPS_PER_WEEK * days / 7)
-        exam_undated(x, name, changes, "changes of its line in", days);
-    else
+    else if (when == EXAM_UNDATED)
+        exam_share_undated(x, name, &span, "changes of its line in");
+    else if (when == EXAM_NOW)
         exam_remedy(
-            x,
-            exam_found(x, name, "its line went up or down %.0f times in %.4g days", changes, days),
+            x, exam_found(x, name, "its line went up or down %.0f times %s", span.bad, span.text),
             "sudo dmesg | grep %s; replace cable or transceiver", name);
 }
 
@@ -543,7 +539,7 @@ const struct exam_check exam_network[] = {
      .look = look_losses},
     {.id = "link-flaps",
      .question = "Do the lines stay up?",
-     .seen = "/sys/class/net/*/carrier_changes, against /proc/uptime",
+     .seen = "/sys/class/net/*/carrier_changes, twice; /proc/uptime",
      .pipes = PIPES_NET,
      .counts = true,
      .look = look_flaps},

@@ -25,54 +25,44 @@ static void each_device(struct exam *x, device_fn *look)
 }
 
 /* A link that is sound retries a few packets in a month; each retry of a bad one is an error here.
- * Enumeration at boot makes one or two that are not corrected. */
-#define ERRORS_MOST    100
-#define ERRORS_PER_DAY 10
-#define WORSE_MOST     2
-#define WORSE_PER_WEEK 1
+ * Enumeration at boot makes one or two that are not corrected. A fatal one is one too many. */
+static const char *const fatal[] = {"fatal_errors", NULL};
+static const char *const nonfatal[] = {"nonfatal_errors", NULL};
+static const char *const corrected[] = {"correctable_errors", "port_correctable_errors", NULL};
 
-/* One of the counters; false: it is null, and an unknown was added. One that the kernel does not
- * have counts nothing. */
-static bool take(struct exam *x, const json_t *device, const char *address, const char *path,
-                 double *count)
-{
-    const json_t *counters = json_object_get(device, "counters");
+enum kind { FATAL, NONFATAL, CORRECTED, KINDS };
 
-    *count = 0;
-    return !json_object_get(counters, strchr(path, '.') + 1) ||
-           exam_number(x, address, device, path, count);
-}
+static const struct exam_rate rates[KINDS] = {
+    [FATAL] = {"counters", fatal, 0, 0, 0},
+    [NONFATAL] = {"counters", nonfatal, 1. / 7, 2, 2},
+    [CORRECTED] = {"counters", corrected, 10, 100, 100},
+};
 
-static void judge_errors(struct exam *x, const char *address, double worse, double corrected)
+static void find_errors(struct exam *x, const char *address, enum kind kind,
+                        const struct exam_span *span)
 {
     struct exam_result *r;
-    double days;
 
-    if (worse <= WORSE_MOST && corrected <= ERRORS_MOST) {
-        exam_fine(x, address);
-        return;
-    }
-    if (!exam_days(x, address, &days))
-        return;
-    if (worse > WORSE_MOST && worse >= WORSE_PER_WEEK * days / 7) {
-        r = exam_found(x, address, "%.0f PCIe errors in %.4g days could not be corrected", worse,
-                       days);
-        exam_remedy(x, r, "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
-    } else if (corrected > ERRORS_MOST && corrected >= ERRORS_PER_DAY * days) {
-        r = exam_found(x, address,
-                       "%.0f PCIe errors in %.4g days were corrected: each repeats a packet",
-                       corrected, days);
+    if (kind == CORRECTED) {
+        r = exam_found(x, address, "%.0f PCIe errors were corrected %s: each repeats a packet",
+                       span->bad, span->text);
         exam_remedy(x, r, "reseat %s, and look at its riser, cable and retimer", address);
-    } else if (worse > WORSE_MOST) {
-        exam_undated(x, address, worse, "PCIe errors that were not corrected, in", days);
-    } else {
-        exam_undated(x, address, corrected, "corrected PCIe errors in", days);
+        return;
     }
+    r = kind == FATAL ? exam_found(x, address, "%.0f fatal PCIe errors %s", span->bad, span->text)
+                      : exam_found(x, address, "%.0f PCIe errors could not be corrected %s",
+                                   span->bad, span->text);
+    exam_remedy(x, r, "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
 }
 
+/* The gravest that is found, else the gravest of which the time is not known. */
 static void errors_of(struct exam *x, const json_t *device, const char *address)
 {
-    double own, above, worse, fatal;
+    static const char *const undated[KINDS] = {"fatal PCIe errors in",
+                                               "PCIe errors that were not corrected, in",
+                                               "corrected PCIe errors in"};
+    struct exam_span spans[KINDS];
+    enum exam_when when[KINDS];
 
     if (!exam_fact(x, address, device, "counters"))
         return;
@@ -80,16 +70,22 @@ static void errors_of(struct exam *x, const json_t *device, const char *address)
         exam_not_applicable(x, address, "the kernel counts no PCIe errors for it");
         return;
     }
-    if (!take(x, device, address, "counters.correctable_errors", &own) ||
-        !take(x, device, address, "counters.port_correctable_errors", &above) ||
-        !take(x, device, address, "counters.nonfatal_errors", &worse) ||
-        !take(x, device, address, "counters.fatal_errors", &fatal))
-        return;
-    if (fatal > 0)
-        exam_remedy(x, exam_found(x, address, "%.0f fatal PCIe errors since boot", fatal),
-                    "sudo dmesg | grep -i aer; reseat %s, and look at its riser", address);
-    else
-        judge_errors(x, address, worse, own + above);
+    for (int kind = 0; kind < KINDS; kind++) {
+        when[kind] = exam_rate_when(x, address, device, &rates[kind], &spans[kind]);
+        if (when[kind] == EXAM_NOT_READ)
+            return;
+    }
+    for (int state = EXAM_NOW; state <= EXAM_UNDATED; state++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            if (when[kind] != (enum exam_when)state)
+                continue;
+            if (state == EXAM_NOW)
+                find_errors(x, address, kind, &spans[kind]);
+            else
+                exam_share_undated(x, address, &spans[kind], undated[kind]);
+            return;
+        }
+    exam_fine(x, address);
 }
 
 static void look_errors(struct exam *x)
@@ -293,7 +289,7 @@ const struct exam_check exam_pcie[] = {
     {.id = "pcie-errors",
      .question = "Does each PCIe link carry packets without errors?",
      .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port, "
-             "against /proc/uptime",
+             "twice; /proc/uptime",
      .pipes = PIPES_PCIE,
      .counts = true,
      .look = look_errors},

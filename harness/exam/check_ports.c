@@ -298,108 +298,90 @@ static void look_marks(struct exam *x)
     each_port(x, marks_of);
 }
 
-/* A boot takes a link down once or twice, and a switch that restarts: less than once a week. */
-#define DOWNS_MOST     10
-#define DOWNS_PER_WEEK 1.
-#define ERRORS_MOST    100
-
-/* The wrong bits that InfiniBand allows, and where counters of 16 and 32 bits stop. */
+/* The wrong bits that InfiniBand allows. */
 #define BIT_ERRORS 1e-12
 
-static bool is_full(double count)
+static const char *const damages[] = {"port_rcv_errors", NULL};
+static const char *const downs[] = {"link_downed", "link_error_recovery", NULL};
+static const char *const symbols[] = {"symbol_error", NULL};
+
+/* A boot takes a link down once or twice, and a switch that restarts: less than once a week. */
+static const struct exam_rate going_down = {"counters", downs, 1. / 7, 10, 4};
+static const struct exam_share damaged = {"counters", damages,    "counters",
+                                          received,   LOST_SHARE, 100};
+
+/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. False:
+ * an unknown was added. */
+static bool symbols_when(struct exam *x, const json_t *port, const char *name, enum exam_when *when,
+                         struct exam_span *span)
 {
-    return count == 65535 || count >= 4294967295.;
-}
+    struct exam_rate rate = {"counters", symbols, 0, 100, 100};
+    double gbits, count, grown;
 
-/* Where nothing is found: what came too often, if it all came in one night. */
-struct undated {
-    double downs, symbols;
-    const struct exam_span *damaged; /* NULL: few */
-};
-
-static void settle_line(struct exam *x, const char *name, const struct undated *u)
-{
-    double days;
-
-    if (u->damaged)
-        exam_share_undated(x, name, u->damaged, "packets were damaged on its line in");
-    else if (u->downs <= DOWNS_MOST && u->symbols <= 0)
-        exam_fine(x, name);
-    else if (exam_days(x, name, &days))
-        exam_undated(x, name, u->symbols > 0 ? u->symbols : u->downs,
-                     u->symbols > 0 ? "symbol errors in" : "times down or recovered, in", days);
-}
-
-/* Symbols are a few bits each: one of them wrong is one error of so many bits, or of fewer. */
-static void symbols_of(struct exam *x, const json_t *port, const char *name, struct undated u)
-{
-    double days, gbits, allowed, symbols = u.symbols;
-
-    if (symbols <= ERRORS_MOST) {
-        u.symbols = 0;
-        settle_line(x, name, &u);
-        return;
-    }
-    if (!exam_number(x, name, port, "rate_gbits_per_s", &gbits) || !exam_days(x, name, &days))
-        return;
-    allowed = BIT_ERRORS * gbits * 1e9 * 3600; /* in an hour */
-    if (symbols > allowed * 24 * days) {
-        exam_remedy(x,
-                    exam_found(x, name,
-                               "%.0f symbol errors in %.4g days: more than InfiniBand allows",
-                               symbols, days),
-                    "clean or replace cable and transceiver of %s", name);
-    } else if (is_full(symbols)) {
-        exam_unknown(x, name, "%.0f symbol errors: the counter is full", symbols);
-    } else {
-        u.symbols = symbols > allowed ? symbols : 0;
-        settle_line(x, name, &u);
-    }
-}
-
-/* false: its going down was judged. */
-static bool stays_up(struct exam *x, const char *name, double downs)
-{
-    double days;
-
-    if (downs <= DOWNS_MOST)
-        return true;
-    if (!exam_days(x, name, &days))
+    if (!exam_sum(x, name, port, "counters", symbols, &count))
         return false;
-    if (downs < DOWNS_PER_WEEK * days / 7)
+    *when = EXAM_FEW;
+    if (count <= rate.most &&
+        !(exam_grown(x, port, "counters", symbols, &grown) && grown > rate.at_once))
         return true;
-    exam_remedy(
-        x,
-        exam_found(x, name, "its link went down or recovered %.0f times in %.4g days", downs, days),
-        "replace cable or transceiver of %s", name);
-    return false;
+    if (!exam_number(x, name, port, "rate_gbits_per_s", &gbits))
+        return false;
+    rate.per_day = BIT_ERRORS * gbits * 1e9 * 86400;
+    rate.most = fmax(rate.most, rate.per_day / 24);
+    *when = exam_rate_when(x, name, port, &rate, span);
+    return *when != EXAM_NOT_READ;
 }
 
+enum trouble { DOWNS, DAMAGES, SYMBOLS, TROUBLES };
+
+static void find_trouble(struct exam *x, const char *name, enum trouble trouble,
+                         const struct exam_span *span)
+{
+    struct exam_result *r;
+
+    if (trouble == DOWNS) {
+        r = exam_found(x, name, "its link went down or recovered %.0f times %s", span->bad,
+                       span->text);
+        exam_remedy(x, r, "replace cable or transceiver of %s", name);
+        return;
+    }
+    if (trouble == DAMAGES)
+        r = exam_found(x, name, "%.0f of %.0f packets were damaged on its line, %s", span->bad,
+                       span->all, span->text);
+    else
+        r = exam_found(x, name, "%.0f symbol errors %s: more than InfiniBand allows", span->bad,
+                       span->text);
+    exam_remedy(x, r, "clean or replace cable and transceiver of %s", name);
+}
+
+/* The first that is found, else the first of which the time is not known. */
 static void line_of(struct exam *x, const json_t *device, const json_t *port, const char *name)
 {
-    static const char *const downs[] = {"link_downed", "link_error_recovery", NULL};
-    static const char *const symbols[] = {"symbol_error", NULL};
-    static const char *const errors[] = {"port_rcv_errors", NULL};
-    static const struct exam_share damaged = {"counters", errors,     "counters",
-                                              received,   LOST_SHARE, ERRORS_MOST};
-    struct exam_span wrong;
-    enum exam_when when;
-    double down, symbol;
+    static const char *const undated[TROUBLES] = {
+        "times down or recovered, in", "packets were damaged on its line in", "symbol errors in"};
+    struct exam_span spans[TROUBLES];
+    enum exam_when when[TROUBLES];
 
-    if (!is_hardware(device) || !exam_sum(x, name, port, "counters", downs, &down) ||
-        !exam_sum(x, name, port, "counters", symbols, &symbol))
+    if (!is_hardware(device))
         return;
-    when = exam_share_when(x, name, port, &damaged, &wrong);
-    if (when == EXAM_NOT_READ || !stays_up(x, name, down))
+    when[DOWNS] = exam_rate_when(x, name, port, &going_down, &spans[DOWNS]);
+    if (when[DOWNS] == EXAM_NOT_READ)
         return;
-    if (when == EXAM_NOW)
-        exam_remedy(x,
-                    exam_found(x, name, "%.0f of %.0f packets were damaged on its line, %s",
-                               wrong.bad, wrong.all, wrong.text),
-                    "clean or replace cable and transceiver of %s", name);
-    else
-        symbols_of(x, port, name,
-                   (struct undated){down, symbol, when == EXAM_UNDATED ? &wrong : NULL});
+    when[DAMAGES] = exam_share_when(x, name, port, &damaged, &spans[DAMAGES]);
+    if (when[DAMAGES] == EXAM_NOT_READ ||
+        !symbols_when(x, port, name, &when[SYMBOLS], &spans[SYMBOLS]))
+        return;
+    for (int state = EXAM_NOW; state <= EXAM_UNDATED; state++)
+        for (int trouble = 0; trouble < TROUBLES; trouble++) {
+            if (when[trouble] != (enum exam_when)state)
+                continue;
+            if (state == EXAM_NOW)
+                find_trouble(x, name, trouble, &spans[trouble]);
+            else
+                exam_share_undated(x, name, &spans[trouble], undated[trouble]);
+            return;
+        }
+    exam_fine(x, name);
 }
 
 static void look_line(struct exam *x)
@@ -443,7 +425,7 @@ const struct exam_check exam_ports[] = {
      .look = look_marks},
     {.id = "rdma-line",
      .question = "Do the ports stay up and receive without errors?",
-     .seen = "counters of each port: link_downed, symbol_error and others, against /proc/uptime",
+     .seen = "counters of each port, twice: link_downed, symbol_error and others; /proc/uptime",
      .pipes = PIPES_NET,
      .counts = true,
      .look = look_line},

@@ -267,6 +267,27 @@ struct exam_span {
 
 enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t *object,
                                const struct exam_share *share, struct exam_span *span);
+/* Events of which a sound machine has few: `most`, whenever they came, and `per_day` in the long run.
+ * Above that rate, more than `at_once` between two readings of one day are a fault. */
+struct exam_rate {
+    const char *in, *const *keys; /* as exam_grown() */
+    double per_day, most, at_once;
+};
+
+enum exam_when exam_rate_when(struct exam *x, const char *subject, const json_t *object,
+                              const struct exam_rate *rate, struct exam_span *span);
+
+/* A part of a time, or of periods: more than `limit` is a fault. Between two readings it takes
+ * `enough` of the whole, or a share of `sure`; and `least` of the part in any case. */
+struct exam_part {
+    const char *bad, *all; /* keys of an object's "grown" */
+    double limit, sure, least, enough;
+};
+
+/* bad, all: since boot. Never EXAM_NOT_READ. */
+enum exam_when exam_part_when(struct exam *x, const json_t *object, const struct exam_part *part,
+                              double bad, double all, struct exam_span *span);
+
 /* Adds the unknown of EXAM_UNDATED. what: as of exam_undated(). */
 void exam_share_undated(struct exam *x, const char *subject, const struct exam_span *span,
                         const char *what);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters since boot, and how they grew between two readings: see exam.h. */
 #include <math.h>
+#include <string.h>
 
 #include "harness/exam/exam.h"
 
@@ -8,6 +9,8 @@
 #define ENOUGH 10
 /* What came since such a boot came today. */
 #define TODAY_DAYS 1
+#define HOUR       3600
+#define DAY        86400
 
 bool exam_days(struct exam *x, const char *subject, double *days)
 {
@@ -20,16 +23,16 @@ bool exam_days(struct exam *x, const char *subject, double *days)
                      seconds);
         return false;
     }
-    *days = seconds / 86400;
+    *days = seconds / DAY;
     return true;
 }
 
 void exam_undated(struct exam *x, const char *subject, double count, const char *what, double days)
 {
     exam_unknown(x, subject,
-                 "%.0f %s %.4g days: when they came is unknown; compare two records (--json), an "
+                 "%.*f %s %.4g days: when they came is unknown; compare two records (--json), an "
                  "hour apart: plumb doctor A B",
-                 count, what, days);
+                 count < 10 && count != floor(count), count, what, days);
 }
 
 double exam_watched(struct exam *x)
@@ -37,6 +40,24 @@ double exam_watched(struct exam *x)
     const json_t *seconds = exam_get(x, NULL, "load.watched_seconds");
 
     return json_is_number(seconds) ? json_number_value(seconds) : 0;
+}
+
+/* Those of InfiniBand's port counters that are read and have few bits stop at their largest number
+ * (InfiniBand Architecture Specification, PortCounters). */
+static bool is_full(const char *key, double count)
+{
+    static const struct {
+        const char *key;
+        double most;
+    } small[] = {{"link_downed", 255},
+                 {"link_error_recovery", 255},
+                 {"symbol_error", 65535},
+                 {"port_rcv_errors", 65535}};
+
+    for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++)
+        if (!strcmp(key, small[i].key))
+            return count == small[i].most;
+    return false;
 }
 
 bool exam_grown(struct exam *x, const json_t *object, const char *counters, const char *const *keys,
@@ -50,7 +71,8 @@ bool exam_grown(struct exam *x, const json_t *object, const char *counters, cons
     for (; *keys; keys++) {
         const json_t *more = json_object_get(grown, *keys);
 
-        if (json_object_get(all, *keys) && !json_is_number(more))
+        if (json_object_get(all, *keys) &&
+            (!json_is_number(more) || is_full(*keys, exam_value(all, *keys, 0))))
             return false;
         *total += json_is_number(more) ? json_number_value(more) : 0;
     }
@@ -64,6 +86,14 @@ static bool is_fault(const struct exam_share *s, double bad, double all)
     return bad > s->least && bad > s->limit * all && s->limit * all >= 1 && bad <= all;
 }
 
+static const char *within(struct exam *x)
+{
+    double watched = exam_watched(x);
+
+    return watched < 2 * HOUR ? exam_format(x, "within %.*f s", watched < 100, watched)
+                              : exam_format(x, "within %.3g hours", watched / HOUR);
+}
+
 /* What came between two readings says more than what came since boot, if it is enough to say
  * anything. False: it is not. */
 static bool by_growth(struct exam *x, const json_t *object, const struct exam_share *s,
@@ -72,7 +102,7 @@ static bool by_growth(struct exam *x, const json_t *object, const struct exam_sh
     if (!exam_grown(x, object, s->bad_in, s->bad, &span->bad) ||
         !exam_grown(x, object, s->all_in, s->all, &span->all))
         return false;
-    span->text = exam_format(x, "within %.*f s", exam_watched(x) < 100, exam_watched(x));
+    span->text = within(x);
     if (is_fault(s, span->bad, span->all)) {
         *when = EXAM_NOW;
         return true;
@@ -97,16 +127,73 @@ enum exam_when exam_share_when(struct exam *x, const char *subject, const json_t
     if (by_growth(x, object, s, span, &when))
         return when;
     uptime = exam_get(x, NULL, "load.uptime_seconds");
-    days = json_number_value(uptime) / 86400;
+    days = json_number_value(uptime) / DAY;
     *span = (struct exam_span){bad, all, exam_format(x, "in %.4g days since boot", days), false};
     if (bad <= s->least)
         return EXAM_FEW;
-    if (days * 86400 < 600) /* or not known */
+    if (days * DAY < 600) /* or not known */
         return EXAM_UNDATED;
     if (bad > s->limit * all)
         return days <= TODAY_DAYS && is_fault(s, bad, all) ? EXAM_NOW : EXAM_UNDATED;
     /* Few, had they all come within one hour of usual traffic. */
     return bad <= s->limit * all / fmax(24 * days, 1) ? EXAM_FEW : EXAM_UNDATED;
+}
+
+enum exam_when exam_rate_when(struct exam *x, const char *subject, const json_t *object,
+                              const struct exam_rate *rate, struct exam_span *span)
+{
+    double watched = exam_watched(x), grown, total, days;
+    bool known;
+
+    if (!exam_sum(x, subject, object, rate->in, rate->keys, &total))
+        return EXAM_NOT_READ;
+    known = exam_grown(x, object, rate->in, rate->keys, &grown);
+    if (known && grown > 0 && grown >= rate->per_day * watched / DAY) {
+        *span = (struct exam_span){grown, 0, within(x), true};
+        if (grown > (watched < DAY ? rate->at_once : rate->most))
+            return EXAM_NOW;
+        if (watched < HOUR && total > rate->most)
+            return EXAM_UNDATED;
+    }
+    *span = (struct exam_span){total, 0, "", false};
+    if (total <= rate->most || (known && watched >= HOUR))
+        return EXAM_FEW;
+    if (!exam_days(x, subject, &days))
+        return EXAM_NOT_READ;
+    span->text = exam_format(x, "in %.4g days since boot", days);
+    return days <= TODAY_DAYS && total >= rate->per_day * days ? EXAM_NOW : EXAM_UNDATED;
+}
+
+/* False: between the readings was too little of it to say anything. */
+static bool part_grown(struct exam *x, const json_t *object, const struct exam_part *p,
+                       struct exam_span *span, enum exam_when *when)
+{
+    const json_t *grown = exam_get(x, object, "grown");
+    double bad = exam_value(grown, p->bad, -1), all = exam_value(grown, p->all, -1);
+
+    if (exam_watched(x) <= 0 || bad < 0 || all <= 0)
+        return false;
+    *span = (struct exam_span){bad, all, within(x), false};
+    *when = EXAM_FEW;
+    if (bad <= p->limit * all)
+        return all >= p->enough;
+    span->brief = all < p->enough && bad <= p->sure * all;
+    *when = span->brief ? EXAM_UNDATED : EXAM_NOW;
+    return bad >= p->least;
+}
+
+enum exam_when exam_part_when(struct exam *x, const json_t *object, const struct exam_part *p,
+                              double bad, double all, struct exam_span *span)
+{
+    double days = json_number_value(exam_get(x, NULL, "load.uptime_seconds")) / DAY;
+    enum exam_when when;
+
+    if (part_grown(x, object, p, span, &when))
+        return when;
+    *span = (struct exam_span){bad, all, exam_format(x, "in %.4g days since boot", days), false};
+    if (bad <= p->limit * all)
+        return EXAM_FEW;
+    return days > 0 && days <= TODAY_DAYS ? EXAM_NOW : EXAM_UNDATED;
 }
 
 void exam_share_undated(struct exam *x, const char *subject, const struct exam_span *span,
@@ -115,9 +202,9 @@ void exam_share_undated(struct exam *x, const char *subject, const struct exam_s
     double days;
 
     if (span->brief)
-        exam_unknown(x, subject,
-                     "%.0f %s %.1f s: above the limit; --watch 1m tells whether it goes on",
-                     span->bad, what, exam_watched(x));
+        exam_unknown(
+            x, subject, "%.*f %s %.1f s: above the limit; --watch 1m tells whether it goes on",
+            span->bad < 10 && span->bad != floor(span->bad), span->bad, what, exam_watched(x));
     else if (exam_days(x, subject, &days))
         exam_undated(x, subject, span->bad, what, days);
 }

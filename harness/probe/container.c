@@ -39,6 +39,7 @@ static bool cgroup_path(const struct tree *tree, const char *controller, char *b
 /* ---- limits ---- */
 
 struct limits {
+    const char *below;         /* the folder of a second reading of counters; NULL: none */
     double cpus;               /* quota over period; 0: none found */
     long long memory;          /* bytes; 0: none found */
     char cpuset[TREE_LINE];    /* "": none found */
@@ -110,12 +111,13 @@ static void read_cpu_stat(const struct tree *tree, const char *folder, struct li
     char text[2048];
     const char *periods, *paused;
     long long all, some;
-    int rc = tree_read(tree, tree_join(folder, "cpu.stat").s, text, sizeof(text), NULL);
+    struct path path = limits->below ? tree_join(limits->below, folder) : tree_join(folder, "");
+    int rc = tree_read(tree, tree_join(path.s, "cpu.stat").s, text, sizeof(text), NULL);
 
-    if (rc) {
+    if (rc && !limits->below) /* a group that a second reading lacks did not grow */
         note_unread(tree, folder, "cpu.stat", rc, limits->unread[LIMIT_STAT]);
+    if (rc)
         return;
-    }
     periods = strstr(text, "nr_periods ");
     paused = strstr(text, "nr_throttled ");
     if (periods && paused && sscanf(periods, "nr_periods %lld", &all) == 1 &&
@@ -330,6 +332,16 @@ static void probe_limits(struct probe *p, json_t *virtualization)
     else
         fact_set_unknown(json, "allowed_memory_nodes", "/proc/self/status: %s",
                          known ? "without Mems_allowed_list" : "not there");
+}
+
+void limits_fill_counters(const struct tree *tree, json_t *json, const char *below)
+{
+    static const struct controller counting = {
+        "cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct", read_cpu_stat, read_cpu_stat};
+    struct limits limits = {.below = *below ? below : NULL};
+
+    if (read_controller(tree, &counting, &limits))
+        set_paused(json, &limits, NULL);
 }
 
 struct inside {

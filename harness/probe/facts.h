@@ -288,6 +288,12 @@ json_t *net_asked(const struct tree *tree, const char *below);
 /* What an interface, and an RDMA port, counts; path: of its folder. */
 void net_fill_counters(const struct tree *tree, json_t *nic, const char *path, const json_t *asked);
 void rdma_fill_counters(const struct tree *tree, json_t *port, const char *path);
+/* The errors that a PCI function counts, and the port above it (NULL: none); paths of both. */
+void pci_fill_counters(const struct tree *tree, json_t *device, const char *path, const char *port);
+/* The time that CPUs wanted, and that was stolen; how often control groups were paused. below: "",
+ * or the folder of a recording's second reading. */
+void load_fill_steal(const struct tree *tree, json_t *load, const char *below);
+void limits_fill_counters(const struct tree *tree, json_t *limits, const char *below);
 /* MTU, queues, interrupts, shaping, pauses, rings, counters and members of a bond. path: of the
  * interface's folder. */
 void net_fill_state(struct probe *p, json_t *nic, const char *path, const json_t *asked,
@@ -304,6 +310,8 @@ int nvml_address(const struct nvml *nvml, unsigned index, char *buf, size_t size
 unsigned nvml_count(const struct nvml *nvml);
 /* Everything that NVML knows about one GPU. */
 void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *gpu);
+/* "pcie", with the replays that it counts, and "counters". */
+void nvml_fill_counters(const struct nvml *nvml, struct nvml_device *device, json_t *gpu);
 
 /* "cuda": the module of this build, its toolkit, the devices it shows, matched by address with
  * those in "devices"; "toolkit_version": the one on this machine. */

@@ -276,6 +276,12 @@ static void fill_held(const struct nvml *nvml, struct nvml_device *device, json_
     json_decref(counters);
 }
 
+void nvml_fill_counters(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    fill_held(nvml, device, gpu);
+    fill_pcie(nvml, device, gpu);
+}
+
 static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
     static const struct {
@@ -433,9 +439,8 @@ void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *
     fill_engine(nvml, device, gpu);
     fill_power(nvml, device, gpu);
     fill_clock_reasons(nvml, device, gpu);
-    fill_held(nvml, device, gpu);
+    nvml_fill_counters(nvml, device, gpu);
     fill_ecc(nvml, device, gpu);
-    fill_pcie(nvml, device, gpu);
     fill_virtualization(nvml, device, gpu);
     fill_mig(nvml, device, gpu);
     nvml_fill_links(nvml, device, gpu);

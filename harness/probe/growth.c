@@ -10,10 +10,17 @@
 
 /* ---- Two readings ---- */
 
-/* The entry with that name; of an object without one, with that port. */
+/* What an entry is known by: a PCI function, also a GPU, by its address, a port by its number. */
+static const char *key_of(const json_t *one)
+{
+    return json_object_get(one, "address") ? "address"
+           : json_object_get(one, "name")  ? "name"
+                                           : "port";
+}
+
 static const json_t *find_like(const json_t *list, const json_t *one)
 {
-    const char *key = json_object_get(one, "name") ? "name" : "port";
+    const char *key = key_of(one);
     const json_t *other;
     size_t i;
 
@@ -24,27 +31,38 @@ static const json_t *find_like(const json_t *list, const json_t *one)
 }
 
 /* What is smaller than it was has begun anew, and what lacks was not read: neither grew. */
+static void add_one(json_t *grown, const char *key, const json_t *before, const json_t *after)
+{
+    const json_t *was = json_object_get(before, key), *value = json_object_get(after, key);
+    json_int_t more = json_integer_value(value) - json_integer_value(was);
+    double longer = json_number_value(value) - json_number_value(was);
+
+    if (json_is_integer(value) && json_is_integer(was) && more >= 0)
+        json_object_set_new(grown, key, json_integer(more));
+    else if (json_is_real(value) && json_is_real(was) && longer >= 0)
+        fact_set_real(grown, key, longer);
+}
+
 static void add_grown(json_t *grown, const json_t *before, const json_t *after)
 {
     const char *key;
     json_t *value;
 
-    json_object_foreach ((json_t *)after, key, value) {
-        const json_t *was = json_object_get(before, key);
-        json_int_t more = json_integer_value(value) - json_integer_value(was);
-
-        if (json_is_integer(value) && json_is_integer(was) && more >= 0)
-            json_object_set_new(grown, key, json_integer(more));
-    }
+    json_object_foreach ((json_t *)after, key, value)
+        add_one(grown, key, before, after);
 }
 
 static void set_grown(json_t *object, const json_t *before, const json_t *after)
 {
     static const char *const counters[] = {"counters", "hw_counters", "pause_counters"};
+    static const char *const times[] = {"wanted_cpu_seconds", "stolen_cpu_seconds"}; /* of load */
     json_t *grown = json_object();
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
         add_grown(grown, json_object_get(before, counters[i]), json_object_get(after, counters[i]));
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+        add_one(grown, times[i], before, after);
+    add_one(grown, "replays", json_object_get(before, "pcie"), json_object_get(after, "pcie"));
     if (json_object_size(grown))
         json_object_set(object, "grown", grown);
     else
@@ -72,15 +90,28 @@ static double uptime_of(const json_t *machine)
     return fact_number(json_object_get(machine, "load"), "uptime_seconds", 0);
 }
 
+static json_t *limits_of(const json_t *machine)
+{
+    return json_object_get(json_object_get(machine, "virtualization"), "limits");
+}
+
+static json_t *gpus_of(const json_t *machine)
+{
+    return json_object_get(json_object_get(machine, "gpus"), "devices");
+}
+
 void probe_growth(json_t *machine, const json_t *before, const json_t *after)
 {
-    static const char *const lists[] = {"network", "rdma"};
+    static const char *const lists[] = {"network", "rdma", "pci"};
     double seconds = uptime_of(after) - uptime_of(before);
     json_t *load = json_object_get(machine, "load");
 
     if (!load || uptime_of(before) <= 0 || seconds <= 0)
         return;
     fact_set_real(load, "watched_seconds", seconds);
+    set_grown(load, json_object_get(before, "load"), json_object_get(after, "load"));
+    set_grown(limits_of(machine), limits_of(before), limits_of(after));
+    set_each(gpus_of(machine), gpus_of(before), gpus_of(after));
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         set_each(json_object_get(machine, lists[i]), json_object_get(before, lists[i]),
                  json_object_get(after, lists[i]));
@@ -122,6 +153,45 @@ static void device_again(const struct tree *tree, json_t *now, const char *devic
 
 typedef void again_fn(const struct tree *tree, json_t *now, const char *path, const json_t *arg);
 
+static void function_again(const struct tree *tree, json_t *now, const char *path,
+                           const json_t *unused)
+{
+    const char *slash = strrchr(path, '/');
+    char port[TREE_PATH], address[TREE_LINE];
+
+    (void)unused;
+    snprintf(port, sizeof(port), "%.*s", slash ? (int)(slash - path) : 0, path);
+    slash = strrchr(port, '/');
+    pci_fill_counters(tree, now, path,
+                      slash && pci_path_address(slash, address, sizeof(address)) ? port : NULL);
+}
+
+/* The driver of a GPU tells what it counts, and no file. */
+static json_t *gpus_again(const json_t *machine)
+{
+    json_t *all = json_array();
+    struct nvml *nvml = NULL;
+    const json_t *one;
+    char why[256];
+    size_t i;
+
+    if (fact_true(json_object_get(machine, "gpus"), "nvml"))
+        nvml_open(&nvml, why, sizeof(why));
+    json_array_foreach (gpus_of(machine), i, one) {
+        const char *address = fact_string(one, "address");
+        struct nvml_device *device = nvml && address ? nvml_find(nvml, address) : NULL;
+        json_t *now = device ? json_object() : NULL;
+
+        if (!now)
+            continue;
+        json_array_append_new(all, now);
+        fact_set_text(now, "address", address);
+        nvml_fill_counters(nvml, device, now);
+    }
+    nvml_close(nvml);
+    return all;
+}
+
 /* The entries of a list by their names, with their counters of now. asked NULL: each one's ports. */
 static json_t *list_again(const struct tree *tree, const char *below, const char *folder,
                           const json_t *list, again_fn *again, const json_t *asked)
@@ -132,11 +202,11 @@ static json_t *list_again(const struct tree *tree, const char *below, const char
     size_t i;
 
     json_array_foreach (list, i, one) {
-        const char *name = fact_string(one, "name");
+        const char *key = key_of(one), *name = fact_string(one, key);
         json_t *now = json_object();
 
         json_array_append_new(all, now);
-        fact_set_text(now, "name", name ? name : "");
+        fact_set_text(now, key, name ? name : "");
         if (place(tree, below, folder, name, path, sizeof(path)))
             again(tree, now, path, asked ? asked : json_object_get(one, "ports"));
     }
@@ -147,13 +217,16 @@ void probe_again(const struct tree *tree, const char *below, json_t *machine)
 {
     char line[TREE_LINE];
     double seconds;
-    json_t *now, *asked;
+    json_t *now, *load, *asked;
 
     if (tree_line(tree, tree_join(*below ? below : ".", "proc/uptime").s, line, sizeof(line)) ||
         sscanf(line, "%lf", &seconds) != 1 || uptime_of(machine) <= 0)
         return;
     now = json_object();
-    fact_set_real(fact_object(now, "load"), "uptime_seconds", seconds);
+    load = fact_object(now, "load");
+    fact_set_real(load, "uptime_seconds", seconds);
+    load_fill_steal(tree, load, below);
+    limits_fill_counters(tree, fact_object(fact_object(now, "virtualization"), "limits"), below);
     asked = net_asked(tree, below);
     json_object_set_new(now, "network",
                         list_again(tree, below, "sys/class/net",
@@ -162,6 +235,11 @@ void probe_again(const struct tree *tree, const char *below, json_t *machine)
                         list_again(tree, below, "sys/class/infiniband",
                                    json_object_get(machine, "rdma"), device_again, NULL));
     json_decref(asked);
+    json_object_set_new(now, "pci",
+                        list_again(tree, below, "sys/bus/pci/devices",
+                                   json_object_get(machine, "pci"), function_again, NULL));
+    if (tree->live)
+        json_object_set_new(fact_object(now, "gpus"), "devices", gpus_again(machine));
     probe_growth(machine, machine, now);
     json_decref(now);
 }

@@ -107,11 +107,11 @@ static void set_pressure(struct probe *p, json_t *load, const char *resource)
 
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in hundredths of a second
  * since boot. A CPU that is idle wants no time, so none can be stolen from it. */
-static void set_steal(struct probe *p, json_t *load)
+void load_fill_steal(const struct tree *tree, json_t *load, const char *below)
 {
     unsigned long long user, nice, system, idle, wait, irq, softirq, steal;
     char line[TREE_LINE];
-    int rc = tree_line(&p->tree, "proc/stat", line, sizeof(line));
+    int rc = tree_line(tree, tree_join(*below ? below : ".", "proc/stat").s, line, sizeof(line));
 
     if (!rc && sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system,
                       &idle, &wait, &irq, &softirq, &steal) == 8) {
@@ -320,7 +320,7 @@ void probe_load(struct probe *p)
     set_pressure(p, load, "cpu");
     set_pressure(p, load, "memory");
     set_pressure(p, load, "io");
-    set_steal(p, load);
+    load_fill_steal(&p->tree, load, "");
     set_memory(p, load);
     set_swapping(p, load);
     set_shared_memory(p, process, load);

@@ -357,15 +357,15 @@ static void report_services(const struct pci_device *d)
 
 /* Advanced error reporting: lines "RxErr 0", the last "TOTAL_ERR_COR 0". The kernel has no file
  * where the device has no such capability, or the firmware keeps it for itself. */
-static void set_errors(struct probe *p, json_t *counters, const char *key, const char *folder,
-                       const char *file, const char *total)
+static void set_errors(const struct tree *tree, json_t *counters, const char *key,
+                       const char *folder, const char *file, const char *total)
 {
     char text[2048];
     const char *at;
     long long count;
-    int rc = tree_read(&p->tree, tree_join(folder, file).s, text, sizeof(text), NULL);
+    int rc = tree_read(tree, tree_join(folder, file).s, text, sizeof(text), NULL);
 
-    if (tree_absent_at(&p->tree, folder, file))
+    if (tree_absent_at(tree, folder, file))
         return;
     at = rc ? NULL : strstr(text, total);
     if (at && sscanf(at + strlen(total), " %lld", &count) == 1 && count >= 0)
@@ -376,17 +376,23 @@ static void set_errors(struct probe *p, json_t *counters, const char *key, const
 }
 
 /* Errors on the way in are counted by the device, those on the way out by the port above it. */
+void pci_fill_counters(const struct tree *tree, json_t *device, const char *path, const char *port)
+{
+    json_t *counters = fact_object(device, "counters");
+
+    set_errors(tree, counters, "correctable_errors", path, "aer_dev_correctable", "TOTAL_ERR_COR");
+    set_errors(tree, counters, "nonfatal_errors", path, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL");
+    set_errors(tree, counters, "fatal_errors", path, "aer_dev_fatal", "TOTAL_ERR_FATAL");
+    if (port)
+        set_errors(tree, counters, "port_correctable_errors", port, "aer_dev_correctable",
+                   "TOTAL_ERR_COR");
+}
+
 static void report_errors(struct probe *p, const struct pci_device *d)
 {
     const struct pci_device *port = pci_parent(p->pci, d);
-    json_t *counters = fact_object(d->json, "counters");
 
-    set_errors(p, counters, "correctable_errors", d->path, "aer_dev_correctable", "TOTAL_ERR_COR");
-    set_errors(p, counters, "nonfatal_errors", d->path, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL");
-    set_errors(p, counters, "fatal_errors", d->path, "aer_dev_fatal", "TOTAL_ERR_FATAL");
-    if (port)
-        set_errors(p, counters, "port_correctable_errors", port->path, "aer_dev_correctable",
-                   "TOTAL_ERR_COR");
+    pci_fill_counters(&p->tree, d->json, d->path, port ? port->path : NULL);
 }
 
 enum { VFS_MAX = 256 };

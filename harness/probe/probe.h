@@ -42,8 +42,8 @@ json_t *probe_rank(const char *const *variables);
 
 /*
  * How the counters of a machine grew from one reading to a later one of the same boot: adds to
- * `machine` its "load.watched_seconds", and to each interface and RDMA port in it "grown": its
- * counters' growth, under their names. A counter that is smaller than before, or that was not read
+ * `machine` its "load.watched_seconds", and "grown" to each interface, RDMA port, PCI function and
+ * GPU in it, to "load" and to "virtualization.limits": their counters' growth, under their names. A counter that is smaller than before, or that was not read
  * twice, is left out. Nothing is added where the times since boot are not known, or do not grow.
  */
 void probe_growth(json_t *machine, const json_t *before, const json_t *after);

@@ -44,6 +44,34 @@
 #define OTHER_PIX    "{\"gpu\": \"0000:98:00.0\", \"nic\": \"0000:99:00.0\", \"relation\": \"PIX\"}]"
 #define PEERS(peers) "{\"local\": 0, \"local_size\": 2, \"peers\": " peers "}"
 
+#define STAT_OF(busy, stolen) "cpu " busy " 0 10000 950000 0 0 0 " stolen " 0 0\n"
+#define STAT(busy, stolen)                                                                         \
+    {                                                                                              \
+        "proc/stat", STAT_OF(busy, stolen)                                                         \
+    }
+#define STAT_LATER(busy, stolen)                                                                   \
+    {                                                                                              \
+        LATER "proc/stat", STAT_OF(busy, stolen)                                                   \
+    }
+/* Of a machine without it. */
+#define TWICE                                                                                      \
+    {UPTIME, "1000000.00 1.00\n"},                                                                 \
+    {                                                                                              \
+        LATER UPTIME, "1000002.00 1.00\n"                                                          \
+    }
+#define GROUP                "sys/fs/cgroup/user.slice/"
+#define PERIODS(all, paused) "nr_periods " all "\nnr_throttled " paused "\n"
+#define NO_ROOT_STAT                                                                               \
+    {                                                                                              \
+        "sys/fs/cgroup/cpu.stat", "usage_usec 1\n"                                                 \
+    }
+#define GROUP_LATER(all, paused)                                                                   \
+    {                                                                                              \
+        LATER GROUP "cpu.stat", PERIODS(all, paused)                                               \
+    }
+#define AER(kind, n)       GPU "aer_dev_" kind, n
+#define AER_LATER(kind, n) LATER AER(kind, n)
+
 #define ONCE                                                                                       \
     {                                                                                              \
         LATER UPTIME, NULL                                                                         \
@@ -107,15 +135,30 @@ static const struct fault {
     /* load */
     {"other-load", METAL, "processor", .fault = {{"proc/loadavg", "4.00 1.00 1.00 5/400 4711\n"}},
      .missing = {{"proc/loadavg", NULL}}},
+    /* Of 20 CPU seconds that were wanted between two readings, 0.5 are 2.5 %. */
     {"steal", GUEST, "processor",
-     .first = {{"proc/stat", "cpu 40000 0 10000 950000 0 0 0 0 0 0\n"}},
-     .fault = {{"proc/stat", "cpu 40000 0 10000 850000 0 0 0 100000 0 0\n"}},
-     .missing = {{"proc/stat", NULL}}},
+     .first = {TWICE, STAT("40000", "100"), STAT_LATER("42000", "110")},
+     .fault = {STAT_LATER("41950", "150")}, .missing = {{"proc/stat", NULL}}},
+    /* Within two seconds, 20 %; 4 % may be one burst. */
+    {"steal", GUEST, "processor",
+     .first = {TWICE, STAT("40000", "100"), STAT_LATER("40380", "102")},
+     .fault = {STAT_LATER("40320", "180")}, .missing = {STAT_LATER("40300", "112")}},
+    /* Since a boot of today; since an older one it may be long ago. */
+    {"steal", GUEST, "processor", .first = {STAT("40000", "100"), {UPTIME, "1000000.00 1.00\n"}},
+     .fault = {STAT("40000", "100000"), {UPTIME, "36000.00 1.00\n"}},
+     .missing = {STAT("40000", "100000")}},
     {"throttled", METAL, "processor",
-     .first = {{"sys/fs/cgroup/user.slice/cpu.stat", "nr_periods 100\nnr_throttled 0\n"},
-               {"sys/fs/cgroup/cpu.stat", "usage_usec 1\n"}},
-     .fault = {{"sys/fs/cgroup/user.slice/cpu.stat", "nr_periods 100\nnr_throttled 40\n"}},
-     .missing = {{"sys/fs/cgroup/user.slice/cpu.stat", NULL}}},
+     .first = {{GROUP "cpu.stat", PERIODS("100", "0")}, NO_ROOT_STAT, GROUP_LATER("110", "0")},
+     .fault = {GROUP_LATER("110", "4")}, .missing = {{GROUP "cpu.stat", NULL}}},
+    /* Two of ten periods may be one burst; of two hundred, eight are too many. */
+    {"throttled", METAL, "processor",
+     .first = {{GROUP "cpu.stat", PERIODS("100", "0")}, NO_ROOT_STAT, GROUP_LATER("300", "1")},
+     .fault = {GROUP_LATER("300", "8")},
+     .missing = {{GROUP "cpu.stat", PERIODS("100", "20")}, GROUP_LATER("110", "22")}},
+    {"throttled", METAL, "processor",
+     .first = {{GROUP "cpu.stat", PERIODS("100", "0")}, NO_ROOT_STAT, ONCE},
+     .fault = {{GROUP "cpu.stat", PERIODS("100", "40")}, {UPTIME, "36000.00 1.00\n"}},
+     .missing = {{GROUP "cpu.stat", PERIODS("100", "40")}}},
     {"isolated-cpus", METAL, "processor", .fault = {{CPUS "isolated", "8-15\n"}},
      .missing = {{CPUS "isolated", NULL}}},
     {"idle-states", METAL, "processor", .first = {{CPUS "cpu0/cpuidle/state3/latency", "133\n"}},
@@ -190,13 +233,26 @@ static const struct fault {
     {"device-node", METAL, "0000:18:00.0", .fault = {{GPU "numa_node", "-1\n"}},
      .missing = {{GPU "numa_node", NULL}}},
     {"pcie-errors", METAL, "0000:18:00.0",
-     .fault = {{GPU "aer_dev_correctable", "RxErr 5000\nTOTAL_ERR_COR 5000\n"}},
-     .missing = {{GPU "aer_dev_correctable", NULL}}},
+     .fault = {{AER_LATER("correctable", "RxErr 5000\nTOTAL_ERR_COR 5000\n")}},
+     .missing = {{AER("correctable", NULL)}}},
+    /* Many since an older boot, none or a few of them between the readings. */
     {"pcie-errors", METAL, "0000:18:00.0",
-     .fault = {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 90\n"}},
-     .missing = {{GPU "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 90\n"}, {UPTIME, NULL}}},
+     .fault = {{AER_LATER("correctable", "TOTAL_ERR_COR 101\n")}},
+     .missing = {{AER("correctable", "TOTAL_ERR_COR 5000000\n")},
+                 {AER_LATER("correctable", "TOTAL_ERR_COR 5000090\n")}}},
+    {"pcie-errors", METAL, "0000:18:00.0", .first = {ONCE},
+     .fault = {{AER("nonfatal", "TOTAL_ERR_NONFATAL 90\n")}, {UPTIME, "36000.00 1.00\n"}},
+     .missing = {{AER("nonfatal", "TOTAL_ERR_NONFATAL 90\n")}, {UPTIME, NULL}}},
     {"pcie-errors", METAL, "0000:18:00.0",
-     .fault = {{GPU "aer_dev_fatal", "TOTAL_ERR_FATAL 1\n"}, {UPTIME, "25920000.00 1.00\n"}}},
+     .fault = {{AER_LATER("fatal", "TOTAL_ERR_FATAL 1\n")}, {UPTIME, "999990.00 1.00\n"}},
+     .missing = {{AER("fatal", "TOTAL_ERR_FATAL 1\n")},
+                 {AER_LATER("fatal", "TOTAL_ERR_FATAL 1\n")}}},
+    /* Those on the way out are counted by the port above. */
+    {"pcie-errors", METAL, "0000:18:00.0",
+     .first = {{SWITCH "aer_dev_correctable", "TOTAL_ERR_COR 0\n"},
+               {LATER SWITCH "aer_dev_correctable", "TOTAL_ERR_COR 0\n"}},
+     .fault = {{LATER SWITCH "aer_dev_correctable", "TOTAL_ERR_COR 5000\n"}},
+     .missing = {{SWITCH "aer_dev_correctable", "TOTAL_ERR_COR 5000\n"}}},
     {"gpu-adapter", METAL, "0000:18:00.0",
      .first = {{"proximity", "[{\"gpu\": \"0000:18:00.0\", \"nic\": \"0000:19:00.0\","
                              " \"relation\": \"NODE\"}, {\"gpu\": \"0000:18:00.0\","
@@ -237,13 +293,15 @@ static const struct fault {
      .first = {{"gpus.nvml", "true"},
                {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.counters", "{\"held_by_power_seconds\": 900000}"}},
-     .fault = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 3000}"}},
+     .fault = {{"gpus.devices.0.grown", "{\"held_by_heat_seconds\": 1.5}"},
+               {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 1.5}"}},
      .missing = {{"gpus.devices.0.counters", NULL}}},
     {"gpu-held", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"},
                {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 50}"}},
-     .fault = {{"gpus.devices.0.counters", "{\"held_by_reliability_seconds\": 2100}"}},
+     .fault = {{"gpus.devices.0.counters", "{\"held_by_reliability_seconds\": 2100}"},
+               {"load.uptime_seconds", "80000"}},
      .missing = {{"gpus.devices.0.counters", "{\"held_by_reliability_seconds\": 2100}"},
                  {"load.uptime_seconds", NULL}}},
     /* The share is one of all time, and the GPU may have worked for a part of it. */
@@ -251,13 +309,15 @@ static const struct fault {
      .first = {{"gpus.nvml", "true"},
                {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 50}"}},
-     .fault = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 2100}"}},
-     .missing = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 1900}"}}},
+     .fault = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 90}"},
+               {"load.uptime_seconds", "36000"}},
+     .missing = {{"gpus.devices.0.counters", "{\"held_by_heat_seconds\": 90000}"}}},
     {"gpu-replays", METAL, "0000:18:00.0",
      .first = {{"gpus.nvml", "true"},
                {"gpus.devices.0.persistence_mode", "true"},
                {"gpus.devices.0.pcie", "{\"replays\": 90}"}},
-     .fault = {{"gpus.devices.0.pcie.replays", "500"}},
+     .fault = {{"gpus.devices.0.pcie.replays", "500"},
+               {"gpus.devices.0.grown", "{\"replays\": 200}"}},
      .missing = {{"gpus.devices.0.pcie.replays", NULL}}},
     {"gpu-ecc", METAL, "0000:18:00.0",
      .first = {{"gpus.devices.0.ecc", "true"},
@@ -411,14 +471,20 @@ static const struct fault {
     {"pause-frames", METAL, "eno1", .first = {ONCE, {"plumb/net", PAUSED("9")}},
      .fault = {{"plumb/net", PAUSED("900000000")}, {UPTIME, "36000.00 1.00\n"}},
      .missing = {{"plumb/net", PAUSED("900000000")}}},
-    {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "240\n"}},
+    {"link-flaps", METAL, "eno1", .fault = {{LATER ENO1 "carrier_changes", "8\n"}},
      .missing = {{ENO1 "carrier_changes", NULL}}},
-    {"link-flaps", METAL, "eno1", .first = {{UPTIME, "25920000.00 1.00\n"}},
-     .fault = {{ENO1 "carrier_changes", "240\n"}}},
+    /* One bad night, long ago; once more now may be who sets the machine up. */
+    {"link-flaps", METAL, "eno1",
+     .fault = {{ENO1 "carrier_changes", "240\n"}, {LATER ENO1 "carrier_changes", "246\n"}},
+     .missing = {{ENO1 "carrier_changes", "240\n"}, {LATER ENO1 "carrier_changes", "240\n"}}},
+    {"link-flaps", METAL, "eno1", .fault = {{LATER ENO1 "carrier_changes", "8\n"}},
+     .missing = {{ENO1 "carrier_changes", "240\n"}, {LATER ENO1 "carrier_changes", "242\n"}}},
     /* Those of a boot are not told apart a minute after it. */
-    {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "40\n"}},
+    {"link-flaps", METAL, "eno1", .first = {ONCE},
+     .fault = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "36000.00 1.00\n"}},
      .missing = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "60.00 1.00\n"}}},
-    {"link-flaps", METAL, "eno1", .fault = {{ENO1 "carrier_changes", "40\n"}},
+    {"link-flaps", METAL, "eno1", .first = {ONCE},
+     .fault = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, "36000.00 1.00\n"}},
      .missing = {{ENO1 "carrier_changes", "40\n"}, {UPTIME, NULL}}},
     {"interrupts", METAL, "ib0",
      .fault = {{"proc/irq/64/effective_affinity_list", "9\n"},
@@ -464,13 +530,28 @@ static const struct fault {
      .fault = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"},
                {UPTIME, "36000.00 1.00\n"}},
      .missing = {{PORT "hw_counters/np_ecn_marked_roce_packets", "50000\n"}}},
-    {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{LATER PORT "counters/link_downed", "5\n"}},
      .missing = {{PORT "counters/link_downed", NULL}}},
-    {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/link_downed", "50\n"}},
+    {"rdma-line", METAL, "mlx5_0:1", .first = {ONCE},
+     .fault = {{PORT "counters/link_downed", "50\n"}, {UPTIME, "36000.00 1.00\n"}},
      .missing = {{PORT "counters/link_downed", "50\n"}, {UPTIME, NULL}}},
-    /* 1e-12 of 400 Gb/s in a million seconds: 400000 bits. A counter of 16 bits stops below. */
-    {"rdma-line", METAL, "mlx5_0:1", .fault = {{PORT "counters/symbol_error", "400101\n"}},
+    /* A counter of 8 bits is full, and grows no more: an hour later, too. */
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{LATER PORT "counters/link_downed", "5\n"}},
+     .missing = {{PORT "counters/link_downed", "255\n"},
+                 {LATER PORT "counters/link_downed", "255\n"},
+                 {LATER UPTIME, "1009000.00 1.00\n"}}},
+    /* As one of 16 bits does. */
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{LATER PORT "counters/port_rcv_errors", "5000\n"}},
+     .missing = {{PORT "counters/port_rcv_errors", "65535\n"},
+                 {LATER PORT "counters/port_rcv_errors", "65535\n"},
+                 {LATER PORT "counters/port_rcv_packets", "90000000\n"}}},
+    /* 1e-12 of 400 Gb/s in 36000 seconds: 14400 bits. A counter of 16 bits stops far above. */
+    {"rdma-line", METAL, "mlx5_0:1", .first = {ONCE},
+     .fault = {{PORT "counters/symbol_error", "14500\n"}, {UPTIME, "36000.00 1.00\n"}},
      .missing = {{PORT "counters/symbol_error", "65535\n"}}},
+    {"rdma-line", METAL, "mlx5_0:1", .fault = {{LATER PORT "counters/symbol_error", "101\n"}},
+     .missing = {{PORT "counters/symbol_error", "65535\n"},
+                 {LATER PORT "counters/symbol_error", "65535\n"}}},
     /* libraries */
     {"sockets", METAL, "process", .first = {{"plumb/verbs", "1 1\n"}},
      .fault = {{"plumb/verbs", "0 1\n"}}, .missing = {{"plumb/verbs", NULL}}},
@@ -826,7 +907,6 @@ static const struct price {
     {"cpu-quota", "docker-quota", {"virtualization.limits.cpu_quota", "2.5"}, 1 - 2.5 / 12},
     {"cpu-set", "docker-quota", {"virtualization.limits.cpu_quota", "9"}, 1 - 8. / 12},
     /* An idle CPU loses nothing: of the time that was wanted, 19 parts of 20 were stolen. */
-    {"steal", GUEST, {"proc/stat", "cpu 4000 0 1000 9900000 0 0 0 95000 0 0\n"}, 0.95},
     {"shaping", METAL, {"plumb/net", "eno1 qdisc tbf rate_gbits_per_s=1.0\n"}, 0.9},
     /* 16 lanes of 5 GT/s in 8b/10b, of 32 GT/s in 128b/130b. */
     {"pcie-slot",
@@ -886,6 +966,15 @@ static const struct priced {
       METAL,
       {LATER "plumb/net", "eno1 counts tx_global_pause_duration=400000\n"},
       0.2}},
+    /* Of 400 s that were wanted between the readings, 380 were stolen; or since a boot of today. */
+    {false,
+     "CPU time",
+     {TWICE, STAT("40000", "100")},
+     {"steal", GUEST, STAT_LATER("42000", "38100"), 0.95}},
+    {false,
+     "CPU time",
+     {{UPTIME, "36000.00 1.00\n"}},
+     {"steal", GUEST, {"proc/stat", "cpu 4000 0 1000 9900000 0 0 0 95000 0 0\n"}, 0.95}},
     /* Both slow: NCCL's is first. */
     {false,
      "bandwidth of NCCL",
@@ -1339,14 +1428,14 @@ static const struct calm still_found[] = {
      METAL,
      {{PORT "counters/port_rcv_errors", "5000000\n"},
       {PORT "counters/symbol_error", "20000000\n"},
-      DAYS_400}},
+      {LATER PORT "counters/symbol_error", "20005000\n"}}},
     {"rdma-line",
      METAL,
      {{PORT "counters/link_downed", "56\n"},
       {PORT "counters/symbol_error", "20000000\n"},
-      DAYS_400}},
-    /* More than the limit of all the time since boot: whenever its driver was loaded. */
-    {"gpu-held", METAL, {NVML("false"), HELD("3000")}},
+      {LATER PORT "counters/symbol_error", "20005000\n"}}},
+    /* More than the limit of all the time since a boot of today: whenever its driver was loaded. */
+    {"gpu-held", METAL, {NVML("false"), HELD("300"), {"load.uptime_seconds", "36000"}}},
 };
 
 /* Of the subject whose counter was changed. */

@@ -120,21 +120,21 @@ static double read_number(const char *path)
     return value;
 }
 
-static double read_throttle_events(void)
+double ledger_throttles(const char *folder, long cpus)
 {
+    static const char *const files[] = {"core_throttle_count", "package_throttle_count"};
     double sum = NAN;
-    long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
-    for (long cpu = 0; cpu < cpus; cpu++) {
-        char path[128];
-        snprintf(path, sizeof(path),
-                 "/sys/devices/system/cpu/cpu%ld/thermal_throttle/core_throttle_count", cpu);
-        double count = read_number(path);
-        if (isnan(count) && cpu == 0)
-            return NAN; /* this machine does not tell: do not ask each CPU */
-        if (!isnan(count))
-            sum = isnan(sum) ? count : sum + count;
-    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+        for (long cpu = 0; cpu < cpus; cpu++) {
+            char path[512];
+            snprintf(path, sizeof(path), "%s/cpu%ld/thermal_throttle/%s", folder, cpu, files[i]);
+            double count = read_number(path);
+            if (isnan(count) && cpu == 0)
+                break; /* this machine does not tell: do not ask each CPU */
+            if (!isnan(count))
+                sum = isnan(sum) ? count : sum + count;
+        }
     return sum;
 }
 
@@ -152,16 +152,30 @@ static double read_keyed(const char *path, const char *format)
     return value;
 }
 
-/* The cgroup that this process is in, by /proc/self/cgroup: "0::/path" is version 2
- * (throttled_usec), a line with the cpu controller version 1 (throttled_time, ns). NaN where the
- * cgroup does not tell: the root has no quota. */
-static double read_quota_throttled_ms(void)
+/* Is this one of the controllers, which have commas between them? */
+static bool is_listed(const char *controllers, const char *name)
 {
-    char line[512], path[700];
-    double ms = NAN;
-    FILE *f = fopen("/proc/self/cgroup", "re");
+    size_t n = strlen(name);
 
-    while (f && isnan(ms) && fgets(line, sizeof(line), f)) {
+    for (const char *at = controllers; *at; at += *at == ',') {
+        size_t len = strcspn(at, ",");
+        if (len == n && !strncmp(at, name, n))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+/* "0::/path" is version 2, with all in cpu.stat; in version 1 the controllers cpu (throttled_time,
+ * ns) and cpuacct (cpuacct.usage, ns) may be one or two. */
+void ledger_quota(const char *root, struct ledger_mark *mark)
+{
+    char line[512], path[1024];
+    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+    FILE *f = fopen(path, "re");
+
+    mark->quota_throttled_ms = mark->quota_used_ms = NAN;
+    while (f && fgets(line, sizeof(line), f)) {
         char *controllers = strchr(line, ':'),
              *where = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!where)
@@ -169,18 +183,24 @@ static double read_quota_throttled_ms(void)
         *where++ = 0;
         where[strcspn(where, "\n")] = 0;
         controllers++;
-        if (!*controllers) {
-            snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.stat", where);
-            ms = read_keyed(path, "throttled_usec %lf") * 1e-3;
-        } else if (!strncmp(controllers, "cpu,", 4) || !strcmp(controllers, "cpu") ||
-                   strstr(controllers, ",cpu")) {
-            snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/cpu.stat", controllers, where);
-            ms = read_keyed(path, "throttled_time %lf") * 1e-6;
+        if (!*controllers && isnan(mark->quota_throttled_ms)) {
+            snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s/cpu.stat", root, where);
+            mark->quota_throttled_ms = read_keyed(path, "throttled_usec %lf") * 1e-3;
+            mark->quota_used_ms = read_keyed(path, "usage_usec %lf") * 1e-3;
+        }
+        if (is_listed(controllers, "cpu")) {
+            snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s%s/cpu.stat", root, controllers,
+                     where);
+            mark->quota_throttled_ms = read_keyed(path, "throttled_time %lf") * 1e-6;
+        }
+        if (is_listed(controllers, "cpuacct")) {
+            snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s%s/cpuacct.usage", root, controllers,
+                     where);
+            mark->quota_used_ms = read_number(path) * 1e-6;
         }
     }
     if (f)
         fclose(f);
-    return ms;
 }
 
 /* Adds what a child that still runs has seen so far: getrusage knows only those that were waited
@@ -295,8 +315,9 @@ void ledger_mark(struct ledger_mark *mark)
     mark->faults_minor = (double)(self.ru_minflt + children.ru_minflt);
     add_children(mark);
     read_stat(mark);
-    mark->throttle_events = read_throttle_events();
-    mark->quota_throttled_ms = read_quota_throttled_ms();
+    mark->throttle_events =
+        ledger_throttles("/sys/devices/system/cpu", sysconf(_SC_NPROCESSORS_CONF));
+    ledger_quota("", mark);
     mark->cpu_mhz = ledger_cpu_mhz();
     ledger_energy("/sys/class/powercap", &mark->energy);
     mark->at_ns = clock_now_ns();
@@ -304,7 +325,7 @@ void ledger_mark(struct ledger_mark *mark)
 
 void ledger_none(struct ledger *out)
 {
-    *out = (struct ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 static double steal_percent(const struct ledger_mark *before, const struct ledger_mark *after,
@@ -333,6 +354,8 @@ void ledger_between(const struct ledger_mark *before, const struct ledger_mark *
     out->cpu_mhz_high = fmax(before->cpu_mhz, after->cpu_mhz);
     out->throttle_events = after->throttle_events - before->throttle_events;
     out->quota_throttled_ms = after->quota_throttled_ms - before->quota_throttled_ms;
+    double wanted_ms = out->quota_throttled_ms + after->quota_used_ms - before->quota_used_ms;
+    out->quota_percent = wanted_ms > 0 ? 100 * out->quota_throttled_ms / wanted_ms : NAN;
     out->cpu_watts = ledger_watts(&before->energy, &after->energy, out->elapsed_s);
 }
 

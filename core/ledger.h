@@ -26,8 +26,12 @@ struct ledger {
     double ctx_voluntary;
     double faults_major, faults_minor;
     double cpu_mhz_low, cpu_mhz_high; /* the lowest and highest of the measured clock */
-    double throttle_events;           /* thermal throttling, all CPUs */
-    double quota_throttled_ms;        /* time this cgroup stood still for its CPU quota */
+    double
+        throttle_events; /* thermal throttling of cores and of packages, as each CPU counts them */
+    double quota_throttled_ms; /* time this cgroup stood still for its CPU quota, over its CPUs */
+    /* The same, of the CPU time that the cgroup wanted: what it used, and that. Whatever it runs on,
+     * one CPU or all, both are counted over the same ones */
+    double quota_percent;
     double cpu_watts; /* of all processor packages and their memory, by their counters: the mean */
 };
 
@@ -61,7 +65,7 @@ struct ledger_mark {
     uint64_t at_ns;
     double steal_ticks, total_ticks, idle_ticks, ctx_involuntary, ctx_voluntary, faults_major,
         faults_minor;
-    double cpu_mhz, throttle_events, quota_throttled_ms;
+    double cpu_mhz, throttle_events, quota_throttled_ms, quota_used_ms;
     struct ledger_energy energy;
 };
 
@@ -72,6 +76,14 @@ struct ledger_ticks {
 
 /* Of /proc/stat, the sum over these CPUs. */
 void ledger_ticks(FILE *stat, const unsigned *cpus, unsigned n, struct ledger_ticks *out);
+
+/* From a folder such as /sys/devices/system/cpu, of so many CPUs: how often cores and packages were
+ * too hot, as each of their CPUs counts it; NaN: not told. A package's heat is no core's. */
+double ledger_throttles(const char *folder, long cpus);
+
+/* The two of the quota, of the cgroup that /proc/self/cgroup below this root names; "": of this
+ * system. NaN where it does not tell: the root of version 2 has no quota. */
+void ledger_quota(const char *root, struct ledger_mark *mark);
 
 /* From a folder such as /sys/class/powercap. */
 void ledger_energy(const char *folder, struct ledger_energy *out);

@@ -227,9 +227,11 @@ const struct row_column row_columns[] = {
      "CPU clock, measured, the lower of before and after, MHz"},
     {"cpu_mhz_high", ROW_NUMBER, AT(ledger.cpu_mhz_high), "the higher of the two, MHz"},
     {"throttle_events", ROW_NUMBER, AT(ledger.throttle_events),
-     "thermal throttling events on all CPUs"},
+     "thermal throttling events of cores and packages, as each CPU counts them"},
     {"quota_throttled_ms", ROW_NUMBER, AT(ledger.quota_throttled_ms),
-     "time that the cgroup's CPU quota held the benchmark, ms"},
+     "time that the cgroup's CPU quota held the benchmark, over its CPUs, ms"},
+    {"quota_percent", ROW_NUMBER, AT(ledger.quota_percent),
+     "the same, % of the CPU time that the cgroup wanted: used, or was held"},
     {"cpu_watts", ROW_NUMBER, AT(ledger.cpu_watts),
      "mean power draw of all processor packages and their memory over elapsed_s, by their energy "
      "counters, W"},

@@ -25,8 +25,9 @@ static double percent_of(double ms, double elapsed_s)
     return elapsed_s > 0 && ms >= 0 ? fmin(100, 0.1 * ms / elapsed_s) : NAN;
 }
 
-/* The system adds up over the CPUs how long a quota held them: of n CPUs it is n times as much. An
- * unknown number is taken as 1, which is the most that the quota can have taken. */
+/* Of rows that do not tell the share of the CPU time that was wanted. The system adds up over the
+ * CPUs how long a quota held them, which is less than all for what works on a part of them: then
+ * this is too little. An unknown number is taken as 1, which is the most that it can have taken. */
 static double cpus_of(const struct run_folder *run)
 {
     const json_t *machine = json_object_get(run->meta, "machine");
@@ -55,9 +56,11 @@ static void add_row(struct disturbance *d, struct sums *s, const struct report_r
 {
     double elapsed = row_number(rows, row, FIELD_ELAPSED);
     double steal = row_number(rows, row, FIELD_STEAL);
-    double quota = percent_of(row_number(rows, row, FIELD_QUOTA) / cpus, elapsed);
+    double quota = row_number(rows, row, FIELD_QUOTA_PERCENT);
     double gpu = percent_of(row_number(rows, row, FIELD_GPU_THROTTLED), elapsed);
 
+    if (isnan(quota))
+        quota = percent_of(row_number(rows, row, FIELD_QUOTA) / cpus, elapsed);
     s->taken[d->rows++] = taken_percent(rows, row, steal, quota) / 100;
     d->noisy += !strcmp(row_text(rows, row, FIELD_STATUS), "noisy");
     d->throttled += row_number(rows, row, FIELD_THROTTLE) > 0;

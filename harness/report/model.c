@@ -58,6 +58,7 @@ static const char *const field_names[FIELDS] = {
     [FIELD_MHZ_HIGH] = "cpu_mhz_high",
     [FIELD_THROTTLE] = "throttle_events",
     [FIELD_QUOTA] = "quota_throttled_ms",
+    [FIELD_QUOTA_PERCENT] = "quota_percent",
     [FIELD_GPU_MHZ_LOW] = "gpu_clock_mhz_low",
     [FIELD_GPU_MHZ_HIGH] = "gpu_clock_mhz_high",
     [FIELD_GPU_TEMPERATURE] = "gpu_temperature_c",

@@ -522,7 +522,12 @@ END
         grep -q "B alone was disturbed" out
     done
     grep -q "CPU throttled in 5 of 5, noisy in 5 of 5" <(tr -s ' \n' ' ' < out)
-    # A quota does: the time that it held is counted in each row, and added up over 128 CPUs.
+    # A quota does. Of one thread it took 10 % of what that wanted, of 128 CPUs next to nothing.
+    make_run q --seed 2 --shift 'memory*=0.93'
+    disturb q memory quota_throttled_ms=100 quota_percent=10
+    compare a q
+    [ "$status" -eq 3 ]
+    # Rows without that share have the time alone, which is added up over 128 CPUs.
     make_run q --seed 2 --shift 'memory*=0.93'
     disturb q memory quota_throttled_ms=100
     compare a q

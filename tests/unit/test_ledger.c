@@ -57,7 +57,8 @@ static void test_differences(void **state)
                                 .faults_minor = 1011,
                                 .cpu_mhz = 2500,
                                 .throttle_events = 9,
-                                .quota_throttled_ms = 50};
+                                .quota_throttled_ms = 50,
+                                .quota_used_ms = 70};
     struct ledger l;
 
     (void)state;
@@ -72,6 +73,7 @@ static void test_differences(void **state)
     assert_float_equal(l.cpu_mhz_high, 3000, 0);
     assert_float_equal(l.throttle_events, 2, 0);
     assert_float_equal(l.quota_throttled_ms, 30, 1e-12);
+    assert_float_equal(l.quota_percent, 30, 1e-12); /* 70 ms ran, 30 did not */
 }
 
 /* An idle CPU has nothing that could be stolen. */
@@ -332,6 +334,23 @@ static void test_steal_of_some_cpus(void **state)
     fclose(f);
 }
 
+static void put_in(const char *folder, const char *path, const char *text)
+{
+    char command[700];
+
+    snprintf(command, sizeof(command), "mkdir -p $(dirname %s/%s) && printf '%s' > %s/%s", folder,
+             path, text, folder, path);
+    assert_int_equal(system(command), 0);
+}
+
+static void remove_all(const char *folder)
+{
+    char command[64];
+
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void put(const char *folder, const char *zone, const char *file, const char *text)
 {
     char path[300];
@@ -357,7 +376,7 @@ static void put_zone(const char *folder, const char *zone, const char *name,
  * psys is everything again. */
 static void test_energy_of_packages(void **state)
 {
-    char folder[] = "/tmp/powercap-XXXXXX", command[64];
+    char folder[] = "/tmp/powercap-XXXXXX";
     struct ledger_energy before, after;
 
     (void)state;
@@ -386,8 +405,57 @@ static void test_energy_of_packages(void **state)
     ledger_energy(folder, &after);
     assert_int_equal(after.n, 0);
     assert_true(isnan(ledger_watts(&before, &after, 2)));
-    snprintf(command, sizeof(command), "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
+    remove_all(folder);
+}
+
+/* A package that is too hot slows its cores though none of them counts that. */
+static void test_heat_of_packages(void **state)
+{
+    char folder[] = "/tmp/cpus-XXXXXX";
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_true(isnan(ledger_throttles(folder, 2)));
+    put_in(folder, "cpu0/thermal_throttle/core_throttle_count", "3\\n");
+    put_in(folder, "cpu1/thermal_throttle/core_throttle_count", "4\\n");
+    assert_float_equal(ledger_throttles(folder, 2), 7, 0);
+    put_in(folder, "cpu0/thermal_throttle/package_throttle_count", "50\\n");
+    put_in(folder, "cpu1/thermal_throttle/package_throttle_count", "50\\n");
+    assert_float_equal(ledger_throttles(folder, 2), 107, 0);
+    remove_all(folder);
+}
+
+/* Held for 1.5 s, and at work for 2 s, in microseconds or in nanoseconds. */
+static void test_quota_of_both_versions(void **state)
+{
+    static const char *const files[][3][2] = {
+        {{"proc/self/cgroup", "0::/a\\n"},
+         {"sys/fs/cgroup/a/cpu.stat",
+          "usage_usec 2000000\\nuser_usec 7\\nnr_throttled 9\\nthrottled_usec 1500000\\n"},
+         {"sys/fs/cgroup/cpu.stat", "usage_usec 9\\n"}},
+        {{"proc/self/cgroup", "4:cpu,cpuacct:/a\\n3:cpuset:/\\n0::/b\\n"},
+         {"sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_throttled 9\\nthrottled_time 1500000000\\n"},
+         {"sys/fs/cgroup/cpu,cpuacct/a/cpuacct.usage", "2000000000\\n"}},
+        {{"proc/self/cgroup", "3:cpuset:/x\\n2:cpuacct:/a\\n1:cpu:/a\\n0::/\\n"},
+         {"sys/fs/cgroup/cpu/a/cpu.stat", "throttled_time 1500000000\\n"},
+         {"sys/fs/cgroup/cpuacct/a/cpuacct.usage", "2000000000\\n"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char folder[] = "/tmp/cgroup-XXXXXX";
+        struct ledger_mark mark;
+
+        assert_non_null(mkdtemp(folder));
+        for (size_t k = 0; k < 3; k++)
+            put_in(folder, files[i][k][0], files[i][k][1]);
+        ledger_quota(folder, &mark);
+        assert_float_equal(mark.quota_throttled_ms, 1500, 1e-9);
+        assert_float_equal(mark.quota_used_ms, 2000, 1e-9);
+        remove_all(folder);
+        ledger_quota(folder, &mark);
+        assert_true(isnan(mark.quota_throttled_ms) && isnan(mark.quota_used_ms));
+    }
 }
 
 int main(void)
@@ -407,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_a_child_that_still_runs_counts),
         cmocka_unit_test(test_steal_of_some_cpus),
         cmocka_unit_test(test_energy_of_packages),
+        cmocka_unit_test(test_heat_of_packages),
+        cmocka_unit_test(test_quota_of_both_versions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

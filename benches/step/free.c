@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bounds asynchronous workers, each of which has a rate of its own: see work.h. */
+/* What bounds asynchronous workers, each of which has a rate of its own, and whether they go at one pace: see work.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "benches/step/run.h"
 #include "benches/step/work.h"
+
+/* Steps by which leads may grow, of so many: a lead is a whole number of steps. */
+#define SETTLED (1. / (VALUES_WINDOWS * STEP_WINDOW))
+#define APART   .05
+#define CHANCE  4 /* standard deviations of a sum: chance alone reaches no more */
 
 /* Bytes that a step of a worker moves over a node's links. */
 struct load {
@@ -157,4 +163,44 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
     free(w.most);
     free(w.loads);
     return err;
+}
+
+/* ---- Whether they go at one pace ---- */
+
+void values_leads_add(struct values_leads *l, double leads, double steps)
+{
+    double grown = leads - l->now;
+
+    l->grown[l->n++ % VALUES_WINDOWS] = grown;
+    l->now = leads;
+    l->sum += grown;
+    l->squares += grown * grown;
+    l->steps += steps;
+    l->counted++;
+}
+
+void values_leads_mark(struct values_leads *l)
+{
+    l->sum = l->squares = l->steps = 0;
+    l->counted = 0;
+}
+
+bool values_leads_settled(const struct values_leads *l, unsigned workers, double bound)
+{
+    double grown = 0;
+
+    for (size_t i = 0; i < VALUES_WINDOWS; i++)
+        grown += l->grown[i];
+    return l->now >= (workers - 1) * bound || (l->n >= VALUES_WINDOWS && grown <= workers);
+}
+
+bool values_leads_stayed(const struct values_leads *l, unsigned workers)
+{
+    double n = (double)l->counted;
+    double chance =
+        n > 1 ? sqrt(fmax(0, l->squares - l->sum * l->sum / n) / (n - 1) * n) : INFINITY;
+
+    if (l->sum > fmax(APART * l->steps, workers))
+        return false;
+    return l->sum <= fmax(SETTLED * l->steps, workers) || l->sum <= CHANCE * chance;
 }

@@ -411,7 +411,7 @@ static int setup(struct point *pt)
     w->begun = false;
     w->samples = 0;
     w->settled = w->tried = false;
-    w->leads = w->leads_before = 0;
+    w->leads = (struct values_leads){0};
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
     memset(w->waited_ns, 0, sizeof(w->waited_ns));
@@ -450,14 +450,14 @@ static int setup(struct point *pt)
 static bool look_at_leads(struct step_work *w, const struct collective_times *times)
 {
     unsigned workers = step_dp(&w->spec);
-    double before = w->leads, steps = 0;
+    double steps = 0;
 
     if (!step_is_bounded(&w->spec))
         return true;
     for (unsigned i = 0; i < workers; i++)
         steps += (double)times[i].own_ns[STEP_STEPS];
-    w->leads = (double)times[workers].own_ns[STEP_LEADS];
-    return values_settled(w->leads - before, steps, 0);
+    values_leads_add(&w->leads, (double)times[workers].own_ns[STEP_LEADS], steps);
+    return values_leads_settled(&w->leads, workers, w->spec.staleness);
 }
 
 /* Workers with a bound go at one pace in the long run. Until they do, what is seen is none of it. */
@@ -470,21 +470,12 @@ static int settle(struct step_work *w, const struct collective_times **times, ui
     for (unsigned i = 0; i < SETTLE_MOST && !w->settled && !w->tried && !err; i++) {
         err = session_run(w->ranks.session, &run, times, slowest);
         w->settled = !err && look_at_leads(w, *times);
+        if (i + 1 == SETTLE_MOST && !err) /* chance may have moved them all along */
+            w->settled = w->settled || values_leads_stayed(&w->leads, step_dp(&w->spec));
     }
     w->tried = true; /* a longer warm-up goes on with it */
-    w->leads_before = w->leads;
+    values_leads_mark(&w->leads);
     return err;
-}
-
-/* Of all samples. */
-static bool stayed_settled(const struct step_work *w)
-{
-    double steps = 0;
-
-    for (unsigned i = 0; i < step_dp(&w->spec); i++)
-        steps += w->steps[i];
-    return !step_is_bounded(&w->spec) ||
-           values_settled(w->leads - w->leads_before, steps, step_dp(&w->spec));
 }
 
 static int refuse_apart(struct point *pt, int err)
@@ -541,9 +532,12 @@ static int check(struct point *pt)
 {
     struct step_work *w = pt->bench_state;
     int err = session_end(w->ranks.session);
+    bool stayed = values_leads_stayed(&w->leads, step_dp(&w->spec));
 
+    if (!stayed)
+        w->shares.n = 0; /* no figure of a pace that is not kept */
     values_finish(pt, w);
-    if (!err && !stayed_settled(w))
+    if (!err && !stayed)
         return refuse_apart(pt, -ESTALE);
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
 }

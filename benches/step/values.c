@@ -38,11 +38,6 @@ static unsigned workers_of(const struct step_work *w)
     return w->n - w->spec.servers;
 }
 
-bool values_settled(double grown, double steps, double slack)
-{
-    return !(grown > fmax(.05 * steps, slack));
-}
-
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
  * workers that end last, the one that waits least. A server may end behind all of them. */
 static double exposed_ns(const struct step_work *w, const struct collective_times *times,

@@ -41,6 +41,25 @@ struct step_base {
     size_t n;
 };
 
+/* By how many steps workers with a bound are ahead of the slowest one, window by window. What leads grow
+ * by is in the workers' rates, and not in those of the long run, when all go at the slowest one's pace. */
+#define VALUES_WINDOWS 8
+struct values_leads {
+    double now;                   /* after the last window, all together */
+    double grown[VALUES_WINDOWS]; /* in each of the last ones; the n-th in n modulo their number */
+    size_t n;
+    double sum, squares, steps; /* since the mark: growth, its squares, steps of all workers */
+    size_t counted;             /* windows */
+};
+void values_leads_add(struct values_leads *l, double leads, double steps);
+void values_leads_mark(struct values_leads *l);
+/* All who are faster are as far ahead as the bound lets them, or leads have grown by a step of each worker
+ * at most in so many windows: that is 1.6 % of their steps (STEP_WINDOW of each in a window). */
+bool values_leads_settled(const struct values_leads *l, unsigned workers, double bound);
+/* No more since the mark, beyond what chance does: 1.6 %, or a step of each; less than 4 times what windows
+ * that differ by chance alone add up to; in any case 5 %. */
+bool values_leads_stayed(const struct values_leads *l, unsigned workers);
+
 struct step_work { /* pt->bench_state: outlives the points */
     struct ranks ranks;
     struct step_spec spec;
@@ -56,9 +75,7 @@ struct step_work { /* pt->bench_state: outlives the points */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
     /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
     double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
-    /* With a bound: steps by which they are ahead of the slowest, after the last window, and before the
-     * first that counts. In the warm-up: see values_settled(). */
-    double leads, leads_before;
+    struct values_leads leads; /* of workers with a bound */
     bool settled, tried;
     struct step_shares shares;
     struct step_base base;
@@ -100,10 +117,6 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
                       const struct world *world, const double *gbps, struct values_free *limit);
 /* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
-/* Whether workers that wait for the slowest one go at one pace: of so many steps that all of them made, by
- * so many their leads have grown. Those are in their rates, and not in those of the long run. 5 % is
- * settled, or so many of slack. */
-bool values_settled(double grown, double steps, double slack);
 /* Limit, figures and columns: after session_end(). */
 void values_finish(struct point *pt, struct step_work *w);
 

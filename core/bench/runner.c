@@ -127,6 +127,8 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         point_reason(pt, oc->err, "sampling failed: %s", strerror(-oc->err));
     if (!oc->err && r->b->check)
         oc->check_error = r->b->check(pt);
+    if (oc->check_error == -ESTALE)
+        oc->err = oc->check_error;
     add_elsewhere(pt, oc);
     if (!oc->err && r->b->evidence)
         r->b->evidence(pt);

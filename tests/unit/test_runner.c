@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runner, over a benchmark whose samples are made up: what a row says of its limit, and a table once. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,6 +29,7 @@ struct params {
     bool slower;                    /* each sample than the one before */
     bool watched;                   /* a GPU sends a packet again in each sample */
     bool steps;                     /* 40 samples alike, then 40 others 0.2 % slower */
+    bool stale, unchecked; /* its check finds that it was no bandwidth, or ends by an error */
 };
 
 struct nvml_device {
@@ -86,6 +88,13 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     return 0;
 }
 
+static int check(struct point *pt)
+{
+    const struct params *p = pt->params;
+
+    return p->stale ? -ESTALE : p->unchecked ? -EIO : 0;
+}
+
 static void teardown(struct point *pt)
 {
     (void)pt;
@@ -135,6 +144,14 @@ static const struct opt options[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct params, steps),
      .help = "of 40 samples"},
+    {.name = "stale",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, stale),
+     .help = "no bandwidth"},
+    {.name = "unchecked",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, unchecked),
+     .help = "no check"},
     {.name = NULL},
 };
 
@@ -145,6 +162,7 @@ static const struct bench fake = {.name = "fake",
                                   .params_size = sizeof(struct params),
                                   .setup = setup,
                                   .sample = sample,
+                                  .check = check,
                                   .teardown = teardown};
 
 static uint64_t samples = 50;
@@ -371,6 +389,22 @@ static void too_few_samples(void **state)
     samples = 50;
 }
 
+/* A check that ends by an error leaves what was measured; one that finds something else measured leaves no value. */
+static void what_was_not_measured_has_no_value(void **state)
+{
+    (void)state;
+    for (int stale = 0; stale < 2; stale++) {
+        char *words[] = {"fake", stale ? "--stale" : "--unchecked"};
+        char *text = rows_of(words, 2, true, 1);
+
+        assert_int_equal(count(text, ",failed,"), 1);
+        assert_true(stale ? isnan(cell(text, "value")) && isnan(cell(text, "samples")) &&
+                                isnan(cell(text, "percent_of_limit"))
+                          : fabs(cell(text, "value") - 1) < 1e-9);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +415,7 @@ int main(void)
         cmocka_unit_test(noise_is_told_once),
         cmocka_unit_test(few_independent_samples_are_noisy),
         cmocka_unit_test(too_few_samples),
+        cmocka_unit_test(what_was_not_measured_has_no_value),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

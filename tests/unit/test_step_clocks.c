@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "benches/step/run.h"
+#include "benches/step/work.h"
 #include "core/rng.h"
 
 #define WORKERS_MOST 6
@@ -356,6 +358,95 @@ static void test_bound_in_the_long_run(void **state)
     }
 }
 
+/* ---- Leads that grow ---- */
+
+/* Windows until leads have settled, by what the server counts; one more than the most: by what chance does; 0: not. *off: by how much the rate of the window after it,
+ * of all workers, is above the one that the slowest allows in the long run. */
+static unsigned settles(const double *mean, unsigned workers, uint64_t bound, double spread,
+                        uint64_t seed, unsigned most, double *off)
+{
+    static struct run r;
+    struct values_leads leads = {0};
+    unsigned settled = 0;
+    double slowest = 0;
+
+    start(&r, workers, bound, seed);
+    memcpy(r.mean, mean, workers * sizeof(*mean));
+    r.spread = spread;
+    r.target = STEP_WINDOW * workers;
+    for (unsigned i = 0; i < workers; i++)
+        slowest = fmax(slowest, mean[i]);
+    for (unsigned window = 1; window <= most; window++) {
+        double rate = 0;
+        r.n = r.n_pushes = 0;
+        simulate(&r);
+        r.goes_on = true;
+        for (unsigned i = 0; i < workers; i++)
+            rate += look(&r, i).rate;
+        *off = rate / (workers / slowest) - 1;
+        if (settled)
+            return settled;
+        values_leads_add(&leads, (double)clocks_leads(&r.clocks), r.n_pushes);
+        if (values_leads_settled(&leads, workers, (double)bound))
+            settled = window;
+    }
+    return values_leads_stayed(&leads, workers) ? most + 1 : 0;
+}
+
+/* One of two is 6 % faster: the lead grows by a step in each window, up to the bound. */
+static void test_a_slow_growth_is_no_pace(void **state)
+{
+    double off;
+
+    (void)state;
+    assert_int_equal(settles((const double[]){1.06, 1}, 2, 999, 0, 1, 60, &off), 0);
+    assert_int_equal(settles((const double[]){1, 1.06, 1.06, 1.03}, 4, 999, 0, 1, 60, &off), 0);
+    assert_true(settles((const double[]){1.06, 1}, 2, 20, 0, 1, 60, &off) >= 15);
+    assert_true(fabs(off) < .02);
+}
+
+/* Workers that are alike have no lead but by chance, and one that is far slower holds all others at the bound. */
+static void test_who_goes_at_one_pace_settles(void **state)
+{
+    double off;
+
+    (void)state;
+    for (unsigned seed = 0; seed < 200; seed++) {
+        unsigned windows = settles((const double[]){1, 1, 1}, 3, 100, .2, seed, 32, &off);
+        assert_true(windows);
+        windows = settles((const double[]){4, 1}, 2, 12, .2, seed, 32, &off);
+        assert_true(windows && windows < VALUES_WINDOWS);
+    }
+}
+
+/* Samples after the mark: what grows by 3 % in each is found out in the end, what chance moves is not. */
+static void test_growth_of_all_samples(void **state)
+{
+    struct values_leads l = {.now = 10};
+    struct rng rng;
+    unsigned lost = 0;
+
+    (void)state;
+    assert_true(values_leads_stayed(&l, 2));
+    values_leads_add(&l, 50, 16);
+    assert_false(values_leads_stayed(&l, 2));
+    values_leads_mark(&l);
+    for (unsigned i = 1; i <= 40; i++)
+        values_leads_add(&l, 50 + floor(.48 * i), 16); /* by 0 or 1 of 16 */
+    assert_false(values_leads_stayed(&l, 2));
+    for (unsigned seed = 0; seed < 1000; seed++) {
+        double lead = 0;
+        rng_seed(&rng, seed);
+        l = (struct values_leads){0};
+        for (unsigned i = 0; i < 40; i++) {
+            lead += rng_normal(&rng); /* of 16 steps, each of which varies by a quarter */
+            values_leads_add(&l, fabs(round(lead)), 16);
+        }
+        lost += !values_leads_stayed(&l, 2);
+    }
+    assert_true(lost < 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +455,9 @@ int main(void)
         cmocka_unit_test(test_rates_make_the_staleness),
         cmocka_unit_test(test_window_has_steps_of_the_slowest),
         cmocka_unit_test(test_bound_in_the_long_run),
+        cmocka_unit_test(test_a_slow_growth_is_no_pace),
+        cmocka_unit_test(test_who_goes_at_one_pace_settles),
+        cmocka_unit_test(test_growth_of_all_samples),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,9 @@
  *              and others, DLRM, arXiv:1906.00091, section 3)
  *   servers    (M. Li and others, OSDI 2014) the last ranks compute nothing: each has an equal part of
  *              every bucket, gets it from all workers, and sends what they make back to each.
- *              Asynchronous: a server waits for no other worker. When all buckets of one are
+ *              A stated update of what it has comes between, for each bucket. Adding up what workers send
+ *              takes no time, nor do real updates.
+ *              Asynchronous: a server waits for no other worker, and updates after each one's push. When all buckets of one are
  *              there it sends them back. How often, and when it must wait after all: clocks.h
  */
 #ifndef PLUMB_BENCHES_STEP_PLAN_H

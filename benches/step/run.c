@@ -55,6 +55,7 @@ struct runner {
     bool alone;               /* calls are left out */
     pthread_mutex_t lock;
     pthread_cond_t moved;
+    pthread_mutex_t updates; /* of an asynchronous server: one at a time */
     bool ready, over;
     struct products *products; /* where compute is real */
     uint64_t turn, begin_ns;
@@ -192,23 +193,32 @@ static uint64_t multiply(struct lane *l, const struct step_op *op)
     return end_ns;
 }
 
-/* A wait of the piece's length. It begins where it could, and not where this thread has woken: an
- * accelerator that computes so long does not wait for a scheduler. Returns where it ended. */
-static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from_ns)
+/* Returns when the clock shows that, or others have failed. */
+static void sleep_until(struct lane *l, uint64_t end_ns)
 {
     struct runner *r = l->runner;
-    uint64_t ns = (uint64_t)step_op_ns(op, &r->spec, r->c->me), now_ns, end_ns = from_ns + ns;
+    uint64_t now_ns;
 
-    atomic_store(&l->inside, true);
     while ((now_ns = clock_now_ns()) < end_ns && !atomic_load(&r->failed)) {
         uint64_t left_ns = end_ns - now_ns;
         nanosleep(&(struct timespec){.tv_nsec = (long)(left_ns < NAP_NS ? left_ns : NAP_NS)}, NULL);
         if (!l->started)
             see_to_channels(r);
     }
+}
+
+/* A wait of the piece's length. It begins where it could, and not where this thread has woken: an
+ * accelerator that computes so long does not wait for a scheduler. Returns where it ended. */
+static uint64_t wait_out(struct lane *l, const struct step_op *op, uint64_t from_ns)
+{
+    struct runner *r = l->runner;
+    uint64_t ns = (uint64_t)step_op_ns(op, &r->spec, r->c->me);
+
+    atomic_store(&l->inside, true);
+    sleep_until(l, from_ns + ns);
     atomic_store(&l->inside, false);
     count_compute(l, op, ns);
-    return end_ns;
+    return from_ns + ns;
 }
 
 static uint64_t do_call(struct lane *l, unsigned part, unsigned call)
@@ -263,11 +273,18 @@ static uint64_t hear(struct lane *l, unsigned part)
     return word;
 }
 
-/* A worker's gradients are there: the answer, when it may have the parameters. */
+/* A worker's gradients are there: the answer, when it may have the parameters. Updates come one after
+ * another, for all are of the same parameters. */
 static uint64_t apply(struct lane *l, unsigned worker)
 {
     struct runner *r = l->runner;
+    uint64_t update_ns = (uint64_t)step_update_ns(&r->plan, &r->spec, r->c->me);
 
+    pthread_mutex_lock(&r->updates);
+    atomic_store(&r->lanes[LANE_COMPUTE].inside, update_ns > 0);
+    sleep_until(l, clock_now_ns() + update_ns);
+    atomic_store(&r->lanes[LANE_COMPUTE].inside, false);
+    pthread_mutex_unlock(&r->updates);
     pthread_mutex_lock(&r->lock);
     uint64_t stale = clocks_push(&r->clocks, worker);
     pthread_cond_broadcast(&r->moved);
@@ -548,6 +565,8 @@ static int init_locks(struct runner *r)
     int err = pthread_mutex_init(&r->lock, NULL);
 
     if (!err)
+        err = pthread_mutex_init(&r->updates, NULL);
+    if (!err)
         err = pthread_condattr_init(&attr);
     if (err)
         return -err;
@@ -713,6 +732,7 @@ static void step_close(struct collective *c)
     products_close(r->products);
     if (r->ready) {
         pthread_cond_destroy(&r->moved);
+        pthread_mutex_destroy(&r->updates);
         pthread_mutex_destroy(&r->lock);
     }
     free(r);

@@ -310,11 +310,14 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
         compute_ns[rank] = step_compute_ns(&plan, &w->spec, rank);
         update_ns[rank] = step_update_ns(&plan, &w->spec, rank);
-        w->longest_ns = fmax(w->longest_ns, compute_ns[rank] + update_ns[rank]);
+        if (!step_is_server(&w->spec, rank))
+            w->longest_ns = fmax(w->longest_ns, compute_ns[rank] + update_ns[rank]);
         most_ns = fmax(most_ns, compute_ns[rank]);
         w->update_ns = fmax(w->update_ns, update_ns[rank]);
+        double moved = 0; /* a server updates each bucket's part */
         for (size_t i = 0; i < plan.n_ops; i++)
-            w->update_bytes = fmax(w->update_bytes, plan.ops[i].bytes);
+            moved += plan.ops[i].bytes;
+        w->update_bytes = fmax(w->update_bytes, moved);
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
@@ -329,7 +332,7 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
 /* A backend that waits in a library is given time by the bytes of its call. */
 static struct collective_call call_of(const struct step_work *w, double bytes)
 {
-    double most = (double)COLLECTIVE_BYTES_MAX, compute = w->longest_ns * 0.01;
+    double most = (double)COLLECTIVE_BYTES_MAX, compute = (w->longest_ns + w->update_ns) * 0.01;
     size_t each = collective_type_bytes((enum collective_type)w->spec.type);
 
     return (struct collective_call){0, (uint64_t)fmin(bytes + compute, most) / each / 2 + 1};

@@ -504,7 +504,9 @@ void values_finish(struct point *pt, struct step_work *w)
     if (links_simulated(w->ranks.session, w->n))
         pt->origin = "simulated";
     point_column(pt, "chosen", "%s", told->algorithm);
-    point_column(pt, "detail", "%s", told->detail);
+    bool free_updates = w->spec.servers && w->spec.update && w->spec.compute != STEP_TIMED;
+    point_column(pt, "detail", "%s%s", told->detail,
+                 free_updates ? ", servers' updates take no time" : "");
     set_limit(pt, w);
     if (!w->shares.n)
         return;

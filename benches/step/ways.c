@@ -150,7 +150,21 @@ static bool meets(const struct writer *w, unsigned round, unsigned other)
     return (worker + round) % servers == server - workers;
 }
 
-/* A bucket of so many elements by way of the servers. A pull waits for the pushes of all workers. */
+/* A server's, of so many parameters that it has. Returns what its pulls wait for: real updates of servers are not done. */
+static uint32_t update_share(struct writer *w, uint64_t parameters, uint32_t after)
+{
+    if (!w->spec->update || w->spec->compute != STEP_TIMED || w->err)
+        return after;
+    const struct step_op op = {.lane = LANE_COMPUTE,
+                               .kind = STEP_UPDATE,
+                               .first_dep = (uint32_t)w->plan->n_deps,
+                               .bytes = (double)parameters *
+                                        step_update_bytes((enum step_updates)w->spec->update,
+                                                          (enum collective_type)w->spec->type)};
+    return add_op(w, &op, &after, 1);
+}
+
+/* A bucket of so many elements by way of the servers. A pull waits for the pushes of all workers, and for the update. */
 static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
 {
     unsigned workers = step_dp(w->spec), servers = w->spec->servers;
@@ -159,7 +173,9 @@ static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
     uint64_t count = (elements + servers - 1) / servers;
     uint32_t pushed = NO_OP;
 
-    for (unsigned way = 0; way < 2; way++)
+    for (unsigned way = 0; way < 2; way++) {
+        if (way && serves)
+            pushed = update_share(w, count, pushed);
         for (unsigned round = 0; round < servers; round++)
             for (unsigned other = first; other < end; other++) {
                 struct step_part *part = parts_pair(w->plan, way ? PART_PULL : PART_PUSH, other);
@@ -170,13 +186,18 @@ static void by_servers(struct writer *w, uint64_t elements, uint32_t after)
                                    way ? (serves ? pushed : NO_OP) : after);
                 pushed = way ? pushed : op;
             }
+    }
 }
 
 /* An asynchronous server has all buckets of a worker before it sends any back. */
 static void by_turns(struct writer *w)
 {
     unsigned workers = step_dp(w->spec), servers = w->spec->servers;
+    uint64_t parameters = 0;
 
+    for (unsigned i = 0; i < w->n_late; i++)
+        parameters += (w->late[i] + servers - 1) / servers;
+    update_share(w, parameters, NO_OP); /* of each worker's gradients, one after another */
     for (unsigned worker = 0; worker < workers; worker++) {
         struct step_part *push = parts_pair(w->plan, PART_PUSH, worker);
         struct step_part *pull = parts_pair(w->plan, PART_PULL, worker);
@@ -255,7 +276,7 @@ static void end_pass(struct writer *w)
 }
 
 /* Of its layers' parameters, or of its part of them, when their gradients have come. Servers do it for
- * their workers. */
+ * their workers: update_share(). */
 static void update(struct writer *w)
 {
     double parameters = 0, share = w->spec->zero ? step_dp(w->spec) : 1;

@@ -135,6 +135,19 @@ all_good() {
     [ "$(of compute_alone value)" = 24.56 ]
     [ "$(of step_time compute_ms)" = 10 ]
     awk -v v="$(of step_time value)" 'BEGIN { print v; exit !(v >= 24.56) }'
+    # A server updates all of it when both workers' gradients are there, two of them a half each; asynchronous, for each worker anew
+    step --np 4 --ranks 3,4 --batch 4 --compute-time 10ms --update adam --memory-rate 0.1 --ps 1,2
+    all_good
+    [ "$(paste -d' ' <(cells ranks) <(cells ps) <(cells metric) <(cells value) | grep update | paste -sd,)" = \
+        '3 1 update_time 14.56,3 1 update_moved 1.456,3 2 update_time 7.28,3 2 update_moved 0.728,4 1 update_time 14.56,4 1 update_moved 1.456,4 2 update_time 7.28,4 2 update_moved 0.728' ]
+    [ "$(of compute_alone value)" = 10 ]
+    paste -d' ' <(cells ps) <(cells metric) <(cells value) | awk '$2 == "step_time" { n++; bad += $3 < ($1 == 1 ? 24.56 : 17.28) } END { exit !(n == 4 && !bad) }'
+    step --np 3 --ranks 3 --batch 4 --compute-time 10ms --update adam --memory-rate 0.1 --ps 1 --ps-mode async
+    all_good
+    awk -v v="$(of step_time value)" 'BEGIN { print v; exit !(v >= 28) }'
+    step --np 3 --ranks 3 --batch 4 --compute product --update sgd --ps 1
+    all_good
+    [[ $(of step_time detail) == *"servers' updates take no time" && -z $(of update_time value) ]]
     step --np 1 --compute product --update sgd
     all_good
     [ "$(of update_moved value)" = 0.624 ]

@@ -107,6 +107,8 @@ ms() {
     # The server's link carries 8 MB of each of two workers, each way; one bucket, so that pulls begin when pushes end.
     lasts "$(ms '100 + 2 * 2 * 8 * b')" 3 --compute-time 100ms --overlap none --ps 1
     lasts "$(ms '100 + 2 * 8 * b')" 4 --compute-time 100ms --overlap none --ps 2
+    # It updates 2 million parameters, 28 bytes each, between: 56 MB at 1 GB/s.
+    lasts "$(ms '100 + 2 * 2 * 8 * b + 56')" 3 --compute-time 100ms --overlap none --ps 1 --update adam --memory-rate 1
 }
 
 @test "asynchronous servers: each worker has a rate of its own, and none waits for another" {

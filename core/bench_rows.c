@@ -182,6 +182,30 @@ static const struct rows_field imported[] = {
     END,
 };
 
+static const struct rows_field jobs[] = {
+    NEEDED(bench_job, label), NEEDED(bench_job, where),
+    NEEDED(bench_job, by),    TEXT(bench_job, at),
+    TEXT(bench_job, on),      TEXT(bench_job, thing),
+    TEXT(bench_job, scaled),  TEXT(bench_job, stated),
+    NUMBER(bench_job, gain),  END,
+};
+
+static const struct rows_field bounds[] = {
+    NEEDED(bench_bound, where),
+    NEEDED(bench_bound, word),
+    NEEDED(bench_bound, says),
+    TEXT(bench_bound, todo),
+    FLAG(bench_bound, "rest", BOUND_REST),
+    END,
+};
+
+static const struct rows_field advice[] = {
+    NEEDED(bench_advice, column),
+    NEEDED(bench_advice, says),
+    TEXT(bench_advice, measure),
+    END,
+};
+
 #define LIST(member)                                                                               \
     {                                                                                              \
 #member, offsetof(struct bench_rows, member), sizeof(*((struct bench_rows *)0)->member),   \
@@ -189,7 +213,8 @@ static const struct rows_field imported[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),    LIST(siblings),
-    LIST(plots),   LIST(terms),   LIST(pipes),     LIST(limits),       LIST(experiments),
-    LIST(parts),   LIST(starts),  LIST(imported),  {NULL, 0, 0, NULL},
+    LIST(columns), LIST(metrics),      LIST(headlines), LIST(contrasts), LIST(siblings),
+    LIST(plots),   LIST(terms),        LIST(pipes),     LIST(limits),    LIST(experiments),
+    LIST(parts),   LIST(starts),       LIST(imported),  LIST(jobs),      LIST(bounds),
+    LIST(advice),  {NULL, 0, 0, NULL},
 };

@@ -304,6 +304,44 @@ struct bench_imported {
     const char *differs; /* for people: what is not the same in both; NULL: nothing known */
 };
 
+/*
+ * A whole job, such as training: its rate, and what bounds it, are in the first lines of a run. The
+ * job of each value of `by` is its first case at the most of `at`: a suite gives it before the other
+ * ways to do the same, which are the table `advice`. core/job.h has the rules.
+ */
+struct bench_job {
+    const char *label;      /* of its lines: "Training" */
+    const char *where;      /* cases of its rate */
+    const char *by;         /* the column that names it: "model" */
+    const char *at;         /* "+ranks", or "-ranks": the least; NULL: any */
+    const char *on, *thing; /* a column and what it counts: "ranks", "rank". NULL: not told */
+    const char
+        *scaled; /* the row beside it, in percent, of what is left of perfect scaling; NULL */
+    const char
+        *stated; /* behind a simulated rate: what is not measured in it. NULL: all is simulated */
+    double gain; /* in percent of its time: no way to save less is advised */
+};
+
+/* BOUND_REST: what the other shares leave of the job's time, of cases that fit `where` */
+enum { BOUND_REST = 1 };
+
+/* What the time of a job goes into: rows in percent beside its rate, of which no two entries fit one. The largest share
+ * bounds it. */
+struct bench_bound {
+    const char *where; /* "metric=exposed" */
+    const char *word;  /* "the network" */
+    const char *says;  /* "%s of the step waits for sums" */
+    const char *todo;  /* what makes it less, if no other way is faster; NULL: nothing to say */
+    unsigned flags;
+};
+
+/* A column in which ways to do the same job differ: a faster one is advised, where that is proven. */
+struct bench_advice {
+    const char *column;  /* "bucket" */
+    const char *says;    /* "buckets of %s": the value of the way */
+    const char *measure; /* options that measure several: "--bucket 1M,25M,100M" */
+};
+
 struct bench_rows {
     enum bench_stage stage;
     const struct bench_column *columns;
@@ -319,6 +357,9 @@ struct bench_rows {
     const struct bench_part *parts;
     const struct bench_start *starts;
     const struct bench_imported *imported;
+    const struct bench_job *jobs;
+    const struct bench_bound *bounds;
+    const struct bench_advice *advice;
 };
 
 /* The same as data: names of JSON members and where they are kept, for who writes and who reads. */

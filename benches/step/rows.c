@@ -48,12 +48,6 @@ static const struct bench_headline headlines[] = {
      .by = "model",
      .at = "+ranks",
      .flags = HEADLINE_QUIET},
-    {.pipe = "Training step",
-     .label = "share that waits for communication, of",
-     .where = "metric=exposed",
-     .by = "model",
-     .at = "+ranks",
-     .flags = HEADLINE_QUIET},
     {.pipe = NULL},
 };
 
@@ -91,6 +85,49 @@ static const struct bench_contrast contrasts[] = {
     {.title = NULL},
 };
 
+static const struct bench_job jobs[] = {
+    {.label = "Training",
+     .where = "metric=throughput",
+     .by = "model",
+     .at = "+ranks",
+     .on = "ranks",
+     .thing = "rank",
+     .scaled = "metric=efficiency",
+     .stated = "compute is stated, not measured",
+     .gain = 2},
+    {.label = NULL},
+};
+
+static const struct bench_bound bounds[] = {
+    {.where = "metric=exposed nodes!=1",
+     .word = "the network",
+     .says = "%s of the step waits for it",
+     .todo = "a faster network, fewer bytes (--dtype bf16) or a larger batch would save most"},
+    {.where = "metric=exposed nodes=1",
+     .word = "communication inside the host",
+     .says = "%s of the step waits for it",
+     .todo = "fewer bytes (--dtype bf16) or a larger batch would save most"},
+    {.where = "metric=bubble",
+     .word = "the pipeline",
+     .says = "ranks wait for other stages in %s of the step",
+     .todo = "more micro-batches make its bubble smaller"},
+    {.where = "metric=throughput",
+     .word = "compute",
+     .says = "%s of the step computes",
+     .flags = BOUND_REST},
+    {.where = NULL},
+};
+
+static const struct bench_advice advice[] = {
+    {.column = "bucket", .says = "buckets of %s", .measure = "--bucket 1M,5M,25M,100M"},
+    {.column = "overlap", .says = "--overlap %s", .measure = "--overlap none,backward"},
+    {.column = "transport", .says = "--transport %s"},
+    {.column = "backend", .says = "--backend %s"},
+    {.column = "schedule", .says = "--schedule %s"},
+    {.column = "prefetch", .says = "--prefetch %s"},
+    {.column = NULL},
+};
+
 static const struct bench_plot plots[] = {
     {.x = "ranks",
      .lines = "model backend transport zero tp pp bucket",
@@ -116,4 +153,7 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .parts = parts,
+    .jobs = jobs,
+    .bounds = bounds,
+    .advice = advice,
 };

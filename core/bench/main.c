@@ -212,34 +212,6 @@ static void say_list(struct json_out *j, const struct rows_list *list, const cha
     json_out_close(j, ']');
 }
 
-static bool is_of_option(const struct opt *opt, const char *column)
-{
-    size_t i = 0;
-
-    for (; opt->name[i]; i++)
-        if (column[i] != (opt->name[i] == '-' ? '_' : opt->name[i]))
-            return false;
-    return !column[i];
-}
-
-/* Of a column that an option has, too, the option says the rest. */
-static struct bench_column column_of(const struct bench *b, const char *name)
-{
-    struct bench_column column = {.name = name};
-
-    for (const struct bench_column *own = bench_columns(b); own->name; own++)
-        if (!strcmp(own->name, name))
-            column = *own;
-    for (const struct opt *opt = b->options; opt && opt->name; opt++) {
-        if (!is_of_option(opt, name))
-            continue;
-        column.flags |= opt->type == OPT_SIZE ? COLUMN_BYTES : 0;
-        column.flags |= opt->flags & OPT_PLACE ? COLUMN_PLACE : 0;
-        column.left_by = opt->left_by;
-    }
-    return column;
-}
-
 static void say_rows(struct json_out *j, const struct bench *b)
 {
     struct bench_rows rows = b->rows ? *b->rows : (struct bench_rows){0};
@@ -248,7 +220,7 @@ static void say_rows(struct json_out *j, const struct bench *b)
 
     runner_columns(b, &names);
     for (size_t i = 0; i < names.n; i++)
-        columns[i] = column_of(b, names.list[i]);
+        columns[i] = runner_column(b, names.list[i]);
     rows.columns = columns;
     json_out_open(j, "rows", '{');
     if (rows.stage)

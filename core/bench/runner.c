@@ -297,6 +297,7 @@ static int run_all(struct runner *r, size_t points)
             err = run_point(r, order[i]);
     }
     row_print_table_end(r->out, &r->table);
+    runner_jobs_say(r->jobs, r->b, r->out);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);
     free(order);
@@ -379,9 +380,11 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     r.proto.bench = b;
     r.proto.common = common;
     r.proto.cancel = cancel;
+    r.jobs = common->csv || common->json ? NULL : runner_jobs_new(b);
     int err = open_samples(&r);
     if (!err)
         err = run_open(&r, session, points);
+    runner_jobs_free(r.jobs);
     err = close_samples(&r, err);
     result->stuck = r.proto.gpus_loaded && gpus_silent(r.proto.gpus_loaded);
     r.proto.common = NULL;

@@ -39,8 +39,21 @@ struct runner_columns {
 };
 void runner_columns(const struct bench *b, struct runner_columns *columns);
 
-/* What the runner's two files share: how points are walked (runner.c), how they become rows
- * (runner_rows.c). */
+/* What is said of one of them; an option says the rest of its own. */
+struct bench_column runner_column(const struct bench *b, const char *name);
+
+/* What the runner's files share: how points are walked (runner.c), how they become rows
+ * (runner_rows.c), and what the rows together say of a job (runner_jobs.c). */
+
+/* Rows of a table for people, of benchmarks with jobs (core/job.h). Repeats are one. */
+struct runner_jobs;
+struct runner_jobs *runner_jobs_new(const struct bench *b); /* NULL: it has none, or no memory */
+void runner_jobs_note(struct runner_jobs *j,
+                      const struct row *row); /* NULL is left alone, as below */
+/* Their lines, below the table: how fast, bounded by what, and what would be faster. Of one launch, so no
+ * more than that is said. */
+void runner_jobs_say(struct runner_jobs *j, const struct bench *b, FILE *out);
+void runner_jobs_free(struct runner_jobs *j);
 
 struct runner {
     const struct bench *b;
@@ -50,8 +63,9 @@ struct runner {
     FILE *out, *samples_out;
     struct runner_columns columns;
     struct row_table table;
-    size_t n_own;     /* options in bench->options */
-    size_t first_own; /* index of the first of them in opts */
+    struct runner_jobs *jobs; /* NULL: none */
+    size_t n_own;             /* options in bench->options */
+    size_t first_own;         /* index of the first of them in opts */
     char host[256];
     struct point proto; /* what every point starts from: open()'s state and the topology */
     uint64_t repeat, launch_rows;

@@ -33,6 +33,33 @@ void runner_columns(const struct bench *b, struct runner_columns *columns)
         columns->list[i] = columns->names[i];
 }
 
+static bool is_of_option(const struct opt *opt, const char *column)
+{
+    size_t i = 0;
+
+    for (; opt->name[i]; i++)
+        if (column[i] != (opt->name[i] == '-' ? '_' : opt->name[i]))
+            return false;
+    return !column[i];
+}
+
+struct bench_column runner_column(const struct bench *b, const char *name)
+{
+    struct bench_column column = {.name = name};
+
+    for (const struct bench_column *own = bench_columns(b); own->name; own++)
+        if (!strcmp(own->name, name))
+            column = *own;
+    for (const struct opt *opt = b->options; opt && opt->name; opt++) {
+        if (!is_of_option(opt, name))
+            continue;
+        column.flags |= opt->type == OPT_SIZE ? COLUMN_BYTES : 0;
+        column.flags |= opt->flags & OPT_PLACE ? COLUMN_PLACE : 0;
+        column.left_by = opt->left_by;
+    }
+    return column;
+}
+
 static void set_param(struct row *row, const char *name, const char *value)
 {
     for (size_t i = 0; i < row->n_params; i++)
@@ -79,8 +106,10 @@ static void print_row(struct runner *r, const struct row *row)
         row_print_csv(r->out, row);
     else if (r->common->json)
         row_print_json(r->out, r->b->name, row);
-    else
+    else {
         row_print_table(r->out, &r->table, row);
+        runner_jobs_note(r->jobs, row);
+    }
     fflush(r->out);
     r->result->rows++;
     if (row->status && !strcmp(row->status, "wrong"))
@@ -285,6 +314,10 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.unit = f->unit;
     row.summary = *summary;
     row.value = summary->p50;
+    if (!is_data(r)) { /* the text below the point's rows has it */
+        runner_jobs_note(r->jobs, &row);
+        return;
+    }
     row.samples = f->n;
     if (f->gpu) {
         row.gpu = *f->gpu;
@@ -369,8 +402,7 @@ void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
     size_t n = 0;
 
     for (const struct figure *f = pt->figures; f; f = f->next, n++)
-        if (is_data(r) && f->n &&
-            !stats_summarise(f->values, f->n, r->common->confidence, &summary))
+        if (f->n && !stats_summarise(f->values, f->n, r->common->confidence, &summary))
             print_figure(r, pt, pick, oc, f, &summary);
     if (n && !is_data(r))
         tell_figures(r, pt->figures, n);

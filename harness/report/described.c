@@ -33,9 +33,12 @@ const struct bench_rows *described_of(const struct described *described, const c
     static const struct bench_part parts[] = {{.where = NULL}};
     static const struct bench_start starts[] = {{.what = NULL}};
     static const struct bench_imported imported[] = {{.program = NULL}};
-    static const struct bench_rows nothing = {STAGE_NONE,  columns, metrics, headlines, contrasts,
-                                              siblings,    plots,   terms,   pipes,     limits,
-                                              experiments, parts,   starts,  imported};
+    static const struct bench_job jobs[] = {{.label = NULL}};
+    static const struct bench_bound bounds[] = {{.where = NULL}};
+    static const struct bench_advice advice[] = {{.column = NULL}};
+    static const struct bench_rows nothing = {
+        STAGE_NONE, columns,     metrics, headlines, contrasts, siblings, plots,  terms, pipes,
+        limits,     experiments, parts,   starts,    imported,  jobs,     bounds, advice};
 
     const struct told_bench *known = find(described, bench);
 

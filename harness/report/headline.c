@@ -507,6 +507,8 @@ int headlines_make(struct report *r, struct headlines *out)
     if (!err)
         err = bucket_sweeps_make(r, &out->buckets);
     if (!err)
+        err = jobs_make(r, &out->jobs);
+    if (!err)
         err = make_all(r, out, &s);
     if (!err)
         headlines_list_missing(r, out);

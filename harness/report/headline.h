@@ -11,6 +11,7 @@
 
 #include "harness/document/document.h"
 #include "harness/report/described.h"
+#include "harness/report/jobs.h"
 #include "harness/report/matrix.h"
 #include "harness/report/model.h"
 #include "harness/report/scaling.h"
@@ -136,6 +137,7 @@ struct headlines {
     struct scalings scalings;
     struct stragglers stragglers;
     struct bucket_sweeps buckets;
+    struct run_jobs jobs;
 };
 
 /* "size 64K, best of 3": `what`, and of how many cases it is the best, where there are several. */

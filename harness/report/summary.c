@@ -606,6 +606,13 @@ static const char *skipped_text(const struct scene *s)
                      *why ? ": " : "", why);
 }
 
+/* No test is judged, and none is bad: what is asked of this run is how fast its jobs are. */
+static bool is_of_jobs(const struct scene *s)
+{
+    return !count_where(s, is_judged) && !any_failed(s) && !*wrong_elsewhere(s) &&
+           *jobs_answer_text(s->r, &s->h->jobs, s->run);
+}
+
 static const char *answer_text(const struct scene *s)
 {
     size_t judged = count_where(s, is_judged), undecided = count_where(s, is_undecided);
@@ -613,6 +620,8 @@ static const char *answer_text(const struct scene *s)
 
     if (is_all_skipped(s))
         return pool_text(s->pool, "%s: %s", text, skipped_text(s));
+    if (is_of_jobs(s))
+        return jobs_answer_text(s->r, &s->h->jobs, s->run);
     if (judged)
         text = pool_text(s->pool, "%s: %zu of %zu judged test%s normal", text,
                          count_where(s, is_normal), judged, judged == 1 ? " is" : "s are");
@@ -642,8 +651,11 @@ static void answer_unknown(const struct scene *s)
     const char *text = "";
 
     text = more(s, text, "undecided", pipes_where(s, is_undecided, NULL));
-    text = more(s, text, "not judged", pipes_where(s, is_without_limit, is_judged));
-    text = more(s, text, "simulated, modelled or imported", pipes_where(s, is_not_of_here, NULL));
+    if (!is_of_jobs(s)) { /* their lines say it */
+        text = more(s, text, "not judged", pipes_where(s, is_without_limit, is_judged));
+        text =
+            more(s, text, "simulated, modelled or imported", pipes_where(s, is_not_of_here, NULL));
+    }
     text = more(s, text, "not measured", pipes_where(s, is_unmeasured, NULL));
     text = more(s, text, "not in this run", s->h->missing);
     if (*s->h->no_gpu)
@@ -658,13 +670,16 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
     int err;
 
     answer_health(&s);
+    jobs_answer(r, &h->jobs, run, is_of_jobs(&s), d);
     answer_machine(&s);
     answer_run(&s);
     err = trust_answer(r, run, d);
     answer_failed(&s);
-    answer_weakest(&s);
+    if (!is_of_jobs(&s))
+        answer_weakest(&s);
     siblings_answer(r, &h->siblings, run, d);
-    answer_healthy(&s);
+    if (!is_of_jobs(&s))
+        answer_healthy(&s);
     answer_unknown(&s);
     return err || r->pool.failed ? -ENOMEM : 0;
 }

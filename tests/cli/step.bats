@@ -265,6 +265,21 @@ all_good() {
     [ "$(cells ranks | sort -u)" = 2 ]
 }
 
+@test "below its table: how fast, what bounds it, and what would be faster if these rows show it" {
+    timeout 100 "$bin" --np 2 --ranks 2 --model "$model" --batch 4 --compute-time 200ms --budget 2s --warmup 20ms --min-samples 5 >"$out"
+    cat "$out"
+    grep -q 'blocks.csv on 2 ranks: [0-9.]* samples/s (compute is stated, not measured)$' "$out"
+    grep -qE '^  bounded by compute: ([6-9][0-9]|100) % of the step computes$' "$out"
+    # each of four stages waits for the others three quarters of the time, with one micro-batch
+    timeout 100 "$bin" --np 4 --ranks 4 --pp 4 --micro-batches 1,4 --model "$model" --batch 4 --compute-time 200ms --budget 2s --warmup 20ms --min-samples 5 >"$out"
+    cat "$out"
+    grep -qE '^  bounded by the pipeline: ranks wait for other stages in [67][0-9] % of the step$' "$out"
+    grep -q '^  more micro-batches make its bubble smaller$' "$out"
+    # rows for programs have nothing below
+    step --np 2 --ranks 2 --batch 4 --compute-time 2ms
+    run ! grep -q 'bounded by' "$out"
+}
+
 @test "a report says how much of the step waits, and what other buckets and no overlap would change, where that was measured" {
     local suite=$BATS_TEST_TMPDIR/some.yaml
     [[ -x build/bin/plumb ]] || skip 'plumb is not built'
@@ -274,7 +289,11 @@ all_good() {
     timeout 120 build/bin/plumb run "$suite" --out "$BATS_TEST_TMPDIR/run" >"$out" 2>"$err" || { cat "$out" "$err" && return 1; }
     cat "$out"
     sed 's/<[^>]*>//g' "$BATS_TEST_TMPDIR/run/report.html" | tr -s ' \n' '  ' >"$err"
-    grep -q 'share that waits for communication, of resnet50' "$err"
+    # the first lines: how fast, what bounds it
+    run -0 awk 'NF && !/^report:/' "$out"
+    [[ ${lines[0]} =~ ^Answer\ +resnet50\ is\ bounded\ by\ (compute|communication\ inside\ the\ host):\ [0-9]+\ %\ of\ the\ step ]]
+    [[ $output =~ Training\ +resnet50\ on\ 2\ ranks:\ [0-9.]+\ samples/s.*compute\ is\ stated ]]
+    grep -qE 'resnet50 is bounded by (compute|communication inside the host): [0-9]+ % of the step' "$err"
     grep -qE 'without overlap it is [0-9.]+ % (slower|faster)|overlap of sums and compute makes no difference' "$err"
     grep -qE 'with buckets of 100 MiB it is [0-9.]+ % (slower|faster) than|buckets of 100 MiB make no difference' "$err"
     run ! grep -q 'buckets of 1 MiB' "$err" # nobody measured that

@@ -121,6 +121,44 @@ static void check_experiment(const struct bench_info *b, const struct bench_expe
     check_side(b, e, e->without);
 }
 
+/* Options that are advised to be measured are the benchmark's, and values of texts have their place. */
+static void check_advice(const struct bench_info *b, const struct bench_advice *a)
+{
+    struct argv words = {NULL};
+    char error[512] = "";
+
+    check_words(b, a->column);
+    if (!strstr(a->says, "%s"))
+        fail_msg("%s: no place for the value: '%s'", b->name, a->says);
+    argv_split(&words, a->measure ? a->measure : "");
+    assert_int_equal(words.err, 0);
+    char **defaults = bench_ask_defaults(b, (const char *const *)words.all, error, sizeof(error));
+    if (!defaults)
+        fail_msg("%s refuses '%s': %s", b->name, a->measure, error);
+    texts_free(defaults);
+    argv_release(&words);
+}
+
+static void check_jobs(const struct bench_info *b)
+{
+    for (const struct bench_job *j = b->rows.jobs; j->label; j++) {
+        check_condition(b, j->where);
+        check_condition(b, j->scaled);
+        check_words(b, j->by);
+        check_words(b, j->at);
+        check_words(b, j->on);
+        if (!j->on != !j->thing || !(j->gain > 0 && j->gain < 100))
+            fail_msg("%s: what is counted, and a gain: '%s'", b->name, j->label);
+    }
+    for (const struct bench_bound *bound = b->rows.bounds; bound->where; bound++) {
+        check_condition(b, bound->where);
+        if (!strstr(bound->says, "%s"))
+            fail_msg("%s: no place for the share: '%s'", b->name, bound->says);
+    }
+    for (const struct bench_advice *a = b->rows.advice; a->column; a++)
+        check_advice(b, a);
+}
+
 static void check_rows(const struct bench_info *b)
 {
     for (const struct bench_column *c = b->rows.columns; c->name; c++)
@@ -163,6 +201,7 @@ static void check_rows(const struct bench_info *b)
         check_experiment(b, e);
     for (const struct bench_start *s = b->rows.starts; s->what; s++)
         check_condition(b, s->where);
+    check_jobs(b);
 }
 
 /* A word that names no column never fits, and nobody would see it. */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole job among rows: see job.h. */
+#include "core/job.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/condition.h"
+#include "core/units.h"
+
+static const char *param_of(const struct job_rows *rows, const struct job_row *row,
+                            const char *name, size_t len)
+{
+    for (size_t i = 0; i < rows->n_columns; i++)
+        if (strlen(rows->columns[i]) == len && !memcmp(rows->columns[i], name, len))
+            return row->params[i] ? row->params[i] : "";
+    return "";
+}
+
+const char *job_param(const struct job_rows *rows, size_t row, const char *column)
+{
+    return param_of(rows, &rows->rows[row], column, strlen(column));
+}
+
+struct subject {
+    const struct job_rows *rows;
+    const struct job_row *row;
+};
+
+static const char *value_of(const void *arg, const char *name, size_t len)
+{
+    const struct subject *s = arg;
+
+    if (len == 6 && !memcmp(name, "metric", len))
+        return s->row->metric;
+    if (len == 4 && !memcmp(name, "unit", len))
+        return s->row->unit;
+    return param_of(s->rows, s->row, name, len);
+}
+
+static bool matches(const struct job_rows *rows, size_t row, const char *where)
+{
+    return !where || condition_holds(where, value_of, &(struct subject){rows, &rows->rows[row]});
+}
+
+static const struct bench_column *column_of(const struct job_rows *rows, const char *name)
+{
+    const struct bench_column *c = rows->told->columns;
+
+    while (c && c->name && strcmp(c->name, name) != 0)
+        c++;
+    return c && c->name ? c : NULL;
+}
+
+static bool makes_case(const struct job_rows *rows, size_t column)
+{
+    const struct bench_column *c = column_of(rows, rows->columns[column]);
+
+    return !c || !(c->flags & COLUMN_OUTCOME);
+}
+
+/* In how many columns that make a case they differ, without this one; *in: do they in this one? */
+static size_t differ(const struct job_rows *rows, size_t x, size_t y, const char *but, bool *in)
+{
+    size_t n = 0;
+
+    *in = false;
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        const char *name = rows->columns[i];
+        if (!makes_case(rows, i) || !strcmp(job_param(rows, x, name), job_param(rows, y, name)))
+            continue;
+        if (but && !strcmp(name, but))
+            *in = true;
+        else
+            n++;
+    }
+    return n;
+}
+
+static double number_of(const char *text)
+{
+    double number;
+
+    return units_parse_double(text, &number) ? NAN : number;
+}
+
+static bool is_of(const struct job_rows *rows, size_t row, const struct bench_job *rule,
+                  const char *name)
+{
+    return !isnan(rows->rows[row].value) && matches(rows, row, rule->where) &&
+           (!name || !strcmp(job_param(rows, row, rule->by), name));
+}
+
+/* The first of this name at the most, or least, of rule->at; rows->n: there is none. */
+static size_t first_of(const struct job_rows *rows, const struct bench_job *rule, const char *name)
+{
+    size_t found = rows->n;
+    double best = NAN;
+
+    for (size_t i = 0; i < rows->n; i++) {
+        if (!is_of(rows, i, rule, name))
+            continue;
+        double at = rule->at ? number_of(job_param(rows, i, rule->at + 1)) : 0;
+        at = rule->at && *rule->at == '-' ? -at : at;
+        if (found == rows->n || at > best) {
+            found = i;
+            best = at;
+        }
+    }
+    return found;
+}
+
+static double beside(const struct job_rows *rows, size_t row, const char *where)
+{
+    bool in;
+
+    for (size_t i = 0; i < rows->n; i++)
+        if (!isnan(rows->rows[i].value) && matches(rows, i, where) &&
+            !differ(rows, row, i, NULL, &in))
+            return rows->rows[i].value;
+    return NAN;
+}
+
+static void find_bound(const struct job_rows *rows, struct job *job)
+{
+    const struct bench_bound *rest = NULL;
+    double left = 100;
+    bool any = false;
+
+    job->share = NAN;
+    for (const struct bench_bound *b = rows->told->bounds; b && b->where; b++) {
+        if (b->flags & BOUND_REST) {
+            rest = !rest && matches(rows, job->row, b->where) ? b : rest;
+            continue;
+        }
+        double share = beside(rows, job->row, b->where);
+        if (isnan(share))
+            continue;
+        any = true;
+        left -= share;
+        if (isnan(job->share) || share > job->share) {
+            job->share = share;
+            job->bound = b;
+        }
+    }
+    job->lost = any ? 100 - left : NAN;
+    if (rest && any && left >= job->share) {
+        job->share = left;
+        job->bound = rest;
+    }
+}
+
+static void find_ways(const struct job_rows *rows, struct job *job)
+{
+    bool in;
+
+    for (const struct bench_advice *a = rows->told->advice; a && a->column; a++)
+        for (size_t i = 0; i < rows->n && job->n_ways < JOB_WAYS_MAX; i++)
+            if (is_of(rows, i, job->rule, NULL) && !differ(rows, job->row, i, a->column, &in) && in)
+                job->ways[job->n_ways++] = (struct job_way){i, a};
+}
+
+static bool is_known(const struct job *jobs, size_t n, const struct bench_job *rule,
+                     const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].rule == rule && !strcmp(jobs[i].name, name))
+            return true;
+    return false;
+}
+
+size_t jobs_find(const struct job_rows *rows, struct job *jobs, size_t most)
+{
+    size_t n = 0;
+
+    for (const struct bench_job *rule = rows->told->jobs; rule && rule->label; rule++)
+        for (size_t i = 0; i < rows->n && n < most; i++) {
+            const char *name = job_param(rows, i, rule->by);
+            if (!is_of(rows, i, rule, NULL) || is_known(jobs, n, rule, name))
+                continue;
+            struct job *job = &jobs[n++];
+            *job = (struct job){.rule = rule, .name = name};
+            job->row = first_of(rows, rule, name);
+            job->scaled = rule->scaled ? beside(rows, job->row, rule->scaled) : NAN;
+            find_bound(rows, job);
+            find_ways(rows, job);
+        }
+    return n;
+}
+
+/* ---- In words ---- */
+
+/* The text with `value` in place of its first "%s". */
+static void fill(char *text, size_t len, const char *form, const char *value)
+{
+    const char *at = strstr(form, "%s");
+
+    if (at)
+        snprintf(text, len, "%.*s%s%s", (int)(at - form), form, value, at + 2);
+    else
+        snprintf(text, len, "%s", form);
+}
+
+const char *job_bound_text(const struct job *job, char *text, size_t len)
+{
+    char share[32], says[160];
+
+    *text = 0;
+    if (!job->bound)
+        return text;
+    snprintf(share, sizeof(share), "%.0f %%", job->share);
+    fill(says, sizeof(says), job->bound->says, share);
+    snprintf(text, len, "bounded by %s: %s", job->bound->word, says);
+    return text;
+}
+
+const char *job_way_text(const struct job_rows *rows, const struct job_way *way, char *text,
+                         size_t len)
+{
+    const struct bench_column *column = column_of(rows, way->advice->column);
+    const char *value = job_param(rows, way->row, way->advice->column);
+    uint64_t bytes;
+    char size[32];
+
+    if (column && column->flags & COLUMN_BYTES && !units_parse_size(value, &bytes))
+        value = units_format_bytes(bytes, size, sizeof(size));
+    fill(text, len, way->advice->says, value);
+    return text;
+}
+
+const char *job_on_text(const struct job_rows *rows, const struct job *job, char *text, size_t len)
+{
+    bool told = job->rule->on && job->rule->thing;
+    const char *n = told ? job_param(rows, job->row, job->rule->on) : "";
+
+    *text = 0;
+    if (*n)
+        snprintf(text, len, "%s %s%s", n, job->rule->thing, strcmp(n, "1") ? "s" : "");
+    return text;
+}
+
+static bool has_way(const struct job *job, const struct bench_advice *advice)
+{
+    for (size_t i = 0; i < job->n_ways; i++)
+        if (job->ways[i].advice == advice)
+            return true;
+    return false;
+}
+
+const char *job_unmeasured_text(const struct job_rows *rows, const struct job *job, char *text,
+                                size_t len)
+{
+    size_t at = 0;
+
+    *text = 0;
+    for (const struct bench_advice *a = rows->told->advice; a && a->column; a++)
+        if (a->measure && !has_way(job, a) && job->lost >= job->rule->gain && at < len)
+            at += (size_t)snprintf(text + at, len - at, "%s%s", at ? ", " : "", a->measure);
+    return text;
+}

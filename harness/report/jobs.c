@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole jobs of a run: see jobs.h. */
+#include "harness/report/jobs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/decide/decide.h"
+#include "harness/report/cases.h"
+#include "harness/report/headline.h"
+#include "harness/report/show.h"
+
+#define JOBS_MAX    16 /* of a benchmark in a run */
+#define LINES_MAX   4  /* jobs that have a line */
+#define CONFIDENCE  0.95
+#define ALARM_LEVEL 0.01 /* of a run and a benchmark */
+#define TEXT_MAX    256
+
+/* The jobs of a benchmark in a run. */
+struct look {
+    struct report *r;
+    const struct report_bench *b;
+    size_t run;
+    struct job_rows rows; /* of the cases, in their order */
+    struct job *jobs;
+    size_t n;
+};
+
+static const struct report_point *point(const struct look *l, size_t row)
+{
+    return &l->b->cases[row].points[l->run];
+}
+
+static int take_rows(struct look *l)
+{
+    struct job_row *rows = pool_alloc(&l->r->pool, l->b->n_cases + 1, sizeof(*rows));
+
+    if (!rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < l->b->n_cases; i++) {
+        const struct report_case *c = &l->b->cases[i];
+        const struct report_point *p = &c->points[l->run];
+        bool good = p->n_values && p->value > 0 && !point_is_wrong(p) && !point_has_failed(p);
+        bool zero = p->n_values && p->value == 0; /* a share may be */
+        rows[i] = (struct job_row){c->metric, c->unit, c->params, good || zero ? p->value : NAN};
+    }
+    l->rows = (struct job_rows){l->b->described, l->b->params, l->b->n_params, rows, l->b->n_cases};
+    return 0;
+}
+
+static int fill_run(const struct look *l, size_t row, struct decide_run *run)
+{
+    const struct report_point *p = point(l, row);
+    double *values = pool_alloc(&l->r->pool, p->n_rows + 1, sizeof(*values));
+
+    if (!values)
+        return -ENOMEM;
+    *run =
+        (struct decide_run){.values = values, .n = combine_values(&l->b->rows[l->run], p, values)};
+    return 0;
+}
+
+/* One decision for each way of each job, in that order. */
+static int decide(const struct look *l, struct decide_case *cases, size_t n)
+{
+    struct decide_options options = {.alarm_level = ALARM_LEVEL, .confidence = CONFIDENCE};
+    struct decide_run *runs = pool_alloc(&l->r->pool, 2 * n + 1, sizeof(*runs));
+    struct decide_overall overall;
+    size_t k = 0;
+    int err = runs ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t w = 0; w < l->jobs[i].n_ways && !err; w++, k++) {
+            const struct job *job = &l->jobs[i];
+            err = fill_run(l, job->row, &runs[2 * k]);
+            err = err ? err : fill_run(l, job->ways[w].row, &runs[2 * k + 1]);
+            cases[k] =
+                (struct decide_case){.a = {&runs[2 * k], 1},
+                                     .b = {&runs[2 * k + 1], 1},
+                                     .margin = job->rule->gain / 100,
+                                     .higher_is_better = l->b->cases[job->row].more_is_better};
+        }
+    return err || !n ? err : decide_suite(cases, n, &options, &overall);
+}
+
+/* The ratio is turned round so that above 1 is faster. */
+static double saving_of(double ratio)
+{
+    return 100 * (1 - 1 / ratio);
+}
+
+static void take_advice(const struct look *l, struct run_job *j, const struct decide_case *cases)
+{
+    for (size_t w = 0; w < j->found.n_ways; w++) {
+        const struct decide_case *d = &cases[w];
+        char text[TEXT_MAX];
+
+        if (d->decision != DECISION_BETTER || !(d->low > 1) ||
+            (j->way && saving_of(d->ratio) <= j->saving))
+            continue;
+        j->way = &l->b->cases[j->found.ways[w].row];
+        j->saving = saving_of(d->ratio);
+        j->low = saving_of(d->low);
+        j->high = saving_of(d->high);
+        j->advice = pool_text(&l->r->pool, "%s",
+                              job_way_text(&l->rows, &j->found.ways[w], text, sizeof(text)));
+    }
+}
+
+static void take_job(const struct look *l, const struct job *job, const struct decide_case *cases,
+                     struct run_job *j)
+{
+    struct pool *pool = &l->r->pool;
+    char text[TEXT_MAX];
+
+    *j = (struct run_job){.bench = l->b,
+                          .run = l->run,
+                          .found = *job,
+                          .c = &l->b->cases[job->row],
+                          .advice = "",
+                          .saving = NAN,
+                          .low = NAN,
+                          .high = NAN};
+    j->on = pool_text(pool, "%s", job_on_text(&l->rows, job, text, sizeof(text)));
+    j->bound = pool_text(pool, "%s", job_bound_text(job, text, sizeof(text)));
+    j->unmeasured = pool_text(pool, "%s", job_unmeasured_text(&l->rows, job, text, sizeof(text)));
+    take_advice(l, j, cases);
+}
+
+static int add_jobs(struct look *l, struct run_jobs *out)
+{
+    struct decide_case *cases;
+    size_t n = 0, k = 0;
+    int err = take_rows(l);
+
+    if (err)
+        return err;
+    l->jobs = pool_alloc(&l->r->pool, JOBS_MAX, sizeof(*l->jobs));
+    l->n = l->jobs ? jobs_find(&l->rows, l->jobs, JOBS_MAX) : 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += l->jobs[i].n_ways;
+    cases = pool_alloc(&l->r->pool, n + 1, sizeof(*cases));
+    if (!l->jobs || !cases)
+        return -ENOMEM;
+    err = decide(l, cases, n);
+    for (size_t i = 0; i < l->n && !err; i++) {
+        take_job(l, &l->jobs[i], cases + k, &out->all[out->n++]);
+        k += l->jobs[i].n_ways;
+    }
+    return err;
+}
+
+int jobs_make(struct report *r, struct run_jobs *out)
+{
+    size_t benches = 0;
+    int err = 0;
+
+    for (size_t i = 0; i < r->n_benches; i++)
+        benches += r->benches[i].described->jobs->label != NULL;
+    *out = (struct run_jobs){
+        .all = pool_alloc(&r->pool, benches * r->n_runs * JOBS_MAX + 1, sizeof(*out->all))};
+    if (!out->all)
+        return -ENOMEM;
+    for (size_t run = 0; run < r->n_runs; run++)
+        for (size_t i = 0; i < r->n_benches && !err; i++)
+            if (r->benches[i].described->jobs->label)
+                err = add_jobs(&(struct look){.r = r, .b = &r->benches[i], .run = run}, out);
+    return err || r->pool.failed ? -ENOMEM : 0;
+}
+
+/* ---- The first lines ---- */
+
+/* "buckets of 1 MiB would save 9 % of the time (8 % to 10 %)"; "" where nothing is advised. */
+static const char *advice_text(struct report *r, const struct run_job *j)
+{
+    if (!j->way)
+        return "";
+    return pool_text(&r->pool, "%s would save %.0f %% of the time (%.0f %% to %.0f %%)", j->advice,
+                     j->saving, j->low, j->high);
+}
+
+const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size_t run)
+{
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct run_job *j = &jobs->all[i];
+        if (j->run != run || !*j->bound)
+            continue;
+        return pool_text(&r->pool, "%s is %s%s%s", j->found.name, j->bound, j->way ? "; " : "",
+                         advice_text(r, j));
+    }
+    return "";
+}
+
+/* "resnet50 on 2 ranks: 271.6 samples/s (270 to 273), efficiency 47 %; compute is stated, not measured" */
+static const char *rate_text(struct report *r, const struct run_job *j)
+{
+    struct pool *pool = &r->pool;
+    const struct report_point *p = &j->c->points[j->run];
+    const char *text = pool_text(pool, "%s%s%s: %s %s", j->found.name, *j->on ? " on " : "", j->on,
+                                 document_number(pool, p->value), j->c->unit);
+
+    if (!isnan(p->low))
+        text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
+    if (!isnan(j->found.scaled))
+        text = pool_text(pool, "%s, efficiency %.0f %%", text, j->found.scaled);
+    return text;
+}
+
+static const char *todo_of(const struct run_job *j)
+{
+    const struct bench_bound *b = j->found.bound;
+
+    return !j->way && b && b->todo ? b->todo : "";
+}
+
+/* "compute is stated, not measured"; "" of a rate that was measured. */
+static const char *origin_of(const struct run_job *j)
+{
+    const char *origin = j->c->points[j->run].origin, *stated = j->found.rule->stated;
+
+    if (!strcmp(origin, "measured"))
+        return "";
+    return stated && !strcmp(origin, "simulated") ? stated : *origin ? origin : "origin unknown";
+}
+
+/* answered: its bound is the run's answer, and so is what to do. */
+static void answer_job(struct report *r, const struct run_job *j, bool first, bool answered,
+                       struct document *d)
+{
+    struct pool *pool = &r->pool;
+    const char *text = rate_text(r, j), *origin = origin_of(j);
+
+    if (!answered && *j->bound)
+        text = pool_text(pool, "%s, %s%s%s", text, j->bound, j->way ? "; " : "", advice_text(r, j));
+    if (first && *origin)
+        text = pool_text(pool, "%s (%s)", text, origin);
+    document_answer(d, j->found.rule->label, "", TONE_NONE, text);
+    if (!first && *origin)
+        document_answer_aside(d, " (", origin, ")");
+    if (answered && *todo_of(j))
+        document_answer_more(d, todo_of(j), "");
+    if (answered && *j->unmeasured)
+        document_answer_more(d, "not measured, and perhaps faster", j->unmeasured);
+}
+
+void jobs_answer(struct report *r, const struct run_jobs *jobs, size_t run, bool answered,
+                 struct document *d)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < jobs->n; i++) {
+        if (jobs->all[i].run != run || n++ >= LINES_MAX)
+            continue;
+        answer_job(r, &jobs->all[i], n == 1, answered && n == 1, d);
+    }
+    if (n > LINES_MAX)
+        document_answer_more(d, pool_text(&r->pool, "and %zu more: see the rows", n - LINES_MAX),
+                             "");
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rows are a job, what bounds it, and which are other ways to do it: made by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/job.h"
+
+static const struct bench_column told_columns[] = {{.name = "size", .flags = COLUMN_BYTES},
+                                                   {.name = "nodes", .flags = COLUMN_OUTCOME},
+                                                   {.name = "rank"},
+                                                   {.name = NULL}};
+static const struct bench_job told_jobs[] = {{.label = "Work",
+                                              .where = "metric=rate",
+                                              .by = "name",
+                                              .at = "+ranks",
+                                              .on = "ranks",
+                                              .thing = "rank",
+                                              .scaled = "metric=kept",
+                                              .gain = 2},
+                                             {.label = NULL}};
+static const struct bench_bound told_bounds[] = {
+    {.where = "metric=waits nodes!=1", .word = "the wire", .says = "it waits %s of the time"},
+    {.where = "metric=waits nodes=1", .word = "the host", .says = "%s waits"},
+    {.where = "metric=gaps", .word = "gaps", .says = "%s is gaps"},
+    {.where = "metric=rate", .word = "work", .says = "%s is work", .flags = BOUND_REST},
+    {.where = NULL}};
+static const struct bench_advice told_advice[] = {
+    {.column = "size", .says = "blocks of %s", .measure = "--size 1K,4K"},
+    {.column = "way", .says = "--way %s", .measure = "--way a,b"},
+    {.column = NULL}};
+static const struct bench_rows told = {
+    .columns = told_columns, .jobs = told_jobs, .bounds = told_bounds, .advice = told_advice};
+
+static const char *const columns[] = {"name", "ranks", "size", "way", "nodes", "rank"};
+#define N_COLUMNS 6
+
+#define P(...)                                                                                     \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+static size_t find(const struct job_row *rows, size_t n, struct job_rows *all, struct job *jobs)
+{
+    *all = (struct job_rows){&told, columns, N_COLUMNS, rows, n};
+    return jobs_find(all, jobs, 8);
+}
+
+static void the_first_case_at_the_most_ranks_is_the_job(void **state)
+{
+    const struct job_row rows[] = {
+        {"waits", "percent", P("x", "4", "4096", "a", "2", "1"), 99}, /* of one rank: another row */
+        {"rate", "op/s", P("x", "2", "4096", "a", "2", ""), 50},
+        {"rate", "op/s", P("x", "4", "4096", "a", "2", ""), 80},
+        {"rate", "op/s", P("x", "4", "1024", "a", "2", ""), 100}, /* faster, and another way */
+        {"waits", "percent", P("x", "4", "4096", "a", "2", ""), 61},
+        {"waits", "percent", P("x", "2", "4096", "a", "2", ""), 5},
+        {"kept", "percent", P("x", "4", "4096", "a", "2", ""), 80},
+        {"rate", "op/s", P("x", "4", "1024", "b", "2", ""), 200}, /* differs in two columns */
+        {"rate", "op/s", P("x", "4", "4096", "b", "2", ""), NAN}, /* has no value */
+        {"rate", "op/s", P("y", "1", "4096", "a", "1", ""), 7},
+    };
+    struct job_rows all;
+    struct job jobs[8];
+    char text[200];
+
+    (void)state;
+    assert_int_equal(find(rows, 10, &all, jobs), 2);
+    assert_int_equal(jobs[0].row, 2);
+    assert_string_equal(jobs[0].name, "x");
+    assert_ptr_equal(jobs[0].bound, &told_bounds[0]);
+    assert_true(jobs[0].share == 61 && jobs[0].lost == 61 && jobs[0].scaled == 80);
+    assert_int_equal(jobs[0].n_ways, 1);
+    assert_int_equal(jobs[0].ways[0].row, 3);
+    assert_string_equal(job_bound_text(&jobs[0], text, sizeof(text)),
+                        "bounded by the wire: it waits 61 % of the time");
+    assert_string_equal(job_way_text(&all, &jobs[0].ways[0], text, sizeof(text)),
+                        "blocks of 1 KiB");
+    assert_string_equal(job_on_text(&all, &jobs[0], text, sizeof(text)), "4 ranks");
+    assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)), "--way a,b");
+    assert_int_equal(jobs[1].row, 9); /* no share, no bound */
+    assert_null(jobs[1].bound);
+    assert_true(isnan(jobs[1].share) && isnan(jobs[1].lost) && isnan(jobs[1].scaled));
+    assert_string_equal(job_bound_text(&jobs[1], text, sizeof(text)), "");
+    assert_string_equal(job_on_text(&all, &jobs[1], text, sizeof(text)), "1 rank");
+    assert_string_equal(job_unmeasured_text(&all, &jobs[1], text, sizeof(text)), "");
+}
+
+static void what_the_shares_leave_is_the_rest(void **state)
+{
+    struct job_row rows[] = {
+        {"rate", "op/s", P("x", "2", "4096", "a", "1", ""), 50},
+        {"waits", "percent", P("x", "2", "4096", "a", "1", ""), 20},
+        {"gaps", "percent", P("x", "2", "4096", "a", "1", ""), 30},
+    };
+    struct job_rows all;
+    struct job jobs[8];
+    char text[200];
+
+    (void)state;
+    assert_int_equal(find(rows, 3, &all, jobs), 1);
+    assert_string_equal(job_bound_text(&jobs[0], text, sizeof(text)),
+                        "bounded by work: 50 % is work");
+    assert_true(jobs[0].lost == 50);
+    rows[2].value = 45; /* leaves 35 */
+    assert_int_equal(find(rows, 3, &all, jobs), 1);
+    assert_string_equal(job_bound_text(&jobs[0], text, sizeof(text)),
+                        "bounded by gaps: 45 % is gaps");
+    rows[1].value = rows[2].value = 0.5; /* no other way can save 2 % */
+    assert_int_equal(find(rows, 3, &all, jobs), 1);
+    assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)), "");
+    assert_string_equal(job_bound_text(&jobs[0], text, sizeof(text)),
+                        "bounded by work: 99 % is work");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_case_at_the_most_ranks_is_the_job),
+        cmocka_unit_test(what_the_shares_leave_is_the_rest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report says of a job: planted ways that are faster, and none. The runs are made up, with their noise; what is said of
+ * rows is the built benchmark's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "harness/document/document.h"
+#include "harness/report/headline.h"
+#include "harness/report/report.h"
+#include "harness/report/summary.h"
+#include "tests/unit/built_benches.h"
+#include "tests/unit/fake_run.h"
+
+static const char *const params[] = {"model", "ranks", "bucket", "overlap",
+                                     "nodes", "rank",  "part"};
+#define N_PARAMS (sizeof(params) / sizeof(*params))
+#define BUCKETS  3
+
+/* A job, and what its time is with other buckets. */
+struct plan {
+    unsigned launches;
+    double ms, exposed; /* percent */
+    double of[BUCKETS]; /* times the job's time; 0: not measured */
+    double launch_sd;
+    const char *nodes, *origin;
+};
+
+static const struct plan plain = {.launches = 3,
+                                  .ms = 250,
+                                  .exposed = 61,
+                                  .of = {1, 1, 1},
+                                  .launch_sd = 0.01,
+                                  .nodes = "2",
+                                  .origin = "measured"};
+
+static uint64_t seed = 88172645463325252u;
+
+static double uniform(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (double)(seed >> 11) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    double u = uniform(), v = uniform();
+
+    return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
+}
+
+struct scene {
+    struct fake_run f;
+    FILE *rows, *plan;
+    unsigned cases;
+    struct report r;
+    struct headlines h;
+};
+
+static char *told; /* run.json */
+
+static int ask_bench(void **state)
+{
+    struct bench_list list = built_benches();
+    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O}}", "schema", 1, "run", "made", "machine",
+                             "benchmarks", "step", bench_list_find(&list, "step")->described);
+
+    (void)state;
+    told = json_dumps(meta, 0);
+    json_decref(meta);
+    bench_list_release(&list);
+    return told ? 0 : -1;
+}
+
+static int forget_bench(void **state)
+{
+    (void)state;
+    free(told);
+    return 0;
+}
+
+static void add_row(struct scene *s, const struct plan *p, unsigned launch, const char *bucket,
+                    const char *metric, const char *unit, double value)
+{
+    const char *values[] = {"resnet50", "4", bucket, "backward", p->nodes, "", ""};
+    char number[16];
+    struct row row;
+
+    snprintf(number, sizeof(number), "%u", s->cases);
+    fake_row_init(&row, number, launch, metric, unit, value);
+    row.origin = p->origin;
+    row.param_names = params;
+    row.n_params = N_PARAMS;
+    for (size_t i = 0; i < N_PARAMS; i++)
+        row.params[i] = values[i];
+    row_print_csv(s->rows, &row);
+}
+
+/* Batch 32 on 4 ranks. */
+static void add_case(struct scene *s, const struct plan *p, const char *bucket, double of)
+{
+    s->cases++;
+    for (unsigned l = 1; l <= p->launches; l++) {
+        double ms = p->ms * of * exp(p->launch_sd * normal());
+
+        add_row(s, p, l, bucket, "step_time", "ms", ms);
+        add_row(s, p, l, bucket, "throughput", "samples/s", 128e3 / ms);
+        add_row(s, p, l, bucket, "exposed", "percent", p->exposed);
+        fprintf(s->plan, "done,0003,%u,%u,%u,step,,60\n", s->cases, s->cases, l);
+    }
+}
+
+static void measure(struct scene *s, const struct plan *p)
+{
+    static const char *const buckets[BUCKETS] = {"1048576", "5242880", "104857600"};
+    const char *paths[1];
+    char error[512] = "";
+
+    *s = (struct scene){.cases = 0};
+    fake_run_init(&s->f);
+    paths[0] = s->f.path;
+    fake_run_write(&s->f, "run.json", told);
+    s->plan = fake_run_open(&s->f, "plan.csv", "w");
+    fputs(FAKE_PLAN_HEADER, s->plan);
+    s->rows = fake_run_open(&s->f, "step.csv", "w");
+    row_print_csv_header(s->rows, params, N_PARAMS);
+    add_case(s, p, "26214400", 1);
+    for (unsigned i = 0; i < BUCKETS; i++)
+        if (p->of[i] > 0)
+            add_case(s, p, buckets[i], p->of[i]);
+    fclose(s->rows);
+    fclose(s->plan);
+    if (report_load(&s->r, paths, 1, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(headlines_make(&s->r, &s->h), 0);
+    assert_int_equal(s->h.jobs.n, 1);
+}
+
+static void release(struct scene *s)
+{
+    report_release(&s->r);
+    fake_run_release(&s->f);
+}
+
+static char *answers(struct scene *s)
+{
+    struct document *d = document_new(&s->r.pool);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_int_equal(summary_answers(&s->r, &s->h, 0, d), 0);
+    assert_int_equal(document_write_markdown(d, out), 0);
+    fclose(out);
+    return text;
+}
+
+static void says(struct scene *s, const char *part, bool wanted)
+{
+    char *text = answers(s);
+
+    if (!strstr(text, part) == wanted)
+        fail_msg("'%s' is %s in:\n%s", part, wanted ? "not" : "", text);
+    free(text);
+}
+
+static void a_way_that_saves_time_is_the_answer(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    p.of[0] = 0.91;
+    p.of[1] = 0.75;
+    measure(&s, &p);
+    const struct run_job *j = &s.h.jobs.all[0];
+    assert_non_null(j->way);
+    assert_string_equal(report_param(j->bench, j->way, "bucket"), "5242880");
+    assert_true(j->saving > 21 && j->saving < 29 && j->low < j->saving && j->high > j->saving);
+    says(&s,
+         "- **Answer**: resnet50 is bounded by the network: 61 % of the step waits for it; buckets "
+         "of 5 MiB would save 2",
+         true);
+    says(&s, "- **Training**: resnet50 on 4 ranks: 5", true);
+    says(&s, "Weakest", false);
+    release(&s);
+}
+
+static void what_is_in_the_noise_is_not_advised(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    p.of[0] = 0.99; /* less than is worth it, and proven */
+    p.launch_sd = 1e-4;
+    measure(&s, &p);
+    assert_null(s.h.jobs.all[0].way);
+    says(&s, "would save most", true); /* a faster network */
+    says(&s, "buckets of", false);
+    says(&s, "--overlap none,backward", true); /* nobody measured it */
+    release(&s);
+    p = plain;
+    p.of[0] = 0.8;
+    p.launches = 1; /* no interval */
+    measure(&s, &p);
+    assert_null(s.h.jobs.all[0].way);
+    release(&s);
+    p.launches = 3;
+    p.launch_sd = 0.3;
+    measure(&s, &p);
+    assert_null(s.h.jobs.all[0].way);
+    release(&s);
+}
+
+static void bounds_are_by_the_largest_share(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    p.exposed = 12;
+    p.origin = "simulated";
+    measure(&s, &p);
+    says(&s, "resnet50 is bounded by compute: 88 % of the step computes", true);
+    says(&s, "(compute is stated, not measured)", true);
+    release(&s);
+    p.exposed = 77;
+    p.nodes = "1";
+    p.of[0] = p.of[1] = p.of[2] = 0;
+    measure(&s, &p);
+    says(&s, "bounded by communication inside the host: 77 % of the step waits for it", true);
+    says(&s, "not measured, and perhaps faster: `--bucket 1M,5M,25M,100M, --overlap none,backward`",
+         true);
+    release(&s);
+}
+
+/* Where all ways take as long, one of 100 runs may advise one; and the interval of a real saving holds it, in 95 of 100. */
+static void advice_is_right_as_often_as_it_says(void **state)
+{
+    unsigned advised = 0, inside = 0, found = 0;
+    const unsigned runs = 200;
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    for (unsigned i = 0; i < runs; i++) {
+        p.of[0] = 1;
+        measure(&s, &p);
+        advised += s.h.jobs.all[0].way != NULL;
+        release(&s);
+        p.of[0] = 0.8;
+        measure(&s, &p);
+        const struct run_job *j = &s.h.jobs.all[0];
+        found += j->way != NULL;
+        inside += j->way && j->low <= 20 && j->high >= 20;
+        release(&s);
+    }
+    print_message("%u of %u advised where nothing is faster; %u found, %u inside\n", advised, runs,
+                  found, inside);
+    assert_true(advised <= 7); /* more have a chance of 1 in 10,000 at 1 % */
+    assert_true(found >= runs * 9 / 10);
+    assert_true(inside >= found * 88 / 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_way_that_saves_time_is_the_answer),
+        cmocka_unit_test(what_is_in_the_noise_is_not_advised),
+        cmocka_unit_test(bounds_are_by_the_largest_share),
+        cmocka_unit_test(advice_is_right_as_often_as_it_says),
+    };
+
+    return cmocka_run_group_tests(tests, ask_bench, forget_bench);
+}

@@ -119,6 +119,16 @@ ms() {
         --ps-mode async --slow 2 --min-samples 2 --warmup 1us
 }
 
+@test "a delay: of each step of each bucket's sum, and of each border of a pipeline" {
+    scripts/lab-cluster delay 5
+    # four buckets of 40 kB: 2 (n-1) messages each, one after another
+    printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output' '0..3,l.{},10000,1,1000,1000,1000' >"$model"
+    lasts "$(ms '100 + 4 * (6 * 5 + 1.5 * 0.04 * b)')" 4 --compute-time 100ms --overlap none --bucket 40000
+    # three borders on the way down, and three on the way back
+    lasts 345 4 --compute-time 720ms --pp 4 --micro-batches 4 --batch 4 --schedule gpipe
+    scripts/lab-cluster nodelay
+}
+
 @test "one slow host, and one slow link: everybody waits for them" {
     lasts "$(ms '300 + 12 * b')" 4 --compute-time 150ms --overlap none --slow 2
     awk -v a="$(of waited 0)" -v b="$(of waited 3)" 'BEGIN { exit !(a > b + 120) }' # rank 3 is the slow one

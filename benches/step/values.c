@@ -411,10 +411,8 @@ static void set_limit(struct point *pt, struct step_work *w)
                  network / 1e6, link.source);
     else
         snprintf(w->limit_source, sizeof(w->limit_source),
-                 w->spec.pp > 1
-                     ? "%.4g ms of compute and of the pipeline's bubble, all communication hidden"
-                     : "%.4g ms of compute alone, all communication hidden",
-                 compute / 1e6);
+                 w->spec.pp > 1 ? "compute and the pipeline's bubble, all communication hidden"
+                                : "compute alone, all communication hidden");
     for (size_t i = 0; i < pt->n_series && fmax(compute, network) > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;

@@ -106,7 +106,9 @@ static void print_help(const struct opts *o)
 {
     struct doctor_pen p = doctor_pen(stdout);
 
-    fputs("usage: plumb doctor [options] [A [B]]\n\n", stdout);
+    fputs("plumb doctor: why this machine is slow\n\n"
+          "usage: plumb doctor [options] [A [B]]\n\n",
+          stdout);
     doctor_entry(&p, 0, "", 0,
                  "Finds what makes a machine slow, what each cause costs, and the remedy. A and B "
                  "are machines: a run folder, a recorded tree, or a file of plumb probe --json or "

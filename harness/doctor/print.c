@@ -47,7 +47,8 @@ static void print_finding(const struct doctor_pen *p, struct exam *x, const stru
     snprintf(number, sizeof(number), "%zu.", n);
     exam_cost_text(&r->cost, cost, sizeof(cost));
     if (live && r->cost.basis == EXAM_NOT_PRICED && exam_measurable(r->check, r->subject))
-        snprintf(cost, sizeof(cost), "not priced here: plumb doctor --measure=%s", r->check->id);
+        snprintf(cost, sizeof(cost), "not known here; to measure it: plumb doctor --measure=%s",
+                 r->check->id);
     doctor_entry(p, 2, number, 6, exam_sentence(x, r));
     doctor_entry(p, 6, "cost", 14, cost);
     if (*r->remedy)

@@ -94,7 +94,7 @@ void exam_cost_text(const struct exam_cost *cost, char *text, size_t len)
     char share[80];
 
     if (cost->basis == EXAM_NOT_PRICED) {
-        snprintf(text, len, "not priced");
+        snprintf(text, len, "not known");
         return;
     }
     exam_share_text(cost, share, sizeof(share));

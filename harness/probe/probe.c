@@ -237,6 +237,8 @@ int probe_machine(const char *sysroot, json_t **machine)
 /* ---- plumb probe [--json] [--sysroot DIR] ---- */
 
 static const char usage[] =
+    "plumb probe: what this machine is\n"
+    "\n"
     "usage: plumb probe [--json] [--sysroot DIR | --watch TIME]\n"
     "\n"
     "Shows processor, memory, PCI links, network and GPUs of this machine, whether it is virtual "

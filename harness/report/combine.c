@@ -434,13 +434,17 @@ static void add_raised(struct pool *pool, const struct report_rows *rows,
                                 noun, from.low, unit, noun, p->limit, unit));
 }
 
-/* The different texts of the launches, each once: "a; b". Where they are long, the first. */
+/* The different texts of the launches, each once: "a; b". Where they are long, the first. The reason
+ * of a launch that failed, or gave wrong data, is before what the others say. */
 static const char *join_texts(struct pool *pool, const struct report_rows *rows,
                               const struct report_point *p, enum row_field field)
 {
     struct texts t = {.all = pool_alloc(pool, 2 * p->n_rows + 2, sizeof(*t.all))};
     const char *joined = "";
 
+    for (size_t i = 0; t.all && field == FIELD_REASON && i < p->n_rows; i++)
+        if (status_weight(row_text(rows, p->rows[i], FIELD_STATUS)) >= status_weight("failed"))
+            add_text(&t, row_text(rows, p->rows[i], field));
     for (size_t i = 0; t.all && i < p->n_rows; i++) {
         add_text(&t, row_text(rows, p->rows[i], field));
         if (field == FIELD_REASON)

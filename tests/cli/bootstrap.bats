@@ -191,7 +191,7 @@ asked()
         bash -c "cd / && exec $tree/scripts/bootstrap --for test --keep-going" </dev/null
     [ "$status" -eq 0 ]
     grep -q 'going on without: plotter prover again$' <<<"$output"
-    grep -q 'neither root nor sudo here; as root, run: apt-get install plotter-nox prover-data prover-old$' <<<"$output"
+    grep -q 'neither root nor sudo here; as root, run: apt-get install --no-install-recommends plotter-nox prover-data prover-old$' <<<"$output"
     [ ! -s "$log" ]
 }
 

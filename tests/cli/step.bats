@@ -99,7 +99,7 @@ all_good() {
     all_good
     [ "$(of throughput limit)" = 80 ]
     [ "$(of compute_alone value)" = 40 ]
-    [[ $(of throughput limit_source) == '50 ms of compute and'*bubble* ]]
+    [[ $(of throughput limit_source) == 'compute and the pipeline'*bubble* ]]
     # stages that multiply on one host share it when they compute alone, and not in the step
     step --np 2 --ranks 2 --batch 4 --compute product --pp 2
     all_good

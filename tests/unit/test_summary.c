@@ -549,8 +549,8 @@ static void what_disturbed_it_is_counted(void **state)
     release(&s);
 }
 
-/* Three stolen ticks of nine are no third of the time: 4 CPUs have 100 ticks in 0.25 s, which five
- * launches of 0.04 s do not reach. */
+/* Three stolen ticks of nine are no third of the time: a CPU has 100 ticks in a second, which five
+ * launches of 0.16 s do not reach. */
 static void steal_of_few_ticks_has_no_figure(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
@@ -558,7 +558,7 @@ static void steal_of_few_ticks_has_no_figure(void **state)
 
     stolen.disturbed = "steal";
     stolen.steal = 33.3;
-    stolen.elapsed = 0.04;
+    stolen.elapsed = 0.16;
     plant(&r, &stolen);
     plant_many(&r, 3, 0.001, 5);
     end(&r);
@@ -575,11 +575,11 @@ static void steal_is_that_of_the_longer_rows(void **state)
 
     stolen.disturbed = "steal";
     stolen.steal = 33.3;
-    stolen.elapsed = 0.04;
+    stolen.elapsed = 0.16;
     plant(&r, &stolen);
     stolen.values[0] = "read";
     stolen.steal = 4;
-    stolen.elapsed = 0.26;
+    stolen.elapsed = 1.04;
     plant(&r, &stolen);
     plant_many(&r, 3, 0.001, 5);
     end(&r);
@@ -597,11 +597,11 @@ static void steal_of_short_rows_is_added_up(void **state)
 
     stolen.disturbed = "steal";
     stolen.steal = 45;
-    stolen.elapsed = 0.06;
+    stolen.elapsed = 0.24;
     plant(&r, &stolen);
     stolen.values[0] = "read";
     stolen.steal = 4;
-    stolen.elapsed = 0.26;
+    stolen.elapsed = 1.04;
     plant(&r, &stolen);
     end(&r);
     struct seen s = seen_planted(*state);
@@ -619,7 +619,7 @@ static void steal_of_short_cases_is_added_up(void **state)
 
     stolen.disturbed = "steal";
     stolen.steal = 45;
-    stolen.elapsed = 0.1;
+    stolen.elapsed = 0.4;
     stolen.launches = 1;
     for (size_t i = 0; i < 3; i++) {
         stolen.values[2] = sizes[i];
@@ -689,6 +689,25 @@ static void what_failed_comes_first(void **state)
                            "         the benchmark was killed by signal 11\n");
     assert_says(s.answers, "Weakest  not known");
     assert_says(s.table, "failed (1)\n");
+    release(&s);
+}
+
+/* Launches before it had a remark: it is no reason of a failure. */
+static void the_reason_is_of_the_launch_that_failed(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.reason = "the kernels are slow ones";
+    plant(&r, &p);
+    p.status = "failed";
+    p.reason = "over its time-out of 60 s";
+    p.launches = 1;
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "         over its time-out of 60 s; the kernels are slow ones\n");
     release(&s);
 }
 
@@ -974,6 +993,7 @@ int main(void)
         PLANTED(a_loss_beyond_a_grade_does_not_read_as_its_bound),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
         PLANTED(what_failed_comes_first),
+        PLANTED(the_reason_is_of_the_launch_that_failed),
         PLANTED(wrong_data_beside_the_table_is_told),
         PLANTED(wrong_data_is_never_healthy),
         PLANTED(wrong_data_of_one_case_is_never_healthy),

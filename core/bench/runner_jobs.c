@@ -172,10 +172,11 @@ static void say(const struct runner_jobs *j, const struct job_rows *rows, const 
         say_line(out, "", text);
     const struct job_way *way = best_way(j, rows, job, &saving);
     if (way) {
+        int digits = saving.high - saving.low < 3; /* else the interval has none of them */
         snprintf(line, sizeof(line),
-                 "%s would save %.0f %% of the time (%.0f %% to %.0f %%), by these rows",
-                 job_way_text(rows, way, text, sizeof(text)), saving.value, saving.low,
-                 saving.high);
+                 "%s would save %.*f %% of the time (%.*f %% to %.*f %%), by these rows",
+                 job_way_text(rows, way, text, sizeof(text)), digits, saving.value, digits,
+                 saving.low, digits, saving.high);
         say_line(out, "", line);
     } else if (job->n_ways) {
         say_line(out, "", "no other way in this table is proven faster");

@@ -176,8 +176,9 @@ static const char *advice_text(struct report *r, const struct run_job *j)
 {
     if (!j->way)
         return "";
-    return pool_text(&r->pool, "%s would save %.0f %% of the time (%.0f %% to %.0f %%)", j->advice,
-                     j->saving, j->low, j->high);
+    int digits = j->high - j->low < 3; /* else the interval has none of them */
+    return pool_text(&r->pool, "%s would save %.*f %% of the time (%.*f %% to %.*f %%)", j->advice,
+                     digits, j->saving, digits, j->low, digits, j->high);
 }
 
 const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size_t run)

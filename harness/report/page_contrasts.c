@@ -26,9 +26,13 @@ static void write_side(const struct page *page, const struct contrast *at,
                        const struct report_case *c)
 {
     const struct report_point *p = &c->points[at->run];
+    const char *side = "";
 
-    html_print(page->out, "<td>%s <b>%s</b> %s", report_param(at->bench, c, at->rule->column),
-               document_number(&page->r->pool, p->value), c->unit);
+    for (size_t i = 0; i < at->bench->n_params; i++)
+        if (!strcmp(at->bench->params[i], at->rule->column))
+            side = show_param(&page->r->pool, at->bench, i, c->params[i]);
+    html_print(page->out, "<td>%s <b>%s</b> %s", side, document_number(&page->r->pool, p->value),
+               c->unit);
     if (strcmp(p->origin, "measured") != 0)
         html_print(page->out, " <span class='badge'>%s</span>",
                    *p->origin ? p->origin : "origin unknown");

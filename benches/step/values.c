@@ -374,7 +374,8 @@ static void set_free_limit(struct point *pt, struct step_work *w)
     }
 }
 
-/* Of the shortest compute that was seen, and the shortest update. */
+/* Of the shortest compute that was seen, and the shortest update. Of a pipeline's stages the slowest
+ * one's: how long the others hold it up is not known. */
 static double real_least_ns(const struct step_work *w)
 {
     const struct step_shares *s = &w->shares;
@@ -384,7 +385,8 @@ static double real_least_ns(const struct step_work *w)
         alone = fmin(alone, s->alone_ns[i]);
         update = fmin(update, s->update_ns[i]);
     }
-    return s->n ? w->least_times * (alone - update) + update : w->least_ns;
+    double times = w->spec.pp > 1 ? 1 : w->least_times;
+    return s->n ? times * (alone - update) + update : w->least_ns;
 }
 
 /* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
@@ -401,18 +403,20 @@ static void set_limit(struct point *pt, struct step_work *w)
     }
     double network = network_ns(w, &link);
     double compute = timed ? w->least_ns : real_least_ns(w);
-    bool known = timed || w->spec.pp == 1 || network > compute;
+    bool known = timed || w->spec.pp == 1 || !stages_share(w) || network > compute;
     if (!known)
-        snprintf(w->limit_source, sizeof(w->limit_source),
-                 "not known: each stage's compute was not measured without the other stages");
+        snprintf(
+            w->limit_source, sizeof(w->limit_source),
+            "not known: stages of one host share it when they compute alone, but not in the step");
     else if (network > compute)
         snprintf(w->limit_source, sizeof(w->limit_source),
                  "%.4g ms that the nodes' links need at least, all compute hidden; %s",
                  network / 1e6, link.source);
     else
         snprintf(w->limit_source, sizeof(w->limit_source),
-                 w->spec.pp > 1 ? "compute and the pipeline's bubble, all communication hidden"
-                                : "compute alone, all communication hidden");
+                 w->spec.pp == 1 ? "compute alone, all communication hidden"
+                 : timed         ? "compute and the pipeline's bubble, all communication hidden"
+                         : "the slowest stage's compute alone, without the pipeline's bubble");
     for (size_t i = 0; i < pt->n_series && fmax(compute, network) > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;

@@ -100,12 +100,17 @@ static void write_cell(const struct pen *p, const struct document_column *column
     fputs("</td>", out);
 }
 
+#define MANY_COLUMNS 8 /* they are printed across the sheet */
+
 static void write_table(const struct pen *p, const struct document_table *t)
 {
     const struct document_row *above = NULL;
     FILE *out = p->out;
+    size_t shown = 0;
 
-    fputs("<table class='d-table'>\n<thead><tr>", out);
+    for (size_t i = 0; i < t->n_columns; i++)
+        shown += !column_is_empty(t, i);
+    fprintf(out, "<table class='d-table%s'>\n<thead><tr>", shown >= MANY_COLUMNS ? " d-many" : "");
     for (size_t i = 0; i < t->n_columns; i++)
         if (!column_is_empty(t, i))
             html_print(out, "<th scope='col' class='%s'>%s</th>",

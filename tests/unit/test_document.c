@@ -220,6 +220,33 @@ static void a_column_that_nobody_fills_is_not_shown(void **state)
     }
 }
 
+/* Eight columns are printed across the sheet; one that nobody fills does not count. */
+static void many_columns_are_printed_across_the_sheet(void **state)
+{
+    static const struct document_column nine[9] = {{.name = "a"}, {.name = "b"}, {.name = "c"},
+                                                   {.name = "d"}, {.name = "e"}, {.name = "f"},
+                                                   {.name = "g"}, {.name = "h"}, {.name = "i"}};
+
+    (void)state;
+    for (size_t filled = 7; filled <= 8; filled++) {
+        struct pool pool = {0};
+        struct document *d = document_new(&pool);
+        struct cell *row = document_row(document_table(d, nine, 9));
+        char *text;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+
+        for (size_t i = 0; i < filled; i++)
+            row[i] = cell_text("x");
+        assert_int_equal(document_write_html(d, out), 0);
+        fclose(out);
+        assert_int_equal(count(text, " d-many'"), filled == 8);
+        free(text);
+        pool_release(&pool);
+    }
+    assert_has(document_style, "@page across { size: landscape; }");
+}
+
 /* Of components with several tests: a test has a line of its own before a column leaves. */
 static void a_table_that_is_narrower_yet_is_stacked(void **state)
 {
@@ -566,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_narrow_table_has_groups),
         cmocka_unit_test(a_table_that_is_narrower_yet_is_stacked),
         cmocka_unit_test(a_column_that_nobody_fills_is_not_shown),
+        cmocka_unit_test(many_columns_are_printed_across_the_sheet),
         cmocka_unit_test(an_interval_has_one_side_where_both_are_alike),
         cmocka_unit_test(no_line_is_longer_than_asked),
         cmocka_unit_test(no_fact_is_cut),

@@ -181,14 +181,22 @@ static const char *advice_text(struct report *r, const struct run_job *j)
                      digits, j->saving, digits, j->low, digits, j->high);
 }
 
+static const char *todo_of(const struct run_job *j)
+{
+    const struct bench_bound *b = j->found.bound;
+
+    return !j->way && b && b->todo ? b->todo : "";
+}
+
 const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size_t run)
 {
     for (size_t i = 0; i < jobs->n; i++) {
         const struct run_job *j = &jobs->all[i];
         if (j->run != run || !*j->bound)
             continue;
-        return pool_text(&r->pool, "%s is %s%s%s", j->found.name, j->bound, j->way ? "; " : "",
-                         advice_text(r, j));
+        const char *more = j->way ? advice_text(r, j) : todo_of(j);
+        return pool_text(&r->pool, "%s is %s%s%s", j->found.name, j->bound, *more ? "; " : "",
+                         more);
     }
     return "";
 }
@@ -206,13 +214,6 @@ static const char *rate_text(struct report *r, const struct run_job *j)
     if (!isnan(j->found.scaled))
         text = pool_text(pool, "%s, efficiency %.0f %%", text, j->found.scaled);
     return text;
-}
-
-static const char *todo_of(const struct run_job *j)
-{
-    const struct bench_bound *b = j->found.bound;
-
-    return !j->way && b && b->todo ? b->todo : "";
 }
 
 /* "compute is stated, not measured"; "" of a rate that was measured. */
@@ -239,8 +240,6 @@ static void answer_job(struct report *r, const struct run_job *j, bool first, bo
     document_answer(d, j->found.rule->label, "", TONE_NONE, text);
     if (!first && *origin)
         document_answer_aside(d, " (", origin, ")");
-    if (answered && *todo_of(j))
-        document_answer_more(d, todo_of(j), "");
     if (answered && *j->unmeasured)
         document_answer_more(d, "not measured, and perhaps faster", j->unmeasured);
 }

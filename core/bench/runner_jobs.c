@@ -154,7 +154,6 @@ static void say_line(FILE *out, const char *before, const char *text)
 
     snprintf(line, sizeof(line), "%s%s", before, text);
     wrap_print(out, line, 2, wrap_width(out));
-    fputc('\n', out);
 }
 
 static void say(const struct runner_jobs *j, const struct job_rows *rows, const struct job *job,

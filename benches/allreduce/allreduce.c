@@ -148,11 +148,10 @@ static const struct opt options[] = {
      FITTING,
      AT(per_process),
      .def = "1",
-     .min = 1,
      .max = COLLECTIVE_EACH_MAX,
      .scope = &by_nccl,
-     .help = "ranks in each process, with a GPU each, given to NCCL in group calls. --np is of "
-             "processes then, --ranks of ranks"},
+     .help = "ranks in each process, with a GPU each, given to NCCL in group calls; 0: all GPUs of "
+             "this machine. --np is of processes then, --ranks of ranks"},
     {.name = "aggregate",
      .letter = 'm',
      .type = OPT_U64,

@@ -65,16 +65,43 @@ static uint64_t number_of(const struct opts *o, const char *name)
     return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
 }
 
+/* 0 is all GPUs of this machine. */
+static int name_all(struct opts *o)
+{
+    const struct opt_values *each = opts_values(o, "per-process");
+    unsigned n = gpus_count_apart();
+    char list[256];
+    size_t at = 0;
+
+    n = n > COLLECTIVE_EACH_MAX ? COLLECTIVE_EACH_MAX : n ? n : 1;
+    for (size_t i = 0; i < each->n && at < sizeof(list); i++) {
+        uint64_t asked = strtoull(each->texts[i], NULL, 10);
+        at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%llu", i ? "," : "",
+                               (unsigned long long)(asked ? asked : n));
+    }
+    return opts_set(o, "per-process", list);
+}
+
+static bool has_zero(const struct opt_values *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (!strtoull(v->texts[i], NULL, 10))
+            return true;
+    return false;
+}
+
 /* Ranks of several in a process: so many processes as the largest communicator wants. */
 static int set_processes(struct opts *o)
 {
     const struct opt_values *each = opts_values(o, "per-process"), *ranks = opts_values(o, "ranks");
-    uint64_t most = 0, least = number_of(o, "per-process");
+    int err = each->given && has_zero(each) ? name_all(o) : 0;
+    uint64_t most = 0, least;
     char text[24];
-    int err = 0;
 
-    if (!each->given)
-        return 0;
+    if (err || !each->given)
+        return err;
+    each = opts_values(o, "per-process");
+    least = number_of(o, "per-process");
     for (size_t i = 0; i < each->n; i++) {
         uint64_t n = strtoull(each->texts[i], NULL, 10);
         least = n < least ? n : least;

@@ -190,12 +190,6 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
                  "nccl: all-to-all and send-receive are not in place: leave --in-place out");
         return -EOPNOTSUPP;
     }
-    if (collective_each(p) > 1 && p->graphs) {
-        snprintf(why, len,
-                 "nccl: a graph is of one GPU in each process: leave --graph out, or "
-                 "--per-process");
-        return -EOPNOTSUPP;
-    }
     return p->algorithm[0] ? nccl_log_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
 }
 
@@ -552,8 +546,9 @@ static void nccl_close(struct collective *c)
     if (!s)
         return;
     nccl_log_close(&s->says);
-    if (s->graph && !s->ranks[0].gpu.broken) /* NCCL waits for its graphs */
-        gpu_ops(s->ranks[0].gpu.gpu)->graph_close(s->graph);
+    for (unsigned i = 0; i < s->n_ranks; i++) /* NCCL waits for its graphs */
+        if (s->ranks[i].graph && !s->ranks[i].gpu.broken)
+            gpu_ops(s->ranks[i].gpu.gpu)->graph_close(s->ranks[i].graph);
     for (unsigned i = 0; i < s->n_ranks; i++)
         begin_finalize(&s->ranks[i]);
     for (unsigned i = 0; i < s->n_ranks; i++)

@@ -193,34 +193,62 @@ static int queue_operations(struct collective *c)
     return err;
 }
 
-int nccl_make_graph(struct collective *c)
+static int capture(struct nccl_rank *r, const void *arg)
 {
-    struct nccl_state *s = c->state;
-    struct library_gpu *g = &s->ranks[0].gpu;
-    const struct gpu_ops *ops = gpu_ops(g->gpu);
-    int err = ops->graph_begin(g->stream);
+    int err = gpu_ops(r->gpu.gpu)->graph_begin(r->gpu.stream);
 
-    if (err)
-        return collective_fail(c, err, "nccl: %s", gpu_error(g->gpu));
-    int queued = queue_operations(c);
-    err = ops->graph_end(g->stream, &s->graph);
-    if (queued)
-        return queued;
-    return err ? collective_fail(c, err, "nccl: no graph of %llu operations: %s",
-                                 (unsigned long long)collective_batch(c->point), gpu_error(g->gpu))
+    (void)arg;
+    r->captures = !err;
+    return err ? collective_fail(&r->c, err, "nccl: %s", gpu_error(r->gpu.gpu)) : 0;
+}
+
+static int end_capture(struct nccl_rank *r, const void *arg)
+{
+    int err = r->captures ? gpu_ops(r->gpu.gpu)->graph_end(r->gpu.stream, &r->graph) : 0;
+
+    (void)arg;
+    r->captures = false;
+    return err ? collective_fail(
+                     &r->c, err, "nccl: no graph of %llu operations: %s",
+                     (unsigned long long)(collective_batch(r->c.point) / r->c.point->graphs),
+                     gpu_error(r->gpu.gpu))
                : 0;
 }
 
-static int launch_graph(struct collective *c)
+/* A graph for each GPU, all captured at once: NCCL's groups are of all ranks of the process. A capture
+ * that was begun is ended, whatever failed. */
+int nccl_make_graph(struct collective *c)
 {
     struct nccl_state *s = c->state;
-    struct library_gpu *g = &s->ranks[0].gpu;
+    int err = nccl_each(c, capture, NULL);
+
+    if (!err)
+        err = queue_operations(c);
+    if (!err)
+        return nccl_each(c, end_capture, NULL);
+    for (unsigned i = 0; i < s->n_ranks; i++)
+        end_capture(&s->ranks[i], NULL);
+    return err;
+}
+
+static int launch(struct nccl_rank *r, const void *arg)
+{
+    int err = gpu_ops(r->gpu.gpu)->graph_launch(r->gpu.stream, r->graph);
+
+    (void)arg;
+    r->gpu.broken |= err != 0;
+    return err ? collective_fail(&r->c, err, "nccl: %s", gpu_error(r->gpu.gpu)) : 0;
+}
+
+/* Each GPU's first, then each GPU's second: a queue that is full would wait for what the others have
+ * not been given yet. */
+static int launch_graphs(struct collective *c)
+{
     int err = 0;
 
     for (uint32_t i = 0; i < c->point->graphs && !err; i++)
-        err = gpu_ops(g->gpu)->graph_launch(g->stream, s->graph);
-    g->broken |= err != 0;
-    return err ? collective_fail(c, err, "nccl: %s", gpu_error(g->gpu)) : 0;
+        err = nccl_each(c, launch, NULL);
+    return err;
 }
 
 int nccl_run_batch(struct collective *c)
@@ -233,7 +261,7 @@ int nccl_run_batch(struct collective *c)
         bytes += bytes_of(c, call) * (double)n;
     s->bytes += bytes;
     s->calls += (double)n * c->n_calls;
-    int err = s->graph ? launch_graph(c) : queue_operations(c);
+    int err = s->ranks[0].graph ? launch_graphs(c) : queue_operations(c);
     return err ? err : await_all(c, expected_ns(c, bytes));
 }
 

@@ -20,6 +20,8 @@ struct nccl_rank {
     struct nccl_state *s;
     struct library_gpu gpu; /* its word is the barriers'; broken: the communicator may be, too */
     struct nccl_comm *comm;
+    struct gpu_graph *graph; /* of the point's operations; NULL: none is asked for */
+    bool captures;           /* its stream */
 };
 
 struct nccl_state {
@@ -28,10 +30,9 @@ struct nccl_state {
     unsigned n_ranks;
     unsigned *members; /* of each rank of the communicator: its process' rank in the world */
     uint8_t id[NCCL_ID_BYTES];
-    bool shared;             /* several ranks on one GPU */
-    double bytes, calls;     /* of all that ran */
-    double ns_per_byte;      /* of the last that was waited for; 0: none was */
-    struct gpu_graph *graph; /* of the point's operations; NULL: none is asked for */
+    bool shared;         /* several ranks on one GPU */
+    double bytes, calls; /* of all that ran */
+    double ns_per_byte;  /* of the last that was waited for; 0: none was */
     struct nccl_log says;
 };
 

@@ -100,8 +100,22 @@ load collective
     [[ $(times reason) == *"--per-process 3 does not divide the GPUs of this machine, of which there are 8"* ]]
     nccl --np 2 --ranks 3 --per-process 2 --size 24K
     [[ $(times reason) == *"--per-process 2 does not divide 3 ranks"* ]]
-    nccl --np 1 --ranks 2 --per-process 2 --graph 2 --size 24K
-    [[ $(times reason) == *"a graph is of one GPU in each process"* ]]
+    # A graph for each GPU, in one process and in two; wrong data of any of them is found.
+    for np in 1 2; do
+        nccl --np $np --ranks 4 --per-process $((4 / np)) --size 24K --pipelined 3 -m 2 -G 0,5 --op allreduce,all-gather,broadcast
+        all_good 6
+        [ "$(times graph | sort | uniq -c | xargs)" = "3 0 3 5" ]
+    done
+    for gpu in 0 3; do
+        fault "corrupt:gpu=$gpu:kernel=AllReduce:after=40:times=1000000"
+        nccl --np 1 --ranks 4 --per-process 4 --size 24K --pipelined 4 -G 2
+        [ "$status" -eq 1 ] && [ "$(times status)" = wrong ]
+    done
+    fault error:call=cuGraphInstantiateWithFlags:code=2
+    nccl --np 1 --ranks 4 --per-process 4 --size 24K --pipelined 4 -m 2 -G 3
+    [ "$(times status)" = failed ]
+    [[ $(times reason) == *"no graph of 8 operations: cuGraphInstantiate"* ]] || { times reason; return 1; }
+    unset PLUMB_SIM_FAULT
     simulate two
     nccl --np 2 --ranks 4 --per-process 2 --size 24K
     [[ $(times reason) == *"two processes of this machine would have the same GPUs"* ]]
@@ -113,6 +127,12 @@ load collective
     alone -g 4 --per-process 4 -b 24K -e 24K -n 20
     all_good 1
     [ "$(times ranks) $(times per_process) $(times pipelined)" = "4 4 20" ]
+    alone --backend nccl --per-process 0 --size 24K # all of this machine
+    all_good 1
+    [ "$(times ranks) $(times per_process)" = "8 8" ]
+    alone --backend nccl --per-process 4,0 --ranks 8 --size 24K
+    all_good 2
+    [ "$(times per_process | xargs)" = "4 8" ]
 }
 
 @test "nccl: operations that are queued, given at once or kept as a graph: each is right, and a wrong one is found" {

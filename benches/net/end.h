@@ -78,6 +78,8 @@ struct net_local {
     uint32_t rail;   /* of this end's machine (rail.h): its number, and 1; 0: none */
     uint32_t paired; /* enum net_paired: what the leader's rail is, so this one has to be */
     uint32_t paired_of; /* how many rails the leader's machine has; 0: it does not tell */
+    /* Which of the GPUs of the leader's machine, hidden ones included: rail.h. 0: not known. */
+    uint32_t paired_seat, paired_seats;
 };
 #define NET_MEMORY_RAIL "rail" /* of the rail's GPU */
 enum net_paired { NET_PAIRED_ANY, NET_PAIRED_GPU, NET_PAIRED_BARE /* a port without a GPU */ };

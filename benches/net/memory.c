@@ -168,6 +168,14 @@ int net_rail_paired(const struct net_local *local, const struct rail *rail, char
                  local->paired_of);
         return -ENODEV;
     }
+    if (local->paired_seat && rail->seat && local->paired_seats == rail->seats &&
+        local->paired_seat != rail->seat) {
+        snprintf(error, len,
+                 "rail %u is GPU %u of the %u of this machine, and GPU %u there: the two ends see "
+                 "different ones (CUDA_VISIBLE_DEVICES)",
+                 local->rail - 1, rail->seat, rail->seats, local->paired_seat);
+        return -ENODEV;
+    }
     return 0;
 }
 

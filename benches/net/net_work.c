@@ -575,6 +575,8 @@ static int need_rail(struct point *pt, struct net_local *own, struct net_local *
     }
     peers->paired = rail.gpu >= 0 ? NET_PAIRED_GPU : NET_PAIRED_BARE;
     peers->paired_of = rail.of;
+    peers->paired_seat = rail.seat;
+    peers->paired_seats = rail.seats;
     if (rail.gpu >= 0)
         point_column(pt, "rail_gpu", PLACE_GPU_PREFIX "%d", rail.gpu);
     return err ? point_reason(pt, err, "%s", error) : 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/hw/machine.h"
 #include "core/hw/place.h"
@@ -185,6 +186,62 @@ static void choose(struct ports *ports, struct rail *rail)
     rail->up = best->up;
 }
 
+/* ---- Which of the machine's GPUs, hidden ones included ---- */
+
+struct seats {
+    const char *root;
+    struct {
+        char address[24], vendor[16];
+    } all[2 * RAILS_MAX];
+    unsigned n;
+};
+
+static int add_seat(void *arg, const char *address)
+{
+    struct seats *s = arg;
+    char class[16];
+
+    if (s->n == 2 * RAILS_MAX ||
+        sys_line(s->root, class, sizeof(class), "sys/bus/pci/devices/%s/class", address) ||
+        strncmp(class, "0x03", 4) != 0)
+        return 0;
+    if (!sys_line(s->root, s->all[s->n].vendor, sizeof(s->all[s->n].vendor),
+                  "sys/bus/pci/devices/%s/vendor", address))
+        snprintf(s->all[s->n++].address, sizeof(s->all[0].address), "%s", address);
+    return 0;
+}
+
+/* Domains have four digits or more. */
+static int before(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+
+    return na != nb ? (na > nb) - (na < nb) : strcasecmp(a, b);
+}
+
+static void find_seat(const struct seats *s, struct rail *rail)
+{
+    unsigned own = 0;
+
+    while (own < s->n && strcasecmp(s->all[own].address, rail->address) != 0)
+        own++;
+    for (unsigned i = 0; own < s->n && i < s->n; i++) {
+        if (strcmp(s->all[i].vendor, s->all[own].vendor) != 0)
+            continue;
+        rail->seats++;
+        rail->seat += before(s->all[i].address, rail->address) <= 0;
+    }
+}
+
+static void find_seats(const char *root, struct rail *rails, unsigned n)
+{
+    struct seats seats = {.root = root};
+
+    sys_list(root, add_seat, &seats, "sys/bus/pci/devices");
+    for (unsigned i = 0; i < n; i++)
+        find_seat(&seats, &rails[i]);
+}
+
 unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gpus,
                     struct rail rails[RAILS_MAX])
 {
@@ -207,6 +264,8 @@ unsigned rails_find(const char *root, const char (*addresses)[24], unsigned n_gp
         for (unsigned i = 0; i < n; i++)
             if (far[i] == at)
                 choose(&ports, &rails[i]);
+    if (n_gpus)
+        find_seats(root, rails, n);
     return n;
 }
 

@@ -33,6 +33,9 @@ struct rail {
     const char *way;          /* nic_way(); "" not known */
     bool up;                  /* the port is */
     unsigned of;              /* how many rails the machine has */
+    /* The GPU among all GPUs of its vendor that the system shows, in the order of their addresses, those
+     * that programs do not see too: it is the seat-th of so many, from 1. 0: not known. */
+    unsigned seat, seats;
 };
 
 /* Those of a machine with n GPUs at these PCI addresses ("": not known). How many there are, at

@@ -111,6 +111,22 @@ static void rails_pair_where_both_machines_have_as_many(void **state)
     local.paired_of = 7;
     assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
     assert_string_equal(error, "8 rails here, 7 there: their numbers do not match");
+    /* As many, of eight each; but not the same. Unequal machines, and what is not known, tell nothing. */
+    rail.seat = 5, rail.seats = 8;
+    local = (struct net_local){
+        .rail = 4, .paired = NET_PAIRED_GPU, .paired_of = 8, .paired_seat = 4, .paired_seats = 8};
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
+    assert_string_equal(error, "rail 3 is GPU 5 of the 8 of this machine, and GPU 4 there: the two "
+                               "ends see different ones (CUDA_VISIBLE_DEVICES)");
+    local.paired_seat = 5;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+    local.paired_seat = 0;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+    local.paired_seat = 4, local.paired_seats = 9;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+    local.paired_seats = 8, rail.seat = 0;
+    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+    local.paired_of = 7;
     local.paired = NET_PAIRED_BARE;
     assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
     assert_non_null(strstr(error, "rail 3 of this end has a GPU, that of the other end has none"));

@@ -245,6 +245,25 @@ static void test_shared(void **state)
                true);
 }
 
+/* Programs that see some of the eight only: each has its seat among all, by which the two ends of a
+ * pair are held against each other. Of a GPU that /sys does not show, none. */
+static void test_seats(void **state)
+{
+    static const char addresses[5][24] = {"0000:bc:00.0", "0000:18:00.0", "0000:3A:00.0",
+                                          "0000:19:00.0", ""};
+    static const unsigned seats[5] = {8, 1, 3, 0, 0};
+    struct rail rails[RAILS_MAX];
+
+    (void)state;
+    assert_int_equal(rails_find(MACHINE("nvlink-8gpu"), addresses, 5, rails), 5);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(rails[i].seat, seats[i]);
+        assert_int_equal(rails[i].seats, seats[i] ? 8 : 0);
+    }
+    assert_int_equal(rails_find(MACHINE("nvlink-8gpu"), NULL, 0, rails), 2);
+    assert_int_equal(rails[0].seat, 0);
+}
+
 static void test_option(void **state)
 {
     char error[256];
@@ -269,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_an_adapter_for_management_has_no_rail),
         cmocka_unit_test(test_a_slower_port_comes_last),
         cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_seats),
         cmocka_unit_test(test_option),
     };
 

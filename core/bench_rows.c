@@ -173,13 +173,10 @@ static const struct rows_field starts[] = {
 };
 
 static const struct rows_field imported[] = {
-    NEEDED(bench_imported, program),
-    TEXT(bench_imported, where),
-    NEEDED(bench_imported, quantity),
-    NEEDED(bench_imported, metric),
-    NEEDED(bench_imported, columns),
-    TEXT(bench_imported, differs),
-    END,
+    NEEDED(bench_imported, program),  TEXT(bench_imported, where),
+    NEEDED(bench_imported, quantity), NEEDED(bench_imported, metric),
+    NEEDED(bench_imported, columns),  TEXT(bench_imported, differs),
+    TEXT(bench_imported, refused),    END,
 };
 
 static const struct rows_field jobs[] = {

@@ -302,6 +302,9 @@ struct bench_imported {
     const char *metric;   /* of the row */
     const char *columns;
     const char *differs; /* for people: what is not the same in both; NULL: nothing known */
+    /* For people: why lines that fit are no case of any benchmark: "copies between nodes are not
+     * measured here". Quantity, metric and columns are "" then. NULL: they are a case. */
+    const char *refused;
 };
 
 /*

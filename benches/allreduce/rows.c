@@ -192,6 +192,11 @@ static const struct bench_start starts[] = {
            "backend=mpi dtype=@dtype size=@size " columns_, AFTER_BARRIER),                        \
         BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory=CUDA sent=", "slowest",       \
                "backend=mpi-cuda dtype=@dtype size=@size " columns_, AFTER_BARRIER)
+#define NOT_OSU(tests_, refused_)                                                                  \
+    {                                                                                              \
+        .program = "osu-micro-benchmarks", .where = "test=" tests_, .quantity = "", .metric = "",  \
+        .columns = "", .refused = refused_                                                         \
+    }
 #define IMB(test_, columns_)                                                                       \
     BY_MPI("imb", "test=" test_ " sync=", "slowest", "backend=mpi ranks=@ranks " columns_,         \
            AFTER_BARRIER),                                                                         \
@@ -210,6 +215,9 @@ static const struct bench_imported imported[] = {
     NCCL_TESTS("scatter", "scatter", "root=@root"),
     OSU("Allreduce-Latency-Test", "op=allreduce redop=sum"),
     OSU("Broadcast-Latency-Test", "op=broadcast root=0"),
+    NOT_OSU("All-to-Allv-Personalized-Exchange-Latency-Test,Allgatherv-Latency-Test,"
+            "Gatherv-Latency-Test,Scatterv-Latency-Test",
+            "it calls MPI's function for parts of unequal size, and no benchmark here does"),
     IMB("Allreduce", "op=allreduce redop=sum dtype=@dtype size=@size"),
     IMB("Allgather", "op=all-gather size=@total"),
     IMB("Alltoall", "op=all-to-all size=@total"),

@@ -199,6 +199,13 @@ static const struct bench_start starts[] = {
         .columns = "engine=@engine direction=@direction size=2097152 " columns_, .differs = CHAIN  \
     }
 
+/* What it measures and no benchmark here does. */
+#define NVBANDWIDTH_NOT(where_, refused_)                                                          \
+    {                                                                                              \
+        .program = "nvbandwidth", .where = where_, .quantity = "", .metric = "", .columns = "",    \
+        .refused = refused_                                                                        \
+    }
+
 static const struct bench_imported imported[] = {
     NVBANDWIDTH("source=host direction=one-way beside=none", TO_ONE WITH_HOST, NULL),
     NVBANDWIDTH("destination=host direction=one-way beside=none", FROM_ONE WITH_HOST, NULL),
@@ -218,6 +225,15 @@ static const struct bench_imported imported[] = {
     NVBANDWIDTH("test=device_local_copy", "source=@source destination=@destination", NULL),
     NVBANDWIDTH_LOAD("source=host", TO_ONE WITH_HOST),
     NVBANDWIDTH_LOAD("op=read", WITH_PEER),
+    NVBANDWIDTH_NOT("test=multinode_*",
+                    "its GPUs may be of several nodes, and no benchmark here copies between such "
+                    "GPUs over NVLink"),
+    NVBANDWIDTH_NOT("op= source=cuda:* destination=cuda:* test!=device_local_copy",
+                    "since 0.5 its kernels' read test of one and all GPUs is the write test once "
+                    "more"),
+    NVBANDWIDTH_NOT("direction=total",
+                    "it adds the rates of both directions, and the sum here is all bytes over the "
+                    "time of both"),
     {.program = NULL},
 };
 

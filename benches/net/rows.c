@@ -223,6 +223,12 @@ static const struct bench_imported imported[] = {
            "pattern=bandwidth direction=forward streams=@pairs", OF_PAIRS),
     BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "message_rate",
            "pattern=rate direction=forward streams=@pairs", OF_PAIRS),
+    {.program = "osu-micro-benchmarks",
+     .where = "test=Multi-Latency-Test",
+     .quantity = "",
+     .metric = "",
+     .columns = "",
+     .refused = "it is the latency of several pairs at once, and no benchmark here measures that"},
     {.program = NULL},
 };
 

@@ -133,6 +133,19 @@ static int refuse_unused(struct importing *im)
 
 /* ---- Files ---- */
 
+static int say_nothing_fits(struct importing *im, const struct import_file *f)
+{
+    const struct import_left *left = f->left;
+
+    if (f->n_left && *left->why)
+        snprintf(im->error, sizeof(im->error), "'%.300s': not imported: %.200s (%.100s)", f->path,
+                 left->why, left->such);
+    else
+        snprintf(im->error, sizeof(im->error), "'%.300s': no benchmark has a case like %.100s",
+                 f->path, f->n_left ? left->such : "its results");
+    return -ENOENT;
+}
+
 static int read_file(struct importing *im, size_t i)
 {
     struct import_file *f = &im->files[i];
@@ -156,11 +169,8 @@ static int read_file(struct importing *im, size_t i)
                 sizeof(im->error) - strlen(im->error) - 1);
     if (!err)
         err = import_rows_make(f, &im->benches, im->known, im->error, sizeof(im->error));
-    if (!err && !f->n_rows) {
-        snprintf(im->error, sizeof(im->error), "'%.300s': no benchmark has a case like %.100s",
-                 f->path, *f->left_out ? f->left_out : "its results");
-        err = -ENOENT;
-    }
+    if (!err && !f->n_rows)
+        err = say_nothing_fits(im, f);
     return err;
 }
 
@@ -405,23 +415,32 @@ static int write_folder(struct importing *im, int argc, char **argv)
 
 /* ---- What was done ---- */
 
+static void print_left(const struct import_left *left)
+{
+    char text[400];
+    const char *s = left->n == 1 ? "" : "s";
+
+    if (*left->why)
+        snprintf(text, sizeof(text), "left out: %zu result%s, such as %s: %s", left->n, s,
+                 left->such, left->why);
+    else
+        snprintf(text, sizeof(text),
+                 "left out: %zu result%s without an equal case here, such as %s", left->n, s,
+                 left->such);
+    wrap_print(stdout, text, 4, 80);
+}
+
 static void print_file(const struct import_file *f, const char *last_unknown)
 {
     const struct foreign_output *out = &f->output;
-    size_t left = out->n - f->n_lines;
 
     printf("%s: %s%s%s, %zu row%s", f->name, out->format->program, *out->version ? " " : "",
            out->version, f->n_rows, f->n_rows == 1 ? "" : "s");
     for (size_t i = 0; i < f->n_benches; i++)
         printf("%s%s", i ? ", " : " of ", f->benches[i].bench->name);
     putchar('\n');
-    if (left) {
-        char text[400];
-        snprintf(text, sizeof(text),
-                 "left out: %zu result%s without an equal case here, such as %s", left,
-                 left == 1 ? "" : "s", f->left_out);
-        wrap_print(stdout, text, 4, 80);
-    }
+    for (size_t i = 0; i < f->n_left; i++)
+        print_left(&f->left[i]);
     if (*f->unknown && strcmp(f->unknown, last_unknown) != 0) {
         char text[600];
         snprintf(text, sizeof(text), "not told, so that any value fits: %s", f->unknown);

@@ -38,14 +38,23 @@ struct import_rows {
     const char *key; /* of its cases: the same text, the same cases in the same order */
 };
 
+/* Lines that have no case here. */
+struct import_left {
+    const char *why;  /* a benchmark says it (bench_imported); "": none does */
+    const char *such; /* the first of them: "test all_to_host_memcpy_ce" */
+    size_t n;
+};
+#define IMPORT_LEFT_MAX 16
+
 struct import_file {
     const char *path, *name; /* name: without its folders */
     struct foreign_output output;
     struct import_rows *benches; /* those that its lines are of */
     size_t n_benches;
     size_t n_rows, n_lines; /* n_lines: that have a case here */
-    const char *left_out;   /* a line that has none: "test all_to_host_memcpy_ce"; "" */
-    const char *unknown;    /* columns that it does not tell, ", " between */
+    struct import_left left[IMPORT_LEFT_MAX];
+    size_t n_left;
+    const char *unknown; /* columns that it does not tell, ", " between */
 };
 
 /* Fills in all but path, name and output. `known` ends with a NULL column. 0; -EINVAL: what is

@@ -324,11 +324,25 @@ static const char *line_text(struct pool *pool, const struct foreign_line *line)
                          : "a result that tells nothing of itself";
 }
 
+/* More reasons than there is room for are told as the last one. */
+static void leave_out(struct import_file *f, const struct foreign_line *line, const char *why)
+{
+    size_t i = 0;
+
+    while (i < f->n_left && strcmp(f->left[i].why, why) != 0)
+        i++;
+    i = i == IMPORT_LEFT_MAX ? i - 1 : i;
+    if (i == f->n_left)
+        f->left[f->n_left++] = (struct import_left){why, line_text(&f->output.pool, line), 0};
+    f->left[i].n++;
+}
+
 static int import_line(struct import_file *f, const struct foreign_line *line,
                        const struct bench_list *benches, struct import_known *known, char *error,
                        size_t len)
 {
     size_t before = f->n_rows;
+    const char *refused = "";
     int err = 0;
 
     for (size_t i = 0; !err && i < benches->n; i++)
@@ -337,13 +351,17 @@ static int import_line(struct import_file *f, const struct foreign_line *line,
             struct making m = {
                 .file = f, .bench = &benches->benches[i], .line = line, .rule = rule};
 
-            if (!strcmp(rule->program, f->output.format->program) &&
-                foreign_holds(line, rule->where ? rule->where : ""))
+            if (strcmp(rule->program, f->output.format->program) != 0 ||
+                !foreign_holds(line, rule->where ? rule->where : ""))
+                continue;
+            if (rule->refused)
+                refused = rule->refused;
+            else
                 err = add_row(&m, known, error, len);
         }
     f->n_lines += f->n_rows > before;
-    if (!err && f->n_rows == before && !*f->left_out)
-        f->left_out = line_text(&f->output.pool, line);
+    if (!err && f->n_rows == before)
+        leave_out(f, line, refused);
     return err;
 }
 
@@ -352,7 +370,8 @@ int import_rows_make(struct import_file *f, const struct bench_list *benches,
 {
     int err = 0;
 
-    f->left_out = f->unknown = "";
+    f->unknown = "";
+    f->n_left = 0;
     for (struct import_known *k = known; k->column; k++) {
         k->fits = false;
         k->says = NULL;

@@ -72,7 +72,8 @@ END
     # Their size is not that of copies.
     cells v/copy.csv engine source destination metric size value | grep -qx 'sm,node\*,cuda:1,load-latency,2097152,742.25'
     cells v/copy.csv source destination direction op value | grep -qx 'cuda:1,cuda:0,one-way,read,391.25'
-    [[ $output == *"left out: 3 results without an equal case here"* ]]
+    [[ $output == *"left out: 2 results, such as test"*"it adds the rates of both"* ]]
+    [[ $output == *"left out: 1 result, such as test multinode_device_to_device_memcpy_read_ce"* ]]
     # The machine is not this one.
     python3 -c 'import json; r = json.load(open("v/run.json")); assert r["machine"] is None and not r["limits"]
 assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["version"] == "0.8"'
@@ -329,6 +330,35 @@ END
 }
 
 # What osu_mbw_mr.c prints: the same title, and no line on buffers, with -d cuda as without.
+@test "what no benchmark here measures is left out with the reason, not only as unknown" {
+    # Of nvbandwidth's own words in one file, and nothing but such in another.
+    python3 - "$w/nvbandwidth-0.8.json" <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+case = lambda name: {"name": name, "status": "Passed", "bandwidth_matrix": [["N/A", "10.5"], ["11.5", "N/A"]], "sum": 22.0}
+more = ["multinode_device_to_device_memcpy_read_ce", "multinode_device_to_device_broadcast_one_to_all_sm", "tomorrows_test_ce"]
+r["nvbandwidth"]["testcases"] += [case(name) for name in more]
+json.dump(r, open("more.json", "w"))
+r["nvbandwidth"]["testcases"] = [case(name) for name in more[:2]]
+json.dump(r, open("nodes.json", "w"))
+END
+    run -0 plumb import more.json --out m
+    said=$(tr -s ' \n' ' ' <<<"$output")
+    [[ $said == *"left out: 5 results, such as test multinode_device_to_device_memcpy_read_ce: its GPUs may be of several nodes"* ]]
+    [[ $said == *"left out: 2 results without an equal case here, such as test tomorrows_test_ce"* ]]
+    run -5 plumb import nodes.json --out n
+    [[ $output == *"'nodes.json': not imported: its GPUs may be of several nodes, and no benchmark here copies between such GPUs over NVLink (test multinode_device_to_device_memcpy_read_ce)"* ]]
+    [ ! -e n ]
+    sed 's/Latency Test/Multi Latency Test/' "$w/osu-latency-7.4.txt" >multi.txt
+    run -5 plumb import multi.txt --out n
+    [[ $output == *"not imported: it is the latency of several pairs at once, and no benchmark here measures that"* ]]
+    for test in "All-to-Allv Personalized Exchange" Allgatherv Gatherv Scatterv; do
+        sed "s|OSU MPI Latency|OSU MPI $test Latency|" "$w/osu-latency-7.4.txt" >v.txt
+        run -5 plumb import v.txt --out n
+        [[ $output == *"not imported: it calls MPI's function for parts of unequal size, and no benchmark here does"* ]]
+    done
+}
+
 @test "OSU's pairs tell no memory; results of derived types are left out" {
     printf '%s\n' '# OSU MPI Multiple Bandwidth / Message Rate Test v7.4' '# [ pairs: 4 ] [ window size: 64 ]' \
         '# Datatype: MPI_CHAR.' '# Size                  MB/s           Messages/s' \

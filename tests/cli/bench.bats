@@ -163,6 +163,44 @@ for row, want in zip(rows, cells):
 END
 }
 
+@test "JSON: every benchmark's objects have the columns of its CSV, in their order, and numbers where that has numbers" {
+    cd "$BATS_TEST_DIRNAME/../.." || return
+    least=(--budget 2ms --warmup 0s --min-samples 2 --max-samples 2)
+    # both NAME ARGUMENTS...: two runs, whose figures differ, and perhaps which of them could be measured.
+    both()
+    {
+        build/bin/plumb-"$1" --json "${least[@]}" "${@:2}" >"$out" 2>"$err" </dev/null || [ $? -lt 5 ]
+        build/bin/plumb-"$1" --csv "${least[@]}" "${@:2}" >"$out.csv" 2>"$err" </dev/null || [ $? -lt 5 ]
+        python3 - "$1" "$out" "$out.csv" <<'END'
+import csv, json, sys
+refuse = lambda word: sys.exit("no JSON: " + word)
+rows = [json.loads(line, parse_constant=refuse) for line in open(sys.argv[2], encoding="utf-8")]
+cells = list(csv.DictReader(open(sys.argv[3], newline="")))
+assert rows and cells
+numbers, texts = set(), set()
+for row in rows:
+    assert row.pop("bench") == sys.argv[1]
+    assert [n for n in cells[0] if n in row] == list(row), row
+    for name, value in row.items():
+        assert isinstance(value, (str, int, float)) and not isinstance(value, bool), name
+        (texts if isinstance(value, str) else numbers).add(name)
+for cell in cells:
+    for name in numbers - texts:
+        cell[name] and float(cell[name])
+of = lambda r: [str(r.get(n, "")) for n in ("metric", "unit", "size", "op", "direction", "source", "engine", "ranks", "dtype", "backend", "origin")]
+assert of(rows[0]) == of(cells[0]), (of(rows[0]), of(cells[0]))
+END
+    }
+    both null --number 1,2
+    both memory --op read,triad --size 64K,256K
+    both copy --engine memcpy,pipe --size 8,64K
+    both gemm --size 64 --dtype f32,f64
+    both net --size 64K --direction both
+    both allreduce --np 2 --ranks 1,2 --size 8,64K --backend ring
+    both step --np 2 --compute-time 1ms
+    both launch # on a machine without a GPU, a row that says so
+}
+
 @test "JSON: a skipped and a wrong row are objects, too; with CSV at once it is refused" {
     bench --json --fault skip
     python3 -c 'import json, sys; r = json.loads(sys.stdin.read()); assert r["status"] == "skipped" and "value" not in r and r["reason"]' <"$out"

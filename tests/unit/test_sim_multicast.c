@@ -17,7 +17,7 @@
 
 #define MACHINE                                                                                    \
     "[machine]\ngpus = 3\n[gpu]\nmulticast = yes\n[gpu 2]\nmulticast = no\n" PLAIN "kind = "       \
-                                                                                   "nvlink\n"
+    "nvlink\n"
 
 #define REFUSED(call) assert_int_not_equal((call), CUDA_SUCCESS)
 #define DONE(call)    assert_int_equal((call), CUDA_SUCCESS)

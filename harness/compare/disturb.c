@@ -92,7 +92,7 @@ static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t
     }
     d.taken = d.rows ? stats_median(s.taken, d.rows) : 0;
     free(s.taken);
-    d.seen = d.steal_percent >= STEAL_SEEN || d.quota_percent >= QUOTA_SEEN ||
+    d.seen = d.steal_percent > STEAL_SEEN || d.quota_percent > QUOTA_SEEN ||
              d.gpu_percent >= GPU_SEEN || d.throttled;
     *of = d;
     return 0;
@@ -161,10 +161,10 @@ static const char *add(struct pool *pool, const char *text, bool seen, const cha
 
 const char *disturbance_text(struct pool *pool, const struct disturbance *d)
 {
-    const char *text = add(pool, "", d->steal_percent >= STEAL_SEEN, "steal", d->steal_percent);
+    const char *text = add(pool, "", d->steal_percent > STEAL_SEEN, "steal", d->steal_percent);
 
     text =
-        add(pool, text, d->quota_percent >= QUOTA_SEEN, "held by the CPU quota", d->quota_percent);
+        add(pool, text, d->quota_percent > QUOTA_SEEN, "held by the CPU quota", d->quota_percent);
     text = add(pool, text, d->gpu_percent >= GPU_SEEN, "GPU throttled", d->gpu_percent);
     if (d->throttled)
         text = show_joined(pool, text,

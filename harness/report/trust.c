@@ -55,7 +55,7 @@ static void count_row(const struct report_rows *rows, size_t row, struct trust *
     if (!*row_text(rows, row, FIELD_DISTURBED))
         return;
     t->disturbed++;
-    t->stolen += number_or_0(rows, row, FIELD_STEAL) >= 1;
+    t->stolen += number_or_0(rows, row, FIELD_STEAL) > 1;
     t->quota_ms = fmax(t->quota_ms, number_or_0(rows, row, FIELD_QUOTA));
     t->throttled += number_or_0(rows, row, FIELD_THROTTLE) > 0;
     t->switched += number_or_0(rows, row, FIELD_INVOLUNTARY) > 0;

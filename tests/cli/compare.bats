@@ -522,6 +522,12 @@ END
         grep -q "B alone was disturbed" out
     done
     grep -q "CPU throttled in 5 of 5, noisy in 5 of 5" <(tr -s ' \n' ' ' < out)
+    # One tick of steal, which rounding may make, is told as 1 %.
+    make_run t --seed 2 --shift 'memory*=0.93'
+    disturb t memory steal_percent=1
+    compare a t
+    [ "$status" -eq 1 ]
+    run ! grep -q "B alone was disturbed" out
     # A quota does. Of one thread it took 10 % of what that wanted, of 128 CPUs next to nothing.
     make_run q --seed 2 --shift 'memory*=0.93'
     disturb q memory quota_throttled_ms=100 quota_percent=10

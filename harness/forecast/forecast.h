@@ -64,8 +64,8 @@ struct parts {
     const char *machine; /* the names of the runs */
     const char *dtype;   /* of the products */
     bool gpu;            /* parts of a GPU; else of CPUs */
-    /* Limits of products are by the highest clock, which is above that of a datasheet. */
-    bool clocked;
+    /* Limits are by the highest clock, which is above that of a datasheet. */
+    bool products_clocked, memory_clocked;
     const char *device; /* the name of all GPUs of the runs; NULL: none, or several */
     struct part_product *products;
     size_t n_products;

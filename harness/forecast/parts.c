@@ -194,8 +194,10 @@ static void find_device(struct reading *in, const json_t *meta, bool *several)
         const char *source = json_string_value(json_object_get(limit, "source"));
         const char *figure = key ? strrchr(key, '.') : NULL;
 
-        in->parts->clocked |=
-            figure && source && !strcmp(source, "nvml") && !strcmp(figure + 1, rate);
+        if (!figure || !source || strcmp(source, "nvml") != 0)
+            continue;
+        in->parts->products_clocked |= !strcmp(figure + 1, rate);
+        in->parts->memory_clocked |= !strcmp(figure + 1, "memory_gbytes_per_s");
     }
     json_array_foreach (json_object_get(json_object_get(machine, "gpus"), "devices"), i, gpu) {
         const char *name = json_string_value(json_object_get(gpu, "name"));

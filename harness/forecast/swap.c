@@ -121,9 +121,9 @@ static int read_entry(struct reading *in, enum swap_part part, const char *text,
                                         part == SWAP_NETWORK ? "ethernet.400gbe" : "gpu.mi300x"));
 }
 
-/* Datasheets state products at a lower clock than a limit that follows from the highest: one of both
- * is held against its like. NaN: no datasheet is known. */
-static double datasheet_rate(struct reading *in)
+/* Datasheets state rates at a lower clock than a limit that follows from the highest, or round them:
+ * one of both is held against its like. NaN: no datasheet is known. */
+static double datasheet_rate(struct reading *in, enum swap_part part)
 {
     char error[400];
     const char *entry;
@@ -131,16 +131,26 @@ static double datasheet_rate(struct reading *in)
     double rate = NAN;
 
     if (limits && !limits_gpu_by_name(limits, in->parts->device, &entry))
-        rate = look_up(in, SWAP_PRODUCTS, limits, entry);
+        rate = look_up(in, part, limits, entry);
     limits_free(limits);
     return rate;
 }
 
+/* Memory's datasheets state it at its highest clock, so that a GPU without one goes by its clock. */
+static double from_rate(struct reading *in, enum swap_part part)
+{
+    const struct parts *p = in->parts;
+
+    if (part == SWAP_PRODUCTS && p->products_clocked)
+        return datasheet_rate(in, part);
+    double stated =
+        part == SWAP_MEMORY && p->gpu && p->memory_clocked ? datasheet_rate(in, part) : NAN;
+    return isnan(stated) ? known_rate(p, part) : stated;
+}
+
 static int need_known(struct reading *in, enum swap_part part, double *from)
 {
-    bool clocked = part == SWAP_PRODUCTS && in->parts->clocked;
-
-    *from = clocked ? datasheet_rate(in) : known_rate(in->parts, part);
+    *from = from_rate(in, part);
     return *from > 0 ? 0
                      : fail(in, pool_text(in->pool,
                                           "no run tells the rate of the measured %s: say "

@@ -447,6 +447,36 @@ END
     run --separate-stderr "$plumb" forecast "${job[@]}" --swap products=gpu.mi300x
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"no run tells the rate of the measured products: say products=FROM:TO"* ]]
+    # memory of 898 GB/s by its clock (877 MHz x 2 x 4096 bits) as a guest's driver tells it, 900 by its datasheet; rows reach 800
+    python3 - "$top" <<'END'
+import csv, sys
+sys.path.insert(0, sys.argv[1] + "/tests/tools")
+with open("node/memory.csv", "w", newline="") as out, open("node/plan.csv", "a") as plan:
+    rows = csv.DictWriter(out, ["device", "op", "working_set"] + __import__("make-run").row_columns(), restval="", lineterminator="\n")
+    rows.writeheader()
+    plan.write("done,0001,9,9,1,memory,,60\n")
+    rows.writerow(dict(device="cuda:0", op="triad", working_set=4 << 30, metric="bandwidth", unit="GB/s", value=800, ci_low=799, ci_high=801, samples=60, stop="converged",
+                       limit=898, limit_kind="nvml", origin="measured", status="ok", run="node", case=9, repeat=1, host="node1"))
+END
+    job=(node --model ./toy.csv --update adam --nodes 1 --json)
+    bandwidth() { # bandwidth NAME SOURCE
+        gpu "$1"
+        jq '.limits += [{"key": "gpu.0.memory_gbytes_per_s", "value": 898, "unit": "GB/s", "source": "'"$2"'", "detail": ""}]' node/run.json > tmp.json && mv tmp.json node/run.json
+    }
+    swapped() { # swapped TO FROM-RATE TO-RATE
+        "$plumb" forecast "${job[@]}" --swap "memory=$1" > same.json
+        [ "$(jq -r .swapped same.json)" = "memory: $2 to $3 GB/s" ]
+        # the update of 2 x 4 Mi parameters moves 28 bytes of each
+        near "$(jq '.points[0].update_s' same.json)" "2 * 4194304 * 28 / 800e9 * $2 / $3" 1e-6
+    }
+    bandwidth "Tesla V100-SXM2-32GB" nvml
+    swapped gpu.v100-sxm2-32gb 900 900
+    swapped gpu.mi300x 900 5325
+    # of a GPU that no datasheet has, the clock counts; and a limit that is none by the clock
+    bandwidth "a GPU of no datasheet" nvml
+    swapped gpu.mi300x 898 5325
+    bandwidth "Tesla V100-SXM2-32GB" datasheet
+    swapped gpu.mi300x 898 5325
 }
 
 @test "sums of other ranks on a node are of another law" {

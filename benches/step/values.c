@@ -461,10 +461,12 @@ static void add_update(struct point *pt, struct step_work *w)
     struct figure *f = point_figure(pt, "update_time", "ms");
     for (size_t i = 0; i < s->n; i++)
         s->update_ns[i] /= 1e6;
+    double ms = w->update_ns / 1e6;
     if (w->spec.compute == STEP_TIMED)
-        figure_value(f, w->update_ns / 1e6);
+        figure_value(f, ms);
     else
-        add_blocks(f, s->update_ns, s->n);
+        ms = add_blocks(f, s->update_ns, s->n);
+    point_column(pt, "update_ms", "%.9g", ms);
     figure_value(point_figure(pt, "update_moved", "MB"), w->update_bytes / 1e6);
 }
 

@@ -15,6 +15,41 @@ static bool is_model(const struct model *model, const char *written)
     return strlen(model->name) == len && !strncmp(model->name, name, len);
 }
 
+static void add_host(const struct part_step *step, struct part_host *host, double *n)
+{
+    double s = step->s - step->compute_s - step->update_s;
+
+    if (isnan(s))
+        return;
+    host->low_s = fmin(host->low_s, s);
+    host->high_s = fmax(host->high_s, s);
+    host->s = *n > 0 ? (*n * host->s + s) / (*n + 1) : s;
+    *n += 1;
+}
+
+void parts_find_host(struct parts *p)
+{
+    double n = 0, n_waits = 0;
+
+    p->host = p->host_waits = (struct part_host){NAN, NAN, NAN};
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const struct part_step *step = &p->steps[i];
+
+        if (step->ranks == 1)
+            add_host(step, step->simulated ? &p->host_waits : &p->host,
+                     step->simulated ? &n_waits : &n);
+    }
+}
+
+double forecast_state_bytes(const char *update, double element_bytes)
+{
+    double kept = fmax(4, element_bytes), narrow = element_bytes < 4 ? 4 : 0;
+
+    return !*update || !strcmp(update, "none") ? 0
+           : !strcmp(update, "adam")           ? 2 * kept + narrow
+                                               : narrow;
+}
+
 static struct step_job job_of(const struct forecast *f, const struct part_step *step)
 {
     const struct model *model = f->job.model;
@@ -29,23 +64,49 @@ static struct step_job job_of(const struct forecast *f, const struct part_step *
                              .zero = (unsigned)step->zero,
                              .bucket_bytes = step->bucket,
                              .element_bytes = step->element_bytes,
+                             .state_bytes = forecast_state_bytes(step->update, step->element_bytes),
+                             .update_s = step->update_s,
                              .overlap = step->overlap,
                              .compute_s = step->compute_s};
 }
 
+/* Compute that is a wait needs no memory, and is not slowed. */
 static bool make(const struct forecast *f, const struct part_step *step,
-                 struct forecast_check *check)
+                 struct forecast_point *point)
 {
     struct parts parts = *f->parts;
     struct forecast of = {.parts = &parts,
                           .job = job_of(f, step),
                           .per_node = step->ranks / step->nodes,
-                          .core_known = f->core_known};
+                          .core_known = f->core_known,
+                          .memory_bytes = HUGE_VAL};
 
-    if (step->simulated)
+    if (step->simulated) {
         parts.hidden = parts.hidden_low = parts.hidden_high = 1;
-    *check = (struct forecast_check){.step = step};
-    return !forecast_point(&of, step->ranks, &check->point) && !isnan(check->point.low_s);
+        parts.host = parts.host_waits;
+    }
+    int err = forecast_point(&of, step->ranks, point);
+    point->nodes = step->nodes;
+    return !err && !isnan(point->low_s);
+}
+
+static enum check_left left_of(const struct forecast *f, const struct part_step *step,
+                               struct forecast_point *point)
+{
+    *point = (struct forecast_point){.low_s = NAN, .high_s = NAN, .ranks = step->ranks};
+    return step->servers > 0        ? CHECK_SERVERS
+           : step->other_way        ? CHECK_WAY
+           : isnan(step->compute_s) ? CHECK_COMPUTE
+           : isnan(step->update_s)  ? CHECK_UPDATE
+           : make(f, step, point)   ? CHECK_MADE
+                                    : CHECK_REFUSED;
+}
+
+static bool is_before(const struct forecast_check *x, const struct forecast_check *y)
+{
+    if ((x->left == CHECK_MADE) != (y->left == CHECK_MADE))
+        return x->left == CHECK_MADE;
+    return x->step->ranks > y->step->ranks;
 }
 
 size_t forecast_checks(const struct forecast *f, struct forecast_check *checks, size_t most)
@@ -53,17 +114,39 @@ size_t forecast_checks(const struct forecast *f, struct forecast_check *checks, 
     size_t n = 0;
 
     for (size_t i = 0; i < f->parts->n_steps && n < most; i++) {
-        const struct part_step *step = &f->parts->steps[i];
-        struct forecast_check check;
+        struct forecast_check check = {.step = &f->parts->steps[i]};
         size_t at = n;
 
-        if (!is_model(f->job.model, step->model) || isnan(step->compute_s) ||
-            !make(f, step, &check))
+        if (!is_model(f->job.model, check.step->model) || check.step->ranks < 2)
             continue;
-        for (; at > 0 && checks[at - 1].step->ranks < step->ranks; at--)
+        check.left = left_of(f, check.step, &check.point);
+        for (; at > 0 && is_before(&check, &checks[at - 1]); at--)
             checks[at] = checks[at - 1];
         checks[at] = check;
         n++;
     }
     return n;
+}
+
+const char *forecast_check_why(struct pool *pool, const struct forecast *f,
+                               const struct forecast_check *check)
+{
+    const char *text = "";
+
+    switch (check->left) {
+    case CHECK_MADE:
+        break;
+    case CHECK_SERVERS:
+        return "parameter servers are not modelled";
+    case CHECK_WAY:
+        return "another backend or transport than that of the sums: --over chooses";
+    case CHECK_COMPUTE:
+        return "its compute alone is not known: of real compute, each rank must do all layers";
+    case CHECK_UPDATE:
+        return "its run does not tell how long the update took";
+    case CHECK_REFUSED:
+        text = forecast_why(pool, f, &check->point);
+        return *text ? text : "the forecast cannot divide the model in this way";
+    }
+    return text;
 }

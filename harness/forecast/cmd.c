@@ -17,7 +17,7 @@
 struct options {
     const char *model, *out, *dtype, *over, *swap, *price;
     double batch;
-    uint64_t sequence, dp, tp, pp, ep, micro, zero, bucket, per_node, nodes, compute_ns;
+    uint64_t sequence, dp, tp, pp, ep, micro, zero, bucket, per_node, nodes, compute_ns, memory;
     int update, core;
     bool alone, json, help;
 };
@@ -111,6 +111,11 @@ static const struct opt table[] = {
      AT(compute_ns),
      .help = "forward and backward pass of a step alone, of the whole model on one rank, in place "
              "of measured products; --tp and --pp divide it"},
+    {.name = "memory",
+     .type = OPT_SIZE,
+     AT(memory),
+     .help = "memory of a rank's device; default: as the runs tell, or the device that is swapped "
+             "in"},
     {.name = "nodes",
      .letter = 'n',
      .type = OPT_U64,
@@ -239,22 +244,25 @@ static int load(struct asked *a)
 static void set_job(struct asked *a)
 {
     const struct options *o = &a->options;
+    double element = parts_element_bytes(&a->parts);
 
-    a->f =
-        (struct forecast){.core_known = o->core > 0,
-                          .job = {.model = &a->model,
-                                  .batch = o->batch,
-                                  .sequence = o->sequence ? o->sequence : a->model.sequence,
-                                  .tp = (double)o->tp,
-                                  .pp = (double)o->pp,
-                                  .ep = (double)o->ep,
-                                  .micro = (double)o->micro,
-                                  .element_bytes = parts_element_bytes(&a->parts),
-                                  .zero = (unsigned)o->zero,
-                                  .bucket_bytes = (double)o->bucket,
-                                  .update_bytes = update_bytes[o->update],
-                                  .overlap = !o->alone,
-                                  .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};
+    a->f = (struct forecast){
+        .memory_bytes = (double)o->memory,
+        .core_known = o->core > 0,
+        .job = {.model = &a->model,
+                .batch = o->batch,
+                .sequence = o->sequence ? o->sequence : a->model.sequence,
+                .tp = (double)o->tp,
+                .pp = (double)o->pp,
+                .ep = (double)o->ep,
+                .micro = (double)o->micro,
+                .element_bytes = element,
+                .zero = (unsigned)o->zero,
+                .bucket_bytes = (double)o->bucket,
+                .update_bytes = update_bytes[o->update],
+                .state_bytes = forecast_state_bytes(update_names[o->update], element),
+                .overlap = !o->alone,
+                .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};
     forecast_use(&a->f, &a->parts, (double)o->per_node);
 }
 

@@ -12,6 +12,7 @@
 struct cache {
     struct {
         enum bench_part_of what;
+        bool inside;
         double ranks, bytes;
         struct law_value value;
     } known[CACHE_SIZE];
@@ -30,6 +31,7 @@ struct view {
     enum bench_part_of refused_of;
     struct law_value worst;
     double far; /* the doublings of `worst` */
+    double crowding;
 };
 
 static bool is_at(const struct view *v, enum forecast_source source)
@@ -101,27 +103,29 @@ static bool is_other_network(const struct view *v)
     return v->f->swap.times[SWAP_NETWORK] > 0 && !is_on_one_node(v);
 }
 
-static struct law_value ask(const struct view *v, enum bench_part_of what, double ranks,
-                            double bytes)
+static struct law_value ask(const struct view *v, enum bench_part_of what, bool inside,
+                            double ranks, double bytes)
 {
     struct cache *c = v->cache;
     size_t n = c->n < CACHE_SIZE ? c->n : CACHE_SIZE;
 
     for (size_t i = 0; i < n; i++)
-        if (c->known[i].what == what && c->known[i].ranks == ranks && c->known[i].bytes == bytes)
+        if (c->known[i].what == what && c->known[i].inside == inside &&
+            c->known[i].ranks == ranks && c->known[i].bytes == bytes)
             return c->known[i].value;
     n = c->n++ % CACHE_SIZE;
     c->known[n].what = what;
+    c->known[n].inside = inside;
     c->known[n].ranks = ranks;
     c->known[n].bytes = bytes;
-    struct part_law of = is_on_one_node(v) && v->f->parts->inside[what].law.n
-                             ? v->f->parts->inside[what]
-                             : v->f->parts->laws[what];
+    struct part_law of = inside && v->f->parts->inside[what].law.n ? v->f->parts->inside[what]
+                                                                   : v->f->parts->laws[what];
     of.law.core_known = v->f->core_known;
-    of.law.core_other = is_other_network(v);
+    of.law.core_other = !inside && is_other_network(v);
+    of.law.crowd = inside ? 0 : v->ranks;
     struct law_value value = law_at(&of.law, ranks, bytes);
-    bool inside = of.nodes == 1; /* 0: not known */
-    if (of.nodes > 0 && inside != is_on_one_node(v) && value.refused != LAW_NOTHING)
+    bool one_node = of.nodes == 1; /* 0: not known */
+    if (of.nodes > 0 && one_node != inside && value.refused != LAW_NOTHING)
         value.refused = LAW_NODE;
     return c->known[n].value = value;
 }
@@ -163,21 +167,132 @@ static double swapped_s(const struct view *v, const struct law_value *at, double
     return messages + (us - messages) / times_of(v, SWAP_NETWORK);
 }
 
-static double group_s(const void *arg, enum bench_part_of what, double ranks, double bytes)
+/* Each tensor-parallel group is a whole node, and gradients are summed between nodes. */
+static bool is_nested(const struct forecast *f, double ranks)
+{
+    return f->per_node > 1 && f->job.tp == f->per_node && f->job.pp == 1 && f->job.ep == 1 &&
+           ranks > f->per_node;
+}
+
+/* The ranks of a node are in as many sums, one from each node, which share its links: together they
+ * move as many bytes over them as one sum of all their vectors over so many nodes. `at` is of that
+ * sum over all ranks, whose terms are of more ranks. At the high end it counts as it is. */
+static struct law_value between_nodes(const struct view *v, enum bench_part_of what,
+                                      const struct law_value *at)
+{
+    const struct bench_terms *terms = v->f->parts->laws[what].law.terms;
+    struct law_value value = *at;
+    struct fit_terms all, nodes;
+
+    if (at->refused || !terms || !fit_terms(terms, v->ranks, &all) ||
+        !fit_terms(terms, v->ranks / v->f->per_node, &nodes))
+        return value;
+    double messages = at->messages_us > 0 ? fmin(at->messages_us, at->us) : 0;
+    double shorter =
+        (messages * nodes.messages / all.messages + (at->us - messages) * nodes.bytes / all.bytes) /
+        at->us;
+    value.us *= shorter;
+    value.low_us *= shorter;
+    value.messages_us *= nodes.messages / all.messages;
+    value.messages_low_us *= nodes.messages / all.messages;
+    return value;
+}
+
+static struct law_value ask_group(const struct view *v, enum bench_part_of what, bool inner,
+                                  double ranks, double bytes)
+{
+    if (!is_nested(v->f, v->ranks))
+        return ask(v, what, is_on_one_node(v), ranks, bytes);
+    if (inner)
+        return ask(v, what, true, ranks, bytes);
+    struct law_value all = ask(v, what, false, v->ranks, bytes * v->f->per_node);
+    return between_nodes(v, what, &all);
+}
+
+static double message_us(const struct part_law *law, double ranks, double bytes)
+{
+    double sum = 0, n = 0;
+
+    for (size_t i = 0; i < law->law.n; i++) {
+        const struct fit_point *p = &law->law.points[i];
+
+        if (p->ranks != ranks || p->bytes != bytes)
+            continue;
+        sum += log(p->time_us);
+        n++;
+    }
+    return n > 0 ? exp(sum / n) : NAN;
+}
+
+/* The fewest measured ranks from `least` on, or the most below. */
+static double measured_ranks(const struct part_law *law, double least, bool up)
+{
+    double best = NAN;
+
+    for (size_t i = 0; i < law->law.n; i++) {
+        double ranks = law->law.points[i].ranks;
+
+        if (up ? ranks >= least && !(ranks >= best) : ranks <= least && !(ranks <= best))
+            best = ranks;
+    }
+    return best;
+}
+
+double parts_crowding(const struct part_law *messages, double from, double to)
+{
+    double few = measured_ranks(messages, from, false), many = measured_ranks(messages, to, true);
+    double most = 0, longer = NAN;
+
+    for (size_t i = 0; i < messages->law.n; i++) {
+        double bytes = messages->law.points[i].bytes;
+        double ratio = message_us(messages, many, bytes) / message_us(messages, few, bytes);
+
+        if (bytes <= most || isnan(ratio))
+            continue;
+        most = bytes;
+        longer = ratio;
+    }
+    return longer;
+}
+
+/* Other groups of the job send at the same time: by how much they hold up each other, as messages
+ * show. Where each group is a node, they share nothing but the node's links, which is counted. */
+static double crowding(const struct view *v, double ranks)
+{
+    const struct part_law *laws = is_on_one_node(v) ? v->f->parts->inside : v->f->parts->laws;
+
+    if (ranks >= v->ranks || is_nested(v->f, v->ranks))
+        return 1;
+    double longer = parts_crowding(&laws[JOB_MESSAGE], ranks, v->ranks);
+    return isnan(longer) ? NAN : fmax(1, longer);
+}
+
+/* Not known: upwards as much as a core with half the rate. */
+static double crowded_us(struct view *v, double us, double crowded, bool up)
+{
+    if (!isnan(crowded)) {
+        v->crowding = isnan(v->crowding) ? NAN : fmax(v->crowding, crowded);
+        return us * crowded;
+    }
+    v->crowding = NAN;
+    return up && !v->f->core_known ? us * exp(LAW_CORE) : us;
+}
+
+static double group_s(const void *arg, enum bench_part_of what, bool inner, double ranks,
+                      double bytes)
 {
     struct view *v = (struct view *)arg;
-    /* sums of gradients go over all ranks; the others over groups inside of them */
-    bool gradients = what == JOB_SUM || what == JOB_SCATTER || what == JOB_GATHER;
-    enum forecast_source mine = gradients ? SOURCE_NETWORK : SOURCE_PARALLEL;
-    struct law_value at = ask(v, what, ranks, bytes);
+    enum forecast_source mine = inner ? SOURCE_PARALLEL : SOURCE_NETWORK;
+    struct law_value at = ask_group(v, what, inner, ranks, bytes);
+    bool other = is_other_network(v) && !(inner && is_nested(v->f, v->ranks));
 
-    bool other = is_other_network(v);
     if (!at.refused && other && isnan(messages_us(v, &at, at.us)))
         at.refused = LAW_MESSAGES;
     note_law(v, what, &at);
     if (at.refused)
         return at.refused == LAW_NOTHING ? NAN : 0;
     double us = !is_at(v, mine) ? at.us : v->end > 0 ? at.high_us : at.low_us;
+    us = crowded_us(v, us, crowding(v, ranks), is_at(v, mine) && v->end > 0);
     /* a host that was not measured may have a slow link as well */
     if (is_at(v, SOURCE_SLOW_HOST) && v->end > 0)
         us *= exp(FORECAST_SLOW_HOST * at.doublings);
@@ -210,6 +325,16 @@ static double call_s(const struct view *v)
     return p->call_s;
 }
 
+/* What one rank's step takes beside its operations. */
+static double host_s(const struct view *v)
+{
+    const struct part_host *h = &v->f->parts->host;
+
+    if (!(h->s > 0))
+        return 0;
+    return fmax(0, !is_at(v, SOURCE_HOST) ? h->s : v->end > 0 ? h->high_s : h->low_s);
+}
+
 static int one(struct view *v, const struct step_job *of, struct step_time *time)
 {
     struct step_job job = *of;
@@ -219,14 +344,19 @@ static int one(struct view *v, const struct step_job *of, struct step_time *time
                                .arg = v,
                                .call_s = call_s(v),
                                .together = together(v),
-                               .network = together(v)};
+                               .network = together(v),
+                               /* a framework may wait for each message of a pipeline */
+                               .waits = is_at(v, SOURCE_PARALLEL) && v->end > 0,
+                               .apart = is_nested(v->f, v->ranks)};
 
     /* The figure does not say which of the two is slowed: at the low end compute alone. */
     if (is_at(v, SOURCE_OVERLAP) && v->end < 0)
         costs.network = 1;
 
     job.compute_s *= slowest(v, v->ranks);
-    return step_time(&job, &costs, time);
+    int err = step_time(&job, &costs, time);
+    time->step_s += host_s(v);
+    return err;
 }
 
 static enum forecast_bound bound_of(const struct step_time *t)
@@ -279,13 +409,14 @@ static int add_ends(const struct forecast *f, struct cache *cache, const struct 
 
 /* Laws are of groups of all ranks of their nodes. A group inside one node has no link between nodes,
  * and several groups of one node share its link, or its memory: no law prices these. One group that
- * is the whole node was measured, where the job is on no other. */
+ * is the whole node was measured. */
 static bool has_groups_in_nodes(const struct forecast *f, double ranks)
 {
     bool whole =
         ranks == f->per_node && (f->job.tp == ranks || f->job.pp == ranks || f->job.ep == ranks);
 
-    return f->per_node > 1 && !whole && (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
+    return f->per_node > 1 && !whole && !is_nested(f, ranks) &&
+           (f->job.tp > 1 || f->job.pp > 1 || f->job.ep > 1);
 }
 
 /* Ranks of a node share its link: how much that costs depends on how many they are. On one node
@@ -301,11 +432,26 @@ static bool is_measured_place(const struct forecast *f, double ranks)
     return sum->per_node == f->per_node;
 }
 
+double forecast_memory(const struct forecast *f)
+{
+    return f->memory_bytes > 0        ? f->memory_bytes
+           : f->swap.memory_bytes > 0 ? f->swap.memory_bytes
+                                      : f->parts->memory_bytes;
+}
+
+/* Activations can be computed again: what remains without them must be there. */
+static bool does_not_fit(const struct forecast *f, const struct job_memory *m)
+{
+    double of = forecast_memory(f);
+
+    return of > 0 && m->parameters + m->gradients + m->update > of;
+}
+
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
 {
     struct step_job job = f->job;
     struct cache cache = {.n = 0};
-    struct view v = {.f = f, .cache = &cache, .ranks = ranks};
+    struct view v = {.f = f, .cache = &cache, .ranks = ranks, .crowding = 1};
 
     job.dp = floor(ranks / job.tp / job.pp);
     *p = (struct forecast_point){
@@ -325,6 +471,12 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     p->refused = v.refused;
     p->refused_of = v.refused_of;
     p->law = v.worst;
+    p->crowding = v.crowding;
+    p->host_s = host_s(&v);
+    if (!err && !p->refused && does_not_fit(f, &p->time.memory)) {
+        p->refused = LAW_MEMORY;
+        p->time.step_s = NAN;
+    }
     if (err || p->refused || isnan(p->time.step_s))
         return err;
     p->bound = bound_of(&p->time);

@@ -49,15 +49,24 @@ struct part_law {
     double links;      /* so many */
 };
 
-/* A measured step, to be held against the forecast: of the way that sums go. */
+/* A measured step, to be held against the forecast. */
 struct part_step {
     const char *model; /* as the row has it: a name, or a path */
     double s, low_s, high_s;
-    double ranks, nodes, batch, tp, pp, ep, micro, zero, bucket, element_bytes;
+    double ranks, nodes, batch, tp, pp, ep, micro, zero, bucket, element_bytes, servers;
     uint64_t sequence; /* 0: the model's */
     bool overlap;
-    double compute_s; /* both passes of the whole model on one rank alone; NaN: not known */
-    bool simulated;   /* compute was a wait, which sums do not slow */
+    bool other_way;     /* than the sums: another backend or transport */
+    double compute_s;   /* both passes of the whole model on one rank alone; NaN: not known */
+    const char *update; /* its name */
+    double update_s;    /* 0: none; NaN: not known */
+    bool simulated;     /* compute was a wait, which sums do not slow */
+};
+
+/* What a step takes beside its operations: a measured step of one rank, without its compute and its
+ * update. The mean of all, the least and the most; NaN: none was measured. */
+struct part_host {
+    double s, low_s, high_s;
 };
 
 struct parts {
@@ -82,6 +91,8 @@ struct parts {
     struct part_law inside[JOB_PARTS];      /* of ranks of one node; law.n 0: none */
     struct part_step *steps;
     size_t n_steps;
+    struct part_host host, host_waits; /* of real compute; of compute that was a wait */
+    double memory_bytes;               /* of the smallest GPU, or of a node; NaN, 0: not known */
     const char *measure[JOB_PARTS]; /* the command that measures a part; "" where nothing says it */
 };
 
@@ -113,6 +124,9 @@ void parts_product_spread(struct parts *p);
 #define POWER_ACCURACY 0.05
 #define POWER_UPDATE_S GPU_POWER_UPDATE_S
 
+/* Fills in host and host_waits from the steps: parts_read() has done so. */
+void parts_find_host(struct parts *p);
+
 /* Of the products: their mean. The interval holds each shape's, with the error of its counter. */
 struct part_power parts_power(const struct parts *p);
 
@@ -126,6 +140,7 @@ enum swap_part { SWAP_NETWORK, SWAP_PRODUCTS, SWAP_MEMORY, SWAPS };
 /* Parts are replaced by others that were not measured: the rate of each is `times` what it was. */
 struct forecast_swap {
     double times[SWAPS]; /* 0: as it is */
+    double memory_bytes; /* of the device that is swapped in; NaN: not known; 0: none is */
     const char *text;    /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
 };
 
@@ -154,6 +169,7 @@ enum forecast_source {
     SOURCE_NETWORK,
     SOURCE_PARALLEL,
     SOURCE_OVERLAP,
+    SOURCE_HOST,         /* what a step takes beside its operations */
     SOURCE_SLOWEST,      /* of so many ranks: upwards only */
     SOURCE_SLOW_HOST,    /* upwards only */
     SOURCE_SWAP_NETWORK, /* in the order of enum swap_part */
@@ -176,6 +192,9 @@ struct forecast_point {
     enum bench_part_of refused_of; /* whose law refused */
     struct law_value law;          /* of the sums of gradients at their largest bucket */
     double samples_s;              /* samples a second of the whole job; NaN */
+    double host_s;                 /* beside the operations, in time.step_s */
+    double crowding; /* how much longer messages take because other groups send, too; 1: no
+                                    * other groups, or no longer; NaN: not known */
 };
 
 struct forecast {
@@ -183,7 +202,9 @@ struct forecast {
     struct step_job job; /* dp is set for each point */
     struct forecast_swap swap;
     double per_node;
-    bool core_known; /* struct law's */
+    double
+        memory_bytes; /* of a rank's device, as was said; 0: as runs or what is swapped in tell */
+    bool core_known;  /* struct law's */
     struct forecast_point *points;
     size_t n;
 };
@@ -198,19 +219,52 @@ int forecast_make(struct forecast *f, const double *nodes, struct forecast_point
 /* One point, with ranks in place of nodes. */
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p);
 
+/* What an update keeps for each parameter, in bytes: adam two moments of f32, 8; of f64 16. With
+ * elements of less than 4 bytes, parameters in f32, too: 4 more. */
+double forecast_state_bytes(const char *update, double element_bytes);
+
+/* Bytes of a rank's device; NaN: not known. */
+double forecast_memory(const struct forecast *f);
+
+/* How much longer a message takes if `to` ranks send at once, in place of `from`: of measured times
+ * at the largest vector that both have. NaN: `to` or more ranks were not measured. */
+double parts_crowding(const struct part_law *messages, double from, double to);
+
+/* Why a measured step is not held against a forecast. */
+enum check_left {
+    CHECK_MADE,
+    CHECK_SERVERS, /* parameter servers are not modelled */
+    CHECK_WAY,     /* it went another way than the sums */
+    CHECK_COMPUTE, /* its compute is not known */
+    CHECK_UPDATE,  /* nor is how long its update took */
+    CHECK_REFUSED, /* the point says why */
+};
+
 /* A measured step and its forecast, made as that of any other job. */
 struct forecast_check {
     const struct part_step *step;
+    enum check_left left;
     struct forecast_point point;
 };
 
-/* Of the measured steps of the model whose compute is known and that have a forecast: the first
- * `most`, by ranks, the most first. Returns how many. */
+/* Of the measured steps of the model on two ranks or more: the first `most`. Those that have a forecast
+ * come first, by ranks, the most first. Returns how many. */
 size_t forecast_checks(const struct forecast *f, struct forecast_check *checks, size_t most);
-#define FORECAST_CHECKS 64
+#define FORECAST_CHECKS 96
+
+#define CHECK_NEAR 0.10 /* a forecast within this share of what was measured agrees with it */
+
+/* Why there is no forecast for it, a sentence; "" where there is one. */
+const char *forecast_check_why(struct pool *pool, const struct forecast *f,
+                               const struct forecast_check *check);
 
 /* Adds the answer, the table, what is missing and the assumptions. */
 void forecast_show(struct pool *pool, struct document *d, const struct forecast *f, size_t answer);
+
+/* Of its measured steps: a line of the answer, and a section with each of them. Nothing where there
+ * are none. */
+void forecast_answer_checks(struct pool *pool, struct document *d, const struct forecast *f);
+void forecast_show_checks(struct pool *pool, struct document *d, const struct forecast *f);
 
 /* Samples a second over nodes; NULL: no point has a forecast. */
 const struct plot *forecast_plot(struct pool *pool, const struct forecast *f);

@@ -161,7 +161,8 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
     double off = fmax(fabs(held->off), held->half);
     double each = v->doublings > 0 ? off / fmax(1, log2(v->most_ranks / v->held_from)) : 0;
 
-    bool beyond = ranks > v->most_ranks || (law->core_other && ranks > 2);
+    double crowd = fmax(ranks, law->crowd);
+    bool beyond = crowd > v->most_ranks || (law->core_other && crowd > 2);
     double core = beyond && !law->core_known ? LAW_CORE : 0;
 
     each = fmax(LAW_UNSEEN, each);

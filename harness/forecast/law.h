@@ -17,6 +17,8 @@
  *      one also at measured numbers of ranks, beyond two,
  *   4. downwards the messages that another algorithm would save, whose number grows with log2 n.
  *
+ * Where other groups load the network at the same time, ranks of all groups count for LAW_CORE.
+ *
  * All but the first grow with d. Refused, each with its own reason: fewer numbers of ranks
  * than two; a fit that does not describe its points, or whose points of one number of ranks, or
  * what was held out, lie apart (another regime); more than LAW_DOUBLINGS doublings; more bytes than
@@ -41,6 +43,8 @@ struct law {
     size_t n;
     bool core_known; /* it was said that the core of the network carries all that its edges do */
     bool core_other; /* the points are of another network, so that they show nothing of this core */
+    double
+        crowd; /* ranks that load the network at once, in several groups; 0: those that are asked for */
 };
 
 enum law_refusal {
@@ -57,6 +61,7 @@ enum law_refusal {
     LAW_MICRO,   /* of gradients that are scattered in each micro-batch of a pipeline: forecast.c */
     LAW_PLACED,  /* of ranks that are on nodes in another way than measured: forecast.c */
     LAW_MESSAGES, /* how much of the time are messages, which another network leaves: forecast.c */
+    LAW_MEMORY,   /* the model does not fit into the memory of a rank's device: forecast.c */
     LAW_REFUSALS
 };
 

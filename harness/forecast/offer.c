@@ -110,7 +110,10 @@ static bool is_core_known(const struct forecast *f, const struct forecast_point 
 {
     bool other = f->swap.times[SWAP_NETWORK] > 0 && p->ranks > f->per_node;
 
-    return f->core_known || (!(p->law.ranks > p->law.most_ranks) && !(other && p->law.ranks > 2));
+    /* groups of one job load the core together, but for those inside a node */
+    double ranks = p->ranks > f->per_node ? fmax(p->ranks, p->law.ranks) : p->law.ranks;
+
+    return f->core_known || (!(ranks > p->law.most_ranks) && !(other && ranks > 2));
 }
 
 /* What the core of a network carries is each network's own. All else has what both measured. */
@@ -140,6 +143,9 @@ static bool shares(const struct pair *pair, enum forecast_source source)
     case SOURCE_OVERLAP:
         return is_same(x->hidden, y->hidden) &&
                (isnan(x->hidden) || is_same(x->hidden_low, y->hidden_low));
+    case SOURCE_HOST:
+        return is_same(x->host.s, y->host.s) ||
+               (isnan(x->host.s) && isnan(y->host.s)); /* none in either */
     case SOURCE_SLOWEST:
     case SOURCE_SLOW_HOST:
         return pair->alike;

@@ -22,7 +22,13 @@ static const char *const refusal_names[LAW_REFUSALS] = {"",
                                                         "groups in nodes",
                                                         "sharded micro-batches",
                                                         "other ranks of a node",
-                                                        "unknown messages"};
+                                                        "unknown messages",
+                                                        "does not fit"};
+
+static const char *const left_names[] = {
+    [CHECK_MADE] = "",           [CHECK_SERVERS] = "servers", [CHECK_WAY] = "another way",
+    [CHECK_COMPUTE] = "compute", [CHECK_UPDATE] = "update",   [CHECK_REFUSED] = "refused",
+};
 
 static void put(json_t *o, const char *name, double value)
 {
@@ -53,23 +59,46 @@ static json_t *point_json(const struct forecast_point *p)
     put(o, "sum_bytes", p->time.sum_bytes);
     put(o, "doublings", p->law.doublings);
     put(o, "held_out", p->law.held_out);
+    put(o, "host_s", p->host_s);
+    put(o, "crowding", p->crowding);
     json_object_set_new(o, "bound", json_string(forecast_bound_name(p->bound)));
     return o;
 }
 
-static json_t *checks_json(const struct forecast *f)
+static json_t *memory_json(const struct forecast *f, const struct job_memory *m)
+{
+    json_t *o = json_object();
+
+    put(o, "parameters", m->parameters);
+    put(o, "gradients", m->gradients);
+    put(o, "update", m->update);
+    put(o, "activations", m->activations);
+    put(o, "of", forecast_memory(f));
+    return o;
+}
+
+/* Each measured step; `made`: those with a forecast, else those that are left out. */
+static json_t *checks_json(const struct forecast *f, bool made)
 {
     struct forecast_check checks[FORECAST_CHECKS];
     size_t n = forecast_checks(f, checks, FORECAST_CHECKS);
     json_t *all = json_array();
 
     for (size_t i = 0; i < n; i++) {
+        if ((checks[i].left == CHECK_MADE) != made)
+            continue;
         json_t *o = point_json(&checks[i].point);
 
         put(o, "measured_s", checks[i].step->s);
         put(o, "measured_low_s", checks[i].step->low_s);
         put(o, "measured_high_s", checks[i].step->high_s);
         put(o, "nodes", checks[i].step->nodes);
+        put(o, "zero", checks[i].step->zero);
+        put(o, "tp", checks[i].step->tp);
+        put(o, "pp", checks[i].step->pp);
+        put(o, "ep", checks[i].step->ep);
+        if (!made)
+            json_object_set_new(o, "left_out", json_string(left_names[checks[i].left]));
         json_array_append_new(all, o);
     }
     return all;
@@ -90,7 +119,9 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
         json_array_append_new(points, point_json(&f->points[i]));
     json_object_set_new(all, "answer", point_json(&f->points[answer]));
     json_object_set_new(all, "points", points);
-    json_object_set_new(all, "checks", checks_json(f));
+    json_object_set_new(all, "checks", checks_json(f, true));
+    json_object_set_new(all, "checks_left_out", checks_json(f, false));
+    json_object_set_new(all, "memory", memory_json(f, &f->points[answer].time.memory));
     int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(all);
     return err || fputc('\n', out) == EOF ? -EIO : 0;

@@ -183,6 +183,15 @@ static double limit_of(const struct report_case *c, const struct report_point *p
     return p->reference || p->outdated ? NAN : base_of(c, p->limit);
 }
 
+/* Of GPUs or of hosts, as products are. */
+static void take_memory(struct reading *in, bool gpu, const json_t *device, const char *name)
+{
+    double bytes = json_number_value(json_object_get(device, name));
+
+    if (gpu == in->parts->gpu && bytes > 0)
+        in->parts->memory_bytes = fmin(in->parts->memory_bytes, bytes);
+}
+
 static void find_device(struct reading *in, const json_t *meta, bool *several)
 {
     const json_t *machine = json_object_get(meta, "machine"), *limit, *gpu;
@@ -204,7 +213,9 @@ static void find_device(struct reading *in, const json_t *meta, bool *several)
 
         *several |= !name || (in->parts->device && strcmp(name, in->parts->device) != 0);
         in->parts->device = name;
+        take_memory(in, true, gpu, "memory_bytes");
     }
+    take_memory(in, false, json_object_get(machine, "memory"), "total_bytes");
 }
 
 static void find_devices(struct reading *in)
@@ -403,6 +414,8 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                                 const struct report_point *p)
 {
     double ranks = number_of(b, c, "ranks");
+    const char *update = report_param(b, c, "update");
+    bool none = !*update || !strcmp(update, "none");
 
     return (struct part_step){.model = report_param(b, c, "model"),
                               .s = base_of(c, p->value),
@@ -418,9 +431,12 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                               .zero = number_or(b, c, "zero", 0),
                               .bucket = number_or(b, c, "bucket", 0),
                               .element_bytes = element_bytes(report_param(b, c, "dtype")),
+                              .servers = number_or(b, c, "ps", 0),
                               .sequence = (uint64_t)number_or(b, c, "seq", 0),
                               .overlap = strcmp(report_param(b, c, "overlap"), "none") != 0,
                               .compute_s = number_of(b, c, "compute_ms") * 1e-3,
+                              .update = update,
+                              .update_s = none ? 0 : number_of(b, c, "update_ms") * 1e-3,
                               .simulated = !strcmp(p->origin, "simulated")};
 }
 
@@ -430,13 +446,10 @@ static void add_step(struct reading *in, const struct report_bench *b, const str
     struct parts *parts = in->parts;
     struct part_step *longer, step = step_of(b, c, p);
 
-    const char *update = report_param(b, c, "update");
-
     (void)part;
-    /* an update at a rate that was stated is no part of this machine */
-    if (!is_same_way(in, b, c) || !(step.ranks > 0) || !(step.batch > 0) ||
-        (*update && strcmp(update, "none") != 0))
+    if (!(step.ranks > 0) || !(step.batch > 0))
         return;
+    step.other_way = !is_same_way(in, b, c);
     longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
     if (!longer)
         return;
@@ -693,7 +706,8 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
                             .call_s = NAN,
                             .call_low_s = NAN,
                             .call_high_s = NAN,
-                            .hidden = NAN};
+                            .hidden = NAN,
+                            .memory_bytes = NAN};
     parts->machine = r->names[0];
     for (size_t i = 1; i < r->n_runs; i++)
         parts->machine = pool_text(&r->pool, "%s, %s", parts->machine, r->names[i]);
@@ -707,6 +721,7 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
     each_case(&in, JOB_CALL, add_call);
     each_case(&in, JOB_OVERLAP, add_overlap);
     each_case(&in, JOB_STEP, add_step);
+    parts_find_host(parts);
     tell_commands(&in);
     return r->pool.failed ? -ENOMEM : 0;
 }

@@ -21,6 +21,7 @@ static const char *const source_names[SOURCES] = {
                         "carries (--core full)"),
     [SOURCE_PARALLEL] = "operations inside parallel groups",
     [SOURCE_OVERLAP] = "how much of a sum is hidden behind compute",
+    [SOURCE_HOST] = "what a step takes beside its operations",
     [SOURCE_SLOWEST] = "the slowest of so many ranks",
     [SOURCE_SLOW_HOST] = "a slow host among those that were not measured",
     [SOURCE_SWAP_NETWORK] = "the network that was swapped in",
@@ -132,8 +133,8 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
                              ? "measured inside one node alone, which shows no link between nodes"
                              : "not measured inside one node");
     case LAW_GROUPS:
-        return "--tp, --pp and --ep beside several ranks a node: operations inside one node, and "
-               "groups that share its link, are not modelled";
+        return "--tp, --pp and --ep beside several ranks a node: several groups of one node share "
+               "its memory or its link, which is not modelled";
     case LAW_MICRO:
         return "ZeRO 2 and 3 with several micro-batches in a pipeline: each scatters and gathers, "
                "which is not modelled";
@@ -148,6 +149,12 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
                          "%s: their sizes do not tell the time of messages, which another network "
                          "leaves, from that of bytes; measure smaller sizes",
                          what);
+    case LAW_MEMORY:
+        return pool_text(
+            pool,
+            "parameters, gradients and optimizer take %.3g GB of a rank, which its "
+            "device does not have",
+            1e-9 * (p->time.memory.parameters + p->time.memory.gradients + p->time.memory.update));
     case LAW_REFUSALS:
         break;
     }
@@ -234,34 +241,35 @@ static void answer_trust(const struct showing *s, const struct forecast_point *p
         s->d, pool_text(s->pool, "most of the interval is from %s", source_names[p->widest]), "");
 }
 
-static void answer_checks(const struct showing *s)
+static const char *bytes_text(struct pool *pool, double bytes)
 {
-    struct forecast_check checks[FORECAST_CHECKS];
-    size_t n = forecast_checks(s->f, checks, FORECAST_CHECKS), inside = 0;
-    double least = HUGE_VAL, most = 0;
+    return pool_text(pool, "%s GB", document_number(pool, bytes * 1e-9));
+}
 
-    if (!n)
+/* Where activations alone make it too much, they can be computed again. */
+static void answer_memory(const struct showing *s, const struct forecast_point *p)
+{
+    const struct job_memory *m = &p->time.memory;
+    double all = job_memory_all(m), of = forecast_memory(s->f);
+    bool tight = of > 0 && all > of && p->refused != LAW_MEMORY;
+    const char *text = pool_text(s->pool, "%s a rank at least", bytes_text(s->pool, all));
+
+    if (!(all > 0))
         return;
-    for (size_t i = 0; i < n; i++) {
-        const struct forecast_point *p = &checks[i].point;
-        double s_measured = checks[i].step->s, ratio = p->time.step_s / s_measured;
-
-        least = fmin(least, ratio);
-        most = fmax(most, ratio);
-        inside += p->low_s <= s_measured && s_measured <= p->high_s;
-    }
-    document_answer(s->d, "Check", "", TONE_NONE,
-                    pool_text(s->pool, "a step on %.0f ranks took %s; its forecast is %s",
-                              checks[0].step->ranks, seconds(s->pool, checks[0].step->s),
-                              step_text(s, &checks[0].point)));
-    if (n > 1)
-        document_answer_more(
-            s->d,
-            pool_text(s->pool,
-                      "of %zu measured steps, forecasts are %s to %s of measured, and %zu lie in "
-                      "their interval",
-                      n, document_number(s->pool, least), document_number(s->pool, most), inside),
-            "");
+    if (of > 0 && isfinite(of))
+        text = pool_text(s->pool, "%s, of %s", text, bytes_text(s->pool, of));
+    document_answer(s->d, "Memory", "", of > 0 && all > of ? TONE_LOW : TONE_NONE, text);
+    document_answer_more(
+        s->d,
+        pool_text(s->pool, "parameters %s, gradients %s, optimizer %s, activations %s",
+                  bytes_text(s->pool, m->parameters), bytes_text(s->pool, m->gradients),
+                  bytes_text(s->pool, m->update), bytes_text(s->pool, m->activations)),
+        "");
+    if (tight)
+        document_answer_more(s->d,
+                             "it fits only if activations are computed again, which takes time "
+                             "that is not in the forecast",
+                             "--micro, a smaller --batch");
 }
 
 static const char *placed_text(const struct showing *s, const struct forecast_point *p)
@@ -272,6 +280,24 @@ static const char *placed_text(const struct showing *s, const struct forecast_po
                ? "measure on several nodes"
                : pool_text(s->pool, "measure with %.3g ranks on each node, or say --per-node %.3g",
                            s->f->per_node, sum->per_node);
+}
+
+/* What no law prices, a measured step of the same kind shows. */
+static void groups_refused(const struct showing *s)
+{
+    const struct step_job *job = &s->f->job;
+
+    document_answer_more(
+        s->d,
+        pool_text(s->pool, "a forecast needs one rank a node, or --tp %.0f alone", s->f->per_node),
+        "--per-node 1");
+    document_answer_more(
+        s->d, "a measured step shows these groups",
+        pool_text(
+            s->pool,
+            "plumb run SUITE --hosts FILE --slots %.0f, with bench: step, model: %s, tp: %.0f, "
+            "pp: %.0f, ep: %.0f",
+            s->f->per_node, job->model->name, job->tp, job->pp, job->ep));
 }
 
 static void answer_refused(const struct showing *s)
@@ -292,9 +318,10 @@ static void answer_refused(const struct showing *s)
         else if (p->refused == LAW_PLACED)
             document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
         else if (p->refused == LAW_GROUPS)
-            document_answer_more(s->d,
-                                 "a forecast needs one rank a node, or data parallelism alone",
-                                 "--per-node 1");
+            groups_refused(s);
+        else if (p->refused == LAW_MEMORY)
+            document_answer_more(s->d, "divide the model, or state the memory",
+                                 "--zero 3, --tp, --pp, --memory SIZE");
         else
             document_answer_more(s->d,
                                  p->refused == LAW_FAR
@@ -351,8 +378,9 @@ static void answer(const struct showing *s, const struct forecast_point *p)
                                   document_number(s->pool, samples(p, p->low_s))));
         document_answer(s->d, "Bound by", "", TONE_NONE, bound_text(s));
         answer_trust(s, p);
-        answer_checks(s);
     }
+    answer_memory(s, p);
+    forecast_answer_checks(s->pool, s->d, s->f);
     answer_refused(s);
     answer_missing(s);
 }
@@ -452,7 +480,36 @@ static void item_law(const struct showing *s, enum bench_part_of what)
         document_item(s->d, pool_text(s->pool, "%s: %s", part_name(what), law->label));
 }
 
-static void show_parts(const struct showing *s)
+static void show_host(const struct showing *s)
+{
+    const struct part_host *h = &s->f->parts->host;
+
+    document_item(s->d,
+                  isnan(h->s)
+                      ? pool_text(s->pool,
+                                  "what a step takes beside its operations: not measured, so "
+                                  "nothing (%s)",
+                                  command_of(s->f, JOB_STEP))
+                      : pool_text(s->pool,
+                                  "what a step takes beside its operations: %s, of measured steps "
+                                  "on one rank",
+                                  seconds(s->pool, fmax(0, h->s))));
+}
+
+static void show_crowd(const struct showing *s, const struct forecast_point *p)
+{
+    if (isnan(p->crowding))
+        document_item(s->d, pool_text(s->pool,
+                                      "groups that send at once: messages of %.0f ranks were not "
+                                      "measured, so up to twice as long: %s",
+                                      p->ranks, command_of(s->f, JOB_MESSAGE)));
+    else if (p->crowding > 1)
+        document_item(s->d,
+                      pool_text(s->pool, "groups that send at once: messages take %s times as long",
+                                document_number(s->pool, p->crowding)));
+}
+
+static void show_parts(const struct showing *s, const struct forecast_point *p_answer)
 {
     const struct parts *p = s->f->parts;
 
@@ -474,6 +531,8 @@ static void show_parts(const struct showing *s)
         document_item(s->d, pool_text(s->pool, "a launch: %s", seconds(s->pool, p->call_s)));
     for (int what = JOB_SUM; what <= JOB_MESSAGE; what++)
         item_law(s, (enum bench_part_of)what);
+    show_host(s);
+    show_crowd(s, p_answer);
     document_item(s->d,
                   isnan(p->hidden)
                       ? pool_text(s->pool, "overlap: not measured, so between nothing and all: %s",
@@ -521,6 +580,7 @@ void forecast_show(struct pool *pool, struct document *d, const struct forecast 
     table(&s);
     if (plot)
         document_figure(d, plot, "");
-    show_parts(&s);
+    forecast_show_checks(pool, d, f);
+    show_parts(&s, &f->points[answer_at]);
     show_assumptions(&s);
 }

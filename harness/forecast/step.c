@@ -8,12 +8,16 @@
 
 /* ---- two resources ---- */
 
-enum work_on { WORK_COMPUTE, WORK_WAIT, WORK_NETWORK };
+enum work_on {
+    WORK_COMPUTE,
+    WORK_WAIT,
+    WORK_NETWORK
+}; /* a wait is for an operation between ranks */
 
 #define WORK_NONE ((size_t)-1)
 
 struct work {
-    enum work_on on; /* a wait keeps the processor, but is not slowed by the network */
+    enum work_on on;
     double s;
     size_t after[2]; /* works before it in the list, or WORK_NONE */
     double end_s;    /* filled in */
@@ -36,7 +40,7 @@ static size_t next_on(const struct work *works, size_t n, size_t at, bool networ
 }
 
 /* Returns when the last has ended. */
-static double works_run(struct work *works, size_t n, double together, double network)
+static double works_run(struct work *works, size_t n, const struct step_costs *costs)
 {
     size_t at[2] = {next_on(works, n, 0, false), next_on(works, n, 0, true)};
     double left[2] = {at[0] < n ? works[at[0]].s : 0, at[1] < n ? works[at[1]].s : 0}, now = 0;
@@ -46,8 +50,14 @@ static double works_run(struct work *works, size_t n, double together, double ne
     while (at[0] < n || at[1] < n) {
         bool on[2] = {at[0] < n && is_ready(works, &works[at[0]], now),
                       at[1] < n && is_ready(works, &works[at[1]], now)};
-        bool shared = on[0] && on[1] && works[at[0]].on == WORK_COMPUTE;
-        const double rate[2] = {shared ? together : 1, shared ? network : 1};
+        bool both = on[0] && on[1], waits = both && works[at[0]].on == WORK_WAIT;
+        double link = costs->apart ? 1 : 0.5; /* two operations share it */
+        const double rate[2] = {waits  ? link
+                                : both ? costs->together
+                                       : 1,
+                                waits  ? link
+                                : both ? costs->network
+                                       : 1};
         double step =
             fmin(on[0] ? left[0] / rate[0] : HUGE_VAL, on[1] ? left[1] / rate[1] : HUGE_VAL);
 
@@ -91,11 +101,16 @@ static double known(struct making *m, double value, enum bench_part_of what)
     return value;
 }
 
-static double group_s(struct making *m, enum bench_part_of what, double ranks, double bytes)
+static double ask(struct making *m, enum bench_part_of what, bool inner, double ranks, double bytes)
 {
     if (ranks < 2 || !(bytes > 0))
         return 0;
-    return known(m, m->costs->group(m->costs->arg, what, ranks, bytes), what);
+    return known(m, m->costs->group(m->costs->arg, what, inner, ranks, bytes), what);
+}
+
+static double inner_s(struct making *m, enum bench_part_of what, double ranks, double bytes)
+{
+    return ask(m, what, true, ranks, bytes);
 }
 
 static double micro_batch(const struct step_job *job)
@@ -185,7 +200,7 @@ static void add_parallel(struct making *m, const struct model_layer *l, struct p
 {
     const struct step_job *job = m->job;
     double sum = model_size_value(l->sum, job->sequence) * micro_batch(job) * job->element_bytes;
-    double s = is_split(job, l) ? group_s(m, JOB_SUM, job->tp, sum) : 0;
+    double s = is_split(job, l) ? inner_s(m, JOB_SUM, job->tp, sum) : 0;
 
     *(l->split == MODEL_ROW ? &p->parallel_forward_s : &p->parallel_backward_s) += s;
 }
@@ -197,7 +212,7 @@ static void add_exchange(struct making *m, const struct model_layer *l, bool edg
     const struct step_job *job = m->job;
     double bytes = model_size_value(l->m, job->sequence) * model_size_value(l->k, job->sequence) *
                    micro_batch(job) * job->element_bytes;
-    double s = edge && l->kind == MODEL_EXPERT ? group_s(m, JOB_EXCHANGE, job->ep, bytes) : 0;
+    double s = edge && l->kind == MODEL_EXPERT ? inner_s(m, JOB_EXCHANGE, job->ep, bytes) : 0;
 
     p->parallel_forward_s += 2 * s;
     p->parallel_backward_s += 2 * s;
@@ -208,7 +223,7 @@ static void add_exchange(struct making *m, const struct model_layer *l, bool edg
 static void add_rows(struct making *m, double rows, bool last, struct part *p)
 {
     double bytes = rows * micro_batch(m->job) * m->job->element_bytes;
-    double s = last ? group_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
+    double s = last ? inner_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
 
     p->parallel_forward_s += s;
     p->parallel_backward_s += s;
@@ -310,25 +325,6 @@ static struct range stage_of(const struct step_job *job, const struct part *part
     return r.from == model->n_layers ? (struct range){0, 0} : r;
 }
 
-static double busiest(const struct step_job *job, const struct part *parts, struct range *range)
-{
-    double most = -1;
-
-    for (size_t stage = 0; stage < (size_t)job->pp; stage++) {
-        struct range r = stage_of(job, parts, stage);
-        double sum = 0;
-
-        if (r.from == r.to)
-            return -1;
-        for (size_t i = r.from; i < r.to; i++)
-            sum += busy_s(&parts[i]);
-        if (sum > most)
-            *range = r;
-        most = fmax(most, sum);
-    }
-    return most;
-}
-
 /* What goes from a stage to the next: the largest output at the end of a stage. */
 static double message_s(struct making *m, const struct part *parts)
 {
@@ -343,7 +339,7 @@ static double message_s(struct making *m, const struct part *parts)
             ;
         most = fmax(most, model_size_value(last->output, job->sequence));
     }
-    return group_s(m, JOB_MESSAGE, job->pp, most * micro_batch(job) * job->element_bytes);
+    return inner_s(m, JOB_MESSAGE, job->pp, most * micro_batch(job) * job->element_bytes);
 }
 
 /* ---- the works of micro-batches, with the sums of gradients ---- */
@@ -400,8 +396,8 @@ static double bucket_s(struct list *l, enum bench_part_of what, const struct buc
 {
     const struct step_job *job = l->m->job;
 
-    return group_s(l->m, what, job->dp, b->dense) +
-           group_s(l->m, what, fmax(1, floor(job->dp / job->ep)), b->expert);
+    return ask(l->m, what, false, job->dp, b->dense) +
+           ask(l->m, what, false, fmax(1, floor(job->dp / job->ep)), b->expert);
 }
 
 /* ZeRO 2 and 3 keep no whole gradients: those of each micro-batch are scattered. All are listed, then;
@@ -540,58 +536,135 @@ static double update_s(struct making *m, const struct list *l)
 {
     double parameters = 0;
 
+    if (m->job->update_s > 0)
+        return m->job->update_s;
     for (size_t i = l->range.from; i < l->range.to; i++)
         parameters += l->parts[i].parameters;
     double bytes = parameters * m->job->update_bytes / (m->job->zero ? m->job->dp : 1);
     return bytes > 0 ? known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM) : 0;
 }
 
-/* What a stage does behind the slots of the busiest: its sums and its update. */
-static int add_tail(struct making *m, struct list *l, double slot, struct step_time *t)
+/* A stage of the pipeline: its layers, and the time of its passes of a micro-batch. */
+struct stage {
+    struct range range;
+    double forward_s, backward_s, parallel_s; /* parallel_s is in both */
+    double end_s, bare_s; /* of its last backward pass; the same if messages took no time */
+};
+
+static double slot_s(const struct stage *s)
+{
+    return s->forward_s + s->backward_s;
+}
+
+static bool make_stages(const struct step_job *job, const struct part *parts, struct stage *stages)
+{
+    for (size_t at = 0; at < (size_t)job->pp; at++) {
+        struct stage *s = &stages[at];
+
+        *s = (struct stage){.range = stage_of(job, parts, at)};
+        if (s->range.from == s->range.to)
+            return false;
+        for (size_t i = s->range.from; i < s->range.to; i++) {
+            s->forward_s += parts[i].forward_s + parts[i].parallel_forward_s;
+            s->backward_s += parts[i].backward_s + parts[i].parallel_backward_s;
+            s->parallel_s += parts[i].parallel_forward_s + parts[i].parallel_backward_s;
+        }
+    }
+    return true;
+}
+
+/* When stages end their passes, with messages and without. */
+static int run_stages(struct making *m, const struct part *parts, struct stage *stages)
+{
+    size_t n = (size_t)m->job->pp;
+    double *all = calloc(4 * n, sizeof(*all));
+    struct pipeline p = {.stages = n,
+                         .micro = (size_t)m->job->micro,
+                         .forward_s = all,
+                         .backward_s = all + n,
+                         .waits = m->costs->waits};
+
+    if (!all)
+        return -ENOMEM;
+    for (size_t at = 0; at < n; at++) {
+        all[at] = stages[at].forward_s;
+        all[n + at] = stages[at].backward_s;
+    }
+    int err = pipeline_run(&p, all + 2 * n);
+    p.message_s = n > 1 ? message_s(m, parts) : 0;
+    if (!err)
+        err = pipeline_run(&p, all + 3 * n);
+    for (size_t at = 0; at < n; at++) {
+        stages[at].bare_s = all[2 * n + at];
+        stages[at].end_s = all[3 * n + at];
+    }
+    free(all);
+    return err;
+}
+
+/* What a stage does behind its passes: its sums and its update. */
+static int add_tail(struct making *m, struct list *l, const struct stage *s, struct step_time *t)
 {
     l->n = 0;
     l->sums_s = 0;
+    l->range = s->range;
     list_works(l);
     if (!l->n)
         return -ENOMEM;
     if (m->lacks)
         return 0;
-    double last = works_run(l->works, l->n, m->costs->together, m->costs->network),
-           again = regather_s(l), alone = slot * (double)listed(m->job),
-           exposed = fmax(0, last - alone) + again, update = update_s(m, l);
+    double last = works_run(l->works, l->n, m->costs), again = regather_s(l),
+           alone = slot_s(s) * (double)listed(m->job), exposed = fmax(0, last - alone) + again,
+           update = update_s(m, l);
 
     if (exposed < 1e-9 * last) /* sums of the same times in another order */
         exposed = 0;
-    if (m->lacks || exposed + update < t->exposed_s + t->update_s)
+    if (m->lacks || s->end_s + exposed + update < t->step_s)
         return 0;
+    t->step_s = s->end_s + exposed + update;
+    t->update_s = update;
+    t->sums_s = l->sums_s + again;
     t->sum_bytes = 0;
     for (size_t i = l->range.from; i < l->range.to; i++)
         t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
-    t->sums_s = l->sums_s + again;
-    t->exposed_s = exposed;
-    t->update_s = update;
     return 0;
 }
 
-/* The stage that ends last need not be the busiest: another may have more gradients. */
-static int add_up(struct making *m, struct list *l, double slot, struct step_time *t)
+static void take_memory(const struct step_job *job, const struct stage *stages, struct step_time *t)
+{
+    for (size_t at = 0; at < (size_t)job->pp; at++) {
+        struct job_memory m = job_memory(job, at, stages[at].range.from, stages[at].range.to);
+
+        if (job_memory_all(&m) > job_memory_all(&t->memory))
+            t->memory = m;
+    }
+}
+
+/* The step ends with the stage that ends last: another than the busiest may have more gradients. */
+static int add_up(struct making *m, struct list *l, struct stage *stages, struct step_time *t)
 {
     const struct step_job *job = m->job;
-    double message = job->pp > 1 ? message_s(m, l->parts) : 0, parallel = 0, passes = 0;
-    int err = 0;
+    const struct stage *busiest = &stages[0];
+    double end = 0, bare = 0;
+    int err = run_stages(m, l->parts, stages);
 
-    for (size_t i = l->range.from; i < l->range.to; i++) {
-        passes += l->parts[i].forward_s + l->parts[i].backward_s;
-        parallel += l->parts[i].parallel_forward_s + l->parts[i].parallel_backward_s;
+    t->step_s = 0;
+    for (size_t at = 0; !err && at < (size_t)job->pp; at++) {
+        const struct stage *s = &stages[at];
+
+        busiest = slot_s(s) > slot_s(busiest) ? s : busiest;
+        end = fmax(end, s->end_s);
+        bare = fmax(bare, s->bare_s);
+        err = add_tail(m, l, s, t);
     }
-    for (size_t stage = 0; !err && stage < (size_t)job->pp; stage++) {
-        l->range = stage_of(job, l->parts, stage);
-        err = add_tail(m, l, slot, t);
-    }
-    t->compute_s = passes * job->micro;
-    t->parallel_s = parallel * job->micro + 2 * message * (job->micro + job->pp - 1);
-    t->bubble_s = (job->pp - 1) * slot;
-    t->step_s = t->compute_s + t->parallel_s + t->bubble_s + t->exposed_s + t->update_s;
+    double alone = slot_s(busiest) * job->micro;
+    t->compute_s = alone - busiest->parallel_s * job->micro;
+    t->parallel_s = busiest->parallel_s * job->micro + end - bare;
+    t->bubble_s = bare - alone > 1e-9 * alone ? bare - alone : 0;
+    t->update_s = fmin(t->update_s, t->step_s - end);
+    t->exposed_s = fmax(0, t->step_s - t->update_s - end);
+    if (t->exposed_s < 1e-9 * t->step_s)
+        t->exposed_s = 0;
     t->lacks = m->lacks;
     if (m->lacks)
         t->step_s = NAN;
@@ -603,6 +676,19 @@ static bool makes_sense(const struct step_job *job)
     return job->model->n_layers && job->batch > 0 && job->dp >= 1 && job->tp >= 1 && job->pp >= 1 &&
            job->ep >= 1 && job->ep <= job->dp && job->micro >= 1 && job->zero <= 3 &&
            !(job->zero >= 2 && job->micro > 1 && job->pp > 1) && listed(job) <= LISTED_MOST;
+}
+
+static int time_of(struct making *m, struct list *l, struct step_time *time)
+{
+    struct stage *stages = calloc((size_t)m->job->pp, sizeof(*stages));
+    int err = !stages ? -ENOMEM : make_stages(m->job, l->parts, stages) ? 0 : -EINVAL;
+
+    if (!err)
+        take_memory(m->job, stages, time);
+    if (!err)
+        err = add_up(m, l, stages, time);
+    free(stages);
+    return err;
 }
 
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time)
@@ -625,9 +711,7 @@ int step_time(const struct step_job *job, const struct step_costs *costs, struct
             update_s(&m, &l);
             time->lacks = m.lacks;
         } else {
-            double slot = busiest(job, parts, &l.range);
-
-            err = slot < 0 ? -EINVAL : add_up(&m, &l, slot, time);
+            err = time_of(&m, &l, time);
         }
     }
     free(parts);

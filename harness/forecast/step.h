@@ -6,7 +6,8 @@
  * A step is a list of works on two resources: the processor and the network between the ranks that
  * sum gradients. Each resource does its works in the order of the list, one at a time. A work waits
  * for up to two others. While both resources work, each goes on at a rate of its own: 1 where it
- * does not feel the other, a half for both where nothing is gained by doing both at once.
+ * does not feel the other, a half for both where nothing is gained by doing both at once. An operation
+ * inside a group, which the processor waits for, and a sum share one link.
  *
  * ZeRO 2 and 3 scatter the gradients of each micro-batch, so all of these are in the list; with them a
  * job of several micro-batches has one stage. Else the list is of the last micro-batch.
@@ -31,6 +32,8 @@ struct step_job {
     double bucket_bytes;   /* gradients that are summed together; 0: all of them */
     double element_bytes;  /* of gradients, parameters and activations */
     double update_bytes;   /* that the update moves through memory, for each parameter */
+    double state_bytes;    /* that the update keeps, for each parameter */
+    double update_s;       /* of the update, where it is given; 0: by the bytes that it moves */
     bool overlap;          /* sums while the backward pass goes on; false: behind it */
     /* Forward and backward of a step, of the whole model on one rank, where it is given; NaN: from
      * products. Ranks of a layer, and stages, share it. */
@@ -41,10 +44,30 @@ struct step_job {
 struct step_costs {
     double (*product)(const void *arg, double m, double n, double k, double count);
     double (*stream)(const void *arg, double bytes);
-    double (*group)(const void *arg, enum bench_part_of what, double ranks, double bytes);
+    /* `inner`: ranks that share a model's layers, tokens or stages; else those that sum gradients */
+    double (*group)(const void *arg, enum bench_part_of what, bool inner, double ranks,
+                    double bytes);
     const void *arg;
     double call_s;            /* between two operations that are started one after another */
     double together, network; /* the rates of both while both work: 0.5 to 1 */
+    bool waits;               /* a stage does nothing else while it sends */
+    bool apart;               /* sums of gradients have other links than operations inside groups */
+};
+
+/*
+ * What the rank that needs most keeps in its memory, in bytes. Of P parameters of a rank, of e bytes
+ * each, with n data-parallel ranks:
+ *
+ *   parameters    e P; with ZeRO 3 e P / n
+ *   gradients     e P; from ZeRO 2 on e P / n
+ *   update        the job's state_bytes x P; from ZeRO 1 on 1/n of it
+ *   activations   e times the outputs that the model's file has, of the micro-batches that are on
+ *                 their way: of stage s of p, counted from 0, min(micro, p - s)
+ *
+ * A table has 1/n of its parameters, gradients of the rows that were looked up, and no state.
+ */
+struct job_memory {
+    double parameters, gradients, update, activations;
 };
 
 struct step_time {
@@ -57,11 +80,31 @@ struct step_time {
     double exposed_s; /* by how much these make the step longer */
     double update_s;  /* the update of the parameters */
     double sum_bytes; /* of a rank's gradients */
-    unsigned lacks;   /* bits 1 << enum bench_part_of */
+    struct job_memory memory;
+    unsigned lacks; /* bits 1 << enum bench_part_of */
 };
 
 /* The time of a step; -EINVAL: the job makes no sense for this model, such as more stages than it
  * has blocks; -ENOMEM. */
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time);
+
+/* A rank of stage `stage`, counted from 0, that has the layers from `from` on, to before `to`. */
+struct job_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to);
+double job_memory_all(const struct job_memory *m);
+
+/*
+ * A pipeline of stages, each with its own time of a pass, in the order one forward, one backward. A
+ * message takes message_s from a stage to its neighbour. A stage sends one after another, while it
+ * works; where messages wait for each other at the receiver is not modelled.
+ */
+struct pipeline {
+    size_t stages, micro;
+    const double *forward_s, *backward_s; /* of each stage, of a micro-batch */
+    double message_s;
+    bool waits; /* a stage does nothing else while it sends */
+};
+
+/* When each stage has ended its last backward pass. 0 or -ENOMEM. */
+int pipeline_run(const struct pipeline *p, double *end_s);
 
 #endif

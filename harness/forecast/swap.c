@@ -11,6 +11,7 @@
 #include "harness/plan/suite.h"
 
 struct reading {
+    double memory_gb; /* of the entry that was read; NaN: none, or it tells none */
     struct pool *pool;
     const struct parts *parts;
     char *error;
@@ -92,6 +93,14 @@ static double look_up(struct reading *in, enum swap_part part, const struct limi
     return best;
 }
 
+static double look_up_memory(struct reading *in, const struct limits *limits, const char *entry)
+{
+    double gb;
+
+    return limits_lookup(limits, pool_text(in->pool, "%s.memory_gb", entry), &gb, NULL, NULL) ? NAN
+                                                                                              : gb;
+}
+
 static struct limits *load(const char *file, char *error, size_t len)
 {
     char *configs = suite_configs_folder();
@@ -112,6 +121,8 @@ static int read_entry(struct reading *in, enum swap_part part, const char *text,
     if (!limits)
         return fail(in, error);
     *to = look_up(in, part, limits, entry);
+    if (part != SWAP_NETWORK)
+        in->memory_gb = look_up_memory(in, limits, entry);
     limits_free(limits);
     return *to > 0 ? 0
                    : fail(in, pool_text(in->pool,
@@ -197,6 +208,15 @@ static int read_value(struct reading *in, enum swap_part part, const char *text,
     return err ? err : need_known(in, part, from);
 }
 
+/* Another device has other memory. That of the products counts, where both are swapped. */
+static void take_memory(const struct reading *in, enum swap_part part, struct forecast_swap *swap)
+{
+    bool other = swap->times[SWAP_PRODUCTS] > 0 && part == SWAP_MEMORY;
+
+    if (part != SWAP_NETWORK && !(other && swap->memory_bytes > 0))
+        swap->memory_bytes = 1e9 * in->memory_gb;
+}
+
 static int read_one(struct reading *in, const char *text, struct forecast_swap *swap)
 {
     const char *equal = strchr(text, '=');
@@ -210,12 +230,14 @@ static int read_one(struct reading *in, const char *text, struct forecast_swap *
         return fail(in, pool_text(in->pool, "'%s': say network=, products= or memory=", text));
     if (swap->times[part] > 0)
         return fail(in, pool_text(in->pool, "%s stands twice", names[part]));
+    in->memory_gb = NAN;
     err = read_value(in, (enum swap_part)part, equal + 1, &from, &to);
     if (err)
         return err;
     if (!(from > 0) || !(to > 0) || isinf(from) || isinf(to))
         return fail(in, "a rate is above 0");
     swap->times[part] = to / from;
+    take_memory(in, (enum swap_part)part, swap);
     swap->text = pool_text(in->pool, "%s%s%s: %g to %g %s", swap->text ? swap->text : "",
                            swap->text ? "; " : "", names[part], from, to, units[part]);
     return 0;
@@ -224,7 +246,7 @@ static int read_one(struct reading *in, const char *text, struct forecast_swap *
 int forecast_swap_read(struct pool *pool, const struct parts *parts, const char *text,
                        struct forecast_swap *swap, char *error, size_t len)
 {
-    struct reading in = {pool, parts, error, len};
+    struct reading in = {.pool = pool, .parts = parts, .error = error, .len = len};
     int err = 0;
 
     *swap = (struct forecast_swap){.text = NULL};

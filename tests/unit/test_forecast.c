@@ -140,12 +140,25 @@ static void a_node_has_laws_of_its_own(void **state)
     f.job.tp = 8;
     f.job.compute_s = 8; /* of the whole model on one rank: a second on each of 8 */
     f.per_node = parts.laws[JOB_SUM].per_node = 8;
-    struct forecast_point node = at(&f, 8), several = at(&f, 16);
+    struct forecast_point node = at(&f, 8);
     assert_float_equal(node.time.step_s, 1 + 2 * 7 * (2 + 16e6 / 8 / 10000) * 1e-6, 1e-6);
     f.swap.times[SWAP_NETWORK] = 4; /* is no part of a node */
     assert_float_equal(at(&f, 8).time.step_s, node.time.step_s, 1e-12);
     f.swap.times[SWAP_NETWORK] = 0;
-    assert_int_equal(several.refused, LAW_GROUPS); /* and gradients share the node's link */
+    /* Two nodes, each of them one group. A rank has 1 of 8 million gradients. Eight sums of 4 MB go between the nodes at once, in two
+     * messages each, and share a link. */
+    layer.parameters = 8000000;
+    f.job.overlap = false;
+    struct forecast_point nested = at(&f, 16);
+    const double between_us = 2 * (20 + 8 * 2e6 / 1000);
+    assert_float_equal(nested.time.step_s, node.time.step_s + between_us * 1e-6, 1e-6);
+    assert_float_equal(nested.time.parallel_s, node.time.parallel_s, 1e-9);
+    assert_true(nested.high_s >
+                nested.time.step_s + 2 * 15 * (20 + 32e6 / 16 / 1000) * 1e-6 - between_us * 1e-6);
+    f.job.tp = 4; /* two groups in a node */
+    assert_int_equal(at(&f, 16).refused, LAW_GROUPS);
+    f.job.tp = 8;
+    layer.parameters = 0;
     parts.inside[JOB_SUM].law.n = 0;
     assert_int_equal(at(&f, 8).refused, LAW_NODE); /* a link is not a node's memory */
     parts.inside[JOB_SUM].law.n = 9;

@@ -20,9 +20,11 @@ static struct model_layer layers[3];
 static const struct model toy = {.name = "toy", .layers = layers, .n_layers = 3};
 
 /* 10 MB take 5 ms; the parts of a sum half of it. A message of 4 MB takes 1 ms. */
-static double group(const void *arg, enum bench_part_of what, double ranks, double bytes)
+static double group(const void *arg, enum bench_part_of what, bool inner, double ranks,
+                    double bytes)
 {
     (void)arg;
+    (void)inner;
     if (what == JOB_MESSAGE)
         return bytes / 4e6 * 1e-3;
     assert_true(ranks == 8 || ranks == 4 || ranks == 2);
@@ -171,12 +173,16 @@ static void pipelines(void **state)
     j.dp = 2;
     j.bucket_bytes = 0;
     t = run(&j, &costs);
-    /* a stage's passes take 6 / 4 in each of 4 + 2 slots, with two messages of 1 MB; one sum */
+    /* a stage's passes take 0.5 and 1 of each of 4 micro-batches; messages of 1 MB go meanwhile. The first
+     * stage: F0 F1 F2 to 1.5, its gradients of 0 are there at 5, those of 1, 2 and 3 at 6.5, 8 and 10; one sum */
     NEAR(t.bubble_s, 2 * 1.5);
-    NEAR(t.parallel_s, 6 * 2 * 0.25);
+    NEAR(t.parallel_s, 2);
     NEAR(t.compute_s, 6);
     NEAR(t.exposed_s, 5);
-    NEAR(t.step_s, 6 + 3 + 3 + 5);
+    NEAR(t.step_s, 11 + 5);
+    struct step_costs waiting = costs;
+    waiting.waits = true; /* messages are in the way of the passes */
+    assert_true(run(&j, &waiting).step_s > t.step_s);
     j.pp = 4; /* of three blocks */
     assert_int_equal(step_time(&j, &costs, &t), -EINVAL);
 }
@@ -195,11 +201,47 @@ static void the_stage_that_ends_last(void **state)
     j.dp = 2;
     j.bucket_bytes = 0;
     struct step_time t = run(&j, &costs);
-    /* stages of 12 and 6 ms; the second sums 50 MB in 25 ms from 6 on, while the slot ends at 12 */
+    /* stages of 12 and 6 ms: forward to 4, a message of 1 ms, 5 to 7, backward to 11, a message, 12 to 20. The second sums 50 MB in 25
+     * ms from 11 on */
     NEAR(t.compute_s, 12);
-    NEAR(t.bubble_s, 12);
-    NEAR(t.exposed_s, 6 + 25 - 12);
+    NEAR(t.bubble_s, 6);
+    NEAR(t.parallel_s, 2);
+    NEAR(t.exposed_s, 11 + 25 - 20);
+    NEAR(t.step_s, 36);
     assert_float_equal(t.sum_bytes, 50e6, 1);
+}
+
+/* Times of a program of its own, which writes out the order of each stage's passes and repeats its constraints until nothing
+ * changes. */
+static void stages_wait_for_messages(void **state)
+{
+    static const struct {
+        size_t stages, micro;
+        double message, ends[3];
+    } cases[] = {{3, 4, .25, {11, 9.75, 8.5}},
+                 {3, 4, 2, {25, 22, 19}},
+                 {2, 100, 2, {352, 349}},
+                 {3, 150, .7, {369.6, 367.9, 366.2}}};
+    static const double forward[3] = {.5, .5, .5}, backward[3] = {1, 1, 1};
+    static const double uneven_forward[3] = {1, 2, .5}, uneven_backward[3] = {2, 3, 1};
+    double ends[3];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct pipeline p = {cases[i].stages, cases[i].micro,   forward,
+                                   backward,        cases[i].message, false};
+
+        assert_int_equal(pipeline_run(&p, ends), 0);
+        for (size_t at = 0; at < cases[i].stages; at++)
+            assert_float_equal(ends[at], cases[i].ends[at], 1e-9);
+    }
+    const struct pipeline uneven = {3, 5, uneven_forward, uneven_backward, .25, false};
+    assert_int_equal(pipeline_run(&uneven, ends), 0);
+    assert_float_equal(ends[0], 28.5, 1e-9);
+    /* without messages: the bubble of p - 1 slots, of any number of micro-batches */
+    const struct pipeline bare = {3, 50000, forward, backward, 0, false};
+    assert_int_equal(pipeline_run(&bare, ends), 0);
+    assert_float_equal(ends[0], 50002 * 1.5, 1e-6);
 }
 
 static void layers_over_ranks(void **state)
@@ -276,8 +318,10 @@ static void experts_have_own_products(void **state)
     }
 }
 
-static double no_group(const void *arg, enum bench_part_of what, double ranks, double bytes)
+static double no_group(const void *arg, enum bench_part_of what, bool inner, double ranks,
+                       double bytes)
 {
+    (void)inner;
     (void)arg, (void)what, (void)ranks, (void)bytes;
     return NAN;
 }
@@ -385,6 +429,7 @@ int main(void)
         cmocka_unit_test_setup(given_compute_is_shared, set_up),
         cmocka_unit_test_setup(pipelines, set_up),
         cmocka_unit_test_setup(the_stage_that_ends_last, set_up),
+        cmocka_unit_test(stages_wait_for_messages),
         cmocka_unit_test_setup(layers_over_ranks, set_up),
         cmocka_unit_test_setup(experts_have_own_products, set_up),
         cmocka_unit_test_setup(what_lacks_is_named, set_up),

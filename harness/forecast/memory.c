@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank keeps in memory: see step.h. docs/forecast.md names the sources. */
+#include <math.h>
+
+#include "harness/forecast/step.h"
+
+static bool is_split(const struct step_job *job, const struct model_layer *l)
+{
+    return job->tp > 1 && l->split != MODEL_WHOLE;
+}
+
+static double parameters_of(const struct step_job *job, const struct model_layer *l)
+{
+    return (double)l->parameters / (is_split(job, l) ? job->tp : 1) /
+           (l->kind == MODEL_EXPERT ? job->ep : 1);
+}
+
+/* Numbers of a sample that are kept. A `row` layer's outputs are summed, so that each rank has all. */
+static double outputs_of(const struct step_job *job, const struct model_layer *l)
+{
+    return model_size_value(l->output, job->sequence) /
+           (job->tp > 1 && l->split == MODEL_COLUMN ? job->tp : 1);
+}
+
+struct job_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to)
+{
+    double samples = job->batch / job->micro, on_way = fmin(job->micro, job->pp - (double)stage);
+    double e = job->element_bytes, parameters = 0, outputs = 0, tables = 0, rows = 0;
+
+    for (size_t i = from; i < to; i++) {
+        const struct model_layer *l = &job->model->layers[i];
+
+        outputs += outputs_of(job, l);
+        if (l->kind == MODEL_TABLE) {
+            tables += (double)l->parameters / job->dp;
+            rows += model_size_value(l->output, job->sequence);
+        } else {
+            parameters += parameters_of(job, l);
+        }
+    }
+    return (struct job_memory){
+        .parameters = e * (parameters / (job->zero > 2 ? job->dp : 1) + tables),
+        .gradients = e * (parameters / (job->zero > 1 ? job->dp : 1) + rows * samples),
+        .update = job->state_bytes * parameters / (job->zero ? job->dp : 1),
+        .activations = e * outputs * samples * on_way};
+}
+
+double job_memory_all(const struct job_memory *m)
+{
+    return m->parameters + m->gradients + m->update + m->activations;
+}

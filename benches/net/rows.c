@@ -113,7 +113,10 @@ static const struct bench_plot plots[] = {
 };
 
 static const struct bench_pipe pipes[] = {
-    {.pipe = "Copies", .where = "transport=shm"}, {.pipe = "Network"}, {.pipe = NULL}};
+    {.pipe = "Copies", .where = "transport=shm"},
+    {.pipe = "GPU memory by RDMA", .where = "memory=cuda:* | memory=rail"},
+    {.pipe = "Network"},
+    {.pipe = NULL}};
 
 #define ON_WIRE(id, has, of, figure, options, one, other, ...)                                     \
     {                                                                                              \

@@ -269,7 +269,7 @@ static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bo
 
     for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next)
         if (r->state == EXAM_FOUND && !exam_repeats(x, r) && pipe->n_causes < room &&
-            exam_explains(r->check, pipe->name) && !has_finding(other, r))
+            exam_explains(x, r, pipe->name) && !has_finding(other, r))
             pipe->causes[pipe->n_causes++] =
                 pool_text(v->pool, "found in %s alone: %s", of_b ? "B" : "A", exam_sentence(x, r));
 }

@@ -267,7 +267,7 @@ static bool has_moved(const struct view_pipe *pipe)
 /* Which findings differ and can explain a component: those of the side that is not the better one,
  * or those that work against it. */
 struct causes {
-    struct exam *x;
+    struct exam *x, *other; /* of A, and of B */
     const char *pipe, *text;
     bool of_b, both; /* only of this side; or of both sides */
 };
@@ -289,8 +289,8 @@ static void add_cause(const struct exam_result *a, const struct exam_result *b, 
     struct causes *c = arg;
     bool in_a = is_found(a), in_b = is_found(b);
 
-    if (!exam_explains(check, c->pipe) || is_listed(c->text, check->id) ||
-        (!c->both && !(c->of_b ? in_b : in_a)))
+    if (!(in_b ? exam_explains(c->other, b, c->pipe) : exam_explains(c->x, a, c->pipe)) ||
+        is_listed(c->text, check->id) || (!c->both && !(c->of_b ? in_b : in_a)))
         return;
     c->text = exam_format(c->x, "%s%s%s%s", c->text, *c->text ? ", " : "", check->id,
                           c->both        ? ""
@@ -303,7 +303,7 @@ static void add_cause(const struct exam_result *a, const struct exam_result *b, 
 static const char *causes_of(const struct doctor_side *a, const struct doctor_side *b,
                              const char *pipe)
 {
-    struct causes c = {.x = a->x, .pipe = pipe, .text = "", .both = true};
+    struct causes c = {.x = a->x, .other = b->x, .pipe = pipe, .text = "", .both = true};
 
     each_differing(a, b, add_cause, &c);
     return c.text;
@@ -313,7 +313,7 @@ static const char *causes_of(const struct doctor_side *a, const struct doctor_si
 static const char *causes_on(const struct doctor_side *a, const struct doctor_side *b,
                              const char *pipe, bool of_b)
 {
-    struct causes c = {.x = a->x, .pipe = pipe, .text = "", .of_b = of_b};
+    struct causes c = {.x = a->x, .other = b->x, .pipe = pipe, .text = "", .of_b = of_b};
 
     each_differing(a, b, add_cause, &c);
     return c.text;

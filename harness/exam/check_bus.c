@@ -416,7 +416,8 @@ static void look_nodes(struct exam *x)
         struct exam_result *r;
         bool has;
 
-        if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated"))
+        if ((!is_gpu(device) && !is_nic(device)) || exam_is(device, "nature", "emulated") ||
+            exam_is(device, "nature", "paravirtual")) /* a thread of the host serves it */
             continue;
         if (!exam_flag(x, address_of(device), device, "has_numa_node", &has))
             continue;
@@ -434,26 +435,23 @@ static void look_nodes(struct exam *x)
     }
 }
 
-#define PIPES_PCIE "GPU copies|Copies|GPU peers|Network*|Collectives|Gradients|Allreduce*"
-#define PIPES_PEER "GPU peers|Collectives|Gradients|Allreduce*|Network*"
-
 const struct exam_check exam_bus[] = {
     {.id = "pcie-link",
      .question = "Does each PCIe link up to the root run at what both its ends can do?",
      .seen = "current_link_speed, current_link_width and max_* of each PCI function",
      .more = "load: idle GPUs rest at a low speed",
-     .pipes = PIPES_PCIE,
+     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .look = look_links},
     {.id = "pcie-slot",
      .question = "Does each slot offer what its device, or the device's ports, can use?",
      .seen = "max_link_speed, max_link_width of the device and of the port above it",
-     .pipes = PIPES_PCIE,
+     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .look = look_slots},
     {.id = "acs",
      .question = "Do GPUs and adapters below one switch reach each other through it?",
      .seen = "IOMMU groups: one group for both devices shows that nothing is redirected",
      .more = "root: the access control (ACSCtl) of each port",
-     .pipes = PIPES_PEER,
+     .pipes = "GPU peers|PCIe|GPU memory by RDMA|" EXAM_GROUP,
      .matters = true,
      .cost = {EXAM_CITED, 0.5, 0.59, .of = "bandwidth between hosts from GPU memory",
               .source = "https://github.com/NVIDIA/nccl-tests/issues/112"},
@@ -461,7 +459,7 @@ const struct exam_check exam_bus[] = {
     {.id = "iommu",
      .question = "Do GPUs and fast adapters reach memory without translation?",
      .seen = "/sys/kernel/iommu_groups/*/type",
-     .pipes = PIPES_PCIE,
+     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0, 0.2, .controlled = true, .of = "network bandwidth at 200 Gb/s",
               .source =
                   "https://www.kth.se/blogs/nslab/2023/05/our-recent-iommu-peerj-cs-article/"},
@@ -469,7 +467,7 @@ const struct exam_check exam_bus[] = {
     {.id = "device-node",
      .question = "Is it known which NUMA node each GPU and adapter is near?",
      .seen = "numa_node of each PCI function",
-     .pipes = PIPES_PCIE,
+     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .look = look_nodes},
     {.id = NULL},
 };

@@ -167,7 +167,7 @@ const struct exam_check exam_guests[] = {
     {.id = "nccl-topology",
      .question = "Does NCCL know which GPU of the guest is near which adapter?",
      .seen = "/var/run/nvidia-topologyd/virtualTopology.xml, NCCL_TOPO_FILE",
-     .pipes = "GPU peers|Collectives|Gradients|Allreduce*",
+     .pipes = EXAM_GROUP,
      .look = look_topology},
     {.id = "peer-translation",
      .question = "Do GPUs and adapters of a guest reach each other through their switch?",
@@ -175,7 +175,7 @@ const struct exam_check exam_guests[] = {
              "devices "
              "with the driver vfio-pci",
      .more = "root on the host, while a guest runs: ATS of the adapter, DirectTrans of its ports",
-     .pipes = "Collectives|Gradients|Allreduce*|Network",
+     .pipes = "GPU peers|PCIe|GPU memory by RDMA|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0.44, 0.44, .of = "allreduce bandwidth between guests",
               .source = "https://github.com/NVIDIA/nccl/issues/949"},
      .look = look_translation},

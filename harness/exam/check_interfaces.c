@@ -117,6 +117,12 @@ static void add_choice(struct chosen *c, bool adapter, double gbits)
     c->gbits = gbits > c->gbits ? gbits : c->gbits;
 }
 
+/* The kernel does not know the state of loopback and of tunnels: they carry what they are given. */
+static bool may_carry(const json_t *nic)
+{
+    return exam_is(nic, "state", "up") || exam_is(nic, "state", "unknown");
+}
+
 static void choose(const struct exam *x, const struct chooser *by, const struct entry *e,
                    struct chosen *c)
 {
@@ -124,7 +130,7 @@ static void choose(const struct exam *x, const struct chooser *by, const struct 
     size_t i;
 
     json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
-        if (by->interfaces && exam_is(one, "state", "up") && fits(e, exam_name(one, "name")))
+        if (by->interfaces && may_carry(one) && fits(e, exam_name(one, "name")))
             add_choice(c, false, exam_nic_gbits(one));
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
         if (by->adapters && port_gbits(one) > 0 && fits(e, exam_name(one, "name")))
@@ -329,24 +335,22 @@ static void look_subnets(struct exam *x)
             exam_fine(x, exam_name(nic, "name"));
 }
 
-#define PIPES_NET "Network|Collectives|Gradients|Allreduce*"
-
 const struct exam_check exam_interfaces[] = {
     {.id = "default-interface",
      .question = "Does the default route go by a fast interface?",
      .seen = "/proc/net/route, speed of each interface",
-     .pipes = PIPES_NET,
+     .pipes = "Network*|" EXAM_GROUP,
      .look = look_default},
     {.id = "chosen-interface",
      .question = "Do variables name interfaces and adapters that are here, and fast?",
      .seen = "variables: NCCL_SOCKET_IFNAME, NCCL_IB_HCA, UCX_NET_DEVICES, GLOO_SOCKET_IFNAME, "
              "OMPI_MCA_btl_tcp_if_include",
-     .pipes = PIPES_NET,
+     .pipes = "Network*|" EXAM_GROUP,
      .look = look_chosen},
     {.id = "shared-subnet",
      .question = "Is each network reached by one interface?",
      .seen = "/proc/net/route, /proc/sys/net/ipv4/conf/*/arp_ignore",
-     .pipes = PIPES_NET,
+     .pipes = "Network*|" EXAM_GROUP,
      .look = look_subnets},
     {.id = NULL},
 };

@@ -32,6 +32,13 @@ static bool has_gpus(const struct exam *x)
            0;
 }
 
+static bool has_avx512(const struct exam *x)
+{
+    const json_t *features = json_object_get(json_object_get(exam_machine(x), "cpu"), "features");
+
+    return json_is_true(json_object_get(features, "avx512f"));
+}
+
 static bool always(const struct exam *x)
 {
     (void)x;
@@ -58,14 +65,18 @@ static const struct steering {
     {"NCCL_NET_GDR_LEVEL", "LOC|0", "adapters do not reach GPU memory", has_gpus, false},
     {"NCCL_DMABUF_ENABLE", "0", "adapters reach GPU memory by nvidia_peermem only", has_gpus,
      false},
-    {"NCCL_PROTO", "LL|LL128|^*", "large messages use a protocol for small ones", has_gpus, false},
+    {"NCCL_PROTO", "LL|LL128|LL,LL128|LL128,LL|^Simple*",
+     "large messages use a protocol for small ones", has_gpus, false},
     {"NCCL_ALGO", "*[a-z]*", "NCCL does not choose the algorithm by size", has_gpus, false},
     {"NCCL_MAX_NCHANNELS", "[1-3]", "few channels use few links", has_gpus, false},
     {"CUDA_LAUNCH_BLOCKING", "1", "each kernel is waited for", has_gpus, false},
     {"OPENBLAS_CORETYPE", "*", "OpenBLAS does not choose kernels for this CPU", always, false},
-    {"MKL_ENABLE_INSTRUCTIONS", "SSE4_2|AVX|AVX2", "MKL leaves vector units unused", always, false},
-    {"DNNL_MAX_CPU_ISA", "SSE41|AVX|AVX2", "oneDNN leaves vector units unused", always, false},
-    {"ONEDNN_MAX_CPU_ISA", "SSE41|AVX|AVX2", "oneDNN leaves vector units unused", always, false},
+    {"MKL_ENABLE_INSTRUCTIONS", "SSE4_2|AVX", "MKL leaves vector units unused", always, false},
+    {"MKL_ENABLE_INSTRUCTIONS", "AVX2", "MKL leaves vector units unused", has_avx512, false},
+    {"DNNL_MAX_CPU_ISA", "SSE41|AVX", "oneDNN leaves vector units unused", always, false},
+    {"DNNL_MAX_CPU_ISA", "AVX2*", "oneDNN leaves vector units unused", has_avx512, false},
+    {"ONEDNN_MAX_CPU_ISA", "SSE41|AVX", "oneDNN leaves vector units unused", always, false},
+    {"ONEDNN_MAX_CPU_ISA", "AVX2*", "oneDNN leaves vector units unused", has_avx512, false},
     {"MALLOC_PERTURB_", "*", "each allocation is filled", always, false},
 };
 
@@ -215,6 +226,7 @@ static void look_threads(struct exam *x)
 static void look_storage(struct exam *x)
 {
     const json_t *compatible;
+    struct exam_result *r;
     bool module;
 
     if (!has_gpus(x))
@@ -224,43 +236,40 @@ static void look_storage(struct exam *x)
         return;
     if (!exam_flag(x, "gpus", NULL, "gpus.gpudirect.storage", &module))
         return;
-    if (module)
+    if (module) {
         exam_fine(x, "gpus");
-    else
-        exam_remedy(x,
-                    exam_found(x, "gpus", "nvidia_fs is not loaded: GPUDirect Storage %s",
-                               json_is_true(compatible) ? "copies through the host's memory"
-                                                        : "does not work"),
-                    "sudo modprobe nvidia_fs");
+        return;
+    }
+    r = exam_found(x, "gpus", "nvidia_fs is not loaded: GPUDirect Storage %s",
+                   json_is_true(compatible) ? "copies through the host's memory" : "does not work");
+    r->aside = true; /* the CUDA toolkit brings its settings to machines that never use it */
+    exam_remedy(x, r, "sudo modprobe nvidia_fs");
 }
-
-#define PIPES_GROUP "Network|GPU peers|Collectives|Gradients|Allreduce*"
 
 const struct exam_check exam_libraries[] = {
     {.id = "sockets",
      .question = "May collectives use the RDMA adapters?",
      .seen = "open() of /dev/infiniband/uverbs*, libibverbs; variables: NCCL_IB_DISABLE, NCCL_NET, "
              "UCX_TLS, OMPI_MCA_btl, FI_PROVIDER",
-     .pipes = PIPES_GROUP,
+     .pipes = "Network|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0.33, 0.8, .of = "bandwidth of collectives between hosts",
               .source = "https://github.com/NVIDIA/nccl/issues/465"},
      .look = look_sockets},
     {.id = "settings",
      .question = "Do libraries choose for themselves what is fast here?",
      .seen = "variables that steer them: NCCL_*, CUDA_*, OPENBLAS_*, MKL_*, DNNL_*",
-     .pipes = "Matrix core|GPU*|" PIPES_GROUP,
+     .pipes = "Matrix core|GPU*|PCIe|" EXAM_GROUP,
      .measured = "@(OPENBLAS|GOTO|MKL|DNNL|ONEDNN|BLIS)_*",
      .look = look_settings},
     {.id = "threads",
      .question = "May CPU libraries use all cores?",
      .seen = "variables: OMP_NUM_THREADS, OMP_THREAD_LIMIT, OMP_PROC_BIND, MKL_NUM_THREADS, "
              "OPENBLAS_NUM_THREADS",
-     .pipes = "Matrix core",
+     .pipes = "Matrix core|Training step",
      .look = look_threads},
     {.id = "gpu-storage",
      .question = "Does storage reach GPU memory without copies in the host's?",
      .seen = "/etc/cufile.json, module nvidia_fs",
-     .pipes = "GPU copies|Copies",
      .cost = {EXAM_CITED, 0.007, 0.5, .controlled = true, .of = "bytes written from GPU memory",
               .source = "https://gds-bench.farmgpu.net/theory/"},
      .look = look_storage},

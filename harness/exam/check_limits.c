@@ -174,33 +174,31 @@ static void look_files(struct exam *x)
             "ulimit -n 65536");
 }
 
-#define PIPES_GROUP "Collectives|Gradients|Allreduce*"
-
 const struct exam_check exam_limits[] = {
     {.id = "numa-balancing",
      .question = "Do pages of programs that use GPUs stay where they are?",
      .seen = "/proc/sys/kernel/numa_balancing",
-     .pipes = "GPU copies|Copies|" PIPES_GROUP,
+     .pipes = "GPU copies|PCIe|" EXAM_GROUP,
      .look = look_balancing},
     {.id = "memory-pressure",
      .question = "Is there memory enough for all that runs?",
      .seen = "/proc/pressure/memory, /proc/meminfo",
-     .pipes = "Memory|Copies|GPU copies",
+     .pipes = "Memory|Copies|GPU copies|PCIe|Training step",
      .look = look_pressure},
     {.id = "locked-memory",
      .question = "May programs lock the memory that RDMA needs?",
      .seen = "/proc/self/limits, CapEff in /proc/self/status",
-     .pipes = "Network|" PIPES_GROUP,
+     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .look = look_locked},
     {.id = "shared-memory",
      .question = "Is /dev/shm large enough for collectives?",
      .seen = "statvfs of /dev/shm",
-     .pipes = PIPES_GROUP,
+     .pipes = EXAM_GROUP,
      .look = look_shared},
     {.id = "open-files",
      .question = "May the process open enough files?",
      .seen = "/proc/self/limits",
-     .pipes = PIPES_GROUP,
+     .pipes = EXAM_GROUP,
      .look = look_files},
     {.id = NULL},
 };

@@ -278,20 +278,18 @@ static void look_pauses(struct exam *x)
     each_line(x, pauses_of);
 }
 
-#define PIPES_NET "Network|Collectives|Gradients|Allreduce*"
-
 const struct exam_check exam_lines[] = {
     {.id = "line-rate",
      .question = "Does each Ethernet port run as fast as both its ends can?",
      .seen = "ethtool's ioctl: what both ends offer, duplex; /sys/class/net/*/speed",
      .more = "the switch: what its port allows",
-     .pipes = PIPES_NET,
+     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .look = look_rate},
     {.id = "pause-frames",
      .question = "Do Ethernet ports and their switches rarely stop each other?",
      .seen = "ethtool's ioctl, twice: the driver's counters of pause frames, also by priority",
      .more = "the switch: its port's counters of pause frames (PFC)",
-     .pipes = PIPES_NET,
+     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .counts = true,
      .look = look_pauses},
     {.id = NULL},

@@ -210,37 +210,33 @@ static void look_idle(struct exam *x)
                 "sudo cpupower idle-set -D %d", WAKE_US);
 }
 
-#define PIPES_CPU                                                                                  \
-    "Matrix core|Memory|Caches|Latency|Network|Collectives|Gradients|Allreduce*|Between two "      \
-    "processes"
-
 const struct exam_check exam_load[] = {
     {.id = "other-load",
      .question = "Are the CPUs free of other programs?",
      .seen = "/proc/loadavg: tasks of the last minute, and tasks that run now",
-     .pipes = PIPES_CPU,
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .measured = "*",
      .look = look_load},
     {.id = "steal",
      .question = "Does the hypervisor leave the guest its CPU time?",
      .seen = "steal in /proc/stat, twice",
-     .pipes = PIPES_CPU,
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .measured = "*",
      .look = look_steal},
     {.id = "throttled",
      .question = "Is the control group rarely paused because its quota was used up?",
      .seen = "nr_throttled in cpu.stat of the control groups, twice",
-     .pipes = PIPES_CPU,
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .look = look_throttled},
     {.id = "isolated-cpus",
      .question = "Does the scheduler balance all CPUs that the process may use?",
      .seen = "/sys/devices/system/cpu/isolated, Cpus_allowed_list in /proc/self/status",
-     .pipes = PIPES_CPU,
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .look = look_isolated},
     {.id = "idle-states",
      .question = "Do idle CPUs of a server wake up fast?",
      .seen = "/sys/devices/system/cpu/cpu0/cpuidle",
-     .pipes = "Network|Collectives|Allreduce*",
+     .pipes = "Network*|Between two processes|" EXAM_GROUP,
      .measured = "*",
      .look = look_idle},
     {.id = NULL},

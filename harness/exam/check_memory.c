@@ -183,7 +183,7 @@ static void distance_of(struct exam *x, const char *subject, const json_t *devic
 static void look_far(struct exam *x)
 {
     const json_t *nodes = exam_list(x, "numa.nodes"), *node;
-    const char *allowed, *memory, *near = "";
+    const char *allowed, *job, *memory, *near = "";
     size_t i;
 
     if (json_array_size(nodes) < 2)
@@ -191,8 +191,11 @@ static void look_far(struct exam *x)
     allowed = exam_text(x, MEMORY, NULL, "virtualization.limits.allowed_cpus");
     if (!allowed)
         return;
-    distance_of(x, "gpus", json_object_get(exam_machine(x), "pci"), is_gpu, allowed);
-    distance_of(x, "network", json_object_get(exam_machine(x), "network"), is_fast, allowed);
+    job = exam_job_cpus(x, allowed); /* some rank is near: rank-map looks at each one's GPU */
+    if (job) {
+        distance_of(x, "gpus", json_object_get(exam_machine(x), "pci"), is_gpu, job);
+        distance_of(x, "network", json_object_get(exam_machine(x), "network"), is_fast, job);
+    }
     memory = exam_text(x, MEMORY, NULL, "virtualization.limits.allowed_memory_nodes");
     if (!memory)
         return;
@@ -220,7 +223,7 @@ const struct exam_check exam_memory[] = {
     {.id = "huge-pages",
      .question = "Can large buffers have huge pages?",
      .seen = "/sys/kernel/mm/transparent_hugepage/enabled",
-     .pipes = "Memory|Latency|Matrix core",
+     .pipes = "Memory|Latency|Matrix core|Training step",
      .cost = {EXAM_CITED, 0.04, 0.1, .controlled = true, .of = "random reads of 1.3 GiB",
               .source = "https://github.com/VectorDB-NTU/RaBitQ-Library/pull/72"},
      .look = look_huge_pages},
@@ -228,18 +231,18 @@ const struct exam_check exam_memory[] = {
      .question = "Does each memory module run at its rated speed?",
      .seen = "the firmware's table of modules, if it is readable",
      .more = "root: /sys/firmware/dmi/tables/DMI",
-     .pipes = "Memory|Copies|Network*",
+     .pipes = "Memory|Copies|Network*|Training step",
      .look = look_speed},
     {.id = "memory-sizes",
      .question = "Are the memory modules of one size, and more than one?",
      .seen = "the firmware's table of modules, if it is readable",
      .more = "root: /sys/firmware/dmi/tables/DMI",
-     .pipes = "Memory|Copies|Network*",
+     .pipes = "Memory|Copies|Network*|Training step",
      .look = look_sizes},
     {.id = "far-memory",
      .question = "Is the process near its memory, a GPU and a fast adapter?",
      .seen = "Cpus_allowed_list and Mems_allowed_list in /proc/self/status, numa_node of devices",
-     .pipes = "Memory|Latency|GPU copies|Copies|Network|Collectives|Gradients|Allreduce*",
+     .pipes = "Memory|Latency|Copies|GPU copies|PCIe|Network*|GPU memory by RDMA|" EXAM_GROUP,
      .look = look_far},
     {.id = NULL},
 };

@@ -283,34 +283,32 @@ static void look_adapters(struct exam *x)
         each_device(x, adapters_of);
 }
 
-#define PIPES_PCIE "GPU copies|Copies|GPU peers|Network|Collectives|Gradients|Allreduce*"
-
 const struct exam_check exam_pcie[] = {
     {.id = "pcie-errors",
      .question = "Does each PCIe link carry packets without errors?",
      .seen = "aer_dev_correctable, aer_dev_nonfatal, aer_dev_fatal of the device and its port, "
              "twice; /proc/uptime",
-     .pipes = PIPES_PCIE,
+     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .counts = true,
      .look = look_errors},
     {.id = "read-request",
      .question = "May GPUs and adapters read memory in large requests?",
      .seen = "device control register in the configuration space: root only",
      .more = "root: the register",
-     .pipes = PIPES_PCIE,
+     .pipes = "GPU copies|GPU peers|PCIe|GPU memory by RDMA|Network*|" EXAM_GROUP,
      .look = look_requests},
     {.id = "relaxed-ordering",
      .question = "May the writes of adapters overtake each other?",
      .seen = "device control register in the configuration space: root only",
      .more = "root: the register",
-     .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .pipes = "Network|GPU memory by RDMA|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0.25, 0.6, .controlled = true, .of = "write bandwidth of adapters",
               .source = "https://github.com/openucx/ucx/pull/8062"},
      .look = look_ordering},
     {.id = "gpu-adapter",
      .question = "Has each GPU an RDMA adapter on its own socket, and below its switch as others?",
      .seen = "places on the PCI bus, numa_node of each PCI function",
-     .pipes = "Network|Collectives|Gradients|Allreduce*",
+     .pipes = "GPU memory by RDMA|" EXAM_GROUP,
      .cost = {EXAM_CITED, 0.24, 0.52, .of = "RDMA bandwidth of GPU memory",
               .source = "https://github.com/openucx/ucx/issues/11121, "
                         "https://github.com/linux-rdma/perftest/issues/241"},

@@ -167,6 +167,7 @@ static void look_clock_source(struct exam *x)
 {
     static const char *const fast[] = {"tsc",      "tsc-early", "arch_sys_counter",
                                        "timebase", "kvm-clock", "hyperv_clocksource_tsc_page",
+                                       "tod",      "Constant",  "riscv_clocksource",
                                        NULL};
     const char *name = exam_text(x, "clock", NULL, "host.clocksource");
     struct exam_result *r;
@@ -237,6 +238,38 @@ static void look_quota(struct exam *x)
         find_quota(x, cpus, usable, threads);
 }
 
+enum { CPU_NUMBERS = 4096 };
+
+static double count_cpus(struct exam *x, const char *list)
+{
+    double n = 0;
+
+    for (int cpu = 0; cpu < CPU_NUMBERS; cpu++)
+        n += exam_common(list, exam_format(x, "%d", cpu));
+    return n;
+}
+
+/* Each rank has a part, as it should; what all ranks of the host leave is lost. */
+static void look_ranks(struct exam *x, const char *own, double threads)
+{
+    const char *list = exam_job_cpus(x, own);
+    double all = list ? count_cpus(x, list) : 0;
+    struct exam_result *r;
+
+    if (!list) {
+        exam_unknown(x, PROCESSOR, "which CPUs the other ranks of this host may use")->matters =
+            false;
+    } else if (all >= threads) {
+        exam_fine(x, PROCESSOR);
+    } else {
+        r = exam_found(x, PROCESSOR, "all ranks of this host may use %.0f of %.0f CPUs", all,
+                       threads);
+        exam_price(x, r, 1 - all / threads, "CPU throughput of all threads", "1 - %.0f/%.0f CPUs",
+                   all, threads);
+        exam_remedy(x, r, "mpirun --map-by numa --bind-to numa (srun --cpus-per-task=N)");
+    }
+}
+
 static void look_cpus(struct exam *x)
 {
     const char *list = exam_text(x, PROCESSOR, NULL, "virtualization.limits.allowed_cpus");
@@ -255,6 +288,10 @@ static void look_cpus(struct exam *x)
         return;
     if (json_is_number(quota) && json_number_value(quota) < allowed) {
         exam_not_applicable(x, PROCESSOR, "the quota is less than these CPUs: see cpu-quota");
+        return;
+    }
+    if (exam_launched(x)) {
+        look_ranks(x, list, threads);
         return;
     }
     r = exam_found(x, PROCESSOR, "only %.0f of %.0f CPUs may be used: %s", allowed, threads, list);
@@ -306,42 +343,40 @@ const struct exam_check exam_processor[] = {
      .question = "Does the clock governor allow full clocks at once?",
      .seen = "/sys/devices/system/cpu/cpufreq: scaling_governor, scaling_driver, "
              "energy_performance_preference",
-     .pipes = "Matrix core|Memory|Caches|Latency|Network*|Collectives|Gradients|Allreduce*|"
-              "Between two processes",
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .look = look_governor},
     {.id = "clock-limit",
      .question = "May the clock rise to the highest that the CPUs can do?",
      .seen = "scaling_max_freq in /sys/devices/system/cpu/cpufreq, intel_pstate/max_perf_pct",
-     .pipes = "Matrix core|Memory|Caches|Latency|Network*|Collectives|Gradients|Allreduce*|"
-              "Between two processes",
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .look = look_cap},
     {.id = "boost",
      .question = "Are boost clocks on?",
      .seen = "/sys/devices/system/cpu/cpufreq/boost, intel_pstate/no_turbo",
-     .pipes = "Matrix core|Latency|Caches",
+     .pipes = "Matrix core|Latency|Caches|Training step",
      .look = look_boost},
     {.id = "clock-source",
      .question = "Is the clock read without a system call?",
      .seen = "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-     .pipes = "Latency|Allreduce latency|GPU latency|GPU launch",
+     .pipes = "Latency|Network latency|Allreduce latency|GPU latency|GPU launch",
      .look = look_clock_source},
     {.id = "cpu-quota",
      .question = "May all CPUs be used all of the time?",
      .seen = "cpu.max or cpu.cfs_quota_us of the process's control groups",
-     .pipes = "Matrix core|Memory|Network*|Collectives|Gradients|Allreduce*|Between two processes",
+     .pipes = "Matrix core|Memory|Caches|Latency|Copies|Between two processes|Network*|" EXAM_GROUP,
      .matters = true,
      .measured = "*",
      .look = look_quota},
     {.id = "cpu-set",
      .question = "May the process run on all CPUs?",
      .seen = "Cpus_allowed_list in /proc/self/status",
-     .pipes = "Matrix core|Memory|Network*|Collectives|Gradients|Allreduce*|Between two processes",
+     .pipes = "Matrix core|Memory|Network*|Copies|Between two processes|" EXAM_GROUP,
      .matters = true,
      .look = look_cpus},
     {.id = "mitigations",
      .question = "Do mitigations of CPU faults make each system call slow?",
      .seen = "/sys/devices/system/cpu/vulnerabilities",
-     .pipes = "Latency|Network*|Allreduce latency|Between two processes",
+     .pipes = "Latency|Copies|Network*|Allreduce latency|Between two processes",
      .look = look_mitigations},
     {.id = NULL},
 };

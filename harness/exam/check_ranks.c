@@ -222,7 +222,7 @@ const struct exam_check exam_ranks[] = {
      .question = "Does each rank run near its GPU, and do all use each NUMA node?",
      .seen = "variables of launchers, CUDA_VISIBLE_DEVICES, Cpus_allowed_list of the ranks: start "
              "plumb doctor by mpirun or srun",
-     .pipes = "Memory|GPU copies|Copies|Collectives|Gradients|Allreduce*",
+     .pipes = "Memory|GPU copies|PCIe|" EXAM_GROUP,
      .look = look_map},
     {.id = NULL},
 };

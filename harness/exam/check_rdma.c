@@ -100,23 +100,21 @@ static void look_software(struct exam *x)
     }
 }
 
-#define PIPES_RDMA "Network*|Collectives|Gradients|Allreduce*|Between two processes"
-
 const struct exam_check exam_rdma[] = {
     {.id = "rdma-port",
      .question = "Is each RDMA port with a link active?",
      .seen = "/sys/class/infiniband/*/ports/*/state, phys_state",
-     .pipes = PIPES_RDMA,
+     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .look = look_state},
     {.id = "rdma-gid",
      .question = "Has each RoCE port an address of version 2, which can be routed?",
      .seen = "/sys/class/infiniband/*/ports/*/gid_attrs/types",
-     .pipes = PIPES_RDMA,
+     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .look = look_gids},
     {.id = "rdma-software",
      .question = "Is RDMA done by adapters?",
      .seen = "driver of each RDMA device",
-     .pipes = PIPES_RDMA,
+     .pipes = "Network*|GPU memory by RDMA|" EXAM_GROUP,
      .look = look_software},
     {.id = NULL},
 };

@@ -298,6 +298,23 @@ double exam_allowed(struct exam *x)
     return json_is_string(list) ? exam_cpus(json_string_value(list)) : 0;
 }
 
+bool exam_launched(struct exam *x)
+{
+    return json_is_string(exam_get(x, NULL, "launcher"));
+}
+
+const char *exam_job_cpus(struct exam *x, const char *own)
+{
+    const json_t *peers = exam_get(x, NULL, "rank.peers"), *peer;
+    const char *all = own;
+    size_t i;
+
+    json_array_foreach (peers, i, peer)
+        if (json_is_string(peer))
+            all = exam_format(x, "%s,%s", all, json_string_value(peer));
+    return peers || !exam_launched(x) ? all : NULL;
+}
+
 bool exam_has(const struct exam *x, const char *subject)
 {
     for (const struct exam_result *r = x->results; r; r = r->next)
@@ -630,18 +647,46 @@ bool exam_measurable(const struct exam_check *check, const char *subject)
     return check->measured && (!subject || !fnmatch(check->measured, subject, FNM_EXTMATCH));
 }
 
-bool exam_explains(const struct exam_check *check, const char *pipe)
+/* Patterns with '|' between; NULL: none. */
+static bool fits(const char *patterns, const char *name)
 {
-    for (const char *at = check->pipes ? check->pipes : ""; *at; at += *at == '|') {
+    for (const char *at = patterns ? patterns : ""; *at; at += *at == '|') {
         size_t n = strcspn(at, "|");
         char pattern[64];
 
         if ((size_t)snprintf(pattern, sizeof(pattern), "%.*s", (int)n, at) < sizeof(pattern) &&
-            !fnmatch(pattern, pipe, 0))
+            !fnmatch(pattern, name, 0))
             return true;
         at += n;
     }
     return false;
+}
+
+/* What a variable of its library can slow. */
+static bool variable_slows(const char *variable, const char *pipe)
+{
+    static const struct {
+        const char *variables, *pipes;
+    } all[] = {
+        {"NCCL_*|GLOO_*|OMPI_*", EXAM_GROUP},
+        {"OPENBLAS_*|GOTO_*|MKL_*|DNNL_*|ONEDNN_*|BLIS_*|OMP_*", "Matrix core|Training step"},
+        {"CUDA_*", "GPU*|PCIe|Training step"}};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (fits(all[i].variables, variable))
+            return fits(all[i].pipes, pipe);
+    return true;
+}
+
+bool exam_explains(const struct exam *x, const struct exam_result *r, const char *pipe)
+{
+    const json_t *device = exam_device(x, r->subject);
+
+    if (!fits(r->check->pipes, pipe) || is_disk(device) || !variable_slows(r->subject, pipe))
+        return false;
+    if (exam_is(device, "kind", "ethernet") || exam_is(device, "kind", "infiniband"))
+        return fits("Network*|GPU memory by RDMA|" EXAM_GROUP, pipe);
+    return true;
 }
 
 const struct exam_check *exam_find(const char *id, const char **area)

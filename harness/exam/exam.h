@@ -71,6 +71,9 @@ struct exam_cost {
     const char *source; /* cited: URL; computed: the formula; measured: the command */
 };
 
+/* Of exam_check.pipes: whatever several ranks do together. */
+#define EXAM_GROUP "Collectives|Gradients|Allreduce*|Training step"
+
 struct exam;
 
 /* A member without a value is NULL, false, or EXAM_NOT_PRICED. A table ends with an id of NULL. */
@@ -155,8 +158,9 @@ const char *exam_percent(double share, int digits, char text[32]);
 /* Can plumb doctor --measure price such a finding on the machine itself? subject NULL: any. */
 bool exam_measurable(const struct exam_check *check, const char *subject);
 
-/* Can a finding of the check explain a low value of this component? */
-bool exam_explains(const struct exam_check *check, const char *pipe);
+/* Can the finding explain a low value of this component? By its check, and by its subject: the link of
+ * an adapter is none of copies to a GPU, and a variable of one library slows no other. */
+bool exam_explains(const struct exam *x, const struct exam_result *r, const char *pipe);
 
 /* NULL: there is no such check. area may be NULL. */
 const struct exam_check *exam_find(const char *id, const char **area);
@@ -298,6 +302,11 @@ void exam_share_undated(struct exam *x, const char *subject, const struct exam_s
 double exam_cpus(const char *list);
 /* CPUs that the process may run on; 0: not known. */
 double exam_allowed(struct exam *x);
+/* Is the process one of several that a launcher started? */
+bool exam_launched(struct exam *x);
+/* Those that all ranks of the host may use, of which this one may use `own`; `own`, where it has no
+ * launcher. NULL: those of the others are not known. */
+const char *exam_job_cpus(struct exam *x, const char *own);
 /* Have two lists such as "0-3,8" a number in common? */
 bool exam_common(const char *one, const char *other);
 /* The interface of that name; NULL: not in the list. Not evidence, as the others of interfaces. */

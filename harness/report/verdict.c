@@ -53,14 +53,14 @@ static const json_t *gpu_at(const json_t *machine, const char *address)
 
 /* A finding on a GPU is about the cases on that GPU; another one about those of the components that
  * its check can explain. */
-static bool is_about(const json_t *machine, const struct exam_result *finding,
+static bool is_about(const struct exam *x, const struct exam_result *finding,
                      const struct report_bench *b, const struct report_case *c,
                      const struct bench_headline *rule)
 {
-    const json_t *gpu = gpu_at(machine, finding->subject);
+    const json_t *gpu = gpu_at(exam_machine(x), finding->subject);
 
     if (finding->state != EXAM_FOUND || (!gpu && !rule) ||
-        (rule && rule->pipe && !exam_explains(finding->check, rule->pipe)))
+        (rule && rule->pipe && !exam_explains(x, finding, rule->pipe)))
         return false;
     return !gpu || is_on_gpu(gpu, b, c);
 }
@@ -83,13 +83,12 @@ void verdict_remark(struct pool *pool, struct verdict *v, const char *text)
 static const char *findings_on(struct report *r, size_t run, const struct report_bench *b,
                                const struct report_case *c, const struct bench_headline *rule)
 {
-    const json_t *machine = json_object_get(r->runs[run].meta, "machine");
     struct exam *x = report_exam(r, run);
     const char *text = "";
     size_t n = 0;
 
     for (const struct exam_result *f = x ? exam_results(x) : NULL; f; f = f->next)
-        if (is_about(machine, f, b, c, rule) && n++ < FINDINGS_MAX)
+        if (is_about(x, f, b, c, rule) && n++ < FINDINGS_MAX)
             text = pool_text(&r->pool, "%s%s%s: %s", text, *text ? "; " : "", f->subject, f->text);
     return n > FINDINGS_MAX
                ? pool_text(&r->pool, "%s; and %zu more: plumb doctor", text, n - FINDINGS_MAX)

@@ -45,7 +45,7 @@ measure() {
 # check PYTHON: asserts on `measured`, a list of objects; share(m) recomputes the share that is lost out of the turns.
 check() {
     python3 - "$json" <<END
-import json, math, statistics, sys
+import json, math, os, statistics, sys
 told = json.load(open(sys.argv[1]))
 measured = told["measured"]
 
@@ -154,7 +154,7 @@ for m in measured:
     [ "$(nproc)" -gt 1 ] || skip "it takes two CPUs"
     PLUMB_PROGRESS=50ms "$bin/plumb" doctor --json --measure=unbound-threads,idle-states --measure-width 0.00001% >"$json" 2>"$err" &
     doctor=$!
-    for _ in {1..200}; do
+    for _ in {1..1800}; do
         grep -q 'unbound-threads, turn 3' "$err" && break
         grep -q 'idle-states, turn 60' "$err" && break
         sleep 0.1
@@ -210,20 +210,21 @@ on_a_shaped_link() {
         tc qdisc add dev v0 root tbf rate 200mbit burst 64k latency 40ms
         nsenter -t "$HOLD" -n sh -c "ip addr add 10.77.0.2/24 dev v1; ip link set lo up; ip link set v1 mtu 9000 up"
         touch linked
-        for _ in {1..100}; do [ ! -s listening ] || break; sleep 0.1; done
+        for _ in {1..1200}; do [ ! -s listening ] || break; sleep 0.1; done
         exec "$@"' - "$@"
 }
 
 # measure_over_a_link CAUSE: the JSON of doctor in a network of its own, to a listener behind a shaped link.
 measure_over_a_link() {
     unshare -n true 2>"$err" || skip "no network namespace can be made here: $(cat "$err")"
-    unshare -n sleep 200 3>&- &
+    # longer than any measurement on a busy machine; teardown ends it
+    unshare -n sleep 3000 3>&- &
     hold=$!
     until [ "$(readlink /proc/$hold/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
     (umask 077 && echo 0123456789abcdef0123456789 >secret)
     export HOLD=$hold PLUMB_SECRET_FILE=$PWD/secret
     {
-        for _ in {1..100}; do [ ! -e linked ] || break; sleep 0.1; done
+        for _ in {1..1200}; do [ ! -e linked ] || break; sleep 0.1; done
         exec nsenter -t "$hold" -n "$bin/plumb-net" --listen 10.77.0.2 2>listening 3>&-
     } &
     listener=$!
@@ -232,8 +233,10 @@ measure_over_a_link() {
     if grep -qE 'tbf|Operation not|Unknown device type' "$err"; then skip "no shaped pair of interfaces can be made here: $(tail -n 1 "$err")"; fi
 }
 
-# costs_the_frames SHORT LONG: the one cause costs the frames of these MTUs.
+# costs_the_frames SHORT LONG: the one cause costs the frames of these MTUs. Where other programs take the CPUs, its
+# interval may be too wide to say so.
 costs_the_frames() {
+    status=0
     check "
 # of a full segment: IPv4 20, TCP 20, time stamps 12; the shaper counts the 14 of Ethernet
 def goodput(mtu):
@@ -241,8 +244,13 @@ def goodput(mtu):
 truth = 1 - goodput($1) / goodput($2)
 m = measured[0]
 assert m['state'] == 'done', m
+if m['share_high'] - m['share_low'] > .02 and os.getloadavg()[0] > 2 * os.cpu_count():
+    assert m['share_low'] - .02 <= truth <= m['share_high'] + .02, m
+    sys.exit(77)
 near(share(m), truth, .02)
-assert 0 < m['share_low'] <= m['share_high'] < truth + .02, m"
+assert 0 < m['share_low'] <= m['share_high'] < truth + .02, m" || status=$?
+    [ "$status" -ne 77 ] || skip "other programs took the CPUs: the price is known to more than 2 % only, and holds the frames'"
+    [ "$status" -eq 0 ]
 }
 
 @test "MTU 1400 against 9000 over a shaped link: the cost is that of the frames, within 2 %" {

@@ -50,9 +50,8 @@ static const struct {
     {"firecracker", ""},
     {"arm64-server", "pcie-slot 0004:01:00.0;governor processor;"},
     {"docker-quota", "cpu-quota processor;"},
-    {"kvm-sriov",
-     "gpu-rdma gpus;numa-balancing memory;device-node 0000:00:03.0;device-node 0000:00:05.0;"
-     "device-node 0000:00:06.0;"},
+    {"kvm-sriov", "gpu-rdma gpus;numa-balancing memory;device-node 0000:00:05.0;"
+                  "device-node 0000:00:06.0;"},
     {"downtrained",
      "acs 0000:67:00.0;acs 0000:68:00.0;pcie-link 0000:3b:00.0;pcie-link 0000:65:00.0;governor "
      "processor;gpu-rdma gpus;huge-pages memory;rdma-mtu rxe0:1;boost processor;clock-source "
@@ -284,6 +283,58 @@ static void test_ports_share_a_link(void **state)
     json_decref(two);
 }
 
+/* Which low values a finding can explain: by what the cause does, not by how the table says it. */
+static void test_what_a_finding_explains(void **state)
+{
+    static const struct {
+        const char *check, *subject, *pipe;
+        bool explains;
+    } cases[] = {
+        {"pcie-link", "0000:18:00.0", "PCIe", true},
+        {"pcie-link", "0000:18:00.0", "GPU copies", true},
+        {"pcie-link", "0000:18:00.0", "GPU memory by RDMA", true},
+        {"pcie-link", "0000:18:00.0", "Copies", false}, /* between processes: no link is crossed */
+        {"pcie-link", "0000:19:00.0", "Network", true},
+        {"pcie-link", "0000:19:00.0", "GPU copies", false}, /* the link of an adapter */
+        {"pcie-link", "0000:01:00.0", "Network", false},    /* of a disk */
+        {"acs", "0000:19:00.0", "GPU memory by RDMA", true},
+        {"acs", "0000:19:00.0", "Network", false}, /* host memory is above the switch anyway */
+        {"gpu-rdma", "gpus", "GPU memory by RDMA", true},
+        {"gpu-adapter", "0000:18:00.0", "GPU memory by RDMA", true},
+        {"gpu-nvlink", "0000:18:00.0", "PCIe", true}, /* so compare calls all copies of GPUs */
+        {"gpu-storage", "gpus", "GPU copies", false}, /* files alone */
+        {"cpu-quota", "processor", "Training step", true},
+        {"mtu", "eno1", "Training step", true},
+        {"mtu", "eno1", "Network latency", false}, /* a message of 8 bytes has one frame */
+        {"shaping", "eno1", "Network latency", true},
+        {"idle-states", "processor", "Network latency", true},
+        {"steal", "processor", "Network latency", true},
+        {"settings", "NCCL_P2P_DISABLE", "Allreduce", true},
+        {"settings", "NCCL_P2P_DISABLE", "Matrix core", false},
+        {"settings", "NCCL_P2P_DISABLE", "GPU peers", false},
+        {"settings", "OPENBLAS_CORETYPE", "Matrix core", true},
+        {"settings", "OPENBLAS_CORETYPE", "Allreduce", false},
+        {"sockets", "NCCL_IB_DISABLE", "Network", false}, /* its own program asks no NCCL */
+        {"sockets", "process", "Network", true},
+    };
+    json_t *json = parse("{\"pci\": [{\"address\": \"0000:18:00.0\", \"kind\": \"gpu\"},"
+                         " {\"address\": \"0000:19:00.0\", \"kind\": \"infiniband\"},"
+                         " {\"address\": \"0000:01:00.0\", \"kind\": \"nvme\"}]}");
+    struct exam *x = exam_new(json);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct exam_result r = {.check = exam_find(cases[i].check, NULL),
+                                      .subject = cases[i].subject};
+
+        assert_non_null(r.check);
+        if (exam_explains(x, &r, cases[i].pipe) != cases[i].explains)
+            fail_msg("%s of %s, %s", cases[i].check, cases[i].subject, cases[i].pipe);
+    }
+    exam_free(x);
+    json_decref(json);
+}
+
 static size_t count_words(const char *text)
 {
     size_t n = 0;
@@ -359,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_acs_by_groups),
         cmocka_unit_test(test_ports_share_a_link),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_what_a_finding_explains),
         cmocka_unit_test(test_sentences),
     };
 

@@ -89,6 +89,10 @@
     "eno1 counts rx_prio3_pause=" frames " rx_prio3_pause_duration=" us                            \
     " rx_pause_ctrl_phy=" frames "\n"
 
+#define LAUNCHED                                                                                   \
+    {                                                                                              \
+        "launcher", "\"OMPI_COMM_WORLD_SIZE\""                                                     \
+    }
 #define LENT                                                                                       \
     {"pci.3.driver", "\"vfio-pci\""}, {"pci.4.driver", "\"vfio-pci\""},                            \
     {                                                                                              \
@@ -125,6 +129,9 @@ static const struct fault {
      .missing = {{"sys/devices/system/clocksource/clocksource0/current_clocksource", NULL}}},
     {"clock-source", METAL, "clock", .fault = {{"host.clocksource", "\"hpet\""}},
      .missing = {{"host.clocksource", "\"xen\""}}},
+    {"cpu-set", METAL, "processor",
+     .first = {LAUNCHED, {"rank", PEERS("[\"0-15\", \"16-31\"]")}, ON("0-15")},
+     .fault = {{"rank", PEERS("[\"0\", \"1\"]")}, ON("0")}, .missing = {{"rank", PEERS("null")}}},
     {"cpu-quota", METAL, "processor",
      .fault = {{"sys/fs/cgroup/user.slice/cpu.max", "200000 100000\n"}},
      .missing = {{"sys/fs/cgroup/user.slice/cpu.max", NULL}}},
@@ -560,6 +567,9 @@ static const struct fault {
     {"sockets", METAL, NULL, .first = {{"plumb/verbs", "1 1\n"}, {"library_settings", "{}"}},
      .fault = {{"library_settings", "{\"NCCL_IB_DISABLE\": \"1\"}"}},
      .missing = {{"library_settings", NULL}}},
+    {"settings", METAL, NULL, .first = {{"library_settings", "{\"NCCL_PROTO\": \"^LL\"}"}},
+     .fault = {{"library_settings", "{\"NCCL_PROTO\": \"LL,LL128\"}"}},
+     .missing = {{"library_settings", NULL}}},
     {"settings", METAL, NULL, .first = {{"library_settings", "{\"NCCL_DEBUG\": \"INFO\"}"}},
      .fault = {{"library_settings", "{\"OPENBLAS_CORETYPE\": \"Haswell\"}"}},
      .missing = {{"library_settings", NULL}}},
@@ -872,6 +882,90 @@ static void test_traffic_turns_at_the_switch(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A second switch, of ports 21:00.0 and 21:01.0, below port 17:02.0 of the first one: the GPU 1a:00.0
+ * below the one, an adapter below the other. */
+#define FIRST  "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/"
+#define OUTER  FIRST "0000:17:02.0/"
+#define SECOND OUTER "0000:20:00.0/"
+#define INNER  SECOND "0000:21:00.0/"
+#define BESIDE SECOND "0000:21:01.0/"
+
+/* Copies the plain files of a function's folder, and lists it on the bus. */
+static void put_function(const struct scratch *s, const char *from, const char *to)
+{
+    char command[2048];
+    int n = (int)strlen(to) - 1;
+
+    snprintf(command, sizeof(command),
+             "cd %s/root && mkdir -p %s && find %s -maxdepth 1 -type f -exec cp -t %s {} + && "
+             "ln -sfn ../../../../%.*s sys/bus/pci/devices/",
+             s->root, to, from, to, n, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void put_second_switch(const struct scratch *s)
+{
+    char command[1024];
+
+    put_function(s, FIRST, SECOND);
+    put_function(s, FIRST "0000:17:00.0/", INNER);
+    put_function(s, FIRST "0000:17:00.0/", BESIDE);
+    put_function(s, OUTER "0000:1a:00.0/", INNER "0000:1a:00.0/");
+    put_function(s, FIRST "0000:17:01.0/0000:19:00.0/", BESIDE "0000:23:00.0/");
+    snprintf(command, sizeof(command), "rm -r %s/root/" OUTER "0000:1a:00.0", s->root);
+    assert_int_equal(system(command), 0);
+}
+
+/* Traffic of that GPU turns at the second switch to the adapter beside it, and at the first one to the
+ * others. The port between the switches counts only where something is below the first one, too. */
+static void test_traffic_turns_at_two_levels(void **state)
+{
+    static const struct {
+        unsigned outer, inner, beside, first; /* first: of the ports right below the first switch */
+        bool alone;                           /* nothing else is below the first switch */
+        enum exam_state gpu, adapter, other; /* other: of an adapter right below the first switch */
+    } cases[] = {
+        {0x00, 0x00, 0x00, 0x00, false, EXAM_FINE, EXAM_FINE, EXAM_FINE},
+        {0x1d, 0x00, 0x00, 0x00, false, EXAM_FOUND, EXAM_FOUND, EXAM_FINE},
+        {0x00, 0x1d, 0x00, 0x00, false, EXAM_FOUND, EXAM_FINE, EXAM_FINE},
+        {0x00, 0x00, 0x1d, 0x00, false, EXAM_FINE, EXAM_FOUND, EXAM_FINE},
+        {0x00, 0x00, 0x00, 0x1d, false, EXAM_FINE, EXAM_FINE, EXAM_FOUND},
+        {0x1d, 0x00, 0x00, 0x00, true, EXAM_FINE, EXAM_FINE, EXAM_NOT_APPLICABLE},
+        {0x00, 0x1d, 0x00, 0x00, true, EXAM_FOUND, EXAM_FINE, EXAM_NOT_APPLICABLE},
+    };
+    const struct scratch *s = copy_of(METAL);
+    const char *const subjects[] = {"0000:1a:00.0", "0000:23:00.0", "0000:19:00.0"};
+    size_t wrong = 0;
+
+    (void)state;
+    put_second_switch(s);
+    for (size_t i = 0; i < SIZE(cases); i++) {
+        const enum exam_state states[] = {cases[i].gpu, cases[i].adapter, cases[i].other};
+        char command[1024];
+
+        put_control(s, OUTER, cases[i].outer);
+        put_control(s, INNER, cases[i].inner);
+        put_control(s, BESIDE, cases[i].beside);
+        put_control(s, FIRST "0000:17:00.0/", cases[i].first);
+        put_control(s, FIRST "0000:17:01.0/", cases[i].first);
+        for (int k = 0; cases[i].alone && k < 2; k++) {
+            snprintf(command, sizeof(command),
+                     "rm -rf %s/root/" FIRST
+                     "0000:17:0%d.0 %s/root/sys/bus/pci/devices/0000:1%d:00.0",
+                     s->root, k, s->root, 8 + k);
+            assert_int_equal(system(command), 0);
+        }
+        for (size_t k = 0; k < SIZE(subjects) - cases[i].alone; k++) {
+            const struct fault acs = {.check = "acs", .machine = METAL, .subject = subjects[k]};
+            char what[64];
+
+            snprintf(what, sizeof(what), "case %zu: %s", i, subjects[k]);
+            wrong += expect(&acs, what, NULL, 0, states[k]);
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* ---- costs by a closed form */
 
 #define BOND(mode, policy, a, b)                                                                   \
@@ -1057,6 +1151,37 @@ static const struct calm calms[] = {
     /* The smaller of quota and set is the one that costs. */
     {"cpu-set", "docker-quota", {{"virtualization.limits.cpu_quota", "2.5"}}},
     {"cpu-quota", "docker-quota", {{"virtualization.limits.cpu_quota", "9"}}},
+    /* A rank that its launcher bound, beside others: each near another device. */
+    {"cpu-set",
+     METAL,
+     {LAUNCHED, {"rank", PEERS("[\"0-7,16-23\", \"8-15,24-31\"]")}, ON("0-7,16-23")}},
+    {"far-memory",
+     METAL,
+     {LAUNCHED,
+      {"rank", PEERS("[\"0-7\", \"8-15\"]")},
+      ON("0-7"),
+      {"pci", "[{\"kind\": \"gpu\", \"numa_node\": 1}]"}}},
+    {"far-memory",
+     METAL,
+     {LAUNCHED, ON("0-7"), {"pci", "[{\"kind\": \"gpu\", \"numa_node\": 1}]"}}},
+    /* Clocks of other processors that are read without a system call. */
+    {"clock-source", METAL, {{"host.clocksource", "\"riscv_clocksource\""}}},
+    {"clock-source", METAL, {{"host.clocksource", "\"tod\""}}},
+    /* A processor without AVX-512; a protocol that is left out is not one that is forced. */
+    {"settings",
+     METAL,
+     {{"library_settings", "{\"MKL_ENABLE_INSTRUCTIONS\": \"AVX2\"}"},
+      {"cpu.features.avx512f", "false"}}},
+    {"settings", METAL, {{"library_settings", "{\"NCCL_PROTO\": \"^LL128\"}"}}},
+    /* Loopback is up, though the kernel does not know its state. */
+    {"chosen-interface",
+     METAL,
+     {{"network.0.name", "\"lo\""},
+      {"network.0.kind", "\"loopback\""},
+      {"network.0.state", "\"unknown\""},
+      {"library_settings", "{\"NCCL_SOCKET_IFNAME\": \"lo\"}"}}},
+    /* What a hypervisor makes is near no node. */
+    {"device-node", METAL, {{GPU "numa_node", "-1\n"}, {"pci.3.nature", "\"paravirtual\""}}},
     {"mtu", METAL, {{ENO1 "mtu", "1400\n"}, {ENO1 "operstate", "down\n"}}},
     {"mtu", GUEST, {{"sys/devices/pci0000:00/0000:00:03.0/virtio0/net/ens3/mtu", "1400\n"}}},
     /* Tunnels leave room for their headers; what a hypervisor's network carries is not known. */
@@ -1492,6 +1617,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_computed_is_not_priced),
         cmocka_unit_test(test_counts_without_dates),
         cmocka_unit_test(test_what_is_common_is_not_found),
+        cmocka_unit_test(test_traffic_turns_at_two_levels), /* the last: it rebuilds the machine */
     };
 
     return cmocka_run_group_tests(tests, NULL, drop_copies);

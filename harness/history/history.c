@@ -244,6 +244,10 @@ static int look_inside(struct pick_source *s, const char *folder, char *error, s
         s->paths = (const char *const *)&s->found;
         return 0;
     }
+    if (access(folder, R_OK | X_OK) && errno == EACCES) {
+        snprintf(error, len, "cannot read '%s': %s", folder, strerror(EACCES));
+        return -EACCES;
+    }
     snprintf(error, len,
              "no run folder in '%s', and no history.db: plumb run makes runs, plumb check RUN "
              "--update-baseline --history '%s/history.db' begins a history",

@@ -456,7 +456,8 @@ static int load_benches(struct run_folder *run, struct error e)
     return err;
 }
 
-/* A folder without run.json is no run folder; one with it that lacks something is a damaged one. */
+/* A folder without run.json is no run folder; one with it that lacks something is a damaged one. Of
+ * a folder that cannot be searched, neither is known. */
 static int check_is_run(const char *path, struct error e)
 {
     char *meta = path_in(path, "run.json");
@@ -464,10 +465,11 @@ static int check_is_run(const char *path, struct error e)
 
     if (!meta)
         return fail(e, -ENOMEM, "out of memory");
-    if (access(path, F_OK))
-        err = fail(e, -ENOENT, "there is no run folder \"%s\"", path);
-    else if (access(meta, F_OK))
-        err = fail(e, -ENOENT, "\"%s\" is no run folder: it has no run.json", path);
+    if (access(meta, F_OK))
+        err = errno == EACCES ? fail(e, -EACCES, "cannot read \"%s\": %s", path, strerror(EACCES))
+              : access(path, F_OK)
+                  ? fail(e, -ENOENT, "there is no run folder \"%s\"", path)
+                  : fail(e, -ENOENT, "\"%s\" is no run folder: it has no run.json", path);
     free(meta);
     return err;
 }

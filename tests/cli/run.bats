@@ -130,6 +130,24 @@ END
     [ "$(grep -c 'absent: no CUDA driver' listed)" -le 1 ]
 }
 
+@test "of a run folder that may not be read, no command says that it is none" {
+    local as=()
+    mkdir closed
+    cp "$plumb" program
+    chmod a+rx . program
+    if [ "$EUID" -eq 0 ]; then
+        command -v setpriv || skip "no setpriv"
+        as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    fi
+    chmod 0 closed
+    for command in "report closed" "history closed" "compare closed closed"; do
+        # shellcheck disable=SC2086 # several words
+        run ${as[@]+"${as[@]}"} ./program $command
+        [ "$status" -eq 4 ]
+        [[ "$output" == *"cannot read "?closed?": Permission denied" ]]
+    done
+}
+
 @test "a plan says how long it is expected to take, with its parts and its error" {
     small_suite
     "$plumb" run t.yaml --dry-run 2> said

@@ -13,9 +13,11 @@
 #include <cmocka.h>
 
 #include "core/stats.h"
+#include "tests/unit/sanitized.h"
 #include "tests/unit/series.h"
 
-#define SERIES 2000
+/* Of each kind; with sanitizers too few to judge a share of them. */
+#define SERIES (sanitized() ? 50 : 2000)
 #define N_MAX  2000
 
 static bool is_near(double value, double expected, double relative)
@@ -531,7 +533,7 @@ static void test_coverage_independent(void **unused)
     (void)unused;
     for (enum kind k = NORMAL; k <= PARETO15; k++)
         outside += coverage_row(k, n, 93, 97);
-    assert_int_equal(outside, 0);
+    assert_true(sanitized() || !outside);
 }
 
 static void test_coverage_correlated(void **unused)
@@ -544,19 +546,19 @@ static void test_coverage_correlated(void **unused)
         outside += coverage_row(k, n, 90, 100);
     // Ten correlation times in all the series: what can be known of it is little, at any n.
     outside += coverage_row(WANDER, n, 85, 100);
-    assert_int_equal(outside, 0);
+    assert_true(sanitized() || !outside);
 }
 
 static void test_coverage_follows_the_confidence(void **unused)
 {
     (void)unused;
-    assert_true(fabs(coverage(NORMAL, 100, 0.99, 1) - 99) < 0.8);
+    assert_true(fabs(coverage(NORMAL, 100, 0.99, 1) - 99) < 0.8 || sanitized());
     double of_80 = 0;
 
     for (uint64_t seed = 2; seed < 10; seed++)
         of_80 += coverage(NORMAL, 100, 0.80, seed) / 8;
-    assert_true(fabs(of_80 - 80) < 3.5);
-    assert_true(fabs(coverage(STUDENT2, 100, 0.50, 3) - 52) < 4);
+    assert_true(fabs(of_80 - 80) < 3.5 || sanitized());
+    assert_true(fabs(coverage(STUDENT2, 100, 0.50, 3) - 52) < 4 || sanitized());
 }
 
 // Independent samples around 100, until the half width of the interval is 1 % of the median.
@@ -602,7 +604,7 @@ static void test_coverage_when_stopped_by_the_width(void **unused)
         }
         print_message("\n");
     }
-    assert_int_equal(outside, 0);
+    assert_true(sanitized() || !outside);
 }
 
 int main(void)

@@ -198,6 +198,7 @@ static const struct rows_field bounds[] = {
 
 static const struct rows_field advice[] = {
     NEEDED(bench_advice, column),
+    TEXT(bench_advice, where),
     NEEDED(bench_advice, says),
     TEXT(bench_advice, measure),
     END,

@@ -343,6 +343,7 @@ struct bench_bound {
 /* A column in which ways to do the same job differ: a faster one is advised, where that is proven. */
 struct bench_advice {
     const char *column;  /* "bucket" */
+    const char *where;   /* jobs in which it changes something: "dp!=1"; NULL: all */
     const char *says;    /* "buckets of %s": the value of the way */
     const char *measure; /* options that measure several: "--bucket 1M,25M,100M" */
 };

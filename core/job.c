@@ -256,7 +256,8 @@ const char *job_unmeasured_text(const struct job_rows *rows, const struct job *j
 
     *text = 0;
     for (const struct bench_advice *a = rows->told->advice; a && a->column; a++)
-        if (a->measure && !has_way(job, a) && job->lost >= job->rule->gain && at < len)
+        if (a->measure && !has_way(job, a) && matches(rows, job->row, a->where) &&
+            job->lost >= job->rule->gain && at < len)
             at += (size_t)snprintf(text + at, len - at, "%s%s", at ? ", " : "", a->measure);
     return text;
 }

@@ -120,8 +120,14 @@ static const struct bench_bound bounds[] = {
 };
 
 static const struct bench_advice advice[] = {
-    {.column = "bucket", .says = "buckets of %s", .measure = "--bucket 1M,5M,25M,100M"},
-    {.column = "overlap", .says = "--overlap %s", .measure = "--overlap none,backward"},
+    {.column = "bucket",
+     .where = "dp!=1",
+     .says = "buckets of %s",
+     .measure = "--bucket 1M,5M,25M,100M"},
+    {.column = "overlap",
+     .where = "dp!=1",
+     .says = "--overlap %s",
+     .measure = "--overlap none,backward"},
     {.column = "transport", .says = "--transport %s"},
     {.column = "backend", .says = "--backend %s"},
     {.column = "schedule", .says = "--schedule %s"},

@@ -181,7 +181,7 @@ static void add_efficiency(struct point *pt, struct step_work *w)
     for (size_t i = 0; i < w->shares.n; i++)
         rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * workers);
     if (!w->base.ranks || memcmp(&params, &w->base.params, sizeof(params)) != 0 ||
-        w->n < w->base.ranks) {
+        w->n <= w->base.ranks) {
         memcpy(&w->base.params, &params, sizeof(params));
         w->base.ranks = w->n;
         memcpy(w->base.rates, rates, w->shares.n * sizeof(*rates));

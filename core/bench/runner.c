@@ -294,7 +294,7 @@ static int run_all(struct runner *r, size_t points)
         if (r->common->repeats > 1)
             rng_shuffle_u32(&rng, order, points);
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
-            err = run_point(r, order[i]);
+            err = run_point(r, r->point = order[i]);
     }
     row_print_table_end(r->out, &r->table);
     runner_jobs_say(r->jobs, r->b, r->out);

@@ -48,7 +48,8 @@ struct bench_column runner_column(const struct bench *b, const char *name);
 /* Rows of a table for people, of benchmarks with jobs (core/job.h). Repeats are one. */
 struct runner_jobs;
 struct runner_jobs *runner_jobs_new(const struct bench *b); /* NULL: it has none, or no memory */
-void runner_jobs_note(struct runner_jobs *j,
+/* point: its number in the sweep. */
+void runner_jobs_note(struct runner_jobs *j, size_t point,
                       const struct row *row); /* NULL is left alone, as below */
 /* Their lines, below the table: how fast, bounded by what, and what would be faster. Of one launch, so no
  * more than that is said. */
@@ -64,6 +65,7 @@ struct runner {
     struct runner_columns columns;
     struct row_table table;
     struct runner_jobs *jobs; /* NULL: none */
+    size_t point;             /* number of the one that is measured */
     size_t n_own;             /* options in bench->options */
     size_t first_own;         /* index of the first of them in opts */
     char host[256];

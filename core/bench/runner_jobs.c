@@ -19,6 +19,7 @@ struct kept {
     char *params[ROW_PARAMS_MAX];
     char metric[40], unit[16];
     bool simulated;
+    size_t point, number; /* of the sweep; of all that are kept */
     double values[REPEATS_MAX];
     size_t n;
     double low, high; /* of one repeat its own; NaN: not known */
@@ -61,7 +62,7 @@ static bool is_same(const struct runner_jobs *j, const struct kept *k, const str
     return same;
 }
 
-static struct kept *keep(struct runner_jobs *j, const struct row *row)
+static struct kept *keep(struct runner_jobs *j, size_t point, const struct row *row)
 {
     struct kept *all = realloc(j->all, (j->n + 1) * sizeof(*all)), *k;
 
@@ -71,7 +72,9 @@ static struct kept *keep(struct runner_jobs *j, const struct row *row)
     }
     j->all = all;
     k = &all[j->n++];
-    *k = (struct kept){.simulated = row->origin && !strcmp(row->origin, "simulated")};
+    *k = (struct kept){.simulated = row->origin && !strcmp(row->origin, "simulated"),
+                       .point = point,
+                       .number = j->n};
     snprintf(k->metric, sizeof(k->metric), "%s", row->metric);
     snprintf(k->unit, sizeof(k->unit), "%s", row->unit);
     for (size_t i = 0; i < j->columns.n; i++) {
@@ -81,7 +84,7 @@ static struct kept *keep(struct runner_jobs *j, const struct row *row)
     return k;
 }
 
-void runner_jobs_note(struct runner_jobs *j, const struct row *row)
+void runner_jobs_note(struct runner_jobs *j, size_t point, const struct row *row)
 {
     struct kept *k = NULL;
 
@@ -90,7 +93,7 @@ void runner_jobs_note(struct runner_jobs *j, const struct row *row)
         return;
     for (size_t i = 0; i < j->n && !k; i++)
         k = is_same(j, &j->all[i], row) ? &j->all[i] : NULL;
-    k = k ? k : keep(j, row);
+    k = k ? k : keep(j, point, row);
     if (!k || j->failed || k->n == REPEATS_MAX)
         return;
     k->values[k->n++] = row->value;
@@ -186,11 +189,22 @@ static void say(const struct runner_jobs *j, const struct job_rows *rows, const 
         say_line(out, "not measured, and perhaps faster: ", text);
 }
 
+/* Repeats are shuffled; the job is the first of the command line. */
+static int by_point(const void *x, const void *y)
+{
+    const struct kept *a = x, *b = y;
+
+    return a->point != b->point ? (a->point > b->point) - (a->point < b->point)
+                                : (a->number > b->number) - (a->number < b->number);
+}
+
 void runner_jobs_say(struct runner_jobs *j, const struct bench *b, FILE *out)
 {
     struct job *jobs = j && j->n && !j->failed ? calloc(JOBS_MAX, sizeof(*jobs)) : NULL;
     struct job_row *all = jobs ? calloc(j->n, sizeof(*all)) : NULL;
 
+    if (all)
+        qsort(j->all, j->n, sizeof(*j->all), by_point);
     for (size_t i = 0; all && i < j->n; i++)
         all[i] = (struct job_row){j->all[i].metric, j->all[i].unit,
                                   (const char *const *)j->all[i].params, combined(&j->all[i])};

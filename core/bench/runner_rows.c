@@ -108,7 +108,7 @@ static void print_row(struct runner *r, const struct row *row)
         row_print_json(r->out, r->b->name, row);
     else {
         row_print_table(r->out, &r->table, row);
-        runner_jobs_note(r->jobs, row);
+        runner_jobs_note(r->jobs, r->point, row);
     }
     fflush(r->out);
     r->result->rows++;
@@ -315,7 +315,7 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.summary = *summary;
     row.value = summary->p50;
     if (!is_data(r)) { /* the text below the point's rows has it */
-        runner_jobs_note(r->jobs, &row);
+        runner_jobs_note(r->jobs, r->point, &row);
         return;
     }
     row.samples = f->n;

@@ -128,6 +128,7 @@ static void check_advice(const struct bench_info *b, const struct bench_advice *
     char error[512] = "";
 
     check_words(b, a->column);
+    check_condition(b, a->where);
     if (!strstr(a->says, "%s"))
         fail_msg("%s: no place for the value: '%s'", b->name, a->says);
     argv_split(&words, a->measure ? a->measure : "");

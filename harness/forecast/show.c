@@ -516,7 +516,8 @@ static void show_parts(const struct showing *s, const struct forecast_point *p_a
     document_heading(s->d, 2, "Parts", "parts");
     if (p->n_products && isnan(s->f->job.compute_s))
         document_item(
-            s->d, pool_text(s->pool, "products: %zu shapes in %s%s", p->n_products, p->dtype,
+            s->d, pool_text(s->pool, "products: %zu shape%s in %s%s", p->n_products,
+                            p->n_products == 1 ? "" : "s", p->dtype,
                             isnan(p->product_spread)
                                 ? "; how well one stands for others is not known"
                                 : pool_text(s->pool, "; one predicted from the others is off by %s",

@@ -44,11 +44,11 @@ in_guest() {
         net --pattern bandwidth --size 64K --budget 300ms --min-samples 3 >next 2>&1
         echo "next $?"
     }
-    # units TEST: unit tests of the module, which find a device in the guest alone. Devices are for everyone, as the one of
+    # units TEST [NAME]: unit tests of the module, or the one of that name, which find a device in the guest alone. Devices are for everyone, as the one of
     # the memlock limit is nobody.
     units() {
         chmod 666 /dev/infiniband/*
-        build/units/"$1"
+        build/units/"$@"
     }
 }
 

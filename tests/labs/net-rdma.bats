@@ -199,7 +199,7 @@ section_wire_two() {
 }
 
 section_wire_chosen() {
-    units test_wire_rdma
+    units test_wire_rdma test_random_messages # the others take the same way over one device or two
 }
 
 @test "messages between ranks on one device, which is chosen" {

@@ -39,19 +39,22 @@ static unsigned workers_of(const struct step_work *w)
 }
 
 /* What the communication adds to the step: what waits for it longest is held up by others, so of the
- * workers that end last, the one that waits least. A server may end behind all of them. */
+ * workers that end last, the one that waits least. A server may end behind all of them. Asynchronous
+ * workers without a bound hold up nobody; with one, faster ones wait for the slowest. */
 static double exposed_ns(const struct step_work *w, const struct collective_times *times,
                          uint64_t slowest)
 {
     unsigned workers = workers_of(w);
-    double least = INFINITY, shares = 0, last = 0;
+    double least = INFINITY, least_share = INFINITY, shares = 0, last = 0;
 
     for (unsigned i = 0; i < workers; i++) {
-        shares += w->spec.asynchronous ? free_share(&times[i]) : 0;
+        double share = w->spec.asynchronous ? free_share(&times[i]) : 0;
+        shares += share;
+        least_share = fmin(least_share, share);
         last = fmax(last, (double)times[i].ns);
     }
     if (w->spec.asynchronous)
-        return shares / workers * (double)slowest;
+        return (step_is_bounded(&w->spec) ? least_share : shares / workers) * (double)slowest;
     for (unsigned i = 0; i < workers; i++)
         if ((double)times[i].ns >= LAST * last)
             least = fmin(least, sums_ns(&times[i]));

@@ -32,7 +32,7 @@ static const struct bench_bound told_bounds[] = {
     {.where = NULL}};
 static const struct bench_advice told_advice[] = {
     {.column = "size", .says = "blocks of %s", .measure = "--size 1K,4K"},
-    {.column = "way", .says = "--way %s", .measure = "--way a,b"},
+    {.column = "way", .says = "--way %s", .measure = "--way a,b", .where = "nodes!=3"},
     {.column = NULL}};
 static const struct bench_rows told = {
     .columns = told_columns, .jobs = told_jobs, .bounds = told_bounds, .advice = told_advice};
@@ -94,10 +94,12 @@ static void the_first_case_at_the_most_ranks_is_the_job(void **state)
 
 static void what_the_shares_leave_is_the_rest(void **state)
 {
+    const char *const *one = P("x", "2", "4096", "a", "1", "");
+    const char *const *three = P("x", "2", "4096", "a", "3", "");
     struct job_row rows[] = {
-        {"rate", "op/s", P("x", "2", "4096", "a", "1", ""), 50},
-        {"waits", "percent", P("x", "2", "4096", "a", "1", ""), 20},
-        {"gaps", "percent", P("x", "2", "4096", "a", "1", ""), 30},
+        {"rate", "op/s", one, 50},
+        {"waits", "percent", one, 20},
+        {"gaps", "percent", one, 30},
     };
     struct job_rows all;
     struct job jobs[8];
@@ -112,6 +114,12 @@ static void what_the_shares_leave_is_the_rest(void **state)
     assert_int_equal(find(rows, 3, &all, jobs), 1);
     assert_string_equal(job_bound_text(&jobs[0], text, sizeof(text)),
                         "bounded by gaps: 45 % is gaps");
+    assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)),
+                        "--size 1K,4K, --way a,b");
+    rows[0].params = rows[1].params = rows[2].params = three; /* where ways make no difference */
+    assert_int_equal(find(rows, 3, &all, jobs), 1);
+    assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)), "--size 1K,4K");
+    rows[0].params = rows[1].params = rows[2].params = one;
     rows[1].value = rows[2].value = 0.5; /* no other way can save 2 % */
     assert_int_equal(find(rows, 3, &all, jobs), 1);
     assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)), "");

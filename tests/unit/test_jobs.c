@@ -17,8 +17,8 @@
 #include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
 
-static const char *const params[] = {"model", "ranks", "bucket", "overlap",
-                                     "nodes", "rank",  "part"};
+static const char *const params[] = {"model", "ranks", "bucket", "overlap", "nodes",
+                                     "rank",  "part",  "ps",     "dp"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define BUCKETS  3
 
@@ -28,7 +28,7 @@ struct plan {
     double ms, exposed; /* percent */
     double of[BUCKETS]; /* times the job's time; 0: not measured */
     double launch_sd;
-    const char *nodes, *origin;
+    const char *nodes, *origin, *servers;
 };
 
 static const struct plan plain = {.launches = 3,
@@ -37,7 +37,8 @@ static const struct plan plain = {.launches = 3,
                                   .of = {1, 1, 1},
                                   .launch_sd = 0.01,
                                   .nodes = "2",
-                                  .origin = "measured"};
+                                  .origin = "measured",
+                                  .servers = "0"};
 
 static uint64_t seed = 88172645463325252u;
 
@@ -89,7 +90,7 @@ static int forget_bench(void **state)
 static void add_row(struct scene *s, const struct plan *p, unsigned launch, const char *bucket,
                     const char *metric, const char *unit, double value)
 {
-    const char *values[] = {"resnet50", "4", bucket, "backward", p->nodes, "", ""};
+    const char *values[] = {"resnet50", "4", bucket, "backward", p->nodes, "", "", p->servers, "4"};
     char number[16];
     struct row row;
 
@@ -239,6 +240,12 @@ static void bounds_are_by_the_largest_share(void **state)
     says(&s, "bounded by communication inside the host: 77 % of the step waits for it", true);
     says(&s, "not measured, and perhaps faster: `--bucket 1M,5M,25M,100M, --overlap none,backward`",
          true);
+    release(&s);
+    p.servers = "1"; /* its update may be what they wait for, and not bytes */
+    measure(&s, &p);
+    says(&s, "bounded by parameter servers and the way to them: 77 % of the step waits for them",
+         true);
+    says(&s, "more servers (--ps), fewer bytes", true);
     release(&s);
 }
 

@@ -210,6 +210,30 @@ static void test_servers_are_not_exposed(void **state)
 
 /* ---- Asynchronous workers ---- */
 
+/* Of nine parts of its time the fast ones wait six, for the slow one: it alone shows what the way to the
+ * servers takes, if there is a bound. Else nobody waits for others. */
+static void test_who_waits_for_a_slow_worker_is_not_exposed(void **state)
+{
+    static struct step_work w;
+    struct collective_times times[4] = {{.ns = 900}, {.ns = 900}, {.ns = 900}, {.ns = 900}};
+
+    (void)state;
+    times[0].own_ns[STEP_NS_SUMS] = times[1].own_ns[STEP_NS_TAIL] = 600;
+    times[2].own_ns[STEP_NS_SUMS] = 90; /* the slow one */
+    for (unsigned bounded = 0; bounded < 2; bounded++) {
+        w = (struct step_work){.n = 4,
+                               .spec = {.servers = 1,
+                                        .tp = 1,
+                                        .pp = 1,
+                                        .ranks = 4,
+                                        .asynchronous = 1,
+                                        .staleness = bounded ? 2 : STEP_STALENESS_MOST}};
+        values_count(&w, times, 100, 0);
+        assert_true(fabs(w.shares.exposed[0] - (bounded ? 10 : 100. * (600 + 600 + 90) / 2700)) <
+                    1e-9);
+    }
+}
+
 /* As network(): the most steps a ns of all workers. A worker's compute takes 4 x 12000 ns, the last one's `slow` times as long. */
 static struct values_free bounded_limit(const char *nodes, unsigned servers, double slow,
                                         bool timed, const double *rates, unsigned staleness)
@@ -296,12 +320,14 @@ static void test_links_bound_asynchronous_workers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_interval_covers_the_truth),
-                                       cmocka_unit_test(test_equal_jobs_and_few_samples),
-                                       cmocka_unit_test(test_blocks_have_all_samples),
-                                       cmocka_unit_test(test_links_bound_asynchronous_workers),
-                                       cmocka_unit_test(test_links_bound_a_step),
-                                       cmocka_unit_test(test_servers_are_not_exposed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interval_covers_the_truth),
+        cmocka_unit_test(test_equal_jobs_and_few_samples),
+        cmocka_unit_test(test_blocks_have_all_samples),
+        cmocka_unit_test(test_links_bound_asynchronous_workers),
+        cmocka_unit_test(test_links_bound_a_step),
+        cmocka_unit_test(test_servers_are_not_exposed),
+        cmocka_unit_test(test_who_waits_for_a_slow_worker_is_not_exposed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,7 +196,7 @@ in_a_net()
     net --transport tcp --streams 2 --size 64K --no-cpu
     [ "$status" -eq 0 ]
     [ "$(cells pattern | sort -u)" = bandwidth ]
-    net --transport tcp --pattern latency -s 8 -n 300
+    net --transport tcp --pattern latency -s 8 -n 300 --budget 60s # ends with the 300th: a busy machine takes its time
     [ "$status" -eq 0 ]
     [ "$(cells samples)" = 300 ]
     net --transport tcp --pattern bandwidth --mode blocking --streams 4 --threads 2 --no-cpu
@@ -270,7 +270,7 @@ in_a_net()
     SECONDS=0
     net 127.0.0.1 --port 1 --secret-file "$secret" --wait 1s --transport tcp --pattern latency --size 8
     [ "$status" -eq 4 ]
-    [ "$SECONDS" -lt 15 ]
+    [ "$SECONDS" -lt 60 ]
     [[ $(cells reason) == *"127.0.0.1"* ]]
 }
 

@@ -411,6 +411,7 @@ static int setup(struct point *pt)
     const struct step_params *p = pt->params;
     struct step_work *w = pt->bench_state;
 
+    w->chosen = true;
     w->begun = false;
     w->samples = 0;
     w->settled = w->tried = false;
@@ -594,6 +595,8 @@ static bool wanted(struct point *pt)
     w->n = (unsigned)p->ranks;
     bool can = !make_spec(pt, w);
     pt->reason[0] = 0;
+    if (can)
+        values_note_job(w, p);
     return can;
 }
 

@@ -173,26 +173,55 @@ static double samples_of(const struct step_work *w)
     return (double)w->spec.batch * step_dp(&w->spec);
 }
 
+struct step_base *values_base(struct step_work *w, const struct step_params *p)
+{
+    struct step_params params = {0};
+
+    memcpy(&params, p, sizeof(params)); /* they are compared as bytes */
+    params.ranks = 0;
+    for (size_t i = 0; i < w->n_bases; i++)
+        if (!memcmp(&params, &w->bases[i].params, sizeof(params)))
+            return &w->bases[i];
+    return NULL;
+}
+
+void values_note_job(struct step_work *w, const struct step_params *p)
+{
+    w->n_bases = w->chosen ? 0 : w->n_bases;
+    w->chosen = false;
+    struct step_base *base = values_base(w, p);
+
+    if (!base && w->n_bases < STEP_BASES) {
+        base = &w->bases[w->n_bases++];
+        memcpy(&base->params, p, sizeof(*p));
+        base->params.ranks = 0;
+        base->ranks = (unsigned)p->ranks;
+        base->n = 0;
+    }
+    if (base && p->ranks < base->ranks)
+        base->ranks = (unsigned)p->ranks;
+}
+
 /* Against the smallest job of this launch: samples a second of a rank that computes, in percent. */
 static void add_efficiency(struct point *pt, struct step_work *w)
 {
-    struct step_params params = *(const struct step_params *)pt->params;
+    struct step_base *base = values_base(w, pt->params);
     double rates[STEP_SAMPLES], percent[VALUES_BLOCKS];
     unsigned workers = workers_of(w);
 
-    params.ranks = 0;
+    if (!base)
+        return;
     for (size_t i = 0; i < w->shares.n; i++)
         rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * workers);
-    if (!w->base.ranks || memcmp(&params, &w->base.params, sizeof(params)) != 0 ||
-        w->n <= w->base.ranks) {
-        memcpy(&w->base.params, &params, sizeof(params));
-        w->base.ranks = w->n;
-        memcpy(w->base.rates, rates, w->shares.n * sizeof(*rates));
-        w->base.n = w->shares.n;
+    if (w->n <= base->ranks) {
+        memcpy(base->rates, rates, w->shares.n * sizeof(*rates));
+        base->n = w->shares.n;
         return;
     }
+    if (!base->n)
+        return;
     struct figure *f = point_figure(pt, "efficiency", "percent");
-    size_t n = values_efficiency(w->base.rates, w->base.n, rates, w->shares.n, percent);
+    size_t n = values_efficiency(base->rates, base->n, rates, w->shares.n, percent);
     for (size_t i = 0; i < n; i++)
         figure_value(f, percent[i]);
 }

@@ -74,6 +74,11 @@ all_good() {
     [ "$(of throughput percent_of_limit 2 | cut -d. -f1)" -le 100 ]
     [ "$(of step_time dp 2)" = 2 ]
     [ "$(of step_time compute_ms 2)" = 60 ]
+    # with other lists, too, each job has its own; and where the smallest comes last, no other is in its place
+    step --np 2 --batch 6,12 --compute-time 2ms --budget 50ms
+    [ "$(cells metric | grep -c efficiency)" -eq 2 ]
+    step --np 3 --ranks 2,3,1 --batch 6 --compute-time 2ms --budget 50ms
+    run ! grep -q efficiency <(cells metric)
 }
 
 # A forecast reads these columns of a step that was measured.

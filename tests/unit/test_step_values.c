@@ -208,6 +208,34 @@ static void test_servers_are_not_exposed(void **state)
     assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
 }
 
+/* ---- The smallest job ---- */
+
+/* Of a sweep of two sizes of buckets, whose most ranks come first. */
+static void test_each_job_has_the_smallest_of_its_own(void **state)
+{
+    static struct step_work w;
+    const uint64_t ranks[] = {4, 4, 1, 2, 2}, buckets[] = {1, 2, 1, 1, 2};
+    struct step_params p = {.model = "x"};
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        p.ranks = ranks[i];
+        p.bucket = buckets[i];
+        values_note_job(&w, &p);
+    }
+    assert_int_equal(w.n_bases, 2);
+    p.ranks = 4;
+    assert_int_equal(values_base(&w, &p)->ranks, 2); /* the second has no job of one rank */
+    p.bucket = 1;
+    assert_int_equal(values_base(&w, &p)->ranks, 1);
+    assert_int_equal(values_base(&w, &p)->n, 0);
+    p.bucket = 3;
+    assert_null(values_base(&w, &p));
+    w.chosen = true; /* the next sweep, perhaps of another command line */
+    values_note_job(&w, &p);
+    assert_int_equal(w.n_bases, 1);
+}
+
 /* ---- Asynchronous workers ---- */
 
 /* Of nine parts of its time the fast ones wait six, for the slow one: it alone shows what the way to the
@@ -327,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_links_bound_asynchronous_workers),
         cmocka_unit_test(test_links_bound_a_step),
         cmocka_unit_test(test_servers_are_not_exposed),
+        cmocka_unit_test(test_each_job_has_the_smallest_of_its_own),
         cmocka_unit_test(test_who_waits_for_a_slow_worker_is_not_exposed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

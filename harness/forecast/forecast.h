@@ -160,7 +160,7 @@ int forecast_swap_read(struct pool *pool, const struct parts *parts, const char 
 /* A host that computes slower than it should, and was not measured: how much slower, as a
  * logarithm, for each doubling of the nodes, since with more of them one is likelier. An
  * assumption. */
-#define FORECAST_SLOW_HOST 0.05
+#define FORECAST_SLOW_HOST 0.07
 
 enum forecast_source {
     SOURCE_PRODUCT,

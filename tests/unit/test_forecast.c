@@ -72,14 +72,14 @@ static void all_wait_for_the_slowest(void **state)
     assert_true(few.ends_s[SOURCE_SLOWEST][1] / few.time.step_s > exp(1.77 * 0.05));
 }
 
-/* Samples that agree do not say that hosts do: 5 % for each doubling of the nodes. */
+/* Samples that agree do not say that hosts do: 7 % for each doubling of the nodes. */
 static void a_slow_host_is_allowed_for(void **state)
 {
     struct parts parts = parts_of(0);
     struct forecast f = of(&parts);
 
     (void)state;
-    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_SLOW_HOST][1]), 4 * 0.05, 1e-9);
+    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_SLOW_HOST][1]), 4 * 0.07, 1e-9);
     assert_true(at(&f, 16).high_s > 1.22);
     f.per_node = 16; /* one node */
     assert_float_equal(at(&f, 16).ends_s[SOURCE_SLOW_HOST][1], 1, 1e-12);

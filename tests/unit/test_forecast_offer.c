@@ -167,7 +167,7 @@ static void what_is_shared_cancels(void **state)
     b.point.nodes = 8;
     double base = gain_of(0, 0, 1), off = parts_product_off(&w.parts, 1000, 1000, 1000);
     double money = log(239212.28 / 251491.44);
-    double host = 0.05 * 3, slowest = 0.01 * sqrt(2 * log(8));
+    double host = 0.07 * 3, slowest = 0.01 * sqrt(2 * log(8));
     double down = 0, up = 0;
 
     assert_true(off > 0.05);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 # plumb forecast, the command: from made-up runs to an answer, what is missing, what is refused, and its files.
 
 bats_require_minimum_version 1.5.0

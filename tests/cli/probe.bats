@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 # plumb probe, its options and exit codes, scripts/record-machine, and NVML through a fake library.
 
 load ../sim/env

@@ -103,16 +103,19 @@ static const struct bench_bound bounds[] = {
     {.where = "metric=exposed nodes!=1 ps=0",
      .word = "the network",
      .says = "%s of the step waits for it",
-     .todo = "a faster network, fewer bytes (--dtype bf16) or a larger batch would save most"},
+     .todo = "a faster network, fewer bytes (--dtype bf16 in place of f32) or, for gradients, a "
+             "larger batch would save most"},
     {.where = "metric=exposed nodes=1 ps=0",
      .word = "communication inside the host",
      .says = "%s of the step waits for it",
-     .todo = "fewer bytes (--dtype bf16) or a larger batch would save most"},
+     .todo = "fewer bytes (--dtype bf16 in place of f32) or, for gradients, a larger batch would "
+             "save most"},
     /* Their updates, too, and one link of theirs has the bytes of several workers. */
     {.where = "metric=exposed ps!=0",
      .word = "parameter servers and the way to them",
      .says = "%s of the step waits for them",
-     .todo = "more servers (--ps), fewer bytes (--dtype bf16) or a larger batch would save most"},
+     .todo = "more servers (--ps), fewer bytes (--dtype bf16 in place of f32) or, for gradients, a "
+             "larger batch would save most"},
     {.where = "metric=bubble",
      .word = "the pipeline",
      .says = "ranks wait for other stages in %s of the step",

@@ -246,6 +246,7 @@ static void bounds_are_by_the_largest_share(void **state)
     says(&s, "bounded by parameter servers and the way to them: 77 % of the step waits for them",
          true);
     says(&s, "more servers (--ps), fewer bytes", true);
+    says(&s, "--dtype bf16 in place of f32) or, for gradients, a larger batch", true);
     release(&s);
 }
 

@@ -27,7 +27,7 @@ END
 while read -r name pc; do
     [[ " \$* " != *" -l\$name "* && " \$* " != *" -include \$name "* ]] || exit 1
 done <"\${0%/*}/missing"
-exec $(command -v cc) "\$@"
+PATH=$PATH exec $(command -v cc) "\$@" # without this one: ccache, as cc, takes the first that is not its own
 END
     # An nvcc that keeps what it was asked for.
     cat >"$tools/nvcc" <<END

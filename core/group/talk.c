@@ -576,6 +576,8 @@ static void lose_late(struct talk *t)
 void talk_hurry(struct talk *t, uint64_t wait_ns)
 {
     wait_while(t, owes_anything, wait_ns);
+    for (unsigned i = 0; i < t->n; i++)
+        t->peers[i].silent |= t->peers[i].pending != 0;
     lose_late(t);
 }
 
@@ -591,7 +593,8 @@ void talk_give_up(struct talk *t, uint64_t deaf_ns)
         if (t->peers[i].pending)
             send_to(t, i, TALK_GIVE_UP, NULL, 0);
     wait_while(t, owes_reply, LEAVE_NS);
-    talk_hurry(t, LATE_NS);
+    wait_while(t, owes_anything, LATE_NS);
+    lose_late(t);
 }
 
 int talk_weight(int err)

@@ -188,7 +188,7 @@ bool talk_settle(struct talk *t, const struct talk_patience *p);
  * is `silent`; who does not give up, too, is lost. `deaf_ns`: what they are at may take so long,
  * from when it was asked, in which they do not look. */
 void talk_give_up(struct talk *t, uint64_t deaf_ns);
-/* Waits for replies alone, as long: who has not answered then is lost. */
+/* Waits for replies alone, as long: who has not answered then is `silent`, and lost. */
 void talk_hurry(struct talk *t, uint64_t wait_ns);
 
 void talk_lose(struct talk *t, unsigned peer, int err, const char *text);

@@ -208,8 +208,10 @@ static void say_still(struct session *s, int own_err)
     }
 }
 
+static void say_silent(struct session *s);
+
 /* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and
- * not only those that wait. */
+ * not only those that wait. Who does not even answer is the one to name. */
 static void ask_links(struct session *s)
 {
     char still[SESSION_ERROR_BYTES];
@@ -230,7 +232,9 @@ static void ask_links(struct session *s)
         say_one(s, rank);
         dead = true;
     }
-    if (!dead)
+    if (!dead && any(s, is_silent))
+        say_silent(s);
+    else if (!dead)
         memcpy(s->error, still, sizeof(still));
 }
 
@@ -313,9 +317,20 @@ static void say_silent(struct session *s)
         say(s, " do not answer: they hang or were cut off");
 }
 
+/* A member may have answered, and be lost while others wait for what it has sent. */
+static void recall_lost(struct session *s)
+{
+    for (unsigned i = 1; i < s->n; i++) {
+        struct talk_peer *p = &s->talk.peers[s->members[i]];
+        if (p->gone && !p->err)
+            p->err = p->cut ? -EHOSTUNREACH : -ECONNRESET;
+    }
+}
+
 static int blame(struct session *s, int own_err)
 {
     int err;
+    recall_lost(s);
     unsigned rank = most_telling(s, own_err, &err);
     bool lost = any(s, is_lost), silent = any(s, is_silent);
     char name[WORLD_NAME_MAX + 32];

@@ -147,6 +147,25 @@ static void note_cpu(const struct collective *c)
     fake->crowded[rank_of(c)] = c->point->crowded;
 }
 
+/* In a time in which its reply has come. */
+static int leave_soon(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = fake->fault_signal};
+    timer_t timer;
+
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+        timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = 300000000}, NULL))
+        abort();
+    return 0;
+}
+
+static bool leaves(const struct collective *c)
+{
+    const struct fake_state *s = c->state;
+
+    return is_faulty(c, FAKE_LEAVES) && s->runs == fake->fault_run;
+}
+
 static int misbehave(struct collective *c)
 {
     const struct fake_state *s = c->state;
@@ -266,6 +285,8 @@ static int fake_run(struct collective *c, unsigned call)
 {
     int err = begin_call(c, call);
 
+    if (!err && leaves(c))
+        return leave_soon();
     if (!err)
         err = fake_barrier(c);
     if (err)

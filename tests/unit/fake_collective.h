@@ -21,12 +21,14 @@ enum fake_fault {
     FAKE_LAZY,    /* from this call on it leaves its result as it is */
     FAKE_FAILS,   /* the call fails, with a sentence */
     FAKE_NO_OPEN, /* it has no device */
+    FAKE_LEAVES,  /* it does less than its part, says that it is done, and gets fault_signal then */
 };
 
 struct fake_shared {
     _Atomic unsigned arrived, generation;
     unsigned fault, fault_rank, fault_run; /* in this call of that rank, counted from open */
-    unsigned bound[FAKE_RANKS];            /* the CPU of each, at its last run; ~0: not bound */
+    int fault_signal;
+    unsigned bound[FAKE_RANKS]; /* the CPU of each, at its last run; ~0: not bound */
     unsigned crowded[FAKE_RANKS];
     unsigned addresses[FAKE_RANKS]; /* that came */
     uint64_t first_test_ns;         /* after start(), the longest of rank 0 */

@@ -413,6 +413,30 @@ static void test_still(void **state)
     stop(&f);
 }
 
+/* A rank has answered, and is lost while others wait for what it has sent: it is named, and not those
+ * that wait. */
+static void test_lost_after_its_part(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    for (int stopped = 0; stopped < 2; stopped++) {
+        start(&f, 4);
+        fake->fault = FAKE_LEAVES;
+        fake->fault_rank = 2;
+        fake->fault_run = 2;
+        fake->fault_signal = stopped ? SIGSTOP : SIGKILL;
+        OK(begin(&f, 4));
+        run_to_fault(&f, stopped ? -ETIMEDOUT : -ECONNRESET, FAULT_NS);
+        assert_said(&f, "rank 2 (");
+        assert_said(&f, stopped ? "does not answer: it hangs or was cut off"
+                                : "was killed by signal 9");
+        assert_null(strstr(session_error(f.s), "rank 3"));
+        assert_true(session_broken(f.s));
+        stop(&f);
+    }
+}
+
 /* A rank may answer an echo after the reply to what was asked. */
 static void test_late_echo(void **state)
 {
@@ -458,7 +482,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stopped),      cmocka_unit_test(test_killed_between),
         cmocka_unit_test(test_still),        cmocka_unit_test(test_stuck),
         cmocka_unit_test(test_cut_off),      cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_late_echo),
+        cmocka_unit_test(test_late_echo),    cmocka_unit_test(test_lost_after_its_part),
     };
 
     if (argc > 1)

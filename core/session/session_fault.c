@@ -317,10 +317,11 @@ static void say_silent(struct session *s)
         say(s, " do not answer: they hang or were cut off");
 }
 
-/* A member may have answered, and be lost while others wait for what it has sent. */
+/* A member may have answered, and be lost while others wait for what it has sent. Where all are parted
+ * from, it is known already who is to blame. */
 static void recall_lost(struct session *s)
 {
-    for (unsigned i = 1; i < s->n; i++) {
+    for (unsigned i = 1; i < s->n && !s->parted; i++) {
         struct talk_peer *p = &s->talk.peers[s->members[i]];
         if (p->gone && !p->err)
             p->err = p->cut ? -EHOSTUNREACH : -ECONNRESET;

@@ -191,6 +191,7 @@ struct beat {
     void *arg;
     pthread_mutex_t lock; /* of gone, arg, and while that is called */
     uint64_t stood_ns;    /* atomic */
+    uint64_t due_ns;      /* atomic: of the next signs */
     unsigned n;           /* channels that can */
     struct pollfd *ends;  /* their sockets, then `over` */
     struct {
@@ -238,15 +239,14 @@ static bool wait_until(struct beat *b, uint64_t until_ns)
 static void *live(void *arg)
 {
     struct beat *b = arg;
-    uint64_t next_ns = clock_now_ns(), now_ns;
+    uint64_t now_ns;
 
     do {
         now_ns = clock_now_ns();
-        if (now_ns - next_ns > PAUSE_NS && now_ns - next_ns > b->stood_ns)
-            __atomic_store_n(&b->stood_ns, now_ns - next_ns, __ATOMIC_RELAXED);
+        __atomic_store_n(&b->stood_ns, beat_stood_ns(b), __ATOMIC_RELAXED);
         beat_all(b);
-        next_ns = now_ns + EVERY_MS * 1000000ull;
-    } while (wait_until(b, next_ns));
+        __atomic_store_n(&b->due_ns, now_ns + EVERY_MS * 1000000ull, __ATOMIC_RELAXED);
+    } while (wait_until(b, b->due_ns));
     return NULL;
 }
 
@@ -290,6 +290,7 @@ int beat_start(struct beat **out, struct channel *const *channels, unsigned n, u
     for (unsigned i = 0; i < n; i++)
         take(b, channels[i], i, silent_ns);
     b->ends[b->n] = (struct pollfd){.fd = b->over, .events = POLLIN};
+    b->due_ns = clock_now_ns();
     beat_all(b);      /* so that the other end has one before it hears anything else */
     sigfillset(&all); /* signals are for who waits */
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -312,9 +313,16 @@ void beat_tell(struct beat *b, void (*gone)(void *arg, unsigned i), void *arg)
     pthread_mutex_unlock(&b->lock);
 }
 
+/* Who asks may have woken up before the thread that should have given the signs. */
 uint64_t beat_stood_ns(const struct beat *b)
 {
-    return b ? __atomic_load_n(&b->stood_ns, __ATOMIC_RELAXED) : 0;
+    if (!b)
+        return 0;
+    uint64_t stood_ns = __atomic_load_n(&b->stood_ns, __ATOMIC_RELAXED);
+    uint64_t due_ns = __atomic_load_n(&b->due_ns, __ATOMIC_RELAXED), now_ns = clock_now_ns();
+    uint64_t late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+
+    return late_ns > PAUSE_NS && late_ns > stood_ns ? late_ns : stood_ns;
 }
 
 void beat_end(struct beat *b)

@@ -379,14 +379,15 @@ void session_say_loss(struct session *s, const char *text)
 #define GRACE_NS  1500000000u /* the helper itself notices first, where it can */
 #define TRIALS_NS 5000000000u /* for all of them */
 
-/* A launcher of MPI ends all ranks when one has ended, and this one may have no time for more. */
+/* A launcher of MPI ends all ranks when one has ended, and this one may have no time for more. Where
+ * this one itself stood still, the others have ended for it. */
 static void say_gone(void *arg, unsigned rank)
 {
     struct session *s = arg;
     struct notice lost = {.kind = NOTICE_GONE, .rank = rank};
     char name[WORLD_NAME_MAX + 32];
 
-    if (s->gone_said)
+    if (s->gone_said || beat_stood_ns(s->talk.beat) > BEAT_LED_NS)
         return;
     s->gone_said = true; /* those that end thereafter may do so for it */
     snprintf(lost.host, sizeof(lost.host), "%s", world_member(s->world, rank)->host);

@@ -263,12 +263,44 @@ static void test_ends_are_told(void **state)
     end(&s);
 }
 
+/* It is known that this process stood still before the thread that should have given signs of life is
+ * at work again: here that is held up. */
+static void hold(void *arg, unsigned peer)
+{
+    uint64_t begin_ns = clock_now_ns();
+
+    (void)peer;
+    while (!atomic_load((atomic_bool *)arg) && clock_now_ns() - begin_ns < 120 * SECOND_NS)
+        usleep(1000);
+}
+
+static void test_stood_still(void **state)
+{
+    atomic_bool go = false;
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    beat_tell(s.talk.beat, hold, &go);
+    kill(channel_child(s.channels[2]), SIGKILL);
+    uint64_t begin_ns = clock_now_ns(), stood_ns = 0;
+    while (!stood_ns && clock_now_ns() - begin_ns < 60 * SECOND_NS) {
+        usleep(1000);
+        stood_ns = beat_stood_ns(s.talk.beat);
+    }
+    assert_true(stood_ns > SECOND_NS);
+    atomic_store(&go, true);
+    usleep(700000);
+    assert_true(beat_stood_ns(s.talk.beat) >= stood_ns); /* and stays known */
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_length),    cmocka_unit_test(test_turns_and_sizes),
         cmocka_unit_test(test_give_up),       cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_ends_are_told),
+        cmocka_unit_test(test_ends_are_told), cmocka_unit_test(test_stood_still),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,7 +245,7 @@ static void *live(void *arg)
         now_ns = clock_now_ns();
         __atomic_store_n(&b->stood_ns, beat_stood_ns(b), __ATOMIC_RELAXED);
         beat_all(b);
-        __atomic_store_n(&b->due_ns, now_ns + EVERY_MS * 1000000ull, __ATOMIC_RELAXED);
+        __atomic_store_n(&b->due_ns, now_ns + EVERY_MS * 1000000ull, __ATOMIC_RELEASE);
     } while (wait_until(b, b->due_ns));
     return NULL;
 }
@@ -313,13 +313,14 @@ void beat_tell(struct beat *b, void (*gone)(void *arg, unsigned i), void *arg)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Who asks may have woken up before the thread that should have given the signs. */
+/* Who asks may have woken up before the thread that should have given the signs: who reads that these
+ * are on time again reads also how late they were. */
 uint64_t beat_stood_ns(const struct beat *b)
 {
     if (!b)
         return 0;
+    uint64_t due_ns = __atomic_load_n(&b->due_ns, __ATOMIC_ACQUIRE), now_ns = clock_now_ns();
     uint64_t stood_ns = __atomic_load_n(&b->stood_ns, __ATOMIC_RELAXED);
-    uint64_t due_ns = __atomic_load_n(&b->due_ns, __ATOMIC_RELAXED), now_ns = clock_now_ns();
     uint64_t late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
 
     return late_ns > PAUSE_NS && late_ns > stood_ns ? late_ns : stood_ns;

@@ -147,14 +147,13 @@ static void note_cpu(const struct collective *c)
     fake->crowded[rank_of(c)] = c->point->crowded;
 }
 
-/* In a time in which its reply has come. */
-static int leave_soon(void)
+static int leave(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = fake->fault_signal};
+    struct itimerspec after = {.it_value.tv_sec = fake->fault_after_s};
     timer_t timer;
 
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
-        timer_settime(timer, 0, &(struct itimerspec){.it_value.tv_nsec = 300000000}, NULL))
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &after, NULL))
         abort();
     return 0;
 }
@@ -286,7 +285,7 @@ static int fake_run(struct collective *c, unsigned call)
     int err = begin_call(c, call);
 
     if (!err && leaves(c))
-        return leave_soon();
+        return leave();
     if (!err)
         err = fake_barrier(c);
     if (err)
@@ -406,6 +405,13 @@ static int deaf_run(struct collective *c, unsigned call)
     return err;
 }
 
+/* No link of it is dead. */
+static int fake_unheard(struct collective *c, uint64_t for_ns)
+{
+    (void)c, (void)for_ns;
+    return 0;
+}
+
 static void fake_tell(struct collective *c, struct collective_report *told)
 {
     const struct fake_state *s = c->state;
@@ -429,7 +435,7 @@ static void fake_tell(struct collective *c, struct collective_report *told)
 
 #define COMMON                                                                                     \
     .own = true, .peers = fake_peers, .address = fake_address, .join = fake_join,                  \
-    .barrier = fake_barrier, .tell = fake_tell, .close = fake_close
+    .barrier = fake_barrier, .unheard = fake_unheard, .tell = fake_tell, .close = fake_close
 
 static const struct collective_ops table[] = {
     {.name = "fake",

@@ -3,6 +3,8 @@
 #ifndef PLUMB_TESTS_FAKE_COLLECTIVE_H
 #define PLUMB_TESTS_FAKE_COLLECTIVE_H
 
+#include <time.h>
+
 #include "core/collective/collective.h"
 
 #define FAKE_RANKS   64
@@ -21,13 +23,14 @@ enum fake_fault {
     FAKE_LAZY,    /* from this call on it leaves its result as it is */
     FAKE_FAILS,   /* the call fails, with a sentence */
     FAKE_NO_OPEN, /* it has no device */
-    FAKE_LEAVES,  /* it does less than its part, says that it is done, and gets fault_signal then */
+    FAKE_LEAVES,  /* it does less than its part, says that it is done, and gets fault_signal */
 };
 
 struct fake_shared {
     _Atomic unsigned arrived, generation;
     unsigned fault, fault_rank, fault_run; /* in this call of that rank, counted from open */
     int fault_signal;
+    time_t fault_after_s;
     unsigned bound[FAKE_RANKS]; /* the CPU of each, at its last run; ~0: not bound */
     unsigned crowded[FAKE_RANKS];
     unsigned addresses[FAKE_RANKS]; /* that came */

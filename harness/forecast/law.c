@@ -9,13 +9,14 @@
 /* Which points a fit is of: sizes from `low` to `high`, and ranks below `ranks`. */
 struct window {
     double low, high, ranks;
+    const struct fit_point *without; /* and not this one; NULL: all of them */
 };
 
 static bool is_in(const struct fit_point *p, const void *arg)
 {
     const struct window *w = arg;
 
-    return p->bytes >= w->low && p->bytes <= w->high && p->ranks < w->ranks;
+    return p->bytes >= w->low && p->bytes <= w->high && p->ranks < w->ranks && p != w->without;
 }
 
 static double next_size(const struct law *law, double bytes, bool up)
@@ -35,7 +36,7 @@ static double next_size(const struct law *law, double bytes, bool up)
 static struct window sizes_near(const struct law *law, double bytes)
 {
     double low = nextafter(bytes, 0), high = low;
-    struct window w = {HUGE_VAL, 0, HUGE_VAL};
+    struct window w = {HUGE_VAL, 0, HUGE_VAL, NULL};
 
     for (int i = 0; i < LAW_SIZES; i++) {
         double down = next_size(law, nextafter(low, HUGE_VAL), false);
@@ -125,6 +126,33 @@ static struct law_value refuse(struct law_value v, enum law_refusal why, double 
     return v;
 }
 
+/* The points have no line. Would all but one of them? Of few points any one is such. */
+static struct law_value refuse_shape(const struct law *law, struct window w, const struct fit *fit,
+                                     struct law_value v)
+{
+    double least = HUGE_VAL;
+
+    for (size_t i = 0; i < law->n && fit->n > FIT_POINTS_MIN + 1; i++) {
+        const struct fit_point *p = &law->points[i];
+        struct fit rest;
+
+        w.without = p;
+        if (!(p->bytes >= w.low && p->bytes <= w.high) ||
+            fit_make(law->terms, law->points, law->n, is_in, &w, &rest) || !fit_describes(&rest) ||
+            rest.spread >= least)
+            continue;
+        double ratio = p->time_us / fit_predict(&rest, p->ranks, p->bytes).time_us;
+        if (fabs(log(ratio)) <= log(FIT_POINT_MOST))
+            continue;
+        least = rest.spread;
+        v.at_ranks = p->ranks;
+        v.at_bytes = p->bytes;
+        v.at_ratio = ratio;
+    }
+    return isinf(least) ? refuse(v, LAW_SHAPE, fit->farthest.ranks)
+                        : refuse(v, LAW_POINT, v.at_ranks);
+}
+
 static bool is_far(double ratio)
 {
     return fabs(log(ratio)) > LAW_REGIME;
@@ -200,7 +228,7 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
     if (held.known)
         v.held_out = exp(-held.off);
     if (!fit_describes(&fit))
-        return refuse(v, LAW_SHAPE, fit.farthest.ranks);
+        return refuse_shape(law, w, &fit, v);
     /* a regime matters to what lies beyond, and to what lies between */
     if (fit.group.n && fit.group.ranks && is_far(fit.group.ratio))
         return refuse(v, LAW_BREAK, fit.group.ranks);

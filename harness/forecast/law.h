@@ -20,8 +20,8 @@
  * Where other groups load the network at the same time, ranks of all groups count for LAW_CORE.
  *
  * All but the first grow with d. Refused, each with its own reason: fewer numbers of ranks
- * than two; a fit that does not describe its points, or whose points of one number of ranks, or
- * what was held out, lie apart (another regime); more than LAW_DOUBLINGS doublings; more bytes than
+ * than two; a fit that does not describe its points, or would without one of them alone, or whose
+ * points of one number of ranks, or what was held out, lie apart (another regime); more than LAW_DOUBLINGS doublings; more bytes than
  * LAW_BEYOND times the largest measured vector.
  */
 #ifndef PLUMB_FORECAST_LAW_H
@@ -53,6 +53,7 @@ enum law_refusal {
     LAW_ONE,     /* at one number of ranks alone */
     LAW_FEW,     /* too few points, or they do not tell messages from bytes */
     LAW_SHAPE,   /* the points do not have the model's shape */
+    LAW_POINT,   /* all but one have it: that one was disturbed, or they all mislead */
     LAW_BREAK,   /* another regime at some number of ranks */
     LAW_FAR,     /* too many doublings */
     LAW_BYTES,   /* too many bytes */
@@ -70,12 +71,13 @@ struct law_value {
     double us, low_us, high_us; /* NaN: refused */
     /* What messages take of it, by the same fit, with 95 %. 0: the fit is best without; NaN: not known. */
     double messages_us, messages_low_us, messages_high_us;
-    double ranks;      /* that were asked for */
-    double most_ranks; /* the largest number that was measured */
-    double doublings;  /* beyond it, or below the smallest; 0: within */
-    double held_out;   /* predicted / measured at most_ranks, from fewer ranks; NaN: none */
-    double held_from;  /* the largest number of those */
-    double at_ranks;   /* LAW_BREAK, LAW_SHAPE: where */
+    double ranks;              /* that were asked for */
+    double most_ranks;         /* the largest number that was measured */
+    double doublings;          /* beyond it, or below the smallest; 0: within */
+    double held_out;           /* predicted / measured at most_ranks, from fewer ranks; NaN: none */
+    double held_from;          /* the largest number of those */
+    double at_ranks;           /* LAW_BREAK, LAW_SHAPE, LAW_POINT: where */
+    double at_bytes, at_ratio; /* LAW_POINT: measured / what the others say */
 };
 
 struct law_value law_at(const struct law *law, double ranks, double bytes);

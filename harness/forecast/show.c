@@ -95,6 +95,7 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
 {
     const struct law_value *v = &p->law;
     const char *what = part_name(p->refused_of);
+    char size[32];
 
     switch (p->refused) {
     case LAW_GIVEN:
@@ -111,6 +112,12 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
                          "%s: the measured times follow no line; measure more sizes and "
                          "launches",
                          what);
+    case LAW_POINT:
+        units_format_bytes((uint64_t)v->at_bytes, size, sizeof(size));
+        return pool_text(pool,
+                         "%s: %s on %.0f ranks took %.2g times as long as all other times say; "
+                         "measure that again, in more launches",
+                         what, size, v->at_ranks, v->at_ratio);
     case LAW_BREAK:
         return pool_text(pool, "%s: another regime at %.0f ranks; measure beyond it", what,
                          v->at_ranks);

@@ -85,6 +85,29 @@ static void what_was_not_shown_is_refused(void **state)
     assert_int_equal(law_at(&s.law, 8, 25e6).refused, LAW_NOTHING);
 }
 
+/* One sum was held up. It is named, whichever it is; without it all is as before. Of two, none is. */
+static void one_time_that_was_disturbed_is_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        struct scene s = {.law = {0}};
+        add(&s, 2, 1);
+        add(&s, 4, 1);
+        s.points[i].time_us *= 3;
+        struct law_value v = law_at(&s.law, 4, 25e6);
+        assert_int_equal(v.refused, LAW_POINT);
+        assert_true(v.at_ranks == s.points[i].ranks && v.at_bytes == s.points[i].bytes);
+        assert_true(fabs(v.at_ratio / 3 - 1) < 0.02);
+        assert_true(isnan(v.us));
+        s.points[i].time_us /= 3;
+        assert_int_equal(law_at(&s.law, 4, 25e6).refused, LAW_GIVEN);
+        s.points[i].time_us /= 3; /* one that is too short is no better */
+        assert_int_equal(law_at(&s.law, 4, 25e6).refused, LAW_POINT);
+        s.points[4].time_us /= i == 1 ? 3 : 1;
+        assert_int_equal(law_at(&s.law, 4, 25e6).refused, i == 1 ? LAW_SHAPE : LAW_POINT);
+    }
+}
+
 static void another_regime_is_refused(void **state)
 {
     struct scene s = {.law = {0}};
@@ -184,6 +207,7 @@ int main(void)
         cmocka_unit_test(what_was_not_shown_is_refused),
         cmocka_unit_test(fewer_ranks_than_measured),
         cmocka_unit_test(the_core_of_another_network),
+        cmocka_unit_test(one_time_that_was_disturbed_is_named),
         cmocka_unit_test(another_regime_is_refused),
         cmocka_unit_test(an_error_grows_with_each_doubling),
         cmocka_unit_test(noise_of_what_was_held_out_grows_too),

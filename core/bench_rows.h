@@ -324,7 +324,8 @@ struct bench_job {
         *scaled; /* the row beside it, in percent, of what is left of perfect scaling; NULL */
     const char
         *stated; /* behind a simulated rate: what is not measured in it. NULL: all is simulated */
-    double gain; /* in percent of its time: no way to save less is advised */
+    const char *stated_where; /* simulated cases of which that holds; NULL: all. Of others all is */
+    double gain;              /* in percent of its time: no way to save less is advised */
 };
 
 /* BOUND_REST: what the other shares leave of the job's time, of cases that fit `where` */

@@ -183,6 +183,7 @@ size_t jobs_find(const struct job_rows *rows, struct job *jobs, size_t most)
             struct job *job = &jobs[n++];
             *job = (struct job){.rule = rule, .name = name};
             job->row = first_of(rows, rule, name);
+            job->stated = rule->stated && matches(rows, job->row, rule->stated_where);
             job->scaled = rule->scaled ? beside(rows, job->row, rule->scaled) : NAN;
             find_bound(rows, job);
             find_ways(rows, job);

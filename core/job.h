@@ -47,6 +47,7 @@ struct job {
     const struct bench_bound *bound;   /* NULL: no share is known */
     double share;                      /* of the time, in percent */
     double lost;                       /* all shares but the rest, in percent; NaN: none is known */
+    bool stated;                       /* if it is simulated, rule->stated says what of it is */
     double scaled;                     /* the row of rule->scaled, in percent; NaN: none */
     struct job_way ways[JOB_WAYS_MAX]; /* with a value */
     size_t n_ways;

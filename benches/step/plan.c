@@ -232,38 +232,58 @@ double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned 
            (rank == s->slow_rank ? s->slow_times : 1);
 }
 
-static double alone_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank,
-                       bool update)
+struct step_stated step_stated(const struct step_plan *p, const struct step_spec *s, unsigned rank)
 {
-    double ns = 0;
+    struct step_stated its = {0};
 
-    for (size_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].lane == LANE_COMPUTE && (p->ops[i].kind == STEP_UPDATE) == update)
-            ns += step_op_ns(&p->ops[i], s, rank);
-    return ns;
+    for (size_t i = 0; i < p->n_ops; i++) {
+        double ns = p->ops[i].lane == LANE_COMPUTE ? step_op_ns(&p->ops[i], s, rank) : 0;
+        if (p->ops[i].kind == STEP_UPDATE)
+            its.update_ns += ns;
+        else if (p->ops[i].kind == STEP_BACKWARD)
+            its.backward_ns += ns;
+        else
+            its.forward_ns += ns;
+    }
+    return its;
 }
 
 double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
 {
-    return alone_ns(p, s, rank, false);
+    struct step_stated its = step_stated(p, s, rank);
+
+    return its.forward_ns + its.backward_ns;
 }
 
 double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank)
 {
-    return alone_ns(p, s, rank, true);
+    return step_stated(p, s, rank).update_ns;
 }
 
-double step_least_ns(const struct step_spec *s, const double *compute_ns, const double *update_ns)
+static double passes_ns(const struct step_stated *a)
+{
+    return a->forward_ns + a->backward_ns;
+}
+
+double step_least_ns(const struct step_spec *s, const struct step_stated *all)
 {
     double least = 0;
 
     for (unsigned rank = 0; rank < s->ranks; rank++) {
         unsigned stage = rank / s->tp % s->pp, first = rank - stage * s->tp;
-        double ns = compute_ns[rank];
-        for (unsigned other = 0; other < s->pp; other++)
-            if (other < stage || (other > stage && s->order == STEP_GPIPE))
-                ns += compute_ns[first + other * s->tp] / s->micro;
-        least = fmax(least, ns + update_ns[rank]);
+        double ns = passes_ns(&all[rank]);
+        for (unsigned i = 0; i < s->pp; i++) {
+            const struct step_stated *other = &all[first + i * s->tp];
+            if (i < stage)
+                ns += other->forward_ns / s->micro;
+            else if (i > stage && s->order == STEP_GPIPE)
+                ns += passes_ns(other) / s->micro;
+        }
+        for (unsigned i = stage + 1; i-- > 0;) { /* the last backward pass comes to it */
+            const struct step_stated *other = &all[first + i * s->tp];
+            ns += i < stage ? other->backward_ns / s->micro : 0;
+            least = fmax(least, ns + other->update_ns);
+        }
     }
     return least;
 }

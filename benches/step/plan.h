@@ -185,15 +185,19 @@ void step_plan_release(struct step_plan *p);
  * lies on one of these ranks. */
 uint64_t step_parameters(const struct step_spec *s, const struct step_layer *l);
 
-/* How long a rank computes in its passes, alone, and updates, where that is stated. */
+/* How long a rank computes in its passes, alone, and updates, where that is stated: each, and all of it. */
 double step_update_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
 double step_compute_ns(const struct step_plan *p, const struct step_spec *s, unsigned rank);
-/* No step is shorter, even if no byte took any time. compute_ns: of each rank, step_compute_ns(). Beside
- * its own compute a stage waits for those before it: for a micro-batch's forward pass at the begin,
- * its backward pass at the end. With GPipe also for those behind it, in the middle. Where all stages
- * are equal, these are (m + p - 1) / m of a stage's compute, and both orders take no longer. Behind all
- * passes it updates its parameters. */
-double step_least_ns(const struct step_spec *s, const double *compute_ns, const double *update_ns);
+struct step_stated {
+    double forward_ns, backward_ns, update_ns;
+};
+struct step_stated step_stated(const struct step_plan *p, const struct step_spec *s, unsigned rank);
+/* No step is shorter, even if no byte took any time. `all`: of each rank. Beside its own compute a stage
+ * waits for those before it: for a micro-batch's forward pass at the begin. With GPipe also for those
+ * behind it, in the middle. Behind its last backward pass those before it have theirs, one after
+ * another, and each updates its parameters when its own is over. Where all stages are equal, these are (m + p - 1) / m
+ * of a stage's compute and an update, and both orders take no longer. */
+double step_least_ns(const struct step_spec *s, const struct step_stated *all);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s);

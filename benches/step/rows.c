@@ -7,6 +7,7 @@ static const struct bench_column columns[] = {
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "kernel", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME | COLUMN_LIBRARY},
     {.name = "compute_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "simulated", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "update_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "chosen", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "rank", .width = 4},
@@ -95,6 +96,7 @@ static const struct bench_job jobs[] = {
      .thing = "rank",
      .scaled = "metric=efficiency",
      .stated = "compute is stated, not measured",
+     .stated_where = "simulated=compute",
      .gain = 2},
     {.label = NULL},
 };
@@ -116,11 +118,17 @@ static const struct bench_bound bounds[] = {
      .says = "%s of the step waits for them",
      .todo = "more servers (--ps), fewer bytes (--dtype bf16 in place of f32) or, for gradients, a "
              "larger batch would save most"},
-    {.where = "metric=bubble",
+    {.where = "metric=bubble batch!=@micro_batches",
      .word = "the pipeline",
      .says = "ranks wait for other stages in %s of the step",
-     .todo = "more micro-batches make its bubble smaller, unless activations on their way hold "
-             "stages up"},
+     .todo = "more micro-batches make its bubble smaller, unless stages are unequal or activations "
+             "on their way hold them up"},
+    /* A micro-batch has a sample at least. */
+    {.where = "metric=bubble batch=@micro_batches",
+     .word = "the pipeline",
+     .says = "ranks wait for other stages in %s of the step",
+     .todo = "a larger batch in more micro-batches makes its bubble smaller, unless stages are "
+             "unequal or activations on their way hold them up"},
     {.where = "metric=throughput",
      .word = "compute",
      .says = "%s of the step computes",

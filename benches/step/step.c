@@ -300,20 +300,18 @@ static int make_spec(struct point *pt, struct step_work *w)
 /* The longest compute of a rank, the shortest step that it allows, and how many bytes it may send: of all ranks, for patience. */
 static int weigh(struct point *pt, struct step_work *w, double *bytes)
 {
-    static const double none[WORLD_RANKS_MAX];
-    double compute_ns[WORLD_RANKS_MAX] = {0}, update_ns[WORLD_RANKS_MAX] = {0}, most_ns = 0;
+    struct step_stated all[WORLD_RANKS_MAX] = {{0}};
     struct step_plan plan;
     int err = 0;
 
     *bytes = w->longest_ns = w->update_ns = w->update_bytes = 0;
     for (unsigned rank = 0; rank < w->n && !err; rank++) {
+        struct step_stated *a = &all[rank];
         err = step_plan_make(&plan, &w->spec, w->layers, rank);
-        compute_ns[rank] = step_compute_ns(&plan, &w->spec, rank);
-        update_ns[rank] = step_update_ns(&plan, &w->spec, rank);
+        *a = step_stated(&plan, &w->spec, rank);
         if (!step_is_server(&w->spec, rank))
-            w->longest_ns = fmax(w->longest_ns, compute_ns[rank] + update_ns[rank]);
-        most_ns = fmax(most_ns, compute_ns[rank]);
-        w->update_ns = fmax(w->update_ns, update_ns[rank]);
+            w->longest_ns = fmax(w->longest_ns, a->forward_ns + a->backward_ns + a->update_ns);
+        w->update_ns = fmax(w->update_ns, a->update_ns);
         double moved = 0; /* a server updates each bucket's part */
         for (size_t i = 0; i < plan.n_ops; i++)
             moved += plan.ops[i].bytes;
@@ -321,8 +319,7 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
-    w->least_ns = err ? 0 : step_least_ns(&w->spec, compute_ns, update_ns);
-    w->least_times = most_ns > 0 && !err ? step_least_ns(&w->spec, compute_ns, none) / most_ns : 1;
+    w->least_ns = err ? 0 : step_least_ns(&w->spec, all);
     if (err == -E2BIG)
         return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                             COLLECTIVE_CALLS_MAX);
@@ -424,8 +421,10 @@ static int setup(struct point *pt)
     memset(w->stalest, 0, sizeof(w->stalest));
     memset(w->updates, 0, sizeof(w->updates));
     pt->sample_ns = 0; /* a step each */
-    if (p->compute == STEP_TIMED)
+    if (p->compute == STEP_TIMED) {
         pt->origin = "simulated";
+        point_column(pt, "simulated", "compute");
+    }
     point_series(pt, "step_time", "ms", 0);
     int err = make_spec(pt, w);
     if (err)

@@ -8,7 +8,8 @@
 #include "benches/step/work.h"
 #include "core/stats.h"
 
-#define LAST 0.98 /* of the slowest rank's time: whoever takes as long ends last */
+#define FASTER 1    /* percent: cores that others leave may run as much faster */
+#define LAST   0.98 /* of the slowest rank's time: whoever takes as long ends last */
 
 static double sums_ns(const struct collective_times *t)
 {
@@ -123,6 +124,27 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
         s->update_ns[s->n] = fmax(s->update_ns[s->n], (double)times[i].own_ns[STEP_NS_UPDATE]);
     s->exposed[s->n] = 100 * exposed_ns(w, times, slowest) / (double)slowest;
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
+}
+
+double values_compute_ns(const struct step_shares *s)
+{
+    double least = INFINITY;
+
+    for (size_t i = 0; i < s->n; i++)
+        least = fmin(least, s->alone_ns[i] * fmin(1, 1 + s->slowdown[i] / 100));
+    return s->n ? least : 0;
+}
+
+bool values_was_disturbed(const double *slowdown, size_t n)
+{
+    struct median_ci ci;
+
+    if (stats_ci_median(slowdown, n, 0.95, &ci) || isnan(ci.high)) {
+        ci.high = n ? slowdown[0] : 0; /* so few have none: all of them */
+        for (size_t i = 1; i < n; i++)
+            ci.high = fmax(ci.high, slowdown[i]);
+    }
+    return ci.high < -FASTER;
 }
 
 /* Where block i begins; of `blocks`, where the last ends. Each has an odd number of samples, whose
@@ -406,21 +428,6 @@ static void set_free_limit(struct point *pt, struct step_work *w)
     }
 }
 
-/* Of the shortest compute that was seen, and the shortest update. Of a pipeline's stages the slowest
- * one's: how long the others hold it up is not known. */
-static double real_least_ns(const struct step_work *w)
-{
-    const struct step_shares *s = &w->shares;
-    double alone = INFINITY, update = INFINITY;
-
-    for (size_t i = 0; i < s->n; i++) {
-        alone = fmin(alone, s->alone_ns[i]);
-        update = fmin(update, s->update_ns[i]);
-    }
-    double times = w->spec.pp > 1 ? 1 : w->least_times;
-    return s->n ? times * (alone - update) + update : w->least_ns;
-}
-
 /* No step is shorter than the compute of the rank that has most of it, and a pipeline's bubble: of
  * real compute, than the shortest that was seen. And none is shorter than the nodes' links need for
  * what any algorithm must move. */
@@ -434,7 +441,7 @@ static void set_limit(struct point *pt, struct step_work *w)
         return;
     }
     double network = network_ns(w, &link);
-    double compute = timed ? w->least_ns : real_least_ns(w);
+    double compute = timed ? w->least_ns : values_compute_ns(&w->shares);
     bool known = timed || w->spec.pp == 1 || !stages_share(w) || network > compute;
     if (!known)
         snprintf(
@@ -475,9 +482,14 @@ static void add_compute(struct point *pt, struct step_work *w)
     for (size_t i = 0; i < w->shares.n; i++)
         w->shares.alone_ns[i] /= 1e6;
     double alone_ms = add_blocks(alone, w->shares.alone_ns, w->shares.n);
-    if (!stages_share(w))
-        add_blocks(point_figure(pt, "compute_slowdown", "percent"), w->shares.slowdown,
-                   w->shares.n);
+    if (!stages_share(w)) {
+        struct figure *f = point_figure(pt, "compute_slowdown", "percent");
+        add_blocks(f, w->shares.slowdown, w->shares.n);
+        if (f && values_was_disturbed(f->values, f->n)) {
+            figure_remark(f, "compute was slower alone than in the step: other work disturbed it");
+            figure_remark(alone, f->remark);
+        }
+    }
     double update_ns = add_blocks(NULL, w->shares.update_ns, w->shares.n);
     if (s->tp == 1 && s->pp == 1)
         point_column(pt, "compute_ms", "%.9g", alone_ms - update_ns / 1e6);
@@ -534,13 +546,16 @@ static void add_memory(struct point *pt, const struct step_work *w)
 void values_finish(struct point *pt, struct step_work *w)
 {
     const struct collective_report *told = session_report(w->ranks.session, 0);
+    bool timed = w->spec.compute == STEP_TIMED;
 
     if (!told)
         return;
-    if (links_simulated(w->ranks.session, w->n))
+    if (links_simulated(w->ranks.session, w->n)) {
         pt->origin = "simulated";
+        point_column(pt, "simulated", timed ? "compute and network" : "network");
+    }
     point_column(pt, "chosen", "%s", told->algorithm);
-    bool free_updates = w->spec.servers && w->spec.update && w->spec.compute != STEP_TIMED;
+    bool free_updates = w->spec.servers && w->spec.update && !timed;
     point_column(pt, "detail", "%s%s", told->detail,
                  free_updates ? ", servers' updates take no time" : "");
     set_limit(pt, w);

@@ -112,7 +112,8 @@ static void compute(struct writer *w, enum step_kind kind, unsigned layer, unsig
     w->piece.flop += flop * w->samples;
 }
 
-static uint32_t call(struct writer *w, struct step_part *part, unsigned number, uint32_t after)
+static uint32_t call_after(struct writer *w, const struct step_part *part, unsigned number,
+                           const uint32_t *deps, unsigned n)
 {
     struct step_op op = {.lane = (uint8_t)part->lane,
                          .kind = STEP_CALL,
@@ -120,7 +121,23 @@ static uint32_t call(struct writer *w, struct step_part *part, unsigned number, 
                          .part = (uint32_t)(part - w->plan->parts),
                          .call = number};
 
-    return add_op(w, &op, &after, after != NO_OP);
+    return add_op(w, &op, deps, n);
+}
+
+static uint32_t call(struct writer *w, const struct step_part *part, unsigned number,
+                     uint32_t after)
+{
+    return call_after(w, part, number, &after, 1);
+}
+
+/* Of activations as they are by now: computed, and also summed or come in, if nothing was computed
+ * of that since. */
+static uint32_t call_next(struct writer *w, const struct step_part *part, unsigned number)
+{
+    uint32_t deps[WAITS_MAX + 1] = {settle(w)};
+
+    memcpy(deps + 1, w->waits, w->n_waits * sizeof(*w->waits));
+    return call_after(w, part, number, deps, w->n_waits + 1);
 }
 
 /* ---- Gradients and parameters, over data-parallel ranks ---- */
@@ -396,7 +413,7 @@ static void sum_activations(struct writer *w, unsigned layer, enum model_split o
     if (!part || l->split != of || !(l->sum > 0))
         return;
     unsigned number = vector_of(w, part, (uint64_t)llround(l->sum * w->samples), false);
-    wait_for(w, call(w, part, number, settle(w)));
+    wait_for(w, call_next(w, part, number));
 }
 
 static void exchange(struct writer *w, enum step_part_kind kind, unsigned layer)
@@ -407,7 +424,7 @@ static void exchange(struct writer *w, enum step_part_kind kind, unsigned layer)
     if (!part || !(elements > 0))
         return;
     unsigned number = vector_of(w, part, (uint64_t)llround(elements), false);
-    wait_for(w, call(w, part, number, settle(w)));
+    wait_for(w, call_next(w, part, number));
 }
 
 /* Is it the first, or the last of a block's experts? */
@@ -468,7 +485,7 @@ static void pass_on(struct writer *w, enum step_part_kind kind, unsigned end)
     struct step_part *part = parts_find(w->plan, kind, true);
 
     if (part)
-        call(w, part, vector_of(w, part, border(w, end), false), settle(w));
+        call_next(w, part, vector_of(w, part, border(w, end), false));
 }
 
 static void forward(struct writer *w, unsigned micro)

@@ -69,8 +69,7 @@ struct step_work { /* pt->bench_state: outlives the points */
     double passes_ns; /* both passes of the whole model on one rank, where that is stated */
     double update_ns, update_bytes; /* of the rank that has most: stated; moved */
     double longest_ns;              /* compute alone of the rank that has most */
-    double least_ns;    /* the shortest step with that compute: a pipeline's is longer */
-    double least_times; /* the same of passes alone, over those of the rank that has most */
+    double least_ns; /* the shortest step with that compute: a pipeline's is longer */
     bool begun;
     uint64_t samples;                                          /* since the warm-up */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
@@ -89,6 +88,12 @@ struct step_work { /* pt->bench_state: outlives the points */
 /* One sample: the times of all ranks, and how long the compute just took alone; 0: it is stated. */
 void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
                   uint64_t alone_ns);
+/* The shortest compute of the slowest rank that was seen, alone or in a step: what runs alone may be disturbed, too. Of
+ * a pipeline's stages the slowest one's: how long the others hold it up is not known. */
+double values_compute_ns(const struct step_shares *s);
+/* Communication makes no compute faster. So where slowdowns are below 0, beyond their interval, something else slowed
+ * down what ran alone, and nothing is known of them. */
+bool values_was_disturbed(const double *slowdown, size_t n);
 /* Rates of a job over those of another, in percent: so many values, whose median and interval are
  * the ratio's. Both jobs' rates, in the order of time, are medians of blocks of samples, and each
  * value is one block's over one block's of the other, so that the interval has what both vary by. */

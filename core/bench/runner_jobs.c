@@ -166,10 +166,10 @@ static void say(const struct runner_jobs *j, const struct job_rows *rows, const 
     char text[256], line[512];
     struct saving saving;
 
-    bool stated = k->simulated && job->rule->stated, on = *job_on_text(rows, job, text, 64);
+    bool on = *job_on_text(rows, job, text, 64);
+    const char *origin = !k->simulated ? "" : job->stated ? job->rule->stated : "simulated";
     fprintf(out, "%s%s%s: %.4g %s%s%s%s\n", job->name, on ? " on " : "", text,
-            rows->rows[job->row].value, k->unit, stated ? " (" : "",
-            stated ? job->rule->stated : "", stated ? ")" : "");
+            rows->rows[job->row].value, k->unit, *origin ? " (" : "", origin, *origin ? ")" : "");
     if (*job_bound_text(job, text, sizeof(text)))
         say_line(out, "", text);
     const struct job_way *way = best_way(j, rows, job, &saving);

@@ -219,11 +219,13 @@ static const char *rate_text(struct report *r, const struct run_job *j)
 /* "compute is stated, not measured"; "" of a rate that was measured. */
 static const char *origin_of(const struct run_job *j)
 {
-    const char *origin = j->c->points[j->run].origin, *stated = j->found.rule->stated;
+    const char *origin = j->c->points[j->run].origin;
 
     if (!strcmp(origin, "measured"))
         return "";
-    return stated && !strcmp(origin, "simulated") ? stated : *origin ? origin : "origin unknown";
+    if (j->found.stated && !strcmp(origin, "simulated"))
+        return j->found.rule->stated;
+    return *origin ? origin : "origin unknown";
 }
 
 /* answered: its bound is the run's answer, and so is what to do. */

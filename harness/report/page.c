@@ -167,11 +167,37 @@ static size_t count_unmeasured(const struct report_rows *rows)
     return n;
 }
 
+/* Simulated rows of which a part is stated, and the rest measured; *what: which part. */
+static size_t count_stated(const struct report_bench *b, size_t run, const char **what)
+{
+    size_t n = 0;
+
+    for (const struct bench_job *job = b->described->jobs; job->label; job++)
+        for (size_t i = 0; job->stated && i < b->n_cases; i++) {
+            const struct report_point *p = &b->cases[i].points[run];
+            if (strcmp(p->origin, "simulated") != 0 ||
+                !described_matches(b, &b->cases[i], job->stated_where))
+                continue;
+            n += p->n_rows;
+            *what = job->stated;
+        }
+    return n;
+}
+
 static void write_origin_of_bench(const struct page *page, const struct report_bench *b, size_t run)
 {
     const struct table *table = b->rows[run].table;
-    size_t n = count_unmeasured(&b->rows[run]);
+    const char *what = "";
+    size_t stated = count_stated(b, run, &what), n = count_unmeasured(&b->rows[run]);
 
+    n -= stated < n ? stated : n;
+    if (stated && table)
+        html_print(
+            page->out,
+            "<p class='banner'>%zu of %s of <b>%s</b> in %s: %s. All else in these rows comes "
+            "from this machine.</p>\n",
+            stated, show_count(&page->r->pool, table->n_rows, "row"), b->name, page->r->names[run],
+            what);
     if (n && table)
         html_print(page->out,
                    "<p class='banner'>Not measured here: %zu of %s of <b>%s</b> in %s, simulated, "
@@ -183,7 +209,8 @@ static void write_origin_of_bench(const struct page *page, const struct report_b
 /* Rows that nobody measured are named at the top, and again wherever they stand. */
 static void write_origin_banner(const struct page *page, size_t run)
 {
-    size_t rows = 0, unmeasured = 0, benches = 0;
+    size_t rows = 0, unmeasured = 0, benches = 0, stated = 0;
+    const char *what;
     bool all;
 
     for (size_t b = 0; b < page->r->n_benches; b++) {
@@ -192,8 +219,9 @@ static void write_origin_banner(const struct page *page, size_t run)
         benches += of->table != NULL;
         rows += of->table ? of->table->n_rows : 0;
         unmeasured += count_unmeasured(of);
+        stated += count_stated(&page->r->benches[b], run, &what);
     }
-    all = benches > 1 && rows == unmeasured;
+    all = benches > 1 && rows == unmeasured && !stated;
     if (all)
         html_print(page->out,
                    "<p class='banner'>Not measured here: all %zu rows of <b>%s</b> are simulated, "

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -17,18 +19,20 @@
 #include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
 
-static const char *const params[] = {"model", "ranks", "bucket", "overlap", "nodes",
-                                     "rank",  "part",  "ps",     "dp"};
+static const char *const params[] = {"model",         "ranks",     "bucket",    "overlap", "nodes",
+                                     "rank",          "part",      "ps",        "dp",      "batch",
+                                     "micro_batches", "simulated", "transport", "buffer"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define BUCKETS  3
 
 /* A job, and what its time is with other buckets. */
 struct plan {
     unsigned launches;
-    double ms, exposed; /* percent */
-    double of[BUCKETS]; /* times the job's time; 0: not measured */
+    double ms, exposed, bubble; /* percent; bubble 0: no such row */
+    double of[BUCKETS];         /* times the job's time; 0: not measured */
     double launch_sd;
-    const char *nodes, *origin, *servers;
+    const char *nodes, *origin, *servers, *micro, *simulated;
+    bool rdma; /* the same over RDMA, too, slower: its buffer is none of TCP's */
 };
 
 static const struct plan plain = {.launches = 3,
@@ -38,7 +42,9 @@ static const struct plan plain = {.launches = 3,
                                   .launch_sd = 0.01,
                                   .nodes = "2",
                                   .origin = "measured",
-                                  .servers = "0"};
+                                  .servers = "0",
+                                  .micro = "1",
+                                  .simulated = ""};
 
 static struct rng rng;
 
@@ -70,7 +76,21 @@ static int forget_bench(void **state)
 static void add_row(struct scene *s, const struct plan *p, unsigned launch, const char *bucket,
                     const char *metric, const char *unit, double value)
 {
-    const char *values[] = {"resnet50", "4", bucket, "backward", p->nodes, "", "", p->servers, "4"};
+    bool rdma = p->rdma && s->cases > 1;
+    const char *values[] = {"resnet50",
+                            "4",
+                            bucket,
+                            "backward",
+                            p->nodes,
+                            "",
+                            "",
+                            p->servers,
+                            "4",
+                            "32",
+                            p->micro,
+                            p->simulated,
+                            rdma ? "rdma" : "tcp",
+                            rdma ? "" : "0"};
     char number[16];
     struct row row;
 
@@ -94,7 +114,10 @@ static void add_case(struct scene *s, const struct plan *p, const char *bucket, 
         add_row(s, p, l, bucket, "step_time", "ms", ms);
         add_row(s, p, l, bucket, "throughput", "samples/s", 128e3 / ms);
         add_row(s, p, l, bucket, "exposed", "percent", p->exposed);
-        fprintf(s->plan, "done,0003,%u,%u,%u,step,,60\n", s->cases, s->cases, l);
+        if (p->bubble > 0)
+            add_row(s, p, l, bucket, "bubble", "percent", p->bubble);
+        fprintf(s->plan, "done,000%d,%u,%u,%u,step,,60\n", p->bubble > 0 ? 4 : 3, s->cases,
+                s->cases, l);
     }
 }
 
@@ -113,6 +136,8 @@ static void measure(struct scene *s, const struct plan *p)
     s->rows = fake_run_open(&s->f, "step.csv", "w");
     row_print_csv_header(s->rows, params, N_PARAMS);
     add_case(s, p, "26214400", 1);
+    if (p->rdma)
+        add_case(s, p, "26214400", 2);
     for (unsigned i = 0; i < BUCKETS; i++)
         if (p->of[i] > 0)
             add_case(s, p, buckets[i], p->of[i]);
@@ -209,9 +234,15 @@ static void bounds_are_by_the_largest_share(void **state)
     (void)state;
     p.exposed = 12;
     p.origin = "simulated";
+    p.simulated = "compute";
     measure(&s, &p);
     says(&s, "resnet50 is bounded by compute: 88 % of the step computes", true);
     says(&s, "(compute is stated, not measured)", true);
+    release(&s);
+    p.simulated = "network"; /* and its compute is real */
+    measure(&s, &p);
+    says(&s, "compute is stated", false);
+    says(&s, "(simulated)", true);
     release(&s);
     p.exposed = 77;
     p.nodes = "1";
@@ -227,6 +258,45 @@ static void bounds_are_by_the_largest_share(void **state)
          true);
     says(&s, "more servers (--ps), fewer bytes", true);
     says(&s, "--dtype bf16 in place of f32) or, for gradients, a larger batch", true);
+    release(&s);
+}
+
+/* 32 samples can be cut into more micro-batches, but into no more than 32. */
+static void a_micro_batch_has_a_sample_at_least(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    p.bubble = 70;
+    p.exposed = 3;
+    p.of[0] = p.of[1] = p.of[2] = 0;
+    p.micro = "8";
+    measure(&s, &p);
+    says(&s,
+         "bounded by the pipeline: ranks wait for other stages in 70 % of the step; more "
+         "micro-batches make",
+         true);
+    release(&s);
+    p.micro = "32";
+    measure(&s, &p);
+    says(&s, "70 % of the step; a larger batch in more micro-batches makes", true);
+    release(&s);
+}
+
+/* Cases over TCP and RDMA: the transport tells them apart, and not an option that TCP alone has. */
+static void what_always_has_one_value_is_not_told(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    p.of[0] = p.of[1] = p.of[2] = 0;
+    p.rdma = true;
+    measure(&s, &p);
+    const char *what = s.h.all[0].runs[0].what;
+    if (!strstr(what, "tcp") || strstr(what, "buffer"))
+        fail_msg("'%s'", what);
     release(&s);
 }
 
@@ -264,6 +334,8 @@ int main(void)
         cmocka_unit_test(a_way_that_saves_time_is_the_answer),
         cmocka_unit_test(what_is_in_the_noise_is_not_advised),
         cmocka_unit_test(bounds_are_by_the_largest_share),
+        cmocka_unit_test(a_micro_batch_has_a_sample_at_least),
+        cmocka_unit_test(what_always_has_one_value_is_not_told),
         cmocka_unit_test(advice_is_right_as_often_as_it_says),
     };
 

@@ -4,6 +4,7 @@
 #include "benches/step/plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -591,6 +592,41 @@ static void test_asynchronous_servers(void **state)
         }
 }
 
+/* One kind of communication behind another, with no compute between: each needs what the one before brings. A message takes t, a
+ * sum of two ranks c, an exchange between two x; a layer f forward and 2 f back. No gradients are summed. */
+static void test_one_call_behind_another(void **state)
+{
+    const double t = 40, c = 20, x = 32, f = 8;
+    struct run *r = equal(2);
+
+    (void)state;
+    r->ns_per_byte = 1;
+    r->spec.pp = r->spec.tp =
+        2; /* a stage ends with a layer whose activations are summed before they go on */
+    for (unsigned i = 0; i < 2; i++) {
+        r->layers[i].output = t / 4 / 8;
+        r->layers[i].sum = c / 4 / 8;
+        r->layers[i].split = MODEL_ROW;
+        r->layers[i].forward_flop = 2 * f / 8;
+        r->layers[i].backward_flop = 4 * f / 8;
+    }
+    near(simulate(r), 6 * f + 2 * c + 2 * t, 1e-9);
+    release(r);
+    r->spec.pp = 1; /* tokens go back to their ranks when their experts' parts are added */
+    r->spec.ep = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        r->layers[i].kind = MODEL_EXPERT;
+        r->layers[i].experts = 2;
+        r->layers[i].sent = x / 2 / 8;
+    }
+    near(simulate(r), 2 * (3 * f + c + 4 * x), 1e-9);
+    release(r);
+    r->spec.tp = 1; /* a stage begins with experts: their tokens come from the stage before */
+    r->spec.pp = 2;
+    near(simulate(r), 2 * (6 * f + 4 * x) + 2 * t, 1e-9);
+    done(r);
+}
+
 /* The shortest step: of equal stages as in test_bubble(), and the simulation with a network that takes no time needs no longer.
  * Of unequal ones no simulation is shorter; nor is the compute of the longest times (m + p - 1) / m a bound. */
 static void test_shortest_step(void **state)
@@ -602,7 +638,8 @@ static void test_shortest_step(void **state)
         for (unsigned m = 1; m <= 16; m *= 4)
             for (unsigned variant = 0; variant < 8; variant++) {
                 struct run *r = equal(8);
-                double compute[RANKS_MOST], none[RANKS_MOST] = {0}, longest = 0;
+                struct step_stated its[RANKS_MOST];
+                double longest = 0;
                 r->spec.pp = p;
                 r->spec.ranks = 2 * p;
                 r->spec.batch = r->spec.micro = m;
@@ -614,10 +651,11 @@ static void test_shortest_step(void **state)
                 r->spec.slow_times = variant / 2 == 3 ? 1.5 : 1;
                 double lasts = simulate(r);
                 for (unsigned i = 0; i < r->spec.ranks; i++) {
-                    compute[i] = r->ranks[i].compute_ns;
-                    longest = compute[i] > longest ? compute[i] : longest;
+                    its[i] = step_stated(&r->ranks[i].plan, &r->spec, i);
+                    near(its[i].forward_ns + its[i].backward_ns, r->ranks[i].compute_ns, 1e-9);
+                    longest = fmax(longest, r->ranks[i].compute_ns);
                 }
-                double least = step_least_ns(&r->spec, compute, none);
+                double least = step_least_ns(&r->spec, its);
                 assert_true(least >= longest && least <= lasts * (1 + 1e-9));
                 if (variant < 2)
                     near(least, (m + p - 1.) * 8 / p * 3, 1e-9);
@@ -625,6 +663,37 @@ static void test_shortest_step(void **state)
                 done(r);
             }
     assert_true(beyond);
+}
+
+/* Two stages, one micro-batch: the second stage updates its parameters while the first one still goes back, and that one's
+ * update comes behind. A pass of a stage takes 4, back 8; updates last 1 for 1000 parameters. */
+static void test_shortest_step_with_an_update(void **state)
+{
+    static const unsigned parameters[][2] = {{1, 1}, {1, 5}, {1, 30}, {30, 1}, {0, 7}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(*parameters); i++)
+        for (unsigned order = STEP_GPIPE; order <= STEP_1F1B; order++) {
+            struct run *r = equal(2);
+            double first = parameters[i][0], second = parameters[i][1];
+            struct step_stated its[2];
+            r->spec.ranks = r->spec.pp = 2;
+            r->spec.batch = 1;
+            r->spec.order = order;
+            r->spec.update = UPDATE_SGD;
+            r->spec.ns_per_byte = 1. / 12000;
+            for (unsigned k = 0; k < 2; k++) {
+                r->layers[k].parameters = 1000 * parameters[i][k];
+                r->layers[k].forward_flop = 4;
+                r->layers[k].backward_flop = 8;
+            }
+            double lasts = simulate(r), wanted = 4 + 4 + 8 + fmax(second, 8 + first);
+            near(lasts, wanted, 1e-9);
+            for (unsigned k = 0; k < 2; k++)
+                its[k] = step_stated(&r->ranks[k].plan, &r->spec, k);
+            near(step_least_ns(&r->spec, its), wanted, 1e-9);
+            done(r);
+        }
 }
 
 /* All that goes together gets to its end in all ranks. */
@@ -745,7 +814,9 @@ int main(void)
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_more_servers_than_workers),
         cmocka_unit_test(test_asynchronous_servers),
+        cmocka_unit_test(test_one_call_behind_another),
         cmocka_unit_test(test_shortest_step),
+        cmocka_unit_test(test_shortest_step_with_an_update),
         cmocka_unit_test(test_all_together),
         cmocka_unit_test(test_compute_is_divided),
         cmocka_unit_test(test_what_makes_no_sense),

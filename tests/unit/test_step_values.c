@@ -208,6 +208,46 @@ static void test_servers_are_not_exposed(void **state)
     assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
 }
 
+/* ---- Real compute ---- */
+
+/* Two ranks: the slower one's compute counts, alone and in the step. What runs alone may be disturbed: a step of 80 ns shows
+ * that 100 are no bound. */
+static void test_no_step_is_faster_than_the_bound_of_its_compute(void **state)
+{
+    const double alone[] = {100, 90, 130}, in_step[] = {140, 95, 80};
+    static struct step_work w;
+
+    (void)state;
+    w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 1, .ranks = 2}};
+    for (int i = 0; i < 3; i++) {
+        struct collective_times times[2] = {{.ns = 200}, {.ns = 200}};
+        times[0].own_ns[STEP_NS_COMPUTE] = 20;
+        times[1].own_ns[STEP_NS_COMPUTE] = (uint64_t)in_step[i];
+        values_count(&w, times, 200, (uint64_t)alone[i]);
+        assert_true(fabs(w.shares.slowdown[i] - 100 * (in_step[i] / alone[i] - 1)) < 1e-9);
+        assert_true(fabs(values_compute_ns(&w.shares) - (i == 2 ? 80 : i ? 90 : 100)) < 1e-9);
+    }
+}
+
+/* Communication makes no compute faster. Where it seems so by more than chance, something else slowed it down alone. */
+static void test_compute_that_was_slower_alone_was_disturbed(void **state)
+{
+    double below[16], about[16], few[] = {-30, 4};
+
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        below[i] = -36 + 4 * (i % 5);
+        about[i] = -6 + 4 * (i % 4); /* -6, -2, 2, 6 */
+    }
+    assert_true(values_was_disturbed(below, 16));
+    assert_true(values_was_disturbed(below, 2));
+    assert_false(values_was_disturbed(about, 16));
+    assert_false(values_was_disturbed(few, 2));
+    assert_false(
+        values_was_disturbed((const double[]){-.5}, 1)); /* within what clocks of cores do */
+    assert_false(values_was_disturbed(about, 0));
+}
+
 /* ---- The smallest job ---- */
 
 /* Of a sweep of two sizes of buckets, whose most ranks come first. */
@@ -355,6 +395,8 @@ int main(void)
         cmocka_unit_test(test_links_bound_asynchronous_workers),
         cmocka_unit_test(test_links_bound_a_step),
         cmocka_unit_test(test_servers_are_not_exposed),
+        cmocka_unit_test(test_no_step_is_faster_than_the_bound_of_its_compute),
+        cmocka_unit_test(test_compute_that_was_slower_alone_was_disturbed),
         cmocka_unit_test(test_each_job_has_the_smallest_of_its_own),
         cmocka_unit_test(test_who_waits_for_a_slow_worker_is_not_exposed)};
 

@@ -144,19 +144,24 @@ in_a_net()
     [ "$status" -eq 2 ]
 }
 
-@test "wrong data, and bytes that went another way than was said: wrong, exit 1" {
+@test "wrong data: wrong, exit 1" {
     for transport in shm tcp; do
         net --transport $transport --pattern bandwidth --size 64K --no-cpu --inject corrupt
         [ "$status" -eq 1 ]
         [ "$(cells status | head -1)" = wrong ]
         [[ $(cells reason | head -1) == *"wrong data"* ]]
     done
-    net --transport tcp --pattern bandwidth --size 1M --no-cpu --inject elsewhere
+    net --transport tcp --pattern latency --size 64 --inject corrupt
+    [ "$status" -eq 1 ]
+}
+
+# On an interface that others use, too, their bytes would stand for those that are missing.
+@test "bytes that went another way than was said: wrong, exit 1" {
+    unshare -n ip link set lo mtu 1500 2>"$err" || skip "no network can be made here: $(cat "$err")"
+    in_a_net 65536 --transport tcp --pattern bandwidth --size 1M --no-cpu --inject elsewhere
     [ "$status" -eq 1 ]
     [ "$(cells status | head -1)" = wrong ]
     [[ $(cells reason | head -1) == *"went another way"*"lo moved"* ]]
-    net --transport tcp --pattern latency --size 64 --inject corrupt
-    [ "$status" -eq 1 ]
 }
 
 @test "for people: the tail of a latency, and what a stream cost in one text" {

@@ -432,11 +432,12 @@ static bool is_measured_place(const struct forecast *f, double ranks)
     return sum->per_node == f->per_node;
 }
 
+/* Without a GPU, runs tell the memory of a whole node. */
 double forecast_memory(const struct forecast *f)
 {
     return f->memory_bytes > 0        ? f->memory_bytes
            : f->swap.memory_bytes > 0 ? f->swap.memory_bytes
-                                      : f->parts->memory_bytes;
+                                      : f->parts->memory_bytes / (f->parts->gpu ? 1 : f->per_node);
 }
 
 /* Activations can be computed again: what remains without them must be there. */

@@ -250,6 +250,27 @@ static void ranks_of_a_node_share_its_cores(void **state)
     assert_float_equal(at(&f, 4).time.step_s, 3 * 2 * 64. * 64 * 64 * 1e-9, 1e-12);
 }
 
+/* 8 GB of a node, or of each of its GPUs: 300 million parameters and gradients are 2.4 GB. */
+static void ranks_of_a_node_share_its_memory(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    layer.parameters = 300000000;
+    parts.memory_bytes = 8e9;
+    assert_int_equal(at(&f, 1).refused, LAW_GIVEN);
+    f.per_node = 4;
+    assert_float_equal(forecast_memory(&f), 2e9, 1);
+    assert_int_equal(at(&f, 1).refused, LAW_MEMORY);
+    parts.gpu = true;
+    assert_int_equal(at(&f, 1).refused, LAW_GIVEN);
+    parts.gpu = false;
+    f.memory_bytes = 8e9; /* as was said, of a rank */
+    assert_int_equal(at(&f, 1).refused, LAW_GIVEN);
+    layer.parameters = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_slow_host_is_allowed_for),
         cmocka_unit_test(sharded_micro_batches_of_a_pipeline_are_refused),
         cmocka_unit_test(ranks_of_a_node_share_its_cores),
+        cmocka_unit_test(ranks_of_a_node_share_its_memory),
         cmocka_unit_test(groups_inside_nodes_are_refused),
         cmocka_unit_test(a_node_has_laws_of_its_own),
         cmocka_unit_test(messages_are_of_the_same_algorithm),

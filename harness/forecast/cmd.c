@@ -266,6 +266,37 @@ static void set_job(struct asked *a)
     forecast_use(&a->f, &a->parts, (double)o->per_node);
 }
 
+static bool has_layer(const struct asked *a, bool split)
+{
+    for (size_t i = 0; i < a->model.n_layers; i++)
+        if (split ? a->model.layers[i].split != MODEL_WHOLE
+                  : a->model.layers[i].kind == MODEL_EXPERT)
+            return true;
+    return false;
+}
+
+/* What no job does, at any number of ranks. */
+static int check_job(struct asked *a)
+{
+    const struct step_job *job = &a->f.job;
+
+    if (!(job->batch >= 1) || job->batch != floor(job->batch))
+        return fail(a, EXIT_USAGE, "a batch is a whole number of samples, from 1 on: --batch 1");
+    if (a->options.sequence && !a->model.sequence)
+        return fail(a, EXIT_USAGE, "the model has no sequences: leave --seq out");
+    if (job->micro > 1 && fmod(job->batch, job->micro) != 0)
+        return fail(a, EXIT_USAGE,
+                    pool_text(&a->r.pool,
+                              "a batch of %.6g cannot be cut into %.0f equal micro-batches: "
+                              "--batch %.0f",
+                              job->batch, job->micro, job->micro * ceil(job->batch / job->micro)));
+    if (job->tp > 1 && !has_layer(a, true))
+        return fail(a, EXIT_USAGE, "the model says of no layer how it is split: leave --tp out");
+    if (job->ep > 1 && !has_layer(a, false))
+        return fail(a, EXIT_USAGE, "the model has no experts: leave --ep out");
+    return EXIT_GOOD;
+}
+
 static int read_swap(struct asked *a)
 {
     if (!a->options.swap)
@@ -283,7 +314,7 @@ static int read_swap(struct asked *a)
 static int list_nodes(struct asked *a)
 {
     const struct opt_values *values = opts_values(a->o, "nodes");
-    double ranks = (double)(a->options.tp * a->options.pp);
+    double ranks = (double)(a->options.tp * a->options.pp * a->options.ep);
 
     for (size_t i = 0; i < values->n; i++) {
         double nodes = strtod(values->texts[i], NULL);
@@ -296,8 +327,8 @@ static int list_nodes(struct asked *a)
     }
     return a->n ? EXIT_GOOD
                 : fail(a, EXIT_USAGE,
-                       "no number of nodes holds the model once: fewer stages or ranks of a "
-                       "layer, or more nodes");
+                       "no number of nodes holds the model once: fewer stages, ranks of a layer or "
+                       "of experts, or more nodes");
 }
 
 static bool is_given(const struct forecast_point *p)
@@ -415,8 +446,10 @@ static int work(struct asked *a)
 
     if (!status) {
         set_job(a);
-        status = read_swap(a);
+        status = check_job(a);
     }
+    if (!status)
+        status = read_swap(a);
     if (!status)
         status = list_nodes(a);
     if (!status && a->options.price)
@@ -427,8 +460,7 @@ static int work(struct asked *a)
         return status;
     err = forecast_make(&a->f, a->nodes, a->points, a->n);
     if (err == -EINVAL)
-        return fail(a, EXIT_USAGE,
-                    "this model cannot be divided so: fewer stages, or experts over fewer ranks");
+        return fail(a, EXIT_USAGE, "this model cannot be divided so: fewer stages");
     if (err)
         return fail(a, EXIT_INCOMPLETE, "out of memory");
     status = choose_answer(a);

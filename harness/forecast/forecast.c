@@ -448,6 +448,12 @@ static bool does_not_fit(const struct forecast *f, const struct job_memory *m)
     return of > 0 && m->parameters + m->gradients + m->update > of;
 }
 
+/* Else ranks are idle, or an expert has more copies than another. */
+static bool is_divided(const struct step_job *job, double ranks)
+{
+    return job->dp * job->tp * job->pp == ranks && fmod(job->dp, job->ep) == 0;
+}
+
 int forecast_point(const struct forecast *f, double ranks, struct forecast_point *p)
 {
     struct step_job job = f->job;
@@ -459,11 +465,14 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
         .ranks = ranks, .dp = job.dp, .low_s = NAN, .high_s = NAN, .samples_s = NAN};
     if (job.dp < 1)
         return -EINVAL;
-    job.ep = fmin(job.ep, job.dp);
     bool scattered = job.zero >= 2 && job.micro > 1 && job.pp > 1;
     bool grouped = has_groups_in_nodes(f, ranks), placed = is_measured_place(f, ranks);
-    if (grouped || scattered || !placed) {
-        p->refused = scattered ? LAW_MICRO : grouped ? LAW_GROUPS : LAW_PLACED;
+    bool divided = is_divided(&job, ranks);
+    if (grouped || scattered || !divided || !placed) {
+        p->refused = scattered  ? LAW_MICRO
+                     : !divided ? LAW_DIVIDED
+                     : grouped  ? LAW_GROUPS
+                                : LAW_PLACED;
         p->refused_of = JOB_SUM;
         p->time.step_s = NAN;
         return 0;

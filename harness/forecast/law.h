@@ -63,6 +63,7 @@ enum law_refusal {
     LAW_PLACED,  /* of ranks that are on nodes in another way than measured: forecast.c */
     LAW_MESSAGES, /* how much of the time are messages, which another network leaves: forecast.c */
     LAW_MEMORY,   /* the model does not fit into the memory of a rank's device: forecast.c */
+    LAW_DIVIDED,  /* of ranks that the job's groups do not divide: forecast.c */
     LAW_REFUSALS
 };
 

@@ -24,7 +24,8 @@ static const char *const refusal_names[LAW_REFUSALS] = {"",
                                                         "sharded micro-batches",
                                                         "other ranks of a node",
                                                         "unknown messages",
-                                                        "does not fit"};
+                                                        "does not fit",
+                                                        "unequal groups"};
 
 static const char *const left_names[] = {
     [CHECK_MADE] = "",           [CHECK_SERVERS] = "servers", [CHECK_WAY] = "another way",

@@ -162,6 +162,8 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
             "parameters, gradients and optimizer take %.3g GB of a rank, which its "
             "device does not have",
             1e-9 * (p->time.memory.parameters + p->time.memory.gradients + p->time.memory.update));
+    case LAW_DIVIDED:
+        return "--tp, --pp and --ep do not divide these ranks into equal groups";
     case LAW_REFUSALS:
         break;
     }
@@ -326,6 +328,11 @@ static void answer_refused(const struct showing *s)
             document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
         else if (p->refused == LAW_GROUPS)
             groups_refused(s);
+        else if (p->refused == LAW_DIVIDED)
+            document_answer_more(s->d,
+                                 pool_text(s->pool, "choose ranks that are a multiple of %.0f",
+                                           f->job.tp * f->job.pp * f->job.ep),
+                                 "--nodes");
         else if (p->refused == LAW_MEMORY)
             document_answer_more(s->d, "divide the model, or state the memory",
                                  "--zero 3, --tp, --pp, --memory SIZE");

@@ -137,6 +137,7 @@ END
 }
 
 @test "groups inside nodes are refused, with what a forecast needs" {
+    sed -i 's/output$/output,kind,split/;s/^[ab].*/&,,column/' toy.csv
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 --per-node 4 --tp 2
     [ "$status" -eq 3 ]
     [[ "$output" == *"--tp, --pp and --ep beside several ranks a node"*"--per-node 1"* ]]
@@ -159,6 +160,25 @@ END
     [ "$status" -eq 3 ]
     [[ "$output" == *"measure on several nodes"* ]]
     "$plumb" forecast "${single[@]}" --nodes 1 --json | jq -e '.points[0].ranks == 8 and .points[0].step_s > 0.06'
+}
+
+@test "groups that do not divide the ranks are refused, and jobs that are none are wrong use" {
+    refused() { # refused PATTERN OPTION...
+        run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 "${@:2}"
+        # shellcheck disable=SC2154 # run sets it
+        [ "$status" -eq 2 ] && [[ "$stderr" == "plumb forecast: "*$1* ]] || { echo "$*: $status $stderr"; return 1; }
+    }
+    refused "a batch of 5 cannot be cut into 3 equal micro-batches: --batch 6" --batch 5 --micro 3
+    refused "no layer how it is split: leave --tp out" --tp 2
+    refused "has no experts: leave --ep out" --ep 2
+    refused "a batch is a whole number of samples, from 1 on" --batch 0
+    refused "a batch is a whole number of samples, from 1 on" --batch 1.5
+    refused "has no sequences: leave --seq out" --seq 128
+    sed -i 's/output$/output,kind,split/;s/^[ab].*/&,,column/' toy.csv
+    refused "no number of nodes holds the model once" --tp 16
+    "$plumb" forecast "${job[@]}" --nodes 7,8 --tp 2 --json > out.json
+    [ "$(jq -r '[.points[] | .refused // "given"] | join(",")' out.json)" = "unequal groups,given" ]
+    "$plumb" forecast "${job[@]}" --nodes 7,8 --tp 2 | tr -s ' \n' ' ' | grep -q 'do not divide these ranks into equal groups choose ranks that are a multiple of 2: --nodes'
 }
 
 @test "efficiency is in percent, and a number of samples is a plain number" {
@@ -248,7 +268,7 @@ END
 }
 
 @test "wrong use is refused with what to do" {
-    for words in "" "run" "run --model nothing" "run --model ./toy.csv --pp 3 --nodes 8 --compute 1ms" "run --model ./toy.csv --tp 64 --nodes 8" "gone --model ./toy.csv"; do
+    for words in "" "run" "run --model nothing" "run --model ./toy.csv --pp 3 --nodes 6 --compute 1ms" "run --model ./toy.csv --tp 64 --nodes 8" "gone --model ./toy.csv"; do
         # shellcheck disable=SC2086 # several words
         run --separate-stderr "$plumb" forecast $words
         [ "$status" -eq 2 ] || { echo "$words: $status"; return 1; }

@@ -109,6 +109,31 @@ static void groups_inside_nodes_are_refused(void **state)
     assert_int_equal(at(&f, 16).refused, LAW_GIVEN);
 }
 
+/* Of 16 ranks, groups of 3 leave one idle, and 3 ranks with experts are no part of 16. */
+static void ranks_that_groups_do_not_divide_are_refused(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+    double *const ways[] = {&f.job.tp, &f.job.pp, &f.job.ep};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i += 2) { /* the model has one layer, and so one stage */
+        f = of(&parts);
+        *ways[i] = 3;
+        struct forecast_point p = at(&f, 16);
+        assert_int_equal(p.refused, LAW_DIVIDED);
+        assert_true(isnan(p.low_s) && isnan(p.time.step_s) && isnan(p.samples_s));
+        assert_int_equal(at(&f, 15).refused, LAW_GIVEN);
+    }
+    f = of(&parts);
+    f.job.pp = 3;
+    assert_int_equal(at(&f, 16).refused, LAW_DIVIDED);
+    /* fewer data-parallel ranks than the experts are spread over */
+    f = of(&parts);
+    f.job.ep = 8;
+    assert_int_equal(at(&f, 4).refused, LAW_DIVIDED);
+}
+
 static const struct bench_terms ring = {
     .where = "", .messages = "2 * (n - 1)", .bytes = "2 * (n - 1) / n", .bus = "2 * (n - 1) / n"};
 
@@ -280,6 +305,7 @@ int main(void)
         cmocka_unit_test(ranks_of_a_node_share_its_cores),
         cmocka_unit_test(ranks_of_a_node_share_its_memory),
         cmocka_unit_test(groups_inside_nodes_are_refused),
+        cmocka_unit_test(ranks_that_groups_do_not_divide_are_refused),
         cmocka_unit_test(a_node_has_laws_of_its_own),
         cmocka_unit_test(messages_are_of_the_same_algorithm),
     };

@@ -15,6 +15,11 @@ static double parameters_of(const struct step_job *job, const struct model_layer
            (l->kind == MODEL_EXPERT ? job->ep : 1);
 }
 
+double job_copies(const struct step_job *job, enum model_kind kind)
+{
+    return kind == MODEL_EXPERT ? fmax(1, floor(job->dp / job->ep)) : job->dp;
+}
+
 /* Numbers of a sample that are kept. A `row` layer's outputs are summed, so that each rank has all. */
 static double outputs_of(const struct step_job *job, const struct model_layer *l)
 {
@@ -25,23 +30,26 @@ static double outputs_of(const struct step_job *job, const struct model_layer *l
 struct job_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to)
 {
     double samples = job->batch / job->micro, on_way = fmin(job->micro, job->pp - (double)stage);
-    double e = job->element_bytes, parameters = 0, outputs = 0, tables = 0, rows = 0;
+    double e = job->element_bytes, parameters = 0, shared = 0, outputs = 0, rows = 0;
+    double tables = 0, table = 0;
 
     for (size_t i = from; i < to; i++) {
         const struct model_layer *l = &job->model->layers[i];
 
         outputs += outputs_of(job, l);
         if (l->kind == MODEL_TABLE) {
-            tables += (double)l->parameters / job->dp;
+            tables += (double)l->parameters;
+            table = fmax(table, (double)l->parameters);
             rows += model_size_value(l->output, job->sequence);
         } else {
             parameters += parameters_of(job, l);
+            shared += parameters_of(job, l) / job_copies(job, l->kind);
         }
     }
     return (struct job_memory){
-        .parameters = e * (parameters / (job->zero > 2 ? job->dp : 1) + tables),
-        .gradients = e * (parameters / (job->zero > 1 ? job->dp : 1) + rows * samples),
-        .update = job->state_bytes * parameters / (job->zero ? job->dp : 1),
+        .parameters = e * ((job->zero > 2 ? shared : parameters) + fmax(tables / job->dp, table)),
+        .gradients = e * ((job->zero > 1 ? shared : parameters) + rows * samples),
+        .update = job->state_bytes * (job->zero ? shared : parameters),
         .activations = e * outputs * samples * on_way};
 }
 

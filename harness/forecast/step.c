@@ -85,7 +85,8 @@ struct part {
     double forward_s, backward_s; /* of one micro-batch */
     double parallel_forward_s, parallel_backward_s;
     double sums, expert_sums; /* bytes of gradients, summed over dp, and over dp / ep ranks */
-    double parameters;        /* that this rank updates, before ZeRO shares them */
+    double parameters;        /* that this rank has, before ZeRO shares them */
+    double copies;            /* data-parallel ranks that have the same, which ZeRO shares */
 };
 
 struct making {
@@ -236,6 +237,7 @@ static void add_parameters(const struct step_job *job, const struct model_layer 
     if (l->kind == MODEL_TABLE)
         return;
     p->parameters = parameters / (l->kind == MODEL_EXPERT ? job->ep : 1);
+    p->copies = job_copies(job, l->kind);
     *(l->kind == MODEL_EXPERT ? &p->expert_sums : &p->sums) = p->parameters * job->element_bytes;
 }
 
@@ -397,7 +399,7 @@ static double bucket_s(struct list *l, enum bench_part_of what, const struct buc
     const struct step_job *job = l->m->job;
 
     return ask(l->m, what, false, job->dp, b->dense) +
-           ask(l->m, what, false, fmax(1, floor(job->dp / job->ep)), b->expert);
+           ask(l->m, what, false, job_copies(job, MODEL_EXPERT), b->expert);
 }
 
 /* ZeRO 2 and 3 keep no whole gradients: those of each micro-batch are scattered. All are listed, then;
@@ -539,8 +541,9 @@ static double update_s(struct making *m, const struct list *l)
     if (m->job->update_s > 0)
         return m->job->update_s;
     for (size_t i = l->range.from; i < l->range.to; i++)
-        parameters += l->parts[i].parameters;
-    double bytes = parameters * m->job->update_bytes / (m->job->zero ? m->job->dp : 1);
+        if (l->parts[i].parameters > 0)
+            parameters += l->parts[i].parameters / (m->job->zero ? l->parts[i].copies : 1);
+    double bytes = parameters * m->job->update_bytes;
     return bytes > 0 ? known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM) : 0;
 }
 

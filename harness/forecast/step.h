@@ -56,7 +56,7 @@ struct step_costs {
 
 /*
  * What the rank that needs most keeps in its memory, in bytes. Of P parameters of a rank, of e bytes
- * each, with n data-parallel ranks:
+ * each, of which n data-parallel ranks have the same (job_copies()):
  *
  *   parameters    e P; with ZeRO 3 e P / n
  *   gradients     e P; from ZeRO 2 on e P / n
@@ -64,7 +64,8 @@ struct step_costs {
  *   activations   e times the outputs that the model's file has, of the micro-batches that are on
  *                 their way: of stage s of p, counted from 0, min(micro, p - s)
  *
- * A table has 1/n of its parameters, gradients of the rows that were looked up, and no state.
+ * Tables lie on one rank each: of dp ranks one has the largest table at least, and 1/dp of all
+ * together. They have gradients of the rows that were looked up, and no state.
  */
 struct job_memory {
     double parameters, gradients, update, activations;
@@ -91,6 +92,8 @@ int step_time(const struct step_job *job, const struct step_costs *costs, struct
 /* A rank of stage `stage`, counted from 0, that has the layers from `from` on, to before `to`. */
 struct job_memory job_memory(const struct step_job *job, size_t stage, size_t from, size_t to);
 double job_memory_all(const struct job_memory *m);
+/* How many data-parallel ranks have the same parameters, which ZeRO divides among them. */
+double job_copies(const struct step_job *job, enum model_kind kind);
 
 /*
  * A pipeline of stages, each with its own time of a pass, in the order one forward, one backward. A

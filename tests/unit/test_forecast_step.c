@@ -318,6 +318,88 @@ static void experts_have_own_products(void **state)
     }
 }
 
+/* 1 us each. */
+static double bytes_us(const void *arg, double bytes)
+{
+    (void)arg;
+    return bytes * 1e-6;
+}
+
+static double kept(const struct step_job *j, struct job_memory *m)
+{
+    *m = job_memory(j, 0, 0, j->model->n_layers);
+    return m->parameters + m->gradients + m->update;
+}
+
+/* S. Rajbhandari and others, ZeRO, arXiv:1910.02054, figure 1: 7.5 billion parameters on 64 ranks, f16 and Adam. */
+static void memory_of_the_zero_paper(void **state)
+{
+    static const double want[] = {120, 31.4, 16.6, 1.9};
+    const struct model one = {.layers = layers, .n_layers = 1};
+    struct job_memory m;
+    struct step_job j = job();
+
+    (void)state;
+    layers[0].parameters = 7500000000u;
+    j.model = &one;
+    j.dp = 64;
+    j.element_bytes = 2;
+    j.state_bytes = 12;
+    for (j.zero = 0; j.zero < 4; j.zero++)
+        assert_float_equal(kept(&j, &m) * 1e-9, want[j.zero], 0.05);
+}
+
+/* ZeRO cuts what ranks have the same: all of them together keep each number of the model once, wherever its experts are. */
+static void experts_are_divided_by_the_ranks_that_have_them(void **state)
+{
+    struct step_costs moving = costs;
+    struct job_memory m;
+    struct step_job j = job();
+    double flop = 0;
+
+    (void)state;
+    moving.stream = bytes_us;
+    moving.arg = &flop;
+    layers[0].parameters = 800;
+    layers[1].parameters = 200;
+    layers[2].parameters = 8000;
+    layers[2].kind = MODEL_EXPERT;
+    j.state_bytes = 8;
+    j.update_bytes = 28;
+    for (j.ep = 1; j.ep <= 8; j.ep *= 2) {
+        for (j.zero = 0; j.zero < 4; j.zero++) {
+            double whole = 1000 + 8000 / j.ep, share = 9000 / 8.;
+
+            kept(&j, &m);
+            assert_float_equal(m.update, 8 * (j.zero >= 1 ? share : whole), 1e-6);
+            assert_float_equal(m.gradients, 4 * (j.zero >= 2 ? share : whole), 1e-6);
+            assert_float_equal(m.parameters, 4 * (j.zero >= 3 ? share : whole), 1e-6);
+            NEAR(run(&j, &moving).update_s, 1e-3 * 28 * (j.zero ? share : whole));
+        }
+    }
+}
+
+/* Nobody cuts a table. */
+static void a_table_lies_whole_on_one_rank(void **state)
+{
+    struct job_memory m;
+    struct step_job j = job();
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        layers[i].kind = MODEL_TABLE;
+        layers[i].parameters = i ? 1000 : 6000;
+        layers[i].output = (struct model_size){0, 0};
+    }
+    j.dp = 1;
+    assert_float_equal(kept(&j, &m), 4 * 8000, 1e-9);
+    j.dp = 4;
+    assert_float_equal(kept(&j, &m), 4 * 6000, 1e-9);
+    layers[0].parameters = 1000;
+    j.dp = 2;
+    assert_float_equal(kept(&j, &m), 4 * 1500, 1e-9); /* a mean of both ranks */
+}
+
 static double no_group(const void *arg, enum bench_part_of what, bool inner, double ranks,
                        double bytes)
 {
@@ -360,12 +442,6 @@ static double stream(const void *arg, double bytes)
 {
     (void)arg;
     return bytes * 1e-12;
-}
-
-static double bytes_us(const void *arg, double bytes)
-{
-    (void)arg;
-    return bytes * 1e-6;
 }
 
 static void products_of_all_layers_are_counted(void **state)
@@ -432,6 +508,9 @@ int main(void)
         cmocka_unit_test(stages_wait_for_messages),
         cmocka_unit_test_setup(layers_over_ranks, set_up),
         cmocka_unit_test_setup(experts_have_own_products, set_up),
+        cmocka_unit_test_setup(memory_of_the_zero_paper, set_up),
+        cmocka_unit_test_setup(experts_are_divided_by_the_ranks_that_have_them, set_up),
+        cmocka_unit_test_setup(a_table_lies_whole_on_one_rank, set_up),
         cmocka_unit_test_setup(what_lacks_is_named, set_up),
         cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),
         cmocka_unit_test_setup(layers_without_products_move_their_input, set_up),

@@ -62,6 +62,7 @@ static struct step_job job_of(const struct forecast *f, const struct part_step *
                              .ep = step->ep,
                              .micro = step->micro,
                              .zero = (unsigned)step->zero,
+                             .prefetch = step->prefetch,
                              .bucket_bytes = step->bucket,
                              .element_bytes = step->element_bytes,
                              .state_bytes = forecast_state_bytes(step->update, step->element_bytes),

@@ -258,6 +258,7 @@ static void set_job(struct asked *a)
                 .micro = (double)o->micro,
                 .element_bytes = element,
                 .zero = (unsigned)o->zero,
+                .prefetch = 1,
                 .bucket_bytes = (double)o->bucket,
                 .update_bytes = update_bytes[o->update],
                 .state_bytes = forecast_state_bytes(update_names[o->update], element),

@@ -53,7 +53,7 @@ struct part_law {
 struct part_step {
     const char *model; /* as the row has it: a name, or a path */
     double s, low_s, high_s;
-    double ranks, nodes, batch, tp, pp, ep, micro, zero, bucket, element_bytes, servers;
+    double ranks, nodes, batch, tp, pp, ep, micro, zero, prefetch, bucket, element_bytes, servers;
     uint64_t sequence; /* 0: the model's */
     bool overlap;
     bool other_way;     /* than the sums: another backend or transport */

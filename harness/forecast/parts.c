@@ -413,7 +413,7 @@ static double element_bytes(const char *dtype)
 static struct part_step step_of(const struct report_bench *b, const struct report_case *c,
                                 const struct report_point *p)
 {
-    double ranks = number_of(b, c, "ranks");
+    double ranks = number_of(b, c, "ranks"), prefetch = number_of(b, c, "prefetch");
     const char *update = report_param(b, c, "update");
     bool none = !*update || !strcmp(update, "none");
 
@@ -429,6 +429,7 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                               .ep = number_or(b, c, "ep", 1),
                               .micro = number_or(b, c, "micro_batches", 1),
                               .zero = number_or(b, c, "zero", 0),
+                              .prefetch = prefetch >= 0 ? prefetch : 1,
                               .bucket = number_or(b, c, "bucket", 0),
                               .element_bytes = element_bytes(report_param(b, c, "dtype")),
                               .servers = number_or(b, c, "ps", 0),

@@ -427,15 +427,12 @@ static size_t list_backward(struct list *l, size_t before)
     return last;
 }
 
-/* The same, with all sums behind it. */
-static size_t list_backward_then(struct list *l, size_t before)
+/* All buckets, one after another, behind `after`. Returns the last. */
+static size_t add_buckets(struct list *l, enum bench_part_of what, size_t after)
 {
-    enum bench_part_of what = l->m->job->zero ? JOB_SCATTER : JOB_SUM;
-    size_t last = before;
+    size_t last = after;
 
-    for (size_t i = l->range.to; i-- > l->range.from;)
-        last = add_pass(l, i, true, last);
-    for (size_t end = l->range.to, after = last; end > l->range.from;) {
+    for (size_t end = l->range.to; end > l->range.from;) {
         struct bucket b = bucket_before(l, end);
 
         last = add_work(l, WORK_NETWORK, bucket_s(l, what, &b), after, WORK_NONE);
@@ -444,60 +441,116 @@ static size_t list_backward_then(struct list *l, size_t before)
     return last;
 }
 
-/* Which bucket a turn is at: a forward pass has them from the last to the first, which is that of the
- * last layers; a backward pass the other way round. */
-static const struct bucket *bucket_at(const struct bucket *buckets, size_t n, size_t turn)
+/* The same, with all sums behind it. */
+static size_t list_backward_then(struct list *l, size_t before)
 {
-    size_t at = turn % n;
+    size_t last = before;
 
-    return &buckets[turn / n % 2 ? at : n - 1 - at];
+    for (size_t i = l->range.to; i-- > l->range.from;)
+        last = add_pass(l, i, true, last);
+    return add_buckets(l, l->m->job->zero ? JOB_SCATTER : JOB_SUM, last);
 }
 
-static size_t add_passes(struct list *l, const struct bucket *b, bool backward, size_t after)
-{
-    size_t last = after;
+/* ---- ZeRO 3: a group's parameters are gathered before each pass over its layers ---- */
 
-    for (size_t i = backward ? b->last + 1 : b->first; backward ? i-- > b->first : i <= b->last;
-         i += backward ? 0 : 1) {
-        last = add_pass(l, i, backward, after);
-        after = WORK_NONE;
+struct sharded {
+    struct bucket *groups;
+    size_t n, turns;          /* a turn is a pass over a group */
+    size_t *gathers, *passes; /* the works of each turn: the gather, and the last of the pass */
+    size_t gathered, last, scatter; /* turns that have their gather; works, or WORK_NONE */
+};
+
+/* From the first layer on, each until it is full. */
+static size_t make_groups(const struct list *l, struct bucket *groups)
+{
+    size_t n = 0;
+    double most = l->m->job->bucket_bytes;
+    struct bucket b = {.first = l->range.from};
+
+    for (size_t i = l->range.from; i < l->range.to; i++) {
+        b.last = i;
+        b.dense += l->parts[i].sums;
+        b.expert += l->parts[i].expert_sums;
+        if (i + 1 < l->range.to && !(most > 0 && b.dense + b.expert >= most))
+            continue;
+        bool none = n && !(b.dense + b.expert > 0); /* layers without parameters: the last one's */
+        if (none)
+            groups[n - 1].last = i;
+        else
+            groups[n++] = b;
+        b = (struct bucket){.first = i + 1};
     }
-    return last;
+    return n;
 }
 
-/* ZeRO 3: a bucket's parameters are gathered before each pass over its layers, one bucket ahead;
- * its gradients are scattered behind the backward pass. */
+static const struct bucket *group_at(const struct sharded *s, size_t turn)
+{
+    size_t at = turn % s->n;
+
+    return &s->groups[turn / s->n % 2 ? s->n - 1 - at : at];
+}
+
+/* Gathers of the turns up to `ahead` later may begin when the turn before this one is done. Without
+ * overlap the scatters are done, too. */
+static void gather_ahead(struct list *l, struct sharded *s, size_t turn)
+{
+    const struct step_job *job = l->m->job;
+    size_t ahead = job->overlap ? (size_t)job->prefetch : 0;
+
+    for (; s->gathered < s->turns && s->gathered <= turn + ahead; s->gathered++)
+        s->gathers[s->gathered] =
+            add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, group_at(s, s->gathered)),
+                     turn ? s->passes[turn - 1] : WORK_NONE, job->overlap ? WORK_NONE : s->scatter);
+}
+
+/* A bucket of gradients is scattered when it is full, or without overlap behind the pass. */
+static void list_turn(struct list *l, struct sharded *s, size_t turn, struct bucket *bucket)
+{
+    const struct bucket *group = group_at(s, turn);
+    bool backward = turn / s->n % 2, overlap = l->m->job->overlap;
+    size_t layers = group->last + 1 - group->first, after = s->gathers[turn];
+
+    for (size_t i = 0; i < layers; i++) {
+        size_t layer = backward ? group->last - i : group->first + i;
+        s->last = add_pass(l, layer, backward, after);
+        after = WORK_NONE;
+        if (!backward || layer != bucket->first)
+            continue;
+        if (overlap)
+            add_work(l, WORK_NETWORK, bucket_s(l, JOB_SCATTER, bucket), s->last, WORK_NONE);
+        if (layer > l->range.from)
+            *bucket = bucket_before(l, layer);
+    }
+    s->passes[turn] = s->last;
+}
+
 static void list_sharded(struct list *l)
 {
-    bool overlap = l->m->job->overlap;
-    size_t n = 0, most = l->range.to - l->range.from, last = WORK_NONE, scatters = WORK_NONE;
-    struct bucket *buckets = calloc(most + 1, sizeof(*buckets));
+    size_t layers = l->range.to - l->range.from, most = 2 * (layers + 1) * listed(l->m->job);
+    struct sharded s = {.groups = calloc(layers + 1, sizeof(*s.groups)),
+                        .gathers = calloc(most, sizeof(*s.gathers)),
+                        .passes = calloc(most, sizeof(*s.passes)),
+                        .scatter = WORK_NONE};
+    struct bucket bucket = {0};
 
-    if (!buckets) {
+    if (s.groups && s.gathers && s.passes) {
+        s.n = make_groups(l, s.groups);
+        s.turns = 2 * s.n * listed(l->m->job);
+    } else {
         l->n = 0;
-        return;
     }
-    for (size_t end = l->range.to; end > l->range.from; end = buckets[n++].first)
-        buckets[n] = bucket_before(l, end);
-    size_t turns = 2 * n * listed(l->m->job),
-           gathered = add_work(l, WORK_NETWORK, bucket_s(l, JOB_GATHER, bucket_at(buckets, n, 0)),
-                               WORK_NONE, WORK_NONE);
-    for (size_t turn = 0; turn < turns; turn++) {
-        const struct bucket *b = bucket_at(buckets, n, turn);
-        bool backward = turn / n % 2;
-        double next =
-            turn + 1 < turns ? bucket_s(l, JOB_GATHER, bucket_at(buckets, n, turn + 1)) : 0;
-        size_t before = last, mine = gathered;
-
-        if (turn + 1 < turns && overlap)
-            gathered = add_work(l, WORK_NETWORK, next, before, WORK_NONE);
-        last = add_passes(l, b, backward, mine);
-        if (backward)
-            scatters = add_work(l, WORK_NETWORK, bucket_s(l, JOB_SCATTER, b), last, WORK_NONE);
-        if (turn + 1 < turns && !overlap)
-            gathered = add_work(l, WORK_NETWORK, next, last, scatters);
+    for (size_t turn = 0; turn < s.turns; turn++) {
+        gather_ahead(l, &s, turn);
+        if (turn / s.n % 2 && !(turn % s.n))
+            bucket = bucket_before(l, l->range.to);
+        list_turn(l, &s, turn, &bucket);
+        if (turn / s.n % 2 == 0 || turn % s.n + 1 < s.n || l->m->job->overlap)
+            continue;
+        s.scatter = add_buckets(l, JOB_SCATTER, s.last);
     }
-    free(buckets);
+    free(s.groups);
+    free(s.gathers);
+    free(s.passes);
 }
 
 static void list_works(struct list *l)

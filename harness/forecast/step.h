@@ -9,6 +9,10 @@
  * does not feel the other, a half for both where nothing is gained by doing both at once. An operation
  * inside a group, which the processor waits for, and a sum share one link.
  *
+ * With ZeRO 3, layers are in groups: from the first layer on, a group takes layers until its
+ * parameters are `bucket_bytes`. The gradients' buckets begin at the last layer, as without it. So a
+ * bucket need not end where a group does.
+ *
  * ZeRO 2 and 3 scatter the gradients of each micro-batch, so all of these are in the list; with them a
  * job of several micro-batches has one stage. Else the list is of the last micro-batch.
  *
@@ -30,6 +34,7 @@ struct step_job {
     double micro;          /* micro-batches; 1 */
     unsigned zero;         /* 0 to 3 */
     double bucket_bytes;   /* gradients that are summed together; 0: all of them */
+    double prefetch;       /* ZeRO 3: groups of layers whose parameters are gathered ahead */
     double element_bytes;  /* of gradients, parameters and activations */
     double update_bytes;   /* that the update moves through memory, for each parameter */
     double state_bytes;    /* that the update keeps, for each parameter */

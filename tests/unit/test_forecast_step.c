@@ -58,6 +58,7 @@ static struct step_job job(void)
                              .ep = 1,
                              .micro = 1,
                              .bucket_bytes = 10e6,
+                             .prefetch = 1,
                              .element_bytes = 4,
                              .overlap = true,
                              .compute_s = 18e-3};
@@ -113,6 +114,32 @@ static void sharing_parameters(void **state)
          1.5 * 15); /* two gathers and a scatter in place of a sum, which is two of them */
     j.overlap = false;
     NEAR(run(&j, &costs).step_s, 18 + 1.5 * 15);
+}
+
+/* Buckets of two layers: groups are layers 0 and 1, and 2; gradients of layers 2 and 1, and of 0. A group is gathered in 5 and
+ * 2.5 ms, and a bucket scattered. */
+static void groups_begin_at_the_first_layer(void **state)
+{
+    struct step_job j = job();
+
+    (void)state;
+    j.zero = 3;
+    j.bucket_bytes = 15e6;
+    /* gathers end at 5, 7.5, 11.5 and 16.5; passes at 9, 11, 15.5, 20.5 and 24.5; scatters at 25.5 and 28 */
+    NEAR(run(&j, &costs).step_s, 28);
+    j.prefetch = 2; /* gathers 5, 7.5, 10, 15; passes 9, 11, 15, 19, 23; scatters 24, 26.5 */
+    NEAR(run(&j, &costs).step_s, 26.5);
+    j.prefetch = 0; /* gathers 5, 11.5, 16, 25; passes 9, 13.5, 20, 29, 33; scatters 34, 36.5 */
+    NEAR(run(&j, &costs).step_s, 36.5);
+    j.overlap = false; /* one thing after another, whatever is ahead */
+    NEAR(run(&j, &costs).step_s, 18 + 22.5);
+    j.prefetch = 64;
+    NEAR(run(&j, &costs).step_s, 18 + 22.5);
+    j.bucket_bytes = 0;
+    NEAR(run(&j, &costs).step_s, 18 + 22.5);
+    j.overlap =
+        true; /* one group, gathered once for each pass: 7.5, then beside the forward pass to 15; backward 27, scatter 34.5 */
+    NEAR(run(&j, &costs).step_s, 34.5);
 }
 
 /* Scattered or gathered once, all gradients take 7.5 ms; 18 ms of compute. By hand, in thirds of each:
@@ -501,6 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_example_by_hand, set_up),
         cmocka_unit_test_setup(sharing_parameters, set_up),
+        cmocka_unit_test_setup(groups_begin_at_the_first_layer, set_up),
         cmocka_unit_test_setup(sharing_parameters_of_micro_batches, set_up),
         cmocka_unit_test_setup(given_compute_is_shared, set_up),
         cmocka_unit_test_setup(pipelines, set_up),

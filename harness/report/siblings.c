@@ -23,6 +23,11 @@ struct comparison {
     size_t decided; /* number of its case in `cases` */
 };
 
+/* Launches of cases, and those of them that fell behind the others of their own case. */
+struct stalls {
+    size_t launches, behind;
+};
+
 /* A rule in a run of a benchmark. */
 struct look {
     struct report *r;
@@ -31,7 +36,9 @@ struct look {
     size_t run;
     struct comparison *all;
     struct decide_case *cases;
-    size_t n;
+    size_t n, rules;          /* rules that have cases in this run */
+    bool *has_this, *has_any; /* one a case of the benchmark: this rule, any rule */
+    struct stalls stalls;     /* of cases with any rule */
 };
 
 static bool is_measured(const struct look *l, const struct report_case *c)
@@ -82,6 +89,31 @@ static double level(const struct look *l, const struct report_case *c)
     return c->more_is_better ? value : 1 / value;
 }
 
+/* Which measured cases the rule is of. Returns how many. */
+static size_t find_cases(const struct look *l, const struct bench_sibling *rule, bool *has)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->b->n_cases; i++) {
+        const struct report_case *c = &l->b->cases[i];
+        has[i] = is_measured(l, c) && described_matches(l->b, c, rule->where);
+        n += has[i];
+    }
+    return n;
+}
+
+/* Which cases have any rule, and how many rules have cases. */
+static void count_rules(struct look *l)
+{
+    l->rules = 0;
+    memset(l->has_any, 0, l->b->n_cases * sizeof(*l->has_any));
+    for (const struct bench_sibling *rule = l->b->described->siblings; rule->title; rule++) {
+        l->rules += find_cases(l, rule, l->has_this) > 0;
+        for (size_t i = 0; i < l->b->n_cases; i++)
+            l->has_any[i] |= l->has_this[i];
+    }
+}
+
 /* Those that this one is held against, in others[GROUP_MAX]. */
 static size_t find_others(const struct look *l, const struct report_case *c,
                           const struct report_case **others)
@@ -92,8 +124,7 @@ static size_t find_others(const struct look *l, const struct report_case *c,
     for (size_t i = 0; i < l->b->n_cases && n < GROUP_MAX; i++) {
         const struct report_case *other = &l->b->cases[i];
 
-        if (!is_measured(l, other) || !described_matches(l->b, other, l->rule->where) ||
-            !cases_differ_in(l->b, c, other, l->rule->column))
+        if (!l->has_this[i] || !cases_differ_in(l->b, c, other, l->rule->column))
             continue;
         others[n] = other;
         levels[n++] = level(l, other);
@@ -104,6 +135,35 @@ static size_t find_others(const struct look *l, const struct report_case *c,
         if (level(l, others[i]) >= l->rule->below / 100 * levels[(n + 1) / 2])
             others[kept++] = others[i];
     return kept;
+}
+
+/* Held against its own upper median, by which a place that is slow in each launch has none. */
+static struct stalls stalls_of(const struct look *l, const struct report_case *c)
+{
+    const struct report_point *p = &c->points[l->run];
+    double *levels = pool_alloc(&l->r->pool, p->n_rows, sizeof(*levels));
+    struct stalls stalls = {0};
+
+    if (!levels)
+        return stalls; /* the pool knows that it failed */
+    stalls.launches = combine_values(&l->b->rows[l->run], p, levels);
+    for (size_t i = 0; i < stalls.launches && !c->more_is_better; i++)
+        levels[i] = 1 / levels[i];
+    qsort(levels, stalls.launches, sizeof(*levels), by_value);
+    double edge = l->rule->below / 100 * levels[stalls.launches / 2];
+    while (stalls.behind < stalls.launches && levels[stalls.behind] < edge)
+        stalls.behind++;
+    return stalls;
+}
+
+static void count_stalls(struct look *l)
+{
+    l->stalls = (struct stalls){0};
+    for (size_t i = 0; i < l->b->n_cases; i++) {
+        struct stalls own = l->has_any[i] ? stalls_of(l, &l->b->cases[i]) : (struct stalls){0};
+        l->stalls.launches += own.launches;
+        l->stalls.behind += own.behind;
+    }
 }
 
 static int fill_run(const struct look *l, const struct report_case *c, struct decide_run *run)
@@ -231,17 +291,47 @@ static struct sibling *finding(const struct look *l, struct siblings *out, size_
     return &out->all[out->n++];
 }
 
-/* Is each launch by itself below it? One of two that stalled is noise. */
-static bool all_launches_are_behind(const struct look *l, const struct decide_case *d)
+/* How many launches are below it, each by itself? One of two that stalled is noise. */
+static size_t launches_behind(const struct look *l, const struct decide_case *d)
 {
     const struct decide_run *b = &d->b.runs[0];
-    bool behind = true;
+    size_t behind = 0;
 
     for (size_t i = 0; i < b->n; i++) {
         double ratio = d->higher_is_better ? b->values[i] / d->a_value : d->a_value / b->values[i];
-        behind &= ratio < l->rule->below / 100;
+        behind += ratio < l->rule->below / 100;
     }
     return behind;
+}
+
+/*
+ * The chance that at least so many of n launches stall, where so many of the others did: each with
+ * the same chance, of which the others tell (beta-binomial, with Jeffreys' prior).
+ */
+static double chance_of_stalls(size_t behind, size_t n, const struct stalls *others)
+{
+    double a = 0.5 + (double)others->behind;
+    double b = 0.5 + (double)(others->launches - others->behind), all = 1, sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all *= (b + (double)i) / (a + b + (double)i);
+    for (size_t k = 0; k <= n; k++) {
+        double left = (double)(n - k);
+        sum += k >= behind ? all : 0;
+        all *= left * (a + (double)k) / ((double)(k + 1) * (b + left - 1));
+    }
+    return sum;
+}
+
+/* Are these more than stalls explain, over all comparisons? */
+static bool is_no_stall(const struct look *l, const struct comparison *k, size_t behind)
+{
+    struct stalls own = stalls_of(l, k->c), others = l->stalls;
+
+    others.launches -= own.launches;
+    others.behind -= own.behind;
+    double chance = chance_of_stalls(behind, own.launches, &others);
+    return chance * (double)l->n <= ALARM_LEVEL / (double)l->rules;
 }
 
 struct ends {
@@ -267,8 +357,11 @@ static void take(const struct look *l, struct sibling *s, const struct compariso
     struct ends ends = interval_of(d);
     double edge = l->rule->below / 100;
     bool below = d->ratio < edge; /* NaN: no */
-    bool proven = below && d->decision == DECISION_WORSE && ends.high < edge;
-    bool seems = proven || (below && all_launches_are_behind(l, d));
+    size_t behind = below ? launches_behind(l, d) : 0;
+    /* Few launches may fall on two levels: is_no_stall() looks at that. */
+    bool slower = d->decision == DECISION_WORSE || d->obstacle == OBSTACLE_FEW;
+    bool proven = below && slower && ends.high < edge && is_no_stall(l, k, behind);
+    bool seems = proven || (below && behind == d->b.runs[0].n);
 
     s->compared++;
     if (!seems || (s->proven && !proven))
@@ -334,15 +427,15 @@ static int look_at(struct look *l, struct siblings *out)
 {
     struct decide_options options = {.alarm_level = ALARM_LEVEL, .confidence = CONFIDENCE};
     struct decide_overall overall;
-    size_t first = out->n, rules = 0;
+    size_t first = out->n;
     int err = 0;
 
-    for (l->n = 0; l->b->described->siblings[rules].title; rules++)
-        ;
-    options.alarm_level /= (double)rules;
+    find_cases(l, l->rule, l->has_this);
+    count_stalls(l);
+    l->n = 0;
+    options.alarm_level /= fmax(1, (double)l->rules);
     for (size_t i = 0; i < l->b->n_cases && !err; i++)
-        if (is_measured(l, &l->b->cases[i]) &&
-            described_matches(l->b, &l->b->cases[i], l->rule->where))
+        if (l->has_this[i])
             err = add_comparison(l, &l->b->cases[i]);
     if (!err && l->n)
         err = decide_suite(l->cases, l->n, &options, &overall);
@@ -368,12 +461,15 @@ int siblings_make(struct report *r, struct siblings *out)
     *out = (struct siblings){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
     struct look l = {.r = r,
                      .all = pool_alloc(&r->pool, most_cases, sizeof(*l.all)),
-                     .cases = pool_alloc(&r->pool, most_cases, sizeof(*l.cases))};
-    if (!out->all || !l.all || !l.cases)
+                     .cases = pool_alloc(&r->pool, most_cases, sizeof(*l.cases)),
+                     .has_this = pool_alloc(&r->pool, most_cases, sizeof(*l.has_this)),
+                     .has_any = pool_alloc(&r->pool, most_cases, sizeof(*l.has_any))};
+    if (!out->all || !l.all || !l.cases || !l.has_this || !l.has_any)
         return -ENOMEM;
     for (l.run = 0; l.run < r->n_runs; l.run++)
         for (size_t i = 0; i < r->n_benches; i++) {
             l.b = &r->benches[i];
+            count_rules(&l);
             for (l.rule = l.b->described->siblings; !err && l.rule->title; l.rule++)
                 err = look_at(&l, out);
         }

@@ -6,11 +6,18 @@
  *
  * Each measured case is held against its siblings by harness/decide/decide.h: the siblings are the
  * runs of one side, so that what they differ by among themselves counts as noise; the case is the
- * other side. All comparisons of a rule are one suite, and the rules of a benchmark share its alarm
- * level: in 1 % of runs in which all places are equal one of them is named. It is named where the
- * loss is proven and all of its interval is below `below`. That interval has the degrees of freedom
- * of its own siblings alone. A sibling that lies below `below` of the upper median of all is none
- * to be held against, or two slow ones would hide each other.
+ * other side. All comparisons of a rule are one suite, and the rules of a benchmark that have cases
+ * share its alarm level: in at most 1 % of runs in which all places are equal one of them is named.
+ * It is named where the loss is proven and all of its interval is below `below`. That interval has
+ * the degrees of freedom of its own siblings alone. A sibling that lies below `below` of the upper
+ * median of all is none to be held against, or two slow ones would hide each other.
+ *
+ * Launches stall, and all of a few may. So the launches that are below `below`, each by itself, must
+ * also be more than stalls explain. How often launches stall is told by those of the other cases
+ * that have a rule, each held against the upper median of its own case. The chance of as many
+ * (beta-binomial, with Jeffreys' prior), times the comparisons, must be within the alarm level.
+ * With few others or many stalls it takes more launches. This takes the place of decide.h's rule of
+ * few launches.
  *
  * Where a case is held against one other case instead, that has one run. A case without a value
  * that was refused is named where that other case was measured.

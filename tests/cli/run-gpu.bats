@@ -308,10 +308,10 @@ END
     printf '%s slots=8 address=127.0.0.1\n' alpha beta gamma > hosts
     "$plumb" run gpu-cluster --hosts hosts --dry-run > plan 2> said
     grep -q 'with 24 ranks on 3 hosts' said
-    # A ring of three pairs, each way, twice: a rail for each of eight GPUs, its memory at both ends and the host's.
+    # A ring of three pairs, each way, three times: a rail for each of eight GPUs, its memory at both ends and the host's.
     for rail in 0 1 2 3 4 5 6 7; do
-        [ "$(grep -c -- "--size 4194304 --rail $rail --memory rail --peer-memory rail --verb write" plan)" -eq 12 ]
-        [ "$(grep -c -- "--size 4194304 --rail $rail --verb write" plan)" -eq 12 ]
+        [ "$(grep -c -- "--size 4194304 --rail $rail --memory rail --peer-memory rail --verb write" plan)" -eq 18 ]
+        [ "$(grep -c -- "--size 4194304 --rail $rail --verb write" plan)" -eq 18 ]
     done
     [ "$(grep -c -- '--rail 8' plan)" -eq 0 ]
     [ "$(grep -c -- '--backend nccl .*alpha;beta;gamma' plan)" -eq "$(grep -c -- '--backend nccl' plan)" ]

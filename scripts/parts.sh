@@ -36,7 +36,7 @@ libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
 SQLite|run|opt|lib:sqlite3:sqlite3.h:-lsqlite3|libsqlite3-dev|check, history: results/history.db
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
-MPI|run|opt|mpi|libopenmpi-dev,openmpi-bin|net, allreduce: under mpirun or srun, the module plumb-mpi.so
+MPI|run|opt|mpi|libopenmpi-dev,openmpi-bin|net, allreduce: mpirun, srun; module plumb-mpi.so
 libsodium|run|opt|lib:libsodium:sodium.h:-lsodium|libsodium-dev|net: between machines
 libibverbs|build|opt|lib:libibverbs:infiniband/verbs.h:-libverbs|libibverbs-dev|net: RDMA, the module plumb-rdma.so
 librdmacm|build|opt|lib:librdmacm:rdma/rdma_cma.h:-lrdmacm|librdmacm-dev|net: RDMA, connections by RDMA CM

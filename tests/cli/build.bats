@@ -91,7 +91,7 @@ compiled()
     grep -qE '^  jansson +- +plumb: .* libjansson-dev$' <<<"$output"
     grep -qE '^  libcsv +- +plumb: .* libcsv-dev$' <<<"$output"
     grep -q 'plumb is left out (it needs jansson, libyaml and libcsv); the benchmarks are built' <<<"$output"
-    [[ ${lines[-1]} == *'apt-get install '*libjansson-dev*'; then make config' ]]
+    grep -qE '^  for what else is left out: as root, apt-get install .*libjansson-dev.*; then make config$' <<<"$output"
 }
 
 @test "the second build does nothing and says nothing" {
@@ -108,9 +108,14 @@ compiled()
     build
     [ "$status" -eq 0 ]
     [[ $output != *jansson* ]]
-    lacking "$all"
+    lacking "$all cmocka:cmocka"
     build config
     grep -qE '^  jansson +- ' <<<"$output"
+    # What only tests need is none of what is left out.
+    grep -qE '^  cmocka +- .* libcmocka-dev$' <<<"$output"
+    grep -q '^  only tests lack the rest: make test installs it$' <<<"$output"
+    [[ $(grep 'for what else is left out' <<<"$output") != *libcmocka* ]]
+    lacking "$all"
 }
 
 @test "without hwloc: an error that says what to install, and it is looked for again" {

@@ -31,7 +31,15 @@ END
     cat >"$tools/apt-get" <<END
 #!/bin/bash
 echo "apt-get \$*" >>"$log"
-[[ " \$* " != *' update '* ]] || exec touch "$tree/updated"
+if [[ " \$* " == *' update '* ]]; then
+    touch "$tree/updated"
+    # Without network, apt-get update only fails where it is asked to.
+    [[ ! -e "$tree/offline" || " \$* " != *' APT::Update::Error-Mode=any '* ]] || {
+        echo "Err:1 http://mirror.example Temporary failure resolving 'mirror.example'"
+        exit 100
+    }
+    exit 0
+fi
 [[ " \$* " == *' install '* ]] || exit 0
 for package in "\$@"; do
     grep -qx "\$package" "$tree/broken" 2>/dev/null && exit 100
@@ -149,6 +157,21 @@ asked()
     grep -q "does not have, so left out: plotter-nox" <<<"$output"
     grep -q 'still not there: plotter$' <<<"$output"
     [ "$(asked)" = "prover-new prover-data" ]
+}
+
+@test "lists that could not be fetched: an error that says so, and not that the system has no such package" {
+    grep -v plotter "$tree/known" >"$tree/fewer"
+    mv "$tree/fewer" "$tree/known"
+    touch "$tree/offline"
+    bootstrap --for test
+    [ "$status" -eq 1 ]
+    grep -q "| Err:1 .*Temporary failure resolving 'mirror.example'$" <<<"$output"
+    grep -q 'not in the lists at hand, and not all lists could be fetched: plotter-nox$' <<<"$output"
+    [[ $output != *'does not have'* ]]
+    [ "$(asked)" = "prover-new prover-data" ]
+    bootstrap --for test --keep-going
+    [ "$status" -eq 0 ]
+    grep -q 'going on without: plotter$' <<<"$output"
 }
 
 @test "one package that does not install keeps the others not out, and is an error" {

@@ -597,7 +597,9 @@ static int show_results(struct run *r, int status)
     run_folder_release(&folder);
     err = report_make(runs, 1, NULL, error, sizeof(error));
     if (err) {
-        fprintf(stderr, "plumb run: no report: %s\n", error);
+        fprintf(stderr,
+                "plumb run: no report: %s; the run is kept; to make its report: %s report %s\n",
+                error, program_invocation_name, r->path);
         return status == EXIT_GOOD ? EXIT_INCOMPLETE : status;
     }
     printf("\nreport: %s/report.html\n", r->path);

@@ -502,6 +502,14 @@ END
     run "$plumb" run --resume small/r --no-report
     [ "$status" -eq 0 ]
     [ "$(wc -l < small/r/null.csv)" -eq 81 ]
+    # Room for the rows, and none for the report.
+    mount -o remount,size=$(($(df -k --output=used small | tail -n 1)))k small
+    run "$plumb" run --resume small/r
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"no report: "*"No space left"*"the run is kept; to make its report: $plumb report small/r"* ]]
+    mount -o remount,size=8m small
+    "$plumb" report small/r
+    [ -s small/r/report.html ]
 }
 
 @test "resume: what changes the plan is refused, and nothing is measured" {

@@ -539,7 +539,7 @@ static int check(struct point *pt)
 
     if (!stayed)
         w->shares.n = 0; /* no figure of a pace that is not kept */
-    values_finish(pt, w);
+    values_finish(pt, w, err != 0);
     if (!err && !stayed)
         return refuse_apart(pt, -ESTALE);
     return err ? point_reason(pt, err, "%s", session_error(w->ranks.session)) : 0;
@@ -570,6 +570,7 @@ static void close_bench(struct point *ctx)
     struct step_work *w = ctx->bench_state;
 
     ranks_leave(&w->ranks);
+    values_forget_jobs(w);
     free(w->layers);
     free(w);
 }
@@ -595,7 +596,7 @@ static bool wanted(struct point *pt)
     bool can = !make_spec(pt, w);
     pt->reason[0] = 0;
     if (can)
-        values_note_job(w, p);
+        values_note_job(w, p); /* without memory it has no efficiency */
     return can;
 }
 

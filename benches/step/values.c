@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a step's rows say: see work.h, and docs/step.md for the formulas. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "benches/step/run.h"
@@ -62,14 +64,16 @@ static double exposed_ns(const struct step_work *w, const struct collective_time
     return least;
 }
 
-/* Of all ranks: what they wait for other stages, and for the end of the step. */
+/* Of all ranks: what they wait for other stages, and for the end of the step. Who waits while the last
+ * rank waits for sums waits for these: nobody's wait is more than what they leave of the step. */
 static double bubble_ns(const struct step_work *w, const struct collective_times *times,
-                        uint64_t slowest)
+                        uint64_t slowest, double exposed)
 {
     double sum = 0;
 
     for (unsigned i = 0; i < w->n; i++)
-        sum += (double)times[i].own_ns[STEP_NS_PIPE] + (double)(slowest - times[i].ns);
+        sum += fmin((double)times[i].own_ns[STEP_NS_PIPE] + (double)(slowest - times[i].ns),
+                    (double)slowest - exposed);
     return sum / w->n;
 }
 
@@ -122,8 +126,9 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     s->update_ns[s->n] = 0;
     for (unsigned i = 0; i < w->n; i++)
         s->update_ns[s->n] = fmax(s->update_ns[s->n], (double)times[i].own_ns[STEP_NS_UPDATE]);
-    s->exposed[s->n] = 100 * exposed_ns(w, times, slowest) / (double)slowest;
-    s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest) / (double)slowest;
+    double exposed = fmin(exposed_ns(w, times, slowest), (double)slowest);
+    s->exposed[s->n] = 100 * exposed / (double)slowest;
+    s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest, exposed) / (double)slowest;
 }
 
 double values_compute_ns(const struct step_shares *s)
@@ -207,25 +212,51 @@ struct step_base *values_base(struct step_work *w, const struct step_params *p)
     return NULL;
 }
 
-void values_note_job(struct step_work *w, const struct step_params *p)
+void values_forget_jobs(struct step_work *w)
 {
-    w->n_bases = w->chosen ? 0 : w->n_bases;
+    for (size_t i = 0; i < w->n_bases; i++)
+        free(w->bases[i].rates);
+    free(w->bases);
+    w->bases = NULL;
+    w->n_bases = 0;
+}
+
+int values_note_job(struct step_work *w, const struct step_params *p)
+{
+    if (w->chosen)
+        values_forget_jobs(w);
     w->chosen = false;
     struct step_base *base = values_base(w, p);
 
-    if (!base && w->n_bases < STEP_BASES) {
+    if (!base) {
+        struct step_base *longer = realloc(w->bases, (w->n_bases + 1) * sizeof(*longer));
+        if (!longer)
+            return -ENOMEM;
+        w->bases = longer;
         base = &w->bases[w->n_bases++];
+        *base = (struct step_base){.ranks = (unsigned)p->ranks};
         memcpy(&base->params, p, sizeof(*p));
         base->params.ranks = 0;
-        base->ranks = (unsigned)p->ranks;
-        base->n = 0;
     }
-    if (base && p->ranks < base->ranks)
+    if (p->ranks < base->ranks)
         base->ranks = (unsigned)p->ranks;
+    return 0;
+}
+
+int values_keep_base(struct step_base *base, const double *rates, size_t n)
+{
+    double *kept = n ? realloc(base->rates, n * sizeof(*kept)) : base->rates;
+
+    base->n = kept ? n : 0;
+    if (!kept)
+        return n ? -ENOMEM : 0;
+    base->rates = kept;
+    memcpy(kept, rates, n * sizeof(*kept));
+    return 0;
 }
 
 /* Against the smallest job of this launch: samples a second of a rank that computes, in percent. */
-static void add_efficiency(struct point *pt, struct step_work *w)
+static void add_efficiency(struct point *pt, struct step_work *w, bool wrong)
 {
     struct step_base *base = values_base(w, pt->params);
     double rates[STEP_SAMPLES], percent[VALUES_BLOCKS];
@@ -236,8 +267,7 @@ static void add_efficiency(struct point *pt, struct step_work *w)
     for (size_t i = 0; i < w->shares.n; i++)
         rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * workers);
     if (w->n <= base->ranks) {
-        memcpy(base->rates, rates, w->shares.n * sizeof(*rates));
-        base->n = w->shares.n;
+        values_keep_base(base, rates, wrong ? 0 : w->shares.n); /* without memory there is none */
         return;
     }
     if (!base->n)
@@ -543,7 +573,7 @@ static void add_memory(struct point *pt, const struct step_work *w)
     }
 }
 
-void values_finish(struct point *pt, struct step_work *w)
+void values_finish(struct point *pt, struct step_work *w, bool wrong)
 {
     const struct collective_report *told = session_report(w->ranks.session, 0);
     bool timed = w->spec.compute == STEP_TIMED;
@@ -564,7 +594,7 @@ void values_finish(struct point *pt, struct step_work *w)
     add_compute(pt, w);
     add_update(pt, w);
     add_memory(pt, w);
-    add_efficiency(pt, w);
+    add_efficiency(pt, w, wrong);
     if (w->n > 1)
         add_blocks(point_figure(pt, "exposed", "percent"), w->shares.exposed, w->shares.n);
     if (w->spec.pp > 1)

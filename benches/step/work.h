@@ -37,10 +37,9 @@ struct step_shares {
 struct step_base {
     struct step_params params; /* ranks are 0 */
     unsigned ranks;
-    double rates[STEP_SAMPLES]; /* samples a second of a rank that computes, when last measured */
-    size_t n;                   /* 0: it was not measured yet */
+    double *rates; /* samples a second of a rank that computes, when last measured */
+    size_t n;      /* 0: it was not measured yet, or its data were wrong */
 };
-#define STEP_BASES 64 /* jobs of a sweep beyond these have no efficiency */
 
 /* By how many steps workers with a bound are ahead of the slowest one, window by window. What leads grow
  * by is in the workers' rates, and not in those of the long run, when all go at the slowest one's pace. */
@@ -78,7 +77,7 @@ struct step_work { /* pt->bench_state: outlives the points */
     struct values_leads leads; /* of workers with a bound */
     bool settled, tried;
     struct step_shares shares;
-    struct step_base bases[STEP_BASES];
+    struct step_base *bases; /* values_forget_jobs() frees them */
     size_t n_bases;
     bool chosen; /* all jobs of the sweep are noted */
     const char *backend;
@@ -126,11 +125,15 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
 /* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
 /* Of each job of a sweep, before the first is measured: the one with the fewest ranks is the base of
- * those that are the same else. */
-void values_note_job(struct step_work *w, const struct step_params *p);
+ * those that are the same else. 0 or -ENOMEM. */
+int values_note_job(struct step_work *w, const struct step_params *p);
 /* NULL: there is none. */
 struct step_base *values_base(struct step_work *w, const struct step_params *p);
-/* Limit, figures and columns: after session_end(). */
-void values_finish(struct point *pt, struct step_work *w);
+/* Keeps the rates of a job that is a base, in samples a second; n 0: it has none. 0 or -ENOMEM. */
+int values_keep_base(struct step_base *base, const double *rates, size_t n);
+void values_forget_jobs(struct step_work *w);
+/* Limit, figures and columns: after session_end(). `wrong`: the job failed its check. Then it is the base
+ * of no other. */
+void values_finish(struct point *pt, struct step_work *w, bool wrong);
 
 #endif

@@ -191,6 +191,8 @@ all_good() {
     step --np 2 --ranks 2 --compute-time 2ms --inject corrupt
     [ "$status" -eq 1 ]
     [[ $(of step_time status) == wrong && $(of step_time reason) == *"rank "*"gradients: "*"element "* ]]
+    step --np 3 --ranks 2,3 --compute-time 2ms --inject corrupt # what is wrong is no base of an efficiency
+    [[ $(of step_time status 3) == wrong && -n $(of exposed value 3) && -z $(of efficiency value) ]]
     step --np 2 --ranks 2 --compute-time 2ms --inject absent
     [ "$status" -eq 4 ]
     [[ $(of step_time reason) == *"rank 1"* ]]

@@ -208,6 +208,26 @@ static void test_servers_are_not_exposed(void **state)
     assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
 }
 
+/* Two stages, of 1000 ns. The first computes 300 ns and waits 600 ns for sums at the end, the second waits all but 50 ns: 350 of
+ * these at most are not because of the sums. */
+static void test_shares_are_no_more_than_the_step(void **state)
+{
+    static struct step_work w;
+    struct collective_times times[2] = {{.ns = 1000}, {.ns = 400}};
+
+    (void)state;
+    w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 2, .ranks = 2}};
+    times[0].own_ns[STEP_NS_TAIL] = 600;
+    times[0].own_ns[STEP_NS_PIPE] = 100;
+    times[1].own_ns[STEP_NS_PIPE] = 350;
+    values_count(&w, times, 1000, 0);
+    assert_true(fabs(w.shares.exposed[0] - 60) < 1e-9);
+    assert_true(fabs(w.shares.bubble[0] - (10 + 40) / 2.) < 1e-9);
+    times[0].own_ns[STEP_NS_TAIL] = 0; /* no sums: nothing is left out */
+    values_count(&w, times, 1000, 0);
+    assert_true(fabs(w.shares.bubble[1] - (10 + 95) / 2.) < 1e-9);
+}
+
 /* ---- Real compute ---- */
 
 /* Two ranks: the slower one's compute counts, alone and in the step. What runs alone may be disturbed: a step of 80 ns shows
@@ -274,6 +294,36 @@ static void test_each_job_has_the_smallest_of_its_own(void **state)
     w.chosen = true; /* the next sweep, perhaps of another command line */
     values_note_job(&w, &p);
     assert_int_equal(w.n_bases, 1);
+    values_forget_jobs(&w);
+}
+
+/* However many jobs a sweep has. Wrong data are no base, and do not leave the one before in its place. */
+static void test_each_of_many_jobs_has_a_base(void **state)
+{
+    enum { JOBS_OF_SWEEP = 1000 };
+    static struct step_work w;
+    const double rates[] = {5, 6, 7};
+    struct step_params p = {.model = "x"};
+
+    (void)state;
+    w = (struct step_work){0};
+    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++)
+        for (p.ranks = 2; p.ranks; p.ranks--)
+            assert_int_equal(values_note_job(&w, &p), 0);
+    assert_int_equal(w.n_bases, JOBS_OF_SWEEP);
+    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
+        struct step_base *base = values_base(&w, &p);
+        assert_int_equal(base->ranks, 1);
+        assert_int_equal(values_keep_base(base, rates, p.bucket % 4), 0);
+    }
+    for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
+        struct step_base *base = values_base(&w, &p);
+        assert_int_equal(base->n, p.bucket % 4);
+        assert_true(base->n < 3 || base->rates[2] == 7);
+        assert_int_equal(values_keep_base(base, NULL, 0), 0);
+        assert_int_equal(base->n, 0);
+    }
+    values_forget_jobs(&w);
 }
 
 /* ---- Asynchronous workers ---- */
@@ -398,6 +448,8 @@ int main(void)
         cmocka_unit_test(test_no_step_is_faster_than_the_bound_of_its_compute),
         cmocka_unit_test(test_compute_that_was_slower_alone_was_disturbed),
         cmocka_unit_test(test_each_job_has_the_smallest_of_its_own),
+        cmocka_unit_test(test_each_of_many_jobs_has_a_base),
+        cmocka_unit_test(test_shares_are_no_more_than_the_step),
         cmocka_unit_test(test_who_waits_for_a_slow_worker_is_not_exposed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,23 +93,62 @@ static bool is_of(const struct job_rows *rows, size_t row, const struct bench_jo
            (!name || !strcmp(job_param(rows, row, rule->by), name));
 }
 
-/* The first of this name at the most, or least, of rule->at; rows->n: there is none. */
+static double at_of(const struct job_rows *rows, size_t row, const struct bench_job *rule)
+{
+    double at = rule->at ? number_of(job_param(rows, row, rule->at + 1)) : 0;
+
+    return rule->at && *rule->at == '-' ? -at : at;
+}
+
+/* Rows of the job's kind, and what failed before it could say what it measures: that has no metric. */
+static bool may_be(const struct job_rows *rows, size_t row, const struct bench_job *rule,
+                   const char *name)
+{
+    bool failed = rows->rows[row].failed && !strcmp(job_param(rows, row, rule->by), name);
+
+    return failed || is_of(rows, row, rule, name);
+}
+
+/* The first of this name at the most, or least, of rule->at, whether it failed or not. What failed may
+ * not know at how many: it was to go as far as the others. */
 static size_t first_of(const struct job_rows *rows, const struct bench_job *rule, const char *name)
 {
     size_t found = rows->n;
-    double best = NAN;
+    double most = NAN;
 
-    for (size_t i = 0; i < rows->n; i++) {
-        if (!is_of(rows, i, rule, name))
-            continue;
-        double at = rule->at ? number_of(job_param(rows, i, rule->at + 1)) : 0;
-        at = rule->at && *rule->at == '-' ? -at : at;
-        if (found == rows->n || at > best) {
-            found = i;
-            best = at;
-        }
+    for (size_t i = 0; i < rows->n; i++)
+        if (may_be(rows, i, rule, name))
+            most = fmax(most, at_of(rows, i, rule));
+    for (size_t i = 0; i < rows->n && found == rows->n; i++) {
+        double at = may_be(rows, i, rule, name) ? at_of(rows, i, rule) : -INFINITY;
+        bool unknown = isnan(at) && (rows->rows[i].failed || isnan(most));
+        found = at == most || unknown ? i : found;
     }
     return found;
+}
+
+/* The same as what failed, with a value, at the most of rule->at that has one; rows->n: there is none. */
+static size_t same_as(const struct job_rows *rows, const struct bench_job *rule, const char *name,
+                      size_t failed)
+{
+    size_t found = rows->n;
+    bool in;
+
+    for (size_t i = 0; i < rows->n && rule->at; i++)
+        if (is_of(rows, i, rule, name) && !differ(rows, failed, i, rule->at + 1, &in) &&
+            (found == rows->n || at_of(rows, i, rule) > at_of(rows, found, rule)))
+            found = i;
+    return found;
+}
+
+static void find_row(const struct job_rows *rows, struct job *job)
+{
+    job->row = first_of(rows, job->rule, job->name);
+    job->failed = rows->rows[job->row].failed ? job->row : rows->n;
+    if (job->failed == rows->n)
+        return;
+    size_t same = same_as(rows, job->rule, job->name, job->failed);
+    job->row = same < rows->n ? same : job->row;
 }
 
 static double beside(const struct job_rows *rows, size_t row, const char *where)
@@ -154,9 +193,9 @@ static void find_bound(const struct job_rows *rows, struct job *job)
 
 static void find_ways(const struct job_rows *rows, struct job *job)
 {
-    bool in;
+    bool in, known = !isnan(rows->rows[job->row].value);
 
-    for (const struct bench_advice *a = rows->told->advice; a && a->column; a++)
+    for (const struct bench_advice *a = rows->told->advice; known && a && a->column; a++)
         for (size_t i = 0; i < rows->n && job->n_ways < JOB_WAYS_MAX; i++)
             if (is_of(rows, i, job->rule, NULL) && !differ(rows, job->row, i, a->column, &in) && in)
                 job->ways[job->n_ways++] = (struct job_way){i, a};
@@ -178,11 +217,12 @@ size_t jobs_find(const struct job_rows *rows, struct job *jobs, size_t most)
     for (const struct bench_job *rule = rows->told->jobs; rule && rule->label; rule++)
         for (size_t i = 0; i < rows->n && n < most; i++) {
             const char *name = job_param(rows, i, rule->by);
-            if (!is_of(rows, i, rule, NULL) || is_known(jobs, n, rule, name))
+            bool failed = rows->rows[i].failed && *name;
+            if ((!is_of(rows, i, rule, NULL) && !failed) || is_known(jobs, n, rule, name))
                 continue;
             struct job *job = &jobs[n++];
             *job = (struct job){.rule = rule, .name = name};
-            job->row = first_of(rows, rule, name);
+            find_row(rows, job);
             job->stated = rule->stated && matches(rows, job->row, rule->stated_where);
             job->scaled = rule->scaled ? beside(rows, job->row, rule->scaled) : NAN;
             find_bound(rows, job);
@@ -231,10 +271,11 @@ const char *job_way_text(const struct job_rows *rows, const struct job_way *way,
     return text;
 }
 
-const char *job_on_text(const struct job_rows *rows, const struct job *job, char *text, size_t len)
+const char *job_on_text(const struct job_rows *rows, const struct job *job, size_t row, char *text,
+                        size_t len)
 {
     bool told = job->rule->on && job->rule->thing;
-    const char *n = told ? job_param(rows, job->row, job->rule->on) : "";
+    const char *n = told ? job_param(rows, row, job->rule->on) : "";
 
     *text = 0;
     if (*n)

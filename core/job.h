@@ -4,8 +4,9 @@
  * ways that were measured are ways to do the same. What these are, the benchmark says (struct
  * bench_job, bench_bound and bench_advice). Pure functions, for a benchmark's own table as for the report of a run.
  *
- *   the job     of each value of job.by, of its cases with a value at the most of job.at, the first
- *               one: what comes behind it are other ways
+ *   the job     of each value of job.by, of its cases at the most of job.at, the first one: what comes
+ *               behind it are other ways. If that one failed, no other way takes its place: it is the
+ *               same at the most of job.at that has a value, and else it has none
  *   its bound   the largest of its shares. A share is the row that agrees with the job's in all
  *               columns that make a case, but in its metric; what these leave is the share with
  *               BOUND_REST. Without any share there is no bound
@@ -23,6 +24,7 @@ struct job_row {
     const char *metric, *unit;
     const char *const *params; /* texts, in the order of the columns; NULL: none */
     double value;              /* NaN: none */
+    bool failed;               /* and it should have one: it failed, or its data are wrong */
 };
 
 struct job_rows {
@@ -33,7 +35,7 @@ struct job_rows {
     size_t n;
 };
 
-#define JOB_WAYS_MAX 32
+#define JOB_WAYS_MAX 256
 
 struct job_way {
     size_t row;
@@ -42,7 +44,8 @@ struct job_way {
 
 struct job {
     const struct bench_job *rule;
-    size_t row;                        /* of its rate */
+    size_t row;                        /* of its rate; of a job without a value: of what failed */
+    size_t failed;                     /* the row of the job that failed; rows->n: it did not */
     const char *name;                  /* its value of rule->by */
     const struct bench_bound *bound;   /* NULL: no share is known */
     double share;                      /* of the time, in percent */
@@ -67,7 +70,8 @@ const char *job_way_text(const struct job_rows *rows, const struct job_way *way,
  * rest of the job's time is under rule->gain. */
 const char *job_unmeasured_text(const struct job_rows *rows, const struct job *job, char *text,
                                 size_t len);
-/* "2 ranks"; "" where the job does not say on how many. */
-const char *job_on_text(const struct job_rows *rows, const struct job *job, char *text, size_t len);
+/* "2 ranks": of its row, or of any other; "" where that does not say on how many. */
+const char *job_on_text(const struct job_rows *rows, const struct job *job, size_t row, char *text,
+                        size_t len);
 
 #endif

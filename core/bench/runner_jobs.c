@@ -18,8 +18,8 @@
 struct kept {
     char *params[ROW_PARAMS_MAX];
     char metric[40], unit[16];
-    bool simulated;
-    size_t point, number; /* of the sweep; of all that are kept */
+    bool simulated, failed; /* in any repeat */
+    size_t point, number;   /* of the sweep; of all that are kept */
     double values[REPEATS_MAX];
     size_t n;
     double low, high; /* of one repeat its own; NaN: not known */
@@ -87,14 +87,16 @@ static struct kept *keep(struct runner_jobs *j, size_t point, const struct row *
 void runner_jobs_note(struct runner_jobs *j, size_t point, const struct row *row)
 {
     struct kept *k = NULL;
+    bool failed = row->status && (!strcmp(row->status, "wrong") || !strcmp(row->status, "failed"));
 
-    if (!j || j->failed || !row->metric || !row->unit || isnan(row->value) ||
-        (row->status && (!strcmp(row->status, "wrong") || !strcmp(row->status, "failed"))))
+    if (!j || j->failed || !row->metric || !row->unit || (isnan(row->value) && !failed))
         return;
     for (size_t i = 0; i < j->n && !k; i++)
         k = is_same(j, &j->all[i], row) ? &j->all[i] : NULL;
     k = k ? k : keep(j, point, row);
-    if (!k || j->failed || k->n == REPEATS_MAX)
+    if (k && !j->failed)
+        k->failed |= failed;
+    if (!k || j->failed || failed || k->n == REPEATS_MAX)
         return;
     k->values[k->n++] = row->value;
     k->low = row->summary.ci_low;
@@ -106,6 +108,8 @@ static double combined(struct kept *k)
 {
     struct median_ci ci;
 
+    if (k->failed || !k->n)
+        return NAN;
     if (k->n < 2)
         return k->values[0];
     k->low = k->high = NAN;
@@ -166,7 +170,13 @@ static void say(const struct runner_jobs *j, const struct job_rows *rows, const 
     char text[256], line[512];
     struct saving saving;
 
-    bool on = *job_on_text(rows, job, text, 64);
+    if (job->failed < rows->n) {
+        bool on = *job_on_text(rows, job, job->failed, text, 64);
+        fprintf(out, "%s%s%s: failed\n", job->name, on ? " on " : "", text);
+    }
+    if (isnan(rows->rows[job->row].value))
+        return;
+    bool on = *job_on_text(rows, job, job->row, text, 64);
     const char *origin = !k->simulated ? "" : job->stated ? job->rule->stated : "simulated";
     fprintf(out, "%s%s%s: %.4g %s%s%s%s\n", job->name, on ? " on " : "", text,
             rows->rows[job->row].value, k->unit, *origin ? " (" : "", origin, *origin ? ")" : "");
@@ -207,7 +217,8 @@ void runner_jobs_say(struct runner_jobs *j, const struct bench *b, FILE *out)
         qsort(j->all, j->n, sizeof(*j->all), by_point);
     for (size_t i = 0; all && i < j->n; i++)
         all[i] = (struct job_row){j->all[i].metric, j->all[i].unit,
-                                  (const char *const *)j->all[i].params, combined(&j->all[i])};
+                                  (const char *const *)j->all[i].params, combined(&j->all[i]),
+                                  j->all[i].failed};
     if (all) {
         struct bench_rows told = *b->rows;
         told.columns = j->told;

@@ -41,9 +41,11 @@ static int take_rows(struct look *l)
     for (size_t i = 0; i < l->b->n_cases; i++) {
         const struct report_case *c = &l->b->cases[i];
         const struct report_point *p = &c->points[l->run];
-        bool good = p->n_values && p->value > 0 && !point_is_wrong(p) && !point_has_failed(p);
+        bool failed = point_is_wrong(p) || point_has_failed(p);
+        bool good = p->n_values && p->value > 0 && !failed;
         bool zero = p->n_values && p->value == 0; /* a share may be */
-        rows[i] = (struct job_row){c->metric, c->unit, c->params, good || zero ? p->value : NAN};
+        rows[i] =
+            (struct job_row){c->metric, c->unit, c->params, good || zero ? p->value : NAN, failed};
     }
     l->rows = (struct job_rows){l->b->described, l->b->params, l->b->n_params, rows, l->b->n_cases};
     return 0;
@@ -118,11 +120,15 @@ static void take_job(const struct look *l, const struct job *job, const struct d
                           .run = l->run,
                           .found = *job,
                           .c = &l->b->cases[job->row],
+                          .value = l->rows.rows[job->row].value,
                           .advice = "",
                           .saving = NAN,
                           .low = NAN,
                           .high = NAN};
-    j->on = pool_text(pool, "%s", job_on_text(&l->rows, job, text, sizeof(text)));
+    j->on = pool_text(pool, "%s", job_on_text(&l->rows, job, job->row, text, sizeof(text)));
+    if (job->failed < l->rows.n)
+        j->failed =
+            pool_text(pool, "%s", job_on_text(&l->rows, job, job->failed, text, sizeof(text)));
     j->bound = pool_text(pool, "%s", job_bound_text(job, text, sizeof(text)));
     j->unmeasured = pool_text(pool, "%s", job_unmeasured_text(&l->rows, job, text, sizeof(text)));
     take_advice(l, j, cases);
@@ -209,6 +215,14 @@ static const char *rate_text(struct report *r, const struct run_job *j)
     const char *text = pool_text(pool, "%s%s%s: %s %s", j->found.name, *j->on ? " on " : "", j->on,
                                  document_number(pool, p->value), j->c->unit);
 
+    if (j->failed) {
+        const char *lost =
+            pool_text(pool, "%s%s%s: failed", j->found.name, *j->failed ? " on " : "", j->failed);
+        if (isnan(j->value))
+            return lost;
+        text = pool_text(pool, "%s; on %s: %s %s", lost, j->on, document_number(pool, p->value),
+                         j->c->unit);
+    }
     if (!isnan(p->low))
         text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
     if (!isnan(j->found.scaled))
@@ -233,7 +247,7 @@ static void answer_job(struct report *r, const struct run_job *j, bool first, bo
                        struct document *d)
 {
     struct pool *pool = &r->pool;
-    const char *text = rate_text(r, j), *origin = origin_of(j);
+    const char *text = rate_text(r, j), *origin = isnan(j->value) ? "" : origin_of(j);
 
     if (!answered && *j->bound)
         text = pool_text(pool, "%s, %s%s%s", text, j->bound, j->way ? "; " : "", advice_text(r, j));

@@ -22,7 +22,9 @@ struct run_job {
     size_t run;
     struct job found;
     const struct report_case *c; /* of its rate */
+    double value;                /* of it; NaN: the job failed, and there is no other case of it */
     const char *on;              /* "2 ranks" or "" */
+    const char *failed;          /* on how many the job failed: "4 ranks" or ""; NULL: it did not */
     const char *bound;           /* "bounded by the network: 61 % of the step waits for it" or "" */
     const char *unmeasured;      /* options that measure other ways; "" */
     const struct report_case *way; /* that is advised; NULL: none */

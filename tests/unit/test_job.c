@@ -46,6 +46,15 @@ static const char *const columns[] = {"name", "ranks", "size", "way", "nodes", "
         __VA_ARGS__                                                                                \
     }
 
+#define ROW(of, in, columns, is)                                                                   \
+    {                                                                                              \
+        .metric = of, .unit = in, .params = columns, .value = is                                   \
+    }
+#define FAILED(of, in, columns)                                                                    \
+    {                                                                                              \
+        .metric = of, .unit = in, .params = columns, .value = NAN, .failed = true                  \
+    }
+
 static size_t find(const struct job_row *rows, size_t n, struct job_rows *all, struct job *jobs)
 {
     *all = (struct job_rows){&told, columns, N_COLUMNS, rows, n};
@@ -55,16 +64,17 @@ static size_t find(const struct job_row *rows, size_t n, struct job_rows *all, s
 static void the_first_case_at_the_most_ranks_is_the_job(void **state)
 {
     const struct job_row rows[] = {
-        {"waits", "percent", P("x", "4", "4096", "a", "2", "1"), 99}, /* of one rank: another row */
-        {"rate", "op/s", P("x", "2", "4096", "a", "2", ""), 50},
-        {"rate", "op/s", P("x", "4", "4096", "a", "2", ""), 80},
-        {"rate", "op/s", P("x", "4", "1024", "a", "2", ""), 100}, /* faster, and another way */
-        {"waits", "percent", P("x", "4", "4096", "a", "2", ""), 61},
-        {"waits", "percent", P("x", "2", "4096", "a", "2", ""), 5},
-        {"kept", "percent", P("x", "4", "4096", "a", "2", ""), 80},
-        {"rate", "op/s", P("x", "4", "1024", "b", "2", ""), 200}, /* differs in two columns */
-        {"rate", "op/s", P("x", "4", "4096", "b", "2", ""), NAN}, /* has no value */
-        {"rate", "op/s", P("y", "1", "4096", "a", "1", ""), 7},
+        ROW("waits", "percent", P("x", "4", "4096", "a", "2", "1"),
+            99), /* of one rank: another row */
+        ROW("rate", "op/s", P("x", "2", "4096", "a", "2", ""), 50),
+        ROW("rate", "op/s", P("x", "4", "4096", "a", "2", ""), 80),
+        ROW("rate", "op/s", P("x", "4", "1024", "a", "2", ""), 100), /* faster, and another way */
+        ROW("waits", "percent", P("x", "4", "4096", "a", "2", ""), 61),
+        ROW("waits", "percent", P("x", "2", "4096", "a", "2", ""), 5),
+        ROW("kept", "percent", P("x", "4", "4096", "a", "2", ""), 80),
+        ROW("rate", "op/s", P("x", "4", "1024", "b", "2", ""), 200), /* differs in two columns */
+        ROW("rate", "op/s", P("x", "4", "4096", "b", "2", ""), NAN), /* has no value */
+        ROW("rate", "op/s", P("y", "1", "4096", "a", "1", ""), 7),
     };
     struct job_rows all;
     struct job jobs[8];
@@ -82,13 +92,13 @@ static void the_first_case_at_the_most_ranks_is_the_job(void **state)
                         "bounded by the wire: it waits 61 % of the time");
     assert_string_equal(job_way_text(&all, &jobs[0].ways[0], text, sizeof(text)),
                         "blocks of 1 KiB");
-    assert_string_equal(job_on_text(&all, &jobs[0], text, sizeof(text)), "4 ranks");
+    assert_string_equal(job_on_text(&all, &jobs[0], 2, text, sizeof(text)), "4 ranks");
     assert_string_equal(job_unmeasured_text(&all, &jobs[0], text, sizeof(text)), "--way a,b");
     assert_int_equal(jobs[1].row, 9); /* no share, no bound */
     assert_null(jobs[1].bound);
     assert_true(isnan(jobs[1].share) && isnan(jobs[1].lost) && isnan(jobs[1].scaled));
     assert_string_equal(job_bound_text(&jobs[1], text, sizeof(text)), "");
-    assert_string_equal(job_on_text(&all, &jobs[1], text, sizeof(text)), "1 rank");
+    assert_string_equal(job_on_text(&all, &jobs[1], 9, text, sizeof(text)), "1 rank");
     assert_string_equal(job_unmeasured_text(&all, &jobs[1], text, sizeof(text)), "");
 }
 
@@ -97,9 +107,9 @@ static void what_the_shares_leave_is_the_rest(void **state)
     const char *const *one = P("x", "2", "4096", "a", "1", "");
     const char *const *three = P("x", "2", "4096", "a", "3", "");
     struct job_row rows[] = {
-        {"rate", "op/s", one, 50},
-        {"waits", "percent", one, 20},
-        {"gaps", "percent", one, 30},
+        ROW("rate", "op/s", one, 50),
+        ROW("waits", "percent", one, 20),
+        ROW("gaps", "percent", one, 30),
     };
     struct job_rows all;
     struct job jobs[8];
@@ -127,11 +137,50 @@ static void what_the_shares_leave_is_the_rest(void **state)
                         "bounded by work: 99 % is work");
 }
 
+/* What stands first at the most ranks is the job, though it failed: what is faster there is another way. */
+static void a_job_that_failed_is_no_other_way(void **state)
+{
+    struct job_row rows[] = {
+        ROW("rate", "op/s", P("x", "2", "4096", "a", "2", ""), 50),
+        ROW("rate", "op/s", P("x", "1", "4096", "a", "1", ""), 40),
+        FAILED("rate", "op/s", P("x", "4", "4096", "a", "2", "")),
+        ROW("waits", "percent", P("x", "2", "4096", "a", "2", ""), 5),
+        ROW("rate", "op/s", P("x", "2", "1024", "a", "2", ""), 60),
+        ROW("rate", "op/s", P("x", "4", "1024", "a", "2", ""), 100),
+        FAILED("", "", P("y", "", "", "b", "", "")), /* died before it said what it measures */
+        ROW("rate", "op/s", P("y", "4", "4096", "a", "2", ""), 7),
+        ROW("rate", "op/s", P("z", "4", "4096", "a", "2", ""), 9),
+        FAILED("", "", P("z", "", "", "b", "", "")), /* another way */
+    };
+    struct job_rows all;
+    struct job jobs[8];
+    char text[200];
+
+    (void)state;
+    assert_int_equal(find(rows, 10, &all, jobs), 3);
+    assert_int_equal(jobs[0].row, 0);
+    assert_int_equal(jobs[0].failed, 2);
+    assert_string_equal(job_on_text(&all, &jobs[0], jobs[0].failed, text, sizeof(text)), "4 ranks");
+    assert_true(jobs[0].share == 95);
+    assert_int_equal(jobs[0].n_ways, 1);
+    assert_int_equal(jobs[0].ways[0].row, 4);
+    assert_int_equal(jobs[1].row, 6);
+    assert_int_equal(jobs[1].failed, 6);
+    assert_string_equal(job_on_text(&all, &jobs[1], 6, text, sizeof(text)), "");
+    assert_int_equal(jobs[1].n_ways, 0);
+    assert_int_equal(jobs[2].row, 8);
+    assert_int_equal(jobs[2].failed, 10);
+    rows[2].failed = false; /* it was skipped, as this machine cannot do it */
+    assert_int_equal(find(rows, 10, &all, jobs), 3);
+    assert_int_equal(jobs[0].row, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_case_at_the_most_ranks_is_the_job),
         cmocka_unit_test(what_the_shares_leave_is_the_rest),
+        cmocka_unit_test(a_job_that_failed_is_no_other_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

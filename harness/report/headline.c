@@ -240,6 +240,20 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
     return best ? best : unmeasured;
 }
 
+/* Where one of the cases is a job, other ways to do it are beside it, and not in its place. */
+static const struct report_case *job_of(const struct search *s, size_t run,
+                                        const struct run_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct run_job *j = &jobs->all[i];
+
+        if (j->run == run && j->bench == s->bench && !isnan(j->value) &&
+            s->at_in[j->c - s->bench->cases])
+            return j->c;
+    }
+    return NULL;
+}
+
 static const char *lost_text(struct pool *pool, const struct headline_lost *lost)
 {
     const char *text = "";
@@ -381,7 +395,9 @@ const char *headline_what(struct pool *pool, const struct headline_run *run)
 {
     return run->candidates < 2
                ? run->what
-               : show_joined(pool, run->what, pool_text(pool, "best of %zu", run->candidates));
+               : show_joined(
+                     pool, run->what,
+                     pool_text(pool, "%s of %zu", run->is_job ? "first" : "best", run->candidates));
 }
 
 /* Nothing but skipped launches, of what a machine may well lack. */
@@ -417,6 +433,9 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         run->what = "";
         run->verdict = verdict_no_case(&s->r->pool);
         run->best = best_of(s, i, &run->candidates);
+        const struct report_case *job = job_of(s, i, &out->jobs);
+        run->is_job = job != NULL;
+        run->best = job ? job : run->best;
         run->lost = count_lost(s, i, run->best);
         if (!run->best)
             continue;

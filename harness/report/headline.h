@@ -113,6 +113,7 @@ struct headline_run {
     const char *what;
     /* measured cases that it is the best of: the more, the luckier is the best */
     size_t candidates;
+    bool is_job; /* it is the job that the run is about (jobs.h), and not the best of them */
     struct headline_lost lost;
     struct verdict verdict;
 };
@@ -140,7 +141,7 @@ struct headlines {
     struct run_jobs jobs;
 };
 
-/* "size 64K, best of 3": `what`, and of how many cases it is the best, where there are several. */
+/* "size 64K, best of 3": `what`, and of how many cases it is the best, where there are several; of a job "first of 3". */
 const char *headline_what(struct pool *pool, const struct headline_run *run);
 
 /* Everything lives in the report's pool. 0 or -ENOMEM. */

@@ -8,7 +8,9 @@
 
 #include "harness/decide/decide.h"
 #include "harness/report/cases.h"
+#include "harness/report/described.h"
 #include "harness/report/headline.h"
+#include "harness/report/page.h"
 #include "harness/report/show.h"
 
 #define JOBS_MAX    16 /* of a benchmark in a run */
@@ -207,7 +209,7 @@ const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size
     return "";
 }
 
-/* "resnet50 on 2 ranks: 271.6 samples/s (270 to 273), efficiency 47 %; compute is stated, not measured" */
+/* "resnet50 on 2 ranks: 271.6 samples/s (270 to 273), 47 % of perfect scaling" */
 static const char *rate_text(struct report *r, const struct run_job *j)
 {
     struct pool *pool = &r->pool;
@@ -226,7 +228,7 @@ static const char *rate_text(struct report *r, const struct run_job *j)
     if (!isnan(p->low))
         text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
     if (!isnan(j->found.scaled))
-        text = pool_text(pool, "%s, efficiency %.0f %%", text, j->found.scaled);
+        text = pool_text(pool, "%s, %.0f %% of perfect scaling", text, j->found.scaled);
     return text;
 }
 
@@ -242,6 +244,29 @@ static const char *origin_of(const struct run_job *j)
     return *origin ? origin : "origin unknown";
 }
 
+static bool has_part(const struct report *r, size_t run, enum bench_part_of what)
+{
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (const struct bench_part *p = r->benches[b].described->parts; p->where; p++)
+            for (size_t i = 0; p->of == what && i < r->benches[b].n_cases; i++)
+                if (r->benches[b].cases[i].points[run].n_values &&
+                    described_matches(&r->benches[b], &r->benches[b].cases[i], p->where))
+                    return true;
+    return false;
+}
+
+/* The command that forecasts this job on more nodes, from the sums of the run; "": it has none. */
+static const char *forecast_of(struct report *r, const struct run_job *j)
+{
+    const char *batch = report_param(j->bench, j->c, "batch");
+
+    if (!has_part(r, j->run, JOB_STEP) || !has_part(r, j->run, JOB_SUM))
+        return "";
+    return pool_text(&r->pool, "plumb forecast %s --model %s%s%s",
+                     shell_word(&r->pool, r->runs[j->run].path),
+                     shell_word(&r->pool, j->found.name), *batch ? " --batch " : "", batch);
+}
+
 /* answered: its bound is the run's answer, and so is what to do. */
 static void answer_job(struct report *r, const struct run_job *j, bool first, bool answered,
                        struct document *d)
@@ -249,15 +274,28 @@ static void answer_job(struct report *r, const struct run_job *j, bool first, bo
     struct pool *pool = &r->pool;
     const char *text = rate_text(r, j), *origin = isnan(j->value) ? "" : origin_of(j);
 
+    if (*origin)
+        text = pool_text(pool, "%s (%s)", text, origin);
     if (!answered && *j->bound)
         text = pool_text(pool, "%s, %s%s%s", text, j->bound, j->way ? "; " : "", advice_text(r, j));
-    if (first && *origin)
-        text = pool_text(pool, "%s (%s)", text, origin);
     document_answer(d, j->found.rule->label, "", TONE_NONE, text);
-    if (!first && *origin)
-        document_answer_aside(d, " (", origin, ")");
     if (answered && *j->unmeasured)
         document_answer_more(d, "not measured, and perhaps faster", j->unmeasured);
+    if (first && *forecast_of(r, j))
+        document_answer_more(d, "on more nodes", forecast_of(r, j));
+}
+
+bool jobs_lead(const struct report *r, size_t run)
+{
+    const struct table *plan = &r->runs[run].plan;
+    size_t of = table_column(plan, "case"), bench = table_column(plan, "bench");
+
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        const char *name = table_cell(plan, i, bench);
+        if (!strcmp(table_cell(plan, i, of), "1"))
+            return described_of(&r->described, name)->jobs->label != NULL;
+    }
+    return false;
 }
 
 void jobs_answer(struct report *r, const struct run_jobs *jobs, size_t run, bool answered,

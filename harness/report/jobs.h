@@ -40,6 +40,9 @@ struct run_jobs {
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int jobs_make(struct report *r, struct run_jobs *out);
 
+/* Is the first case of the suite of a benchmark that has jobs? Then the run is about them. */
+bool jobs_lead(const struct report *r, size_t run);
+
 /* "resnet50 is bounded by the network: ...; buckets of 1 MiB would save 9 % (8 % to 10 %)": the first
  * of a run; "": it has none. */
 const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size_t run);

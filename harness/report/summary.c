@@ -606,10 +606,19 @@ static const char *skipped_text(const struct scene *s)
                      *why ? ": " : "", why);
 }
 
-/* No test is judged, and none is bad: what is asked of this run is how fast its jobs are. */
+static bool nothing_is_slow(const struct scene *s)
+{
+    return !count_where(s, is_slow) && !*siblings_health(s->r, &s->h->siblings, s->run) &&
+           !any_slow_link(s);
+}
+
+/* None is bad, and no test is judged, or the suite begins with a job: what is asked of this run is how
+ * fast its jobs are. */
 static bool is_of_jobs(const struct scene *s)
 {
-    return !count_where(s, is_judged) && !any_failed(s) && !*wrong_elsewhere(s) &&
+    bool asked = !count_where(s, is_judged) || (jobs_lead(s->r, s->run) && nothing_is_slow(s));
+
+    return asked && !any_failed(s) && !*wrong_elsewhere(s) &&
            *jobs_answer_text(s->r, &s->h->jobs, s->run);
 }
 
@@ -635,7 +644,7 @@ static void answer_health(const struct scene *s)
     size_t others = count_where(s, is_without_limit);
 
     document_answer(s->d, "Answer", "", TONE_NONE, answer_text(s));
-    if (others && count_where(s, is_judged))
+    if (others && count_where(s, is_judged) && !is_of_jobs(s))
         document_answer_aside(s->d, ", ", pool_text(s->pool, "%zu not judged", others), "");
 }
 
@@ -678,7 +687,7 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
     if (!is_of_jobs(&s))
         answer_weakest(&s);
     siblings_answer(r, &h->siblings, run, d);
-    if (!is_of_jobs(&s))
+    if (!is_of_jobs(&s) || count_where(&s, is_judged))
         answer_healthy(&s);
     answer_unknown(&s);
     return err || r->pool.failed ? -ENOMEM : 0;

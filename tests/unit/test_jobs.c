@@ -33,6 +33,9 @@ struct plan {
     double launch_sd;
     const char *nodes, *origin, *servers, *micro, *simulated;
     const char *status; /* of the job's own last launch; NULL: as the others */
+    double
+        product; /* share of its limit that products reach, in another benchmark; 0: none are measured */
+    bool product_first; /* the suite begins with it */
     bool rdma;          /* the same over RDMA, too, slower: its buffer is none of TCP's */
 };
 
@@ -61,9 +64,16 @@ static char *told; /* run.json */
 
 static int ask_bench(void **state)
 {
+    struct bench_list list = built_benches();
+    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O,s:O}}", "schema", 1, "run", "made", "machine",
+                             "benchmarks", "step", bench_list_find(&list, "step")->described,
+                             "gemm", bench_list_find(&list, "gemm")->described);
+
     (void)state;
     rng_seed(&rng, 1);
-    told = built_bench_meta("step");
+    told = json_dumps(meta, 0);
+    json_decref(meta);
+    bench_list_release(&list);
     return told ? 0 : -1;
 }
 
@@ -126,6 +136,31 @@ static void add_case(struct scene *s, const struct plan *p, const char *bucket, 
     }
 }
 
+/* A judged test. */
+static void add_product(struct scene *s, const struct plan *p)
+{
+    static const char *const names[] = {"dtype", "m", "n", "k"};
+    FILE *out = fake_run_open(&s->f, "gemm.csv", "w");
+    char number[16];
+
+    snprintf(number, sizeof(number), "%u", ++s->cases);
+    row_print_csv_header(out, names, 4);
+    for (unsigned l = 1; l <= p->launches; l++) {
+        struct row row;
+        fake_row_init(&row, number, l, "throughput", "TFLOP/s", fake_launch(p->product, l - 1));
+        row.param_names = names;
+        row.n_params = 4;
+        row.params[0] = "f32";
+        row.params[1] = row.params[2] = row.params[3] = "1024";
+        row.limit = 1;
+        row.limit_kind = "measured";
+        row.percent_of_limit = 100 * row.value;
+        row_print_csv(out, &row);
+        fprintf(s->plan, "done,0001,%u,%u,%u,gemm,,60\n", s->cases, s->cases, l);
+    }
+    fclose(out);
+}
+
 static void measure(struct scene *s, const struct plan *p)
 {
     static const char *const buckets[BUCKETS] = {"1048576", "5242880", "104857600"};
@@ -140,12 +175,16 @@ static void measure(struct scene *s, const struct plan *p)
     fputs(FAKE_PLAN_HEADER, s->plan);
     s->rows = fake_run_open(&s->f, "step.csv", "w");
     row_print_csv_header(s->rows, params, N_PARAMS);
+    if (p->product_first)
+        add_product(s, p);
     add_case(s, p, "26214400", 1);
     if (p->rdma)
         add_case(s, p, "26214400", 2);
     for (unsigned i = 0; i < BUCKETS; i++)
         if (p->of[i] > 0)
             add_case(s, p, buckets[i], p->of[i]);
+    if (p->product > 0 && !p->product_first)
+        add_product(s, p);
     fclose(s->rows);
     fclose(s->plan);
     if (report_load(&s->r, paths, 1, error, sizeof(error)))
@@ -201,6 +240,9 @@ static void a_way_that_saves_time_is_the_answer(void **state)
          true);
     says(&s, "- **Training**: resnet50 on 4 ranks: 5", true);
     says(&s, "Weakest", false);
+    /* the table has the job, too, and not the fastest way */
+    assert_ptr_equal(s.h.all[0].runs[0].best, j->c);
+    assert_non_null(strstr(headline_what(&s.r.pool, &s.h.all[0].runs[0]), "first of 4"));
     release(&s);
 }
 
@@ -305,6 +347,32 @@ static void what_always_has_one_value_is_not_told(void **state)
     release(&s);
 }
 
+/* A suite that begins with a job is about that, unless something is slow. */
+static void what_the_suite_begins_with_is_the_answer(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    p.of[0] = p.of[1] = p.of[2] = 0;
+    p.product = 0.95;
+    measure(&s, &p);
+    says(&s, "- **Answer**: resnet50 is bounded by the network", true);
+    says(&s, "- **Healthy**: Matrix core", true);
+    release(&s);
+    p.product = 0.3;
+    measure(&s, &p);
+    says(&s, "- **Answer**: 1 test is to be looked into", true);
+    says(&s, "- **Training**: resnet50 on 4 ranks: 5", true);
+    release(&s);
+    p.product = 0.95;
+    p.product_first = true;
+    measure(&s, &p);
+    says(&s, "- **Answer**: nothing is proven slow: 1 of 1 judged test is normal", true);
+    says(&s, "bounded by the network", true);
+    release(&s);
+}
+
 /* Another way that is right is not shown in its place, and nothing is advised. */
 static void a_job_that_failed_is_told(void **state)
 {
@@ -361,6 +429,7 @@ int main(void)
         cmocka_unit_test(a_micro_batch_has_a_sample_at_least),
         cmocka_unit_test(what_always_has_one_value_is_not_told),
         cmocka_unit_test(a_job_that_failed_is_told),
+        cmocka_unit_test(what_the_suite_begins_with_is_the_answer),
         cmocka_unit_test(advice_is_right_as_often_as_it_says),
     };
 

@@ -51,10 +51,8 @@ static const char *words_case(const struct gate *g, const struct gate_case *c)
         return pool_text(pool, "refused: %s", reason_of(c->pair, "figures of another sort"));
     case GATE_WRONG:
     case GATE_FAILED:
-        return reason_of(c->pair, "this run has no value of it");
     case GATE_MISSING:
-        return pool_text(pool, "%s: %s", gate_state_name(c->state),
-                         reason_of(c->pair, "this run has no value of it"));
+        return reason_of(c->pair, "this run has no value of it");
     case GATE_NEW:
         return g->options.first ? "new: there is no baseline for it"
                                 : "new: the baseline has no value of it";

@@ -307,6 +307,10 @@ static void add_head(struct document *d, const struct trends *t)
                       t->n_quiet));
     for (size_t i = 0; i < n; i++)
         document_paragraph(d, pool_text(pool, "Note: %s.", remarks[i]));
+    for (size_t i = 0; i < t->n; i++)
+        if (t->all[i].n_missing)
+            document_item(d, pool_text(pool, "%s: %s", t->all[i].series->label,
+                                       trend_missing_text(pool, &t->all[i])));
 }
 
 /* NULL: no memory. */

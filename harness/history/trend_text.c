@@ -233,7 +233,7 @@ static const char *taken_remark(struct pool *pool, const struct trends *t)
 #define NAMED_MAX 3 /* cases, in a remark */
 
 /* Cases without a value in the newest run, by name: of those whose unit is another one since, or of
- * the others. */
+ * the others. Since when, the case's own line says. */
 static const char *missing_remark(struct pool *pool, const struct trends *t, bool unit)
 {
     const char *names = "";
@@ -245,8 +245,7 @@ static const char *missing_remark(struct pool *pool, const struct trends *t, boo
         if (!one->n_missing || (one->now != NULL) != unit)
             continue;
         if (n++ < NAMED_MAX)
-            names = pool_text(pool, "%s%s%s, %s", names, *names ? "; " : "", one->series->label,
-                              trend_missing_text(pool, one));
+            names = pool_text(pool, "%s%s%s", names, *names ? "; " : "", one->series->label);
     }
     if (!n)
         return NULL;

@@ -460,6 +460,7 @@ END
     [[ "$output" == *"missing: none in the newest 10 runs, the last is in nightly-20260120-020000 (2026-01-20)"* ]]
     [[ "$output" == *"0 of 3 cases changed level in 30 runs, "*"; in 2 no change was found"* ]]
     [[ "$output" == *"1 case has no value in the newest run: memory triad"* ]]
+    [ "$(grep -c 'none in the newest' <<<"$output")" -eq 1 ] # the case's own line
     run --separate-stderr -4 "$plumb" history gone --fail-on-change
     [[ "${lines[-1]}" == "--fail-on-change: 1 case has no value in the newest run: memory triad"* ]]
     "$plumb" history gone --json > h.json

@@ -30,6 +30,7 @@ struct view {
     enum law_refusal refused;
     enum bench_part_of refused_of;
     struct law_value worst;
+    enum bench_part_of worst_of;
     double far; /* the doublings of `worst` */
     double crowding;
 };
@@ -127,6 +128,8 @@ static struct law_value ask(const struct view *v, enum bench_part_of what, bool 
     bool one_node = of.nodes == 1; /* 0: not known */
     if (of.nodes > 0 && one_node != inside && value.refused != LAW_NOTHING)
         value.refused = LAW_NODE;
+    else if (of.nodes > 1 && of.per_node > 0 && of.per_node != v->f->per_node && !value.refused)
+        value.refused = LAW_PLACED;
     return c->known[n].value = value;
 }
 
@@ -140,6 +143,7 @@ static void note_law(struct view *v, enum bench_part_of what, const struct law_v
     }
     if (worse || (!v->refused && value->doublings >= v->far)) {
         v->worst = *value;
+        v->worst_of = what;
         v->far = value->doublings;
     }
 }
@@ -263,7 +267,9 @@ static double crowding(const struct view *v, double ranks)
 
     if (ranks >= v->ranks || is_nested(v->f, v->ranks))
         return 1;
-    double longer = parts_crowding(&laws[JOB_MESSAGE], ranks, v->ranks);
+    double per_node = is_on_one_node(v) ? 0 : laws[JOB_MESSAGE].per_node; /* 0: any */
+    bool placed = !(per_node > 0) || per_node == v->f->per_node;
+    double longer = placed ? parts_crowding(&laws[JOB_MESSAGE], ranks, v->ranks) : NAN;
     return isnan(longer) ? NAN : fmax(1, longer);
 }
 
@@ -330,7 +336,7 @@ static double host_s(const struct view *v)
 {
     const struct part_host *h = &v->f->parts->host;
 
-    if (!(h->s > 0))
+    if (isnan(h->s))
         return 0;
     return fmax(0, !is_at(v, SOURCE_HOST) ? h->s : v->end > 0 ? h->high_s : h->low_s);
 }
@@ -435,9 +441,9 @@ static bool is_measured_place(const struct forecast *f, double ranks)
 /* Without a GPU, runs tell the memory of a whole node. */
 double forecast_memory(const struct forecast *f)
 {
-    return f->memory_bytes > 0        ? f->memory_bytes
-           : f->swap.memory_bytes > 0 ? f->swap.memory_bytes
-                                      : f->parts->memory_bytes / (f->parts->gpu ? 1 : f->per_node);
+    return f->memory_bytes > 0         ? f->memory_bytes
+           : f->swap.memory_bytes != 0 ? f->swap.memory_bytes
+                                       : f->parts->memory_bytes / (f->parts->gpu ? 1 : f->per_node);
 }
 
 /* Activations can be computed again: what remains without them must be there. */
@@ -481,6 +487,7 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
     p->refused = v.refused;
     p->refused_of = v.refused_of;
     p->law = v.worst;
+    p->law_of = v.worst_of;
     p->crowding = v.crowding;
     p->host_s = host_s(&v);
     if (!err && !p->refused && does_not_fit(f, &p->time.memory)) {

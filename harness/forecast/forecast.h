@@ -190,7 +190,8 @@ struct forecast_point {
     enum forecast_source widest; /* which part makes the interval as wide as it is */
     enum law_refusal refused;
     enum bench_part_of refused_of; /* whose law refused */
-    struct law_value law;          /* of the sums of gradients at their largest bucket */
+    struct law_value law;          /* of the operation that lies farthest from what was measured */
+    enum bench_part_of law_of;     /* which that is */
     double samples_s;              /* samples a second of the whole job; NaN */
     double host_s;                 /* beside the operations, in time.step_s */
     double crowding; /* how much longer messages take because other groups send, too; 1: no

@@ -59,8 +59,10 @@ static json_t *point_json(const struct forecast_point *p)
     put(o, "exposed_s", p->time.exposed_s);
     put(o, "update_s", p->time.update_s);
     put(o, "sum_bytes", p->time.sum_bytes);
-    put(o, "doublings", p->law.doublings);
-    put(o, "held_out", p->law.held_out);
+    if (p->law_of != JOB_NONE) {
+        put(o, "doublings", p->law.doublings);
+        put(o, "held_out", p->law.held_out);
+    }
     put(o, "host_s", p->host_s);
     put(o, "crowding", p->crowding);
     json_object_set_new(o, "bound", json_string(forecast_bound_name(p->bound)));

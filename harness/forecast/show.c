@@ -85,9 +85,13 @@ static const char *part_name(enum bench_part_of what)
     return names[what];
 }
 
+/* The number of ranks nearest to what was measured from which this point is not too far. */
 static double measure_at(const struct forecast_point *p)
 {
-    return exp2(ceil(log2(p->law.ranks) - LAW_DOUBLINGS - 1e-9));
+    double ranks = log2(p->law.ranks);
+
+    return exp2(p->law.ranks < p->law.most_ranks ? floor(ranks + LAW_DOUBLINGS + 1e-9)
+                                                 : ceil(ranks - LAW_DOUBLINGS - 1e-9));
 }
 
 /* Why there is no forecast at this point: a sentence. "" where there is one. */
@@ -238,11 +242,14 @@ static void answer_trust(const struct showing *s, const struct forecast_point *p
     const struct law_value *v = &p->law;
     const char *text;
 
-    if (!isnan(v->held_out) && p->time.sums_s > 0)
-        text = pool_text(
-            s->pool, "sums at %.0f ranks, predicted from up to %.0f: %s of measured; %s beyond",
-            v->most_ranks, v->held_from, document_number(s->pool, v->held_out),
-            v->doublings > 0 ? pool_text(s->pool, "%.1f doublings", v->doublings) : "nothing");
+    if (p->law_of != JOB_NONE && !isnan(v->held_out))
+        text = pool_text(s->pool, "%s at %.0f ranks, predicted from up to %.0f: %s of measured; %s",
+                         p->law_of == JOB_SUM ? "sums" : part_name(p->law_of), v->most_ranks,
+                         v->held_from, document_number(s->pool, v->held_out),
+                         v->doublings > 0
+                             ? pool_text(s->pool, "%.1f doublings %s", v->doublings,
+                                         v->ranks < v->most_ranks ? "below the fewest" : "beyond")
+                             : "nothing beyond");
     else
         text = "nothing was held out: no number of ranks could be predicted from fewer";
     document_answer(s->d, "Held out", "", TONE_NONE, text);

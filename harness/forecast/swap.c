@@ -212,8 +212,9 @@ static int read_value(struct reading *in, enum swap_part part, const char *text,
 static void take_memory(const struct reading *in, enum swap_part part, struct forecast_swap *swap)
 {
     bool other = swap->times[SWAP_PRODUCTS] > 0 && part == SWAP_MEMORY;
+    bool keeps = swap->memory_bytes > 0 && (other || isnan(in->memory_gb));
 
-    if (part != SWAP_NETWORK && !(other && swap->memory_bytes > 0))
+    if (part != SWAP_NETWORK && !keeps)
         swap->memory_bytes = 1e9 * in->memory_gb;
 }
 

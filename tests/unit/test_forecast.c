@@ -236,6 +236,93 @@ static void messages_are_of_the_same_algorithm(void **state)
     layer.parameters = 0;
 }
 
+/* Scatters were measured with one rank on each of 8 nodes, gathering with four: one of them is of
+ * ranks that share a link. */
+static void each_operation_is_of_the_same_ranks_of_a_node(void **state)
+{
+    struct fit_point scatters[16], gathers[16];
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    add_ring(&parts.laws[JOB_SCATTER], scatters, 20, 1000, 8);
+    add_ring(&parts.laws[JOB_GATHER], gathers, 20, 1000, 8);
+    parts.laws[JOB_SCATTER].per_node = 1;
+    parts.laws[JOB_GATHER].per_node = 4;
+    layer.parameters = 1000000;
+    f.job.zero = 1;
+    struct forecast_point p = at(&f, 8);
+    assert_int_equal(p.refused, LAW_PLACED);
+    assert_int_equal(p.refused_of, JOB_GATHER);
+    parts.laws[JOB_GATHER].per_node = 1;
+    p = at(&f, 8);
+    assert_int_equal(p.refused, LAW_GIVEN);
+    /* scattered, then gathered: each as long as a ring of both ways of 4 MB */
+    f.job.overlap = false;
+    assert_float_equal(at(&f, 8).time.step_s, 1 + 2 * 14 * (20 + 4e6 / 8 / 1000) * 1e-6, 1e-6);
+    layer.parameters = 0;
+}
+
+/* The figures that are shown are of the operation that was asked, and of none where none was. */
+static void the_law_that_is_shown_is_named(void **state)
+{
+    struct fit_point sums[16], messages[16];
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    add_ring(&parts.laws[JOB_SUM], sums, 20, 1000, 8);
+    add_ring(&parts.laws[JOB_EXCHANGE], messages, 20, 1000, 8);
+    parts.laws[JOB_SUM].per_node = parts.laws[JOB_EXCHANGE].per_node = 1;
+    layer.parameters = 1000000;
+    assert_int_equal(at(&f, 1).law_of, JOB_NONE);
+    assert_int_equal(at(&f, 16).law_of, JOB_SUM);
+    layer.kind = MODEL_TABLE;
+    layer.output = (struct model_size){1000000, 0};
+    assert_int_equal(at(&f, 16).law_of, JOB_EXCHANGE);
+    layer.kind = MODEL_DENSE;
+    layer.output = (struct model_size){0, 0};
+    layer.parameters = 0;
+}
+
+/* The mean of what steps took beside compute may be less than nothing by noise; its high end is not. */
+static void the_host_may_take_longer_than_its_mean(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    parts.host = (struct part_host){-.01, -.06, .04};
+    struct forecast_point p = at(&f, 1);
+    assert_float_equal(p.time.step_s, 1, 1e-6);
+    assert_float_equal(p.high_s, 1.04, 1e-6);
+    assert_float_equal(p.low_s, 1, 1e-6);
+    parts.host = (struct part_host){.02, -.02, .06};
+    p = at(&f, 1);
+    assert_float_equal(p.time.step_s, 1.02, 1e-6);
+    assert_float_equal(p.low_s, 1, 1e-6);
+    assert_float_equal(p.high_s, 1.06, 1e-6);
+}
+
+/* Another device has not the memory of the measured one. */
+static void memory_of_another_device_may_not_be_known(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    layer.parameters = 300000000; /* 2.4 GB with gradients */
+    parts.gpu = true;
+    parts.memory_bytes = 1e9;
+    assert_int_equal(at(&f, 1).refused, LAW_MEMORY);
+    f.swap = (struct forecast_swap){.times = {0, 2, 0}, .memory_bytes = NAN};
+    assert_true(isnan(forecast_memory(&f)));
+    assert_int_equal(at(&f, 1).refused, LAW_GIVEN);
+    f.swap.memory_bytes = 2e9;
+    assert_int_equal(at(&f, 1).refused, LAW_MEMORY);
+    layer.parameters = 0;
+}
+
 /* ZeRO 2 scatters in each micro-batch, and ZeRO 3 gathers twice as well: beside a pipeline's slots
  * that is not modelled. */
 static void sharded_micro_batches_of_a_pipeline_are_refused(void **state)
@@ -307,6 +394,10 @@ int main(void)
         cmocka_unit_test(groups_inside_nodes_are_refused),
         cmocka_unit_test(ranks_that_groups_do_not_divide_are_refused),
         cmocka_unit_test(a_node_has_laws_of_its_own),
+        cmocka_unit_test(each_operation_is_of_the_same_ranks_of_a_node),
+        cmocka_unit_test(the_law_that_is_shown_is_named),
+        cmocka_unit_test(the_host_may_take_longer_than_its_mean),
+        cmocka_unit_test(memory_of_another_device_may_not_be_known),
         cmocka_unit_test(messages_are_of_the_same_algorithm),
     };
 

@@ -77,6 +77,35 @@ static void rates_come_from_files_and_runs(void **state)
     }
 }
 
+/* MI300X has 192 GB, a die of MI250X 64 (datasheets). That of the products counts, in any order; a bare rate tells none. */
+static void memory_is_that_of_the_new_device(void **state)
+{
+    static const struct {
+        const char *text;
+        double bytes; /* NaN: not known */
+    } cases[] = {
+        {"network=10:400", 0},
+        {"products=150:300", NAN},
+        {"memory=3200GB/s", NAN},
+        {"products=gpu.mi300x", 192e9},
+        {"products=150:300,memory=gpu.mi300x", 192e9},
+        {"memory=gpu.mi300x,products=150:300", 192e9},
+        {"memory=gpu.mi250x-die,products=gpu.mi300x", 192e9},
+        {"products=gpu.mi300x,memory=gpu.mi250x-die", 192e9},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct scene s;
+
+        assert_int_equal(read_swap(&s, "bf16", cases[i].text), 0);
+        if (isnan(cases[i].bytes) ? !isnan(s.swap.memory_bytes)
+                                  : s.swap.memory_bytes != cases[i].bytes)
+            fail_msg("%s: %g bytes", cases[i].text, s.swap.memory_bytes);
+        pool_release(&s.pool);
+    }
+}
+
 static void a_file_of_ones_own(void **state)
 {
     char path[] = "/tmp/swap-XXXXXX", text[64];
@@ -144,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_come_from_files_and_runs),
+        cmocka_unit_test(memory_is_that_of_the_new_device),
         cmocka_unit_test(a_file_of_ones_own),
         cmocka_unit_test(a_step_becomes_as_much_faster),
     };

@@ -276,6 +276,14 @@ static bool has_layer(const struct asked *a, bool split)
     return false;
 }
 
+static bool has_products(const struct asked *a)
+{
+    for (size_t i = 0; i < a->model.n_layers; i++)
+        if (model_forward_flop(&a->model.layers[i], a->f.job.sequence) > 0)
+            return true;
+    return false;
+}
+
 /* What no job does, at any number of ranks. */
 static int check_job(struct asked *a)
 {
@@ -295,6 +303,15 @@ static int check_job(struct asked *a)
         return fail(a, EXIT_USAGE, "the model says of no layer how it is split: leave --tp out");
     if (job->ep > 1 && !has_layer(a, false))
         return fail(a, EXIT_USAGE, "the model has no experts: leave --ep out");
+    if (job->ep > 1 && fmod((double)a->model.experts, job->ep) != 0)
+        return fail(a, EXIT_USAGE,
+                    pool_text(&a->r.pool,
+                              "%.0f experts cannot be spread over %.0f ranks evenly: "
+                              "--ep divides their number",
+                              (double)a->model.experts, job->ep));
+    if (!isnan(job->compute_s) && !has_products(a))
+        return fail(a, EXIT_USAGE,
+                    "no layer of the model has a product, by which --compute is divided");
     return EXIT_GOOD;
 }
 
@@ -309,6 +326,25 @@ static int read_swap(struct asked *a)
     if (!err && a->f.swap.times[SWAP_PRODUCTS] > 0 && a->options.compute_ns)
         return fail(a, EXIT_USAGE, "--swap products changes nothing beside --compute");
     return err ? EXIT_USAGE : EXIT_GOOD;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* Each once, the fewest first: rows say what holds "from" a number of nodes on. */
+static void sort_nodes(struct asked *a)
+{
+    size_t n = 0;
+
+    qsort(a->nodes, a->n, sizeof(*a->nodes), by_value);
+    for (size_t i = 0; i < a->n; i++)
+        if (!n || a->nodes[i] != a->nodes[n - 1])
+            a->nodes[n++] = a->nodes[i];
+    a->n = n;
 }
 
 /* Numbers of nodes that hold at least one replica of the model. */
@@ -326,6 +362,7 @@ static int list_nodes(struct asked *a)
             return fail(a, EXIT_USAGE, "too many numbers of nodes: at most 64");
         a->nodes[a->n++] = nodes;
     }
+    sort_nodes(a);
     return a->n ? EXIT_GOOD
                 : fail(a, EXIT_USAGE,
                        "no number of nodes holds the model once: fewer stages, ranks of a layer or "

@@ -40,6 +40,14 @@ near() { # near VALUE EXPECTED SHARE
     jq -e '.points[0].step_s < '"$(jq '.points[0].step_s' out.json)" with.json
 }
 
+@test "numbers of nodes are shown once each, the fewest first" {
+    "$plumb" forecast "${job[@]}" --nodes 8,2,1,8 --json > out.json
+    [ "$(jq -c '[.points[].nodes]' out.json)" = "[1,2,8]" ]
+    # nothing was held out of a step without sums
+    [ "$(jq -c '[.points[] | has("held_out")]' out.json)" = "[false,true,true]" ]
+    "$plumb" forecast "${job[@]}" --nodes 8,2,1 | grep -q 'Bound by  compute from 1 node on .*; network from 2 nodes on'
+}
+
 @test "beyond three doublings there is no forecast, and it says what to measure" {
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 4..1024x2
     [ "$status" -eq 0 ]
@@ -174,6 +182,11 @@ END
     refused "a batch is a whole number of samples, from 1 on" --batch 0
     refused "a batch is a whole number of samples, from 1 on" --batch 1.5
     refused "has no sequences: leave --seq out" --seq 128
+    printf 'experts,8\nlayer,parameters,m,n,k,kind\na,4194304,1,2048,2048,expert\n' > moe.csv
+    refused "8 experts cannot be spread over 3 ranks evenly" --model ./moe.csv --ep 3
+    refused "8 experts cannot be spread over 16 ranks evenly" --model ./moe.csv --ep 16
+    printf 'layer,parameters\na,4194304\n' > flat.csv
+    refused "no layer of the model has a product, by which --compute is divided" --model ./flat.csv
     sed -i 's/output$/output,kind,split/;s/^[ab].*/&,,column/' toy.csv
     refused "no number of nodes holds the model once" --tp 16
     "$plumb" forecast "${job[@]}" --nodes 7,8 --tp 2 --json > out.json

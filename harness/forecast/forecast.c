@@ -521,3 +521,18 @@ int forecast_make(struct forecast *f, const double *nodes, struct forecast_point
     }
     return err;
 }
+
+const struct forecast_point *forecast_base(const struct forecast *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (!isnan(f->points[i].low_s))
+            return &f->points[i];
+    return NULL;
+}
+
+double forecast_efficiency(const struct forecast *f, const struct forecast_point *p)
+{
+    const struct forecast_point *base = forecast_base(f);
+
+    return base ? p->samples_s / p->ranks / (base->samples_s / base->ranks) : NAN;
+}

@@ -267,6 +267,11 @@ void forecast_show(struct pool *pool, struct document *d, const struct forecast 
 void forecast_answer_checks(struct pool *pool, struct document *d, const struct forecast *f);
 void forecast_show_checks(struct pool *pool, struct document *d, const struct forecast *f);
 
+/* What efficiency is against: the fewest nodes that have a forecast; NULL: none has. */
+const struct forecast_point *forecast_base(const struct forecast *f);
+/* Samples a second of a rank, as a share of those there; NaN: not known. */
+double forecast_efficiency(const struct forecast *f, const struct forecast_point *p);
+
 /* Samples a second over nodes; NULL: no point has a forecast. */
 const struct plot *forecast_plot(struct pool *pool, const struct forecast *f);
 

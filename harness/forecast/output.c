@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A forecast as JSON and as files: see forecast.h. */
+/* A forecast as JSON, as a plot and as files: see forecast.h. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -119,8 +119,14 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
     put(all, "confidence", 0.95);
     if (f->swap.text)
         json_object_set_new(all, "swapped", json_string(f->swap.text));
-    for (size_t i = 0; i < f->n; i++)
-        json_array_append_new(points, point_json(&f->points[i]));
+    if (forecast_base(f))
+        put(all, "efficiency_against_nodes", forecast_base(f)->nodes);
+    for (size_t i = 0; i < f->n; i++) {
+        json_t *point = point_json(&f->points[i]);
+
+        put(point, "efficiency", forecast_efficiency(f, &f->points[i]));
+        json_array_append_new(points, point);
+    }
     json_object_set_new(all, "answer", point_json(&f->points[answer]));
     json_object_set_new(all, "points", points);
     json_object_set_new(all, "checks", checks_json(f, true));
@@ -129,6 +135,51 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
     int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(all);
     return err || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
+/* ---- the plot ---- */
+
+const struct plot *forecast_plot(struct pool *pool, const struct forecast *f)
+{
+    struct plot *plot = pool_alloc(pool, 1, sizeof(*plot));
+    struct plot_line *lines = pool_alloc(pool, 2, sizeof(*lines));
+    struct plot_point *points = pool_alloc(pool, 2 * f->n + 1, sizeof(*points));
+    struct plot_tick *ticks = pool_alloc(pool, f->n + 1, sizeof(*ticks));
+    const struct forecast_point *base = forecast_base(f);
+
+    if (!plot || !lines || !points || !ticks || !base)
+        return NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct forecast_point *p = &f->points[i];
+
+        points[i] =
+            (struct plot_point){p->nodes, p->samples_s, p->samples_s * p->time.step_s / p->high_s,
+                                p->samples_s * p->time.step_s / p->low_s};
+        points[f->n + i] =
+            (struct plot_point){p->nodes, base->samples_s * p->ranks / base->ranks, NAN, NAN};
+        ticks[i] = (struct plot_tick){p->nodes, pool_text(pool, "%.0f", p->nodes)};
+    }
+    lines[0] = (struct plot_line){.label = "forecast, 95 % interval", .points = points, .n = f->n};
+    lines[1] = (struct plot_line){.label = pool_text(pool, "no loss against %.0f node%s",
+                                                     base->nodes, base->nodes == 1 ? "" : "s"),
+                                  .points = points + f->n,
+                                  .n = f->n,
+                                  .colour = 1,
+                                  .dashed = true,
+                                  .plain = true};
+    *plot = (struct plot){
+        .name = "forecast",
+        .title = pool_text(pool, "%s: samples a second over nodes", f->job.model->name),
+        .x_label = "nodes",
+        .y_label = "samples a second",
+        .x_log = true,
+        .y_log = true,
+        .ticks = ticks,
+        .n_ticks = f->n,
+        .lines = lines,
+        .n_lines = 2,
+        .watermark = "forecast"};
+    return plot;
 }
 
 /* ---- files ---- */

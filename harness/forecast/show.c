@@ -94,6 +94,25 @@ static double measure_at(const struct forecast_point *p)
                                                  : ceil(ranks - LAW_DOUBLINGS - 1e-9));
 }
 
+static double kept(const struct forecast_point *p)
+{
+    return 1e-9 * (p->time.memory.parameters + p->time.memory.gradients + p->time.memory.update);
+}
+
+/* On more ranks it may be less. */
+static const char *memory_why(struct pool *pool, const struct forecast_point *first,
+                              const struct forecast_point *last)
+{
+    const char *most = pool_text(pool, "%.3g", kept(first)),
+               *least = pool_text(pool, "%.3g", kept(last));
+
+    return pool_text(pool,
+                     "parameters, gradients and optimizer take %s%s%s GB of a rank, which its "
+                     "device does not have",
+                     least, strcmp(least, most) != 0 ? " to " : "",
+                     strcmp(least, most) != 0 ? most : "");
+}
+
 /* Why there is no forecast at this point: a sentence. "" where there is one. */
 static const char *why(struct pool *pool, const struct forecast_point *p)
 {
@@ -161,11 +180,7 @@ static const char *why(struct pool *pool, const struct forecast_point *p)
                          "leaves, from that of bytes; measure smaller sizes",
                          what);
     case LAW_MEMORY:
-        return pool_text(
-            pool,
-            "parameters, gradients and optimizer take %.3g GB of a rank, which its "
-            "device does not have",
-            1e-9 * (p->time.memory.parameters + p->time.memory.gradients + p->time.memory.update));
+        return memory_why(pool, p, p);
     case LAW_DIVIDED:
         return "--tp, --pp and --ep do not divide these ranks into equal groups";
     case LAW_REFUSALS:
@@ -316,41 +331,124 @@ static void groups_refused(const struct showing *s)
             s->f->per_node, job->model->name, job->tp, job->pp, job->ep));
 }
 
-static void answer_refused(const struct showing *s)
+/* ---- points that have no forecast for the same reason */
+
+static bool is_refused(const struct forecast_point *p)
+{
+    return p->refused && p->refused != LAW_NOTHING;
+}
+
+static bool is_same_reason(struct pool *pool, const struct forecast_point *x,
+                           const struct forecast_point *y)
+{
+    if (is_given(x) || is_given(y) || x->refused != y->refused)
+        return false;
+    return x->refused == LAW_MEMORY || !strcmp(why(pool, x), why(pool, y));
+}
+
+/* The last of the points from `first` on, one after another, that have its reason. */
+static size_t last_of(const struct showing *s, size_t first)
+{
+    const struct forecast_point *points = s->f->points;
+    size_t last = first;
+
+    while (last + 1 < s->f->n && is_same_reason(s->pool, &points[first], &points[last + 1]))
+        last++;
+    return last;
+}
+
+/* "128 to 1024": so many numbers. */
+static const char *span_text(struct pool *pool, double from, double to, size_t n)
+{
+    return n == 1   ? pool_text(pool, "%.0f", from)
+           : n == 2 ? pool_text(pool, "%.0f and %.0f", from, to)
+                    : pool_text(pool, "%.0f to %.0f", from, to);
+}
+
+static const char *nodes_text(struct pool *pool, double nodes)
+{
+    return pool_text(pool, "%.0f node%s", nodes, nodes == 1 ? "" : "s");
+}
+
+/* Several points with one reason, in the order of their nodes. */
+struct refused {
+    const struct forecast_point *first, *last;
+    const char *nodes; /* "1, 3, 128 to 1024 nodes" */
+    const char *why;
+};
+
+/* False: an earlier point has the same reason. */
+static bool collect(const struct showing *s, size_t first, struct refused *out)
+{
+    const struct forecast_point *points = s->f->points;
+    size_t last;
+
+    for (size_t i = 0; i < first; i++)
+        if (is_same_reason(s->pool, &points[i], &points[first]))
+            return false;
+    *out = (struct refused){.first = &points[first], .nodes = ""};
+    for (size_t i = first; i < s->f->n; i = last + 1) {
+        last = last_of(s, i);
+        if (!is_same_reason(s->pool, &points[i], &points[first]))
+            continue;
+        out->last = &points[last];
+        out->nodes =
+            pool_text(s->pool, "%s%s%s", out->nodes, *out->nodes ? ", " : "",
+                      span_text(s->pool, points[i].nodes, points[last].nodes, last - i + 1));
+    }
+    out->nodes = pool_text(s->pool, "%s node%s", out->nodes,
+                           out->first == out->last && out->first->nodes == 1 ? "" : "s");
+    out->why = out->first->refused == LAW_MEMORY ? memory_why(s->pool, out->first, out->last)
+                                                 : why(s->pool, out->first);
+    return true;
+}
+
+/* From fewer ranks than are needed for the farthest the nearest has a forecast. */
+static const char *measure_text(const struct showing *s, const struct refused *r)
+{
+    double near = measure_at(r->first), far = measure_at(r->last);
+
+    if (r->first->refused != LAW_FAR)
+        return "measure";
+    if (r->first->law.ranks < r->first->law.most_ranks)
+        return pool_text(s->pool, "measure at %.0f ranks", near);
+    return near == far ? pool_text(s->pool, "measure at %.0f ranks", far)
+                       : pool_text(s->pool, "measure at %.0f ranks for %s, at %.0f for all", near,
+                                   nodes_text(s->pool, r->first->nodes), far);
+}
+
+static void answer_group(const struct showing *s, const struct refused *r)
 {
     const struct forecast *f = s->f;
+    const struct forecast_point *p = r->first;
 
-    for (size_t i = 0; i < f->n; i++) {
-        const struct forecast_point *p = &f->points[i];
+    document_answer(s->d, "Refused", "", TONE_LOW, pool_text(s->pool, "%s: %s", r->nodes, r->why));
+    if (p->refused == LAW_MICRO)
+        document_answer_more(s->d, "a forecast needs one micro-batch, one stage, or ZeRO 0 or 1",
+                             "--micro 1");
+    else if (p->refused == LAW_PLACED)
+        document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
+    else if (p->refused == LAW_GROUPS)
+        groups_refused(s);
+    else if (p->refused == LAW_DIVIDED)
+        document_answer_more(s->d,
+                             pool_text(s->pool, "choose ranks that are a multiple of %.0f",
+                                       f->job.tp * f->job.pp * f->job.ep),
+                             "--nodes");
+    else if (p->refused == LAW_MEMORY)
+        document_answer_more(s->d, "divide the model, or state the memory",
+                             "--zero 3, --tp, --pp, --memory SIZE");
+    else
+        document_answer_more(s->d, measure_text(s, r), command_of(f, p->refused_of));
+}
 
-        if (!p->refused || p->refused == LAW_NOTHING)
-            continue;
-        document_answer(s->d, "Refused", "", TONE_LOW,
-                        pool_text(s->pool, "from %.0f node%s on: %s", p->nodes,
-                                  p->nodes == 1 ? "" : "s", why(s->pool, p)));
-        if (p->refused == LAW_MICRO)
-            document_answer_more(
-                s->d, "a forecast needs one micro-batch, one stage, or ZeRO 0 or 1", "--micro 1");
-        else if (p->refused == LAW_PLACED)
-            document_answer_more(s->d, placed_text(s, p), command_of(f, p->refused_of));
-        else if (p->refused == LAW_GROUPS)
-            groups_refused(s);
-        else if (p->refused == LAW_DIVIDED)
-            document_answer_more(s->d,
-                                 pool_text(s->pool, "choose ranks that are a multiple of %.0f",
-                                           f->job.tp * f->job.pp * f->job.ep),
-                                 "--nodes");
-        else if (p->refused == LAW_MEMORY)
-            document_answer_more(s->d, "divide the model, or state the memory",
-                                 "--zero 3, --tp, --pp, --memory SIZE");
-        else
-            document_answer_more(s->d,
-                                 p->refused == LAW_FAR
-                                     ? pool_text(s->pool, "measure at %.0f ranks", measure_at(p))
-                                     : "measure",
-                                 command_of(f, p->refused_of));
-        return;
-    }
+static void answer_refused(const struct showing *s)
+{
+    struct refused r;
+
+    for (size_t i = 0; i < s->f->n; i++)
+        if (is_refused(&s->f->points[i]) && collect(s, i, &r))
+            answer_group(s, &r);
 }
 
 /* A part that the step needs, or that makes its interval narrower. */
@@ -366,19 +464,6 @@ static void answer_missing(const struct showing *s)
             document_answer(s->d, "Missing", "", TONE_LOW, part_name((enum bench_part_of)what));
             document_answer_more(s->d, "measure", command_of(f, (enum bench_part_of)what));
         }
-}
-
-static const struct forecast_point *efficient_base(const struct forecast *f)
-{
-    for (size_t i = 0; i < f->n; i++)
-        if (is_given(&f->points[i]))
-            return &f->points[i];
-    return NULL;
-}
-
-static double efficiency(const struct forecast_point *base, const struct forecast_point *p)
-{
-    return p->samples_s / p->ranks / (base->samples_s / base->ranks);
 }
 
 static void answer(const struct showing *s, const struct forecast_point *p)
@@ -406,7 +491,7 @@ static void answer(const struct showing *s, const struct forecast_point *p)
     answer_missing(s);
 }
 
-/* ---- the table, the plot ---- */
+/* ---- the table ---- */
 
 static const struct document_column columns[] = {
     {.name = "Nodes", .number = true},
@@ -420,75 +505,53 @@ static const struct document_column columns[] = {
     {.name = "Bound by"},
 };
 
-static void table(const struct showing *s)
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+static void add_given(const struct showing *s, struct cell *row, const struct forecast_point *p)
 {
-    const struct forecast *f = s->f;
-    const struct forecast_point *base = efficient_base(f);
-    struct document_table *t = document_table(s->d, columns, sizeof(columns) / sizeof(*columns));
-
-    for (size_t i = 0; i < f->n; i++) {
-        const struct forecast_point *p = &f->points[i];
-        struct cell *row = document_row(t);
-
-        row[0] = cell_text(pool_text(s->pool, "%.0f", p->nodes));
-        row[1] = cell_text(pool_text(s->pool, "%.0f", p->ranks));
-        if (!is_given(p)) {
-            row[8] = cell_word(p->refused && p->refused != LAW_NOTHING ? "refused" : "unknown",
-                               TONE_LOW);
-            cell_note(&row[8], document_note(s->d, why(s->pool, p)));
-            continue;
-        }
-        row[2] = cell_value(1e3 * p->time.step_s, "");
-        row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
-        row[4] = cell_value(p->samples_s, "");
-        row[5] = cell_text(document_percent(s->pool, 100 * efficiency(base, p)));
-        row[6] = cell_value(1e3 * (p->time.compute_s + p->time.bubble_s), "");
-        row[7] = cell_value(1e3 * p->time.exposed_s, "");
-        row[8] = cell_word(bound_names[p->bound], TONE_NONE);
-    }
-    document_notes(s->d);
+    row[2] = cell_value(1e3 * p->time.step_s, "");
+    row[3] = cell_interval(p->time.step_s, p->low_s, p->high_s);
+    row[4] = cell_value(p->samples_s, "");
+    row[5] = cell_text(document_percent(s->pool, 100 * forecast_efficiency(s->f, p)));
+    row[6] = cell_value(1e3 * (p->time.compute_s + p->time.bubble_s), "");
+    row[7] = cell_value(1e3 * p->time.exposed_s, "");
+    row[8] = cell_word(bound_names[p->bound], TONE_NONE);
 }
 
-const struct plot *forecast_plot(struct pool *pool, const struct forecast *f)
+/* Those that have no forecast for one reason, one after another, are one row. */
+static void add_row(const struct showing *s, struct document_table *t, size_t first, size_t last)
 {
-    struct plot *plot = pool_alloc(pool, 1, sizeof(*plot));
-    struct plot_line *lines = pool_alloc(pool, 2, sizeof(*lines));
-    struct plot_point *points = pool_alloc(pool, 2 * f->n + 1, sizeof(*points));
-    struct plot_tick *ticks = pool_alloc(pool, f->n + 1, sizeof(*ticks));
-    const struct forecast_point *base = efficient_base(f);
+    const struct forecast_point *p = &s->f->points[first], *to = &s->f->points[last];
+    struct cell *row = document_row(t);
 
-    if (!plot || !lines || !points || !ticks || !base)
-        return NULL;
-    for (size_t i = 0; i < f->n; i++) {
-        const struct forecast_point *p = &f->points[i];
-
-        points[i] = (struct plot_point){p->nodes, is_given(p) ? p->samples_s : NAN,
-                                        is_given(p) ? samples(p, p->high_s) : NAN,
-                                        is_given(p) ? samples(p, p->low_s) : NAN};
-        points[f->n + i] =
-            (struct plot_point){p->nodes, base->samples_s * p->ranks / base->ranks, NAN, NAN};
-        ticks[i] = (struct plot_tick){p->nodes, pool_text(pool, "%.0f", p->nodes)};
+    row[0] = cell_text(span_text(s->pool, p->nodes, to->nodes, last - first + 1));
+    row[1] = cell_text(span_text(s->pool, p->ranks, to->ranks, last - first + 1));
+    if (is_given(p)) {
+        add_given(s, row, p);
+        return;
     }
-    lines[0] = (struct plot_line){.label = "forecast, 95 % interval", .points = points, .n = f->n};
-    lines[1] = (struct plot_line){.label = "no loss by more nodes",
-                                  .points = points + f->n,
-                                  .n = f->n,
-                                  .colour = 1,
-                                  .dashed = true,
-                                  .plain = true};
-    *plot = (struct plot){
-        .name = "forecast",
-        .title = pool_text(pool, "%s: samples a second over nodes", f->job.model->name),
-        .x_label = "nodes",
-        .y_label = "samples a second",
-        .x_log = true,
-        .y_log = true,
-        .ticks = ticks,
-        .n_ticks = f->n,
-        .lines = lines,
-        .n_lines = 2,
-        .watermark = "forecast"};
-    return plot;
+    row[8] = cell_word(is_refused(p) ? "refused" : "unknown", TONE_LOW);
+    cell_note(&row[8], document_note(s->d, p->refused == LAW_MEMORY ? memory_why(s->pool, p, to)
+                                                                    : why(s->pool, p)));
+}
+
+static void table(const struct showing *s)
+{
+    const struct forecast_point *base = forecast_base(s->f);
+    struct document_column *named = pool_alloc(s->pool, COLUMNS, sizeof(*named));
+
+    if (!named)
+        return;
+    memcpy(named, columns, sizeof(columns));
+    if (base)
+        named[5].name =
+            pool_text(s->pool, "Efficiency against %s", nodes_text(s->pool, base->nodes));
+    struct document_table *t = document_table(s->d, named, COLUMNS);
+    for (size_t i = 0, last; i < s->f->n; i = last + 1) {
+        last = last_of(s, i);
+        add_row(s, t, i, last);
+    }
+    document_notes(s->d);
 }
 
 /* ---- parts and assumptions ---- */

@@ -51,14 +51,21 @@ near() { # near VALUE EXPECTED SHARE
 @test "beyond three doublings there is no forecast, and it says what to measure" {
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 4..1024x2
     [ "$status" -eq 0 ]
-    [[ "$output" == *"Refused   from 128 nodes on: more than three doublings beyond the 8 ranks"* ]]
-    [[ "$output" == *"plumb run cluster --hosts FILE"* ]]
-    [ "$(grep -c 'refused (1)' <<< "$output")" -eq 4 ]
+    [[ "$output" == *"Refused   128 to 1024 nodes: more than three doublings beyond the 8 ranks"* ]]
+    [[ "$output" == *"measure at 16 ranks for 128 nodes, at 128 for all: plumb run cluster --hosts FILE"* ]]
+    # one row, as one line of the answer, with the numbers of ranks
+    [ "$(grep -c 'refused (1)' <<< "$output")" -eq 1 ]
+    grep -Eq '^ *128 to 1024 +128 to 1024 +refused \(1\)$' <<< "$output"
+    "$plumb" forecast "${job[@]}" --nodes 4..1024x2 --out group > /dev/null
+    grep -Eq '^\| *128 to 1024 *\|.*\| \*\*refused\*\*' group/forecast/forecast.md
+    [ "$(grep -c '\*\*refused\*\*' group/forecast/forecast.md)" -eq 1 ]
+    grep -q '128 to 1024 nodes: more than three doublings' group/report.html
     "$plumb" forecast "${job[@]}" --nodes 64,128 --json > out.json
     [ "$(jq -r '[.points[].refused] | join(",")' out.json)" = ",too far" ]
     jq -e '.points[1] | has("step_s") | not' out.json
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 512
     [ "$status" -eq 3 ]
+    [[ "$output" == *"512 nodes: more than three"*"measure at 64 ranks: plumb"* ]]
 }
 
 @test "sums at one number of ranks alone: known there, and nowhere else" {
@@ -72,7 +79,9 @@ with open("run/allreduce.csv", "w", newline="") as out:
 END
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap
     [ "$status" -eq 0 ]
-    [[ "$output" == *"from 16 nodes on: sums over ranks: measured at 8 ranks alone"* ]]
+    [[ "$output" == *"16 nodes: sums over ranks: measured at 8 ranks alone"* ]]
+    # one reason, with forecasts between
+    "$plumb" forecast "${job[@]}" --nodes 2,4,8,16 | grep -q 'Refused  *2 and 4, 16 nodes: sums over ranks: measured at 8 ranks alone'
     "$plumb" forecast "${job[@]}" --nodes 4,8,16 --no-overlap --json > out.json
     near "$(jq '.points[1].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
     [ "$(jq -r '[.points[].refused] | join(",")' out.json)" = "one number of ranks,,one number of ranks" ]
@@ -195,13 +204,22 @@ END
 }
 
 @test "efficiency is in percent, and a number of samples is a plain number" {
-    "$plumb" forecast "${job[@]}" --nodes 1,8 > out.txt
+    "$plumb" forecast "${job[@]}" --nodes 1,8 --out out > out.txt
     grep -q 'toy, 1 sample a rank' out.txt
+    grep -q '  Efficiency against 1 node  ' out.txt
+    grep -q '| Efficiency against 1 node |' out/forecast/forecast.md
+    grep -q 'no loss against 1 node' out/forecast/plots.gp
     grep -Eq '^ *1 .* 100 % ' out.txt
     # on 8 nodes: the step alone, of a step with sums
     "$plumb" forecast "${job[@]}" --nodes 1,8 --json > out.json
     share="$(jq '.points[0].step_s / .points[1].step_s * 100' out.json)"
     grep -Eq "^ *8 .* $(printf '%.3g' "$share")[0-9.]* % " out.txt || { cat out.txt; echo "$share"; false; }
+    near "$(jq '.points[1].efficiency' out.json)" "$share / 100" 1e-6
+    [ "$(jq .efficiency_against_nodes out.json)" = 1 ]
+    # the smallest that was asked for, and has a forecast
+    "$plumb" forecast "${job[@]}" --nodes 8,4 --json > out.json
+    [ "$(jq -c '[.efficiency_against_nodes, .points[0].efficiency]' out.json)" = "[4,1]" ]
+    near "$(jq '.points[1].efficiency' out.json)" "$(jq '.points[0].step_s / .points[1].step_s' out.json)" 1e-6
 }
 
 @test "a part that no run has is named with the command that measures it" {

@@ -2,6 +2,7 @@
 /* Models as data: see model.h. */
 #include "core/model.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/option.h"
 #include "core/units.h"
 
 #define LINE_MAX_BYTES 512
@@ -338,32 +340,43 @@ static void own_folder(char *path, size_t len)
         *slash = 0;
 }
 
-static FILE *open_in(const char *folder, const char *rest, const char *name, char *path, size_t len)
-{
-    if (snprintf(path, len, "%s%s/models/%s.csv", folder, rest, name) >= (int)len)
-        return NULL;
-    return fopen(path, "re");
-}
-
-/* In path: the file that was opened, or the last one that was tried. */
-static FILE *open_model(const char *name, char *path, size_t len)
+/* Folders of models, the first first. False: there are no more. */
+static bool folder_at(size_t at, char *path, size_t len)
 {
     static const char *const beside[] = {"/../../configs", "/../share/plumbline/configs",
                                          "/../configs"};
-    const char *env = getenv("PLUMB_CONFIGS"), *end = strrchr(name, '.');
+    const char *env = getenv("PLUMB_CONFIGS");
     char own[PATH_MAX];
-    FILE *in;
 
-    if (strchr(name, '/') || (end && !strcmp(end, ".csv"))) {
+    if (env && *env)
+        return !at && snprintf(path, len, "%s/models", env) < (int)len;
+    if (!at)
+        return snprintf(path, len, "configs/models") < (int)len;
+    own_folder(own, sizeof(own));
+    return *own && at <= sizeof(beside) / sizeof(*beside) &&
+           snprintf(path, len, "%s%s/models", own, beside[at - 1]) < (int)len;
+}
+
+static bool is_path(const char *name)
+{
+    const char *end = strrchr(name, '.');
+
+    return strchr(name, '/') || (end && !strcmp(end, ".csv"));
+}
+
+/* In path: the file that was opened. */
+static FILE *open_model(const char *name, char *path, size_t len)
+{
+    char folder[PATH_MAX];
+    FILE *in = NULL;
+
+    if (is_path(name)) {
         snprintf(path, len, "%s", name);
         return fopen(path, "re");
     }
-    if (env && *env)
-        return open_in(env, "", name, path, len);
-    in = open_in("", "configs", name, path, len);
-    own_folder(own, sizeof(own));
-    for (size_t i = 0; !in && *own && i < sizeof(beside) / sizeof(*beside); i++)
-        in = open_in(own, beside[i], name, path, len);
+    for (size_t i = 0; !in && folder_at(i, folder, sizeof(folder)); i++)
+        if (snprintf(path, len, "%s/%s.csv", folder, name) < (int)len)
+            in = fopen(path, "re");
     return in;
 }
 
@@ -375,6 +388,66 @@ static void take_name(struct model *m, const char *path)
     size_t n = dot ? (size_t)(dot - base) : strlen(base);
 
     snprintf(m->name, sizeof(m->name), "%.*s", (int)n, base);
+}
+
+/* ---- Which models there are ---- */
+
+static int is_model_file(const struct dirent *file)
+{
+    const char *end = strrchr(file->d_name, '.');
+
+    return end && end > file->d_name && !strcmp(end, ".csv");
+}
+
+/* "bert-large, dlrm, vgg16": as many as have room. */
+static void list_names(const char *const *names, char *text, size_t len)
+{
+    size_t at = 0;
+
+    *text = 0;
+    for (; *names && at + strlen(*names) + 2 < len; names++)
+        at += (size_t)snprintf(text + at, len - at, "%s%s", at ? ", " : "", *names);
+}
+
+/* The names of the first folder that has models, and the one that is nearest to this name, if one
+ * is near. */
+static void find_names(const char *name, char *all, size_t all_len, char *near, size_t near_len)
+{
+    char folder[PATH_MAX];
+    struct dirent **files = NULL;
+    int n = 0;
+
+    *all = *near = 0;
+    for (size_t i = 0; n <= 0 && folder_at(i, folder, sizeof(folder)); i++)
+        n = scandir(folder, &files, is_model_file, alphasort);
+    const char **names = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*names));
+    for (int i = 0; names && i < n; i++) {
+        *strrchr(files[i]->d_name, '.') = 0;
+        names[i] = files[i]->d_name;
+    }
+    if (names) {
+        const char *nearest = opts_nearest(name, names);
+
+        list_names(names, all, all_len);
+        snprintf(near, near_len, "%s", nearest ? nearest : "");
+    }
+    free(names);
+    for (int i = 0; i < n; i++)
+        free(files[i]);
+    if (n >= 0)
+        free(files);
+}
+
+static void no_model(const char *name, char *error, size_t len)
+{
+    char all[300], near[NAME_MAX + 1];
+    struct model wanted;
+
+    take_name(&wanted, name);
+    find_names(wanted.name, all, sizeof(all), near, sizeof(near));
+    snprintf(error, len, "no model '%.128s': %s%s%s%s%s%sgive the path of a model's file", name,
+             *near ? "did you mean '" : "", near, *near ? "'? " : "", *all ? "the models are " : "",
+             all, *all ? "; or " : "");
 }
 
 int model_load(const char *name, struct model *m, char *error, size_t len)
@@ -390,10 +463,7 @@ int model_load(const char *name, struct model *m, char *error, size_t len)
     }
     in = open_model(name, path, sizeof(path));
     if (!in) {
-        snprintf(error, len,
-                 "no model '%s': '%s' is not there: give one of configs/models, or the path of "
-                 "such a file",
-                 name, path);
+        no_model(name, error, len);
         return -ENOENT;
     }
     take_name(m, path);

@@ -79,8 +79,8 @@ struct model {
 /* Reads a model. `name` is that of a file in the folder models of $PLUMB_CONFIGS, else of the first
  * of these that has it: ./configs, and beside the program ../../configs, ../share/plumbline/configs
  * and ../configs; or a path, which has a '/' or ends in ".csv". 0, or -errno with a sentence in
- * error: -ENOENT: no such model; -EBADMSG: not a file of this kind; -E2BIG: more than
- * MODEL_LAYERS_MAX layers. Release it in any case. */
+ * error: -ENOENT: no such model, and the sentence names those that there are; -EBADMSG: not a file
+ * of this kind; -E2BIG: more than MODEL_LAYERS_MAX layers. Release it in any case. */
 int model_load(const char *name, struct model *m, char *error, size_t len);
 void model_release(struct model *m);
 

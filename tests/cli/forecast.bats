@@ -305,6 +305,8 @@ END
         [ "$status" -eq 2 ] || { echo "$words: $status"; return 1; }
         [[ "$stderr" == "plumb forecast: "* ]]
     done
+    run --separate-stderr "$plumb" forecast run --model gpt2xl
+    [[ "$stderr" == *"no model 'gpt2xl': did you mean 'gpt2-xl'? the models are bert-large, dlrm, gpt2-xl, "* ]]
     "$plumb" forecast --help | grep -q 'plumb forecast RUN --model llama3-8b'
 }
 

@@ -364,6 +364,28 @@ static void test_the_environment_names_the_folder(void **state)
     model_release(&m);
     assert_int_equal(model_load("resnet50", &m, error, sizeof(error)), -ENOENT);
     model_release(&m);
+    /* which models there are, and which may be meant */
+    fake_run_write(&f, "models/small.csv", "layer,parameters\na,7\n");
+    fake_run_write(&f, "models/notes.txt", "");
+    fake_run_write(&f, "models/.csv", "");
+    assert_string_equal(error, "no model 'resnet50': the models are tiny; or give the path of a "
+                               "model's file");
+    static const char *const cases[][2] = {
+        {"tinny", "no model 'tinny': did you mean 'tiny'? the models are small, tiny; or give the "
+                  "path of a model's file"},
+        {"gone/smal.csv", "no model 'gone/smal.csv': did you mean 'small'? the models are small, "
+                          "tiny; or give the path of a model's file"},
+        {"other", "no model 'other': the models are small, tiny; or give the path of a model's "
+                  "file"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_int_equal(model_load(cases[i][0], &m, error, sizeof(error)), -ENOENT);
+        assert_string_equal(error, cases[i][1]);
+        model_release(&m);
+    }
+    setenv("PLUMB_CONFIGS", "/nowhere", 1);
+    assert_int_equal(model_load("tiny", &m, error, sizeof(error)), -ENOENT);
+    assert_string_equal(error, "no model 'tiny': give the path of a model's file");
+    model_release(&m);
     unsetenv("PLUMB_CONFIGS");
     fake_run_release(&f);
 }

@@ -95,6 +95,7 @@ struct verdict {
     const char *machine_changed; /* the remark that its ceiling changed with it; NULL: it did not */
     const char *look;            /* the last remark that somebody should look into; NULL: none */
     const struct report_case *look_case; /* the case that `look` is on; NULL: the best one */
+    const char *findings; /* low: what the probe found that may explain it; "" where nothing */
     struct verdict_remark *remarks; /* what is to be known beside value, interval, share, word */
 };
 

@@ -434,6 +434,28 @@ static const char *weakness(const struct scene *s, size_t i)
                : text;
 }
 
+/* What its rows say is amiss, but not how wide their intervals are: that makes nothing low. */
+static const char *rows_reason(const struct scene *s, const struct headline *h)
+{
+    const struct report_point *point = &look_at(&h->runs[s->run])->points[s->run];
+    const char *reason = "";
+
+    for (size_t i = 0; !*reason && i < point->n_rows; i++)
+        reason = row_text(&h->bench->rows[s->run], point->rows[i], FIELD_REASON);
+    return reason;
+}
+
+/* The nearest cause that is known: of the device, of the rows, of the machine; or "". */
+static const char *weak_why(const struct scene *s, const struct headline *h)
+{
+    const struct headline_run *at = &h->runs[s->run];
+    const char *why = verdict_device_findings(s->r, s->run, h->bench, look_at(at));
+
+    if (!*why && is_weak(at) && !is_kind(at, VERDICT_UNDECIDED))
+        why = rows_reason(s, h);
+    return *why ? why : at->verdict.findings;
+}
+
 static void answer_weakest(const struct scene *s)
 {
     size_t i = weakest(s);
@@ -457,9 +479,7 @@ static void answer_weakest(const struct scene *s)
     }
     if (any_failed(s)) /* that comes first */
         return;
-    why = verdict_device_findings(s->r, s->run, s->h->all[i].bench, look_at(at));
-    if (!*why && is_weak(at) && !is_kind(at, VERDICT_UNDECIDED))
-        why = look_at(at)->points[s->run].reason;
+    why = weak_why(s, &s->h->all[i]);
     if (*why)
         document_answer_more(s->d, shortened(s, why), "");
     command = command_of(s, &s->h->all[i]);

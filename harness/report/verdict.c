@@ -128,8 +128,11 @@ static struct verdict of_kind(enum verdict_kind kind)
         [VERDICT_WRONG] = {"wrong data", TONE_BAD},
     };
 
-    return (struct verdict){
-        .kind = kind, .word = kinds[kind].word, .tone = kinds[kind].tone, .range = ""};
+    return (struct verdict){.kind = kind,
+                            .word = kinds[kind].word,
+                            .tone = kinds[kind].tone,
+                            .range = "",
+                            .findings = ""};
 }
 
 struct verdict verdict_no_case(struct pool *pool)
@@ -236,7 +239,8 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
     v = judge(&r->pool, p, rule->low_below);
     v.low_below = rule->low_below;
     if (v.kind == VERDICT_LOW)
-        verdict_remark(&r->pool, &v, findings_on(r, run, b, c, rule));
+        v.findings = findings_on(r, run, b, c, rule);
+    verdict_remark(&r->pool, &v, v.findings);
     return v;
 }
 

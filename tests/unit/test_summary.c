@@ -75,7 +75,7 @@ static struct rows begin(struct planted *p, const char *bench, const char *const
  * next. */
 struct plant {
     const char *values[4];
-    const char *metric, *unit, *status, *origin, *reason, *disturbed;
+    const char *metric, *unit, *status, *origin, *reason, *noise, *disturbed;
     double value, spread, limit, steal, elapsed;
     unsigned launches;
     bool is_lost; /* no value */
@@ -99,6 +99,7 @@ static void plant(struct rows *r, const struct plant *what)
         row.status = what->status ? what->status : "ok";
         row.origin = what->origin ? what->origin : "measured";
         row.reason = what->reason ? what->reason : "";
+        row.noise = what->noise;
         row.disturbed = what->disturbed ? what->disturbed : "";
         row.ledger.steal_percent = what->steal;
         row.ledger.elapsed_s = what->elapsed > 0 ? what->elapsed : NAN;
@@ -891,6 +892,41 @@ static void the_lowest_share_of_what_is_called_low_is_weakest(void **state)
     release(&s);
 }
 
+/* With launches that ended early, on a machine whose time is limited. */
+static struct seen seen_low(struct planted *p, const char *reason)
+{
+    struct rows r = begin(p, "memory", memory_params, 4);
+    struct plant low = triad;
+
+    low.value = 40;
+    low.status = "noisy";
+    low.noise = ROW_NOISE_FEW;
+    low.reason = reason;
+    plant(&r, &low);
+    end(&r);
+    return seen_of_machine(p, "\"hypervisor\": \"none\", \"limits\": {\"cpu_quota\": 2.5}");
+}
+
+static void what_is_low_is_explained_by_its_rows(void **state)
+{
+    struct seen s = seen_low(*state, "why it is low");
+
+    assert_says(s.answers, "Weakest  low: Memory, triad, is at 40 % of its limit\n"
+                           "         why it is low\n");
+    release(&s);
+}
+
+/* How wide an interval is makes nothing low. */
+static void what_is_low_is_explained_by_the_machine(void **state)
+{
+    struct seen s = seen_low(*state, "");
+
+    assert_says(s.answers,
+                "Weakest  low: Memory, triad, is at 40 % of its limit\n"
+                "         processor: the control group allows the time of 2.5 of 64 CPUs");
+    release(&s);
+}
+
 /* The best GPU is near its limit: the one to look at is the slow one. */
 static void the_slow_gpu_is_looked_at_and_not_the_best(void **state)
 {
@@ -1003,6 +1039,8 @@ int main(void)
         PLANTED(wrong_data_is_shown_before_a_failure),
         PLANTED(a_simulated_device_says_nothing_of_this_machine),
         PLANTED(the_lowest_share_of_what_is_called_low_is_weakest),
+        PLANTED(what_is_low_is_explained_by_its_rows),
+        PLANTED(what_is_low_is_explained_by_the_machine),
         PLANTED(the_slow_gpu_is_looked_at_and_not_the_best),
         PLANTED(a_proven_loss_comes_before_a_likely_one),
         cmocka_unit_test(reference_runs_have_an_answer),

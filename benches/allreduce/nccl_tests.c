@@ -41,7 +41,7 @@ bool nccl_tests_roots(const char *word, char *list, size_t len)
 {
     if (strcmp(word, "-1") != 0)
         return false;
-    snprintf(list, len, "0..%u+1", WORLD_RANKS_MAX - 1);
+    snprintf(list, len, "0..%d+1", WORLD_RANKS_MAX - 1);
     return true;
 }
 

@@ -634,14 +634,12 @@ static int run_stages(struct making *m, const struct part *parts, struct stage *
 {
     size_t n = (size_t)m->job->pp;
     double *all = calloc(4 * n, sizeof(*all));
-    struct pipeline p = {.stages = n,
-                         .micro = (size_t)m->job->micro,
-                         .forward_s = all,
-                         .backward_s = all + n,
-                         .waits = m->costs->waits};
+    struct pipeline p = {
+        .stages = n, .micro = (size_t)m->job->micro, .forward_s = all, .waits = m->costs->waits};
 
     if (!all)
         return -ENOMEM;
+    p.backward_s = all + n;
     for (size_t at = 0; at < n; at++) {
         all[at] = stages[at].forward_s;
         all[n + at] = stages[at].backward_s;

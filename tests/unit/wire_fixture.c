@@ -48,7 +48,8 @@ const char *wire_first_fault(const struct wire_outcome *outcomes, unsigned size)
     text[0] = 0;
     for (unsigned i = 0; i < size && !text[0]; i++)
         if (outcomes[i].rc)
-            snprintf(text, sizeof(text), "rank %u: %s (%d)", i, outcomes[i].text, outcomes[i].rc);
+            snprintf(text, sizeof(text), "rank %u: %.*s (%d)", i, WIRE_ERROR_BYTES - 1,
+                     outcomes[i].text, outcomes[i].rc);
     return text;
 }
 

@@ -360,10 +360,13 @@ const char *document_percent(struct pool *pool, double percent)
 
 #define SIDES_ALIKE   1.25
 #define SIDES_ROUNDED 1e-9 /* in %: what rounding leaves of no interval */
+#define SIDE_MOST     1000 /* in %: a longer one tells nothing, and its digits even less */
 
 /* Two digits, and no more behind the point. */
 static const char *side_shown(struct pool *pool, double percent)
 {
+    if (percent > SIDE_MOST)
+        return pool_text(pool, "+over %d", SIDE_MOST);
     return pool_text(pool, fabs(percent) < 9.95 ? "%+.2g" : "%+.0f", percent);
 }
 

@@ -534,6 +534,24 @@ static int make_all(struct report *r, struct headlines *out, struct search *s)
     return err;
 }
 
+/* The lines of a pipe stand together, in the place of its first one: who reads them, or asks whether all of
+ * a pipe are well, finds one group of it, though several rules make its lines. */
+static void keep_pipes_together(struct headlines *h)
+{
+    for (size_t i = 0; i < h->n;) {
+        const char *pipe = h->all[i].pipe;
+
+        for (size_t k = i; k < h->n; k++) {
+            struct headline line = h->all[k];
+
+            if (strcmp(line.pipe, pipe) != 0)
+                continue;
+            memmove(&h->all[i + 1], &h->all[i], (k - i) * sizeof(line));
+            h->all[i++] = line;
+        }
+    }
+}
+
 int headlines_make(struct report *r, struct headlines *out)
 {
     struct search s = {0};
@@ -564,7 +582,9 @@ int headlines_make(struct report *r, struct headlines *out)
         err = jobs_make(r, &out->jobs);
     if (!err)
         err = make_all(r, out, &s);
-    if (!err)
+    if (!err) {
+        keep_pipes_together(out);
         headlines_list_missing(r, out);
+    }
     return err || r->pool.failed ? -ENOMEM : 0;
 }

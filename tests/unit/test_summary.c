@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "harness/decide/decide.h"
+#include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
 
 #define MACHINE                                                                                    \
@@ -669,6 +670,39 @@ static void without_a_limit_nothing_is_weak_or_healthy(void **state)
     release(&s);
 }
 
+/* Rules of one pipe need not follow each other: rails come after latencies. */
+static void a_pipe_is_healthy_if_all_its_lines_are(void **state)
+{
+    static const char *const params[] = {"transport", "pattern", "rail", "memory"};
+    struct plant p = triad;
+    char *told = built_bench_meta("net");
+
+    fake_run_write(&((struct planted *)*state)->f, "run.json", told);
+    free(told);
+    struct rows r = begin(*state, "net", params, 4);
+
+    memcpy(p.values, ((const char *[]){"tcp", "bandwidth", "", "host"}), sizeof(p.values));
+    plant(&r, &p);
+    p.metric = "latency";
+    p.unit = "us";
+    p.limit = 0;
+    memcpy(p.values, ((const char *[]){"tcp", "latency", "", "host"}), sizeof(p.values));
+    plant(&r, &p);
+    p.metric = "bandwidth";
+    p.unit = "GB/s";
+    p.value = 50;
+    p.limit = 100;
+    memcpy(p.values, ((const char *[]){"rdma", "bandwidth", "0", "host"}), sizeof(p.values));
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Weakest  low: Network, host memory, rail 0, is at 50 % of its limit");
+    assert_says(s.answers, "Healthy  no component is proven to be\n");
+    assert_not(strstr(s.table, "Network latency"), "host memory");
+    release(&s);
+}
+
 static void what_failed_comes_first(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
@@ -1028,6 +1062,7 @@ int main(void)
         PLANTED(cases_of_fewer_launches_cost_what_they_take),
         PLANTED(a_loss_beyond_a_grade_does_not_read_as_its_bound),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
+        PLANTED(a_pipe_is_healthy_if_all_its_lines_are),
         PLANTED(what_failed_comes_first),
         PLANTED(the_reason_is_of_the_launch_that_failed),
         PLANTED(wrong_data_beside_the_table_is_told),

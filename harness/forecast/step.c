@@ -135,18 +135,18 @@ static double product_s(struct making *m, const struct model_layer *l)
 
     if (!(mm * n * k > 0))
         return 0;
+    if (is_split(job, l)) { /* the rank that has most: of 25 heads one of 4 ranks has 7 */
+        if (l->count > 1)
+            count = ceil(count / job->tp);
+        else if (l->split == MODEL_COLUMN)
+            n = ceil(n / job->tp);
+        else
+            k = ceil(k / job->tp);
+    }
     if (l->count > 1)
         count *= micro_batch(job);
     else
         mm *= micro_batch(job);
-    if (is_split(job, l)) {
-        if (l->count > 1)
-            count /= job->tp;
-        else if (l->split == MODEL_COLUMN)
-            n /= job->tp;
-        else
-            k /= job->tp;
-    }
     if (l->kind == MODEL_EXPERT && l->count <= 1) {
         double experts = fmin(ceil((double)job->model->experts / job->ep), floor(mm));
         count *= fmax(1, experts);

@@ -427,6 +427,43 @@ static void a_table_lies_whole_on_one_rank(void **state)
     assert_float_equal(kept(&j, &m), 4 * 1500, 1e-9); /* a mean of both ranks */
 }
 
+static double product(const void *arg, double m, double n, double k, double count)
+{
+    *(double *)arg += 2 * m * n * k * count;
+    return 2 * m * n * k * count * 1e-12;
+}
+
+static double stream(const void *arg, double bytes)
+{
+    (void)arg;
+    return bytes * 1e-12;
+}
+
+/* 7 columns and 5 heads on 2 ranks: one of them has 4 and 3. */
+static void the_rank_with_most_of_a_layer_counts(void **state)
+{
+    struct step_costs seeing = costs;
+    struct step_job j = job();
+    double flop = 0;
+
+    (void)state;
+    seeing.product = product;
+    seeing.stream = stream;
+    seeing.arg = &flop;
+    for (int i = 0; i < 3; i++)
+        layers[i].m = layers[i].n = layers[i].k = (struct model_size){i == 1 ? 7 : 0, 0};
+    layers[1].split = MODEL_COLUMN;
+    j.compute_s = NAN;
+    j.tp = 2;
+    run(&j, &seeing);
+    assert_float_equal(flop, 2 * 7 * 7 * 4, 1e-6);
+    flop = 0;
+    layers[1].count = 5;
+    j.batch = 3;
+    run(&j, &seeing);
+    assert_float_equal(flop, 2 * 7 * 7 * 7 * 3 * 3, 1e-6);
+}
+
 static double no_group(const void *arg, enum bench_part_of what, bool inner, double ranks,
                        double bytes)
 {
@@ -459,18 +496,6 @@ static void what_lacks_is_named(void **state)
 }
 
 /* The bytes of a million parameters and of the products of one sample, without the model's code. */
-static double product(const void *arg, double m, double n, double k, double count)
-{
-    *(double *)arg += 2 * m * n * k * count;
-    return 2 * m * n * k * count * 1e-12;
-}
-
-static double stream(const void *arg, double bytes)
-{
-    (void)arg;
-    return bytes * 1e-12;
-}
-
 static void products_of_all_layers_are_counted(void **state)
 {
     double flop = 0;
@@ -536,6 +561,7 @@ int main(void)
         cmocka_unit_test(stages_wait_for_messages),
         cmocka_unit_test_setup(layers_over_ranks, set_up),
         cmocka_unit_test_setup(experts_have_own_products, set_up),
+        cmocka_unit_test_setup(the_rank_with_most_of_a_layer_counts, set_up),
         cmocka_unit_test_setup(memory_of_the_zero_paper, set_up),
         cmocka_unit_test_setup(experts_are_divided_by_the_ranks_that_have_them, set_up),
         cmocka_unit_test_setup(a_table_lies_whole_on_one_rank, set_up),

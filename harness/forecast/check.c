@@ -15,30 +15,43 @@ static bool is_model(const struct model *model, const char *written)
     return strlen(model->name) == len && !strncmp(model->name, name, len);
 }
 
-static void add_host(const struct part_step *step, struct part_host *host, double *n)
+static double beside_s(const struct part_step *step)
 {
-    double s = step->s - step->compute_s - step->update_s;
-
-    if (isnan(s))
-        return;
-    host->low_s = fmin(host->low_s, s);
-    host->high_s = fmax(host->high_s, s);
-    host->s = *n > 0 ? (*n * host->s + s) / (*n + 1) : s;
-    *n += 1;
+    return step->s - step->compute_s - step->update_s;
 }
 
-void parts_find_host(struct parts *p)
+/* Of steps of the model alone, or of all. */
+static struct part_host host_of(const struct parts *p, const struct model *model, bool simulated)
 {
-    double n = 0, n_waits = 0;
+    struct part_host host = {NAN, NAN, NAN, !model};
+    double n = 0;
 
-    p->host = p->host_waits = (struct part_host){NAN, NAN, NAN};
     for (size_t i = 0; i < p->n_steps; i++) {
         const struct part_step *step = &p->steps[i];
+        double s = beside_s(step);
 
-        if (step->ranks == 1)
-            add_host(step, step->simulated ? &p->host_waits : &p->host,
-                     step->simulated ? &n_waits : &n);
+        if (step->ranks != 1 || step->simulated != simulated || isnan(s) ||
+            (model && !is_model(model, step->model)))
+            continue;
+        host.low_s = fmin(host.low_s, s);
+        host.high_s = fmax(host.high_s, s);
+        host.s = n > 0 ? (n * host.s + s) / (n + 1) : s;
+        n++;
     }
+    return host;
+}
+
+static struct part_host find_host(const struct parts *p, const struct model *model, bool simulated)
+{
+    struct part_host host = host_of(p, model, simulated);
+
+    return isnan(host.s) ? host_of(p, NULL, simulated) : host;
+}
+
+void parts_find_host(struct parts *p, const struct model *model)
+{
+    p->host = find_host(p, model, false);
+    p->host_waits = find_host(p, model, true);
 }
 
 double forecast_state_bytes(const char *update, double element_bytes)

@@ -238,6 +238,7 @@ static int load(struct asked *a)
         parts_read(&a->r, &a->benches, options->dtype, options->over, (double)options->per_node,
                    &a->parts))
         return fail(a, EXIT_INCOMPLETE, "out of memory");
+    parts_find_host(&a->parts, &a->model);
     return EXIT_GOOD;
 }
 

@@ -64,9 +64,11 @@ struct part_step {
 };
 
 /* What a step takes beside its operations: a measured step of one rank, without its compute and its
- * update. The mean of all, the least and the most; NaN: none was measured. */
+ * update. Of those of the job's model; where there are none, of all. The mean, the least and the
+ * most; NaN: none was measured. */
 struct part_host {
     double s, low_s, high_s;
+    bool other; /* of other models */
 };
 
 struct parts {
@@ -124,8 +126,8 @@ void parts_product_spread(struct parts *p);
 #define POWER_ACCURACY 0.05
 #define POWER_UPDATE_S GPU_POWER_UPDATE_S
 
-/* Fills in host and host_waits from the steps: parts_read() has done so. */
-void parts_find_host(struct parts *p);
+/* Fills in host and host_waits from the steps. */
+void parts_find_host(struct parts *p, const struct model *model);
 
 /* Of the products: their mean. The interval holds each shape's, with the error of its counter. */
 struct part_power parts_power(const struct parts *p);

@@ -58,8 +58,11 @@ static int read_runs(struct making *m, size_t i)
                           sizeof(error));
     if (err)
         return err == -ENOMEM ? err : (fail(m, offer, error), err);
-    return parts_read(made->reports[i], m->from->benches, m->from->dtype, m->from->over,
-                      offer->per_node > 0 ? offer->per_node : m->from->per_node, &made->parts[i]);
+    err = parts_read(made->reports[i], m->from->benches, m->from->dtype, m->from->over,
+                     offer->per_node > 0 ? offer->per_node : m->from->per_node, &made->parts[i]);
+    if (!err)
+        parts_find_host(&made->parts[i], m->base->job.model);
+    return err;
 }
 
 /* While it waits for sums a GPU draws less than in products, and nobody knows how much less: at the

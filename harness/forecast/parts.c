@@ -708,6 +708,8 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
                             .call_low_s = NAN,
                             .call_high_s = NAN,
                             .hidden = NAN,
+                            .host = {NAN, NAN, NAN, false},
+                            .host_waits = {NAN, NAN, NAN, false},
                             .memory_bytes = NAN};
     parts->machine = r->names[0];
     for (size_t i = 1; i < r->n_runs; i++)
@@ -722,7 +724,6 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
     each_case(&in, JOB_CALL, add_call);
     each_case(&in, JOB_OVERLAP, add_overlap);
     each_case(&in, JOB_STEP, add_step);
-    parts_find_host(parts);
     tell_commands(&in);
     return r->pool.failed ? -ENOMEM : 0;
 }

@@ -568,16 +568,16 @@ static void show_host(const struct showing *s)
 {
     const struct part_host *h = &s->f->parts->host;
 
-    document_item(s->d,
-                  isnan(h->s)
-                      ? pool_text(s->pool,
-                                  "what a step takes beside its operations: not measured, so "
-                                  "nothing (%s)",
-                                  command_of(s->f, JOB_STEP))
-                      : pool_text(s->pool,
-                                  "what a step takes beside its operations: %s, of measured steps "
-                                  "on one rank",
-                                  seconds(s->pool, fmax(0, h->s))));
+    document_item(
+        s->d, isnan(h->s)
+                  ? pool_text(s->pool,
+                              "what a step takes beside its operations: not measured, so "
+                              "nothing (%s)",
+                              command_of(s->f, JOB_STEP))
+                  : pool_text(s->pool,
+                              "what a step takes beside its operations: %s, of measured steps "
+                              "%son one rank",
+                              seconds(s->pool, fmax(0, h->s)), h->other ? "of other models " : ""));
 }
 
 static void show_crowd(const struct showing *s, const struct forecast_point *p)

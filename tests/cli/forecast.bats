@@ -116,7 +116,8 @@ with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as 
                                                                   ("toy", 2, "none", "tcp", 701, dict(update="adam", update_ms="")),
                                                                   ("toy", 2, "none", "tcp", 702, dict(ps=1)), ("toy", 2, "none", "tcp", 703, dict(zero=3)),
                                                                   ("toy", 1, "none", "tcp", 61, {}), ("toy", 1, "none", "tcp", 63, dict(batch=2)),
-                                                                  ("toy", 1, "none", "tcp", 90, dict(batch=3, origin="measured"))), 8001):
+                                                                  ("toy", 1, "none", "tcp", 90, dict(batch=3, origin="measured")),
+                                                                  ("other", 1, "none", "tcp", 460, dict(batch=4, origin="measured")), ("other", 1, "none", "tcp", 260, {})), 8001):
         plan.write(f"done,0001,{case},{case},1,step,,60,,,node1;node2\n")
         writer.writerow(dict(like, case=case, model=model, ranks=ranks, nodes=ranks, seq=0, tp=1, pp=1, ep=1, micro_batches=1,
                              dp=ranks, bucket=16 << 20, dtype={900: "f64", 300: "i8"}.get(ms, "f32"), overlap=overlap, backend="ring", transport=transport, compute_ms=60,
@@ -134,6 +135,11 @@ END
     near "$(jq '.checks[4].step_s' out.json)" "0.062 + 2 * $(ring 2 16777216) + 0.1" 0.01
     # of real compute it is 30 ms
     near "$(jq '.answer.host_s' out.json)" 0.03 1e-6
+    # of other models only where there is no step of this one: 400 ms beside 60, and 30
+    sed 's/^a,/c,/' toy.csv > third.csv
+    "$plumb" forecast run --model ./third.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 1 --json > third.json
+    near "$(jq '.answer.host_s' third.json)" "(0.4 + 0.03) / 2" 1e-6
+    "$plumb" forecast run --model ./third.csv --compute 1s --update none --nodes 1 | tr -s ' \n' ' ' | grep -q 'operations: 215.0 ms, of measured steps of other models on one rank'
     [ "$(jq -c '[.checks_left_out[] | [.measured_s, .left_out, .refused]] | sort' out.json)" = \
         '[[0.001,"another way",null],[0.701,"update",null],[0.702,"servers",null],[0.703,"refused","not measured"]]' ]
     # elements of 8 bytes, and of 1: twice the buckets, and both layers in one of 8 MiB

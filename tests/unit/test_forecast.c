@@ -292,12 +292,12 @@ static void the_host_may_take_longer_than_its_mean(void **state)
     struct forecast f = of(&parts);
 
     (void)state;
-    parts.host = (struct part_host){-.01, -.06, .04};
+    parts.host = (struct part_host){-.01, -.06, .04, false};
     struct forecast_point p = at(&f, 1);
     assert_float_equal(p.time.step_s, 1, 1e-6);
     assert_float_equal(p.high_s, 1.04, 1e-6);
     assert_float_equal(p.low_s, 1, 1e-6);
-    parts.host = (struct part_host){.02, -.02, .06};
+    parts.host = (struct part_host){.02, -.02, .06, false};
     p = at(&f, 1);
     assert_float_equal(p.time.step_s, 1.02, 1e-6);
     assert_float_equal(p.low_s, 1, 1e-6);

@@ -74,6 +74,15 @@ static double fewest_ranks(const struct law *law)
     return fewest;
 }
 
+static double smallest(const struct law *law)
+{
+    double least = HUGE_VAL;
+
+    for (size_t i = 0; i < law->n; i++)
+        least = fmin(least, law->points[i].bytes);
+    return least;
+}
+
 static double largest(const struct law *law)
 {
     double most = 0;
@@ -199,6 +208,19 @@ static void take_interval(const struct law *law, const struct fit *fit, double r
     v->high_us = p.time_us * exp(half + core + v->doublings * each);
 }
 
+/* What a vector takes that is smaller than all measured ones is messages, whose time large ones do
+ * not show. It takes no longer than the smallest that was measured, and its bytes alone at least. */
+static void widen_small(const struct law *law, const struct fit *fit, double ranks, double bytes,
+                        const struct held *held, struct law_value *v)
+{
+    struct law_value least = *v;
+    double all = fit_predict(fit, ranks, bytes).time_us;
+
+    take_interval(law, fit, ranks, smallest(law), held, &least);
+    v->low_us *= fmin(1, fmax(0, all - v->messages_us) / all);
+    v->high_us = least.high_us;
+}
+
 struct law_value law_at(const struct law *law, double ranks, double bytes)
 {
     struct window w = sizes_near(law, bytes);
@@ -238,5 +260,7 @@ struct law_value law_at(const struct law *law, double ranks, double bytes)
         return refuse(v, LAW_ONE, v.most_ranks);
     take_interval(law, &fit, ranks, bytes, &held, &v);
     take_messages(&fit, ranks, &v);
+    if (bytes < smallest(law))
+        widen_small(law, &fit, ranks, bytes, &held, &v);
     return v;
 }

@@ -15,14 +15,16 @@
  *      LAW_CORE, where nobody knows whether the core of the network carries what its edges do: all
  *      at once, since one rank behind another switch is enough. Of another network than the measured
  *      one also at measured numbers of ranks, beyond two,
- *   4. downwards the messages that another algorithm would save, whose number grows with log2 n.
+ *   4. downwards the messages that another algorithm would save, whose number grows with log2 n,
+ *   5. of a vector that is smaller than all measured ones: from what its bytes alone take to what the
+ *      smallest measured one takes at most. Its messages are lost in the noise of large ones.
  *
  * Where other groups load the network at the same time, ranks of all groups count for LAW_CORE.
  *
  * All but the first grow with d. Refused, each with its own reason: fewer numbers of ranks
  * than two; a fit that does not describe its points, or would without one of them alone, or whose
- * points of one number of ranks, or what was held out, lie apart (another regime); more than LAW_DOUBLINGS doublings; more bytes than
- * LAW_BEYOND times the largest measured vector.
+ * points of one number of ranks, or what was held out, lie apart (another regime); more than
+ * LAW_DOUBLINGS doublings; more bytes than LAW_BEYOND times the largest measured vector.
  */
 #ifndef PLUMB_FORECAST_LAW_H
 #define PLUMB_FORECAST_LAW_H

@@ -85,6 +85,34 @@ static void what_was_not_shown_is_refused(void **state)
     assert_int_equal(law_at(&s.law, 8, 25e6).refused, LAW_NOTHING);
 }
 
+/* Of large vectors alone the time of messages is lost in the noise. */
+static void small_vectors_take_up_to_what_the_smallest_took(void **state)
+{
+    struct scene s = {.law = {0}};
+
+    (void)state;
+    add(&s, 2, 1);
+    add(&s, 4, 1);
+    add(&s, 8, 1);
+    for (size_t i = 0; i < s.law.n;
+         i++) { /* 8 ranks take 12 % longer: another tree, or a slow host */
+        struct fit_point *p = &s.points[i];
+        p->bytes *= 16;
+        p->time_us = ring_us(p->ranks, p->bytes) * (p->ranks == 8 ? 1.12 : 1) *
+                     (1 + 0.004 * (double)(i * 7 % 5) - 0.008);
+    }
+    for (double bytes = 64; bytes < 1e9; bytes *= 4) {
+        struct law_value v = law_at(&s.law, 8, bytes);
+        double truth = 1.12 * ring_us(8, bytes);
+        assert_int_equal(v.refused, LAW_GIVEN);
+        if (!(v.low_us <= truth && truth <= v.high_us))
+            fail_msg("%g bytes: %g us, %g to %g", bytes, truth, v.low_us, v.high_us);
+        assert_true(v.low_us <= v.us && v.us <= v.high_us);
+        /* no longer than a vector of 16 MiB */
+        assert_true(bytes > 1 << 24 || v.high_us < 1.3 * 1.12 * ring_us(8, 1 << 24));
+    }
+}
+
 /* One sum was held up. It is named, whichever it is; without it all is as before. Of two, none is. */
 static void one_time_that_was_disturbed_is_named(void **state)
 {
@@ -207,6 +235,7 @@ int main(void)
         cmocka_unit_test(what_was_not_shown_is_refused),
         cmocka_unit_test(fewer_ranks_than_measured),
         cmocka_unit_test(the_core_of_another_network),
+        cmocka_unit_test(small_vectors_take_up_to_what_the_smallest_took),
         cmocka_unit_test(one_time_that_was_disturbed_is_named),
         cmocka_unit_test(another_regime_is_refused),
         cmocka_unit_test(an_error_grows_with_each_doubling),

@@ -15,23 +15,23 @@ static const char *const limit_names[] = {"machine",   "gpu",          "host lin
 
 #define TEXT(s, member)                                                                            \
     {                                                                                              \
-#member, ROWS_TEXT, offsetof(struct s, member), 0, NULL                                    \
+#member, ROWS_TEXT, 0, offsetof(struct s, member), NULL                                    \
     }
 #define NEEDED(s, member)                                                                          \
     {                                                                                              \
-#member, ROWS_TEXT, offsetof(struct s, member), ROWS_NEEDED, NULL                          \
+#member, ROWS_TEXT, ROWS_NEEDED, offsetof(struct s, member), NULL                          \
     }
 #define NUMBER(s, member)                                                                          \
     {                                                                                              \
-#member, ROWS_NUMBER, offsetof(struct s, member), 0, NULL                                  \
+#member, ROWS_NUMBER, 0, offsetof(struct s, member), NULL                                  \
     }
 #define FLAG(s, name, bit)                                                                         \
     {                                                                                              \
-        name, ROWS_FLAG, offsetof(struct s, flags), bit, NULL                                      \
+        name, ROWS_FLAG, bit, offsetof(struct s, flags), NULL                                      \
     }
 #define CHOICE(s, member, from)                                                                    \
     {                                                                                              \
-#member, ROWS_CHOICE, offsetof(struct s, member), 0, from                                  \
+#member, ROWS_CHOICE, 0, offsetof(struct s, member), from                                  \
     }
 #define END                                                                                        \
     {                                                                                              \

@@ -377,8 +377,8 @@ enum rows_field_type { ROWS_TEXT, ROWS_NUMBER, ROWS_FLAG, ROWS_CHOICE };
 struct rows_field {
     const char *name;
     enum rows_field_type type;
-    size_t offset;
     unsigned flag; /* ROWS_FLAG: this bit of an unsigned; ROWS_TEXT: ROWS_NEEDED, or 0 */
+    size_t offset;
     const char *const
         *choices; /* ROWS_CHOICE: names of an enum's values; the first is not written */
 };

@@ -107,10 +107,8 @@ static int set_processes(struct opts *o)
         least = n < least ? n : least;
         most = n > most ? n : most;
     }
-    snprintf(text, sizeof(text), "%llu",
-             (unsigned long long)(most * (mpi_launched() > 1  ? mpi_launched()
-                                          : is_given(o, "np") ? number_of(o, "np")
-                                                              : 1)));
+    most *= mpi_launched() > 1 ? mpi_launched() : is_given(o, "np") ? number_of(o, "np") : 1;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)most);
     if (!ranks->given && !number_of(o, "ranks"))
         err = opts_default(o, "ranks", text);
     most = 0;

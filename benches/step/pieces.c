@@ -215,8 +215,10 @@ static int join_piece(struct pieces *p, unsigned part, const struct collective_a
 int pieces_join(struct pieces *p, const struct collective_address *addresses, unsigned n)
 {
     struct collective_address *its = malloc((n + 1) * sizeof(*its));
-    int err = its ? 0 : collective_fail(p->whole, -ENOMEM, "out of memory");
+    int err = 0;
 
+    if (!its)
+        return collective_fail(p->whole, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < p->plan->n_parts && !err; i++)
         err = join_piece(p, i, addresses, n, its);
     free(its);

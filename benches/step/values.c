@@ -207,7 +207,7 @@ struct step_base *values_base(struct step_work *w, const struct step_params *p)
     memcpy(&params, p, sizeof(params)); /* they are compared as bytes */
     params.ranks = 0;
     for (size_t i = 0; i < w->n_bases; i++)
-        if (!memcmp(&params, &w->bases[i].params, sizeof(params)))
+        if (!memcmp(&params, &w->bases[i].params, sizeof(params))) /* NOLINT: gaps are 0 */
             return &w->bases[i];
     return NULL;
 }

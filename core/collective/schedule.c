@@ -31,30 +31,8 @@ static inline struct span span(enum action_space space, uint64_t first, uint64_t
 /* The makers: one operation by one algorithm each. */
 typedef void make_fn(struct maker *k);
 
-static void make_send_receive(struct maker *k);
-
-static void make_all_to_all(struct maker *k);
-
-static void make_chain_broadcast(struct maker *k);
-
-static void make_ring_all_gather(struct maker *k);
-
-static void make_ring_reduce_scatter(struct maker *k);
-
-static void make_ring_allreduce(struct maker *k);
-
 static make_fn make_ring_allreduce, make_ring_reduce_scatter, make_ring_all_gather,
     make_chain_broadcast, make_all_to_all, make_send_receive;
-
-static void make_tree_broadcast(struct maker *k);
-
-static void make_doubling_all_gather(struct maker *k);
-
-static void make_doubling_allreduce(struct maker *k);
-
-static void make_halving_reduce_scatter(struct maker *k);
-
-static void make_halving_allreduce(struct maker *k);
 
 static make_fn make_halving_allreduce, make_halving_reduce_scatter, make_doubling_allreduce,
     make_doubling_all_gather, make_tree_broadcast;

@@ -189,7 +189,7 @@ static void list_gpus(char *list, size_t len)
 /* Another name of a place: its one name in `list`. */
 static bool is_alias(const char *word, char *list, size_t len)
 {
-    struct place place;
+    struct place place = {0};
 
     if (!strcmp(word, host) || place_parse(word, PLACE_ANY, &place, list, len))
         return false;

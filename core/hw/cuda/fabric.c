@@ -110,8 +110,10 @@ int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
     struct cuda_mapping *m = calloc(1, sizeof(*m));
     CUmemAllocationProp prop = properties(gpu);
     size_t grain = 0;
-    int err = m ? refuse(gpu) : cuda_error(gpu, -ENOMEM, "out of host memory");
 
+    if (!m)
+        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    int err = refuse(gpu);
     if (!err)
         err = CUDA(gpu, cuMemGetAllocationGranularity, &grain, &prop,
                    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);

@@ -267,7 +267,7 @@ static inline long resident_kib(pid_t pid)
 
 static inline bool is_gone(pid_t pid)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 12000; i++) {
         char path[64], letter = 'Z';
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         FILE *f = fopen(path, "r");

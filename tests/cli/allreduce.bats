@@ -30,7 +30,7 @@ teardown() {
 # allreduce OPTIONS: rows to $out, its exit status to $status.
 allreduce() {
     status=0
-    timeout 100 "$bin" --csv --budget 100ms --warmup 10ms --min-samples 5 --no-cpu "$@" >"$out" 2>"$err" || status=$?
+    timeout 600 "$bin" --csv --budget 100ms --warmup 10ms --min-samples 5 --no-cpu "$@" >"$out" 2>"$err" || status=$?
 }
 
 # of METRIC COLUMN [RANKS]: in the first row of that metric, and of so many ranks.
@@ -164,7 +164,7 @@ all_good() {
 
 @test "a rank that is killed: the point fails and names it, the next runs in a new world; no orphan" {
     local began rank lead
-    timeout 60 "$bin" --csv --budget 5s --min-samples 100000 --no-cpu --np 3 --ranks 3 --size 64K,128K >"$out" 2>"$err" 3>&- &
+    timeout 600 "$bin" --csv --budget 5s --min-samples 100000 --no-cpu --np 3 --ranks 3 --size 64K,128K >"$out" 2>"$err" 3>&- &
     local pid=$!
     for _ in $(seq 6000); do # until it moves bytes: a rank that is forked has no start of its own
         lead=$(pgrep -P $pid -f plumb-allreduce) && rank=$(pgrep -P "$lead" | head -n 1) && at_work 10 "$rank" && break
@@ -186,7 +186,7 @@ by_sockets() {
     shift
     (umask 077 && echo 'a secret of these tests' >"$secret")
     # --port 0 is any that is free
-    timeout 100 "$bin" --csv --no-cpu --np "$n" --listen loopback --port 0 --secret-file "$secret" --transport tcp "$@" \
+    timeout 600 "$bin" --csv --no-cpu --np "$n" --listen loopback --port 0 --secret-file "$secret" --transport tcp "$@" \
         >"$out" 2>"$err" 3>&- &
     ranks=($!)
     until port=$(sed -n 's/.*listening on .* port //p' "$err") && [ -n "$port" ]; do
@@ -246,20 +246,20 @@ exec_rank() {
 }
 
 @test "who takes part is listed, and nothing is measured" {
-    timeout 20 "$bin" --np 3 --who >"$out"
+    timeout 600 "$bin" --np 3 --who >"$out"
     [ "$(cells rank | xargs)" = "0 1 2" ]
     [ "$(cells machine_ranks | sort -u)" = 3 ]
 }
 
 @test "ranks of a launcher that do not see each other are refused; so is what cannot be" {
-    run env OMPI_COMM_WORLD_SIZE=4 timeout 30 "$bin" --size 8
+    run env OMPI_COMM_WORLD_SIZE=4 timeout 600 "$bin" --size 8
     [ "$status" -ne 0 ]
     [[ $output != *busbw* ]]
     run -2 env OMPI_COMM_WORLD_SIZE=4 "$bin" --np 2 --size 8 # it would be 4
     [[ $output == *"--np 2, but the launcher started 4"* ]]
     run -2 env FLUX_JOB_SIZE=4 "$bin" --np 2 --size 8
     [[ $output == *"--np 2, but the launcher started 4"* ]]
-    run -2 env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 timeout 30 "$bin" --size 8
+    run -2 env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 timeout 600 "$bin" --size 8
     [[ $output == *"torchrun started 4 processes"*"start them by mpirun or srun"* && $output != *busbw* ]]
     run -2 "$bin" --leader node0
     [[ $output == *"--leader HOST is for ranks 1 and on"* ]]
@@ -273,13 +273,13 @@ exec_rank() {
     local set
     for set in PMIX_RANK=0 PALS_RANKID=1 MPI_LOCALNRANKS=2 'WORLD_SIZE=2 RANK=1'; do
         # shellcheck disable=SC2086 # several variables
-        run -2 env $set timeout 30 "$bin" --size 8
+        run -2 env $set timeout 600 "$bin" --size 8
         [[ $output == *"a launcher set "*"--listen to one and --leader to the others; --np N"* && $output != *busbw* ]]
         # shellcheck disable=SC2086
-        run -2 env $set timeout 30 "$bin" --who
+        run -2 env $set timeout 600 "$bin" --who
     done
-    run -0 env PMIX_RANK=0 timeout 30 "$bin" --np 2 --who
-    run -0 env OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 timeout 30 "$bin" --who # mpirun -np 1: it is alone
+    run -0 env PMIX_RANK=0 timeout 600 "$bin" --np 2 --who
+    run -0 env OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 timeout 600 "$bin" --who # mpirun -np 1: it is alone
 }
 
 @test "a gap is left out of the time; an overlap is a share" {

@@ -151,7 +151,7 @@ compiled()
     [ "$(objdump -p build/bin/plumb-net | grep -c 'NEEDED.*sodium')" -eq 0 ]
     build/bin/plumb-net --transport shm --pattern latency --size 64 --budget 50ms --csv | grep -qE ',(ok|noisy),'
     build/bin/plumb-net --transport rdma --csv | grep -q ',skipped,.*no RDMA module.* install libibverbs-dev and librdmacm-dev'
-    run timeout 20 build/bin/plumb-net --listen loopback
+    run timeout 600 build/bin/plumb-net --listen loopback
     [ "$status" -eq 2 ]
     grep -q 'this build cannot prove a secret.* install libsodium-dev' <<<"$output"
 }

@@ -18,7 +18,7 @@ copy()
 {
     status=0
     # shellcheck disable=SC2086 # quick is several words
-    timeout 120 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 # cells COLUMN...: columns of the CSV in $out, a line for each row, blanks between; quoted commas are no separators, and

@@ -19,7 +19,7 @@ launch()
 {
     status=0
     # shellcheck disable=SC2086 # quick is several words
-    timeout 120 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 # says FILE TEXT: FILE has the text, or we see FILE.

@@ -16,7 +16,7 @@ setup()
 net()
 {
     status=0
-    timeout 120 "$bin" --csv --warmup 50ms --no-cpu "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 "$bin" --csv --warmup 50ms --no-cpu "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 # directions METRIC: the words of its rows.

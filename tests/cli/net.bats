@@ -29,7 +29,7 @@ net()
 {
     status=0
     # shellcheck disable=SC2086 # quick is several words
-    timeout 60 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 # serve: a listener in the background, ready when this returns; sets server.
@@ -126,7 +126,7 @@ in_a_net()
 {
     status=0
     # shellcheck disable=SC2016,SC2086 # the inner shell expands it; quick is several words
-    timeout 60 unshare -n bash -ec 'ip link set lo mtu "$1" up; exec "${@:2}"' - "$1" "$bin" $quick "${@:2}" \
+    timeout 600 unshare -n bash -ec 'ip link set lo mtu "$1" up; exec "${@:2}"' - "$1" "$bin" $quick "${@:2}" \
         >"$out" 2>"$err" </dev/null || status=$?
 }
 
@@ -165,7 +165,7 @@ in_a_net()
 }
 
 @test "for people: the tail of a latency, and what a stream cost in one text" {
-    timeout 60 "$bin" --transport tcp --pattern bandwidth,latency --size 64 --budget 2s --warmup 50ms >"$out" 2>"$err"
+    timeout 600 "$bin" --transport tcp --pattern bandwidth,latency --size 64 --budget 2s --warmup 50ms >"$out" 2>"$err"
     tr -s '\n ' ' ' <"$out" >"$out.flat"
     grep -Eq "min [0-9.]+, p95 [0-9.]+, p99 [0-9.]+, p99.9 [0-9.]+, max [0-9.]+" "$out.flat"
     grep -Eq "average_bandwidth [0-9.e-]+ GB/s; .*cpu_per_gb own threads [0-9.]+,.* peer threads [0-9.]+ s/GB" "$out.flat"
@@ -263,11 +263,11 @@ in_a_net()
     [[ $(cat "$err" "$out") == *"--secret-file"* ]]
     [ "$status" -ne 0 ]
     chmod 644 "$secret"
-    run -2 timeout 10 "$bin" --listen loopback --port "$port" --secret-file "$secret"
+    run -2 timeout 600 "$bin" --listen loopback --port "$port" --secret-file "$secret"
     [[ $output == *"$secret"* ]]
     chmod 600 "$secret"
     serve
-    run -2 timeout 10 "$bin" --listen loopback --port "$port" --secret-file "$secret"
+    run -2 timeout 600 "$bin" --listen loopback --port "$port" --secret-file "$secret"
     [[ $output == *"$port"* ]]
 }
 
@@ -286,7 +286,7 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
     local victim=$RANDOM
     for signal in KILL STOP; do
         # shellcheck disable=SC2086
-        timeout 90 "$bin" $quick --budget 6s --transport tcp --pattern bandwidth --size 64K,128K --no-cpu --seed $victim >"$out" 2>"$err" 3>&- &
+        timeout 600 "$bin" $quick --budget 6s --transport tcp --pattern bandwidth --size 64K,128K --no-cpu --seed $victim >"$out" 2>"$err" 3>&- &
         local leader=$!
         for _ in $(seq 6000); do peer=$(peer_of $victim); [ -n "$peer" ] && break; sleep 0.05; done
         for _ in $(seq 6000); do at_work 20 "$peer" && break; sleep 0.05; done # it moves bytes by now
@@ -316,16 +316,16 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
 @test "a launcher that tells ranks and no number is refused" {
     for set in PMIX_RANK=0 'WORLD_SIZE=2 RANK=1'; do
         # shellcheck disable=SC2086 # several variables, several words
-        run -2 env $set timeout 60 "$bin" $quick --transport shm --pattern latency --size 8
+        run -2 env $set timeout 600 "$bin" $quick --transport shm --pattern latency --size 8
         [[ $output == *"plumb-net: a launcher set "*"(env -u "*"Or give --listen to one"* && $output != *",us,"* ]]
     done
     # shellcheck disable=SC2086
-    run -0 env PMIX_RANK=0 OMPI_COMM_WORLD_SIZE=1 timeout 60 "$bin" $quick --transport shm --pattern latency --size 8
+    run -0 env PMIX_RANK=0 OMPI_COMM_WORLD_SIZE=1 timeout 600 "$bin" $quick --transport shm --pattern latency --size 8
 }
 
 @test "under mpirun: two ranks are one run, three are refused, without the module none runs alone" {
     command -v mpirun >/dev/null && [ -e build/lib/plumbline/plumb-mpi.so ] || skip "no mpirun, or no MPI module was built"
-    local mpirun="timeout 60 mpirun --allow-run-as-root --oversubscribe"
+    local mpirun="timeout 600 mpirun --allow-run-as-root --oversubscribe"
     # shellcheck disable=SC2086
     $mpirun -np 2 "$bin" $quick --transport tcp,shm --pattern latency --size 8 >"$out" 2>"$err" </dev/null
     [ "$(cells metric | grep -c latency)" -eq 2 ]

@@ -251,7 +251,7 @@ END
     browser="$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)"
     [ -n "$browser" ] || skip "no chromium"
     "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out r
-    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=page.pdf \
+    timeout 600 "$browser" --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=page.pdf \
         "file://$PWD/r/report.html" >/dev/null 2>&1 || skip "chromium does not print here"
     sheets="$(grep -aoE '/Type */Page([^s]|$)' page.pdf | wc -l)"
     echo "$sheets sheets"

@@ -20,7 +20,7 @@ setup() {
 # step OPTIONS: rows to $out, its exit status to $status.
 step() {
     status=0
-    timeout 100 "$bin" --csv --np 2 --ranks 2 --backend nccl --model "$model" --batch 100 --compute product --budget 1s --warmup 100ms \
+    timeout 600 "$bin" --csv --np 2 --ranks 2 --backend nccl --model "$model" --batch 100 --compute product --budget 1s --warmup 100ms \
         --min-samples 5 "$@" >"$out" 2>"$err" || status=$?
 }
 

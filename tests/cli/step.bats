@@ -22,7 +22,7 @@ setup() {
 # step OPTIONS: rows to $out, its exit status to $status.
 step() {
     status=0
-    timeout 100 "$bin" --csv --model "$model" --budget 200ms --warmup 20ms --min-samples 5 "$@" >"$out" 2>"$err" || status=$?
+    timeout 600 "$bin" --csv --model "$model" --budget 200ms --warmup 20ms --min-samples 5 "$@" >"$out" 2>"$err" || status=$?
 }
 
 # of METRIC COLUMN [RANKS]
@@ -274,12 +274,12 @@ all_good() {
 }
 
 @test "below its table: how fast, what bounds it, and what would be faster if these rows show it" {
-    timeout 100 "$bin" --np 2 --ranks 2 --model "$model" --batch 4 --compute-time 200ms --budget 2s --warmup 20ms --min-samples 5 >"$out"
+    timeout 600 "$bin" --np 2 --ranks 2 --model "$model" --batch 4 --compute-time 200ms --budget 2s --warmup 20ms --min-samples 5 >"$out"
     cat "$out"
     grep -q 'blocks.csv on 2 ranks: [0-9.]* samples/s (compute is stated, not measured)$' "$out"
     grep -qE '^  bounded by compute: ([6-9][0-9]|100) % of the step computes$' "$out"
     # each of four stages waits for the others three quarters of the time, with one micro-batch
-    timeout 100 "$bin" --np 4 --ranks 4 --pp 4 --micro-batches 1,4 --model "$model" --batch 4 --compute-time 200ms --budget 1s --warmup 20ms --min-samples 5 --repeat 2 --seed 2 >"$out"
+    timeout 600 "$bin" --np 4 --ranks 4 --pp 4 --micro-batches 1,4 --model "$model" --batch 4 --compute-time 200ms --budget 1s --warmup 20ms --min-samples 5 --repeat 2 --seed 2 >"$out"
     cat "$out"
     grep -qE '^  bounded by the pipeline: ranks wait for other stages in [67][0-9] % of the step$' "$out"
     grep -q '^  more micro-batches make its bubble smaller, unless stages are unequal' "$out"
@@ -296,7 +296,7 @@ all_good() {
     printf '%s\n' 'suite: some' 'about: some' 'defaults: {repeat: 2, timeout: 60s, budget: 1s, warmup: 100ms}' 'cases:' \
         '  - {bench: step, transport: tcp, model: resnet50, tflops: 10, ranks: 2, overlap: [none, backward]}' \
         '  - {bench: step, transport: tcp, model: resnet50, tflops: 10, ranks: 2, bucket: 100M}' >"$suite"
-    timeout 120 build/bin/plumb run "$suite" --out "$BATS_TEST_TMPDIR/run" >"$out" 2>"$err" || { cat "$out" "$err" && return 1; }
+    timeout 600 build/bin/plumb run "$suite" --out "$BATS_TEST_TMPDIR/run" >"$out" 2>"$err" || { cat "$out" "$err" && return 1; }
     cat "$out"
     sed 's/<[^>]*>//g' "$BATS_TEST_TMPDIR/run/report.html" | tr -s ' \n' '  ' >"$err"
     # the first lines: how fast, what bounds it

@@ -133,7 +133,7 @@ reachable() {
 s = socket.create_connection(("node1", 9))'
     [[ $output == *refused* ]]
     on 0 iperf3 -s -1 >/dev/null 3>&- &
-    in_time 10 listens 5201
+    in_time 300 listens 5201
     [ "$(on 1 python3 -c 'import socket, time
 s = socket.create_connection(("node0", 5201))
 print(s.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode())')" = reno ]
@@ -167,13 +167,13 @@ $HOME" ]
     [ "$(on 0 cat /sys/class/net/eth0/carrier)" = 0 ]
     run ! reachable
     lab link 0 up
-    in_time 10 reachable
+    in_time 300 reachable
     lab cut 0
     [[ $(lab status) == *"node0 "*"link cut"* ]]
     [ "$(on 0 cat /sys/class/net/eth0/carrier)" = 1 ]
     run ! reachable
     lab link 0 up
-    in_time 10 reachable
+    in_time 300 reachable
     [[ $(on 1 ip route) == *"congctl reno"* || $(on 1 cat /proc/sys/net/ipv4/tcp_congestion_control) == reno ]]
 }
 
@@ -182,7 +182,7 @@ $HOME" ]
     lab core 50mbit
     [[ $(lab status) == *"node2 and on behind a second switch"* ]]
     [ "$(ip netns exec "$PLUMB_LAB-br" tc qdisc show | grep -c 'dev core[01] .*rate 50Mbit')" -eq 2 ]
-    in_time 10 reachable # by node1, on the same switch
+    in_time 300 reachable # by node1, on the same switch
     on 3 bash -c 'exec 3<>/dev/tcp/node0/9' 2>&1 | grep -q refused
     lab cut 3
     [[ $(lab status) == *"node3 "*"link cut"* ]]
@@ -201,7 +201,7 @@ $HOME" ]
     lab_cluster 2
     scripts/lab-cluster exec 1 sleep 1234 3>&- &
     command=$!
-    in_time 10 grep -q sleep "/proc/$command/comm"
+    in_time 300 grep -q sleep "/proc/$command/comm"
     kill -9 "$command"
     in_time 300 bash -c "! kill -0 $command 2>/dev/null"
     [[ $(lab status) == *"node1 "*" 0 processes"* ]]
@@ -214,7 +214,7 @@ $HOME" ]
     first=$!
     scripts/lab-cluster exec 1 sh -c 'trap "" TERM; sleep 1234; sleep 1234' 3>&- &
     second=$!
-    in_time 10 bash -c "[[ \$(cat /proc/$first/comm) == sleep && \$(cat /proc/$second/comm) == sh ]]"
+    in_time 300 bash -c "[[ \$(cat /proc/$first/comm) == sleep && \$(cat /proc/$second/comm) == sh ]]"
     kill -STOP "$first"
     lab down
     run left "$PLUMB_LAB"

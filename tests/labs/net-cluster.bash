@@ -52,7 +52,7 @@ iperf() {
     local other
     on 0 iperf3 -s -1 >/dev/null 3>&- &
     other=$!
-    in_time 10 listens 5201
+    in_time 300 listens 5201
     on 1 iperf3 -c node0 -t 3 -J | python3 -c 'import json, sys; print(json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"])'
     wait "$other"
 }

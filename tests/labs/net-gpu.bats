@@ -44,7 +44,7 @@ in_guest() {
         exit 9
     }
     net() {
-        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 150 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
+        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 600 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
             --transport rdma --no-cpu --device rxe1 --warmup 100ms --csv "$@"
     }
 }
@@ -201,7 +201,7 @@ section_not_as_dmabuf() {
 # Two GPUs and two devices, without a bus: rail N is GPU N with device N, at both ends. Each rail's both ends are one device.
 section_rails() {
     rails() {
-        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 150 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
+        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 600 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
             --transport rdma --no-cpu --pattern bandwidth --size 64K --warmup 100ms --budget 300ms --min-samples 5 --csv "$@"
     }
     export PLUMB_SIM_RDMA=dmabuf

@@ -15,7 +15,7 @@ in_guest() {
         cat server >&2
         exit 9
     }
-    net() { timeout 90 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s --transport rdma --no-cpu --csv "$@"; }
+    net() { timeout 600 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s --transport rdma --no-cpu --csv "$@"; }
     # A long transfer, process $client, is under way when the device has got 2000 packets more.
     packets() { echo "$(<"/sys/class/infiniband/$at/ports/1/hw_counters/rcvd_pkts")"; }
     transfer() {

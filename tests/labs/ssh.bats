@@ -67,7 +67,7 @@ runs_on() { processes "$1" | grep -E -- "$2" >found; }
 
 # under_way I PATTERN: waits until one does.
 under_way() {
-    in_time 60 runs_on "$1" "$2" || {
+    in_time 300 runs_on "$1" "$2" || {
         echo "nothing like '$2' on node$1:"
         processes 0 && processes 1 && processes 2
         cat out err
@@ -269,14 +269,14 @@ END
     chmod +x bin/plumb-null
     touch slow
     start t.yaml --of "$of" --against "$against" --out r --no-report
-    in_time 60 either 'sleep 1000'
+    in_time 300 either 'sleep 1000'
     kept=$(cat r/?/plan.csv | grep -c '^done' || true)
     kill -KILL "$run"
     ended
     nothing_left
     [ "$(cat r/?/plan.csv | grep -c '^done' || true)" -eq "$kept" ]
     start --resume r --no-report
-    in_time 60 either 'sleep 1000'
+    in_time 300 either 'sleep 1000'
     break_off "$at" # of the one that works: the other is asked no sooner than it is its turn
     ended
     [ "$status" -eq 4 ]

@@ -101,6 +101,8 @@ static json_t *checks_json(const struct forecast *f, bool made)
         put(o, "tp", checks[i].step->tp);
         put(o, "pp", checks[i].step->pp);
         put(o, "ep", checks[i].step->ep);
+        put(o, "micro", checks[i].step->micro);
+        json_object_set_new(o, "overlap", json_boolean(checks[i].step->overlap));
         if (!made)
             json_object_set_new(o, "left_out", json_string(left_names[checks[i].left]));
         json_array_append_new(all, o);

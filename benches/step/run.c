@@ -149,19 +149,36 @@ static bool is_pipe(const struct runner *r, uint32_t op)
     return kind == PART_FORWARD || kind == PART_BACKWARD;
 }
 
-/* When it could begin, by the clock of those that it waited for. */
-static uint64_t wait_for(struct lane *l, const struct step_op *op)
+/* From when the lane was free, until each that it waited for had ended, by the clocks of these: that this thread
+ * woke up later is no wait. Returns the kind of the last of them; STEP_COUNTS: it waited for none. */
+static enum step_count count_waits(struct lane *l, const struct step_op *op, uint64_t *from_ns)
+{
+    const struct runner *r = l->runner;
+    enum step_count last = STEP_COUNTS;
+
+    for (uint32_t i = 0; i < op->n_deps; i++) {
+        uint32_t dep = r->plan.deps[op->first_dep + i];
+        if (r->done_ns[dep] <= *from_ns)
+            continue;
+        last = is_pipe(r, dep) ? STEP_NS_PIPE : STEP_NS_SUMS;
+        l->counts[last] += r->done_ns[dep] - *from_ns;
+        *from_ns = r->done_ns[dep];
+    }
+    return last;
+}
+
+/* When it could begin, by the clock of those that it waited for. Real compute begins when its thread wakes up. */
+static uint64_t wait_for(struct lane *l, const struct step_op *op, uint64_t from_ns)
 {
     struct runner *r = l->runner;
     uint64_t ready_ns = r->begin_ns;
-    uint32_t for_op;
 
     pthread_mutex_lock(&r->lock);
-    while (!r->failed && (for_op = missing(r, op, &ready_ns)) != NO_PART) {
-        uint64_t from_ns = clock_now_ns();
+    while (!r->failed && missing(r, op, &ready_ns) != NO_PART)
         nap(r, l);
-        l->counts[is_pipe(r, for_op) ? STEP_NS_PIPE : STEP_NS_SUMS] += clock_now_ns() - from_ns;
-    }
+    enum step_count last = count_waits(l, op, &from_ns);
+    if (last != STEP_COUNTS && r->spec.compute == STEP_PRODUCT)
+        l->counts[last] += clock_now_ns() - from_ns;
     pthread_mutex_unlock(&r->lock);
     return ready_ns;
 }
@@ -336,7 +353,7 @@ static void do_lane(struct lane *l)
         const struct step_op *op = &r->plan.ops[l->ops[i]];
         if (op->kind == STEP_CALL && r->alone)
             continue;
-        uint64_t ready_ns = wait_for(l, op);
+        uint64_t ready_ns = wait_for(l, op, free_ns);
         if (atomic_load(&r->failed))
             break;
         if (op->kind == STEP_CALL)

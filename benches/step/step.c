@@ -216,6 +216,12 @@ static const struct opt options[] = {
      AT(slow),
      .def = "1",
      .help = "for tests: the last rank computes so many times as long"},
+    {.name = "raw",
+     .type = OPT_STRING,
+     .flags = OPT_HIDDEN,
+     AT(raw),
+     .def = "",
+     .help = "for tests: each rank's times of each sample go to this file"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -421,12 +427,15 @@ static int setup(struct point *pt)
     memset(w->stalest, 0, sizeof(w->stalest));
     memset(w->updates, 0, sizeof(w->updates));
     pt->sample_ns = 0; /* a step each */
+    int err = raw_begin(w, p->raw);
+    if (err)
+        return point_reason(pt, err, "'%s' cannot be written: %s", p->raw, strerror(-err));
     if (p->compute == STEP_TIMED) {
         pt->origin = "simulated";
         point_column(pt, "simulated", "compute");
     }
     point_series(pt, "step_time", "ms", 0);
-    int err = make_spec(pt, w);
+    err = make_spec(pt, w);
     if (err)
         return err;
     err = name_kernel(pt, w);
@@ -571,6 +580,8 @@ static void close_bench(struct point *ctx)
 
     ranks_leave(&w->ranks);
     values_forget_jobs(w);
+    if (raw_end(w))
+        fprintf(stderr, "plumb-step: what --raw wrote is not complete\n");
     free(w->layers);
     free(w);
 }

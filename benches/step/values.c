@@ -111,6 +111,7 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     struct step_shares *s = &w->shares;
 
     w->samples++;
+    raw_sample(w, times, alone_ns);
     for (unsigned i = 0; i < w->n; i++) {
         w->waited_ns[i] += sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE];
         w->steps[i] += steps_in(w, times, i);
@@ -305,6 +306,8 @@ static void add_ranks(struct point *pt, struct step_work *w)
         }
         if (exact)
             figure_value(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / w->steps[i]);
+        if (exact)
+            raw_sent(w, i, bytes);
         if (!(w->updates[i] > 0))
             continue;
         figure_value(add_figure(pt, w, "staleness", "count", i), w->stale[i] / w->updates[i]);

@@ -5,6 +5,7 @@
 #define PLUMB_BENCHES_STEP_WORK_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "benches/step/plan.h"
 #include "core/bench/bench.h"
@@ -14,7 +15,7 @@
 struct step_params {
     struct ranks_params group;
     struct way_params way;
-    const char *model;
+    const char *model, *raw;
     uint64_t ranks, batch, sequence, bucket, servers, zero, prefetch, tp, pp, ep, micro, compute_ns;
     uint64_t staleness;
     int dtype, overlap, order, compute, update, inject, updates;
@@ -81,9 +82,17 @@ struct step_work { /* pt->bench_state: outlives the points */
     size_t n_bases;
     bool chosen; /* all jobs of the sweep are noted */
     const char *backend;
+    FILE *raw;    /* NULL: none is kept */
+    unsigned job; /* of the sweep: counted from 1, in the order in which they are measured */
     char limit_source[LINKS_SOURCE_BYTES + 128];
 };
 
+/* A file of what the figures are made of, for whoever would compute them again: ns of each rank in each sample, and the bytes that
+ * each sent in all samples. "": none. 0 or -errno. */
+int raw_begin(struct step_work *w, const char *path);
+void raw_sample(const struct step_work *w, const struct collective_times *times, uint64_t alone_ns);
+void raw_sent(const struct step_work *w, unsigned rank, double bytes);
+int raw_end(struct step_work *w); /* 0; -EIO: it is not complete */
 /* One sample: the times of all ranks, and how long the compute just took alone; 0: it is stated. */
 void values_count(struct step_work *w, const struct collective_times *times, uint64_t slowest,
                   uint64_t alone_ns);

@@ -44,14 +44,18 @@ all_good() {
 }
 
 @test "each way, and what goes together: all data are right, over shared memory and TCP" {
-    local options
+    local options raw=$BATS_TEST_TMPDIR/raw
     for options in '--ranks 1,2,3,4' '--ranks 4 --overlap none,backward --bucket 1,20K,1M --transport tcp' '--ranks 3 --zero 1,2,3' \
         '--ranks 4 --tp 2' '--ranks 4 --tp 2 --zero 3 --prefetch 0,2 --transport tcp' '--ranks 4 --ep 2,4' \
         '--ranks 4 --pp 2,4 --micro-batches 4 --schedule gpipe,1f1b' '--ranks 4 --pp 2 --tp 2 --micro-batches 2 --transport tcp' \
         '--ranks 4 --pp 2 --ep 2 --micro-batches 2' '--ranks 3,4 --ps 1,2 --overlap none,backward --bucket 20K' '--ranks 2 --dtype bf16 --backend halving,doubling'; do
         # shellcheck disable=SC2086
-        step --np 4 --batch 4 --compute-time 2ms --budget 50ms $options
+        step --np 4 --batch 4 --compute-time 2ms --budget 50ms --raw "$raw" $options
         all_good || { echo "$options" && return 1; }
+        # compute and all waits of a rank are no more than its step
+        awk -F, -v OFS=, '$2 ~ /^(compute|sums|pipe|tail)$/ { sum[$1, $3, $4] += $5; n++ } $2 == "whole" { whole[$1, $3, $4] = $5 }
+            END { for (i in whole) if (sum[i] > whole[i]) { print i, sum[i], whole[i]; bad = 1 }
+                exit bad || !n }' "$raw" || { echo "$options: waits are counted twice" && return 1; }
     done
     [ "$(cells origin | sort -u)" = simulated ]
 }

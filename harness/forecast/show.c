@@ -282,7 +282,7 @@ static void answer_memory(const struct showing *s, const struct forecast_point *
 {
     const struct job_memory *m = &p->time.memory;
     double all = job_memory_all(m), of = forecast_memory(s->f);
-    bool tight = of > 0 && all > of && p->refused != LAW_MEMORY;
+    bool tight = of > 0 && all > of && all - m->activations <= of;
     const char *text = pool_text(s->pool, "%s a rank at least", bytes_text(s->pool, all));
 
     if (!(all > 0))
@@ -301,6 +301,9 @@ static void answer_memory(const struct showing *s, const struct forecast_point *
                              "it fits only if activations are computed again, which takes time "
                              "that is not in the forecast",
                              "--micro, a smaller --batch");
+    else if (of > 0 && all > of && p->refused != LAW_MEMORY)
+        document_answer_more(s->d, "it does not fit, even without activations: divide the model",
+                             "--zero 3, --tp, --pp");
 }
 
 static const char *placed_text(const struct showing *s, const struct forecast_point *p)

@@ -62,13 +62,19 @@ void forecast_answer_checks(struct pool *pool, struct document *d, const struct 
         near += is_near(&checks[made]);
         inside += is_inside(&checks[made]);
     }
-    if (made)
+    if (made == 1)
+        document_answer(
+            d, "Check", "", inside ? TONE_NONE : TONE_LOW,
+            pool_text(pool,
+                      "the forecast of the one measured step is %.0f %% of its measured "
+                      "time, which is %s the interval",
+                      100 * least, inside ? "in" : "outside of"));
+    else if (made)
         document_answer(d, "Check", "", inside == made ? TONE_NONE : TONE_LOW,
                         pool_text(pool,
-                                  "of %zu measured steps, forecasts are %s to %s of measured: %zu "
-                                  "within %.0f %%, %zu in their interval",
-                                  made, document_number(pool, least), document_number(pool, most),
-                                  near, 100 * CHECK_NEAR, inside));
+                                  "forecasts of %zu measured steps are %.0f to %.0f %% of their "
+                                  "measured times: %zu within %.0f %%, %zu in their interval",
+                                  made, 100 * least, 100 * most, near, 100 * CHECK_NEAR, inside));
     else if (n)
         document_answer(d, "Check", "", TONE_LOW,
                         pool_text(pool, "no measured step has a forecast: %s",
@@ -84,7 +90,7 @@ static const struct document_column columns[] = {
     {.name = "Measured ms", .number = true},
     {.name = "Forecast ms", .number = true},
     {.name = "+/-"},
-    {.name = "Forecast of measured", .number = true},
+    {.name = "Forecast / measured", .number = true},
     {.name = "Word"},
 };
 

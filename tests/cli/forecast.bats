@@ -66,6 +66,9 @@ near() { # near VALUE EXPECTED SHARE
     run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 512
     [ "$status" -eq 3 ]
     [[ "$output" == *"512 nodes: more than three"*"measure at 64 ranks: plumb"* ]]
+    # two layers of 16 MiB, and as many gradients: fewer activations change nothing
+    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 512 --memory 50M
+    [[ "$output" == *"it does not fit, even without activations"* && "$output" != *"it fits only if"* ]]
 }
 
 @test "sums at one number of ranks alone: known there, and nowhere else" {
@@ -147,7 +150,7 @@ END
     near "$(jq '.checks[2].step_s' out.json)" "0.062 + $(ring 8 8388608)" 0.01
     run --separate-stderr "$plumb" forecast run --model ./toy.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 8
     output="$(tr -s ' \n' ' ' <<< "$output")" # lines are wrapped
-    [[ "$output" == *"Check of 5 measured steps, forecasts are "*"4 more are left out"* ]]
+    [[ "$output" == *"Check forecasts of 5 measured steps are "*" % of their measured times: "*"4 more are left out"* ]]
     [[ "$output" == *"parameter servers are not modelled"* && "$output" == *"another backend or transport"* && "$output" == *"how long the update took"* &&
         "$output" == *"scattered sums over ranks: not measured (plumb run cluster"* ]]
     # alone, too: what is missing is named

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/units.h"
 #include "harness/decide/decide.h"
 #include "harness/report/cases.h"
 #include "harness/report/described.h"
@@ -255,16 +256,37 @@ static bool has_part(const struct report *r, size_t run, enum bench_part_of what
     return false;
 }
 
-/* The command that forecasts this job on more nodes, from the sums of the run; "": it has none. */
+/* The columns of a step that are options of a forecast, where they have not the forecast's default. */
+static const struct {
+    const char *column, *option, *usual;
+} told[] = {{"batch", "--batch", "1"},     {"seq", "--seq", "0"},
+            {"tp", "--tp", "1"},           {"pp", "--pp", "1"},
+            {"ep", "--ep", "1"},           {"micro_batches", "--micro", "1"},
+            {"zero", "--zero", "0"},       {"bucket", "--bucket", "26214400"},
+            {"update", "--update", "adam"}};
+
+/* The command that forecasts this job on more nodes, with its own compute and from the sums of the run; "": it has
+ * none. */
 static const char *forecast_of(struct report *r, const struct run_job *j)
 {
-    const char *batch = report_param(j->bench, j->c, "batch");
+    struct pool *pool = &r->pool;
+    double compute_ms;
 
     if (!has_part(r, j->run, JOB_STEP) || !has_part(r, j->run, JOB_SUM))
         return "";
-    return pool_text(&r->pool, "plumb forecast %s --model %s%s%s",
-                     shell_word(&r->pool, r->runs[j->run].path),
-                     shell_word(&r->pool, j->found.name), *batch ? " --batch " : "", batch);
+    const char *text =
+        pool_text(pool, "plumb forecast %s --model %s", shell_word(pool, r->runs[j->run].path),
+                  shell_word(pool, j->found.name));
+    for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
+        const char *value = report_param(j->bench, j->c, told[i].column);
+        if (*value && strcmp(value, told[i].usual) != 0)
+            text = pool_text(pool, "%s %s %s", text, told[i].option, shell_word(pool, value));
+    }
+    if (!strcmp(report_param(j->bench, j->c, "overlap"), "none"))
+        text = pool_text(pool, "%s --no-overlap", text);
+    if (!units_parse_double(report_param(j->bench, j->c, "compute_ms"), &compute_ms))
+        text = pool_text(pool, "%s --compute %.4gms", text, compute_ms);
+    return text;
 }
 
 /* answered: its bound is the run's answer, and so is what to do. */

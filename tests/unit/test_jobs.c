@@ -19,9 +19,9 @@
 #include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
 
-static const char *const params[] = {"model",         "ranks",     "bucket",    "overlap", "nodes",
-                                     "rank",          "part",      "ps",        "dp",      "batch",
-                                     "micro_batches", "simulated", "transport", "buffer"};
+static const char *const params[] = {
+    "model", "ranks", "bucket",        "overlap",   "nodes",     "rank",   "part",   "ps",
+    "dp",    "batch", "micro_batches", "simulated", "transport", "buffer", "update", "compute_ms"};
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 #define BUCKETS  3
 
@@ -36,6 +36,7 @@ struct plan {
     double
         product; /* share of its limit that products reach, in another benchmark; 0: none are measured */
     bool product_first; /* the suite begins with it */
+    bool sums;          /* over ranks are measured, too */
     bool rdma;          /* the same over RDMA, too, slower: its buffer is none of TCP's */
 };
 
@@ -65,9 +66,11 @@ static char *told; /* run.json */
 static int ask_bench(void **state)
 {
     struct bench_list list = built_benches();
-    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O,s:O}}", "schema", 1, "run", "made", "machine",
-                             "benchmarks", "step", bench_list_find(&list, "step")->described,
-                             "gemm", bench_list_find(&list, "gemm")->described);
+    json_t *meta =
+        json_pack("{s:i,s:s,s:{},s:{s:O,s:O,s:O}}", "schema", 1, "run", "made", "machine",
+                  "benchmarks", "step", bench_list_find(&list, "step")->described, "gemm",
+                  bench_list_find(&list, "gemm")->described, "allreduce",
+                  bench_list_find(&list, "allreduce")->described);
 
     (void)state;
     rng_seed(&rng, 1);
@@ -101,7 +104,9 @@ static void add_row(struct scene *s, const struct plan *p, unsigned launch, cons
                             p->micro,
                             p->simulated,
                             rdma ? "rdma" : "tcp",
-                            rdma ? "" : "0"};
+                            rdma ? "" : "0",
+                            "none",
+                            "77.7570484"};
     char number[16];
     struct row row;
 
@@ -161,6 +166,25 @@ static void add_product(struct scene *s, const struct plan *p)
     fclose(out);
 }
 
+static void add_sum(struct scene *s)
+{
+    static const char *const names[] = {"op", "ranks", "size", "model", "overlap"};
+    static const char *const values[] = {"allreduce", "4", "1048576", "", ""};
+    FILE *out = fake_run_open(&s->f, "allreduce.csv", "w");
+    char number[16];
+    struct row row;
+
+    snprintf(number, sizeof(number), "%u", ++s->cases);
+    fake_row_init(&row, number, 1, "time", "us", 900);
+    row.param_names = names;
+    row.n_params = 5;
+    memcpy(row.params, values, sizeof(values));
+    row_print_csv_header(out, names, 5);
+    row_print_csv(out, &row);
+    fprintf(s->plan, "done,0001,%u,%u,1,allreduce,,60\n", s->cases, s->cases);
+    fclose(out);
+}
+
 static void measure(struct scene *s, const struct plan *p)
 {
     static const char *const buckets[BUCKETS] = {"1048576", "5242880", "104857600"};
@@ -185,6 +209,8 @@ static void measure(struct scene *s, const struct plan *p)
             add_case(s, p, buckets[i], p->of[i]);
     if (p->product > 0 && !p->product_first)
         add_product(s, p);
+    if (p->sums)
+        add_sum(s);
     fclose(s->rows);
     fclose(s->plan);
     if (report_load(&s->r, paths, 1, error, sizeof(error)))
@@ -347,6 +373,23 @@ static void what_always_has_one_value_is_not_told(void **state)
     release(&s);
 }
 
+/* Where the run has what a forecast needs, the command is there, with the job's own compute. */
+static void the_command_of_a_forecast_is_told(void **state)
+{
+    struct plan p = plain;
+    struct scene s;
+
+    (void)state;
+    measure(&s, &p);
+    says(&s, "plumb forecast", false);
+    release(&s);
+    p.sums = true;
+    measure(&s, &p);
+    says(&s, "on more nodes: `plumb forecast /tmp/", true);
+    says(&s, " --model resnet50 --batch 32 --update none --compute 77.76ms`", true);
+    release(&s);
+}
+
 /* A suite that begins with a job is about that, unless something is slow. */
 static void what_the_suite_begins_with_is_the_answer(void **state)
 {
@@ -430,6 +473,7 @@ int main(void)
         cmocka_unit_test(what_always_has_one_value_is_not_told),
         cmocka_unit_test(a_job_that_failed_is_told),
         cmocka_unit_test(what_the_suite_begins_with_is_the_answer),
+        cmocka_unit_test(the_command_of_a_forecast_is_told),
         cmocka_unit_test(advice_is_right_as_often_as_it_says),
     };
 

@@ -1312,7 +1312,7 @@ static void rows_without_a_headline_are_not_told_as_missing(void **state)
     assert_int_equal(report_summary(out, &run), 0);
     fclose(out);
     assert_non_null(strstr(text, "not in this run: Matrix core, Copies\n"));
-    assert_non_null(strstr(text, "no headline from the rows here: Caches, Latency\n"));
+    assert_non_null(strstr(text, "not tested by the rows here: Caches, Latency\n"));
     run_folder_release(&run);
     free(text);
 }

@@ -56,6 +56,7 @@ static const struct rows_field metrics[] = {
     CHOICE(bench_metric, better, better_names),
     TEXT(bench_metric, unjudged),
     TEXT(bench_metric, where),
+    TEXT(bench_metric, says),
     END,
 };
 

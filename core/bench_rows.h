@@ -62,6 +62,8 @@ struct bench_metric {
     /* of a launch that died before its first row: what it was to measure. NULL: no launch is for
      * this metric */
     const char *where;
+    const char
+        *says; /* what it is, below its plot: "Packets that TCP sent again"; NULL: its name does */
 };
 
 enum {

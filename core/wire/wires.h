@@ -92,17 +92,34 @@ bool wire_switches_may_sum(const struct nic_rail *r);
 
 /* The round-trip time is measured while the stream fills its queues. */
 #define WIRE_METRICS                                                                               \
-    {.name = "cpu_per_gb", .units = "s/GB"},                                                       \
-    {.name = "cpu_cores", .units = "cores",                                                        \
-     .unjudged = "CPU time per byte times the rate: both of these are judged"},                    \
-    {.name = "retransmits", .units = "count", .unjudged = WIRE_COUNTS},                            \
+    {.name = "cpu_per_gb", .units = "s/GB", .says = "CPU seconds for each GB of payload"},         \
+    {.name = "cpu_cores",                                                                          \
+     .units = "cores",                                                                             \
+     .unjudged = "CPU time per byte times the rate: both of these are judged",                     \
+     .says = "CPUs that were busy meanwhile"},                                                     \
+    {.name = "retransmits",                                                                        \
+     .units = "count",                                                                             \
+     .unjudged = WIRE_COUNTS,                                                                      \
+     .says = "Packets that TCP sent again"},                                                       \
     {.name = "rnr naks", .units = "count", .unjudged = WIRE_COUNTS},                               \
     {.name = "out of sequence", .units = "count", .unjudged = WIRE_COUNTS},                        \
     {.name = "congestion notices", .units = "count", .unjudged = WIRE_COUNTS},                     \
-    {.name = "rtt", .units = "us", .unjudged = WIRE_STATE},                                        \
-    {.name = "cwnd", .units = "packets", .unjudged = WIRE_STATE},                                  \
-    {.name = "limited_by_receiver", .units = "percent", .unjudged = WIRE_STATE},                   \
-    {.name = "limited_by_buffer", .units = "percent", .unjudged = WIRE_STATE},                     \
+    {.name = "rtt",                                                                                \
+     .units = "us",                                                                                \
+     .unjudged = WIRE_STATE,                                                                       \
+     .says = "The time to the peer and back, as TCP estimates it"},                                \
+    {.name = "cwnd",                                                                               \
+     .units = "packets",                                                                           \
+     .unjudged = WIRE_STATE,                                                                       \
+     .says = "Packets that TCP allows on the way (congestion window)"},                            \
+    {.name = "limited_by_receiver",                                                                \
+     .units = "percent",                                                                           \
+     .unjudged = WIRE_STATE,                                                                       \
+     .says = "Share of the time in which TCP waited for room at the receiver"},                    \
+    {.name = "limited_by_buffer",                                                                  \
+     .units = "percent",                                                                           \
+     .unjudged = WIRE_STATE,                                                                       \
+     .says = "Share of the time in which TCP waited for room in its send buffer"},                 \
     {.name = "zerocopy_copied", .units = "percent", .unjudged = WIRE_STATE}
 
 #endif

@@ -366,6 +366,13 @@ static const struct bench_metric *metric_of(const struct report_bench *b, const 
     return NULL;
 }
 
+const char *described_says(const struct report_bench *b, const char *metric)
+{
+    const struct bench_metric *known = metric_of(b, metric);
+
+    return known && known->says ? known->says : "";
+}
+
 bool described_more_is_better(const struct report_bench *b, const struct report_case *c)
 {
     const struct bench_metric *known = metric_of(b, c->metric);

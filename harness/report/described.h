@@ -27,6 +27,9 @@ void described_release(struct described *described);
 /* What this benchmark said; empty tables where it said nothing. */
 const struct bench_rows *described_of(const struct described *described, const char *bench);
 
+/* What the metric is, for who meets its name first; "" where nothing is told. */
+const char *described_says(const struct report_bench *b, const char *metric);
+
 /* Where it stands in a report: less stands before. */
 unsigned described_order(enum bench_stage stage);
 

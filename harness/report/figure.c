@@ -224,12 +224,12 @@ static size_t count_other_gpus(const struct figure_drawing *d, size_t first)
 static const char *make_note(const struct figure_drawing *d, size_t first)
 {
     size_t other_gpus = count_other_gpus(d, first);
-    const char *note = "";
+    const char *note = described_says(d->g->bench, d->g->metric);
 
     if (d->lines_left_out)
-        note =
-            pool_text(d->pool, "%s left out and in the table of rows alone",
-                      show_count(d->pool, d->lines_left_out, d->g->x ? "more line" : "more case"));
+        note = pool_text(
+            d->pool, "%s%s%s left out and in the table of rows alone", note, *note ? "; " : "",
+            show_count(d->pool, d->lines_left_out, d->g->x ? "more line" : "more case"));
     if (d->empty_lines)
         note = pool_text(d->pool, "%s%s%s without a value: see the rows that are not ok", note,
                          *note ? "; " : "", show_count(d->pool, d->empty_lines, "line"));

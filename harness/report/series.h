@@ -37,7 +37,7 @@ struct figure {
     struct figure_line *lines; /* one a line of the plot */
     const struct report_bench *bench;
     const char *subtitle; /* "dtype f64, threads 2" */
-    const char *note;     /* what was left out, and why; or "" */
+    const char *note;     /* what the metric is; what was left out, and why; or "" */
     enum figure_place place;
 };
 

@@ -15,6 +15,7 @@
 #include "harness/document/document.h"
 #include "harness/report/headline.h"
 #include "harness/report/report.h"
+#include "harness/report/series.h"
 #include "harness/report/summary.h"
 #include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
@@ -373,6 +374,26 @@ static void what_always_has_one_value_is_not_told(void **state)
     release(&s);
 }
 
+/* Below the plot of a metric is what its benchmark says of it. */
+static void a_plot_says_what_its_metric_is(void **state)
+{
+    struct figures *figures = calloc(1, sizeof(*figures));
+    struct plan p = plain;
+    struct scene s;
+    size_t found = 0;
+
+    (void)state;
+    measure(&s, &p);
+    assert_int_equal(figures_make(&s.r, figures), 0);
+    for (size_t i = 0; i < figures->n; i++)
+        if (strstr(figures->all[i].plot.name, "exposed"))
+            found +=
+                strstr(figures->all[i].note, "Share of the step in which compute waits") != NULL;
+    assert_int_equal(found, 1);
+    free(figures);
+    release(&s);
+}
+
 /* Where the run has what a forecast needs, the command is there, with the job's own compute. */
 static void the_command_of_a_forecast_is_told(void **state)
 {
@@ -473,6 +494,7 @@ int main(void)
         cmocka_unit_test(what_always_has_one_value_is_not_told),
         cmocka_unit_test(a_job_that_failed_is_told),
         cmocka_unit_test(what_the_suite_begins_with_is_the_answer),
+        cmocka_unit_test(a_plot_says_what_its_metric_is),
         cmocka_unit_test(the_command_of_a_forecast_is_told),
         cmocka_unit_test(advice_is_right_as_often_as_it_says),
     };

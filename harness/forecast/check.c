@@ -123,11 +123,11 @@ static bool is_before(const struct forecast_check *x, const struct forecast_chec
     return x->step->ranks > y->step->ranks;
 }
 
-size_t forecast_checks(const struct forecast *f, struct forecast_check *checks, size_t most)
+size_t forecast_checks(const struct forecast *f, struct forecast_check *checks)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < f->parts->n_steps && n < most; i++) {
+    for (size_t i = 0; i < f->parts->n_steps; i++) {
         struct forecast_check check = {.step = &f->parts->steps[i]};
         size_t at = n;
 

@@ -250,10 +250,9 @@ struct forecast_check {
     struct forecast_point point;
 };
 
-/* Of the measured steps of the model on two ranks or more: the first `most`. Those that have a forecast
- * come first, by ranks, the most first. Returns how many. */
-size_t forecast_checks(const struct forecast *f, struct forecast_check *checks, size_t most);
-#define FORECAST_CHECKS 96
+/* Of the measured steps of the model on two ranks or more, into checks, which have room for all of
+ * f->parts->n_steps. Those that have a forecast come first, by ranks, the most first. Returns how many. */
+size_t forecast_checks(const struct forecast *f, struct forecast_check *checks);
 
 #define CHECK_NEAR 0.10 /* a forecast within this share of what was measured agrees with it */
 

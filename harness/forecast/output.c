@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -84,8 +85,8 @@ static json_t *memory_json(const struct forecast *f, const struct job_memory *m)
 /* Each measured step; `made`: those with a forecast, else those that are left out. */
 static json_t *checks_json(const struct forecast *f, bool made)
 {
-    struct forecast_check checks[FORECAST_CHECKS];
-    size_t n = forecast_checks(f, checks, FORECAST_CHECKS);
+    struct forecast_check *checks = calloc(f->parts->n_steps + 1, sizeof(*checks));
+    size_t n = checks ? forecast_checks(f, checks) : 0;
     json_t *all = json_array();
 
     for (size_t i = 0; i < n; i++) {
@@ -107,6 +108,7 @@ static json_t *checks_json(const struct forecast *f, bool made)
             json_object_set_new(o, "left_out", json_string(left_names[checks[i].left]));
         json_array_append_new(all, o);
     }
+    free(checks);
     return all;
 }
 

@@ -257,18 +257,16 @@ const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_
  * throttling that matters. */
 #define HELD_SHARE 0.01
 
-/* Counters of the time that a device was held back; -1: there is no such policy. The library drops
- * the policies some day, and older ones lack the fields. */
+/* Counters of the time that a device was held back. */
 static const struct {
     unsigned reason;
-    int policy;
-    unsigned field;
+    enum nvml_held what;
 } counters[] = {
-    {NVML_REASON_POWER_CAP, NVML_POLICY_POWER, NVML_FIELD_HELD_POWER},
-    {NVML_REASON_SW_THERMAL, NVML_POLICY_THERMAL, NVML_FIELD_HELD_SW_THERMAL},
-    {NVML_REASON_HW_THERMAL, -1, NVML_FIELD_HELD_HW_THERMAL},
-    {NVML_REASON_POWER_BRAKE, -1, NVML_FIELD_HELD_POWER_BRAKE},
-    {NVML_REASON_BOARD_LIMIT, NVML_POLICY_BOARD_LIMIT, NVML_FIELD_HELD_BOARD_LIMIT},
+    {NVML_REASON_POWER_CAP, NVML_HELD_POWER},
+    {NVML_REASON_SW_THERMAL, NVML_HELD_HEAT},
+    {NVML_REASON_HW_THERMAL, NVML_HELD_HARDWARE_HEAT},
+    {NVML_REASON_POWER_BRAKE, NVML_HELD_POWER_BRAKE},
+    {NVML_REASON_BOARD_LIMIT, NVML_HELD_BOARD_LIMIT},
 };
 
 #define COUNTERS (sizeof(counters) / sizeof(*counters))
@@ -380,22 +378,11 @@ void gpu_watch_add(struct gpu_watch *watch, const char *address)
         watch->devices[watch->n++] = device;
 }
 
-static double field_ns(const struct nvml *nvml, struct nvml_device *device, unsigned number)
-{
-    struct nvml_field field = {.field = number};
-
-    return NVML_ASK(nvml, fields, device, 1, &field) && !field.status ? (double)field.value.wide
-                                                                      : NAN;
-}
-
 static double held_ns(const struct nvml *nvml, struct nvml_device *device, size_t counter)
 {
-    struct nvml_violation violation = {0, 0};
-    int policy = counters[counter].policy;
+    double ns;
 
-    if (policy >= 0 && NVML_ASK(nvml, violation, device, policy, &violation))
-        return (double)violation.ns;
-    return field_ns(nvml, device, counters[counter].field);
+    return nvml_held_ns(nvml, device, counters[counter].what, &ns) ? NAN : ns;
 }
 
 /* Since the driver was loaded, corrected and not; of the memory alone where there is no total. */

@@ -17,6 +17,15 @@ static void load_functions(struct nvml *nvml)
     nvml->simulated = dlsym(nvml->library, "plumb_simulated") != NULL;
 }
 
+static unsigned driver_of(const struct nvml *nvml)
+{
+    char version[96] = "";
+
+    return NVML_ASK(nvml, driver_version, version, sizeof(version))
+               ? (unsigned)strtoul(version, NULL, 10)
+               : 0;
+}
+
 static int start(struct nvml *nvml, char *why, size_t len)
 {
     int status;
@@ -28,6 +37,7 @@ static int start(struct nvml *nvml, char *why, size_t len)
     }
     load_functions(nvml);
     status = nvml->init ? nvml->init() : -1;
+    nvml->driver = status ? 0 : driver_of(nvml);
     if (status)
         snprintf(why, len, LIBRARY " does not start (NVML error %d%s)", status,
                  status == NVML_NO_DRIVER  ? ": the driver is not loaded"
@@ -64,6 +74,42 @@ struct nvml_device *nvml_find(const struct nvml *nvml, const char *address)
     struct nvml_device *device = NULL;
 
     return NVML_ASK(nvml, by_address, address, &device) ? device : NULL;
+}
+
+/* The calls by a policy end with CUDA 14. The numbers of some fields have changed: with those of 269
+ * on, drivers 575 to 589 tell settings of power smoothing, and older ones nothing; with those of 251
+ * on, others tell such settings (nvml.h of CUDA 12.8, 12.9, 13.0, 13.1). */
+enum { DRIVER_OLD, DRIVER_575, DRIVER_590, DRIVERS };
+
+static const struct {
+    int policy;               /* -1: there is none */
+    unsigned fields[DRIVERS]; /* 0: there is none */
+} counts[] = {
+    [NVML_HELD_POWER] = {NVML_POLICY_POWER, {74, 74, 74}},
+    [NVML_HELD_HEAT] = {NVML_POLICY_THERMAL, {75, 251, 269}},
+    [NVML_HELD_HARDWARE_HEAT] = {-1, {0, 252, 270}},
+    [NVML_HELD_POWER_BRAKE] = {-1, {0, 253, 271}},
+    [NVML_HELD_BOARD_LIMIT] = {NVML_POLICY_BOARD_LIMIT, {77, 77, 77}},
+    [NVML_HELD_RELIABILITY] = {NVML_POLICY_RELIABILITY, {79, 79, 79}},
+};
+
+int nvml_held_ns(const struct nvml *nvml, struct nvml_device *device, enum nvml_held what,
+                 double *ns)
+{
+    int age = nvml->driver >= 590 ? DRIVER_590 : nvml->driver >= 575 ? DRIVER_575 : DRIVER_OLD;
+    struct nvml_field field = {.field = counts[what].fields[age]};
+    struct nvml_violation violation = {0, 0};
+    int status;
+
+    if (counts[what].policy >= 0 &&
+        NVML_ASK(nvml, violation, device, counts[what].policy, &violation)) {
+        *ns = (double)violation.ns;
+        return 0;
+    }
+    status = field.field ? NVML_CALL(nvml, fields, device, 1, &field) : NVML_NO_FUNCTION;
+    status = status ? status : field.status;
+    *ns = status ? 0 : (double)field.value.wide;
+    return status;
 }
 
 const char *nvml_why(int status)

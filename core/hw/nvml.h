@@ -97,16 +97,18 @@ enum { NVML_P2P_READ, NVML_P2P_WRITE, NVML_P2P_NVLINK, NVML_P2P_ATOMICS };
 enum { NVML_REMOTE_GPU = 0, NVML_REMOTE_NPU = 1, NVML_REMOTE_SWITCH = 2 };
 enum { NVML_LINKS_MAX = 36 };
 
-enum {                             /* fields */
-       NVML_FIELD_HELD_POWER = 74, /* ns, as the other NVML_FIELD_HELD_* */
-       NVML_FIELD_HELD_HEAT = 75,
-       NVML_FIELD_HELD_BOARD_LIMIT = 77,
-       NVML_FIELD_HELD_RELIABILITY = 79,
-       NVML_FIELD_HELD_SW_THERMAL = 269,
-       NVML_FIELD_HELD_HW_THERMAL = 270,
-       NVML_FIELD_HELD_POWER_BRAKE = 271,
+enum {                                      /* fields */
        NVML_FIELD_NVLINK_SPEED_COMMON = 90, /* MB/s of each active link */
        NVML_FIELD_NVLINK_SPEED = 164,       /* MB/s of the link in scope */
+};
+
+enum nvml_held { /* what holds a device's clocks down, of which the driver counts the time */
+                 NVML_HELD_POWER,
+                 NVML_HELD_HEAT,          /* by the driver, which lowers the clocks step by step */
+                 NVML_HELD_HARDWARE_HEAT, /* by the GPU itself, which halves them or more */
+                 NVML_HELD_POWER_BRAKE,
+                 NVML_HELD_BOARD_LIMIT,
+                 NVML_HELD_RELIABILITY,
 };
 
 /* Why a device's clocks are what they are: bits of the answer to `reasons` and `reasons_old`. */
@@ -189,8 +191,9 @@ enum {                             /* fields */
       (struct nvml_device *, unsigned, struct nvml_device **))
 
 struct nvml {
-    void *library;  /* NULL: a table made by a test */
-    bool simulated; /* a stand-in for the real library */
+    void *library;   /* NULL: a table made by a test */
+    bool simulated;  /* a stand-in for the real library */
+    unsigned driver; /* 580 of the driver's version "580.65.06"; 0: not known */
 #define NVML_DECLARE(member, symbol, arguments) int(*member) arguments;
     NVML_FUNCTIONS(NVML_DECLARE)
 #undef NVML_DECLARE
@@ -207,6 +210,11 @@ void nvml_close(struct nvml *nvml); /* NULL is left alone */
 
 /* The device at a PCI address such as "0000:3b:00.0"; NULL where the library shows none there. */
 struct nvml_device *nvml_find(const struct nvml *nvml, const char *address);
+
+/* For how long that held the device's clocks down since the driver was loaded, ns. What the call
+ * returns: 0, or one of the numbers above. */
+int nvml_held_ns(const struct nvml *nvml, struct nvml_device *device, enum nvml_held what,
+                 double *ns);
 
 /* Why a call gave no answer, in words: "NVML: not supported by this GPU or its driver". */
 const char *nvml_why(int status);

@@ -69,6 +69,7 @@ static void held_of(struct exam *x, const json_t *gpu, const char *address)
     static const struct {
         const char *key, *by;
     } reasons[] = {{"held_by_heat_seconds", "heat"},
+                   {"held_by_hardware_heat_seconds", "heat (by the hardware)"},
                    {"held_by_power_brake_seconds", "the power supply (power brake)"},
                    {"held_by_board_limit_seconds", "the limits of its board"},
                    {"held_by_reliability_seconds", "voltage (reliability)"}};

@@ -248,26 +248,24 @@ static void fill_held(const struct nvml *nvml, struct nvml_device *device, json_
 {
     static const struct {
         const char *key;
-        int policy; /* -1: newer drivers alone count it, in a field */
-        unsigned field;
-    } counts[] = {
-        {"held_by_power_seconds", NVML_POLICY_POWER, NVML_FIELD_HELD_POWER},
-        {"held_by_heat_seconds", NVML_POLICY_THERMAL, NVML_FIELD_HELD_HEAT},
-        {"held_by_power_brake_seconds", -1, NVML_FIELD_HELD_POWER_BRAKE},
-        {"held_by_board_limit_seconds", NVML_POLICY_BOARD_LIMIT, NVML_FIELD_HELD_BOARD_LIMIT},
-        {"held_by_reliability_seconds", NVML_POLICY_RELIABILITY, NVML_FIELD_HELD_RELIABILITY}};
+        enum nvml_held what;
+    } counts[] = {{"held_by_power_seconds", NVML_HELD_POWER},
+                  {"held_by_heat_seconds", NVML_HELD_HEAT},
+                  {"held_by_hardware_heat_seconds", NVML_HELD_HARDWARE_HEAT},
+                  {"held_by_power_brake_seconds", NVML_HELD_POWER_BRAKE},
+                  {"held_by_board_limit_seconds", NVML_HELD_BOARD_LIMIT},
+                  {"held_by_reliability_seconds", NVML_HELD_RELIABILITY}};
     json_t *counters = json_object();
     int status = NVML_UNSUPPORTED;
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-        struct nvml_violation violation = {0, 0};
-        struct nvml_field field = {.field = counts[i].field};
+        double ns;
+        int answer = nvml_held_ns(nvml, device, counts[i].what, &ns);
 
-        if (counts[i].policy >= 0 &&
-            NVML_ASK(nvml, violation, device, counts[i].policy, &violation))
-            fact_set_real(counters, counts[i].key, (double)violation.ns / 1e9);
-        else if (!(status = NVML_CALL(nvml, fields, device, 1, &field)) && !(status = field.status))
-            fact_set_real(counters, counts[i].key, (double)field.value.wide / 1e9);
+        if (answer)
+            status = answer;
+        else
+            fact_set_real(counters, counts[i].key, ns / 1e9);
     }
     if (json_object_size(counters))
         json_object_set(gpu, "counters", counters);

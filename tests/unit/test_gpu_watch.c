@@ -53,10 +53,12 @@ static int violation_of(struct nvml_device *device, int policy, struct nvml_viol
     return policy == NVML_POLICY_POWER ? 0 : NVML_UNSUPPORTED;
 }
 
+static unsigned told_field; /* the number of the one that the made-up library knows */
+
 static int fields_of(struct nvml_device *device, int count, struct nvml_field *fields)
 {
     for (int i = 0; i < count; i++) {
-        fields[i].status = fields[i].field == NVML_FIELD_HELD_POWER_BRAKE ? 0 : NVML_UNSUPPORTED;
+        fields[i].status = fields[i].field == told_field ? 0 : NVML_UNSUPPORTED;
         fields[i].value.wide = device->brake_ns;
     }
     return 0;
@@ -120,6 +122,7 @@ static int energy_of(struct nvml_device *device, unsigned long long *millijoules
 }
 
 static const struct nvml whole = {
+    .driver = 590,
     .by_address = by_address,
     .clock = clock_of,
     .reasons = reasons_of,
@@ -153,6 +156,7 @@ static int reset(void **state)
                                     .corrected = 7};
     cards[1] = cards[0];
     cards[1].address = "0000:86:00.0";
+    told_field = 271; /* the power brake, of driver 590 */
     return 0;
 }
 
@@ -380,6 +384,50 @@ static void test_counters_alone(void **state)
     assert_true(l.throttled_looks == 0 && l.throttled_ms == 20);
     assert_string_equal(l.throttle, "power brake");
     assert_says(&l, "GPU held back for 20 ms (power brake)");
+}
+
+/* What a number means, by the header of each driver's time. With the numbers of another driver's time
+ * come settings of power smoothing, in mW/s and percent, which are no time. */
+static void test_fields_of_each_driver(void **state)
+{
+    static const struct {
+        unsigned driver, field;
+        const char *throttle;
+    } cases[] = {
+        {570, 75, "thermal slowdown"},
+        {570, 252, ""},
+        {570, 253, ""},
+        {570, 270, ""},
+        {570, 271, ""},
+        {575, 251, "thermal slowdown"},
+        {575, 252, "thermal slowdown"},
+        {580, 253, "power brake"},
+        {589, 253, "power brake"},
+        {580, 269, ""},
+        {580, 270, ""},
+        {580, 271, ""},
+        {590, 251, ""},
+        {590, 252, ""},
+        {590, 253, ""},
+        {590, 269, "thermal slowdown"},
+        {590, 270, "thermal slowdown"},
+        {610, 271, "power brake"},
+        {0, 253, ""},
+        {0, 271, ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct nvml nvml = whole;
+
+        reset(state);
+        nvml.driver = cases[i].driver;
+        told_field = cases[i].field;
+        struct gpu_watch *watch = watch_on(&nvml, 1);
+        cards[0].brake_ns += 3600000000000;
+        struct gpu_ledger l = finish(watch);
+        assert_string_equal(l.throttle, cases[i].throttle);
+        assert_true(l.throttled_ms == (*cases[i].throttle ? 3600000 : 0));
+    }
 }
 
 /* Clocks are steered by touching the limit: that is no throttling. */
@@ -721,6 +769,7 @@ int main(void)
         cmocka_unit_test_setup(test_held_back, reset),
         cmocka_unit_test_setup(test_names, reset),
         cmocka_unit_test_setup(test_counters_alone, reset),
+        cmocka_unit_test_setup(test_fields_of_each_driver, reset),
         cmocka_unit_test_setup(test_touching_the_limit, reset),
         cmocka_unit_test_setup(test_errors, reset),
         cmocka_unit_test_setup(test_reset_counters, reset),

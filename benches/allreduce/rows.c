@@ -175,8 +175,8 @@ static const struct bench_start starts[] = {
 #define NCCL_FIGURE(collective_, op_, columns_, figure)                                            \
     {                                                                                              \
         .program = "nccl-tests",                                                                   \
-        .where = "collective=" collective_ " groups=1 barrier=", .quantity = figure,               \
-        .metric = figure,                                                                          \
+        .where = "collective=" collective_ " groups=1 barrier= kernels= unaligned=",               \
+        .quantity = figure, .metric = figure,                                                      \
         .columns = "backend=nccl op=" op_ " dtype=@dtype " columns_ " size=@size ranks=@ranks "    \
                    "in_place=@in_place model= overlap= nodes=@nodes pipelined=@queued "            \
                    "aggregate=@agg graph=@graph register=@registered per_process=@each",           \
@@ -197,22 +197,24 @@ static const struct bench_start starts[] = {
         .program = program_, .where = where_, .quantity = quantity_, .metric = "time",             \
         .columns = "in_place= model= overlap= " columns_, .differs = differs_                      \
     }
-#define AFTER_BARRIER "each operation follows a barrier"
+#define AFTER_BARRIER                                                                              \
+    "each operation follows a barrier; its slowest rank is that of the largest mean, ours "        \
+    "that of each sample"
 #define OSU(test_, columns_)                                                                       \
     BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory= sent=", "slowest",               \
            "backend=mpi dtype=@dtype size=@size " columns_, AFTER_BARRIER),                        \
         BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory=CUDA sent=", "slowest",       \
                "backend=mpi-cuda dtype=@dtype size=@size " columns_, AFTER_BARRIER)
-#define NOT_OSU(tests_, refused_)                                                                  \
+#define NOT_OURS(program_, where_, refused_)                                                       \
     {                                                                                              \
-        .program = "osu-micro-benchmarks", .where = "test=" tests_, .quantity = "", .metric = "",  \
-        .columns = "", .refused = refused_                                                         \
+        .program = program_, .where = where_, .quantity = "", .metric = "", .columns = "",         \
+        .refused = refused_                                                                        \
     }
 #define IMB(test_, columns_)                                                                       \
-    BY_MPI("imb", "test=" test_ " sync=", "slowest", "backend=mpi ranks=@ranks " columns_,         \
+    BY_MPI("imb", "test=" test_ " memory= sync=", "slowest", "backend=mpi ranks=@ranks " columns_, \
            AFTER_BARRIER),                                                                         \
-        BY_MPI("imb", "test=" test_ " sync=off", "slowest", "backend=mpi ranks=@ranks " columns_,  \
-               NULL)
+        BY_MPI("imb", "test=" test_ " memory= sync=off", "slowest",                                \
+               "backend=mpi ranks=@ranks " columns_, NULL)
 
 static const struct bench_imported imported[] = {
     NCCL_TESTS("all_reduce", "allreduce", "redop=@redop"),
@@ -226,9 +228,14 @@ static const struct bench_imported imported[] = {
     NCCL_TESTS("scatter", "scatter", "root=@root"),
     OSU("Allreduce-Latency-Test", "op=allreduce redop=sum"),
     OSU("Broadcast-Latency-Test", "op=broadcast root=0"),
-    NOT_OSU("All-to-Allv-Personalized-Exchange-Latency-Test,Allgatherv-Latency-Test,"
-            "Gatherv-Latency-Test,Scatterv-Latency-Test",
-            "it calls MPI's function for parts of unequal size, and no benchmark here does"),
+    NOT_OURS("nccl-tests", "kernels=own",
+             "kernels of nccl-tests itself move the data (-D), and not those of NCCL"),
+    NOT_OURS("nccl-tests", "unaligned=1", "its buffers are not aligned (-u), and ours are"),
+    NOT_OURS("osu-micro-benchmarks",
+             "test=All-to-Allv-Personalized-Exchange-Latency-Test,Allgatherv-Latency-Test,"
+             "Gatherv-Latency-Test,Scatterv-Latency-Test",
+             "it calls MPI's function for parts of unequal size, and no benchmark here does"),
+    NOT_OURS("imb", "memory=gpu", "its buffers are on GPUs, and it does not tell of which maker"),
     IMB("Allreduce", "op=allreduce redop=sum dtype=@dtype size=@size"),
     IMB("Allgather", "op=all-gather size=@total"),
     IMB("Alltoall", "op=all-to-all size=@total"),

@@ -224,13 +224,15 @@ static const struct bench_imported imported[] = {
                 TO_THE_LAST),
     NVBANDWIDTH("test=device_local_copy", "source=@source destination=@destination", NULL),
     NVBANDWIDTH_LOAD("source=host", TO_ONE WITH_HOST),
-    NVBANDWIDTH_LOAD("op=read", WITH_PEER),
+    NVBANDWIDTH_LOAD("op=read chain=", WITH_PEER),
     NVBANDWIDTH_NOT("test=multinode_*",
                     "its GPUs may be of several nodes, and no benchmark here copies between such "
                     "GPUs over NVLink"),
     NVBANDWIDTH_NOT("op= source=cuda:* destination=cuda:* test!=device_local_copy",
                     "since 0.5 its kernels' read test of one and all GPUs is the write test once "
                     "more"),
+    NVBANDWIDTH_NOT("chain=host",
+                    "before 0.8 its chain between GPUs leads through the host's memory"),
     NVBANDWIDTH_NOT("direction=total",
                     "it adds the rates of both directions, and the sum here is all bytes over the "
                     "time of both"),

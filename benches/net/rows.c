@@ -187,6 +187,11 @@ static const struct bench_start starts[] = {
         .differs = differs_                                                                        \
     }
 #define OF_PAIRS "it divides all bytes by the mean of the pairs' times"
+#define NOT_OURS(program_, where_, refused_)                                                       \
+    {                                                                                              \
+        .program = program_, .where = where_, .quantity = "", .metric = "", .columns = "",         \
+        .refused = refused_                                                                        \
+    }
 
 static const struct bench_imported imported[] = {
     VERB_BANDWIDTH("write,write-imm,send", "forward"),
@@ -197,7 +202,7 @@ static const struct bench_imported imported[] = {
      .metric = "latency",
      .columns = "transport=rdma pattern=latency verb=@verb size=@size completion=@completion"},
     {.program = "iperf3",
-     .where = "protocol=TCP direction=forward,reverse",
+     .where = "protocol=TCP direction=forward,reverse paced=",
      .quantity = "average_bandwidth",
      .metric = "average_bandwidth",
      .columns = TCP_STREAM "direction=@direction size=@size streams=@streams"},
@@ -212,11 +217,14 @@ static const struct bench_imported imported[] = {
      .quantity = "latency",
      .metric = "latency",
      .columns = "transport=tcp pattern=latency size=@size"},
+    NOT_OURS("iperf3", "paced=1", "it sends at a rate that was asked for (-b, --fq-rate)"),
     {.program = "sockperf",
-     .where = "protocol=TCP",
+     .where = "protocol=TCP load=",
      .quantity = "latency",
      .metric = "latency",
      .columns = "transport=tcp pattern=latency size=@size"},
+    NOT_OURS("sockperf", "load=1",
+             "its messages do not wait for answers, and no benchmark here measures such a latency"),
     BY_MPI("Latency-Test", "latency", "pattern=latency", NULL),
     BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward streams=1",
            NULL),
@@ -226,12 +234,8 @@ static const struct bench_imported imported[] = {
            "pattern=bandwidth direction=forward streams=@pairs", OF_PAIRS),
     BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "message_rate",
            "pattern=rate direction=forward streams=@pairs", OF_PAIRS),
-    {.program = "osu-micro-benchmarks",
-     .where = "test=Multi-Latency-Test",
-     .quantity = "",
-     .metric = "",
-     .columns = "",
-     .refused = "it is the latency of several pairs at once, and no benchmark here measures that"},
+    NOT_OURS("osu-micro-benchmarks", "test=Multi-Latency-Test",
+             "it is the latency of several pairs at once, and no benchmark here measures that"),
     {.program = NULL},
 };
 

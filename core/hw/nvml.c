@@ -76,9 +76,9 @@ struct nvml_device *nvml_find(const struct nvml *nvml, const char *address)
     return NVML_ASK(nvml, by_address, address, &device) ? device : NULL;
 }
 
-/* The calls by a policy end with CUDA 14. The numbers of some fields have changed: with those of 269
- * on, drivers 575 to 589 tell settings of power smoothing, and older ones nothing; with those of 251
- * on, others tell such settings (nvml.h of CUDA 12.8, 12.9, 13.0, 13.1). */
+/* The calls by a policy end with CUDA 14. The numbers of some fields have changed: with those from
+ * 269 on, drivers 575 to 589 tell settings of power smoothing, and older ones nothing; with those
+ * from 251 on, others tell such settings (nvml.h of CUDA 12.8, 12.9, 13.0, 13.1). */
 enum { DRIVER_OLD, DRIVER_575, DRIVER_590, DRIVERS };
 
 static const struct {

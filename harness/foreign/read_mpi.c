@@ -7,7 +7,10 @@
  *        1e6 bytes; of both directions all bytes over the time, of several pairs all bytes over the
  *        mean of the pairs' times. Where the buffers are is said of GPUs alone, and of several pairs
  *        never. Of derived types (-D) the size is that of the buffer: less of it is sent
- *   IMB  t_max is the mean of the slowest rank, t_avg the mean over ranks
+ *   IMB  t_max is the mean of the slowest rank, t_avg the mean over ranks. Its build for GPUs has
+ *        "(GPU)" in its title, and buffers there unless -mem_alloc_type says otherwise; whose GPUs
+ *        they are is not told. With -multi, benchmarks of groups beside one another have names of
+ *        their own, "Multi-Allreduce"
  */
 #include <ctype.h>
 #include <errno.h>
@@ -175,6 +178,12 @@ static bool no_barrier(struct foreign_reading *r)
     return *reading_match(r, imb_command(r), " -sync +(off|0|no|disable)( |$)");
 }
 
+static bool on_gpus(struct foreign_reading *r)
+{
+    return *reading_match(r, r->text, "MPI Benchmarks .*\\((GPU)\\)") &&
+           !*reading_match(r, imb_command(r), " -mem_alloc_type +(cpu|host)( |$)");
+}
+
 static int imb_row(struct foreign_reading *r, const struct words *header, const struct words *w,
                    const char *benchmark, const char *processes)
 {
@@ -200,6 +209,7 @@ static int imb_row(struct foreign_reading *r, const struct words *header, const 
     if (ranks)
         reading_fact(r, line, "total", "%llu", size * ranks);
     reading_fact(r, line, "sync", "%s", no_barrier(r) ? "off" : "");
+    reading_fact(r, line, "memory", "%s", on_gpus(r) ? "gpu" : "");
     line->samples = strtoull(w->all[1], NULL, 10);
     for (size_t i = 0; !err && i < sizeof(columns) / sizeof(*columns); i++) {
         size_t at = words_find(header, columns[i][0], 0);

@@ -13,7 +13,8 @@
  * begin at the end of their group, so that 1 and 2 wait for nothing, and 3 waits for each group.
  * Ranks in a process are its threads times GPUs of each (-t, -g). Of several threads each calls the
  * library by itself, as processes do; with one thread a process calls for all of its GPUs.
- * The header has -n, and since 2.13 -m and -G; -R (registered buffers) is in the command alone.
+ * The header has -n, and since 2.13 -m and -G; -R (registered buffers) is in the command alone. So
+ * is -D: since 2.17, kernels of nccl-tests itself may move the data in place of NCCL's.
  */
 #include <errno.h>
 #include <math.h>
@@ -36,7 +37,9 @@ struct nccl {
     const char *library;
     /* "" is not told. queued: operations, or groups of them, before a wait; barrier: "1" or "?" */
     const char *queued, *aggregate, *graph, *registered, *barrier;
-    const char *each; /* ranks in a process of one thread; "": not told, or of several threads */
+    const char *each;    /* ranks in a process of one thread; "": not told, or of several threads */
+    const char *kernels; /* "own": not those of NCCL; "": those, or not told */
+    const char *unaligned; /* "1": the buffers are, as was asked for */
 };
 
 enum blocking { BLOCK_NONE, BLOCK_BARRIER, BLOCK_EACH, BLOCK_GROUP, BLOCK_UNKNOWN }; /* -z */
@@ -173,6 +176,8 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
     reading_fact(r, line, "registered", "%s", n->registered);
     reading_fact(r, line, "barrier", "%s", n->barrier);
     reading_fact(r, line, "library", "%s", n->library);
+    reading_fact(r, line, "kernels", "%s", n->kernels);
+    reading_fact(r, line, "unaligned", "%s", n->unaligned);
     reading_figure(line, quantity, "mean", us, PRINTED_US);
     if (algbw > 0)
         reading_figure(line, "algbw", "", algbw, PRINTED_GB_S);
@@ -371,6 +376,8 @@ int read_nccl_json(struct foreign_reading *r)
     n.library = library_text(
         r, (unsigned long)json_integer_value(json_object_get(r->json, "nccl_version")));
     n.nodes = nodes_of(json_object_get(config, "devices"));
+    n.kernels = option_of(args, 'D', "device_implementation", 0) > 0 ? "own" : "";
+    n.unaligned = option_of(args, 'u', "unalign", 0) > 0 ? "1" : "";
     n.aggregate = json_count(r, config, "aggregated_iterations");
     n.graph = json_count(r, config, "graph");
     n.each = strcmp(json_count(r, config, "nthreads"), "1") ? "" : json_count(r, config, "ngpus");
@@ -555,7 +562,8 @@ int read_nccl_text(struct foreign_reading *r)
         collective_of(r, reading_match(r, r->text, "^# Collective test starting: *([^ ]+)"));
     n.library =
         library_text(r, strtoul(reading_match(r, r->text, "nccl-library=([0-9]+)"), NULL, 10));
-    n.registered = "";
+    n.registered = n.kernels = "";
+    n.unaligned = *reading_match(r, r->text, "^# nThread .* unalign: ([1-9])") ? "1" : "";
     n.aggregate = reading_match(r, r->text, "^# nThread .* agg iters: ([0-9]+)");
     n.graph = reading_match(r, r->text, "^# nThread .* graph: ([0-9]+)");
     n.each = reading_match(r, r->text, "^# nThread 1 nGpus ([0-9]+) ");

@@ -3,9 +3,11 @@
  * iperf3 (JSON), sockperf, qperf and ucx_perftest: what their figures are of was read in their
  * sources or found by trying.
  *
- *   iperf3    bits/s that the receiver got over the time, without the omitted seconds (-O)
+ *   iperf3    bits/s that the receiver got over the time, without the omitted seconds (-O); no more
+ *             than was asked for, where a rate was (-b, --fq-rate)
  *   sockperf  half round trips, or whole ones with --full-rtt; without its first 400 ms, its last
- *             50 ms and messages that got no answer
+ *             50 ms and messages that got no answer. Under load, messages do not wait for answers,
+ *             and by default each hundredth gets one
  *   qperf     latency: time over messages of both ways, the mean of half round trips. Bandwidth:
  *             bytes that the receiver got over its time. Its units are powers of 1000
  *   ucx       latency: half round trips; "overall" bandwidth from the start, in "MB/s" of 2^20
@@ -19,6 +21,18 @@
 #include "harness/foreign/foreign.h"
 
 /* ---- iperf3 ---- */
+
+/* Was a rate asked for? Versions have it at one place or two; old ones do not tell. */
+static bool is_paced(const struct foreign_reading *r)
+{
+    static const char *const places[] = {"start.test_start.target_bitrate", "start.target_bitrate",
+                                         "start.test_start.fqrate", "start.fq_rate"};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (json_number_value(reading_at(r->json, places[i])) > 0)
+            return true;
+    return false;
+}
 
 static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
 {
@@ -45,6 +59,7 @@ static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
         reading_fact(r, line, "size", "%lld", (long long)json_integer_value(size));
     if (json_is_integer(n))
         reading_fact(r, line, "streams", "%lld", (long long)json_integer_value(n));
+    reading_fact(r, line, "paced", "%s", is_paced(r) ? "1" : "");
     reading_fact(r, line, "congestion", "%s",
                  reading_json_text(r, r->json, "end.sender_tcp_congestion"));
 }
@@ -86,6 +101,16 @@ int read_iperf3(struct foreign_reading *r)
 
 /* ---- sockperf ---- */
 
+/* Several messages are on their way at once: not each one is answered, or they go in bursts. */
+static bool is_under_load(struct foreign_reading *r)
+{
+    const char *valid = strstr(r->text, "[Valid Duration]");
+    double sent = strtod(reading_match(r, valid ? valid : "", "SentMessages=([0-9]+)"), NULL),
+           got = strtod(reading_match(r, valid ? valid : "", "ReceivedMessages=([0-9]+)"), NULL);
+
+    return sent > 1.5 * got || *reading_match(r, r->text, "Summary: .* of (burst) of ");
+}
+
 int read_sockperf(struct foreign_reading *r)
 {
     static const struct {
@@ -111,6 +136,7 @@ int read_sockperf(struct foreign_reading *r)
     reading_fact(r, line, "protocol", "%s",
                  reading_match(r, r->text, "PORT = *[0-9]+ # (TCP|UDP)"));
     reading_fact(r, line, "size", "%s", reading_match(r, r->text, "[Mm]sg-?[Ss]ize[ =]+([0-9]+)"));
+    reading_fact(r, line, "load", "%s", is_under_load(r) ? "1" : "");
     line->samples = strtoull(reading_match(r, r->text, "Total ([0-9]+) observations"), NULL, 10);
     for (size_t i = 0; i < sizeof(figures) / sizeof(*figures); i++) {
         const char *text = reading_match(r, r->text, figures[i].pattern);

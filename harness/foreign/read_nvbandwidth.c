@@ -16,9 +16,11 @@
  * "all" are all other GPUs at once: with GPUs all bytes over the time of all, with the host the rate
  * of the column's GPU, while the others copy twice as much. In "read" tests of one and all the
  * destination's GPU copies, but for kernels since 0.5: there it is the source's, so that they are
- * the "write" tests once more. A latency is the
- * time of one load of the row's processor from the column's memory, or of the column's GPU from the
- * host's, in 2 MiB.
+ * the "write" tests once more.
+ *
+ * A latency is the mean time of one load of the row's processor from the column's memory, or of the
+ * column's GPU from the host's, in 2 MiB. Before 0.8 the chain of two GPUs was a copy of one in the
+ * host's memory, with its addresses: all loads but the first are from there.
  */
 #include <errno.h>
 #include <math.h>
@@ -101,6 +103,7 @@ static bool is_latency(const char *name)
 }
 
 #define PER_DIRECTION 6 /* 0.6: a matrix for each direction */
+#define OWN_CHAIN     8 /* 0.8: between GPUs, the chain is in the memory of one */
 
 /* By the version, as the comment above has it. */
 static void add_case(struct foreign_reading *r, struct foreign_line *line, const struct test *t,
@@ -120,6 +123,8 @@ static void add_case(struct foreign_reading *r, struct foreign_line *line, const
     reading_fact(r, line, "op", "%s", twice ? "" : t->op);
     reading_fact(r, line, "direction", "%s", direction);
     reading_fact(r, line, "beside", "%s", t->beside);
+    if (version && version < OWN_CHAIN && !strcmp(t->name, "device_to_device_latency"))
+        reading_fact(r, line, "chain", "host");
 }
 
 static int add_cell(struct foreign_reading *r, const char *name, size_t part, size_t row,
@@ -138,7 +143,7 @@ static int add_cell(struct foreign_reading *r, const char *name, size_t part, si
     if (t->name)
         add_case(r, line, t, engine, part, row, column);
     if (is_latency(name))
-        reading_figure(line, "latency", "p50", value, PRINTED_NS);
+        reading_figure(line, "latency", "mean", value, PRINTED_NS);
     else
         reading_figure(line, "bandwidth", "p50", value, PRINTED_GB_S);
     return 0;

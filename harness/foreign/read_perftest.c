@@ -5,7 +5,8 @@
  * Bandwidth is in "MB/sec" (later "MiB/sec") of 2^20 bytes, or in 1e9 bits with --report_gbits; its
  * average is bytes over time. The JSON does not tell which of the two: the rate of messages, which
  * stands beside it, does. Of both directions it is the sum. Latencies are half round trips, but
- * whole ones of reads and atomics; t_typical is the median, without the two slowest.
+ * whole ones of reads and atomics; t_typical is the median, without the two slowest. Not taken are
+ * t_max, which is the second slowest, and t_stdev, which is of deviations cut to whole us.
  */
 #include <errno.h>
 #include <math.h>
@@ -118,8 +119,6 @@ static int add_latency(struct foreign_reading *r, struct foreign_line *line,
         {"p50", "t_typical[usec]"},
         {"mean", "t_avg[usec]"},
         {"min", "t_min[usec]"},
-        {"max", "t_max[usec]"},
-        {"stddev", "t_stdev[usec]"},
         {"p99", "99% percentile[usec]"},
         {"p999", "99.9% percentile[usec]"},
     };
@@ -132,7 +131,7 @@ static int add_latency(struct foreign_reading *r, struct foreign_line *line,
         else if (isnan(value) && i < 2)
             return -EBADMSG;
     }
-    *r->error = 0; /* its deviation may be none */
+    *r->error = 0; /* the others may be none */
     return 0;
 }
 
@@ -249,13 +248,8 @@ static void add_settings_json(struct foreign_reading *r, struct foreign_line *li
 static void latency_json(struct foreign_line *line, const json_t *results)
 {
     static const char *const names[][2] = {
-        {"p50", "t_typical"},
-        {"mean", "t_avg"},
-        {"min", "t_min"},
-        {"max", "t_max"},
-        {"stddev", "t_stdev"},
-        {"p99", "percentile_99"},
-        {"p999", "percentile_99.9"},
+        {"p50", "t_typical"},     {"mean", "t_avg"},           {"min", "t_min"},
+        {"p99", "percentile_99"}, {"p999", "percentile_99.9"},
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

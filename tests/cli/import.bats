@@ -60,8 +60,8 @@ END
     run -0 plumb import "$w/qperf-tcp_lat-0.4.11.txt" --out q
     [ "$(cells q/net.csv metric unit value value_is mean p50 size)" = 'latency,us,27.7970813,mean,27.7970813,,*' ]
     run -0 plumb import "$w/ib_read_lat-6.06.txt" --out i
-    [ "$(cells i/net.csv verb metric value value_is p50 mean min max size)" = \
-        'read,latency,35.62,,35.62,88.98,16.45,10967.41,8' ]
+    [ "$(cells i/net.csv verb metric value value_is p50 mean min max stddev size)" = \
+        'read,latency,35.62,,35.62,88.98,16.45,,,8' ]
     run -0 plumb import "$w/nccl-allreduce-2.19.6.json" --out n
     cells n/allreduce.csv backend op dtype redop ranks size in_place metric value value_is |
         grep -qx 'nccl,allreduce,f32,sum,4,67108864,,time,341.5,mean'
@@ -70,7 +70,8 @@ END
     cells v/copy.csv engine source destination direction memory op size value |
         grep -qx 'ce,node\*,cuda:0,one-way,pinned,,536870912,55.4321'
     # Their size is not that of copies.
-    cells v/copy.csv engine source destination metric size value | grep -qx 'sm,node\*,cuda:1,load-latency,2097152,742.25'
+    cells v/copy.csv engine source destination metric size value value_is |
+        grep -qx 'sm,node\*,cuda:1,load-latency,2097152,742.25,mean'
     cells v/copy.csv source destination direction op value | grep -qx 'cuda:1,cuda:0,one-way,read,391.25'
     [[ $output == *"left out: 2 results, such as test"*"it adds the rates of both"* ]]
     [[ $output == *"left out: 1 result, such as test multinode_device_to_device_memcpy_read_ce"* ]]
@@ -256,7 +257,7 @@ END
 @test "what is no case of ours is left out: OSU's mean over ranks, IMB's Bcast; what differs is told" {
     run -0 plumb import "$w/osu-allreduce-7.4.txt" --out o
     [ "$(cells o/allreduce.csv size metric value differs | sed -n 2p)" = \
-        '65536,time,54.9,each operation follows a barrier' ]
+        '65536,time,54.9,each operation follows a barrier; its slowest rank is that of the largest mean, ours that of each sample' ]
     awk '/^# Size/ {print "# Size       Avg Latency(us)"; next} /^[0-9]/ {print $1, $2; next} 1' \
         "$w/osu-allreduce-7.4.txt" >mean.txt
     run -5 plumb import mean.txt --out m
@@ -265,7 +266,7 @@ END
     [ "$(cells i/allreduce.csv metric differs)" = 'time,' ]
     sed 's/ -sync off//' "$w/imb-allreduce-2021.11.txt" >sync.txt
     run -0 plumb import sync.txt --out s
-    [ "$(cells s/allreduce.csv metric differs)" = 'time,each operation follows a barrier' ]
+    [[ $(cells s/allreduce.csv metric differs) == 'time,each operation follows a barrier; its slowest rank is that of the largest mean'* ]]
     sed 's/Benchmarking Allreduce/Benchmarking Bcast/' "$w/imb-allreduce-2021.11.txt" >bcast.txt
     run -5 plumb import bcast.txt --out b
     [[ $output == *"no benchmark has a case like test Bcast"* ]]
@@ -349,6 +350,31 @@ END
     run -5 plumb import nodes.json --out n
     [[ $output == *"'nodes.json': not imported: its GPUs may be of several nodes, and no benchmark here copies between such GPUs over NVLink (test multinode_device_to_device_memcpy_read_ce)"* ]]
     [ ! -e n ]
+    # The same figures of another thing.
+    refused()
+    {
+        run -5 plumb import "$1" --out n
+        [[ $output == *"'$1': not imported: $2"* ]]
+        [ ! -e n ]
+    }
+    python3 - "$w/nvbandwidth-0.8.json" <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+r["nvbandwidth"]["version"] = "v0.7"
+r["nvbandwidth"]["testcases"] = [t for t in r["nvbandwidth"]["testcases"] if t["name"] == "device_to_device_latency_sm"]
+json.dump(r, open("chain.json", "w"))
+END
+    refused chain.json "before 0.8 its chain between GPUs leads through the host's memory"
+    sed 's/MPI-1 part/& (GPU)/' "$w/imb-allreduce-2021.11.txt" >gpu.txt
+    refused gpu.txt "its buffers are on GPUs"
+    sed 's/"target_bitrate":	0/"target_bitrate":	1000000000/' "$w/iperf3-3.12.json" >paced.json
+    refused paced.json "it sends at a rate that was asked for"
+    sed 's/ReceivedMessages=113150/ReceivedMessages=1131/' "$w/sockperf-3.7.txt" >load.txt
+    refused load.txt "its messages do not wait for answers"
+    sed 's/"-g","4"/"-g","4","-R","2","-D","1"/' "$w/nccl-allreduce-2.19.6.json" >own.json
+    refused own.json "kernels of nccl-tests itself move the data (-D)"
+    sed 's/unalign: 0/unalign: 1/' "$w/nccl-allreduce-2.19.6.txt" >unaligned.txt
+    refused unaligned.txt "its buffers are not aligned (-u)"
     sed 's/Latency Test/Multi Latency Test/' "$w/osu-latency-7.4.txt" >multi.txt
     run -5 plumb import multi.txt --out n
     [[ $output == *"not imported: it is the latency of several pairs at once, and no benchmark here measures that"* ]]

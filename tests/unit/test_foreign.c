@@ -107,11 +107,12 @@ static void test_nvbandwidth(void **state)
                        "bandwidth", "p50", "GB/s"),
              41.75);
         near(figure_of(&out, "test=host_device_latency_sm source=host destination=cuda:1",
-                       "latency", "p50", "ns"),
+                       "latency", "mean", "ns"),
              742.25);
         /* GPU 0, the row, loads from GPU 1. */
-        near(figure_of(&out, "test=device_to_device_latency_sm source=cuda:1 destination=cuda:0",
-                       "latency", "p50", "ns"),
+        near(figure_of(&out,
+                       "test=device_to_device_latency_sm source=cuda:1 destination=cuda:0 chain=",
+                       "latency", "mean", "ns"),
              612.5);
         near(figure_of(&out, "source=cuda:1 destination=host beside=all", "bandwidth", "p50",
                        "GB/s"),
@@ -158,6 +159,37 @@ static void test_nvbandwidth_versions(void **state)
          372.5);
     near(by_version("0.8", "device_local_copy", "engine=ce source=cuda:0 destination=cuda:0"),
          372.5);
+}
+
+/* Before 0.8 the chain between GPUs had addresses of the host's memory, from which it was copied. */
+static void test_nvbandwidth_chain(void **state)
+{
+    static const char *const versions[][2] = {
+        {"v0.5", "host"}, {"v0.6", "host"}, {"v0.7", "host"}, {"v0.8", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+        struct foreign_output out;
+        char text[1024], error[512];
+
+        snprintf(
+            text, sizeof(text),
+            "nvbandwidth Version: %s\n\nRunning host_device_latency_sm.\nmemory latency SM "
+            "CPU(row) <-> GPU(column) (ns)\n           0\n 0    742.25\n\nSUM "
+            "host_device_latency_sm 742.25\n\nRunning device_to_device_latency_sm.\nDevice to "
+            "Device Latency SM GPU(row) <-> GPU(column) (ns)\n           0         1\n 0       "
+            "N/A    612.50\n 1    613.75       N/A\n\nSUM device_to_device_latency_sm "
+            "1226.25\n",
+            versions[i][0]);
+        if (foreign_read("it", text, strlen(text), false, &out, error, sizeof(error)))
+            fail_msg("%s", error);
+        near(figure_of(&out, "source=host", "latency", "mean", "ns"), 742.25);
+        assert_int_equal(out.n, 3);
+        assert_string_equal(foreign_value(&out.lines[0], "chain"), "");
+        assert_string_equal(foreign_value(&out.lines[1], "chain"), versions[i][1]);
+        assert_string_equal(foreign_value(&out.lines[2], "chain"), versions[i][1]);
+        foreign_release(&out);
+    }
 }
 
 static void test_nccl(void **state)
@@ -225,6 +257,31 @@ static void nccl_facts(const char *file, const char *const *pairs, const char *w
     {                                                                                              \
         __VA_ARGS__, NULL                                                                          \
     }
+
+/* Kernels of nccl-tests itself in place of NCCL's, by its command; and buffers that are not aligned. */
+static void test_nccl_not_as_nccl(void **state)
+{
+    static const struct {
+        const char *file, *from, *to, *kernels, *unaligned;
+    } cases[] = {
+        {"nccl-allreduce-2.19.6.json", "\"-g\",\"4\"", "\"-g\",\"4\"", "", ""},
+        {"nccl-allreduce-2.19.6.json", "\"-g\",\"4\"", "\"-g\",\"4\",\"-R\",\"2\",\"-D\",\"1\"",
+         "own", ""},
+        {"nccl-allreduce-2.19.6.json", "\"-g\",\"4\"", "\"-g\",\"4\",\"-D0\"", "", ""},
+        {"nccl-allreduce-2.19.6.json", "\"-g\",\"4\"", "\"-g\",\"4\",\"--unalign=3\"", "", "1"},
+        {"nccl-allreduce-2.19.6.txt", "validation: 1", "validation: 1", "", ""},
+        {"nccl-allreduce-2.19.6.txt", "unalign: 0", "unalign: 12", "", "1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct foreign_output out = read_changed(cases[i].file, PAIRS(cases[i].from, cases[i].to));
+
+        assert_string_equal(foreign_value(&out.lines[0], "kernels"), cases[i].kernels);
+        assert_string_equal(foreign_value(&out.lines[0], "unaligned"), cases[i].unaligned);
+        foreign_release(&out);
+    }
+}
 
 /* How operations were queued is of the case: with 20 in a queue a small one takes a fraction of the
  * time that one takes which is waited for. */
@@ -321,6 +378,59 @@ static void test_settings(void **state)
     foreign_release(&out);
     out = read_changed("imb-allreduce-2021.11.txt", PAIRS(" -sync off", ""));
     assert_string_equal(foreign_value(&out.lines[0], "sync"), "");
+    foreign_release(&out);
+}
+
+/* The first line's fact of an output, with one text in place of another. */
+static void fact_is(const char *file, const char *from, const char *to, const char *name,
+                    const char *wanted)
+{
+    struct foreign_output out = read_changed(file, PAIRS(from, to));
+
+    assert_string_equal(foreign_value(&out.lines[0], name), wanted);
+    foreign_release(&out);
+}
+
+/* The same figures of another thing: memory of GPUs, a rate that was asked for, messages that do not
+ * wait for answers. */
+static void test_what_is_not_alike(void **state)
+{
+    static const char imb[] = "imb-allreduce-2021.11.txt", iperf[] = "iperf3-3.12.json",
+                      sockperf[] = "sockperf-3.7.txt";
+
+    (void)state;
+    fact_is(imb, "MPI-1 part", "MPI-1 part", "memory", "");
+    fact_is(imb, "MPI-1 part", "MPI-1 part (GPU)", "memory", "gpu");
+    fact_is(imb, "2021.11, MPI-1 part", "2021.4 Technical Preview, MPI-1 part (GPU)", "memory",
+            "gpu");
+    struct foreign_output out =
+        read_changed(imb, PAIRS("MPI-1 part", "MPI-1 part (GPU)", " -sync off",
+                                " -sync off -mem_alloc_type cpu"));
+    assert_string_equal(foreign_value(&out.lines[0], "memory"), "");
+    foreign_release(&out);
+    fact_is(iperf, "\"tos\"", "\"tos\"", "paced", "");
+    fact_is(iperf, "\n\t\t\"target_bitrate\":\t0", "\n\t\t\"target_bitrate\":\t1000000000", "paced",
+            "1");
+    fact_is(iperf, "\t\t\t\"target_bitrate\":\t0", "\t\t\t\"target_bitrate\":\t1000000000", "paced",
+            "1");
+    fact_is(iperf, "\t\t\t\"target_bitrate\":\t0", "\t\t\t\"fqrate\":\t1000000000", "paced", "1");
+    fact_is(sockperf, "PORT", "PORT", "load", "");
+    fact_is(sockperf, "SentMessages=113150; ReceivedMessages=113150",
+            "SentMessages=113150; ReceivedMessages=1131", "load", "1");
+    fact_is(sockperf, "Summary: Latency is", "Summary: Latency of burst of 8 messages is", "load",
+            "1");
+}
+
+/* perftest's t_max is the second slowest, and its deviation is cut to whole us. */
+static void test_perftest_tail(void **state)
+{
+    struct foreign_output out = read_file("ib_read_lat-6.06.txt");
+
+    (void)state;
+    near(figure_of(&out, "size=8", "latency", "p50", "us"), 35.62);
+    near(figure_of(&out, "size=8", "latency", "p999", "us"), 7724.44);
+    assert_null(foreign_find(&out.lines[0], "latency", "max"));
+    assert_null(foreign_find(&out.lines[0], "latency", "stddev"));
     foreign_release(&out);
 }
 
@@ -424,11 +534,20 @@ static void test_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nvbandwidth), cmocka_unit_test(test_nvbandwidth_versions),
-        cmocka_unit_test(test_nccl),        cmocka_unit_test(test_nccl_blank_column),
-        cmocka_unit_test(test_nccl_queues), cmocka_unit_test(test_nccl_nodes),
-        cmocka_unit_test(test_settings),    cmocka_unit_test(test_mpi),
-        cmocka_unit_test(test_wrong_units), cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_nvbandwidth),
+        cmocka_unit_test(test_nvbandwidth_versions),
+        cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_nccl_blank_column),
+        cmocka_unit_test(test_nccl_queues),
+        cmocka_unit_test(test_nccl_nodes),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_mpi),
+        cmocka_unit_test(test_nvbandwidth_chain),
+        cmocka_unit_test(test_nccl_not_as_nccl),
+        cmocka_unit_test(test_what_is_not_alike),
+        cmocka_unit_test(test_perftest_tail),
+        cmocka_unit_test(test_wrong_units),
+        cmocka_unit_test(test_broken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

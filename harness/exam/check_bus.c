@@ -366,12 +366,15 @@ static bool feels_translation(const struct exam *x, const json_t *device)
     return function_gbytes_per_s(x, device) >= FAST_GBYTES_PER_S;
 }
 
+/* Its figure is one of such an adapter, whose packets leave the least time to translate. */
+#define TRANSLATION_GBYTES_PER_S (200. / 8)
+
 static void find_translation(struct exam *x, const json_t *device, const char *type)
 {
     struct exam_result *r = exam_found(
         x, address_of(device), "the IOMMU translates its accesses to memory (type %s)", type);
 
-    if (is_gpu(device)) /* the figure is one of adapters */
+    if (function_gbytes_per_s(x, device) < TRANSLATION_GBYTES_PER_S) /* GPUs have no ports */
         r->cost = (struct exam_cost){.basis = EXAM_NOT_PRICED};
     exam_remedy(x, r, "boot with %s",
                 exam_is(json_object_get(exam_machine(x), "host"), "architecture", "aarch64")

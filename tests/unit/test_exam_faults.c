@@ -1125,7 +1125,7 @@ static void test_prices(void **state)
 /* Where the facts give no closed form, no figure is shown. */
 static const struct calm {
     const char *check, *machine;
-    struct change change[4];
+    struct change change[5];
 } unpriced[] = {
     /* The tasks may be niced, or in another control group. */
     {"other-load", METAL, {{"proc/loadavg", "8.00 1.00 1.00 9/400 4711\n"}}},
@@ -1146,6 +1146,41 @@ static void test_what_cannot_be_computed_is_not_priced(void **state)
             r = r->next;
         assert_non_null(r);
         assert_int_equal(r->cost.basis, EXAM_NOT_PRICED);
+        exam_free(x);
+        json_decref(machine);
+    }
+}
+
+/* The figure of the IOMMU is one of an adapter of 200 Gb/s: none of slower ones, and none of GPUs. */
+static void test_a_figure_is_cited_where_it_holds(void **state)
+{
+    static const struct {
+        struct change change[3];
+        enum exam_basis basis;
+    } cases[] = {
+        {{{"sys/kernel/iommu_groups/25/type", "DMA\n"}}, EXAM_CITED},
+        {{{"sys/kernel/iommu_groups/25/type", "DMA\n"},
+          {PORT "rate", "200 Gb/sec (4X HDR)\n"},
+          {"network.1.speed_gbits_per_s", "200.0"}},
+         EXAM_CITED},
+        {{{"sys/kernel/iommu_groups/25/type", "DMA\n"},
+          {PORT "rate", "100 Gb/sec (4X EDR)\n"},
+          {"network.1.speed_gbits_per_s", "100.0"}},
+         EXAM_NOT_PRICED},
+        {{{"sys/kernel/iommu_groups/24/type", "DMA\n"}}, EXAM_NOT_PRICED},
+    };
+    const struct fault f = {.check = "iommu", .machine = METAL};
+
+    (void)state;
+    for (size_t i = 0; i < SIZE(cases); i++) {
+        json_t *machine = changed(&f, cases[i].change, SIZE(cases[i].change));
+        struct exam *x = exam_new(machine);
+        const struct exam_result *r = exam_results(x);
+
+        while (r && (r->state != EXAM_FOUND || strcmp(r->check->id, f.check) != 0))
+            r = r->next;
+        assert_non_null(r);
+        assert_int_equal(r->cost.basis, cases[i].basis);
         exam_free(x);
         json_decref(machine);
     }
@@ -1433,8 +1468,9 @@ static const struct calm calms[] = {
         "pci.2.nature", "\"passthrough\""                                                          \
     }
 #define LITTLE                                                                                     \
+    {LATER PORT "counters/port_rcv_packets", "1000020\n"},                                         \
     {                                                                                              \
-        LATER PORT "counters/port_rcv_packets", "1000040\n"                                        \
+        LATER PORT "counters/port_xmit_packets", "1000020\n"                                       \
     }
 #define HELD(days)                                                                                 \
     {                                                                                              \
@@ -1489,7 +1525,8 @@ static const struct calm undated[] = {
      {ONCE,
       {PORT "hw_counters/local_ack_timeout_err", "110\n"},
       {UPTIME, "36000.00 1.00\n"},
-      {PORT "counters/port_rcv_packets", "40\n"}}},
+      {PORT "counters/port_rcv_packets", "20\n"},
+      {PORT "counters/port_xmit_packets", "20\n"}}},
     /* Nine times the limit of a packet in 100000, and fewer than a hundred. */
     {"packet-loss",
      METAL,
@@ -1527,6 +1564,12 @@ static const struct calm few[] = {
     {"rdma-line", METAL, {{PORT "counters/symbol_error", "1400\n"}, DAYS_400}},
     /* A peer that ended: of 40 packets in two seconds. */
     {"rdma-loss", METAL, {LITTLE, {LATER PORT "hw_counters/local_ack_timeout_err", "110\n"}}},
+    /* Messages of 1 MiB: 257 million packets sent, and a million answers. 150 of 258 million were lost. */
+    {"rdma-loss",
+     METAL,
+     {{LATER PORT "hw_counters/packet_seq_err", "150\n"},
+      {LATER PORT "counters/port_xmit_packets", "258000000\n"},
+      {LATER PORT "counters/port_rcv_packets", "2000000\n"}}},
     /* 2500 frames a second that stop it for 50 us of two seconds; all of them of priorities. */
     {"pause-frames",
      METAL,
@@ -1623,6 +1666,7 @@ int main(void)
         cmocka_unit_test(test_traffic_turns_at_the_switch),
         cmocka_unit_test(test_prices),
         cmocka_unit_test(test_what_cannot_be_computed_is_not_priced),
+        cmocka_unit_test(test_a_figure_is_cited_where_it_holds),
         cmocka_unit_test(test_counts_without_dates),
         cmocka_unit_test(test_what_is_common_is_not_found),
         cmocka_unit_test(test_traffic_turns_at_two_levels), /* the last: it rebuilds the machine */

@@ -166,6 +166,25 @@ static bool is_listed(const char *controllers, const char *name)
     return false;
 }
 
+/* Of version 2: cuts the group to the innermost one with a quota, which may be above. Its pauses are
+ * no part of what the groups below count. Where none has a quota, it stays as it is. */
+static void cut_to_quota(const char *root, char *where)
+{
+    char group[512], path[1024], *slash = group;
+
+    snprintf(group, sizeof(group), "%s", where);
+    while (slash) {
+        snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s/cpu.max", root, group);
+        if (!isnan(read_number(path))) { /* not "max 100000" */
+            where[strlen(group)] = 0;
+            return;
+        }
+        slash = strrchr(group, '/');
+        if (slash)
+            *slash = 0;
+    }
+}
+
 /* "0::/path" is version 2, with all in cpu.stat; in version 1 the controllers cpu (throttled_time,
  * ns) and cpuacct (cpuacct.usage, ns) may be one or two. */
 void ledger_quota(const char *root, struct ledger_mark *mark)
@@ -184,6 +203,7 @@ void ledger_quota(const char *root, struct ledger_mark *mark)
         where[strcspn(where, "\n")] = 0;
         controllers++;
         if (!*controllers && isnan(mark->quota_throttled_ms)) {
+            cut_to_quota(root, where);
             snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s/cpu.stat", root, where);
             mark->quota_throttled_ms = read_keyed(path, "throttled_usec %lf") * 1e-3;
             mark->quota_used_ms = read_keyed(path, "usage_usec %lf") * 1e-3;

@@ -30,7 +30,8 @@ struct ledger {
         throttle_events; /* thermal throttling of cores and of packages, as each CPU counts them */
     double quota_throttled_ms; /* time this cgroup stood still for its CPU quota, over its CPUs */
     /* The same, of the CPU time that the cgroup wanted: what it used, and that. Whatever it runs on,
-     * one CPU or all, both are counted over the same ones */
+     * one CPU or all, both are counted over the same ones. Both are of the group that has the quota,
+     * which may be above this process's own */
     double quota_percent;
     double cpu_watts; /* of all processor packages and their memory, by their counters: the mean */
 };
@@ -81,8 +82,9 @@ void ledger_ticks(FILE *stat, const unsigned *cpus, unsigned n, struct ledger_ti
  * too hot, as each of their CPUs counts it; NaN: not told. A package's heat is no core's. */
 double ledger_throttles(const char *folder, long cpus);
 
-/* The two of the quota, of the cgroup that /proc/self/cgroup below this root names; "": of this
- * system. NaN where it does not tell: the root of version 2 has no quota. */
+/* The two of the quota, of the cgroup that /proc/self/cgroup below this root names, or in version 2
+ * of the innermost one above it that has a quota; "": of this system. NaN where it does not tell: the
+ * root of version 2 has no quota. */
 void ledger_quota(const char *root, struct ledger_mark *mark);
 
 /* From a folder such as /sys/class/powercap. */

@@ -229,7 +229,7 @@ static int quota_side(bool with, double *value, const char **why)
         *why = "the control group does not tell how long it was paused";
     else if (!err && is_lost && !(s.paused > 0))
         *why = "its threads lost time, but its control group was not paused: other programs took "
-               "it, or the quota is that of a group above";
+               "it, or the quota is that of a group above (version 1)";
     return err ? err : *why ? -EOPNOTSUPP : 0;
 }
 

@@ -428,7 +428,7 @@ static void test_heat_of_packages(void **state)
 /* Held for 1.5 s, and at work for 2 s, in microseconds or in nanoseconds. */
 static void test_quota_of_both_versions(void **state)
 {
-    static const char *const files[][3][2] = {
+    static const char *const files[][6][2] = {
         {{"proc/self/cgroup", "0::/a\\n"},
          {"sys/fs/cgroup/a/cpu.stat",
           "usage_usec 2000000\\nuser_usec 7\\nnr_throttled 9\\nthrottled_usec 1500000\\n"},
@@ -439,6 +439,18 @@ static void test_quota_of_both_versions(void **state)
         {{"proc/self/cgroup", "3:cpuset:/x\\n2:cpuacct:/a\\n1:cpu:/a\\n0::/\\n"},
          {"sys/fs/cgroup/cpu/a/cpu.stat", "throttled_time 1500000000\\n"},
          {"sys/fs/cgroup/cpuacct/a/cpuacct.usage", "2000000000\\n"}},
+        /* A quota above, of which the groups below count nothing; and one of its own. */
+        {{"proc/self/cgroup", "0::/a/b/c\\n"},
+         {"sys/fs/cgroup/a/cpu.max", "50000 100000\\n"},
+         {"sys/fs/cgroup/a/cpu.stat", "usage_usec 2000000\\nthrottled_usec 1500000\\n"},
+         {"sys/fs/cgroup/a/b/cpu.max", "max 100000\\n"},
+         {"sys/fs/cgroup/a/b/c/cpu.max", "max 100000\\n"},
+         {"sys/fs/cgroup/a/b/c/cpu.stat", "usage_usec 1000000\\nthrottled_usec 0\\n"}},
+        {{"proc/self/cgroup", "0::/a/b\\n"},
+         {"sys/fs/cgroup/a/cpu.max", "50000 100000\\n"},
+         {"sys/fs/cgroup/a/cpu.stat", "usage_usec 9\\nthrottled_usec 0\\n"},
+         {"sys/fs/cgroup/a/b/cpu.max", "20000 100000\\n"},
+         {"sys/fs/cgroup/a/b/cpu.stat", "usage_usec 2000000\\nthrottled_usec 1500000\\n"}},
     };
 
     (void)state;
@@ -447,7 +459,7 @@ static void test_quota_of_both_versions(void **state)
         struct ledger_mark mark;
 
         assert_non_null(mkdtemp(folder));
-        for (size_t k = 0; k < 3; k++)
+        for (size_t k = 0; k < 6 && files[i][k][0]; k++)
             put_in(folder, files[i][k][0], files[i][k][1]);
         ledger_quota(folder, &mark);
         assert_float_equal(mark.quota_throttled_ms, 1500, 1e-9);

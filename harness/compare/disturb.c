@@ -93,7 +93,7 @@ static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t
     d.taken = d.rows ? stats_median(s.taken, d.rows) : 0;
     free(s.taken);
     d.seen = d.steal_percent > STEAL_SEEN || d.quota_percent > QUOTA_SEEN ||
-             d.gpu_percent >= GPU_SEEN || d.throttled;
+             d.gpu_percent > GPU_SEEN || d.throttled;
     *of = d;
     return 0;
 }
@@ -165,7 +165,7 @@ const char *disturbance_text(struct pool *pool, const struct disturbance *d)
 
     text =
         add(pool, text, d->quota_percent > QUOTA_SEEN, "held by the CPU quota", d->quota_percent);
-    text = add(pool, text, d->gpu_percent >= GPU_SEEN, "GPU throttled", d->gpu_percent);
+    text = add(pool, text, d->gpu_percent > GPU_SEEN, "GPU throttled", d->gpu_percent);
     if (d->throttled)
         text = show_joined(pool, text,
                            pool_text(pool, "CPU throttled in %zu of %zu", d->throttled, d->rows));

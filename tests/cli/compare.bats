@@ -528,6 +528,10 @@ END
     compare a t
     [ "$status" -eq 1 ]
     run ! grep -q "B alone was disturbed" out
+    # Of a quota and of a GPU, more than 0.1 % is told.
+    disturb t memory steal_percent=0 quota_percent=0.1 gpu_throttled_ms=1
+    compare a t
+    run ! grep -q "B alone was disturbed" out
     # A quota does. Of one thread it took 10 % of what that wanted, of 128 CPUs next to nothing.
     make_run q --seed 2 --shift 'memory*=0.93'
     disturb q memory quota_throttled_ms=100 quota_percent=10

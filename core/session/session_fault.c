@@ -254,15 +254,19 @@ static bool is_cut_off(const struct talk_peer *p)
     return is_silent(p) || (p->gone && p->cut);
 }
 
+static bool is_quiet(const struct talk_peer *p)
+{
+    const struct channel_ops *ops = channel_base(p->channel)->ops;
+
+    return ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS;
+}
+
 /* Or is about to be: they are not found out all at once. */
 static bool seems_cut_off(struct session *s, unsigned rank)
 {
     const struct talk_peer *p = &s->talk.peers[rank];
-    const struct channel_ops *ops = channel_base(p->channel)->ops;
 
-    if (p->gone || is_cut_off(p))
-        return is_cut_off(p);
-    return ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS;
+    return p->gone || is_cut_off(p) ? is_cut_off(p) : is_quiet(p);
 }
 
 /* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is
@@ -542,6 +546,14 @@ static bool know_between(struct session *s, char *text, size_t len)
     return true;
 }
 
+/* It gives no signs of life, and will give some or be lost. One that is not expected to is neither. */
+static bool is_in_doubt(const struct talk_peer *p)
+{
+    const struct channel_ops *ops = channel_base(p->channel)->ops;
+
+    return is_quiet(p) && ops->quiet_ns(p->channel) < BEAT_LEADING_NS + QUIET_NS;
+}
+
 /* Why nothing moves, though nobody is lost. False: it is still being found out. */
 static bool say_stuck(struct session *s, uint64_t still_ns)
 {
@@ -556,7 +568,8 @@ static bool say_stuck(struct session *s, uint64_t still_ns)
                  s->own.point.backend, seconds, more);
         return true;
     }
-    if (!know_between(s, more, sizeof(more)))
+    /* Time in which this process stood still counts for the library, and not for signs of life. */
+    if (!know_between(s, more, sizeof(more)) || any(s, is_in_doubt))
         return false;
     snprintf(s->stuck, sizeof(s->stuck),
              "'%s' has not ended after %.0f s; each rank has come to it and is alive: it hangs in "

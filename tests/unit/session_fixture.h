@@ -161,7 +161,7 @@ static inline void start_beside(struct fixture *f, unsigned size, bool deaf)
 }
 
 /* In a child: who has abandoned a helper ends in a way of its own. */
-static inline void in_child(unsigned size, bool deaf, void (*test)(struct fixture *f))
+static inline int status_in_child(unsigned size, bool deaf, void (*test)(struct fixture *f))
 {
     int status = 0;
     pid_t child = fork();
@@ -174,7 +174,12 @@ static inline void in_child(unsigned size, bool deaf, void (*test)(struct fixtur
     }
     waitpid(child, &status, 0);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    return WEXITSTATUS(status);
+}
+
+static inline void in_child(unsigned size, bool deaf, void (*test)(struct fixture *f))
+{
+    assert_int_equal(status_in_child(size, deaf, test), 0);
 }
 
 static inline void need(const struct fixture *f, bool good, const char *what)

@@ -288,6 +288,49 @@ double step_least_ns(const struct step_spec *s, const struct step_stated *all)
     return least;
 }
 
+/* When a worker may push each bucket, if it is later than another's. */
+static int add_ready(const struct step_plan *p, const struct step_spec *s, unsigned rank,
+                     double *ready)
+{
+    const struct step_part *push = parts_pair(p, PART_PUSH, step_dp(s));
+    double *ends = calloc(p->n_ops + 1, sizeof(*ends)), idle = 0;
+    unsigned n = 0;
+
+    for (size_t i = 0; i < p->n_ops && ends; i++) {
+        const struct step_op *op = &p->ops[i];
+        for (uint32_t k = 0; k < op->n_deps; k++)
+            ends[i] = fmax(ends[i], ends[p->deps[op->first_dep + k]]);
+        if (op->lane == LANE_COMPUTE)
+            idle = ends[i] = fmax(ends[i], idle) + step_op_ns(op, s, rank);
+        if (op->kind != STEP_CALL || &p->parts[op->part] != push || n == COLLECTIVE_CALLS_MAX)
+            continue;
+        ready[n] = fmax(ready[n], ends[i]);
+        n++;
+    }
+    free(ends);
+    return ends ? 0 : -ENOMEM;
+}
+
+int step_served_ns(const struct step_spec *s, const struct step_layer *layers, double *ns)
+{
+    double *ready = calloc(COLLECTIVE_CALLS_MAX + 1, sizeof(*ready));
+    int err = ready ? 0 : -ENOMEM;
+    struct step_plan plan;
+
+    *ns = 0;
+    for (unsigned rank = 0; rank <= step_dp(s) && !err; rank++) { /* the last: a server */
+        err = step_plan_make(&plan, s, layers, rank);
+        if (!err && rank < step_dp(s))
+            err = add_ready(&plan, s, rank, ready);
+        for (size_t i = 0, n = 0; rank == step_dp(s) && i < plan.n_ops && !err; i++)
+            if (plan.ops[i].kind == STEP_UPDATE)
+                *ns = fmax(*ns, ready[n++]) + step_op_ns(&plan.ops[i], s, rank);
+        step_plan_release(&plan);
+    }
+    free(ready);
+    return err;
+}
+
 /* A broadcast between two is sent by the first alone. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s)
 {

@@ -198,6 +198,9 @@ struct step_stated step_stated(const struct step_plan *p, const struct step_spec
  * another, and each updates its parameters when its own is over. Where all stages are equal, these are (m + p - 1) / m
  * of a stage's compute and an update, and both orders take no longer. */
 double step_least_ns(const struct step_spec *s, const struct step_stated *all);
+/* The same of workers and their servers, which update each bucket when the slowest worker's gradients can be there: when the last
+ * update ends. 0: they update nothing. 0 or -ENOMEM. */
+int step_served_ns(const struct step_spec *s, const struct step_layer *layers, double *ns);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */
 double step_bytes(const struct step_plan *p, const struct step_spec *s);

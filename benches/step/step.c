@@ -325,7 +325,10 @@ static int weigh(struct point *pt, struct step_work *w, double *bytes)
         *bytes = fmax(*bytes, step_bytes(&plan, &w->spec));
         step_plan_release(&plan);
     }
-    w->least_ns = err ? 0 : step_least_ns(&w->spec, all);
+    w->served_ns = 0;
+    if (!err && w->spec.servers && !w->spec.asynchronous)
+        err = step_served_ns(&w->spec, w->layers, &w->served_ns);
+    w->least_ns = err ? 0 : fmax(step_least_ns(&w->spec, all), w->served_ns);
     if (err == -E2BIG)
         return point_reason(pt, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                             COLLECTIVE_CALLS_MAX);

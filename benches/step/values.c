@@ -475,24 +475,21 @@ static void set_limit(struct point *pt, struct step_work *w)
     }
     double network = network_ns(w, &link);
     double compute = timed ? w->least_ns : values_compute_ns(&w->shares);
-    bool known = timed || w->spec.pp == 1 || !stages_share(w) || network > compute;
-    if (!known)
-        snprintf(
-            w->limit_source, sizeof(w->limit_source),
-            "not known: stages of one host share it when they compute alone, but not in the step");
-    else if (network > compute)
+    if (network > compute)
         snprintf(w->limit_source, sizeof(w->limit_source),
                  "%.4g ms that the nodes' links need at least, all compute hidden; %s",
                  network / 1e6, link.source);
     else
         snprintf(w->limit_source, sizeof(w->limit_source),
-                 w->spec.pp == 1 ? "compute alone, all communication hidden"
-                 : timed         ? "compute and the pipeline's bubble, all communication hidden"
-                         : "the slowest stage's compute alone, without the pipeline's bubble");
+                 timed && w->served_ns >= compute
+                     ? "compute and the servers' updates behind it, all communication hidden"
+                 : w->spec.pp == 1 ? "compute alone, all communication hidden"
+                 : timed           ? "compute and the pipeline's bubble, all communication hidden"
+                                   : "the slowest stage's compute, without the pipeline's bubble");
     for (size_t i = 0; i < pt->n_series && fmax(compute, network) > 0; i++) {
         if (strcmp(pt->series[i].metric, "throughput") != 0)
             continue;
-        pt->series[i].limit = known ? samples_of(w) * 1e9 / fmax(compute, network) : NAN;
+        pt->series[i].limit = samples_of(w) * 1e9 / fmax(compute, network);
         pt->series[i].limit_kind = network > compute ? LIMIT_SYSFS
                                    : timed           ? LIMIT_TOLD
                                                      : LIMIT_MEASURED;

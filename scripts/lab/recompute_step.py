@@ -33,6 +33,7 @@ JOBS = (
     "--ranks 2,4 --pp 2 --micro-batches 4 --schedule gpipe,1f1b",
     "--ranks 4 --ep 2 --update sgd --memory-rate 1",
     "--ranks 3,4 --ps 1 --bucket 600K",
+    "--ranks 4 --ps 2 --update adam --memory-rate 1",
     "--ranks 4 --ps 2 --ps-mode async",
     "--ranks 3 --ps 1 --ps-mode async --staleness 1",
 )
@@ -188,11 +189,14 @@ class Job:
         """What the rank that needs most keeps: bytes by part."""
         p, n = self.parameters(), self.dp
         state = 8 * p if self.update == "adam" else 0
+        if self.ps and 8 * p + LAYERS * OUT * self.batch < (8 * p + state) / self.ps:
+            return {"parameters": 4 * p / self.ps, "gradients": 4 * p / self.ps, "update": state / self.ps}
+        state = 0 if self.ps else state
         return {"parameters": 4 * p / (n if self.zero == 3 else 1), "gradients": 4 * p / (n if self.zero >= 2 else 1),
                 "update": state / (n if self.zero else 1)}
 
     def moved(self):
-        return self.parameters() * {"sgd": 12, "adam": 28}[self.update] / (self.dp if self.zero else 1)
+        return self.parameters() * {"sgd": 12, "adam": 28}[self.update] / (self.ps or (self.dp if self.zero else 1))
 
     def stated_ms(self):
         """Timed compute of a rank alone."""
@@ -215,8 +219,6 @@ def check_limit(job, row):
         return
     if job.timed:
         least = job.stated_ms() * 1e6 * (1 + (job.pp - 1) / job.micro) + (job.moved() if job.update != "none" else 0)
-    elif not row["limit"]:
-        return  # stages of one host
     else:
         least = min(min(job.of("alone", s, 0), max(job.raw["compute"][s].values())) for s in job.samples)
     global bad, rows_seen

@@ -110,11 +110,18 @@ all_good() {
     [ "$(of throughput limit)" = 80 ]
     [ "$(of compute_alone value)" = 40 ]
     [[ $(of throughput limit_source) == 'compute and the pipeline'*bubble* ]]
-    # stages that multiply on one host share it when they compute alone, and not in the step
+    # stages that multiply on one host share it when they compute alone, and not in the step: what they computed in it bounds it
     step --np 2 --ranks 2 --batch 4 --compute product --pp 2
     all_good
-    [[ -z $(of throughput limit) && $(of throughput limit_source) == 'not known: '*stage* ]]
+    [[ $(of throughput limit_source) == "the slowest stage's compute"* ]]
+    awk -v p="$(of throughput percent_of_limit)" -v most="$(of throughput max)" -v limit="$(of throughput limit)" \
+        'BEGIN { print p, most, limit; exit !(p > 0 && p <= 100.000001 && most <= limit * 1.000001) }'
     [[ -n $(of compute_alone value) && -z $(of compute_slowdown value) ]]
+    # 40 numbers of 12 bytes at 1e-6 GB/s: a server's update takes 0.48 s behind 10 ms of compute
+    step --np 2 --ranks 2 --batch 4 --compute-time 10ms --ps 1 --update sgd --memory-rate 0.000001 --overlap none
+    all_good
+    [[ $(of throughput limit_source) == *"servers' updates"* ]]
+    awk -v limit="$(of throughput limit)" 'BEGIN { print limit; exit !(limit > 8.1632 && limit < 8.1633) }' # 4 / 0.49
     step --np 4 --ranks 2,4 --batch 4 --compute-time 60ms --ps 1 # nearly all is compute: no loss with 3 workers
     all_good
     awk -v v="$(of efficiency value)" 'BEGIN { print v; exit !(v < 125) }'

@@ -539,6 +539,31 @@ static void test_servers(void **state)
     }
 }
 
+/* Where bytes take no time, a step ends with the last server's update: as long as the simulated one, whatever the buckets. */
+static void test_no_step_ends_before_its_updates(void **state)
+{
+    static const uint64_t buckets[] = {1, 4000, 12000, 1 << 20};
+
+    (void)state;
+    for (unsigned variant = 0; variant < 4 * 2 * 3 * 2; variant++) {
+        struct run *r = equal(4);
+        double served, update = variant / 8 % 3; /* short, as long as compute, or longer */
+        r->spec.servers = 1 + variant / 24;
+        r->spec.ranks = 3 + r->spec.servers;
+        r->spec.bucket_bytes = buckets[variant % 4];
+        r->spec.overlap = variant / 4 % 2;
+        r->spec.update = UPDATE_SGD;
+        r->spec.ns_per_byte = (update < 1 ? 1 : update < 2 ? 100 : 300) / (4 * 1000 * 12.);
+        r->spec.slow_rank = 2;
+        r->spec.slow_times = 1.5;
+        assert_int_equal(step_served_ns(&r->spec, r->layers, &served), 0);
+        double lasts = simulate(r);
+        assert_true(served <= lasts * (1 + 1e-9));
+        near(served, lasts, 1e-9);
+        done(r);
+    }
+}
+
 /* With fewer workers than servers a worker's own link is the narrow one: S b each way. Parts are rounded up. */
 static void test_more_servers_than_workers(void **state)
 {
@@ -812,6 +837,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_experts),
         cmocka_unit_test(test_bytes_of_tables),
         cmocka_unit_test(test_servers),
+        cmocka_unit_test(test_no_step_ends_before_its_updates),
         cmocka_unit_test(test_more_servers_than_workers),
         cmocka_unit_test(test_asynchronous_servers),
         cmocka_unit_test(test_one_call_behind_another),

@@ -85,8 +85,11 @@ static void linear_ticks(struct pool *pool, struct scale *s, size_t most, bool f
     }
     first = ceil(s->low / step - 1e-9);
     last = floor(s->high / step + 1e-9);
-    for (double i = first; i <= last; i++)
-        add_tick(ticks, i * step, linear_label(pool, i * step, step, false));
+    for (size_t i = 0; i < SCALE_TICKS_MAX && first + (double)i <= last; i++) {
+        double at = (first + (double)i) * step;
+
+        add_tick(ticks, at, linear_label(pool, at, step, false));
+    }
 }
 
 /* The ticks are round in per cent; the axis may be logarithmic. */
@@ -221,6 +224,9 @@ bool plot_shows(const struct plot *p, double value)
     return !isnan(value) && (!p->y_log || value > 0);
 }
 
+/* A share by which only rounding sets values apart: one value. */
+#define SAME_VALUE 1e-9
+
 static void reach(const struct plot *p, struct scale *s, double value)
 {
     if (!plot_shows(p, value))
@@ -258,7 +264,7 @@ void scale_of_values(const struct plot *p, struct scale *s)
         s->low = p->y_log ? 1 : 0;
         s->high = p->y_log ? 10 : 1;
     }
-    if (!(s->low < s->high)) {
+    if (!(s->high - s->low > SAME_VALUE * fmax(fabs(s->low), fabs(s->high)))) {
         double room = s->log ? s->low / 2 : fmax(fabs(s->low) * 0.1, 1e-12);
 
         s->low -= room;

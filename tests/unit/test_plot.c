@@ -200,6 +200,31 @@ static void labels_have_room_at_any_size_of_values(void **state)
     }
 }
 
+/* A mean of equal launches is not the last digit of each: no axis is cut into such steps. */
+static void values_that_only_rounding_sets_apart_are_one(void **state)
+{
+    static const double values[] = {1, 90, 7e9};
+    char name[32];
+
+    (void)state;
+    if (!checker())
+        skip();
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        struct series *s = make_series(9, name);
+
+        snprintf(name, sizeof(name), "rounded-%zu", i);
+        for (size_t k = 0; k < 3; k++)
+            for (size_t p = 0; p < 9; p++)
+                s->points[k][p] = (struct plot_point){s->points[k][p].x, values[i], values[i],
+                                                      nextafter(values[i], INFINITY)};
+        s->plot.y_from_zero = false;
+        check(&s->plot);
+        s->plot.y_log = true;
+        check(&s->plot);
+        free(s);
+    }
+}
+
 /* Limits and caches that stand close, at both ends, and with long labels. */
 static void labels_of_marks_have_room(void **state)
 {
@@ -425,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_are_where_they_must_be),
         cmocka_unit_test(labels_have_room_at_any_size_of_values),
+        cmocka_unit_test(values_that_only_rounding_sets_apart_are_one),
         cmocka_unit_test(labels_of_marks_have_room),
         cmocka_unit_test(marks_at_one_place_have_their_labels),
         cmocka_unit_test(rows_are_where_they_must_be),

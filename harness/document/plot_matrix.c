@@ -51,11 +51,11 @@ static void write_names(const struct pen *pen)
 static void write_cell(const struct pen *pen, size_t i)
 {
     const struct plot_cell *cell = &pen->m->cells[i];
-    double x = pen->left + pen->cell * (double)(i % pen->m->n);
-    double y = pen->top + pen->cell * (double)(i / pen->m->n);
+    size_t row = i / pen->m->n, column = i % pen->m->n;
+    double x = pen->left + pen->cell * (double)column, y = pen->top + pen->cell * (double)row;
     bool empty = isnan(cell->value);
 
-    if (i / pen->m->n == i % pen->m->n)
+    if (row == column)
         return;
     fprintf(pen->out, "<rect class='cell%s%s' x='%.1f' y='%.1f' width='%.1f' height='%.1f'",
             empty ? " empty" : "",

@@ -154,7 +154,7 @@ static void log_ticks(struct pool *pool, struct scale *s, size_t most, bool rati
         add_log_tick(pool, s->high, ratio, ticks);
         return;
     }
-    for (double e = all ? first - 1 : first; e <= last; e += stride)
+    for (double e = all ? first - 1 : first; e <= last; e += stride) /* NOLINT: whole and small */
         for (int i = 0; i < (all ? 3 : 1); i++) {
             double at = steps[i] * pow(10, e);
 

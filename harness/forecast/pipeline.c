@@ -98,10 +98,12 @@ int pipeline_run(const struct pipeline *p, double *end_s)
     if (!err)
         run_micro(&r, micro, times, end_s);
     if (!err && p->micro > micro) {
-        run_micro(&r, micro / 2, times, half_s);
+        size_t half = micro / 2;
+
+        run_micro(&r, half, times, half_s);
         for (size_t at = 0; at < p->stages; at++)
             end_s[at] +=
-                (end_s[at] - half_s[at]) / (double)(micro - micro / 2) * (double)(p->micro - micro);
+                (end_s[at] - half_s[at]) / (double)(micro - half) * (double)(p->micro - micro);
     }
     free(times);
     free(half_s);

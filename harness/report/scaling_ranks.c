@@ -148,11 +148,12 @@ static void name(struct report *r, struct straggler *s)
     uint64_t number, each;
 
     s->is_process = !units_parse_u64(s->each, &each) && each > 1;
-    s->name = s->is_process && !units_parse_u64(s->rank, &number)
-                  ? pool_text(&r->pool, "%s (ranks %llu to %llu)", s->rank,
-                              (unsigned long long)(number * each),
-                              (unsigned long long)(number * each + each - 1))
-                  : s->rank;
+    s->name = s->rank;
+    if (s->is_process && !units_parse_u64(s->rank, &number)) {
+        unsigned long long first = number * each, last = first + each - 1;
+
+        s->name = pool_text(&r->pool, "%s (ranks %llu to %llu)", s->rank, first, last);
+    }
 }
 
 static int add_of_bench(struct report *r, const struct report_bench *b, size_t run,

@@ -539,7 +539,7 @@ static void list_sharded(struct list *l)
     } else {
         l->n = 0;
     }
-    for (size_t turn = 0; turn < s.turns; turn++) {
+    for (size_t turn = 0; s.n && turn < s.turns; turn++) {
         gather_ahead(l, &s, turn);
         if (turn / s.n % 2 && !(turn % s.n))
             bucket = bucket_before(l, l->range.to);

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "benches/copy/copy_work.h"
+#include "benches/copy/remote.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
+#include "core/program.h"
 
 static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 static const char *const copy_accesses[] = {"on", "off", NULL};
@@ -17,12 +19,13 @@ static const char *const copy_handles[] = {"none", "fabric", "multicast", NULL};
 static const char *const copy_pairs[] = {"all", "sampled", NULL};
 static const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
 
-#define AT(field) .offset = offsetof(struct copy_params, field)
+#define AT(field)   .offset = offsetof(struct copy_params, field)
+#define MEET(field) .offset = offsetof(struct copy_params, meet.field)
 #define CHOICE(field, names)                                                                       \
     .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
 #define PLACE(field)                                                                               \
     .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE, AT(field),                     \
-    .arg = "nodeN|cuda:N|cuda:all", .make_default = place_all_nodes, .parse = read_end,            \
+    .arg = "nodeN|cuda:N|cuda:all|cuda:peer", .make_default = place_all_nodes, .parse = read_end,  \
     .expand = place_words_of_nodes
 
 /* ... and whatever `more` asks of them. */
@@ -44,7 +47,9 @@ static const struct opt_scope with_host = {
 static int read_end(const char *text, void *value, char *error, size_t len)
 {
     *(const char **)value = text;
-    return strcmp(text, COPY_ALL) != 0 ? place_read_any(text, value, error, len) : 0;
+    return strcmp(text, COPY_ALL) && strcmp(text, COPY_PEER)
+               ? place_read_any(text, value, error, len)
+               : 0;
 }
 
 /* "none", "all", or GPUs: "cuda:1+cuda:2". */
@@ -70,6 +75,7 @@ static int read_together(const char *text, void *value, char *error, size_t len)
 }
 
 static const struct opt options[] = {
+    PAIR_OPTIONS(MEET, "plumb-copy", "none, and cuda:peer is skipped"),
     {.name = "engine",
      CHOICE(engine, copy_engines),
      .def = "memcpy,shm,pipe,cma",
@@ -80,7 +86,7 @@ static const struct opt options[] = {
      PLACE(source),
      .tried = "device from src",
      .help = "place of the source. nodes, gpus: each of them in turn; cuda:all, with GPUs: all "
-             "others at once"},
+             "others at once; cuda:peer: the GPU of HOST that has the same number"},
     {.name = "destination",
      PLACE(destination),
      .tried = "device to dst dest",
@@ -173,7 +179,23 @@ static void close_session(struct point *ctx)
 
     ceilings_release(&session->ceilings);
     ceilings_release(&session->nodes);
+    bool broken = session->remote && copy_remote_broken(session->remote);
+    copy_remote_close(session->remote);
+    if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
+        pair_end();
     free(session);
+}
+
+static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
+{
+    const struct pair_service service = {.protocol = copy_remote_protocol(),
+                                         .fn = copy_remote_serve};
+    struct copy_params params = {0};
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &params))
+        return EXIT_USAGE;
+    return pair_serve(&params.meet, &service, cancel);
 }
 
 static int setup(struct point *pt)
@@ -199,11 +221,17 @@ const struct bench bench = {
              "\n"
              "With a GPU, ce uses a copy engine, and sm a kernel. The GPU's events time copies\n"
              "that are queued before they start. The host's clock times latency, and copies of\n"
-             "pageable and managed memory. See docs/copy.md.",
-    .needs = "",
+             "pageable and managed memory. See docs/copy.md.\n"
+             "\n"
+             "Between GPUs of two hosts over NVLink: `plumb-copy --listen 0.0.0.0\n"
+             "--secret-file F` on one, `plumb-copy HOST --source cuda:0 --destination\n"
+             "cuda:peer --secret-file F` on the other, or `mpirun -np 2 plumb-copy`.",
+    .needs = "peer-if-asked",
+    .arguments = "[HOST]",
     .options = options,
     .params_size = sizeof(struct copy_params),
     .defaults = copy_defaults,
+    .instead = instead,
     .rows = &bench_rows,
     .open = open_session,
     .close = close_session,

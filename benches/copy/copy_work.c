@@ -39,6 +39,31 @@ bool copy_is_all(const char *name)
     return !strcmp(name, COPY_ALL);
 }
 
+int copy_peer_end(const struct copy_params *p)
+{
+    return !strcmp(p->source, COPY_PEER) ? 0 : !strcmp(p->destination, COPY_PEER) ? 1 : -1;
+}
+
+static bool is_named(const char *name)
+{
+    return !copy_is_all(name) && strcmp(name, COPY_PEER) != 0;
+}
+
+/* The other GPU has the same number, in its own machine. */
+static int stand_for_peer(struct point *pt, struct place ends[2])
+{
+    int peer = copy_peer_end(pt->params);
+
+    if (peer < 0)
+        return 0;
+    if (!ends[1 - peer].gpu)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "copies to and from " COPY_PEER
+                            " are those of one GPU here: name it as the other end");
+    ends[peer] = ends[1 - peer];
+    return 0;
+}
+
 /* Of all GPUs the first that is not the other end. */
 static void stand_for_all(const char *const names[2], struct place ends[2])
 {
@@ -60,13 +85,17 @@ int copy_ends(struct point *pt, struct place ends[2])
     if (!point_topo(pt))
         return -EIO;
     for (int i = 0; !err && i < 2; i++)
-        if (!copy_is_all(names[i]))
+        if (is_named(names[i]))
             err = place_find(names[i], point_topo(pt), &ends[i], error, sizeof(error));
-    stand_for_all(names, ends);
+    if (copy_peer_end(p) < 0)
+        stand_for_all(names, ends);
     for (int i = 0; !err && i < 2; i++) /* one name each, however it was asked for */
         point_option(pt, i ? "destination" : "source", "%s",
-                     copy_is_all(names[i]) ? COPY_ALL : place_name(ends[i]).text);
-    return err ? point_reason(pt, err, "%s", error) : refuse_lonely(pt, ends);
+                     is_named(names[i]) ? place_name(ends[i]).text : names[i]);
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    err = stand_for_peer(pt, ends);
+    return err ? err : refuse_lonely(pt, ends);
 }
 
 const struct device_work *copy_work_of(const struct place ends[2])
@@ -93,7 +122,7 @@ static bool leads(const char *name)
     struct place place;
     char error[160];
 
-    return copy_is_all(name) ||
+    return !is_named(name) ||
            (!place_parse(name, PLACE_ANY, &place, error, sizeof(error)) && place.gpu);
 }
 
@@ -113,8 +142,10 @@ static bool any_leads(const struct opts *o)
 int copy_defaults(struct opts *o)
 {
     const char *engine = any_leads(o) ? copy_engines[COPY_ENGINE_AUTO] : NULL;
-    int err = opts_default(o, "engine", engine);
+    int err = pair_defaults(o);
 
+    if (!err)
+        err = opts_default(o, "engine", engine);
     return err ? err : opts_default(o, "memory", engine);
 }
 

@@ -7,11 +7,15 @@
 #define PLUMB_BENCHES_COPY_COPY_WORK_H
 
 #include "core/bench/bench.h"
+#include "core/group/pair.h"
 #include "core/hw/place.h"
 #include "core/wire/wires.h"
 
 /* As source or destination of copies between GPUs: all others at once. */
 #define COPY_ALL PLACE_GPU_PREFIX "all"
+/* The same: a GPU of another process, which a pair has (pair.h), of the same number as the GPU at the
+ * other end. */
+#define COPY_PEER PLACE_GPU_PREFIX "peer"
 
 /* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or
  * ce, or sm where it takes loads. */
@@ -51,18 +55,25 @@ struct copy_params {
     int engine, direction, memory, metric, op, access, handle, pairs, inject;
     const char *source, *destination, *together;
     uint64_t size;
+    struct pair_params meet;
 };
 
 /* pt->bench_state: outlives the points. */
 struct copy_session {
-    struct ceilings ceilings; /* copies by one core, by size and places */
-    struct ceilings nodes;    /* what a GPU and each node reached, to set one against the other */
+    struct ceilings ceilings;   /* copies by one core, by size and places */
+    struct ceilings nodes;      /* what a GPU and each node reached, to set one against the other */
+    struct copy_remote *remote; /* the other end of the pair; NULL: not met yet */
+    struct pair_secret secret;
+    int unreachable; /* it could not be met: not tried again for each point */
+    char why_unreachable[MEET_ERROR_BYTES];
 };
 
 /* Source and destination; where one is all GPUs, the first that the other is not. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where
  * there is one. */
 int copy_ends(struct point *pt, struct place ends[2]);
 bool copy_is_all(const char *name);
+/* Which of them is COPY_PEER: 0, 1; -1: neither. The other one then is a GPU here. */
+int copy_peer_end(const struct copy_params *p);
 
 /* What runs copies between these ends: the GPU's code where an end is one. */
 const struct device_work *copy_work_of(const struct place ends[2]);

@@ -153,12 +153,14 @@ static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
 
 bool gpu_copy_peers(const struct gpu_copy *c)
 {
-    return c->ends[0].gpu && c->ends[1].gpu && c->ends[0].index != c->ends[1].index;
+    return gpu_copy_peer_end(c) < 0 && c->ends[0].gpu && c->ends[1].gpu &&
+           c->ends[0].index != c->ends[1].index;
 }
 
 bool gpu_copy_local(const struct gpu_copy *c)
 {
-    return c->ends[0].gpu && c->ends[1].gpu && c->ends[0].index == c->ends[1].index;
+    return gpu_copy_peer_end(c) < 0 && c->ends[0].gpu && c->ends[1].gpu &&
+           c->ends[0].index == c->ends[1].index;
 }
 
 int gpu_copy_host_end(const struct gpu_copy *c)
@@ -214,6 +216,8 @@ int gpu_copy_failed(struct point *pt, const struct gpu_copy *c, int err)
 {
     struct gpu *blamed = blame(c);
 
+    if (!blamed && c->peer)
+        return gpu_copy_peer_failed(pt, c, err);
     return blamed ? point_gpu_failed(pt, blamed, err)
                   : point_reason(pt, err, "copying failed: %s", strerror(-err));
 }
@@ -234,7 +238,7 @@ static int open_gpus(struct point *pt, struct gpu_copy *c)
     for (int end = 0; !err && end < 2; end++)
         if (end && gpu_copy_local(c))
             c->gpu[1] = c->gpu[0];
-        else if (c->ends[end].gpu)
+        else if (c->ends[end].gpu && end != gpu_copy_peer_end(c))
             err = gpu_copy_open_gpu(pt, c->ends[end].index, &c->gpu[end]);
     if (err)
         return err;
@@ -289,7 +293,10 @@ static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
                       : g               ? c->others[g]
                       : c->gpu[end]     ? c->gpu[end]
                                         : gpu_copy_main(c);
+    bool remote = end == gpu_copy_peer_end(c);
     struct copy_memory_config config = {.gpu = gpu,
+                                        .remote = remote ? gpu_copy_peer_remote(c) : NULL,
+                                        .handle = remote ? gpu_copy_peer_handle(c) : NULL,
                                         .kind = c->memory,
                                         .on_host = end == gpu_copy_host_end(c),
                                         .node = gpu_copy_node(pt, c, g),
@@ -398,7 +405,9 @@ static int prepare(struct point *pt, struct gpu_copy *c)
     choose_series(pt, c);
     if (!err)
         err = gpu_copy_refuse(pt, c);
-    return err ? err : gpu_copy_fits(pt, c);
+    if (!err)
+        err = gpu_copy_fits(pt, c);
+    return err || gpu_copy_peer_end(c) < 0 ? err : gpu_copy_peer_open(pt, c);
 }
 
 static int setup(struct point *pt)
@@ -422,8 +431,11 @@ static int setup(struct point *pt)
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct gpu_copy *c = pt->state;
-    int err = c->run(c, inner, ns);
+    int err = c->peer ? copy_remote_alive(gpu_copy_peer_remote(c)) : 0;
 
+    if (err)
+        return gpu_copy_peer_failed(pt, c, err);
+    err = c->run(c, inner, ns);
     c->inner = inner;
     return err ? gpu_copy_failed(pt, c, err) : 0;
 }
@@ -533,6 +545,8 @@ static int evidence(struct point *pt)
     char text[160];
 
     describe(pt, c);
+    if (c->peer)
+        gpu_copy_peer_evidence(pt, c);
     gpu_copy_node_verdict(pt, c);
     remark_overlap(pt, c);
     if (gpu_timer_disagreement(&c->lanes[0].timer, text, sizeof(text))[0])
@@ -550,6 +564,7 @@ static void teardown(struct point *pt)
     for (unsigned i = 0; i < c->each * c->groups; i++)
         gpu_copy_lane_close(&c->lanes[i]);
     gpu_copy_spread_close(c);
+    gpu_copy_peer_close(c);
     disable_peers(c);
     if (c->cpu >= 0)
         topo_unbind_self(point_topo(pt));

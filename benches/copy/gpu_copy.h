@@ -9,12 +9,14 @@
  *
  * What the benchmark copy does with a GPU at one end or both: one point. gpu_copy.c has the hooks;
  * the others what is asked before (rules), what is timed (run), where the host's side lies (numa),
- * several GPUs at once (together), one address for all GPUs (multicast) and chains of loads (load).
+ * several GPUs at once (together), one address for all GPUs (multicast), a GPU of another process
+ * (peer) and chains of loads (load).
  */
 #ifndef PLUMB_BENCHES_COPY_GPU_COPY_H
 #define PLUMB_BENCHES_COPY_GPU_COPY_H
 
 #include "benches/copy/copy_work.h"
+#include "benches/copy/remote.h"
 #include "core/hw/gpu.h"
 #include "core/hw/host_buffer.h"
 
@@ -29,6 +31,8 @@ struct copy_memory_config {
     bool fabric;     /* of the device: by a fabric handle */
     unsigned beside; /* that so many are looked at in a check, each the less; 0 and 1: alone */
     void *lent;      /* of the device: memory that is there already, and is not freed */
+    struct copy_remote *remote;  /* of another process, reached from `gpu`; NULL: of this one */
+    const unsigned char *handle; /* of remote memory */
 };
 
 struct gpu_copy_memory { /* zeroed: not allocated */
@@ -153,7 +157,7 @@ struct gpu_copy {
     enum copy_engine engine; /* neither is auto */
     enum copy_memory memory;
     struct place ends[2];
-    struct gpu *gpu[2]; /* of the ends; NULL: the host's */
+    struct gpu *gpu[2]; /* of the ends; NULL: the host's, or another process' */
     int cpu;            /* that calls; -1: not bound */
 
     /* lanes[g * each + d]: direction d of group g, 0 being the point's own. A group is a GPU that
@@ -175,11 +179,12 @@ struct gpu_copy {
 
     struct gpu_copy_chain *chain;   /* --metric load-latency */
     struct gpu_copy_spread *spread; /* --handle multicast */
+    struct gpu_copy_peer *peer;     /* an end is another process' GPU */
 };
 
 /* The GPU that the point is about: it runs the copies forward. */
 struct gpu *gpu_copy_main(const struct gpu_copy *c);
-bool gpu_copy_peers(const struct gpu_copy *c); /* both ends are GPUs, two of them */
+bool gpu_copy_peers(const struct gpu_copy *c); /* both ends are GPUs of this machine, two of them */
 /* Pairs of GPUs copy at once: c->pairs. */
 bool gpu_copy_pattern(const struct gpu_copy *c);
 /* Which GPU of two runs the copies from the first to the second. */
@@ -228,6 +233,26 @@ void gpu_copy_spread_close(struct gpu_copy *c);
 int gpu_copy_spread_poison(struct gpu_copy_spread *s);
 /* As gpu_copy_memory_check(), of the first that is wrong: s->wrong. */
 int gpu_copy_spread_check(struct gpu_copy_spread *s, uint64_t seed, size_t *wrong_at);
+
+/* Peer. An end that is another process' GPU: which of them (0, 1), -1: none. */
+int gpu_copy_peer_end(const struct gpu_copy *c);
+/* What does not go together with it: -EOPNOTSUPP with the reason; fills the columns. */
+int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c);
+/* Meets the other process, once for all points, and has it take its memory: c->peer. */
+int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c);
+struct copy_remote *gpu_copy_peer_remote(const struct gpu_copy *c);
+const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c);
+/* Adds to the reason what the other process said last; returns err. */
+int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err);
+void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c);
+void gpu_copy_peer_close(struct gpu_copy *c);
+/* The fabric of a GPU, from the management library: one direction of all its NVLinks (NAN: not
+ * told), and the name of its part of the fabric ("": not told). */
+void gpu_copy_fabric_of(struct gpu *gpu, double *gbps, char *domain, size_t len);
+/* " (NVML: the NVLink fabric is not ready: in progress)"; "" where there is nothing to say. Returns
+ * text. */
+#define GPU_FABRIC_TEXT 160
+const char *gpu_copy_fabric_state(struct gpu *gpu, char *text, size_t len);
 
 /* Load. */
 int gpu_copy_chain_open(struct point *pt, struct gpu_copy *c);

@@ -30,7 +30,7 @@ static const struct gpu_ops *ops_of(const struct gpu_copy_memory *m)
 static enum gpu_memory driver_kind(const struct gpu_copy_memory *m)
 {
     if (!m->config.on_host)
-        return m->config.fabric ? GPU_FABRIC : GPU_DEVICE;
+        return m->config.fabric || m->config.remote ? GPU_FABRIC : GPU_DEVICE;
     return m->config.kind == COPY_PINNED           ? GPU_PINNED
            : m->config.kind == COPY_WRITE_COMBINED ? GPU_WRITE_COMBINED
            : m->config.kind == COPY_MANAGED        ? GPU_MANAGED
@@ -73,6 +73,10 @@ int gpu_copy_memory_alloc(struct gpu_copy_memory *m, const struct topo *topo,
     m->at = config->lent;
     if (m->at)
         return 0;
+    if (config->remote) {
+        err = ops_of(m)->reach(config->gpu, config->handle, m->rounded, &m->at);
+        return err ? fail(m, err, error, len) : 0;
+    }
     if (config->on_host && driver_kind(m) == GPU_DEVICE)
         return alloc_pages(m, topo, error, len);
     err = ops_of(m)->alloc(config->gpu, driver_kind(m), m->rounded, &m->at);
@@ -121,6 +125,8 @@ static int fill_by_device(struct gpu_copy_memory *m, uint64_t seed)
 
 int gpu_copy_memory_fill(struct gpu_copy_memory *m, uint64_t seed, bool by_device)
 {
+    if (m->config.remote)
+        return copy_remote_fill(m->config.remote, seed);
     if (by_device || !m->config.on_host)
         return fill_by_device(m, seed);
     fill_by_host(m->at, m->rounded, seed);
@@ -129,6 +135,8 @@ int gpu_copy_memory_fill(struct gpu_copy_memory *m, uint64_t seed, bool by_devic
 
 int gpu_copy_memory_poison(struct gpu_copy_memory *m)
 {
+    if (m->config.remote)
+        return copy_remote_poison(m->config.remote);
     if (m->config.on_host) {
         memset(m->at, POISON, m->rounded);
         return 0;
@@ -198,6 +206,9 @@ int gpu_copy_memory_check(struct gpu_copy_memory *m, uint64_t seed, bool by_devi
     bool fetch = by_device || !m->config.on_host;
     size_t piece = m->rounded < FETCHED_BYTES ? m->rounded : FETCHED_BYTES;
     void *bounce = NULL;
+
+    if (m->config.remote)
+        return copy_remote_check(m->config.remote, seed, wrong_at);
     int err = fetch ? ops_of(m)->alloc(m->config.gpu, GPU_PINNED, piece, &bounce) : 0;
 
     *wrong_at = COPY_MEMORY_RIGHT;
@@ -212,6 +223,8 @@ int gpu_copy_memory_spoil(struct gpu_copy_memory *m)
     char *byte = (char *)m->at + m->config.bytes / 2;
     void *bounce = NULL;
 
+    if (m->config.remote)
+        return copy_remote_spoil(m->config.remote);
     if (m->config.on_host) {
         *byte ^= 1;
         return 0;

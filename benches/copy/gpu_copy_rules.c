@@ -453,6 +453,8 @@ int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
         point_reason(pt, 0, "this GPU has one copy engine: the directions take turns");
     if (gpu_copy_peers(c))
         return refuse_peers(pt, c);
+    if (gpu_copy_peer_end(c) >= 0)
+        return gpu_copy_peer_refuse(pt, c);
     return gpu_copy_local(c) ? 0 : refuse_host(pt, c);
 }
 

@@ -125,7 +125,7 @@ static const struct bench_pipe pipes[] = {
     {.pipe = "PCIe", .flags = HEADLINE_GPU}, {.pipe = "Copies"}, {.pipe = NULL}};
 
 /* Within a GPU no link is crossed, and how much of it L2 serves the row does not tell: no limit. */
-#define ACROSS "path!=within* "
+#define ACROSS "path!=within* path!=*process "
 /* All GPUs at one end, all of whose bytes pass the other end's NVLinks. A copy that is no part of
  * such a pattern has two addresses. */
 #define ONE_END(which) which "=cuda:all access=on atomics=native"
@@ -226,8 +226,7 @@ static const struct bench_imported imported[] = {
     NVBANDWIDTH_LOAD("source=host", TO_ONE WITH_HOST),
     NVBANDWIDTH_LOAD("op=read chain=", WITH_PEER),
     NVBANDWIDTH_NOT("test=multinode_*",
-                    "its GPUs may be of several nodes, and no benchmark here copies between such "
-                    "GPUs over NVLink"),
+                    "its GPUs are those of ranks, and it does not tell on which hosts these are"),
     NVBANDWIDTH_NOT("op= source=cuda:* destination=cuda:* test!=device_local_copy",
                     "since 0.5 its kernels' read test of one and all GPUs is the write test once "
                     "more"),

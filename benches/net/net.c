@@ -24,6 +24,7 @@ static const char *const waits[] = {"block", "spin", NULL};
 static const char *const injects[] = {"none", "corrupt", "elsewhere", NULL};
 
 #define AT(field)            .offset = offsetof(struct net_params, field)
+#define MEET(field)          .offset = offsetof(struct net_params, meet.field)
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN
 #define CHOICE(field, names) .type = OPT_CHOICE, SWEPT, AT(field), .choices = (names)
 
@@ -63,42 +64,7 @@ static int parse_node(const char *text, void *value, char *error, size_t len)
 static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel);
 
 static const struct opt options[] = {
-    {.name = "host",
-     .type = OPT_STRING,
-     AT(host),
-     .arg = "HOST",
-     .help = "peer on which `plumb-net --listen` runs; HOST is the same; default: a second process "
-             "on this machine"},
-    {.name = "listen",
-     .letter = 'l',
-     .type = OPT_STRING,
-     AT(listen),
-     .arg = "ADDR",
-     .help = "serve peers on this address (0.0.0.0: all) until stopped; 'loopback': this machine "
-             "only"},
-    {.name = "port",
-     .letter = 'p',
-     .type = OPT_U64,
-     AT(port),
-     .def = "18515",
-     .max = 65535,
-     .help = "port of the listener"},
-    {.name = "secret-file",
-     .type = OPT_STRING,
-     AT(secret_file),
-     .arg = "FILE",
-     .help =
-         "both ends' secret, 16 characters or more in one line ('-': stdin); $PLUMB_SECRET_FILE"},
-    {.name = "wait",
-     .type = OPT_DURATION,
-     AT(wait_ns),
-     .def = "10s",
-     .help = "longest time to wait for a listener that does not answer or is busy"},
-    {.name = "runs",
-     .type = OPT_U64,
-     AT(runs),
-     .def = "0",
-     .help = "number of peers after which a listener ends; 0: never"},
+    PAIR_OPTIONS(MEET, "plumb-net", "a second process on this machine"),
     {.name = "transport",
      CHOICE(transport, wire_names),
      .def = "shm",
@@ -378,13 +344,8 @@ static int need_rail(struct opts *o)
 static int choose_defaults(struct opts *o)
 {
     bool is_set = opts_values(o, "duration")->given || opts_values(o, "iterations")->given;
-    int err = 0;
+    int err = pair_defaults(o);
 
-    if (o->n_args == 1) {
-        err = opts_set(o, "host", o->args[0]);
-        if (!err)
-            o->n_args = 0;
-    }
     if (!err && opts_values(o, "duration")->given)
         err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
     else if (!err && opts_values(o, "iterations")->given)

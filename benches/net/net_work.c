@@ -422,7 +422,7 @@ void net_bench_close(struct point *ctx)
     bool broken = s->lead && net_lead_broken(s->lead);
     net_lead_close(s->lead);
     if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
-        net_peer_end();
+        pair_end();
     free(s->windows.ns);
     free(s);
 }
@@ -443,7 +443,7 @@ static int need_lead(struct point *pt, struct net_session *s)
     if (s->unreachable) /* as often as it was given time for */
         return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
     int err = net_peer_open(&c, p, &s->secret, pt->cancel, error, sizeof(error));
-    if (err && net_peer_kind(p) == NET_GROUP_LOCAL)
+    if (err && pair_kind(&p->meet) == PAIR_NONE)
         return point_reason(pt, err, "%s", error); /* nothing was waited for */
     if (err) {
         s->unreachable = err;

@@ -8,14 +8,15 @@
 
 #include "benches/net/lead.h"
 #include "core/bench/bench.h"
-#include "core/group/meet.h"
+#include "core/group/pair.h"
 #include "core/search.h"
 
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };
 
 struct net_params {
-    const char *host, *secret_file, *listen, *device, *peer_device, *memory, *peer_memory, *rail;
-    uint64_t port, data_port, wait_ns, runs, iterations, duration_ns;
+    struct pair_params meet;
+    const char *device, *peer_device, *memory, *peer_memory, *rail;
+    uint64_t data_port, iterations, duration_ns;
     int transport, pattern, way;
     uint64_t size, load_size, streams, threads;
     int node, peer_node; /* NET_NODE_* or a number */
@@ -56,20 +57,10 @@ void net_bench_teardown(struct point *pt);
  * srun, or, if neither is asked for, a child process. This process may also be the peer.
  */
 
-enum net_group { NET_GROUP_LOCAL, NET_GROUP_SOCK, NET_GROUP_MPI };
-
-/* From the options and the environment. */
-enum net_group net_peer_kind(const struct net_params *p);
-
-struct net_secret { /* zeroed: not loaded yet */
-    bool loaded;
-    struct meet_secret secret;
-};
-
 /* The leader's channel to its peer. The secret is loaded at the first call. 0, or -errno
  * with error: -EBUSY, where a child is wanted that is to use a GPU, and this process has
  * used one (gpus_used()). */
-int net_peer_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
+int net_peer_open(struct channel **c, const struct net_params *p, struct pair_secret *secret,
                   const volatile int *cancel, char *error, size_t len);
 
 /* Are buffers in `memory` (as --memory and --peer-memory have it; NULL: the default) a GPU's? */
@@ -78,9 +69,6 @@ bool net_peer_gpu(const char *memory);
 /* Where the options or the launcher make this process the peer: serves, and returns the exit
  * status; -1: it is not the peer. */
 int net_peer_serve(const struct net_params *p, const volatile int *cancel);
-
-/* When all is done: takes leave of the launcher. */
-void net_peer_end(void);
 
 /* This end's own part of the options; and the part of the peer. */
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers);
@@ -110,7 +98,7 @@ struct net_windows { /* of a stream, the last rate of each sample: times of NET_
 
 struct net_session { /* pt->bench_state: outlives the points */
     struct net_lead *lead;
-    struct net_secret secret;
+    struct pair_secret secret;
     int unreachable; /* no peer could be had: not tried again for each point */
     char why_unreachable[512];
     struct net_point point;

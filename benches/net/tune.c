@@ -156,13 +156,13 @@ static int refuse(const struct opts *o, const struct net_params *p, char *error,
 {
     if (opts_values(o, "transport")->n != 1)
         snprintf(error, len, "--tune looks for one transport's plateau: --transport tcp, say");
-    else if (net_peer_kind(p) == NET_GROUP_MPI)
+    else if (pair_kind(&p->meet) == PAIR_MPI)
         snprintf(error, len, "--tune takes a listener or a process here as its peer, not ranks");
-    else if (p->secret_file && !strcmp(p->secret_file, "-"))
+    else if (p->meet.secret_file && !strcmp(p->meet.secret_file, "-"))
         snprintf(error, len,
                  "--tune meets the peer twice, and stdin tells the secret but once: give "
                  "--secret-file a file");
-    else if (net_peer_kind(p) == NET_GROUP_LOCAL && net_peer_gpu(p->peer_memory))
+    else if (pair_kind(&p->meet) == PAIR_NONE && net_peer_gpu(p->peer_memory))
         snprintf(
             error, len,
             "--tune forks a peer, and after it another one, which could use no GPU by then: for "
@@ -182,7 +182,7 @@ int net_tune(struct opts *o, const struct net_params *p, const volatile int *can
              size_t len)
 {
     struct tune t = {.params = *p, .cancel = cancel, .error = error, .len = len};
-    struct net_secret secret = {0};
+    struct pair_secret secret = {0};
     struct channel *c = NULL;
     bool has_depth = wire_find(wire_names[p->transport])->windows;
 

@@ -65,7 +65,9 @@ struct bench {
     /* a paragraph under --help: what is timed, how bytes or operations are counted */
     const char *about;
     const char *arguments; /* that are no options, for the usage line: "[HOST]"; NULL: none */
-    const char *needs;     /* "", or what it cannot do without: "peer", "gpu", "network" */
+    /* "", or what it cannot do without: "peer", "group", "gpu", "network"; "peer-if-asked": some of
+     * its points have a peer, whose host stands on the command line as that of "peer" does */
+    const char *needs;
 
     /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one says nothing of
      * has an empty column, is measured once for all of its values, and refuses the only one

@@ -23,9 +23,10 @@
 #include "core/backend.h"
 #include "core/hw/gpu_kernels.h"
 
-#define GPU_MODULE_ABI    7u
+#define GPU_MODULE_ABI    8u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
+#define GPU_HANDLE_BYTES  64
 
 struct gpu;        /* an opened device; begins with struct gpu_base */
 struct gpu_stream; /* operations in order; of one device */
@@ -97,6 +98,14 @@ struct gpu_ops {
      * sides. */
     int (*pin)(struct gpu *gpu, void *at, size_t bytes);
     void (*unpin)(struct gpu *gpu, void *at);
+
+    /* The handle of GPU_FABRIC memory, by which a GPU of another process reaches it: on this host,
+     * or on one that its NVLinks lead to. Good as long as the memory is not freed. */
+    int (*share)(struct gpu *gpu, const void *at, unsigned char handle[GPU_HANDLE_BYTES]);
+    /* The memory of such a handle, `bytes` as its owner asked for; freed as GPU_FABRIC, which leaves
+     * the owner's. -EOPNOTSUPP: the driver, or a service of these hosts, does not let it. */
+    int (*reach)(struct gpu *gpu, const unsigned char handle[GPU_HANDLE_BYTES], size_t bytes,
+                 void **at);
 
     int (*stream_open)(struct gpu *gpu, struct gpu_stream **stream);
     void (*stream_close)(struct gpu_stream *stream);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LIBRARY "libnvidia-ml.so.1"
 
@@ -110,6 +111,34 @@ int nvml_held_ns(const struct nvml *nvml, struct nvml_device *device, enum nvml_
     status = status ? status : field.status;
     *ns = status ? 0 : (double)field.value.wide;
     return status;
+}
+
+int nvml_fabric(const struct nvml *nvml, struct nvml_device *device, struct nvml_fabric *info)
+{
+    struct nvml_fabric_v1 old = {.status = 0};
+
+    *info = (struct nvml_fabric){.version = NVML_VERSION(struct nvml_fabric, 2)};
+    int status = NVML_CALL(nvml, fabric, device, info);
+    if (!status || !NVML_ASK(nvml, fabric_v1, device, &old))
+        return status;
+    memcpy(info->cluster, old.cluster, sizeof(info->cluster));
+    info->state = old.state;
+    info->status = old.status;
+    info->clique = old.clique;
+    info->health = 0;
+    return 0;
+}
+
+unsigned nvml_link_speed(const struct nvml *nvml, struct nvml_device *device, unsigned link)
+{
+    struct nvml_field field[2] = {{.field = NVML_FIELD_NVLINK_SPEED, .scope = link},
+                                  {.field = NVML_FIELD_NVLINK_SPEED_COMMON}};
+
+    if (!NVML_ASK(nvml, fields, device, 2, field))
+        return 0;
+    if (field[0].status == 0 && field[0].value.number)
+        return field[0].value.number;
+    return field[1].status == 0 ? field[1].value.number : 0;
 }
 
 const char *nvml_why(int status)

@@ -215,6 +215,11 @@ struct nvml_device *nvml_find(const struct nvml *nvml, const char *address);
  * returns: 0, or one of the numbers above. */
 int nvml_held_ns(const struct nvml *nvml, struct nvml_device *device, enum nvml_held what,
                  double *ns);
+/* The fabric that the device's NVLinks are part of, by the newest call that the library has: 0, or
+ * what that returned. info->state 0: of none; 3: it is ready. */
+int nvml_fabric(const struct nvml *nvml, struct nvml_device *device, struct nvml_fabric *info);
+/* MB/s of one NVLink in one direction; 0 where the driver does not say. */
+unsigned nvml_link_speed(const struct nvml *nvml, struct nvml_device *device, unsigned link);
 
 /* Why a call gave no answer, in words: "NVML: not supported by this GPU or its driver". */
 const char *nvml_why(int status);

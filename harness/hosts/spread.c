@@ -13,7 +13,7 @@
 
 static bool is_spread(const struct suite_case *c)
 {
-    return c->between != BETWEEN_NONE && bench_needs(c->bench, "peer");
+    return c->between != BETWEEN_NONE && bench_takes_peer(c->bench);
 }
 
 static bool is_group(const struct suite_case *c)

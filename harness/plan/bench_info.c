@@ -400,6 +400,11 @@ bool bench_needs(const struct bench_info *b, const char *what)
     return at && (at == b->needs || at[-1] == ' ') && (!at[n] || at[n] == ' ' || at[n] == ',');
 }
 
+bool bench_takes_peer(const struct bench_info *b)
+{
+    return bench_needs(b, "peer") || bench_needs(b, "peer-if-asked");
+}
+
 static int bench_info_ask(const char *name, char *path, const char *const *words,
                           struct bench_info *b, char *error, size_t len)
 {

@@ -76,6 +76,9 @@ char **bench_ask_defaults(const struct bench_info *b, const char *const *words, 
 
 /* Does it say that it needs this: "peer", "gpu"? */
 bool bench_needs(const struct bench_info *b, const char *what);
+/* May its cases be run between two hosts: all ("peer"), or those that ask for it
+ * ("peer-if-asked")? */
+bool bench_takes_peer(const struct bench_info *b);
 
 const struct bench_info *bench_list_find(const struct bench_list *list, const char *name);
 

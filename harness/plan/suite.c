@@ -171,11 +171,13 @@ const char *const suite_betweens[] = {
     [BETWEEN_SAMPLE] = "sample", [BETWEEN_NONE] = "none",   [BETWEEN_NONE + 1] = NULL,
 };
 
-/* What the key may say of this benchmark: pairs of hosts are nothing to one that needs a group.
- * NULL: it may. */
-static const char *refuse_between(const struct bench_info *b, enum suite_between between)
+/* What the key may say of this benchmark: pairs of hosts are nothing to one that needs a group, and
+ * one that takes a peer if asked is asked by the case itself. NULL: it may. */
+static const char *refuse_between(const struct bench_info *b, bool general,
+                                  enum suite_between between)
 {
-    if (bench_needs(b, "peer") || (bench_needs(b, "group") && between == BETWEEN_NONE))
+    if (bench_needs(b, "peer") || (bench_needs(b, "peer-if-asked") && !general) ||
+        (bench_needs(b, "group") && between == BETWEEN_NONE))
         return NULL;
     return bench_needs(b, "group") ? "is run over all hosts at once: 'between' may only be none"
                                    : "needs no peer, so it is not run between hosts";
@@ -191,7 +193,7 @@ static int read_between(struct yaml_value map, bool general, struct case_draft *
     for (size_t i = 0; suite_betweens[i]; i++) {
         if (strcmp(text, suite_betweens[i]) != 0)
             continue;
-        const char *why = refuse_between(draft->bench, (enum suite_between)i);
+        const char *why = refuse_between(draft->bench, general, (enum suite_between)i);
         if (!why)
             draft->between = (enum suite_between)i;
         return why && !general ? yaml_fail(v, "'%s' %s", draft->bench->name, why) : 0;
@@ -275,6 +277,7 @@ static int read_case(struct reader *r, struct yaml_value map)
         err = case_draft_init(&draft);
     if (err)
         return err;
+    draft.between = bench_needs(draft.bench, "peer-if-asked") ? BETWEEN_NONE : BETWEEN_RING;
     read_own(r->defaults, true, &draft);
     read_own(map, false, &draft);
     err = read_default_options(&draft, r->defaults);

@@ -34,8 +34,8 @@
 /* A case that cannot be measured here, and is kept so that the run says why: once a benchmark. */
 enum suite_stand_in { STAND_IN_NOT, STAND_IN_NO_GPU, STAND_IN_NO_OTHER_GPU };
 
-/* Which hosts a case that needs a peer is run between, where a run has hosts: see hosts/spread.h.
- * One that needs a group is run over all of them at once, unless it says none. */
+/* Which hosts a case that needs a peer is run between, where a run has hosts: see hosts/spread.h;
+ * none, unless it says so, of a benchmark that takes a peer if asked. One that needs a group is run over all of them at once, unless it says none. */
 enum suite_between { BETWEEN_RING, BETWEEN_FIRST, BETWEEN_ALL, BETWEEN_SAMPLE, BETWEEN_NONE };
 extern const char *const suite_betweens[]; /* ring first all sample none NULL */
 

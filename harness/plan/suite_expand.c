@@ -287,7 +287,9 @@ static int add_between(const struct case_draft *draft, struct buffer *text)
 {
     const char *name = suite_betweens[draft->between];
 
-    return bench_needs(draft->bench, "peer") || bench_needs(draft->bench, "group")
+    bool asked = bench_needs(draft->bench, "peer-if-asked") && draft->between != BETWEEN_NONE;
+
+    return bench_needs(draft->bench, "peer") || bench_needs(draft->bench, "group") || asked
                ? buffer_add(text, name, strlen(name))
                : 0;
 }

@@ -57,8 +57,11 @@ static void list_benches(const struct bench_list *benches)
         char front[128], text[1024];
 
         snprintf(front, sizeof(front), "  %s", b->name);
-        snprintf(text, sizeof(text), "%s%s%s", b->help, b->needs && *b->needs ? "; needs " : "",
-                 b->needs ? b->needs : "");
+        if (bench_needs(b, "peer-if-asked"))
+            snprintf(text, sizeof(text), "%s; takes a peer if asked", b->help);
+        else
+            snprintf(text, sizeof(text), "%s%s%s", b->help, b->needs && *b->needs ? "; needs " : "",
+                     b->needs ? b->needs : "");
         print_entry(front, columns + GAPS, text);
     }
     if (!benches->n)

@@ -14,19 +14,6 @@ struct lane {
     char peer[32];         /* its PCI address; "" not told */
 };
 
-/* MB/s of one link in one direction; 0 where the driver does not say. */
-static unsigned link_speed(const struct nvml *nvml, struct nvml_device *device, unsigned link)
-{
-    struct nvml_field field[2] = {{.field = NVML_FIELD_NVLINK_SPEED, .scope = link},
-                                  {.field = NVML_FIELD_NVLINK_SPEED_COMMON}};
-
-    if (!NVML_ASK(nvml, fields, device, 2, field))
-        return 0;
-    if (field[0].status == 0 && field[0].value.number)
-        return field[0].value.number;
-    return field[1].status == 0 ? field[1].value.number : 0;
-}
-
 /* A guest is given an address of ones for a switch that it cannot see. */
 static void read_peer(const struct nvml *nvml, struct nvml_device *device, unsigned link,
                       struct lane *lane)
@@ -113,7 +100,7 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
         if (!active)
             continue;
         up++;
-        lane.mbytes_per_s = link_speed(nvml, device, link);
+        lane.mbytes_per_s = nvml_link_speed(nvml, device, link);
         all_told = all_told && lane.mbytes_per_s;
         mbytes += lane.mbytes_per_s;
         read_peer(nvml, device, link, &lane);

@@ -351,18 +351,10 @@ static void fill_virtualization(const struct nvml *nvml, struct nvml_device *dev
 static void fill_fabric(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
     static const char *const states[] = {NULL, "not started", "in progress", "completed"};
-    struct nvml_fabric info = {.version = NVML_VERSION(struct nvml_fabric, 2)};
-    struct nvml_fabric_v1 old = {.status = 0};
-    int status = NVML_CALL(nvml, fabric, device, &info);
+    struct nvml_fabric info;
+    int status = nvml_fabric(nvml, device, &info);
     json_t *fabric;
 
-    if (status && NVML_ASK(nvml, fabric_v1, device, &old)) {
-        status = 0;
-        info.state = old.state;
-        info.status = old.status;
-        info.clique = old.clique;
-        info.health = 0;
-    }
     if (status || !info.state) {
         fact_set_unknown(gpu, "fabric", "%s", status ? nvml_why(status) : "not part of a fabric");
         return;

@@ -47,15 +47,13 @@ static const char **column_names(const struct bench_info *b)
     return names;
 }
 
-/* In a run that has hosts: the columns in front of the benchmark's own. "from,to," if it needs a
+/* In a run that has hosts: the columns in front of the benchmark's own. "from,to," if it takes a
  * peer, "hosts," if it needs a group, "" else. */
 static const char *host_columns(const struct launching *g)
 {
     if (!g->c->hosts || !g->c->hosts->launcher)
         return "";
-    return bench_needs(g->bench, "peer")    ? "from,to,"
-           : bench_needs(g->bench, "group") ? "hosts,"
-                                            : "";
+    return bench_takes_peer(g->bench) ? "from,to," : bench_needs(g->bench, "group") ? "hosts," : "";
 }
 
 /* The values of these columns. */

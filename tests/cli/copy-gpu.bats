@@ -213,6 +213,114 @@ machine()
     [ "$status" -eq 2 ]
 }
 
+# listen RUNS [NAME=VALUE]...: a listener for so many leaders, with these variables; sets its process and its port.
+listen()
+{
+    local runs=$1
+    shift
+    export PLUMB_SECRET_FILE=$BATS_TEST_TMPDIR/secret
+    [ -e "$PLUMB_SECRET_FILE" ] || (umask 077 && echo "what only the two ends know" >"$PLUMB_SECRET_FILE")
+    : >"$BATS_TEST_TMPDIR/listener"
+    env "$@" "$bin" --listen loopback --port 0 --runs "$runs" >/dev/null 2>"$BATS_TEST_TMPDIR/listener" 3>&- &
+    listener=$!
+    for _ in $(seq 1200); do
+        port=$(sed -n 's/.*listening on .* port //p' "$BATS_TEST_TMPDIR/listener")
+        [ -z "$port" ] || return 0
+        grep -q libsodium "$BATS_TEST_TMPDIR/listener" && skip "this build has no library to prove a secret with"
+        kill -0 "$listener"
+        sleep 0.1
+    done
+    return 1
+}
+
+# peer_copy ARGUMENTS...: the same as copy, with the listener as the peer.
+peer_copy()
+{
+    copy 127.0.0.1 --port "$port" "$@"
+}
+
+@test "a GPU of another process: written and read by fabric handles, checked where it arrives; the limit is the slower GPU's NVLinks" {
+    machine 2 '[gpu]' 'fabric = yes' '[link all]' 'kind = nvlink' 'gbps = 30' 'lanes = 3'
+    sed 's/lanes = 3/lanes = 2/' "$conf" >"$conf.slower"
+    listen 4 PLUMB_SIM_MACHINE="$conf.slower"
+    peer_copy --source cuda:1 --destination cuda:peer --engine ce,sm --size 4M,1000
+    [ "$status" -eq 0 ]
+    [ "$(cells source destination op access handle origin limit limit_link | sort -u)" = \
+        "cuda:1 cuda:peer write on fabric simulated 25 nvlink" ]
+    cells value engine size | awk '$3 == "4194304" { print $1, 30 * ($2 == "sm" ? 0.95 : 1), $2 }' | within 0.05
+    [[ $(cells evidence | head -n 1) == *"with cuda:1 Simulated GPU of "* ]]
+    peer_copy --source cuda:peer --destination cuda:0 --op read --engine ce,sm --size 4M
+    [ "$status" -eq 0 ]
+    cells value engine | awk '{ print $1, 30 * ($2 == "sm" ? 0.95 : 1), $2 }' | within 0.05
+    peer_copy --source cuda:peer --destination cuda:0 --metric load-latency --size 64K
+    cells value | sed 's/$/ 900/' | within 0.05
+    # What the peer finds is wrong: spoilt there, and by a copy that leaves one byte wrong.
+    fault corrupt:kernel=copy:after=3
+    peer_copy --source cuda:0 --destination cuda:peer --engine ce,sm --size 64K
+    [ "$(cells status engine | paste -sd,)" = "wrong ce,ok sm" ] || [ "$(cells status engine | paste -sd,)" = "wrong ce,noisy sm" ]
+    [ "$status" -eq 1 ]
+    wait "$listener"
+}
+
+@test "a GPU of another process: what does not go, or is not there, is skipped and says which end and why" {
+    nvlink='[link all]'
+    machine 2 '[gpu]' 'fabric = yes' "$nvlink" 'kind = nvlink'
+    cp "$conf" "$conf.whole"
+    copy --source cuda:0 --destination cuda:peer --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == "cuda:peer is a GPU of another host: give HOST"* ]]
+    for refused in "--op read|take --op write to cuda:peer" "--direction both|take --direction one-way" "--access off|take --access on" \
+        "--handle multicast|take --handle fabric" "--metric load-latency|take --source cuda:peer" "--source node0|of one GPU here" \
+        "--source cuda:peer|of one GPU here" "--source cuda:all|of one GPU here"; do
+        # shellcheck disable=SC2086
+        copy --source cuda:0 --destination cuda:peer --size 64K ${refused%|*}
+        [ "$(cells status | sort -u)" = skipped ]
+        [[ $(cells reason | head -n 1) == *"${refused#*|}"* ]]
+    done
+    sed 's/fabric = yes/fabric = no/' "$conf.whole" >"$conf.none"
+    sed 's/fabric = yes/&\nimex = no/' "$conf.whole" >"$conf.closed"
+    listen 1 PLUMB_SIM_MACHINE="$conf.none"
+    peer_copy --source cuda:0 --destination cuda:peer --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"127.0.0.1"*": the CUDA driver exports no memory of this GPU as a fabric handle"* ]]
+    listen 1 PLUMB_SIM_MACHINE="$conf.closed"
+    peer_copy --source cuda:0 --destination cuda:peer --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"127.0.0.1"*"no IMEX channel may be opened"* ]]
+    listen 2 PLUMB_SIM_FAULT=error:call=cuMemCreate:code=2
+    simulate "$conf.none"
+    peer_copy --source cuda:0 --destination cuda:peer --size 64K # without a word to the listener
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == "the CUDA driver exports no memory of cuda:0 as a fabric handle"* ]]
+    simulate "$conf.whole"
+    peer_copy --source cuda:0 --destination cuda:peer --size 64K
+    [ "$(cells status)" = failed ]
+    [[ $(cells reason) == *"127.0.0.1"*"cuMemCreate"* ]]
+    kill "$listener"
+    listen 1
+    simulate "$conf.closed" # the memory is there, and this end does not reach it
+    peer_copy --source cuda:0 --destination cuda:peer --size 64K
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *"cuMemImportFromShareableHandle"*"nvidia-imex must run on both hosts"* ]]
+}
+
+@test "a GPU of another process that dies: the row fails, and says who" {
+    machine 1 '[gpu]' 'fabric = yes'
+    listen 1
+    (
+        for _ in $(seq 1200); do # until it is measured: the memory has been asked for
+            served=$(pgrep -P "$listener" || true)
+            [ -n "$served" ] && ls -l "/proc/$served/fd" 2>/dev/null | grep -q memfd:fabric && exec kill -KILL "$served"
+            sleep 0.1
+        done
+    ) 3>&- &
+    copy 127.0.0.1 --port "$port" --source cuda:0 --destination cuda:peer --size 64K --min-samples 1000000 --max-samples 1000000 --budget 100s
+    [ "$(cells status)" = failed ]
+    [ "$status" -eq 4 ]
+    [[ $(cells reason) == *"127.0.0.1"* ]]
+    kill "$listener" || true
+}
+
 @test "multicast: one GPU stores to all, a byte counts once, data is checked on each; else skipped with the reason" {
     multicast="--source cuda:1 --destination cuda:all --handle multicast"
     machine 3 '[gpu]' 'multicast = yes' '[link all]' 'kind = nvlink' 'gbps = 30'

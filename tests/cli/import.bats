@@ -345,10 +345,10 @@ json.dump(r, open("nodes.json", "w"))
 END
     run -0 plumb import more.json --out m
     said=$(tr -s ' \n' ' ' <<<"$output")
-    [[ $said == *"left out: 5 results, such as test multinode_device_to_device_memcpy_read_ce: its GPUs may be of several nodes"* ]]
+    [[ $said == *"left out: 5 results, such as test multinode_device_to_device_memcpy_read_ce: its GPUs are those of ranks"* ]]
     [[ $said == *"left out: 2 results without an equal case here, such as test tomorrows_test_ce"* ]]
     run -5 plumb import nodes.json --out n
-    [[ $output == *"'nodes.json': not imported: its GPUs may be of several nodes, and no benchmark here copies between such GPUs over NVLink (test multinode_device_to_device_memcpy_read_ce)"* ]]
+    [[ $output == *"'nodes.json': not imported: its GPUs are those of ranks, and it does not tell on which hosts these are (test multinode_device_to_device_memcpy_read_ce)"* ]]
     [ ! -e n ]
     # The same figures of another thing.
     refused()

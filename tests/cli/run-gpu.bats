@@ -316,6 +316,36 @@ END
     [ "$(grep -c -- '--rail 8' plan)" -eq 0 ]
     [ "$(grep -c -- '--backend nccl .*alpha;beta;gamma' plan)" -eq "$(grep -c -- '--backend nccl' plan)" ]
     [ "$(grep -c -- '--backend nccl' plan)" -gt 20 ]
+    # NVLink: both engines write to and read from the GPU of the same number, over every pair of hosts.
+    [ "$(grep -c -- '--source cuda:[0-7] --destination cuda:peer .*--op write' plan)" -eq 48 ]
+    [ "$(grep -c -- '--source cuda:peer --destination cuda:[0-7] .*--op read' plan)" -eq 48 ]
+    [ "$(grep -c -- 'cuda:peer' plan)" -eq "$(grep -- 'cuda:peer' plan | grep -cE '(alpha|beta),(beta|gamma)|gamma,alpha')" ]
+}
+
+@test "copies between GPUs of two hosts: a case with between has the pair in its rows, others of the benchmark stay here" {
+    printf '[machine]\ngpus = 1\n[gpu]\nfabric = yes\n' > "$work/m.conf"
+    in_work "$work/m.conf"
+    "$bin/plumb-copy" --listen loopback --port 0 --runs 1 --secret-file /nowhere 2>&1 | grep -q 'libsodium' &&
+        skip "this build has no library to prove a secret with"
+    suite <<'END'
+  - {bench: copy, engine: ce, source: gpus, destination: "cuda:peer", op: write, handle: fabric, size: 64K, between: ring}
+  - {bench: copy, engine: ce, source: node0, destination: gpus, size: 64K}
+END
+    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
+    printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' > rsh
+    chmod +x rsh
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$(realpath "$bin")" --out r --no-report > said 2>&1
+    grep -q 'between hosts, by ./rsh: 1 case over 1 pair; on this machine: 1 case' said
+    python3 - <<'END'
+import csv
+rows = {r["destination"]: r for r in csv.DictReader(open("r/copy.csv"))}
+peer, here = rows["cuda:peer"], rows["cuda:0"]
+assert (peer["from"], peer["to"], peer["handle"], peer["status"] in ("ok", "noisy")) == ("alpha", "beta", "fabric", True), peer
+assert (here["from"], here["to"], here["handle"]) == ("", "", ""), here
+END
+    # Without hosts there is no other GPU, and the row says so.
+    "$plumb" run t.yaml --out s --no-report > said 2>&1
+    grep -q '^skipped,.*cuda:peer\|cuda:peer.*skipped,"*cuda:peer is a GPU of another host: give HOST' s/copy.csv
 }
 
 @test "shared processes shorten the expected time of the suite gpu; what they do not share stays" {

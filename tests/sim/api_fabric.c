@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory by handles: made, exported, imported, and mapped at an address that was reserved. Who may
- * use it is said for each device. */
+ * use it is said for each device. Memory with a fabric handle is a file without a name, which another
+ * process of this user opens by the handle: both see the same bytes. */
 #include "tests/sim/sim.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define GRAIN_BYTES  ((size_t)2 << 20)
 #define HANDLES      256
 #define FABRIC       8
-#define HANDLE_MAGIC UINT64_C(0x6661627269633031)
+#define DIRT         0xa7
+#define HANDLE_MAGIC UINT64_C(0x6661627269633032)
 
 static struct {
     size_t bytes;
-    unsigned gpu, users; /* handles to it, and mappings */
-    bool shareable;
+    unsigned gpu, users;     /* handles to it, and mappings */
+    bool shareable, foreign; /* foreign: another process made it, on whatever GPU */
+    int file;                /* of memory with a fabric handle; else -1 */
 } memory[HANDLES];
+
+/* A fabric handle. */
+struct handle {
+    uint64_t magic, number, bytes;
+    int64_t process, file;
+    uint64_t unused[3];
+};
 
 static CUresult enter(struct sim **sim, struct sim_device **device, const char *call)
 {
@@ -29,33 +43,64 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
     return prop->type == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult fabric_of(const struct sim_gpu *gpu)
+{
+    return !gpu->fabric ? CUDA_ERROR_NOT_SUPPORTED
+           : !gpu->imex ? CUDA_ERROR_NOT_PERMITTED
+                        : CUDA_SUCCESS;
+}
+
+/* Its first bytes are no zeros, as those of other memory. */
+static int make_file(size_t bytes)
+{
+    int file = memfd_create("fabric", MFD_CLOEXEC);
+    unsigned char dirt[4096];
+
+    memset(dirt, DIRT, sizeof(dirt));
+    if (file >= 0 && (ftruncate(file, (off_t)bytes) || write(file, dirt, sizeof(dirt)) < 0)) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+/* 0: there is none. */
+static unsigned unused(void)
+{
+    unsigned i = 1;
+
+    while (i < HANDLES && memory[i].users)
+        i++;
+    return i < HANDLES ? i : 0;
+}
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
                      const CUmemAllocationProp *prop, unsigned long long flags)
 {
     struct sim_device *device;
     struct sim *sim;
     CUresult rc = enter(&sim, &device, "cuMemCreate");
-    unsigned i = 1;
+    bool fabric = (int)prop->requestedHandleTypes == FABRIC;
+    int file = -1;
+    unsigned i = 0;
 
     if (!rc && (flags || !bytes || bytes % GRAIN_BYTES ||
                 prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || prop->location.id < 0 ||
                 (unsigned)prop->location.id >= sim->machine.gpus))
         rc = CUDA_ERROR_INVALID_VALUE;
-    if (!rc && (int)prop->requestedHandleTypes == FABRIC) {
-        const struct sim_gpu *gpu = &sim->machine.gpu[prop->location.id];
-        rc = !gpu->fabric ? CUDA_ERROR_NOT_SUPPORTED
-             : !gpu->imex ? CUDA_ERROR_NOT_PERMITTED
-                          : CUDA_SUCCESS;
-    }
-    while (!rc && i < HANDLES && memory[i].users)
-        i++;
-    if (!rc && i == HANDLES)
+    if (!rc && fabric)
+        rc = fabric_of(&sim->machine.gpu[prop->location.id]);
+    if (!rc && !(i = unused()))
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!rc && fabric && (file = make_file(bytes)) < 0)
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     if (!rc) {
         memory[i].bytes = bytes;
         memory[i].gpu = (unsigned)prop->location.id;
         memory[i].users = 1;
         memory[i].shareable = prop->requestedHandleTypes != 0;
+        memory[i].foreign = false;
+        memory[i].file = file;
         *handle = i;
     }
     return sim_leave(sim, rc);
@@ -80,31 +125,71 @@ CUresult sim_handle_memory(CUmemGenericAllocationHandle handle, unsigned *gpu, s
 
 static void drop(CUmemGenericAllocationHandle handle)
 {
-    memory[handle].users--;
+    if (!--memory[handle].users && memory[handle].file >= 0)
+        close(memory[handle].file);
 }
 
 CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags)
 {
-    uint64_t words[8] = {HANDLE_MAGIC, handle};
-
-    if (of_handle(handle) || (int)type != FABRIC || flags)
+    if (of_handle(handle) || (int)type != FABRIC || flags || memory[handle].file < 0 ||
+        memory[handle].foreign)
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(out, words, sizeof(words));
+    *(struct handle *)out = (struct handle){.magic = HANDLE_MAGIC,
+                                            .number = handle,
+                                            .bytes = memory[handle].bytes,
+                                            .process = getpid(),
+                                            .file = memory[handle].file};
+    return CUDA_SUCCESS;
+}
+
+/* Memory of another process: while that has it. */
+static CUresult import_foreign(const struct handle *from, unsigned gpu,
+                               CUmemGenericAllocationHandle *handle)
+{
+    unsigned i = unused();
+    char path[64];
+    int file;
+
+    if (!i)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    snprintf(path, sizeof(path), "/proc/%lld/fd/%lld", (long long)from->process,
+             (long long)from->file);
+    file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0 || lseek(file, 0, SEEK_END) != (off_t)from->bytes) {
+        if (file >= 0)
+            close(file);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memory[i].bytes = from->bytes;
+    memory[i].gpu = gpu;
+    memory[i].users = 1;
+    memory[i].shareable = memory[i].foreign = true;
+    memory[i].file = file;
+    *handle = i;
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from,
                                         CUmemAllocationHandleType type)
 {
-    uint64_t words[2];
+    struct sim_device *device;
+    struct sim *sim;
+    CUresult rc = enter(&sim, &device, "cuMemImportFromShareableHandle");
+    struct handle h;
 
-    memcpy(words, from, sizeof(words));
-    if ((int)type != FABRIC || words[0] != HANDLE_MAGIC || of_handle(words[1]))
-        return CUDA_ERROR_INVALID_VALUE;
-    memory[words[1]].users++;
-    *handle = words[1];
-    return CUDA_SUCCESS;
+    memcpy(&h, from, sizeof(h));
+    if (!rc && ((int)type != FABRIC || h.magic != HANDLE_MAGIC))
+        rc = CUDA_ERROR_INVALID_VALUE;
+    if (!rc)
+        rc = fabric_of(&sim->machine.gpu[device->index]);
+    if (!rc && h.process != getpid())
+        rc = import_foreign(&h, device->index, handle);
+    else if (!rc && !(rc = of_handle(h.number))) {
+        memory[h.number].users++;
+        *handle = h.number;
+    }
+    return sim_leave(sim, rc);
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -152,6 +237,17 @@ static struct sim_block *reserved(struct sim *sim, CUdeviceptr at, size_t bytes)
                                                                                             : NULL;
 }
 
+/* The room has these bytes from here on; file -1: none but its own. */
+static CUresult show(struct sim *sim, const struct sim_block *block, int file)
+{
+    int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+
+    return mmap(sim_bytes(sim, block->at), block->bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED,
+                file, 0) == MAP_FAILED
+               ? CUDA_ERROR_OUT_OF_MEMORY
+               : CUDA_SUCCESS;
+}
+
 CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long flags)
 {
@@ -168,9 +264,12 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAlloc
     else if (!rc && (of_handle(handle) || memory[handle].bytes != bytes ||
                      memory[handle].gpu != block->gpu))
         rc = CUDA_ERROR_INVALID_VALUE;
+    if (!rc && !object && memory[handle].file >= 0)
+        rc = show(sim, block, memory[handle].file);
     if (!rc) {
         block->mapped = (unsigned)handle;
         block->multicast = object;
+        block->foreign = !object && memory[handle].foreign;
         block->access = 0;
     }
     if (!rc && !object)
@@ -203,10 +302,12 @@ CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
     if (!rc && (!block || !block->mapped))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc) {
+        if (!block->multicast && memory[block->mapped].file >= 0)
+            rc = show(sim, block, -1);
         if (!block->multicast)
             drop(block->mapped);
         block->mapped = block->access = 0;
-        block->multicast = false;
+        block->multicast = block->foreign = false;
     }
     return sim_leave(sim, rc);
 }

@@ -113,6 +113,14 @@ static void touch(struct sim_device *device, const struct sim_range *range)
     device->touched[i].stamp = device->traffic_bytes;
 }
 
+/* In another device's memory, the host's, or another process'. */
+static bool elsewhere(struct sim *sim, const struct sim_op *op, uintptr_t at, uint64_t bytes)
+{
+    struct sim_where where = sim_where(sim, at, bytes, 0);
+
+    return where.gpu != (int)op->gpu || (where.block && where.block->foreign);
+}
+
 /* Arrays that a kernel goes over, in the device's own memory. */
 struct local {
     unsigned arrays;
@@ -127,12 +135,12 @@ static struct local look_local(struct sim *sim, struct sim_op *op, const struct 
     struct local local = {0};
 
     for (unsigned i = 0; i < ranges; i++)
-        if (sim_where(sim, range[i].at, range[i].bytes, 0).gpu == (int)op->gpu) {
+        if (!elsewhere(sim, op, range[i].at, range[i].bytes)) {
             local.arrays++;
             local.bytes += range[i].bytes;
         }
     for (unsigned i = 0; i < ranges; i++) {
-        if (sim_where(sim, range[i].at, range[i].bytes, 0).gpu != (int)op->gpu)
+        if (elsewhere(sim, op, range[i].at, range[i].bytes))
             continue;
         if (cached(device, &range[i], l2_bytes))
             local.hits += range[i].bytes;
@@ -197,7 +205,7 @@ static void arrays_cost(struct sim *sim, struct sim_op *op, uint64_t bytes, uint
         first = 1; /* the sum is no array */
     local = look_local(sim, op, range + first, ranges - first, passes);
     for (unsigned i = first; i < ranges; i++)
-        if (sim_where(sim, range[i].at, range[i].bytes, 0).gpu != (int)op->gpu)
+        if (elsewhere(sim, op, range[i].at, range[i].bytes))
             use_remote(sim, op, &range[i]);
     if (local.arrays)
         use_local(sim, op, &local);
@@ -242,6 +250,8 @@ static CUresult chase_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
         hop = gpu->l1_ns; /* wherever the memory is */
     else if (where.gpu < 0)
         hop = gpu->host_ns;
+    else if (where.block && where.block->foreign)
+        hop = sim_link(&sim->machine, op->gpu, op->gpu ? 0 : 1)->hop_ns;
     else if (where.gpu != (int)op->gpu)
         hop = sim_link(&sim->machine, op->gpu, (unsigned)where.gpu)->hop_ns;
     else if (span <= gpu->l2_bytes)

@@ -234,10 +234,28 @@ static double short_path(const struct sim *sim, const struct sim_where *from, st
     return g->d2d_latency_us * 1e3;
 }
 
+static bool is_foreign(const struct sim_where *where)
+{
+    return where->block && where->block->foreign;
+}
+
+/* To and from memory of another process, over whatever lies between: as fast as one link. */
+static double foreign_path(const struct sim *sim, unsigned gpu, enum sim_mover mover,
+                           struct sim_flow *flow)
+{
+    const struct sim_link *link = sim_link(&sim->machine, gpu, gpu ? 0 : 1);
+
+    lower(flow, link->gbps * (mover == SIM_BY_KERNEL ? sim->machine.gpu[gpu].sm_copy_factor : 1));
+    return link->latency_us * 1e3;
+}
+
 double sim_path(struct sim *sim, unsigned gpu, enum sim_mover mover, const struct sim_where *from,
                 const struct sim_where *to, struct sim_flow *flow)
 {
     double latency_ns;
+
+    if (is_foreign(from) || is_foreign(to))
+        return foreign_path(sim, gpu, mover, flow);
 
     if (from->gpu == to->gpu)
         return short_path(sim, from, flow);

@@ -41,6 +41,7 @@ struct sim_block {
     bool by_handle;            /* reserved room, for what is mapped there: */
     unsigned mapped, access;   /* number of its memory, 0: none; a bit for each device */
     bool multicast;            /* what is mapped is a multicast object */
+    bool foreign;              /* what is mapped is another process' memory */
     size_t alignment;          /* that was asked for the room */
     short *home; /* of managed memory: the device where each page is, -1 for the host */
 };

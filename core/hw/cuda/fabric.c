@@ -4,18 +4,22 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/hw/cuda/gpu_cuda.h"
 
-#define FABRIC            ((CUmemAllocationHandleType)8) /* since 12.3 */
-#define HANDLE_BYTES      64
-#define RESULT_NOT_PERMIT ((CUresult)800)
+#define FABRIC              ((CUmemAllocationHandleType)8) /* since 12.3 */
+#define RESULT_NOT_PERMIT   ((CUresult)800)
+#define RESULT_NO_SUPPORT   ((CUresult)801)
+#define RESULT_SYSTEM_READY ((CUresult)802)
 
 struct cuda_mapping {
     struct cuda_mapping *next;
     CUdeviceptr at;
     size_t bytes;
-    CUmemGenericAllocationHandle memory;
+    CUmemGenericAllocationHandle memory; /* what was imported */
+    CUmemGenericAllocationHandle made;   /* what was exported: here, or 0: by another process */
+    unsigned char handle[GPU_HANDLE_BYTES];
 };
 
 static int refuse(struct gpu *gpu)
@@ -48,25 +52,46 @@ static int check_create(struct gpu *gpu, CUresult result)
     return cuda_check(gpu, result, "cuMemCreate");
 }
 
-/* m->memory: what was imported; what was made goes with it. */
+/* Where the daemon of this host or of the other one is not at work, or knows the other not, the
+ * driver refuses what was exported there. */
+static int check_import(struct gpu *gpu, CUresult result)
+{
+    int err = cuda_check(gpu, result, "cuMemImportFromShareableHandle");
+
+    if (result == RESULT_NOT_PERMIT || result == RESULT_NO_SUPPORT || result == RESULT_SYSTEM_READY)
+        return cuda_error_add(gpu, -EOPNOTSUPP,
+                              ": the service nvidia-imex must run on both hosts, and both must be "
+                              "in /etc/nvidia-imex/nodes_config.cfg");
+    return err;
+}
+
+static int import(struct gpu *gpu, struct cuda_mapping *m)
+{
+    return check_import(gpu,
+                        gpu->driver->cuMemImportFromShareableHandle(&m->memory, m->handle, FABRIC));
+}
+
+/* The handle is good as long as what was made is there. */
 static int make(struct gpu *gpu, struct cuda_mapping *m)
 {
     const struct cuda_driver *driver = gpu->driver;
     CUmemAllocationProp prop = properties(gpu);
-    unsigned char handle[HANDLE_BYTES];
-    CUmemGenericAllocationHandle made;
-    int err = check_create(gpu, driver->cuMemCreate(&made, m->bytes, &prop, 0));
+    int err = check_create(gpu, driver->cuMemCreate(&m->made, m->bytes, &prop, 0));
 
-    if (err)
+    if (err) {
+        m->made = 0;
         return err;
-    err = CUDA(gpu, cuMemExportToShareableHandle, handle, made, FABRIC, 0);
+    }
+    err = CUDA(gpu, cuMemExportToShareableHandle, m->handle, m->made, FABRIC, 0);
     if (!err)
-        err = CUDA(gpu, cuMemImportFromShareableHandle, &m->memory, handle, FABRIC);
-    driver->cuMemRelease(made);
+        err = import(gpu, m);
+    if (err)
+        driver->cuMemRelease(m->made);
     return err;
 }
 
-/* For the GPU itself and all that reach it: cuCtxEnablePeerAccess() is not for mapped memory. */
+/* For the GPU itself and, of its own memory, all that reach it: cuCtxEnablePeerAccess() is not for
+ * mapped memory. */
 static int open_access(struct gpu *gpu, const struct cuda_mapping *m)
 {
     const struct cuda_state *state = cuda_state();
@@ -79,7 +104,8 @@ static int open_access(struct gpu *gpu, const struct cuda_mapping *m)
         if (gpu->driver->cuDeviceGet(&device, (int)i))
             continue;
         if (device != gpu->device &&
-            (gpu->driver->cuDeviceCanAccessPeer(&reaches, device, gpu->device) || !reaches))
+            (!m->made || gpu->driver->cuDeviceCanAccessPeer(&reaches, device, gpu->device) ||
+             !reaches))
             continue;
         access[n++] =
             (CUmemAccessDesc){.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
@@ -105,7 +131,15 @@ static int map(struct gpu *gpu, struct cuda_mapping *m)
     return err;
 }
 
-int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
+static void release(struct gpu *gpu, const struct cuda_mapping *m)
+{
+    gpu->driver->cuMemRelease(m->memory);
+    if (m->made)
+        gpu->driver->cuMemRelease(m->made);
+}
+
+/* Made here, or by another process, whose handle it is. */
+static int take(struct gpu *gpu, size_t bytes, const unsigned char *handle, CUdeviceptr *at)
 {
     struct cuda_mapping *m = calloc(1, sizeof(*m));
     CUmemAllocationProp prop = properties(gpu);
@@ -119,7 +153,9 @@ int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
                    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     if (!err) {
         m->bytes = (bytes + grain - 1) / grain * grain;
-        err = make(gpu, m);
+        if (handle)
+            memcpy(m->handle, handle, sizeof(m->handle));
+        err = handle ? import(gpu, m) : make(gpu, m);
     }
     if (err) {
         free(m);
@@ -127,7 +163,7 @@ int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
     }
     err = map(gpu, m);
     if (err) {
-        gpu->driver->cuMemRelease(m->memory);
+        release(gpu, m);
         free(m);
         return err;
     }
@@ -135,6 +171,37 @@ int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
     gpu->mappings = m;
     *at = m->at;
     return 0;
+}
+
+int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at)
+{
+    return take(gpu, bytes, NULL, at);
+}
+
+int cuda_share(struct gpu *gpu, const void *at, unsigned char handle[GPU_HANDLE_BYTES])
+{
+    const struct cuda_mapping *m = gpu->mappings;
+
+    while (m && m->at != (CUdeviceptr)(uintptr_t)at)
+        m = m->next;
+    if (!m || !m->made)
+        return cuda_error(gpu, -EINVAL, "no memory of this process with a fabric handle");
+    memcpy(handle, m->handle, sizeof(m->handle));
+    return 0;
+}
+
+int cuda_reach(struct gpu *gpu, const unsigned char handle[GPU_HANDLE_BYTES], size_t bytes,
+               void **at)
+{
+    CUdeviceptr device = 0;
+    int err = cuda_enter(gpu);
+
+    *at = NULL;
+    if (!err)
+        err = take(gpu, bytes, handle, &device);
+    if (!err)
+        *at = (void *)(uintptr_t)device;
+    return err;
 }
 
 void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at)
@@ -148,7 +215,7 @@ void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at)
         return;
     *link = m->next;
     gpu->driver->cuMemUnmap(m->at, m->bytes);
-    gpu->driver->cuMemRelease(m->memory);
+    release(gpu, m);
     gpu->driver->cuMemAddressFree(m->at, m->bytes);
     free(m);
 }

@@ -258,6 +258,9 @@ int cuda_flush_writes(struct gpu *gpu);
 /* fabric.c: 0 or -errno with gpu_error() set */
 int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at);
 void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at);
+int cuda_share(struct gpu *gpu, const void *at, unsigned char handle[GPU_HANDLE_BYTES]);
+int cuda_reach(struct gpu *gpu, const unsigned char handle[GPU_HANDLE_BYTES], size_t bytes,
+               void **at);
 
 /* multicast.c */
 int cuda_multicast_open(struct gpu *const *gpus, unsigned n, size_t bytes, void **all, void **at,

@@ -70,7 +70,7 @@ static int check(struct gpu *gpu, CUresult result, const char *call)
 
     if (result == RESULT_NOT_PERMIT || result == RESULT_ILLEGAL || result == RESULT_SYSTEM_READY)
         return cuda_error_add(gpu, -EOPNOTSUPP,
-                              "nvidia-fabricmanager sets the switches up: systemctl status "
+                              "; nvidia-fabricmanager sets the switches up: systemctl status "
                               "nvidia-fabricmanager");
     return err;
 }

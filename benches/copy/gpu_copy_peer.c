@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between a GPU here and one of another process, over NVLink between hosts: see gpu_copy.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/copy/gpu_copy.h"
+#include "core/hw/nvml.h"
+#include "core/row.h"
+
+struct gpu_copy_peer {
+    struct copy_remote *remote; /* the session's */
+    struct copy_remote_memory memory;
+    bool taken;
+    double own_gbps;
+    char own_domain[64], limit_source[160];
+};
+
+int gpu_copy_peer_end(const struct gpu_copy *c)
+{
+    return copy_peer_end(c->params);
+}
+
+struct copy_remote *gpu_copy_peer_remote(const struct gpu_copy *c)
+{
+    return c->peer->remote;
+}
+
+const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c)
+{
+    return c->peer->memory.handle;
+}
+
+/* ---- The fabric of a GPU ---- */
+
+#define FABRIC_READY 3 /* state of struct nvml_fabric */
+
+static double nvlinks_gbps(const struct nvml *nvml, struct nvml_device *device)
+{
+    unsigned active = 0, mbytes = 0, links = 0;
+
+    for (unsigned link = 0; link < NVML_LINKS_MAX; link++) {
+        if (!NVML_ASK(nvml, link_state, device, link, &active) || !active)
+            continue;
+        unsigned one = nvml_link_speed(nvml, device, link);
+        if (!one)
+            return NAN;
+        mbytes += one;
+        links++;
+    }
+    return links ? mbytes / 1e3 : NAN;
+}
+
+/* "0123..ef/7": the cluster, and the clique in it. Hosts that are no part of one have zeros. */
+static void print_domain(const struct nvml_fabric *info, char *text, size_t len)
+{
+    static const unsigned char none[sizeof(info->cluster)];
+    size_t at = 0;
+
+    text[0] = 0;
+    if (!memcmp(info->cluster, none, sizeof(none)))
+        return;
+    for (size_t i = 0; i < sizeof(info->cluster) && at + 3 < len; i++)
+        at += (size_t)snprintf(text + at, len - at, "%02x", info->cluster[i]);
+    snprintf(text + at, len - at, "/%u", info->clique);
+}
+
+void gpu_copy_fabric_of(struct gpu *gpu, double *gbps, char *domain, size_t len)
+{
+    struct nvml *nvml = NULL;
+    struct nvml_device *device;
+    struct nvml_fabric info;
+    char why[160];
+
+    *gbps = NAN;
+    domain[0] = 0;
+    if (nvml_open(&nvml, why, sizeof(why)))
+        return;
+    device = nvml_find(nvml, gpu_base(gpu)->facts.address);
+    if (device)
+        *gbps = nvlinks_gbps(nvml, device);
+    if (device && !nvml_fabric(nvml, device, &info) && info.state == FABRIC_READY)
+        print_domain(&info, domain, len);
+    nvml_close(nvml);
+}
+
+const char *gpu_copy_fabric_state(struct gpu *gpu, char *text, size_t len)
+{
+    static const char *const states[] = {"the GPU is in no NVLink fabric", "not started",
+                                         "in progress"};
+    struct nvml *nvml = NULL;
+    struct nvml_device *device;
+    struct nvml_fabric info;
+    char why[160];
+
+    text[0] = 0;
+    if (nvml_open(&nvml, why, sizeof(why)))
+        return text;
+    device = nvml_find(nvml, gpu_base(gpu)->facts.address);
+    int status = device ? nvml_fabric(nvml, device, &info) : NVML_LOST;
+    if (!status && info.state < FABRIC_READY)
+        snprintf(text, len, " (NVML: %s%s)", info.state ? "the NVLink fabric is not ready: " : "",
+                 states[info.state]);
+    else if (!status && info.status)
+        snprintf(text, len, " (NVML: the GPU could not join the NVLink fabric: error %d)",
+                 info.status);
+    nvml_close(nvml);
+    return text;
+}
+
+/* ---- What does not go together ---- */
+
+static int refuse(struct point *pt, const char *why)
+{
+    return point_reason(pt, -EOPNOTSUPP, "%s", why);
+}
+
+/* The GPU here runs the copies, and takes their time: it writes to the other one, or reads from it. */
+static int refuse_op(struct point *pt, const struct gpu_copy *c)
+{
+    if (c->params->metric == COPY_LOAD_LATENCY)
+        return gpu_copy_peer_end(c)
+                   ? refuse(pt, "a GPU loads from the source: take --source " COPY_PEER
+                                " and a GPU here as --destination")
+                   : 0;
+    if ((c->params->op == COPY_READ) == (gpu_copy_peer_end(c) == 0))
+        return 0;
+    return refuse(pt, "the GPU here runs the copies: take --op write to " COPY_PEER
+                      ", --op read from it");
+}
+
+int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c)
+{
+    struct gpu *gpu = gpu_copy_main(c);
+    char why[GPU_FABRIC_TEXT];
+
+    point_column(pt, "path", "NVLink of another process");
+    if (c->params->handle == COPY_MULTICAST)
+        return refuse(pt, "multicast over several processes is not measured: take --handle fabric");
+    point_option(pt, "handle", "%s", "fabric");
+    if (c->params->access == COPY_STAGED)
+        return refuse(pt, "memory of a fabric handle is reached directly alone: take --access on");
+    if (c->params->direction == COPY_BOTH)
+        return refuse(pt, "copies to and from " COPY_PEER " go one way: take --direction one-way");
+    int err = refuse_op(pt, c);
+    if (err)
+        return err;
+    if (!gpu_base(gpu)->facts.fabric)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "the CUDA driver exports no memory of %s:%u as a fabric handle: it "
+                            "takes NVLink over switches, and the fabric manager%s",
+                            gpu_ops(gpu)->name, gpu_base(gpu)->index,
+                            gpu_copy_fabric_state(gpu, why, sizeof(why)));
+    if (pair_kind(&c->params->meet) == PAIR_NONE)
+        return refuse(pt, COPY_PEER " is a GPU of another host: give HOST, where plumb-copy "
+                                    "--listen runs, or use mpirun; in a suite, --hosts");
+    return 0;
+}
+
+/* ---- The other process and its memory ---- */
+
+static int meet(struct point *pt)
+{
+    struct copy_session *s = pt->bench_state;
+    const struct copy_params *p = pt->params;
+    char error[MEET_ERROR_BYTES] = "";
+    struct channel *c = NULL;
+
+    if (s->remote && copy_remote_broken(s->remote)) {
+        copy_remote_close(s->remote);
+        s->remote = NULL;
+    }
+    if (s->remote)
+        return 0;
+    if (s->unreachable)
+        return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
+    int err = pair_open(&c, &p->meet, copy_remote_protocol(), &s->secret, pt->cancel, error,
+                        sizeof(error));
+    if (!err && (err = copy_remote_open(&s->remote, c))) {
+        snprintf(error, sizeof(error), "%s",
+                 s->remote ? copy_remote_error(s->remote) : strerror(-err));
+        copy_remote_close(s->remote);
+        s->remote = NULL;
+    }
+    if (!err)
+        return 0;
+    s->unreachable =
+        err == -ENODEV || err == -EOPNOTSUPP ? -EIO : err; /* asked for, and not there */
+    snprintf(s->why_unreachable, sizeof(s->why_unreachable), "%s",
+             error[0] ? error : strerror(-err));
+    return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
+}
+
+int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err)
+{
+    return point_reason(pt, err, "%s", copy_remote_error(c->peer->remote));
+}
+
+/* A fabric may have parts that no NVLink joins. */
+static int check_domain(struct point *pt, const struct gpu_copy_peer *peer)
+{
+    if (!peer->own_domain[0] || !peer->memory.domain[0] ||
+        !strcmp(peer->own_domain, peer->memory.domain))
+        return 0;
+    return point_reason(pt, -EOPNOTSUPP,
+                        "no NVLink leads from here to %s of %s: NVML has them in the parts %s and "
+                        "%s of the fabric",
+                        peer->memory.gpu, peer->memory.host, peer->own_domain, peer->memory.domain);
+}
+
+/* All bytes pass the NVLinks of both. */
+static void set_limit(struct point *pt, struct gpu_copy_peer *peer)
+{
+    double gbps = fmin(peer->own_gbps, peer->memory.nvlink_gbps);
+
+    if (isnan(peer->own_gbps) || isnan(peer->memory.nvlink_gbps) || !(gbps > 0) ||
+        strcmp(pt->series[0].unit, "GB/s") != 0)
+        return;
+    snprintf(peer->limit_source, sizeof(peer->limit_source),
+             "nvml: all NVLinks of the slower GPU, one direction");
+    pt->series[0].limit = gbps;
+    pt->series[0].limit_kind = LIMIT_NVML;
+    pt->series[0].limit_link = LIMIT_LINK_NVLINK;
+    pt->series[0].limit_source = peer->limit_source;
+}
+
+int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c)
+{
+    const struct copy_session *s = pt->bench_state;
+    struct gpu *gpu = gpu_copy_main(c);
+    const struct copy_remote_order order = {.gpu = gpu_base(gpu)->index, .bytes = c->params->size};
+    int err = meet(pt);
+
+    if (err)
+        return err;
+    c->peer = calloc(1, sizeof(*c->peer));
+    if (!c->peer)
+        return -ENOMEM;
+    c->peer->remote = s->remote;
+    err = copy_remote_alloc(s->remote, &order, &c->peer->memory);
+    if (err)
+        return gpu_copy_peer_failed(pt, c, err);
+    c->peer->taken = true;
+    if (!strcmp(c->peer->memory.origin, "simulated"))
+        pt->origin = "simulated";
+    gpu_copy_fabric_of(gpu, &c->peer->own_gbps, c->peer->own_domain, sizeof(c->peer->own_domain));
+    set_limit(pt, c->peer);
+    return check_domain(pt, c->peer);
+}
+
+void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c)
+{
+    evidence_add(pt->evidence, sizeof(pt->evidence), "with %s of %s", c->peer->memory.gpu,
+                 c->peer->memory.host);
+}
+
+void gpu_copy_peer_close(struct gpu_copy *c)
+{
+    if (!c->peer)
+        return;
+    if (c->peer->taken)
+        copy_remote_free(c->peer->remote);
+    free(c->peer);
+    c->peer = NULL;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of a GPU of another process: both ends, see remote.h. */
+#include "benches/copy/remote.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "benches/copy/gpu_copy.h"
+#include "core/clock.h"
+#include "core/group/talk.h"
+#include "core/hw/nvml.h"
+#include "core/hw/topo.h"
+
+/* What a request may take: a driver that starts, or a GPU that does not answer, which its own end
+ * says after a minute. Signs of life tell meanwhile that the other end is there. */
+#define STEP_WAIT_NS (2 * (uint64_t)GPU_PATIENCE_NS)
+#define KEPT_FREE    ((uint64_t)64 << 20) /* of a GPU's memory, for the driver itself */
+
+enum request {
+    ASK_ALLOC = 1, /* struct copy_remote_order; struct copy_remote_memory */
+    ASK_FILL,      /* uint64_t, the seed; - */
+    ASK_POISON,    /* -; - */
+    ASK_SPOIL,     /* -; - */
+    ASK_CHECK,     /* uint64_t, the seed; uint64_t, where it is wrong */
+    ASK_FREE,      /* -; - */
+    REQUESTS
+};
+
+enum state { EMPTY, HELD };
+
+/* ---- The end that is asked ---- */
+
+struct server {
+    struct talk_server talk;
+    struct topo *topo;
+    struct gpus *gpus;
+    struct gpu *gpu;
+    struct gpu_copy_memory memory;
+};
+
+static struct server *of(struct talk_server *t)
+{
+    return t->arg;
+}
+
+static int say(struct talk_server *t, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int say(struct talk_server *t, int err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(t->error, sizeof(t->error), format, args);
+    va_end(args);
+    return err;
+}
+
+static int driver_said(struct talk_server *t, int err)
+{
+    return err ? say(t, err, "%s", gpu_error(of(t)->gpu)) : 0;
+}
+
+static int fits(struct talk_server *t, uint64_t bytes)
+{
+    struct gpu *gpu = of(t)->gpu;
+    uint64_t free_bytes = 0;
+    int err = driver_said(t, gpu_ops(gpu)->free_bytes(gpu, &free_bytes));
+
+    if (err)
+        return err;
+    free_bytes = free_bytes > KEPT_FREE ? free_bytes - KEPT_FREE : 0;
+    return bytes <= free_bytes ? 0
+                               : say(t, -EOPNOTSUPP, "%llu MiB are needed on %s:%u, %llu are free",
+                                     (unsigned long long)(bytes >> 20), gpu_ops(gpu)->name,
+                                     gpu_base(gpu)->index, (unsigned long long)(free_bytes >> 20));
+}
+
+static int take(struct talk_server *t, const struct copy_remote_order *order,
+                struct copy_remote_memory *told)
+{
+    struct server *s = of(t);
+    const struct copy_memory_config config = {.gpu = s->gpu, .bytes = order->bytes, .fabric = true};
+    char why[GPU_FABRIC_TEXT];
+    int err = fits(t, order->bytes);
+
+    if (!err && (err = gpu_copy_memory_alloc(&s->memory, s->topo, &config, t->error,
+                                             sizeof(t->error))) == -EOPNOTSUPP)
+        say(t, err, "%s%s", gpu_error(s->gpu), gpu_copy_fabric_state(s->gpu, why, sizeof(why)));
+    if (!err)
+        err = driver_said(t, gpu_ops(s->gpu)->share(s->gpu, s->memory.at, told->handle));
+    return err;
+}
+
+static int alloc(struct talk_server *t, const void *data, size_t len)
+{
+    struct copy_remote_memory *told = t->body;
+    struct copy_remote_order order;
+    struct server *s = of(t);
+
+    memcpy(&order, data, len);
+    if (!order.bytes)
+        return say(t, -EPROTO, "it was asked for no memory");
+    int err = gpus_get(s->gpus, order.gpu, &s->gpu, t->error, sizeof(t->error));
+    if (err)
+        return err == -EINVAL ? -EOPNOTSUPP : err; /* another machine may have fewer */
+    gpu_base(s->gpu)->error[0] = 0;
+    err = take(t, &order, told);
+    if (err) {
+        gpu_copy_memory_free(&s->memory);
+        return err;
+    }
+    snprintf(told->gpu, sizeof(told->gpu), "%s:%u %.80s", gpu_ops(s->gpu)->name,
+             gpu_base(s->gpu)->index, gpu_base(s->gpu)->facts.name);
+    snprintf(told->address, sizeof(told->address), "%s", gpu_base(s->gpu)->facts.address);
+    snprintf(told->origin, sizeof(told->origin), "%s", gpus_origin(s->gpus));
+    gethostname(told->host, sizeof(told->host) - 1);
+    gpu_copy_fabric_of(s->gpu, &told->nvlink_gbps, told->domain, sizeof(told->domain));
+    return 0;
+}
+
+static int fill(struct talk_server *t, const void *data, size_t len)
+{
+    uint64_t seed;
+
+    memcpy(&seed, data, len);
+    return driver_said(t, gpu_copy_memory_fill(&of(t)->memory, seed, false));
+}
+
+static int poison(struct talk_server *t, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    return driver_said(t, gpu_copy_memory_poison(&of(t)->memory));
+}
+
+static int spoil(struct talk_server *t, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    return driver_said(t, gpu_copy_memory_spoil(&of(t)->memory));
+}
+
+static int check(struct talk_server *t, const void *data, size_t len)
+{
+    uint64_t seed, *wrong = t->body;
+    size_t wrong_at = 0;
+
+    memcpy(&seed, data, len);
+    int err = driver_said(t, gpu_copy_memory_check(&of(t)->memory, seed, false, &wrong_at));
+    *wrong = wrong_at == COPY_MEMORY_RIGHT ? UINT64_MAX : wrong_at;
+    return err;
+}
+
+static int release(struct talk_server *t, const void *data, size_t len)
+{
+    (void)data, (void)len;
+    gpu_copy_memory_free(&of(t)->memory);
+    return 0;
+}
+
+static const struct talk_request requests[REQUESTS] = {
+    [ASK_ALLOC] = {sizeof(struct copy_remote_order), sizeof(struct copy_remote_memory), EMPTY,
+                   EMPTY, HELD, TALK_NEVER, alloc},
+    [ASK_FILL] = {sizeof(uint64_t), 0, HELD, HELD, HELD, TALK_NEVER, fill},
+    [ASK_POISON] = {0, 0, HELD, HELD, HELD, TALK_NEVER, poison},
+    [ASK_SPOIL] = {0, 0, HELD, HELD, HELD, TALK_NEVER, spoil},
+    [ASK_CHECK] = {sizeof(uint64_t), sizeof(uint64_t), HELD, HELD, HELD, TALK_NEVER, check},
+    [ASK_FREE] = {0, 0, EMPTY, HELD, EMPTY, TALK_NEVER, release},
+};
+
+uint32_t copy_remote_protocol(void)
+{
+    static const uint32_t layout[] = {
+        0x636f7001, /* of the requests: raise it when their order or meaning changes */
+        sizeof(struct copy_remote_order),
+        sizeof(struct copy_remote_memory),
+    };
+
+    return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
+}
+
+int copy_remote_serve(struct channel *c, void *arg)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct beat *beat = NULL;
+
+    (void)arg;
+    if (!s)
+        return 1;
+    s->talk =
+        (struct talk_server){.channel = c, .requests = requests, .n_requests = REQUESTS, .arg = s};
+    s->gpus = gpus_open();
+    int err = s->gpus ? topo_open(&s->topo) : -ENOMEM;
+    if (!err)
+        err = beat_start(&beat, &c, 1, BEAT_LEADING_NS);
+    if (!err || err == -EOPNOTSUPP)
+        err = talk_serve(&s->talk);
+    beat_end(beat);
+    if (!s->gpus || !gpus_silent(s->gpus)) {
+        gpu_copy_memory_free(&s->memory);
+        gpus_close(s->gpus);
+    }
+    topo_close(s->topo);
+    free(s);
+    return err == -EHOSTUNREACH ? err : err ? 1 : 0;
+}
+
+/* ---- The end that leads ---- */
+
+enum { OWN, PEER, SIDES };
+
+struct copy_remote {
+    struct channel *channel;
+    struct talk talk;
+    char error[TALK_ERROR_BYTES + 128];
+};
+
+int copy_remote_open(struct copy_remote **out, struct channel *c)
+{
+    struct copy_remote *r = calloc(1, sizeof(*r));
+    struct channel *const channels[SIDES] = {[PEER] = c};
+
+    *out = r;
+    if (!r) {
+        channel_close(c);
+        return -ENOMEM;
+    }
+    r->channel = c;
+    int err = talk_open(&r->talk, channels, SIDES, requests, REQUESTS);
+    if (err)
+        snprintf(r->error, sizeof(r->error), "no signs of life can be given: %s", strerror(-err));
+    return err;
+}
+
+void copy_remote_close(struct copy_remote *r)
+{
+    if (!r)
+        return;
+    talk_close(&r->talk);
+    channel_close(r->channel);
+    free(r);
+}
+
+const char *copy_remote_error(const struct copy_remote *r)
+{
+    return r->error;
+}
+
+bool copy_remote_broken(const struct copy_remote *r)
+{
+    return r->talk.broken;
+}
+
+static int fail(struct copy_remote *r, int err, const char *why)
+{
+    snprintf(r->error, sizeof(r->error), "%.120s: %s", channel_peer(r->channel), why);
+    return err;
+}
+
+int copy_remote_alive(struct copy_remote *r)
+{
+    int err = channel_alive(r->channel);
+
+    if (err)
+        talk_lose(&r->talk, PEER, err, channel_error(r->channel));
+    return err ? fail(r, err, r->talk.peers[PEER].error) : 0;
+}
+
+static void await(struct copy_remote *r)
+{
+    const struct talk_patience patience = {.quiet_ns = STEP_WAIT_NS};
+
+    if (!talk_settle(&r->talk, &patience) && talk_awaits(&r->talk))
+        talk_lose(&r->talk, PEER, -ETIMEDOUT, "it does not answer: it hangs, or is cut off");
+}
+
+static int ask(struct copy_remote *r, enum request request, const void *data, size_t len,
+               void *reply, size_t size)
+{
+    const struct talk_peer *p = &r->talk.peers[PEER];
+
+    if (talk_post(&r->talk, PEER, (uint16_t)request, data, len))
+        return fail(r, -ECONNRESET, channel_error(r->channel));
+    await(r);
+    if (p->err)
+        return fail(r, p->err, p->error);
+    if (talk_reply_len(&r->talk, PEER) != size)
+        return fail(r, -EPROTO, "its answer is of another length");
+    if (size)
+        memcpy(reply, talk_reply(&r->talk, PEER), size);
+    return 0;
+}
+
+#define END(text) ((text)[sizeof(text) - 1] = 0)
+
+int copy_remote_alloc(struct copy_remote *r, const struct copy_remote_order *order,
+                      struct copy_remote_memory *memory)
+{
+    int err = ask(r, ASK_ALLOC, order, sizeof(*order), memory, sizeof(*memory));
+
+    END(memory->gpu), END(memory->address), END(memory->host), END(memory->origin);
+    END(memory->domain);
+    return err;
+}
+
+int copy_remote_free(struct copy_remote *r)
+{
+    return r->talk.broken ? 0 : ask(r, ASK_FREE, NULL, 0, NULL, 0);
+}
+
+int copy_remote_fill(struct copy_remote *r, uint64_t seed)
+{
+    return ask(r, ASK_FILL, &seed, sizeof(seed), NULL, 0);
+}
+
+int copy_remote_poison(struct copy_remote *r)
+{
+    return ask(r, ASK_POISON, NULL, 0, NULL, 0);
+}
+
+int copy_remote_spoil(struct copy_remote *r)
+{
+    return ask(r, ASK_SPOIL, NULL, 0, NULL, 0);
+}
+
+int copy_remote_check(struct copy_remote *r, uint64_t seed, size_t *wrong_at)
+{
+    uint64_t at = 0;
+    int err = ask(r, ASK_CHECK, &seed, sizeof(seed), &at, sizeof(at));
+
+    *wrong_at = at == UINT64_MAX ? COPY_MEMORY_RIGHT : (size_t)at;
+    return err;
+}

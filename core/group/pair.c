@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which end of a pair this process is, and how it meets the other: see pair.h. */
+#include "core/group/pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/group/mpi.h"
+#include "core/group/notice.h"
+#include "core/program.h"
+
+int pair_defaults(struct opts *o)
+{
+    if (o->n_args != 1)
+        return 0;
+    int err = opts_set(o, "host", o->args[0]);
+    if (!err)
+        o->n_args = 0;
+    return err;
+}
+
+enum pair_kind pair_kind(const struct pair_params *p)
+{
+    if (p->host || p->listen)
+        return PAIR_SOCK;
+    return mpi_launched() > 1 ? PAIR_MPI : PAIR_NONE;
+}
+
+static int connect_peer(struct channel **c, const struct pair_params *p, uint32_t protocol,
+                        struct pair_secret *known, const volatile int *cancel, char *error,
+                        size_t len)
+{
+    struct meet_connect m = {.host = p->host,
+                             .port = (uint16_t)p->port,
+                             .secret = &known->secret,
+                             .protocol = protocol,
+                             .wait_ns = p->wait_ns,
+                             .cancel = cancel};
+    int err = known->loaded ? 0 : meet_secret_need(p->secret_file, &known->secret, error, len);
+
+    known->loaded = !err;
+    return err ? err : meet_connect(&m, c, error, len);
+}
+
+/* Which rank this is, once in a process. */
+static int join_world(unsigned *rank, char *error, size_t len)
+{
+    unsigned size = 0;
+    int err = mpi_begin(rank, &size, error, len);
+
+    if (!err && size != 2) {
+        snprintf(
+            error, len,
+            "it takes two processes, the launcher started %u: mpirun -np 2, one on each machine "
+            "(--map-by node)",
+            size);
+        err = -EINVAL;
+    }
+    return err;
+}
+
+int pair_open(struct channel **c, const struct pair_params *p, uint32_t protocol,
+              struct pair_secret *secret, const volatile int *cancel, char *error, size_t len)
+{
+    unsigned rank = 0;
+
+    if (pair_kind(p) == PAIR_SOCK)
+        return connect_peer(c, p, protocol, secret, cancel, error, len);
+    int err = join_world(&rank, error, len);
+    return err ? err : mpi_peer(c, error, len);
+}
+
+void pair_end(void)
+{
+    mpi_end();
+}
+
+static void say_ready(void *arg, const char *address, uint16_t port)
+{
+    (void)arg;
+    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
+                program_invocation_short_name, address, port);
+}
+
+static int listen_for(const struct pair_params *p, const struct pair_service *service,
+                      const volatile int *cancel, char *error, size_t len)
+{
+    struct meet_secret secret;
+    const char *address = p->listen && strcmp(p->listen, "loopback") != 0 ? p->listen : NULL;
+    struct meet_listen l = {.address = address,
+                            .port = (uint16_t)p->port,
+                            .secret = &secret,
+                            .protocol = service->protocol,
+                            .runs = p->runs,
+                            .cancel = cancel,
+                            .ready = say_ready};
+    int err = meet_secret_need(p->secret_file, &secret, error, len);
+
+    if (!err)
+        err = meet_serve(&l, service->fn, service->listener, error, len);
+    return err == -EINTR ? 0 : err;
+}
+
+/* One of a launcher's processes, it may be, of which each would have a peer of its own, and measure
+ * beside the others. */
+static int check_alone(enum pair_kind kind, const struct pair_service *service, char *error,
+                       size_t len)
+{
+    char unknown[320];
+
+    if (!service->forks || kind != PAIR_NONE || !mpi_unknown_text(unknown, sizeof(unknown)))
+        return 0;
+    snprintf(error, len, "%s. Or give --listen to one, and its host to the other", unknown);
+    return -EINVAL;
+}
+
+static int serve_rank(const struct pair_service *service, char *error, size_t len)
+{
+    struct channel *c = NULL;
+    int err = mpi_peer(&c, error, len);
+
+    if (!err && service->fn(c, service->rank))
+        err = -EIO;
+    channel_close(c);
+    mpi_end();
+    return err;
+}
+
+/* What the command line or its files are to blame for. */
+static int exit_of(int err)
+{
+    static const int usage[] = {-EINVAL, -EADDRINUSE, -EACCES, -EOPNOTSUPP, -ENOENT};
+
+    for (size_t i = 0; i < sizeof(usage) / sizeof(*usage); i++)
+        if (err == usage[i])
+            return EXIT_USAGE;
+    return err ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+/* A leader without its secret is refused before anything is measured. On standard input it stands
+ * once, for the meeting. */
+static int check_secret(const struct pair_params *p, char *error, size_t len)
+{
+    bool is_stdin = p->secret_file && !strcmp(p->secret_file, "-");
+    struct meet_secret secret;
+
+    return p->host && !is_stdin ? meet_secret_need(p->secret_file, &secret, error, len) : 0;
+}
+
+int pair_serve(const struct pair_params *p, const struct pair_service *service,
+               const volatile int *cancel)
+{
+    enum pair_kind kind = pair_kind(p);
+    char error[MEET_ERROR_BYTES] = "";
+    unsigned rank = 0;
+    bool lead = !p->listen;
+    int err;
+
+    if (kind == PAIR_MPI) {
+        err = join_world(&rank, error, sizeof(error));
+        lead = !err && !rank;
+        if (!err && rank)
+            err = serve_rank(service, error, sizeof(error));
+    } else {
+        err = check_alone(kind, service, error, sizeof(error));
+        if (!err)
+            err = lead ? check_secret(p, error, sizeof(error))
+                       : listen_for(p, service, cancel, error, sizeof(error));
+    }
+    if (err)
+        notice_error(err, error[0] ? error : strerror(-err));
+    return lead && !err ? -1 : exit_of(err);
+}

@@ -260,7 +260,7 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAlloc
     if (!rc && (!block || block->mapped || offset || flags))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc && object)
-        rc = sim_multicast_map(object, block);
+        rc = sim_multicast_map(sim, object, block);
     else if (!rc && (of_handle(handle) || memory[handle].bytes != bytes ||
                      memory[handle].gpu != block->gpu))
         rc = CUDA_ERROR_INVALID_VALUE;

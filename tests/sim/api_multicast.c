@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One address for the memory of several devices. What the real driver would wait for without end, a
- * device that was not added before memory is bound or the object is mapped, is an error here.
+ * device that was not added before memory is bound or the object is mapped, is an error here; on demand a
+ * call does wait (the fault `hang` with its name).
  */
 #include "tests/sim/sim.h"
+
+#include <unistd.h>
 
 #define GRAIN_BYTES ((size_t)2 << 20)
 #define BEST_BYTES  ((size_t)16 << 20)
@@ -36,6 +39,17 @@ static CUresult check(struct sim *sim, const CUmulticastObjectProp *prop)
     return !prop->numDevices || prop->numDevices > sim->machine.gpus || prop->flags
                ? CUDA_ERROR_INVALID_VALUE
                : CUDA_SUCCESS;
+}
+
+/* Where this call is to hang for the device: it does, and holds up nobody else. */
+static void hang(struct sim *sim, const char *call, unsigned gpu)
+{
+    if (!sim_fault_strikes(&sim->machine, SIM_HANG,
+                           (struct sim_event){.gpu = (int)gpu, .peer = -1, .call = call}))
+        return;
+    pthread_mutex_unlock(&sim->lock);
+    for (;;)
+        pause();
 }
 
 CUresult cuMulticastGetGranularity(size_t *bytes, const CUmulticastObjectProp *prop,
@@ -88,6 +102,8 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice devi
     if (!rc && !sim->machine.gpu[device].multicast)
         rc = CUDA_ERROR_NOT_SUPPORTED;
     if (!rc)
+        hang(sim, "cuMulticastAddDevice", (unsigned)device);
+    if (!rc)
         object->added |= 1u << device;
     return sim_leave(sim, rc);
 }
@@ -113,6 +129,8 @@ CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t at,
          !(object->added >> gpu & 1) || object->bound[gpu] || (object->shareable && !shareable)))
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc)
+        hang(sim, "cuMulticastBindMem", gpu);
+    if (!rc)
         object->bound[gpu] = memory;
     return sim_leave(sim, rc);
 }
@@ -133,8 +151,10 @@ CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice device,
     return sim_leave(sim, rc);
 }
 
-CUresult sim_multicast_map(const struct sim_multicast *object, const struct sim_block *block)
+CUresult sim_multicast_map(struct sim *sim, const struct sim_multicast *object,
+                           const struct sim_block *block)
 {
+    hang(sim, "cuMemMap", block->gpu);
     if (block->bytes != object->bytes || !block->alignment || block->alignment % GRAIN_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
     return count(object->added) < object->devices ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;

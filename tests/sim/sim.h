@@ -354,7 +354,8 @@ unsigned sim_multicast_members(struct sim *sim, const struct sim_block *block,
 /* What the calls of memory by handles (api_fabric.c) ask about a multicast object: NULL, there is none of that number. */
 struct sim_multicast;
 struct sim_multicast *sim_multicast_of(CUmemGenericAllocationHandle handle);
-CUresult sim_multicast_map(const struct sim_multicast *object, const struct sim_block *block);
+CUresult sim_multicast_map(struct sim *sim, const struct sim_multicast *object,
+                           const struct sim_block *block);
 void sim_multicast_release(struct sim_multicast *object);
 /* api_fabric.c: the device and the size of memory by its handle; CUDA_ERROR_INVALID_VALUE: no such memory. */
 CUresult sim_handle_memory(CUmemGenericAllocationHandle handle, unsigned *gpu, size_t *bytes,

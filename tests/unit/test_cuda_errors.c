@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -33,6 +34,7 @@ struct ctx {
 struct scenario {
     const char *fault, *machine;
     void (*run)(struct ctx *c);
+    const char *description; /* of the machine, in place of its name */
 };
 
 /* A line of the report: what was called, its result and the sentence. */
@@ -66,9 +68,21 @@ static void play(void *arg, char *text, size_t len)
     gpus_close(c.gpus);
 }
 
+/* A machine by its description, in a file that the caller removes. */
+static void describe(const char *description, char path[32])
+{
+    snprintf(path, 32, "/tmp/plumb-machine-XXXXXX");
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, description, strlen(description)), strlen(description));
+    close(fd);
+    setenv("PLUMB_SIM_MACHINE", path, 1);
+}
+
 static void expect(const struct scenario *s, const char *const *wanted)
 {
-    char text[TEXT_BYTES];
+    char text[TEXT_BYTES], path[32] = "";
 
     if (!cuda_fixture_simulate(s->machine ? s->machine : "two"))
         skip();
@@ -76,14 +90,18 @@ static void expect(const struct scenario *s, const char *const *wanted)
         print_message("faults are the simulated device's\n");
         skip();
     }
+    if (s->description)
+        describe(s->description, path);
     cuda_fixture_child(play, (void *)s, text, sizeof(text));
+    if (path[0])
+        unlink(path);
     for (; *wanted; wanted++)
         if (!strstr(text, *wanted))
             fail_msg("'%s' is not in:\n%s", *wanted, text);
 }
 
 #define EXPECT(fault, machine, run, ...)                                                           \
-    expect(&(struct scenario){fault, machine, run}, (const char *const[]){__VA_ARGS__, NULL})
+    expect(&(struct scenario){fault, machine, run, NULL}, (const char *const[]){__VA_ARGS__, NULL})
 
 static int launch_empty(struct ctx *c, struct gpu_stream *stream)
 {
@@ -210,6 +228,61 @@ static void device_that_hangs_at_the_end(void **state)
     EXPECT("hang:kernel=empty:after=1", NULL, interrupted_waits, "wait=0\n",
            "wait_again=ETIMEDOUT interrupted: GPU 0 at 0000:10:00.0 has not answered for 1",
            "soon=0\n");
+}
+
+/* The driver waits for a device of the group without end: the caller does not, is told which call for
+ * which device it was, and no device of the group is asked anything again. */
+static void endless_multicast(struct ctx *c)
+{
+    struct gpu *gpus[3] = {c->gpu};
+    struct gpu_multicast *group = NULL;
+    char error[GPU_ERROR_BYTES] = "";
+    uint64_t begin_ns = clock_now_ns();
+    void *all, *at[3], *more;
+
+    for (unsigned i = 1; i < 3; i++)
+        note(c, "gpu", gpus_get(c->gpus, i, &gpus[i], error, sizeof(error)));
+    for (unsigned i = 0; i < 3; i++)
+        gpu_base(gpus[i])->patience_ns = 200000000;
+    note(c, "open", c->ops->multicast_open(gpus, 3, 1 << 20, &all, at, &group));
+    note(c, "group", group ? -EEXIST : 0);
+    note(c, "silent", gpus_silent(c->gpus) ? 0 : -ENOENT);
+    note(c, "first", c->ops->alloc(gpus[0], GPU_DEVICE, 64, &more));
+    note(c, "last", c->ops->alloc(gpus[2], GPU_DEVICE, 64, &more));
+    note(c, "soon", clock_now_ns() - begin_ns < 50000000000 ? 0 : -ETIME);
+    c->gpu = NULL;
+}
+
+static void whole_multicast(struct ctx *c)
+{
+    struct gpu_multicast *group = NULL;
+    void *all, *at;
+
+    note(c, "open", c->ops->multicast_open(&c->gpu, 1, 1 << 20, &all, &at, &group));
+    c->ops->multicast_close(group);
+    note(c, "silent", gpus_silent(c->gpus) ? -EEXIST : 0);
+}
+
+#define MULTICAST "[machine]\ngpus = 3\n[gpu]\nmulticast = yes\n[link all]\nkind = nvlink\n"
+#define ENDLESS(fault, ...)                                                                        \
+    expect(&(struct scenario){fault, NULL, endless_multicast, MULTICAST},                          \
+           (const char *const[]){__VA_ARGS__, "group=0\n", "silent=0\n", "first=EIO ",             \
+                                 "last=EIO ", "soon=0\n", NULL})
+
+static void multicast_that_hangs(void **state)
+{
+    (void)state;
+    ENDLESS("hang:call=cuMulticastAddDevice:gpu=2",
+            "open=ETIMEDOUT cuda:2: cuMulticastAddDevice did not return: GPU 2 at 0000:12:00.0 has "
+            "not answered for 0.2",
+            "systemctl status nvidia-fabricmanager");
+    ENDLESS(
+        "hang:call=cuMulticastBindMem:gpu=1",
+        "open=ETIMEDOUT cuda:1: cuMulticastBindMem did not return, as if a GPU of the group were "
+        "still to be added: GPU 1 at 0000:11:00.0 has not answered for 0.2");
+    ENDLESS("hang:call=cuMemMap", "open=ETIMEDOUT cuMemMap did not return, as if a GPU");
+    expect(&(struct scenario){"", NULL, whole_multicast, MULTICAST},
+           (const char *const[]){"open=0\n", "silent=0\n", NULL});
 }
 
 /* What is known to take long, and what already took long, is waited for. */
@@ -423,6 +496,7 @@ int main(void)
         cmocka_unit_test(bad_address),
         cmocka_unit_test(bad_memory),
         cmocka_unit_test(device_that_hangs),
+        cmocka_unit_test(multicast_that_hangs),
         cmocka_unit_test(device_that_hangs_at_the_end),
         cmocka_unit_test(device_that_is_slow),
         cmocka_unit_test(device_that_is_reset),

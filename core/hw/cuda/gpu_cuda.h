@@ -268,6 +268,10 @@ int cuda_multicast_open(struct gpu *const *gpus, unsigned n, size_t bytes, void 
 void cuda_multicast_close(struct gpu_multicast *group);
 
 /* module.c */
+/* Asks until the answer is another than -EAGAIN, which it returns. -ETIMEDOUT, and the device is
+ * silent: it gave up. */
+typedef int cuda_query_fn(void *arg);
+int cuda_wait(struct gpu *gpu, cuda_query_fn *query, void *arg);
 bool cuda_held(const struct gpu_stream *stream);
 void cuda_kernels_close(struct gpu *gpu); /* the kernels and their module */
 

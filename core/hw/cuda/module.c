@@ -27,8 +27,6 @@ struct gpu_graph {
 
 /* ---- Waiting for a device that may never answer ---- */
 
-typedef int cuda_query_fn(void *arg);
-
 /* As the driver's own wait does, it asks without a pause: whoever times a wait sees its end at
  * once. After so long a pause is nothing beside what was waited. */
 #define EAGER_NS 1000000000u
@@ -55,9 +53,7 @@ static int give_up(struct gpu *gpu, uint64_t waited_ns, bool cancelled)
                       cancelled ? "" : ": dmesg | grep -i xid may say why");
 }
 
-/* Asks until the answer is another than -EAGAIN, which it returns. -ETIMEDOUT, and the device is
- * silent: it gave up. */
-static int cuda_wait(struct gpu *gpu, cuda_query_fn *query_event, void *arg)
+int cuda_wait(struct gpu *gpu, cuda_query_fn *query_event, void *arg)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     uint64_t begin_ns = clock_now_ns(), cancelled_ns = 0, waited_ns = 0;

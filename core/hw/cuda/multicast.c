@@ -2,7 +2,10 @@
 /* One address for the memory of several devices: what is stored there, the NVLink switches bring to
  * all of them. */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/hw/cuda/gpu_cuda.h"
@@ -75,6 +78,105 @@ static int check(struct gpu *gpu, CUresult result, const char *call)
     return err;
 }
 
+/* ---- Calls that may never return ---- */
+
+/*
+ * The driver binds memory and maps the object when it has all devices, and waits for that without
+ * end: where it never gets one, because a switch or its service does not answer, the thread of such
+ * a call is lost. So it is made by a thread of its own.
+ */
+enum call_kind { ADD_DEVICE, BIND_MEMORY, MAP };
+static const char *const call_names[] = {"cuMulticastAddDevice", "cuMulticastBindMem", "cuMemMap"};
+
+struct call {
+    enum call_kind kind;
+    const struct cuda_driver *driver;
+    CUcontext context;
+    CUdevice device;
+    CUmemGenericAllocationHandle object, memory;
+    CUdeviceptr at;
+    size_t bytes;
+    CUresult result;
+    _Atomic bool done;
+    _Atomic int users; /* the thread, and the one who waits: who leaves last frees it */
+};
+
+static void leave(struct call *c)
+{
+    if (atomic_fetch_sub(&c->users, 1) == 1)
+        free(c);
+}
+
+static void *make_call(void *arg)
+{
+    struct call *c = arg;
+
+    c->result = c->driver->cuCtxSetCurrent(c->context);
+    if (c->result == CUDA_SUCCESS)
+        c->result = c->kind == ADD_DEVICE ? c->driver->cuMulticastAddDevice(c->object, c->device)
+                    : c->kind == BIND_MEMORY
+                        ? c->driver->cuMulticastBindMem(c->object, 0, c->memory, 0, c->bytes, 0)
+                        : c->driver->cuMemMap(c->at, c->bytes, 0, c->object, 0);
+    atomic_store(&c->done, true);
+    leave(c);
+    return NULL;
+}
+
+static int is_done(void *arg)
+{
+    const struct call *c = arg;
+
+    return atomic_load(&c->done) ? 0 : -EAGAIN;
+}
+
+/* What the driver is at is not known any more: no device of the group is asked anything again. */
+static int give_up(struct gpu_multicast *group, struct gpu *gpu, enum call_kind kind)
+{
+    char waited[GPU_ERROR_BYTES];
+
+    snprintf(waited, sizeof(waited), "%s", gpu_error(gpu));
+    for (unsigned i = 0; i < group->n; i++)
+        gpu_base(group->member[i].gpu)->lost = gpu_base(group->member[i].gpu)->silent = true;
+    return cuda_error(
+        gpu, -ETIMEDOUT, "%s did not return%s: %.120s; systemctl status nvidia-fabricmanager",
+        call_names[kind],
+        kind == ADD_DEVICE ? "" : ", as if a GPU of the group were still to be added", waited);
+}
+
+static int call_within(struct gpu_multicast *group, struct gpu *gpu, const struct call *what)
+{
+    struct call *c = malloc(sizeof(*c));
+    pthread_t thread;
+
+    if (!c)
+        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    *c = *what;
+    c->driver = gpu->driver;
+    c->context = gpu->context;
+    c->device = gpu->device;
+    c->object = group->object;
+    c->bytes = group->bytes;
+    atomic_init(&c->done, false);
+    atomic_init(&c->users, 2);
+    int err = pthread_create(&thread, NULL, make_call, c);
+    if (err) {
+        free(c);
+        return cuda_error(gpu, -err, "no thread for a call of the driver");
+    }
+    err = cuda_wait(gpu, is_done, c);
+    if (err == -ETIMEDOUT) {
+        pthread_detach(thread);
+        err = give_up(group, gpu, what->kind);
+    } else {
+        pthread_join(thread, NULL);
+        err = check(gpu, c->result, call_names[what->kind]);
+    }
+    leave(c);
+    return err;
+}
+
+/* ---- A group, step by step ---- */
+
 /* The size that both a multicast object and the memory of a device can have. Large pages serve large
  * messages best, and small ones need none. */
 static int choose_bytes(struct gpu_multicast *group, size_t bytes)
@@ -112,7 +214,10 @@ static int map(struct gpu_multicast *group, struct gpu *gpu, CUmemGenericAllocat
         room->at = 0;
         return err;
     }
-    err = check(gpu, gpu->driver->cuMemMap(room->at, group->bytes, 0, memory, 0), "cuMemMap");
+    if (memory == group->object)
+        err = call_within(group, gpu, &(struct call){.kind = MAP, .at = room->at});
+    else
+        err = check(gpu, gpu->driver->cuMemMap(room->at, group->bytes, 0, memory, 0), "cuMemMap");
     room->mapped = !err;
     return err ? err : CUDA(gpu, cuMemSetAccess, room->at, group->bytes, &access, 1);
 }
@@ -138,8 +243,7 @@ static int add_devices(struct gpu_multicast *group)
     group->made = !err;
     for (unsigned i = 0; !err && i < group->n; i++) {
         struct gpu *gpu = group->member[i].gpu;
-        err = check(gpu, gpu->driver->cuMulticastAddDevice(group->object, gpu->device),
-                    "cuMulticastAddDevice");
+        err = call_within(group, gpu, &(struct call){.kind = ADD_DEVICE});
         err = say(group, gpu, err);
     }
     return err;
@@ -158,9 +262,7 @@ static int bind(struct gpu_multicast *group, struct member *m)
     if (err)
         return err;
     m->made = true;
-    err = check(m->gpu,
-                m->gpu->driver->cuMulticastBindMem(group->object, 0, m->memory, 0, group->bytes, 0),
-                "cuMulticastBindMem");
+    err = call_within(group, m->gpu, &(struct call){.kind = BIND_MEMORY, .memory = m->memory});
     m->bound = !err;
     return err ? err : map(group, m->gpu, m->memory, &m->room);
 }

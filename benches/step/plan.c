@@ -394,7 +394,7 @@ struct step_memory step_memory(const struct step_spec *s, const struct step_laye
 {
     unsigned cuts[WORLD_RANKS_MAX + 1], stage = rank / s->tp % s->pp;
     double each = (double)collective_type_bytes((enum collective_type)s->type);
-    double parameters = 0, outputs = 0, rows = 0, tables = 0, n = step_dp(s);
+    double parameters = 0, outputs = 0, rows = 0, tables = 0, table = 0, n = step_dp(s);
     double samples = (double)s->batch / s->micro;
 
     if (s->servers && rank >= step_dp(s))
@@ -404,12 +404,15 @@ struct step_memory step_memory(const struct step_spec *s, const struct step_laye
     for (unsigned i = cuts[stage]; i < cuts[stage + 1]; i++) {
         const struct step_layer *l = &layers[i];
         parameters += (double)step_parameters(s, l);
-        tables += l->kind == MODEL_TABLE ? (double)l->parameters / n : 0;
+        if (l->kind == MODEL_TABLE) {
+            tables += (double)l->parameters / n;
+            table = fmax(table, (double)l->parameters);
+        }
         rows += l->kind == MODEL_TABLE ? l->output * samples : 0;
         outputs += l->output / (l->split == MODEL_COLUMN ? s->tp : 1);
     }
     return (struct step_memory){
-        .parameters = each * (parameters / (s->zero > 2 ? n : 1) + tables),
+        .parameters = each * (parameters / (s->zero > 2 ? n : 1) + fmax(tables, table)),
         .gradients = each * (parameters / (s->zero > 1 ? n : 1) + rows),
         .update = s->servers ? 0 : state_bytes(s) * parameters / (s->zero ? n : 1),
         .activations = each * outputs * samples * in_flight(s, stage)};

@@ -90,7 +90,8 @@ static void test_activations(void **state)
     free(layers);
 }
 
-/* Tables lie on one of the ranks each; servers divide parameters and state. */
+/* Tables lie on one of the ranks each: some rank has the largest, and the mean of all at least. Servers divide
+ * parameters and state. */
 static void test_tables_and_servers(void **state)
 {
     const struct step_layer layers[] = {
@@ -108,7 +109,12 @@ static void test_tables_and_servers(void **state)
     struct step_memory m = step_memory(&s, layers, 3);
 
     (void)state;
-    assert_true(m.parameters == 4 * (1000 + 2000) && m.gradients == 4 * (1000 + 5 * 16));
+    assert_true(m.parameters == 4 * (1000 + 8000) && m.gradients == 4 * (1000 + 5 * 16));
+    const struct step_layer many[] = {layers[0], layers[0], layers[0], layers[0], layers[0],
+                                      layers[0], layers[0], layers[0], layers[1]};
+    s.n_layers = 9;
+    assert_true(step_memory(&s, many, 0).parameters == 4 * (1000 + 2 * 8000));
+    s.n_layers = 2;
     assert_true(m.update == 8 * 1000 && m.activations == 4 * 5 * 26);
     s.n_layers = 1;
     s.servers = 2;

@@ -235,6 +235,8 @@ static const struct bench_imported imported[] = {
              "test=All-to-Allv-Personalized-Exchange-Latency-Test,Allgatherv-Latency-Test,"
              "Gatherv-Latency-Test,Scatterv-Latency-Test",
              "it calls MPI's function for parts of unequal size, and no benchmark here does"),
+    NOT_OURS("imb", "test=Multi-*",
+             "several groups of ranks run at once, and here a case is one group alone"),
     NOT_OURS("imb", "memory=gpu", "its buffers are on GPUs, and it does not tell of which maker"),
     IMB("Allreduce", "op=allreduce redop=sum dtype=@dtype size=@size"),
     IMB("Allgather", "op=all-gather size=@total"),

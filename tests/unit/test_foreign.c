@@ -379,6 +379,11 @@ static void test_settings(void **state)
     out = read_changed("imb-allreduce-2021.11.txt", PAIRS(" -sync off", ""));
     assert_string_equal(foreign_value(&out.lines[0], "sync"), "");
     foreign_release(&out);
+    out = read_changed("imb-allreduce-2021.11.txt",
+                       PAIRS(" -zero_size", " \n#            -zero_size"));
+    assert_string_equal(foreign_value(&out.lines[0], "sync"), "off");
+    assert_non_null(strstr(out.command, "16:16 -zero_size off -sync off"));
+    foreign_release(&out);
 }
 
 /* The first line's fact of an output, with one text in place of another. */
@@ -448,6 +453,65 @@ static void test_mpi(void **state)
     out = read_file("imb-allreduce-2021.11.txt");
     near(figure_of(&out, "test=Allreduce ranks=2 size=65536 dtype=f32", "slowest", "mean", "us"),
          178.75);
+    foreign_release(&out);
+}
+
+#define IMB       "imb-allreduce-2021.11.txt"
+#define IMB_TITLE "# Benchmarking Allreduce \n# #processes = 2 \n"
+#define IMB_HEAD  "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+#define IMB_LINE  "        65536        20000       178.75       178.75       178.75\n"
+#define IMB_GROUPS                                                                                 \
+    "# Benchmarking Multi-Allreduce \n# ( 2 groups of 3 processes each running simultaneous ) \n"  \
+    "# Group  0:     0    1    2\n# \n# Group  1:     3    4    5\n# \n"
+/* The head that follows, as the program has it with -multi 1: a column more, and a blank line before each size. */
+#define IMB_ALL                                                                                    \
+    "\n#---\n# Benchmarking Allreduce \n# #processes = 6 \n#---\n        Group" IMB_HEAD           \
+    "\n            0        65536        20000       300.00       320.00       310.00\n"
+
+/* Groups of ranks at once, by IMB's -multi: each line is of its own group, or of all. */
+static void test_imb_groups(void **state)
+{
+    struct foreign_output out = read_changed(
+        IMB,
+        PAIRS(IMB_TITLE, IMB_GROUPS, IMB_HEAD, "        Group" IMB_HEAD, IMB_LINE,
+              "\n            0        65536        20000       100.00       120.00       110.00\n"
+              "            1        65536        20000       200.00       220.00       "
+              "210.00\n" IMB_ALL));
+
+    (void)state;
+    assert_int_equal(out.n, 3);
+    near(figure_of(&out, "test=Multi-Allreduce groups=2 group=0 ranks=3 size=65536 total=196608",
+                   "slowest", "mean", "us"),
+         120);
+    near(figure_of(&out, "test=Multi-Allreduce group=1 ranks=3", "slowest", "mean", "us"), 220);
+    near(figure_of(&out, "test=Allreduce groups= group= ranks=6", "slowest", "mean", "us"), 320);
+    assert_int_equal(out.lines[1].samples, 20000);
+    foreign_release(&out);
+    out = read_changed(IMB, PAIRS(IMB_TITLE, IMB_GROUPS)); /* -multi 0: the slowest of all groups */
+    near(figure_of(&out, "test=Multi-Allreduce groups=2 group= ranks=3", "slowest", "mean", "us"),
+         178.75);
+    foreign_release(&out);
+}
+
+/* Of a program built to check data, and of a benchmark that gave a size up. */
+static void test_imb_failures(void **state)
+{
+    struct foreign_output out = read_changed(
+        IMB,
+        PAIRS("t_avg[usec]\n", "t_avg[usec]      defects\n", IMB_LINE,
+              "        65536        20000       178.75       178.75       178.75         0.01\n"
+              "       131072        20000       178.75       178.75       178.75         0.02\n"));
+
+    (void)state;
+    assert_string_equal(out.lines[0].status, "ok");
+    assert_string_equal(out.lines[1].status, "wrong");
+    foreign_release(&out);
+    out = read_changed(IMB, PAIRS(IMB_LINE,
+                                  IMB_LINE "       131072 time-out.; Time limit (secs_per_sample * "
+                                           "msg_sizes_list_len) is over; use \"-time X\"\n"));
+    near(figure_of(&out, "size=65536", "slowest", "mean", "us"), 178.75);
+    assert_string_equal(out.lines[1].status, "failed");
+    assert_string_equal(foreign_value(&out.lines[1], "size"), "131072");
     foreign_release(&out);
 }
 
@@ -542,6 +606,8 @@ int main(void)
         cmocka_unit_test(test_nccl_nodes),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_mpi),
+        cmocka_unit_test(test_imb_groups),
+        cmocka_unit_test(test_imb_failures),
         cmocka_unit_test(test_nvbandwidth_chain),
         cmocka_unit_test(test_nccl_not_as_nccl),
         cmocka_unit_test(test_what_is_not_alike),

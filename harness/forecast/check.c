@@ -110,6 +110,7 @@ static enum check_left left_of(const struct forecast *f, const struct part_step 
     *point = (struct forecast_point){.low_s = NAN, .high_s = NAN, .ranks = step->ranks};
     return step->servers > 0        ? CHECK_SERVERS
            : step->other_way        ? CHECK_WAY
+           : step->other_order      ? CHECK_ORDER
            : isnan(step->compute_s) ? CHECK_COMPUTE
            : isnan(step->update_s)  ? CHECK_UPDATE
            : make(f, step, point)   ? CHECK_MADE
@@ -154,6 +155,8 @@ const char *forecast_check_why(struct pool *pool, const struct forecast *f,
         return "parameter servers are not modelled";
     case CHECK_WAY:
         return "another backend or transport than that of the sums: --over chooses";
+    case CHECK_ORDER:
+        return "its stages do all forward passes first (--schedule gpipe): a forecast has 1F1B";
     case CHECK_COMPUTE:
         return "its compute alone is not known: of real compute, each rank must do all layers";
     case CHECK_UPDATE:

@@ -57,6 +57,7 @@ struct part_step {
     uint64_t sequence; /* 0: the model's */
     bool overlap;
     bool other_way;     /* than the sums: another backend or transport */
+    bool other_order;   /* of its passes than a forecast has: GPipe's, of several stages */
     double compute_s;   /* both passes of the whole model on one rank alone; NaN: not known */
     const char *update; /* its name */
     double update_s;    /* 0: none; NaN: not known */
@@ -238,6 +239,7 @@ enum check_left {
     CHECK_MADE,
     CHECK_SERVERS, /* parameter servers are not modelled */
     CHECK_WAY,     /* it went another way than the sums */
+    CHECK_ORDER,   /* its stages take their passes in another order than a forecast has */
     CHECK_COMPUTE, /* its compute is not known */
     CHECK_UPDATE,  /* nor is how long its update took */
     CHECK_REFUSED, /* the point says why */

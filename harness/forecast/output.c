@@ -30,7 +30,8 @@ static const char *const refusal_names[LAW_REFUSALS] = {"",
 
 static const char *const left_names[] = {
     [CHECK_MADE] = "",           [CHECK_SERVERS] = "servers", [CHECK_WAY] = "another way",
-    [CHECK_COMPUTE] = "compute", [CHECK_UPDATE] = "update",   [CHECK_REFUSED] = "refused",
+    [CHECK_ORDER] = "order",     [CHECK_COMPUTE] = "compute", [CHECK_UPDATE] = "update",
+    [CHECK_REFUSED] = "refused",
 };
 
 static void put(json_t *o, const char *name, double value)
@@ -135,7 +136,8 @@ int forecast_print_json(FILE *out, const struct forecast *f, size_t answer)
     json_object_set_new(all, "points", points);
     json_object_set_new(all, "checks", checks_json(f, true));
     json_object_set_new(all, "checks_left_out", checks_json(f, false));
-    json_object_set_new(all, "memory", memory_json(f, &f->points[answer].time.memory));
+    if (job_memory_all(&f->points[answer].time.memory) > 0) /* else the step itself is not known */
+        json_object_set_new(all, "memory", memory_json(f, &f->points[answer].time.memory));
     int err = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(all);
     return err || fputc('\n', out) == EOF ? -EIO : 0;

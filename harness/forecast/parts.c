@@ -434,6 +434,8 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                               .element_bytes = element_bytes(report_param(b, c, "dtype")),
                               .servers = number_or(b, c, "ps", 0),
                               .sequence = (uint64_t)number_or(b, c, "seq", 0),
+                              .other_order = !strcmp(report_param(b, c, "schedule"), "gpipe") &&
+                                             number_or(b, c, "pp", 1) > 1,
                               .overlap = strcmp(report_param(b, c, "overlap"), "none") != 0,
                               .compute_s = number_of(b, c, "compute_ms") * 1e-3,
                               .update = update,

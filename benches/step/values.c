@@ -252,7 +252,8 @@ int values_keep_base(struct step_base *base, const double *rates, size_t n)
     if (!kept)
         return n ? -ENOMEM : 0;
     base->rates = kept;
-    memcpy(kept, rates, n * sizeof(*kept));
+    if (n)
+        memcpy(kept, rates, n * sizeof(*kept));
     return 0;
 }
 

@@ -97,7 +97,7 @@ ms() {
 @test "a pipeline of real products, a stage on each host, has a limit and a slowdown of compute" {
     step 2 --pp 2 --micro-batches 4 --batch 400 --compute product
     [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ]
-    [[ $(cells limit_source) == *"the slowest stage's compute alone"* ]]
+    [[ $(cells limit_source) == *"the slowest stage's compute"* ]]
     [ -n "$(of compute_slowdown)" ]
     # each stage waits for the other at least a quarter of its own compute: it holds 4 of 5 turns at most
     paste -d' ' <(cells metric) <(cells percent_of_limit) | awk '$1 == "throughput" { n++; print $2; ok = $2 > 1 && $2 < 85 } END { exit !(n == 1 && ok) }'

@@ -179,6 +179,10 @@ static void close_session(struct point *ctx)
 
     ceilings_release(&session->ceilings);
     ceilings_release(&session->nodes);
+    /* The other end waits for this one, also where all points were refused before they had anything to ask. */
+    if (pair_kind(&session->pair) != PAIR_NONE && !session->remote &&
+        !(ctx->cancel && *ctx->cancel))
+        copy_session_meet(session, ctx->cancel);
     bool broken = session->remote && copy_remote_broken(session->remote);
     copy_remote_close(session->remote);
     if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
@@ -200,7 +204,10 @@ static int instead(struct opts *o, const struct bench_common *common, const vola
 
 static int setup(struct point *pt)
 {
+    struct copy_session *session = pt->bench_state;
     struct place ends[2];
+
+    session->pair = ((const struct copy_params *)pt->params)->meet;
     int err = copy_ends(pt, ends);
 
     if (!err)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "benches/copy/remote.h"
 #include "core/hw/gpu.h"
 
 enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
@@ -73,6 +74,34 @@ static void stand_for_all(const char *const names[2], struct place ends[2])
                                                    (copy_is_all(names[1 - i]) && i)
                                                ? 1
                                                : 0};
+}
+
+int copy_session_meet(struct copy_session *s, const volatile int *cancel)
+{
+    struct channel *c = NULL;
+    char error[MEET_ERROR_BYTES] = "";
+
+    if (s->remote && copy_remote_broken(s->remote)) {
+        copy_remote_close(s->remote);
+        s->remote = NULL;
+    }
+    if (s->remote || s->unreachable)
+        return s->unreachable;
+    int err =
+        pair_open(&c, &s->pair, copy_remote_protocol(), &s->secret, cancel, error, sizeof(error));
+    if (!err && (err = copy_remote_open(&s->remote, c))) {
+        snprintf(error, sizeof(error), "%s",
+                 s->remote ? copy_remote_error(s->remote) : strerror(-err));
+        copy_remote_close(s->remote);
+        s->remote = NULL;
+    }
+    if (!err)
+        return 0;
+    s->unreachable =
+        err == -ENODEV || err == -EOPNOTSUPP ? -EIO : err; /* asked for, and not there */
+    snprintf(s->why_unreachable, sizeof(s->why_unreachable), "%s",
+             error[0] ? error : strerror(-err));
+    return s->unreachable;
 }
 
 int copy_ends(struct point *pt, struct place ends[2])

@@ -64,9 +64,13 @@ struct copy_session {
     struct ceilings nodes;      /* what a GPU and each node reached, to set one against the other */
     struct copy_remote *remote; /* the other end of the pair; NULL: not met yet */
     struct pair_secret secret;
-    int unreachable; /* it could not be met: not tried again for each point */
+    struct pair_params pair; /* as the points have it */
+    int unreachable;         /* it could not be met: not tried again for each point */
     char why_unreachable[MEET_ERROR_BYTES];
 };
+
+/* Meets the other end, if that has not been done. 0, or -errno with why_unreachable set. */
+int copy_session_meet(struct copy_session *s, const volatile int *cancel);
 
 /* Source and destination; where one is all GPUs, the first that the other is not. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where
  * there is one. */

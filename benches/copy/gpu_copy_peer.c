@@ -164,33 +164,9 @@ int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c)
 static int meet(struct point *pt)
 {
     struct copy_session *s = pt->bench_state;
-    const struct copy_params *p = pt->params;
-    char error[MEET_ERROR_BYTES] = "";
-    struct channel *c = NULL;
+    int err = copy_session_meet(s, pt->cancel);
 
-    if (s->remote && copy_remote_broken(s->remote)) {
-        copy_remote_close(s->remote);
-        s->remote = NULL;
-    }
-    if (s->remote)
-        return 0;
-    if (s->unreachable)
-        return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
-    int err = pair_open(&c, &p->meet, copy_remote_protocol(), &s->secret, pt->cancel, error,
-                        sizeof(error));
-    if (!err && (err = copy_remote_open(&s->remote, c))) {
-        snprintf(error, sizeof(error), "%s",
-                 s->remote ? copy_remote_error(s->remote) : strerror(-err));
-        copy_remote_close(s->remote);
-        s->remote = NULL;
-    }
-    if (!err)
-        return 0;
-    s->unreachable =
-        err == -ENODEV || err == -EOPNOTSUPP ? -EIO : err; /* asked for, and not there */
-    snprintf(s->why_unreachable, sizeof(s->why_unreachable), "%s",
-             error[0] ? error : strerror(-err));
-    return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
+    return err ? point_reason(pt, err, "%s", s->why_unreachable) : 0;
 }
 
 int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err)
@@ -219,7 +195,7 @@ static void set_limit(struct point *pt, struct gpu_copy_peer *peer)
         strcmp(pt->series[0].unit, "GB/s") != 0)
         return;
     snprintf(peer->limit_source, sizeof(peer->limit_source),
-             "nvml: all NVLinks of the slower GPU, one direction");
+             "nvml: the NVLinks of the slower GPU, one direction, at their signalling rate");
     pt->series[0].limit = gbps;
     pt->series[0].limit_kind = LIMIT_NVML;
     pt->series[0].limit_link = LIMIT_LINK_NVLINK;

@@ -263,9 +263,9 @@ static int fail(struct copy_remote *r, int err, const char *why)
 
 int copy_remote_alive(struct copy_remote *r)
 {
-    int err = channel_alive(r->channel);
+    int err = talk_watch(&r->talk) ? r->talk.peers[PEER].err : channel_alive(r->channel);
 
-    if (err)
+    if (err && !r->talk.peers[PEER].gone)
         talk_lose(&r->talk, PEER, err, channel_error(r->channel));
     return err ? fail(r, err, r->talk.peers[PEER].error) : 0;
 }

@@ -289,9 +289,11 @@ peer_copy()
     [[ $(cells reason) == *"127.0.0.1"*"no IMEX channel may be opened"* ]]
     listen 2 PLUMB_SIM_FAULT=error:call=cuMemCreate:code=2
     simulate "$conf.none"
-    peer_copy --source cuda:0 --destination cuda:peer --size 64K # without a word to the listener
+    peer_copy --source cuda:0 --destination cuda:peer --size 64K
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == "the CUDA driver exports no memory of cuda:0 as a fabric handle"* ]]
+    # it has met the listener all the same, which waits for that
+    for _ in $(seq 1200); do [ "$(pgrep -cP "$listener")" -eq 0 ] && break; sleep 0.1; done
     simulate "$conf.whole"
     peer_copy --source cuda:0 --destination cuda:peer --size 64K
     [ "$(cells status)" = failed ]
@@ -302,6 +304,20 @@ peer_copy()
     peer_copy --source cuda:0 --destination cuda:peer --size 64K
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == *"cuMemImportFromShareableHandle"*"nvidia-imex must run on both hosts"* ]]
+}
+
+@test "a GPU of another process under mpirun: measured, and where this end has none that is skipped, neither waits for the other" {
+    command -v mpirun >/dev/null && [ -e build/lib/plumbline/plumb-mpi.so ] || skip "no mpirun, or no MPI module was built"
+    local mpirun="timeout 600 mpirun --allow-run-as-root --oversubscribe" fabric status
+    for fabric in yes no; do
+        machine 1 '[gpu]' "fabric = $fabric"
+        status=0
+        # shellcheck disable=SC2086
+        $mpirun -np 2 "$bin" $quick --source cuda:0 --destination cuda:peer --size 64K >"$out" 2>"$err" </dev/null || status=$?
+        cat "$err"
+        [ "$status" -eq 0 ] # of both: rank 1 gives up after a minute if rank 0 never comes
+        [ "$(cells status | paste -sd, | sed 's/noisy/ok/')" = "$([ $fabric = yes ] && echo ok || echo skipped)" ]
+    done
 }
 
 @test "a GPU of another process that dies: the row fails, and says who" {

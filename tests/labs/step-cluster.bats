@@ -82,6 +82,17 @@ ms() {
     lasts "$(ms '120 + 12 * b')" 4 --compute-time 120ms --overlap none --zero 2 --bucket 2M
     lasts "$(ms '120 + 18 * b')" 4 --compute-time 120ms --overlap none --zero 3 --bucket 2M
     awk -v v="$(of sent 1)" 'BEGIN { exit !(v > 17.99 && v < 18.01) }'
+    # Of two micro-batches, gradients are scattered after each, and 3 gathers parameters for each pass of each.
+    lasts "$(ms '120 + 18 * b')" 4 --compute-time 120ms --overlap none --zero 2 --bucket 2M --batch 2 --micro-batches 2
+    lasts "$(ms '120 + 36 * b')" 4 --compute-time 120ms --overlap none --zero 3 --bucket 2M --batch 2 --micro-batches 2
+}
+
+@test "tables on one rank each: a row of each for each sample goes forward, and its gradient back" {
+    # a table on each of four ranks, 250 numbers a row, 500 samples of each rank: 2 MB of rows beside 8 MB of gradients
+    sed -i '2a 0,table.0,1000000,,,,250,,\n0,table.1,1000000,,,,250,,\n0,table.2,1000000,,,,250,,\n0,table.3,1000000,,,,250,,' "$model"
+    sed -i '2,$s/$/,/; 2s/.*/block,layer,parameters,m,n,k,output,split,sum,kind/; s/^0\.\.3/1..4/; /table/s/,$/,table/' "$model"
+    lasts "$(ms '120 + 15 * b')" 4 --compute-time 120ms --overlap none --batch 500
+    awk -v v="$(of sent 1)" 'BEGIN { exit !(v > 14.99 && v < 15.01) }'
 }
 
 @test "a pipeline's bubble is (p-1)/(m+p-1), in both orders" {

@@ -67,18 +67,24 @@ static void print_domain(const struct nvml_fabric *info, char *text, size_t len)
     snprintf(text + at, len - at, "/%u", info->clique);
 }
 
+/* As NVML has it; NULL: it is not known, or there is no NVML. nvml_close(*nvml) afterwards in any case. */
+static struct nvml_device *look_up(struct gpu *gpu, struct nvml **nvml)
+{
+    char why[160];
+
+    *nvml = NULL;
+    return nvml_open(nvml, why, sizeof(why)) ? NULL
+                                             : nvml_find(*nvml, gpu_base(gpu)->facts.address);
+}
+
 void gpu_copy_fabric_of(struct gpu *gpu, double *gbps, char *domain, size_t len)
 {
-    struct nvml *nvml = NULL;
-    struct nvml_device *device;
+    struct nvml *nvml;
+    struct nvml_device *device = look_up(gpu, &nvml);
     struct nvml_fabric info;
-    char why[160];
 
     *gbps = NAN;
     domain[0] = 0;
-    if (nvml_open(&nvml, why, sizeof(why)))
-        return;
-    device = nvml_find(nvml, gpu_base(gpu)->facts.address);
     if (device)
         *gbps = nvlinks_gbps(nvml, device);
     if (device && !nvml_fabric(nvml, device, &info) && info.state == FABRIC_READY)
@@ -90,15 +96,11 @@ const char *gpu_copy_fabric_state(struct gpu *gpu, char *text, size_t len)
 {
     static const char *const states[] = {"the GPU is in no NVLink fabric", "not started",
                                          "in progress"};
-    struct nvml *nvml = NULL;
-    struct nvml_device *device;
+    struct nvml *nvml;
+    struct nvml_device *device = look_up(gpu, &nvml);
     struct nvml_fabric info;
-    char why[160];
 
     text[0] = 0;
-    if (nvml_open(&nvml, why, sizeof(why)))
-        return text;
-    device = nvml_find(nvml, gpu_base(gpu)->facts.address);
     int status = device ? nvml_fabric(nvml, device, &info) : NVML_LOST;
     if (!status && info.state < FABRIC_READY)
         snprintf(text, len, " (NVML: %s%s)", info.state ? "the NVLink fabric is not ready: " : "",

@@ -70,8 +70,8 @@ struct step_work { /* pt->bench_state: outlives the points */
     double update_ns, update_bytes; /* of the rank that has most: stated; moved */
     double longest_ns;              /* compute alone of the rank that has most */
     double least_ns; /* the shortest step with that compute: a pipeline's is longer */
-    double
-        served_ns; /* of that, until synchronous servers have updated the last bucket; 0: they take no time */
+    /* Of that, until synchronous servers have updated the last bucket; 0: they take no time. */
+    double served_ns;
     bool begun;
     uint64_t samples;                                          /* since the warm-up */
     double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */

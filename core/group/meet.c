@@ -16,6 +16,7 @@
 
 #include "core/clock.h"
 #include "core/group/secret.h"
+#include "core/program.h"
 
 /* ---- The session's secret, from a file and new ---- */
 
@@ -341,4 +342,14 @@ int meet_connect(const struct meet_connect *m, struct channel **c, char *error, 
     while (err && may_change(err) && !pause_between(m, until_ns));
     freeaddrinfo(found);
     return err;
+}
+
+int meet_exit(int err)
+{
+    static const int usage[] = {-EINVAL, -EADDRINUSE, -EACCES, -EOPNOTSUPP, -ENOENT};
+
+    for (size_t i = 0; i < sizeof(usage) / sizeof(*usage); i++)
+        if (err == usage[i])
+            return EXIT_USAGE;
+    return err ? EXIT_INCOMPLETE : EXIT_GOOD;
 }

@@ -269,4 +269,8 @@ struct serve {
 /* Has the run ended? Looks after one that hangs. */
 void serve_watch(struct serve *s);
 
+/* The exit status of a program whose meeting ended so: wrong usage where its command line or its files are to
+ * blame. */
+int meet_exit(int err);
+
 #endif

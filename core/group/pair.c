@@ -127,17 +127,6 @@ static int serve_rank(const struct pair_service *service, char *error, size_t le
     return err;
 }
 
-/* What the command line or its files are to blame for. */
-static int exit_of(int err)
-{
-    static const int usage[] = {-EINVAL, -EADDRINUSE, -EACCES, -EOPNOTSUPP, -ENOENT};
-
-    for (size_t i = 0; i < sizeof(usage) / sizeof(*usage); i++)
-        if (err == usage[i])
-            return EXIT_USAGE;
-    return err ? EXIT_INCOMPLETE : EXIT_GOOD;
-}
-
 /* A leader without its secret is refused before anything is measured. On standard input it stands
  * once, for the meeting. */
 static int check_secret(const struct pair_params *p, char *error, size_t len)
@@ -170,5 +159,5 @@ int pair_serve(const struct pair_params *p, const struct pair_service *service,
     }
     if (err)
         notice_error(err, error[0] ? error : strerror(-err));
-    return lead && !err ? -1 : exit_of(err);
+    return lead && !err ? -1 : meet_exit(err);
 }

@@ -125,17 +125,6 @@ void ranks_leave(struct ranks *r)
         mpi_end();
 }
 
-/* What the command line or its files are to blame for. */
-static int exit_of(int err)
-{
-    static const int usage[] = {-EINVAL, -EADDRINUSE, -EACCES, -EOPNOTSUPP, -ENOENT};
-
-    for (size_t i = 0; i < sizeof(usage) / sizeof(*usage); i++)
-        if (err == usage[i])
-            return EXIT_USAGE;
-    return err ? EXIT_INCOMPLETE : EXIT_GOOD;
-}
-
 static int join(struct world **world, const struct ranks_params *p, const volatile int *cancel,
                 char *error, size_t len)
 {
@@ -183,7 +172,7 @@ static int serve(const struct ranks_params *p, const struct session_service *ser
 static int tell(int err, const char *error)
 {
     notice_error(err, error[0] ? error : strerror(-err));
-    return exit_of(err);
+    return meet_exit(err);
 }
 
 /* Where this process is another rank: serves, and returns the exit status; -1: it is rank 0. */
@@ -227,7 +216,7 @@ static int print_who(const struct ranks_params *p, const volatile int *cancel)
     if (r)
         ranks_leave(r);
     free(r);
-    return exit_of(err);
+    return meet_exit(err);
 }
 
 int ranks_instead(const struct opts *o, const struct ranks_params *p,

@@ -139,6 +139,10 @@ END
     near "$(jq '.checks[4].step_s' out.json)" "0.062 + 2 * $(ring 2 16777216) + 0.1" 0.01
     # of real compute it is 30 ms
     near "$(jq '.answer.host_s' out.json)" 0.03 1e-6
+    # the memory of a step that is known, and none of one that is not: no product was measured here
+    jq -e '.memory.parameters > 0' out.json
+    run -3 --separate-stderr "$plumb" forecast run --model ./toy.csv --update none --over 'backend=ring transport=tcp' --nodes 8 --json
+    jq -e 'has("memory") | not' <<< "$output"
     # of other models only where there is no step of this one: 400 ms beside 60, and 30
     sed 's/^a,/c,/' toy.csv > third.csv
     "$plumb" forecast run --model ./third.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 1 --json > third.json

@@ -35,6 +35,7 @@ struct scenario {
     const char *fault, *machine;
     void (*run)(struct ctx *c);
     const char *description; /* of the machine, in place of its name */
+    double silent_s;         /* the least time for which a GPU is said not to have answered */
 };
 
 /* A line of the report: what was called, its result and the sentence. */
@@ -80,6 +81,15 @@ static void describe(const char *description, char path[32])
     setenv("PLUMB_SIM_MACHINE", path, 1);
 }
 
+/* How long the first silence that the text tells of was; -1 where it tells of none. */
+static double told_silence_s(const char *text)
+{
+    static const char before[] = "has not answered for ";
+    const char *at = strstr(text, before);
+
+    return at ? strtod(at + strlen(before), NULL) : -1;
+}
+
 static void expect(const struct scenario *s, const char *const *wanted)
 {
     char text[TEXT_BYTES], path[32] = "";
@@ -98,10 +108,14 @@ static void expect(const struct scenario *s, const char *const *wanted)
     for (; *wanted; wanted++)
         if (!strstr(text, *wanted))
             fail_msg("'%s' is not in:\n%s", *wanted, text);
+    if (s->silent_s > 0 && told_silence_s(text) < s->silent_s)
+        fail_msg("no silence of %g s or more in:\n%s", s->silent_s, text);
 }
 
-#define EXPECT(fault, machine, run, ...)                                                           \
-    expect(&(struct scenario){fault, machine, run, NULL}, (const char *const[]){__VA_ARGS__, NULL})
+#define EXPECT(fault, machine, run, ...) EXPECT_SILENT(0, fault, machine, run, __VA_ARGS__)
+#define EXPECT_SILENT(silent_s, fault, machine, run, ...)                                          \
+    expect(&(struct scenario){fault, machine, run, NULL, silent_s},                                \
+           (const char *const[]){__VA_ARGS__, NULL})
 
 static int launch_empty(struct ctx *c, struct gpu_stream *stream)
 {
@@ -197,10 +211,10 @@ static void silent_device(struct ctx *c)
 static void device_that_hangs(void **state)
 {
     (void)state;
-    EXPECT("hang:kernel=empty", NULL, silent_device, "record=0\n",
-           "wait=ETIMEDOUT GPU 0 at 0000:10:00.0 has not answered for 0.2", "dmesg", "silent=0\n",
-           "again=EIO GPU 0", "alloc=EIO ", "second=0\n", "second_alloc=0\n", "reopen=EIO\n",
-           "said=not tried: cuda:0 did not answer", "soon=0\n");
+    EXPECT_SILENT(0.2, "hang:kernel=empty", NULL, silent_device, "record=0\n",
+                  "wait=ETIMEDOUT GPU 0 at 0000:10:00.0 has not answered for ", "dmesg",
+                  "silent=0\n", "again=EIO GPU 0", "alloc=EIO ", "second=0\n", "second_alloc=0\n",
+                  "reopen=EIO\n", "said=not tried: cuda:0 did not answer", "soon=0\n");
 }
 
 /* The program is to end: a wait that would be over soon goes on, one that is not ends. */
@@ -225,9 +239,9 @@ static void interrupted_waits(struct ctx *c)
 static void device_that_hangs_at_the_end(void **state)
 {
     (void)state;
-    EXPECT("hang:kernel=empty:after=1", NULL, interrupted_waits, "wait=0\n",
-           "wait_again=ETIMEDOUT interrupted: GPU 0 at 0000:10:00.0 has not answered for 1",
-           "soon=0\n");
+    EXPECT_SILENT(1, "hang:kernel=empty:after=1", NULL, interrupted_waits, "wait=0\n",
+                  "wait_again=ETIMEDOUT interrupted: GPU 0 at 0000:10:00.0 has not answered for ",
+                  "soon=0\n");
 }
 
 /* The driver waits for a device of the group without end: the caller does not, is told which call for
@@ -265,7 +279,7 @@ static void whole_multicast(struct ctx *c)
 
 #define MULTICAST "[machine]\ngpus = 3\n[gpu]\nmulticast = yes\n[link all]\nkind = nvlink\n"
 #define ENDLESS(fault, ...)                                                                        \
-    expect(&(struct scenario){fault, NULL, endless_multicast, MULTICAST},                          \
+    expect(&(struct scenario){fault, NULL, endless_multicast, MULTICAST, 0.2},                     \
            (const char *const[]){__VA_ARGS__, "group=0\n", "silent=0\n", "first=EIO ",             \
                                  "last=EIO ", "soon=0\n", NULL})
 
@@ -274,14 +288,14 @@ static void multicast_that_hangs(void **state)
     (void)state;
     ENDLESS("hang:call=cuMulticastAddDevice:gpu=2",
             "open=ETIMEDOUT cuda:2: cuMulticastAddDevice did not return: GPU 2 at 0000:12:00.0 has "
-            "not answered for 0.2",
+            "not answered for ",
             "systemctl status nvidia-fabricmanager");
     ENDLESS(
         "hang:call=cuMulticastBindMem:gpu=1",
         "open=ETIMEDOUT cuda:1: cuMulticastBindMem did not return, as if a GPU of the group were "
-        "still to be added: GPU 1 at 0000:11:00.0 has not answered for 0.2");
+        "still to be added: GPU 1 at 0000:11:00.0 has not answered for ");
     ENDLESS("hang:call=cuMemMap", "open=ETIMEDOUT cuMemMap did not return, as if a GPU");
-    expect(&(struct scenario){"", NULL, whole_multicast, MULTICAST},
+    expect(&(struct scenario){"", NULL, whole_multicast, MULTICAST, 0},
            (const char *const[]){"open=0\n", "silent=0\n", NULL});
 }
 

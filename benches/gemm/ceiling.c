@@ -94,12 +94,14 @@ static void race(struct team *team, struct run *run, const struct ceiling_loop *
 {
     double rates[CEILING_LOOPS_MAX] = {0}, front = 0;
 
-    *best = (struct ceiling_rate){loops[0], 0};
+    *best = (struct ceiling_rate){loops[0], 0, 0};
     for (size_t i = 0; i < n; i++) {
         run->loop = loops[i];
         run->turns = TURNS_FIRST;
         rates[i] = best_rate(team, run, RUNS_FIRST);
         front = rates[i] > front ? rates[i] : front;
+        if (!loops[i]->is_detour && rates[i] > best->own_per_ns)
+            best->own_per_ns = rates[i];
     }
     for (size_t i = 0; i < n; i++) {
         if (rates[i] < NEAR * front)
@@ -109,8 +111,10 @@ static void race(struct team *team, struct run *run, const struct ceiling_loop *
         double rate = best_rate(team, run, RUNS);
 
         rate = rates[i] > rate ? rates[i] : rate;
+        if (!loops[i]->is_detour && rate > best->own_per_ns)
+            best->own_per_ns = rate;
         if (rate > best->operations_per_ns)
-            *best = (struct ceiling_rate){loops[i], rate};
+            *best = (struct ceiling_rate){loops[i], rate, best->own_per_ns};
     }
 }
 

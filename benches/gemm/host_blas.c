@@ -18,6 +18,7 @@
 
 struct gemm_ceiling {
     double operations_per_ns; /* of all threads together */
+    double own_per_ns;        /* by instructions of the type itself; 0: there are none */
     const char *source;       /* for limit_source; static */
 };
 
@@ -120,7 +121,8 @@ static int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
         err = ceiling_measure(loops, ceiling_loops(dtype, &pool->features, loops), threads->topo,
                               threads->cpus, threads->n, &best);
         if (!err && best.operations_per_ns > known->value.operations_per_ns)
-            known->value = (struct gemm_ceiling){best.operations_per_ns, best.loop->source};
+            known->value =
+                (struct gemm_ceiling){best.operations_per_ns, best.own_per_ns, best.loop->source};
     }
     if (!err)
         *out = known->value;
@@ -290,6 +292,9 @@ int gemm_begin(const struct gemm_where *where, struct gemm_run *run, const struc
     return where->begin(run, shape, brief);
 }
 
+#define SLOW_UNIT                                                                                  \
+    0.9 /* of the limit: a unit that is slower by more than the two measurements differ */
+
 struct host_run {
     struct gemm_run base;
     struct gemm_engine *engine; /* the pool's */
@@ -298,6 +303,7 @@ struct host_run {
     unsigned *cpus;
     struct gemm_problem problem;
     double fastest_ns; /* of one product */
+    double own_rate;   /* the most by instructions of the type itself, as the limit; 0: unknown */
     uint64_t begin_ns;
     struct task_times begin; /* when sampling began */
 };
@@ -376,6 +382,7 @@ static int measure_limit(struct host_run *r, bool again)
     s->limit = ceiling.operations_per_ns * 1e-3; /* 1e9 a second in 1e12 a second */
     s->limit_kind = LIMIT_MEASURED;
     s->limit_source = ceiling.source;
+    r->own_rate = ceiling.own_per_ns * 1e-3;
     s->parts = (struct limit_parts){.rate = {s->limit}, .share = 1};
     ceiling_place(s->parts.place[0], "multiply-adds", r->threads.cpus, r->threads.n, "%s",
                   gemm_dtype_names[r->base.request.form->dtype]);
@@ -477,11 +484,24 @@ static void check_limit(struct host_run *r)
                      100 * best / pt->series[0].limit);
 }
 
+/* A library that keeps to a type's own instructions cannot come near a limit of faster ones. */
+static void tell_slow_unit(struct host_run *r)
+{
+    struct point *pt = r->base.pt;
+    const struct series *s = &pt->series[0];
+
+    if (r->own_rate > 0 && r->own_rate < SLOW_UNIT * s->limit)
+        point_reason(
+            pt, 0, "this CPU's own %s instructions reach %.3g %s at most: its f32 ones are faster",
+            gemm_dtype_names[r->base.request.form->dtype], r->own_rate, s->unit);
+}
+
 static int host_check(struct gemm_run *run, bool spoil, struct gemm_check *out)
 {
     struct host_run *r = (struct host_run *)run;
 
     check_limit(r);
+    tell_slow_unit(r);
     if (spoil)
         ((unsigned char *)r->problem.c)[gemm_element_bytes(r->problem.form->c) - 1] ^= 0x40;
     return gemm_check_result(&r->problem, run->pt->common->seed, out);

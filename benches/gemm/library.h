@@ -45,6 +45,7 @@ struct ceiling_loop {
     /* Does `turns` turns. Reads its operands from `in`; leaves its sums in `out`, so that no
      * compiler may drop them. */
     void (*run)(uint64_t turns, const void *in, void *out);
+    bool is_detour; /* by instructions of another type: f32's for bf16 */
 };
 
 /* Each ends with an entry whose `run` is NULL. */
@@ -60,6 +61,7 @@ size_t ceiling_loops(enum gemm_dtype dtype, const struct cpu_features *f,
 struct ceiling_rate {
     const struct ceiling_loop *loop; /* the fastest */
     double operations_per_ns;
+    double own_per_ns; /* of the fastest loop that is no detour; 0: the CPU has none */
 };
 
 /* The fastest of these loops, each by n threads bound to cpus[0..n): the best of some 25 runs

@@ -109,15 +109,28 @@ static void loops_do_what_they_count(void **state)
     free(out);
 }
 
-/* Is one of the loops for a type named so? */
-static bool has_loop(enum gemm_dtype dtype, struct cpu_features f, const char *name)
+/* One of the loops for a type that is named so, or NULL. */
+static const struct ceiling_loop *find_loop(enum gemm_dtype dtype, const struct cpu_features *f,
+                                            const char *name)
 {
     const struct ceiling_loop *loops[CEILING_LOOPS_MAX];
 
-    for (size_t n = ceiling_loops(dtype, &f, loops); n--;)
+    for (size_t n = ceiling_loops(dtype, f, loops); n--;)
         if (strstr(loops[n]->source, name))
-            return true;
-    return false;
+            return loops[n];
+    return NULL;
+}
+
+static bool has_loop(enum gemm_dtype dtype, struct cpu_features f, const char *name)
+{
+    return find_loop(dtype, &f, name);
+}
+
+static bool is_detour(enum gemm_dtype dtype, struct cpu_features f, const char *name)
+{
+    const struct ceiling_loop *loop = find_loop(dtype, &f, name);
+
+    return loop && loop->is_detour;
 }
 
 static void every_usable_loop_takes_part(void **state)
@@ -143,6 +156,7 @@ static void every_usable_loop_takes_part(void **state)
     f.avx512f = f.avx512 = f.avx512_bf16 = f.avx512_vnni = true;
     assert_true(has_loop(GEMM_F64, f, "avx512f FMA") && has_loop(GEMM_F64, f, "avx2 FMA"));
     assert_true(has_loop(GEMM_BF16, f, "vdpbf16ps") && has_loop(GEMM_BF16, f, "avx512f f32 FMA"));
+    assert_true(is_detour(GEMM_BF16, f, "f32") && !is_detour(GEMM_BF16, f, "vdpbf16ps"));
     assert_true(has_loop(GEMM_INT8, f, "avx512_vnni") && has_loop(GEMM_INT8, f, "vpmaddubsw"));
 }
 
@@ -169,8 +183,8 @@ static void fast(uint64_t turns, const void *in, void *out)
 
 static void fastest_loop_is_the_ceiling(void **state)
 {
-    static const struct ceiling_loop wide = {GEMM_BF16, "wide", 64, NULL, slow},
-                                     narrow = {GEMM_BF16, "narrow", 64, NULL, fast};
+    static const struct ceiling_loop wide = {GEMM_BF16, "wide", 64, NULL, slow, false},
+                                     narrow = {GEMM_BF16, "narrow", 64, NULL, fast, true};
     const struct ceiling_loop *orders[][3] = {
         {&wide, &narrow, &wide}, {&narrow, &wide, &wide}, {&wide, &wide, &narrow}};
     struct ceiling_rate best, alone;
@@ -184,12 +198,17 @@ static void fastest_loop_is_the_ceiling(void **state)
         for (int go = 0; go < GOES; go++) {
             assert_int_equal(ceiling_measure(orders[i], 3, topo, &cpu, 1, &best), 0);
             assert_int_equal(ceiling_measure(orders[i] + (i == 1), 1, topo, &cpu, 1, &alone), 0);
-            if (best.loop == &narrow && best.operations_per_ns > 2 * alone.operations_per_ns)
+            if (best.loop == &narrow && best.operations_per_ns > 2 * best.own_per_ns &&
+                best.operations_per_ns > 2 * alone.operations_per_ns)
                 break;
         }
         assert_string_equal(best.loop->source, "narrow");
         assert_true(best.operations_per_ns > 2 * alone.operations_per_ns);
+        assert_true(best.own_per_ns > 0 && best.operations_per_ns > 2 * best.own_per_ns);
+        assert_true(alone.own_per_ns == alone.operations_per_ns);
     }
+    assert_int_equal(ceiling_measure(orders[0] + 1, 1, topo, &cpu, 1, &alone), 0);
+    assert_true(alone.operations_per_ns > 0 && alone.own_per_ns == 0);
     assert_int_equal(ceiling_measure(orders[0], 0, topo, &cpu, 1, &alone), -EINVAL);
     topo_close(topo);
 }

@@ -86,14 +86,15 @@ CORE_LIB := $(BUILD)/obj/core.a
 BENCH_LIB := $(BUILD)/obj/benches.a
 BENCH_OBJ := $(call obj,$(filter-out $(foreach b,$(BENCHES),benches/$(b)/$(b).c benches/$(b)/rows.c),$(wildcard benches/*/*.c)))
 HARNESS_OBJ := $(call obj,$(HARNESS_SRC))
+HARNESS_LIB := $(BUILD)/obj/harness.a
 UNIT_HELP_OBJ := $(call obj,$(UNIT_HELP_SRC))
 
 all: programs
 	@cmp -s build/config.txt build/config.shown || \
 		{ echo; cat build/config.txt; cp build/config.txt build/config.shown; }
 programs: $(BENCH_BIN) $(PLUMB_BIN) module
-# Some of the tests ask the benchmarks what they say of themselves.
-units: $(UNIT_BIN) $(SELF_BIN) $(BENCH_BIN) module
+# Some of the tests ask the benchmarks what they say of themselves. Nobody runs a selftest with sanitizers.
+units: $(UNIT_BIN) $(if $(SAN),,$(SELF_BIN)) $(BENCH_BIN) module
 fuzz: $(FUZZ_BIN)
 
 # By ccache where it is there; CCACHE= on the command line does without.
@@ -119,12 +120,18 @@ $(CORE_LIB): $(CORE_OBJ) $(CORE_LIB).list
 $(BENCH_LIB): $(BENCH_OBJ) $(BENCH_LIB).list
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(BENCH_OBJ)
+# Tests link what they use of the harness: half of the time that all of it takes.
+$(HARNESS_LIB): $(HARNESS_OBJ) $(HARNESS_LIB).list
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(HARNESS_OBJ)
+$(HARNESS_LIB).list: FORCE
+	$(call keep_text,$(call quote,$(HARNESS_OBJ)))
 $(BENCH_LIB).list: FORCE
 	$(call keep_text,$(call quote,$(BENCH_OBJ)))
 $(CORE_LIB).list: FORCE
 	$(call keep_text,$(call quote,$(CORE_OBJ) $(CORE_LIBS)))
 
-link = $(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
+link = $(CC) $(ALL_LDFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@
 $(foreach b,$(BENCHES),$(eval $(BUILD)/bin/plumb-$(b): $(call obj,$(wildcard benches/$(b).c benches/$(b)/*.c))))
 $(BENCH_BIN): $(BUILD)/obj/core/bench/main.o $(CORE_LIB)
 	@mkdir -p $(@D)
@@ -134,7 +141,7 @@ $(BUILD)/bin/plumb: $(BUILD)/obj/harness/plumb/main.o $(HARNESS_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 
-$(call unit_bin,$(UNIT_HARNESS_SRC)): $(HARNESS_OBJ)
+$(call unit_bin,$(UNIT_HARNESS_SRC)): $(HARNESS_LIB)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(BENCH_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
@@ -148,7 +155,7 @@ $(BUILD)/selftest/published: $(call self_obj,published)
 $(BUILD)/selftest/estimators: $(call self_obj,estimators recording)
 $(BUILD)/selftest/recorded: $(call self_obj,recorded recording)
 $(BUILD)/selftest/yardstick: $(call self_obj,yardstick recording)
-$(SELF_BIN): $(HARNESS_OBJ) $(CORE_LIB)
+$(SELF_BIN): $(HARNESS_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 selftest: $(SELF_BIN)
@@ -158,7 +165,7 @@ selftest: $(SELF_BIN)
 	$(BUILD)/selftest/forecast --full
 	$(BUILD)/selftest/recorded 10 1 tests/selftest/noise-2vcpu.csv
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_LIB)
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer $(HARNESS_LIBS) $(CORE_LIBS)
 

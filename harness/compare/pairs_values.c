@@ -346,7 +346,7 @@ struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct
     const char *maybe =
         t.n ? "" : adopt_candidates(&g->p->report, pair->bench, pair->c, side->first, side->end);
     if (*maybe)
-        return tell_none(pool, side, pool_text(pool, " has several that it may be, %s", maybe));
+        return tell_none(pool, side, pool_text(pool, " has %s", maybe));
     return t.n ? tell(pool, side, &t, t.n, "has no number")
                : tell_none(pool, side, " has no such case");
 }
@@ -600,6 +600,19 @@ static const char *refuse_origin(struct pairing *g, const struct pair *pair)
                                           : "";
 }
 
+/* Has a row of the side this definition? */
+static bool defines(const struct pair *pair, const struct side *side, const char *text)
+{
+    struct walk w = walk_of(pair, side);
+    const struct report_rows *rows;
+    size_t row;
+
+    while (next_row(&w, &rows, &row))
+        if (!strcmp(row_text(rows, row, FIELD_DIFFERS), text))
+            return true;
+    return false;
+}
+
 /* How the definition of another program's figure differs from ours, as its rows say it. */
 static void tell_definitions(struct pairing *g, struct pair *pair)
 {
@@ -612,11 +625,12 @@ static void tell_definitions(struct pairing *g, struct pair *pair)
 
         while (next_row(&w, &rows, &row)) {
             const char *text = row_text(rows, row, FIELD_DIFFERS);
+            bool both = defines(pair, sides[!s], text);
 
             if (*text && !strstr(pair->differs, text))
-                pair->differs =
-                    show_joined(&g->p->report.pool, pair->differs,
-                                pool_text(&g->p->report.pool, "of %s: %s", sides[s]->name, text));
+                pair->differs = show_joined(&g->p->report.pool, pair->differs,
+                                            pool_text(&g->p->report.pool, "of %s: %s",
+                                                      both ? "both" : sides[s]->name, text));
         }
     }
 }

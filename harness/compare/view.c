@@ -197,6 +197,23 @@ static const struct pair *nearest_of(const struct view *v, const struct pair *pa
     return fewest == 1 ? found : NULL;
 }
 
+/* A file did not tell the parameter: whoever ran its program may know. */
+static const char *imported_advice(struct view *v, const struct pair *pair,
+                                   const struct pair *other, size_t param)
+{
+    bool own_open = strchr(pair->c->params[param], '*') != NULL;
+    const struct pair *open = own_open ? pair : other, *known = own_open ? other : pair;
+    const char *name = pair->bench->params[param], *value = known->c->params[param];
+
+    /* The side that has the case is the one that does not lack it. */
+    return pool_text(v->pool,
+                     "What %c was imported from does not tell '%s', and the other side has %s %s. "
+                     "If it was the same: plumb import FILE --set %s=%s",
+                     open->state == PAIR_LOST_A ? 'B' : 'A', name, name,
+                     *value ? show_param(v->pool, pair->bench, param, value) : "none", name,
+                     *value ? value : "VALUE");
+}
+
 /* What to do, so that a case that one side has is there on both. */
 static const char *advice_of(struct view *v, const struct pair *pair)
 {
@@ -210,6 +227,8 @@ static const char *advice_of(struct view *v, const struct pair *pair)
     const char *name = b->params[i], *own = pair->c->params[i], *its = other->c->params[i];
     char side = pair->state == PAIR_LOST_A ? 'A' : 'B';
 
+    if (strchr(own, '*') || strchr(its, '*'))
+        return imported_advice(v, pair, other, i);
     if (!*own || !*its)
         return pool_text(v->pool,
                          "'%s' is new in one of the two versions: measure both sides with "

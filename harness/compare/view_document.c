@@ -19,11 +19,28 @@ struct making {
     struct view *v;
     struct pool *pool;
     enum view_for reader;
+    const char *common; /* what differs in every case that is shown, said once; "" */
 };
 
 static enum tone tone_of(enum decision decision)
 {
     return decision == DECISION_WORSE ? TONE_LOW : TONE_NONE;
+}
+
+/* Two cases or more, and the same in all of them. */
+static const char *common_of(const struct view *v)
+{
+    const char *common = NULL;
+
+    for (size_t i = 0; i < v->n_pipes; i++)
+        for (size_t k = 0; k < v->pipes[i].n; k++) {
+            const char *differs = v->pipes[i].pairs[k]->differs;
+
+            if (common && strcmp(common, differs) != 0)
+                return "";
+            common = differs;
+        }
+    return common && v->n_ready > 1 ? common : "";
 }
 
 /* ---- the answers */
@@ -234,7 +251,7 @@ static void add_case(const struct making *m, struct document_table *t, const str
     row[MORE] = cell_text(f.more);
     row[SMALLEST] = cell_text(f.smallest);
     row[DISTURBED] = cell_text(disturbed_text(m, pair));
-    row[DIFFERS] = cell_text(pair->differs);
+    row[DIFFERS] = cell_text(*m->common ? "" : pair->differs);
 }
 
 static struct document_table *case_table(const struct making *m, struct document *d)
@@ -296,6 +313,9 @@ static void add_all_cases(const struct making *m)
             add_cases(m, t, &v->pipes[i], 0, first_of(m, &v->pipes[i]));
         document_notes(m->d);
     }
+    if ((n || m->reader == VIEW_PAGE) && *m->common)
+        document_item(m->d, pool_text(m->pool, "all %s differ in this: %s",
+                                      show_count(m->pool, v->n_ready, "case"), m->common));
     for (size_t i = 0; i < v->n_pipes && m->reader != VIEW_ALL; i++)
         add_rest(m, &v->pipes[i]);
     if (m->reader == VIEW_TERMINAL && v->p->overall.n_equivalent)
@@ -433,7 +453,7 @@ static const char *pipes_with(const struct making *m, size_t first, const char *
  */
 static void add_differing(const struct making *m, const struct view_pipe *pipe)
 {
-    for (size_t i = 0; i < pipe->n; i++) {
+    for (size_t i = 0; i < pipe->n && !*m->common; i++) {
         const char *differs = pipe->pairs[i]->differs;
         size_t n = 0;
         bool listed = !*differs;
@@ -546,7 +566,7 @@ static void add_explanation(const struct making *m)
 
 struct document *view_document(struct view *v, enum view_for reader)
 {
-    const struct making m = {document_new(v->pool), v, v->pool, reader};
+    const struct making m = {document_new(v->pool), v, v->pool, reader, common_of(v)};
 
     if (!m.d)
         return NULL;

@@ -34,6 +34,7 @@ struct importing {
     size_t n;
     struct bench_list benches;
     struct plan plan;
+    json_t *command; /* the words of the command line, as they were given */
     char path[4096], name[256], error[1024];
 };
 
@@ -296,7 +297,7 @@ static const char *earliest(const struct importing *im)
 
 /* The machine is not this one. Where no file says when it was measured, the time is that of the
  * import: runs are ordered by it. */
-static json_t *make_meta(const struct importing *im, int argc, char **argv)
+static json_t *make_meta(const struct importing *im)
 {
     json_t *meta = json_object(), *files = json_array(), *told = json_object();
     char utc[24];
@@ -312,7 +313,7 @@ static json_t *make_meta(const struct importing *im, int argc, char **argv)
     json_object_set_new(meta, "run", json_string(im->name));
     json_object_set_new(meta, "suite", json_string("imported"));
     json_object_set_new(meta, "only", json_null());
-    json_object_set_new(meta, "command", run_meta_command(argc, argv));
+    json_object_set(meta, "command", im->command);
     json_object_set_new(meta, "started_utc", json_string(*started ? started : now));
     json_object_set_new(meta, "finished_utc", json_null());
     json_object_set_new(meta, "imported_utc", json_string(now));
@@ -397,17 +398,20 @@ static int commit(struct importing *im, struct store *store, size_t launch, stru
     return err;
 }
 
-static int write_folder(struct importing *im, int argc, char **argv)
+static int write_folder(struct importing *im)
 {
     struct store *store = NULL;
     size_t launch = 0;
-    json_t *meta = make_meta(im, argc, argv);
+    json_t *meta = make_meta(im);
     int err = meta ? store_create(im->path, meta, &im->plan, &store, im->error, sizeof(im->error))
                    : -ENOMEM;
 
     for (size_t i = 0; !err && i < im->n; i++)
         for (size_t k = 0; !err && k < im->files[i].n_benches; k++)
             err = commit(im, store, launch++, &im->files[i].benches[k]);
+    if (err == -EEXIST)
+        snprintf(im->error, sizeof(im->error),
+                 "'%.300s' is there already: name another folder with --out", im->path);
     int close_err = store_close(store);
     json_decref(meta);
     return err ? err : close_err;
@@ -448,12 +452,12 @@ static void print_file(const struct import_file *f, const char *last_unknown)
     }
 }
 
-static int import(struct importing *im, int argc, char **argv)
+static int import(struct importing *im, char **paths)
 {
     int err = bench_list_load(&im->benches);
 
     for (size_t i = 0; !err && i < im->n; i++) {
-        const char *path = argv[i], *slash = strrchr(path, '/');
+        const char *path = paths[i], *slash = strrchr(path, '/');
 
         im->files[i].path = path;
         im->files[i].name = slash ? slash + 1 : path;
@@ -467,7 +471,7 @@ static int import(struct importing *im, int argc, char **argv)
     if (!err)
         err = make_plan(im);
     if (!err)
-        err = write_folder(im, argc, argv);
+        err = write_folder(im);
     if (err)
         return err == -EEXIST ? EXIT_USAGE : EXIT_INCOMPLETE;
     for (size_t i = 0; i < im->n; i++)
@@ -491,7 +495,7 @@ static void release(struct importing *im)
 int cmd_import(int argc, char **argv)
 {
     const struct opt *tables[] = {table, NULL};
-    struct importing im = {0};
+    struct importing im = {.command = run_meta_command(argc, argv)};
     struct opts o;
     int status = EXIT_USAGE, err = opts_init(&o, tables);
 
@@ -512,12 +516,13 @@ int cmd_import(int argc, char **argv)
         im.n = o.n_args;
         im.files = calloc(im.n, sizeof(*im.files));
         im.texts = calloc(im.n, sizeof(*im.texts));
-        status = im.files && im.texts ? import(&im, argc, o.args) : EXIT_INCOMPLETE;
+        status = im.files && im.texts ? import(&im, o.args) : EXIT_INCOMPLETE;
         if (status != EXIT_GOOD)
             fprintf(stderr, "plumb import: %s\n", *im.error ? im.error : "out of memory");
     }
     if (im.files && im.texts)
         release(&im);
+    json_decref(im.command);
     opts_release(&o);
     return status;
 }

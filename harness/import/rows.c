@@ -19,6 +19,7 @@ struct making {
     const struct foreign_line *line;
     const struct bench_imported *rule;
     const char *params[ROW_PARAMS_MAX]; /* NULL: not yet */
+    const char *stated;                 /* by the user, not by the file: "register none"; "" */
 };
 
 static bool same_name(const char *option, const char *column, size_t len)
@@ -113,22 +114,55 @@ static void take_others(struct making *m)
     }
 }
 
-/* A row that tells the column itself keeps what it says: not all of a file are of one size. */
-static void take_known(struct making *m, struct import_known *known)
+/* As rows have it. NULL with error: no case of the benchmark has that value, so that nothing would
+ * ever be of one case with the row. */
+static const char *known_value(struct making *m, size_t column, const char *value, char *error,
+                               size_t len)
 {
+    const struct opt *o = option_of(m->bench, m->bench->columns[column]);
+    struct opt_values read = {0};
+    const char *text = value;
+
+    if (!o || (o->type != OPT_CHOICE && o->type != OPT_U64 && o->type != OPT_SIZE))
+        return value;
+    if (opt_values_read(o, value, &read, error, len)) {
+        text = NULL;
+    } else if (read.n != 1) {
+        snprintf(error, len, "--set %s: '%s' is not one value", m->bench->columns[column], value);
+        text = NULL;
+    } else {
+        text = pool_text(&m->file->output.pool, "%s", read.texts[0]);
+    }
+    for (size_t i = 0; i < read.n; i++)
+        free(read.texts[i]);
+    free(read.texts);
+    return text;
+}
+
+/* A row that tells the column itself keeps what it says: not all of a file are of one size. */
+static int take_known(struct making *m, struct import_known *known, char *error, size_t len)
+{
+    struct pool *pool = &m->file->output.pool;
+
     for (; known->column; known++) {
         size_t i = column_of(m->bench, known->column, strlen(known->column));
 
         if (i == m->bench->n_columns)
             continue;
+        const char *value = known_value(m, i, known->value, error, len);
+        if (!value)
+            return -EINVAL;
         known->used = true;
         if (strchr(m->params[i], '*')) {
-            m->params[i] = known->value;
+            m->params[i] = value;
+            m->stated = pool_text(pool, "%s%s%s %s", m->stated, *m->stated ? ", " : "",
+                                  m->bench->columns[i], value);
             known->fits = true;
-        } else if (strcmp(m->params[i], known->value) != 0 && *m->params[i] && !known->says) {
+        } else if (strcmp(m->params[i], value) != 0 && *m->params[i] && !known->says) {
             known->says = m->params[i];
         }
     }
+    return 0;
 }
 
 /* Where every row tells the column, it is not for --set to say. */
@@ -196,9 +230,10 @@ static const char *evidence_of(const struct making *m)
     const char *library = foreign_value(m->line, "library");
     const char *device = foreign_value(m->line, "device");
 
-    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s", out->format->program,
+    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s%s%s", out->format->program,
                      *out->version ? " " : "", out->version, m->file->name, *library ? "; " : "",
-                     library, *device ? "; device " : "", device);
+                     library, *device ? "; device " : "", device,
+                     *m->stated ? "; not by the file, by --set: " : "", m->stated);
 }
 
 static const char *metric_unit(const struct bench_info *b, const char *metric, struct pool *pool)
@@ -305,7 +340,9 @@ static int add_row(struct making *m, struct import_known *known, char *error, si
         return -ENOMEM;
     take_words(m);
     take_others(m);
-    take_known(m, known);
+    int err = take_known(m, known, error, len);
+    if (err)
+        return err;
     row_init(&r->rows[r->n]);
     if (!fill_row(m, &r->rows[r->n], r->names))
         return 0;
@@ -349,7 +386,7 @@ static int import_line(struct import_file *f, const struct foreign_line *line,
         for (const struct bench_imported *rule = benches->benches[i].rows.imported;
              !err && rule->program; rule++) {
             struct making m = {
-                .file = f, .bench = &benches->benches[i], .line = line, .rule = rule};
+                .file = f, .bench = &benches->benches[i], .line = line, .rule = rule, .stated = ""};
 
             if (strcmp(rule->program, f->output.format->program) != 0 ||
                 !foreign_holds(line, rule->where ? rule->where : ""))

@@ -223,6 +223,9 @@ const char *adopt_candidates(struct report *r, const struct report_bench *b,
 
         list = *values ? show_joined(&r->pool, list, values) : list;
     }
-    return n ? pool_text(&r->pool, "%zu case%s%s%s", n, n == 1 ? "" : "s", *list ? ": " : "", list)
+    if (n == 1) /* imported itself, or another row may be it as well */
+        return "one that it may be, and it is not sure";
+    return n ? pool_text(&r->pool, "several that it may be, %zu cases%s%s", n, *list ? ": " : "",
+                         list)
              : "";
 }

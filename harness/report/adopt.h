@@ -15,8 +15,8 @@
  * 0 or -ENOMEM. */
 int adopt_measured(struct report *r, struct report_bench *b);
 
-/* Which measured cases of the runs from `first` to below `end` a case of patterns may be:
- * "2 cases: depth 1 or 128"; "" if it has no pattern, or may be none. Lives in the pool. */
+/* Which cases of the runs from `first` to below `end` a case of patterns may be: "several that it
+ * may be, 2 cases: depth 1 or 128"; "" if it has no pattern, or may be none. Lives in the pool. */
 const char *adopt_candidates(struct report *r, const struct report_bench *b,
                              const struct report_case *c, size_t first, size_t end);
 

@@ -265,6 +265,23 @@ static const struct {
             {"zero", "--zero", "0"},       {"bucket", "--bucket", "26214400"},
             {"update", "--update", "adam"}};
 
+/* Did ranks sum over the links between nodes? What one node does in its memory tells nothing of more. */
+static bool sums_pass_links(const struct report *r, size_t run)
+{
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (const struct bench_part *p = r->benches[b].described->parts; p->where; p++)
+            for (size_t i = 0; p->of == JOB_SUM && i < r->benches[b].n_cases; i++) {
+                const struct report_case *c = &r->benches[b].cases[i];
+                double nodes;
+
+                if (c->points[run].n_values && described_matches(&r->benches[b], c, p->where) &&
+                    !units_parse_double(report_param(&r->benches[b], c, "nodes"), &nodes) &&
+                    nodes > 1)
+                    return true;
+            }
+    return false;
+}
+
 /* The command that forecasts this job on more nodes, with its own compute and from the sums of the run; "": it has
  * none. */
 static const char *forecast_of(struct report *r, const struct run_job *j)
@@ -274,6 +291,8 @@ static const char *forecast_of(struct report *r, const struct run_job *j)
 
     if (!has_part(r, j->run, JOB_STEP) || !has_part(r, j->run, JOB_SUM))
         return "";
+    if (!sums_pass_links(r, j->run))
+        return "plumb run train --hosts FILE";
     const char *text =
         pool_text(pool, "plumb forecast %s --model %s", shell_word(pool, r->runs[j->run].path),
                   shell_word(pool, j->found.name));

@@ -120,6 +120,40 @@ assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["versio
     [[ $output == *"1.521 GB/s"* ]]
 }
 
+# One program, two formats: only one of them tells whether buffers were registered.
+@test "what is stated by hand is checked, kept and shown; two imported sides say which file to state it of" {
+    run -0 plumb import "$w/nccl-allreduce-2.19.6.json" --out json
+    run -0 plumb import "$w/nccl-allreduce-2.19.6.txt" --out text
+    run -4 plumb compare json text
+    said=$(tr -s ' \n' ' ' <<<"$output")
+    [[ $said == *"A has one that it may be, and it is not sure. What B was imported from does not tell 'register', and the other side has register none. If it was the same: plumb import FILE --set register=none"* ]]
+    [[ $said == *"B has no such case. What B was imported from does not tell 'register'"* ]]
+    [[ $said != *"plumb run SUITE"* ]]
+
+    run -0 plumb import "$w/nccl-allreduce-2.19.6.txt" --set register=none --out stated
+    python3 -c 'import json, sys
+words = json.load(open("stated/run.json"))["command"]
+assert words == ["plumb", "import", sys.argv[1], "--set", "register=none", "--out", "stated"], words' \
+        "$w/nccl-allreduce-2.19.6.txt"
+    [ "$(cells stated/allreduce.csv evidence | sort -u)" = \
+        'by nccl-tests 2.19.6, file nccl-allreduce-2.19.6.txt; NCCL 2.27.3; not by the file, by --set: register none' ]
+    # Means on both sides, by one definition: said once, and of no side alone.
+    run -3 plumb compare json stated
+    said=$(tr -s ' \n' ' ' <<<"$output")
+    [[ $said == *"all 8 cases differ in this: of both: its time is the mean over processes, unless -a was given; ours is that of the slowest rank, means are compared, not medians"* ]]
+    [ "$(grep -o 'mean over' <<<"$said" | wc -l)" = 1 ]
+
+    # No row could ever agree with it.
+    for wrong in register=maybe register=none,local ranks=many; do
+        run -2 plumb import "$w/nccl-allreduce-2.19.6.txt" --set $wrong --out wrong
+        [[ $output == "plumb import: "*"${wrong#*=}"* ]]
+        [ ! -e wrong ]
+    done
+    # An import does not go on.
+    run -2 plumb import "$w/nccl-allreduce-2.19.6.txt" --out text
+    [ "$output" = "plumb import: 'text' is there already: name another folder with --out" ]
+}
+
 @test "a mean is held against the mean, not against the median" {
     run -0 plumb import "$w/qperf-tcp_lat-0.4.11.txt" --out v
     here "64 20 30" "64 20 30"

@@ -38,6 +38,7 @@ struct plan {
         product; /* share of its limit that products reach, in another benchmark; 0: none are measured */
     bool product_first; /* the suite begins with it */
     bool sums;          /* over ranks are measured, too */
+    bool one_node;      /* and these are ranks of one node */
     bool rdma;          /* the same over RDMA, too, slower: its buffer is none of TCP's */
 };
 
@@ -58,6 +59,7 @@ struct scene {
     struct fake_run f;
     FILE *rows, *plan;
     unsigned cases;
+    const char *sum_nodes;
     struct report r;
     struct headlines h;
 };
@@ -169,8 +171,8 @@ static void add_product(struct scene *s, const struct plan *p)
 
 static void add_sum(struct scene *s)
 {
-    static const char *const names[] = {"op", "ranks", "size", "model", "overlap"};
-    static const char *const values[] = {"allreduce", "4", "1048576", "", ""};
+    static const char *const names[] = {"op", "ranks", "size", "model", "overlap", "nodes"};
+    const char *values[] = {"allreduce", "4", "1048576", "", "", s->sum_nodes};
     FILE *out = fake_run_open(&s->f, "allreduce.csv", "w");
     char number[16];
     struct row row;
@@ -178,9 +180,9 @@ static void add_sum(struct scene *s)
     snprintf(number, sizeof(number), "%u", ++s->cases);
     fake_row_init(&row, number, 1, "time", "us", 900);
     row.param_names = names;
-    row.n_params = 5;
+    row.n_params = 6;
     memcpy(row.params, values, sizeof(values));
-    row_print_csv_header(out, names, 5);
+    row_print_csv_header(out, names, 6);
     row_print_csv(out, &row);
     fprintf(s->plan, "done,0001,%u,%u,1,allreduce,,60\n", s->cases, s->cases);
     fclose(out);
@@ -192,7 +194,7 @@ static void measure(struct scene *s, const struct plan *p)
     const char *paths[1];
     char error[512] = "";
 
-    *s = (struct scene){.cases = 0};
+    *s = (struct scene){.sum_nodes = p->one_node ? "1" : "4"};
     fake_run_init(&s->f);
     paths[0] = s->f.path;
     fake_run_write(&s->f, "run.json", told);
@@ -408,6 +410,12 @@ static void the_command_of_a_forecast_is_told(void **state)
     measure(&s, &p);
     says(&s, "on more nodes: `plumb forecast /tmp/", true);
     says(&s, " --model resnet50 --batch 32 --update none --compute 77.76ms`", true);
+    release(&s);
+    p.one_node =
+        true; /* no forecast of more nodes comes of it: what to measure is told in its place */
+    measure(&s, &p);
+    says(&s, "plumb forecast", false);
+    says(&s, "on more nodes: `plumb run train --hosts FILE`", true);
     release(&s);
 }
 

@@ -177,12 +177,13 @@ done'
     program all_reduce_perf '
 here=${0%/*} rank=${OMPI_COMM_WORLD_RANK:-0} ranks=${OMPI_COMM_WORLD_SIZE:-1}
 echo "$*; $NCCL_HOSTID on $NCCL_TESTS_DEVICE" >>"$here/theirs.args"; [ "$rank" != 0 ] || echo theirs >>"$ORDER"
-mpi=yes zs="wait after each inner iteration (-m), no barrier " library=22809 wrong=0 bounds=0 stop=
-while [ $# -gt 0 ]; do case $1 in -b) size=$2 ;; esac; shift; done
+gpus=1 mpi=yes zs="wait after each inner iteration (-m), no barrier " library=22809 wrong=0 bounds=0 stop=
+while [ $# -gt 0 ]; do case $1 in -b) size=$2 ;; -g) gpus=$2 ;; esac; shift; done
 read -r out in <"$here/theirs"
 [ ! -e "$here/theirs.says" ] || . "$here/theirs.says"
 if [ $mpi = yes ] && [ "$rank" != 0 ]; then exit 0; fi
 [ $mpi = yes ] || ranks=1
+ranks=$((ranks * gpus))
 cat <<END
 # nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=$library
 # Collective test starting: all_reduce_perf
@@ -193,7 +194,7 @@ cat <<END
 END
 i=0
 while [ $i -lt "$ranks" ]; do
-    printf "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s\n" $i 0 $$ node 0 0 59 0 "NVIDIA H200"
+    printf "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s\n" $i 0 $(($$ + i / gpus)) node 0 0 59 0 "NVIDIA H200"
     i=$((i + 1))
 done
 echo "#"
@@ -235,12 +236,32 @@ collectives() {
     [ "${#lines[@]}" -eq 10 ] # one rank in place has nothing to do
 }
 
-@test "collectives --spread: a GPU for each rank, in one process of nccl-tests; ranks as asked" {
+@test "collectives --spread: a GPU for each rank, all of them in one process, of ours and of theirs; ranks as asked" {
     nccl
-    collectives --spread --ranks 1,2
+    collectives --spread --ranks 1,2 --pairs 6 --mpirun no-such-mpirun
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == "collectives 1 GPU 64K out of place: ratio 1.0100 "*"; NCCL 2.28.9" ]]
+    [[ ${lines[1]} == "collectives 2 GPUs 64K out of place: ratio 1.0100 "*"; NCCL 2.28.9" ]]
+    [[ ${lines[2]} == "collectives 2 GPUs 64K in place: ratio 1.0040 "* ]]
     grep -q -- ' -g 2 .*;  on *$' "$fake/theirs.args"
-    [ "$(grep -c -- '--np' "$fake/ours.args")" -eq 3 ] # one rank; two ranks, out of place and in place
-    [ "$(grep -c -- '--ranks 4' "$fake/ours.args")" -eq 0 ]
+    [ "$(grep -c -- '--np 1 --per-process 2 --ranks 2' "$fake/ours.args")" -eq 12 ]
+    [ "$(grep -c -- '--np 1 --per-process 1 --ranks 1' "$fake/ours.args")" -eq 6 ]
+    [ "$(grep -c . "$fake/ours.args")" -eq 18 ]
+    # What it sets of NCCL both have, and what is set already stays.
+    echo 'echo "$NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE" >>"${0%/*}/sched"' | tee "$fake/ours.says" >"$fake/theirs.says"
+    collectives --spread --ranks 2
+    [ "$(sort "$fake/sched" | uniq -c | xargs)" = "3 1" ]
+    rm "$fake/sched"
+    NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE=0 collectives --spread --ranks 2
+    [ "$(sort "$fake/sched" | uniq -c | xargs)" = "3 0" ]
+    # Ranks in as many processes as ours are compared, and no others.
+    echo 'gpus=1 ranks=2' >"$fake/theirs.says"
+    collectives --spread --ranks 2
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == *"not compared: nccl-tests: its 2 ranks are in 2 processes, and ours in 1 (64K)"* ]]
+    echo 'gpus=2 ranks=1' >"$fake/theirs.says"
+    collectives --ranks 2
+    [[ ${lines[0]} == *"not compared: nccl-tests: its 2 ranks are in 1 process, and ours in 2 (64K)"* ]]
 }
 
 @test "collectives: a known slow-down of either side is out of 2 %; few pairs and a wide interval decide nothing" {
@@ -456,11 +477,15 @@ collectives 1 rank 64K out of place,1,ours,101.0,100.0,us" ]
     simulated() {
         PLUMB_CUDA_MODULE=$PWD/build/lib/plumbline/plumb-cuda.so PLUMB_NCCL_MODULE=$PWD/build/lib/plumbline/plumb-nccl.so \
             run --separate-stderr scripts/peer-gpu --bin "$fake" --only collectives --seconds 0.1 --sizes 4K \
-            --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 1
+            --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 1 "$@"
     }
     simulated
     [ "$status" -eq 3 ]
     [ "$(grep -c "ratio 0\..*nccl-tests 1e+06 us; NCCL $version.*; rows are simulated\$" <<<"$output")" -eq 5 ]
+    simulate two
+    simulated --spread --ranks 2
+    [ "$(grep -c "^collectives 2 GPUs .* ratio 0\..*; rows are simulated\$" <<<"$output")" -eq 2 ]
+    simulate one
     fault corrupt:kernel=AllReduce:gpu=0:times=1000000
     simulated
     [ "$status" -eq 1 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's allreduce on one GPU, timed by plumb-allreduce and by nccl-tests: the comparison `collectives` of scripts/peer-gpu."""
+"""NCCL's allreduce, timed by plumb-allreduce and by nccl-tests: the comparison `collectives` of scripts/peer-gpu."""
 import collections
 import os
 import statistics
@@ -34,8 +34,9 @@ def verdict(ratios):
 
 
 class Collectives:
-    """NCCL's allreduce, timed by plumb-allreduce and by nccl-tests, with 1, 2 and 4 ranks on one GPU, or one on each. A pair is, with that many
-    ranks, one run of ours for each place and one of theirs for each size."""
+    """NCCL's allreduce, timed by plumb-allreduce and by nccl-tests: 1, 2 and 4 ranks on one GPU in a process each, or a rank on each GPU, all
+    in one process. Both sides have as many processes. A pair is, with that many ranks, one run of ours for each place and one of theirs for
+    each size."""
 
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
@@ -49,6 +50,7 @@ class Collectives:
     def prepare(self):
         args, programs, why = self.args, [], ""
         os.environ.pop("NCCL_HOSTID", None)  # each rank's own
+        nccl_tests.share_settings(os.environ)
         try:
             programs = nccl_tests.find(args.nccl_tests, lambda words: args.runs.output_of(words, hangs_s=BUILDS_S))
         except (nccl_tests.Absent, CannotRun) as error:
@@ -76,8 +78,9 @@ class Collectives:
     def run_ours(self, ranks):
         for place in self.places(ranks):
             sizes = ",".join(str(size) for size in self.sizes)
-            rows, _ = rows_of(self.args, "allreduce", self.seconds, "time", "--backend", "nccl", "--np", str(ranks),
-                              "--ranks", str(ranks), "--size", sizes, "--no-cpu", *(["--in-place"] if place == PLACES[1] else []))
+            processes = ["--np", "1", "--per-process", str(ranks)] if self.args.spread else ["--np", str(ranks)]
+            rows, _ = rows_of(self.args, "allreduce", self.seconds, "time", "--backend", "nccl", *processes, "--ranks", str(ranks),
+                              "--size", sizes, "--no-cpu", *(["--in-place"] if place == PLACES[1] else []))
             for row in rows:
                 self.library = row["detail"].split(",")[0].removeprefix("NCCL ")
                 self.mine[ranks, place, int(row["size"])] = float(row["mean"])
@@ -93,7 +96,7 @@ class Collectives:
             command = nccl_tests.command(self.program[ranks], ranks, size, count, self.args.mpirun, self.args.spread)
             status, out, err = self.args.runs.run(command, self.env)
             try:
-                times, library = nccl_tests.read(out, ranks, size)
+                times, library = nccl_tests.read(out, ranks, size, self.args.spread)
                 if library != self.library:
                     raise nccl_tests.NoFigure(f"it runs with NCCL {library}, ours with {self.library}")
                 took.update({(ranks, place, size): nccl_tests.precise(times[place]) for place in self.places(ranks)})
@@ -140,7 +143,7 @@ class Collectives:
                     self.wrong[ranks] = str(error)
 
     def name(self, ranks, place, size):
-        return f"collectives {ranks} rank{'s' * (ranks > 1)} {self.sizes[size]} {place}"
+        return f"collectives {ranks} {'GPU' if self.args.spread else 'rank'}{'s' * (ranks > 1)} {self.sizes[size]} {place}"
 
     def say(self, outcome):
         for ranks in self.args.ranks:

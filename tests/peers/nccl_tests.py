@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """nccl-tests' all_reduce_perf, a peer of scripts/peer-gpu: where it is, how it is built, started and read.
 
-What is said of it here was read in its sources, versions 2.9 to 2.19. Several ranks want a build with MPI: without it each
-process is a world of its own. Its ranks share a GPU where NCCL_TESTS_DEVICE names it to all of them, and NCCL lets them where
+What is said of it here was read in its sources, versions 2.9 to 2.19. -g GPUs of one process have a rank each, whose operations
+are in one group call. A rank in each process wants a build with MPI: without it each is a world of its own. Its ranks share a GPU where NCCL_TESTS_DEVICE names it to all of them, and NCCL lets them where
 each has another NCCL_HOSTID. A vector that is smaller than its largest one is moved on in its buffers from call to call: one
 size in a run, so that each call has the same vector, as ours have.
 """
@@ -142,11 +142,17 @@ def environment(library, folder, spread=False):
     return env
 
 
+def share_settings(env):
+    """What it sets itself, of both sides. From NCCL's headers 2.28 on it has nvlinkCentricSched, which NCCL heeds from compute
+    capability 10.0 on, and which this variable overrides."""
+    env.setdefault("NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE", "1")
+
+
 def command(program, ranks, size, iterations, mpirun, spread=False):
     """Each operation is waited for, as ours, with no barrier in its time (-z 2); the slowest rank's (-a 3); data are checked.
     spread: a GPU for each rank, all in one process."""
-    words = [program, "-b", str(size), "-e", str(size), "-d", "float", "-o", "sum", "-g", str(ranks if spread else 1), "-z", "2", "-a", "3", "-c", "1",
-             "-n", str(iterations), "-w", str(max(5, iterations // 4))]
+    words = [program, "-b", str(size), "-e", str(size), "-d", "float", "-o", "sum", "-g", str(ranks if spread else 1), "-z", "2",
+             "-a", "3", "-c", "1", "-n", str(iterations), "-w", str(max(5, iterations // 4))]
     if ranks == 1 or spread:
         return words
     return [mpirun, "-np", str(ranks), "sh", "-c", RANK + 'export NCCL_HOSTID="peer-rank-$rank"; exec "$0" "$@"', *words]
@@ -162,13 +168,18 @@ def library_of(text):
     return f"{number // unit}.{number % unit // 100}.{number % 100}"
 
 
-def check_ranks(text, ranks):
-    seen = [int(word) for word in re.findall(r"^#\s+Rank\s+(\d+)\s.*\bdevice\s", text, re.M)]
+def check_ranks(text, ranks, spread):
+    """A process for each, or one for all."""
+    found = re.findall(r"^#\s+Rank\s+(\d+)\s.*\bPid\s+(\d+)\s.*\bdevice\s", text, re.M)
+    seen = [int(word) for word, _ in found]
     if ranks > 1 and seen and set(seen) == {0}:
         raise NoFigure("its processes do not see each other, each is a world of its own: it is built without MPI, or for "
                        "another than mpirun's")
     if sorted(seen) != list(range(ranks)):
         raise NoFigure(f"it shows {len(seen)} of {ranks} ranks")
+    processes, wanted = len({pid for _, pid in found}), 1 if spread else ranks
+    if processes != wanted:
+        raise NoFigure(f"its {ranks} ranks are in {processes} process{'es' * (processes > 1)}, and ours in {wanted}")
     if ranks > 1 and NO_BARRIER not in text:
         raise NoFigure("its time would have a barrier in it: take nccl-tests 2.18.1 or newer, which know -z 2")
 
@@ -206,9 +217,9 @@ def figures(text, size):
     return {place: rows[0][i] for place, i in zip(("out of place", "in place"), at)}
 
 
-def read(text, ranks, size):
+def read(text, ranks, size, spread=False):
     """us, as printed, out of place and in place, and its NCCL's version."""
-    check_ranks(text, ranks)
+    check_ranks(text, ranks, spread)
     times = figures(text, size)
     found = re.search(r"^# Out of bounds values\s*:\s*(\d+)", text, re.M)
     if not found:

@@ -29,10 +29,11 @@ static void free_events(struct sim *sim, unsigned gpu)
     }
 }
 
+/* Memory by handles is no context's: it outlives a reset. */
 static void free_blocks(struct sim *sim, unsigned gpu)
 {
     for (size_t i = sim->space.count; i--;)
-        if (sim->space.blocks[i].gpu == gpu)
+        if (sim->space.blocks[i].gpu == gpu && !sim->space.blocks[i].by_handle)
             sim_space_give_back(sim, &sim->space.blocks[i]);
 }
 

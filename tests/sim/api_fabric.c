@@ -20,7 +20,8 @@ static struct {
     size_t bytes;
     unsigned gpu, users;     /* handles to it, and mappings */
     bool shareable, foreign; /* foreign: another process made it, on whatever GPU */
-    int file;                /* of memory with a fabric handle; else -1 */
+    bool again; /* this process made it, and has imported it: no one is known to map that */
+    int file;   /* of memory with a fabric handle; else -1 */
 } memory[HANDLES];
 
 /* A fabric handle. */
@@ -99,7 +100,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
         memory[i].gpu = (unsigned)prop->location.id;
         memory[i].users = 1;
         memory[i].shareable = prop->requestedHandleTypes != 0;
-        memory[i].foreign = false;
+        memory[i].foreign = memory[i].again = false;
         memory[i].file = file;
         *handle = i;
     }
@@ -133,7 +134,7 @@ CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle ha
                                       CUmemAllocationHandleType type, unsigned long long flags)
 {
     if (of_handle(handle) || (int)type != FABRIC || flags || memory[handle].file < 0 ||
-        memory[handle].foreign)
+        memory[handle].foreign || memory[handle].again)
         return CUDA_ERROR_INVALID_VALUE;
     *(struct handle *)out = (struct handle){.magic = HANDLE_MAGIC,
                                             .number = handle,
@@ -165,7 +166,25 @@ static CUresult import_foreign(const struct handle *from, unsigned gpu,
     memory[i].gpu = gpu;
     memory[i].users = 1;
     memory[i].shareable = memory[i].foreign = true;
+    memory[i].again = false;
     memory[i].file = file;
+    *handle = i;
+    return CUDA_SUCCESS;
+}
+
+/* Another number for memory of this process. */
+static CUresult import_own(unsigned made, CUmemGenericAllocationHandle *handle)
+{
+    unsigned i = unused();
+
+    if (of_handle(made))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!i)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memory[i] = memory[made];
+    memory[i].users = 1;
+    memory[i].again = true;
+    memory[i].file = dup(memory[made].file);
     *handle = i;
     return CUDA_SUCCESS;
 }
@@ -183,12 +202,9 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
         rc = CUDA_ERROR_INVALID_VALUE;
     if (!rc)
         rc = fabric_of(&sim->machine.gpu[device->index]);
-    if (!rc && h.process != getpid())
-        rc = import_foreign(&h, device->index, handle);
-    else if (!rc && !(rc = of_handle(h.number))) {
-        memory[h.number].users++;
-        *handle = h.number;
-    }
+    if (!rc)
+        rc = h.process != getpid() ? import_foreign(&h, device->index, handle)
+                                   : import_own((unsigned)h.number, handle);
     return sim_leave(sim, rc);
 }
 
@@ -264,6 +280,8 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAlloc
     else if (!rc && (of_handle(handle) || memory[handle].bytes != bytes ||
                      memory[handle].gpu != block->gpu))
         rc = CUDA_ERROR_INVALID_VALUE;
+    else if (!rc && memory[handle].again)
+        rc = CUDA_ERROR_NOT_SUPPORTED;
     if (!rc && !object && memory[handle].file >= 0)
         rc = show(sim, block, memory[handle].file);
     if (!rc) {

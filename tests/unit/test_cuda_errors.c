@@ -369,6 +369,40 @@ static void device_that_is_gone(void **state)
            "said=cu", "this GPU was lost before", "xid");
 }
 
+/* Mapped memory is of no context, so that a reset alone leaves it. */
+static void fabric_memory_of_lost(struct ctx *c)
+{
+    uint64_t before = 0, after = 0;
+    char error[GPU_ERROR_BYTES];
+    struct gpu_stream *stream;
+    void *at = NULL;
+
+    note(c, "before", c->ops->free_bytes(c->gpu, &before));
+    note(c, "fabric", c->ops->alloc(c->gpu, GPU_FABRIC, 64u << 20, &at));
+    note(c, "stream", c->ops->stream_open(c->gpu, &stream));
+    note(c, "launch", launch_empty(c, stream));
+    note(c, "wait", c->ops->stream_wait(stream));
+    c->ops->free(c->gpu, GPU_FABRIC, at);
+    c->ops->stream_close(stream);
+    note(c, "reopen", gpus_get(c->gpus, 0, &c->gpu, error, sizeof(error)));
+    note(c, "after", c->ops->free_bytes(c->gpu, &after));
+    note(c, "same", after == before ? 0 : -ENOMEM);
+    note(c, "again", c->ops->alloc(c->gpu, GPU_FABRIC, 64u << 20, &at));
+    c->ops->free(c->gpu, GPU_FABRIC, at);
+    note(c, "freed", c->ops->free_bytes(c->gpu, &after));
+    note(c, "all", after == before ? 0 : -ENOMEM);
+}
+
+static void memory_that_outlives_a_reset(void **state)
+{
+    (void)state;
+    expect(&(struct scenario){"launch_failed:kernel=empty", NULL, fabric_memory_of_lost,
+                              "[machine]\ngpus = 1\n[gpu]\nfabric = yes\n", 0},
+           (const char *const[]){"before=0\n", "fabric=0\n", "launch=0\n", "wait=EIO ",
+                                 "reopen=0\n", "after=0\n", "same=0\n", "again=0\n", "freed=0\n",
+                                 "all=0\n", NULL});
+}
+
 static void allocate(struct ctx *c)
 {
     void *at;
@@ -514,6 +548,7 @@ int main(void)
         cmocka_unit_test(device_that_hangs_at_the_end),
         cmocka_unit_test(device_that_is_slow),
         cmocka_unit_test(device_that_is_reset),
+        cmocka_unit_test(memory_that_outlives_a_reset),
         cmocka_unit_test(device_that_is_gone),
         cmocka_unit_test(memory_that_is_full),
         cmocka_unit_test(host_memory_that_is_full),

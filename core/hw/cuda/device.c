@@ -385,6 +385,7 @@ int cuda_open(unsigned index, struct gpu **out, char *error, size_t len)
         err = cuda_enter(gpu);
     }
     if (!err) {
+        cuda_fabric_clear(gpu);
         *out = gpu;
         return 0;
     }
@@ -401,8 +402,10 @@ void cuda_close(struct gpu *gpu)
     if (gpu->context)
         gpu->driver->cuDevicePrimaryCtxRelease(gpu->device);
     cuda_forget_contexts();
-    if (gpu->base.lost && gpu->base.index < CUDA_GPUS_MAX)
+    if (gpu->base.lost && gpu->base.index < CUDA_GPUS_MAX) {
         cuda_state()->reset[gpu->base.index] = true;
+        cuda_fabric_leave(gpu);
+    }
     free(gpu);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is mapped through a fabric handle, as memory of a GPU of another node is: made,
- * exported, imported and mapped. NVLink between nodes works in no other way. */
+/* Memory with a fabric handle, by which a GPU of another node reaches it: made, exported and mapped by
+ * its owner, imported and mapped by the other. NVLink between nodes works in no other way. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ struct cuda_mapping {
     struct cuda_mapping *next;
     CUdeviceptr at;
     size_t bytes;
-    CUmemGenericAllocationHandle memory; /* what was imported */
-    CUmemGenericAllocationHandle made;   /* what was exported: here, or 0: by another process */
+    CUmemGenericAllocationHandle memory; /* what is mapped: made here, or imported */
+    bool made;                           /* here; else by another process, whose handle it is */
     unsigned char handle[GPU_HANDLE_BYTES];
 };
 
@@ -65,10 +65,20 @@ static int check_import(struct gpu *gpu, CUresult result)
     return err;
 }
 
-static int import(struct gpu *gpu, struct cuda_mapping *m)
+static int import(struct gpu *gpu, struct cuda_mapping *m, CUmemGenericAllocationHandle *memory)
 {
     return check_import(gpu,
-                        gpu->driver->cuMemImportFromShareableHandle(&m->memory, m->handle, FABRIC));
+                        gpu->driver->cuMemImportFromShareableHandle(memory, m->handle, FABRIC));
+}
+
+/* Whether a handle can be imported at all is seen here, as NCCL sees it (mnnvl.cc): its owner imports
+ * it, and maps nothing by that. Neither NCCL nor nvbandwidth maps what its own process has exported. */
+static int try_import(struct gpu *gpu, struct cuda_mapping *m)
+{
+    CUmemGenericAllocationHandle imported;
+    int err = import(gpu, m, &imported);
+
+    return err ? err : CUDA(gpu, cuMemRelease, imported);
 }
 
 /* The handle is good as long as what was made is there. */
@@ -76,17 +86,16 @@ static int make(struct gpu *gpu, struct cuda_mapping *m)
 {
     const struct cuda_driver *driver = gpu->driver;
     CUmemAllocationProp prop = properties(gpu);
-    int err = check_create(gpu, driver->cuMemCreate(&m->made, m->bytes, &prop, 0));
+    int err = check_create(gpu, driver->cuMemCreate(&m->memory, m->bytes, &prop, 0));
 
-    if (err) {
-        m->made = 0;
-        return err;
-    }
-    err = CUDA(gpu, cuMemExportToShareableHandle, m->handle, m->made, FABRIC, 0);
-    if (!err)
-        err = import(gpu, m);
     if (err)
-        driver->cuMemRelease(m->made);
+        return err;
+    m->made = true;
+    err = CUDA(gpu, cuMemExportToShareableHandle, m->handle, m->memory, FABRIC, 0);
+    if (!err)
+        err = try_import(gpu, m);
+    if (err)
+        driver->cuMemRelease(m->memory);
     return err;
 }
 
@@ -131,13 +140,6 @@ static int map(struct gpu *gpu, struct cuda_mapping *m)
     return err;
 }
 
-static void release(struct gpu *gpu, const struct cuda_mapping *m)
-{
-    gpu->driver->cuMemRelease(m->memory);
-    if (m->made)
-        gpu->driver->cuMemRelease(m->made);
-}
-
 /* Made here, or by another process, whose handle it is. */
 static int take(struct gpu *gpu, size_t bytes, const unsigned char *handle, CUdeviceptr *at)
 {
@@ -155,7 +157,7 @@ static int take(struct gpu *gpu, size_t bytes, const unsigned char *handle, CUde
         m->bytes = (bytes + grain - 1) / grain * grain;
         if (handle)
             memcpy(m->handle, handle, sizeof(m->handle));
-        err = handle ? import(gpu, m) : make(gpu, m);
+        err = handle ? import(gpu, m, &m->memory) : make(gpu, m);
     }
     if (err) {
         free(m);
@@ -163,7 +165,7 @@ static int take(struct gpu *gpu, size_t bytes, const unsigned char *handle, CUde
     }
     err = map(gpu, m);
     if (err) {
-        release(gpu, m);
+        gpu->driver->cuMemRelease(m->memory);
         free(m);
         return err;
     }
@@ -204,6 +206,14 @@ int cuda_reach(struct gpu *gpu, const unsigned char handle[GPU_HANDLE_BYTES], si
     return err;
 }
 
+static void drop(struct gpu *gpu, struct cuda_mapping *m)
+{
+    gpu->driver->cuMemUnmap(m->at, m->bytes);
+    gpu->driver->cuMemRelease(m->memory);
+    gpu->driver->cuMemAddressFree(m->at, m->bytes);
+    free(m);
+}
+
 void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at)
 {
     struct cuda_mapping **link = &gpu->mappings, *m;
@@ -211,11 +221,29 @@ void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at)
     while (*link && (*link)->at != at)
         link = &(*link)->next;
     m = *link;
-    if (!m)
+    if (!m || gpu->base.lost)
         return;
     *link = m->next;
-    gpu->driver->cuMemUnmap(m->at, m->bytes);
-    release(gpu, m);
-    gpu->driver->cuMemAddressFree(m->at, m->bytes);
-    free(m);
+    drop(gpu, m);
+}
+
+void cuda_fabric_leave(struct gpu *gpu)
+{
+    struct cuda_mapping **left = &cuda_state()->left[gpu->base.index], *m;
+
+    while ((m = gpu->mappings)) {
+        gpu->mappings = m->next;
+        m->next = *left;
+        *left = m;
+    }
+}
+
+void cuda_fabric_clear(struct gpu *gpu)
+{
+    struct cuda_mapping **left = &cuda_state()->left[gpu->base.index], *m;
+
+    while ((m = *left)) {
+        *left = m->next;
+        drop(gpu, m);
+    }
 }

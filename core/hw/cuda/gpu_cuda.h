@@ -169,7 +169,8 @@ struct cuda_state {
     struct cuda_driver driver;
     unsigned count;
     bool reset[CUDA_GPUS_MAX]; /* the device was lost: to be reset when it is opened again */
-    void *gemm_library;        /* NULL until one was opened */
+    struct cuda_mapping *left[CUDA_GPUS_MAX]; /* what a lost device had mapped then: fabric.c */
+    void *gemm_library;                       /* NULL until one was opened */
 };
 
 struct cuda_state *cuda_state(void);
@@ -258,6 +259,10 @@ int cuda_flush_writes(struct gpu *gpu);
 /* fabric.c: 0 or -errno with gpu_error() set */
 int cuda_fabric_alloc(struct gpu *gpu, size_t bytes, CUdeviceptr *at);
 void cuda_fabric_free(struct gpu *gpu, CUdeviceptr at);
+/* A reset ends a context, and no memory that is mapped by handles. A lost device's is left, and given
+ * back when it is opened again. One that does not answer keeps it until the process ends. */
+void cuda_fabric_leave(struct gpu *gpu);
+void cuda_fabric_clear(struct gpu *gpu);
 int cuda_share(struct gpu *gpu, const void *at, unsigned char handle[GPU_HANDLE_BYTES]);
 int cuda_reach(struct gpu *gpu, const unsigned char handle[GPU_HANDLE_BYTES], size_t bytes,
                void **at);

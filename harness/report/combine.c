@@ -402,7 +402,8 @@ static void add_text(struct texts *t, const char *text)
 }
 
 /* What a row's reason leaves to its columns. How wide its interval is and how far it is above its
- * limit, the verdict says of all launches. */
+ * limit, the verdict says of all launches. That a launch has no interval of its own does not count
+ * where the launches together have one. */
 static void add_says(struct pool *pool, const struct report_rows *rows, size_t row, struct texts *t)
 {
     char text[ROW_SAYS_BYTES];
@@ -447,7 +448,7 @@ static const char *join_texts(struct pool *pool, const struct report_rows *rows,
             add_text(&t, row_text(rows, p->rows[i], field));
     for (size_t i = 0; t.all && i < p->n_rows; i++) {
         add_text(&t, row_text(rows, p->rows[i], field));
-        if (field == FIELD_REASON)
+        if (field == FIELD_REASON && isnan(p->low))
             add_says(pool, rows, p->rows[i], &t);
     }
     if (t.all && field == FIELD_REASON)

@@ -961,6 +961,36 @@ static void what_is_low_is_explained_by_the_machine(void **state)
     release(&s);
 }
 
+/* Launches too short for intervals of their own. */
+static struct seen seen_short(struct planted *p, unsigned launches)
+{
+    struct rows r = begin(p, "memory", memory_params, 4);
+    struct plant what = triad;
+
+    what.launches = launches;
+    what.status = "noisy";
+    what.noise = ROW_NOISE_FEW;
+    plant(&r, &what);
+    end(&r);
+    return seen_planted(p);
+}
+
+static void short_launches_have_one_interval_together(void **state)
+{
+    struct seen s = seen_short(*state, 4);
+
+    assert_null(strstr(s.table, "too few samples for an interval"));
+    release(&s);
+}
+
+static void one_short_launch_says_that_it_has_none(void **state)
+{
+    struct seen s = seen_short(*state, 1);
+
+    assert_says(s.table, "too few samples for an interval");
+    release(&s);
+}
+
 /* The best GPU is near its limit: the one to look at is the slow one. */
 static void the_slow_gpu_is_looked_at_and_not_the_best(void **state)
 {
@@ -1076,6 +1106,8 @@ int main(void)
         PLANTED(the_lowest_share_of_what_is_called_low_is_weakest),
         PLANTED(what_is_low_is_explained_by_its_rows),
         PLANTED(what_is_low_is_explained_by_the_machine),
+        PLANTED(short_launches_have_one_interval_together),
+        PLANTED(one_short_launch_says_that_it_has_none),
         PLANTED(the_slow_gpu_is_looked_at_and_not_the_best),
         PLANTED(a_proven_loss_comes_before_a_likely_one),
         cmocka_unit_test(reference_runs_have_an_answer),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/matrix/library.h"
 #include "harness/exam/exam.h"
 
 static const char *value_of(const struct exam *x, const char *name)
@@ -32,11 +33,16 @@ static bool has_gpus(const struct exam *x)
            0;
 }
 
-static bool has_avx512(const struct exam *x)
+static bool has_feature(const struct exam *x, const char *name)
 {
     const json_t *features = json_object_get(json_object_get(exam_machine(x), "cpu"), "features");
 
-    return json_is_true(json_object_get(features, "avx512f"));
+    return json_is_true(json_object_get(features, name));
+}
+
+static bool has_avx512(const struct exam *x)
+{
+    return has_feature(x, "avx512f");
 }
 
 static bool always(const struct exam *x)
@@ -70,7 +76,6 @@ static const struct steering {
     {"NCCL_ALGO", "*[a-z]*", "NCCL does not choose the algorithm by size", has_gpus, false},
     {"NCCL_MAX_NCHANNELS", "[1-3]", "few channels use few links", has_gpus, false},
     {"CUDA_LAUNCH_BLOCKING", "1", "each kernel is waited for", has_gpus, false},
-    {"OPENBLAS_CORETYPE", "*", "OpenBLAS does not choose kernels for this CPU", always, false},
     {"MKL_ENABLE_INSTRUCTIONS", "SSE4_2|AVX", "MKL leaves vector units unused", always, false},
     {"MKL_ENABLE_INSTRUCTIONS", "AVX2", "MKL leaves vector units unused", has_avx512, false},
     {"DNNL_MAX_CPU_ISA", "SSE41|AVX", "oneDNN leaves vector units unused", always, false},
@@ -99,11 +104,33 @@ static bool is_among(const char *value, const char *patterns)
     }
 }
 
+/* Kernels of OpenBLAS that use less than this CPU has. Others that fit it cost nothing. */
+static bool find_kernels(struct exam *x)
+{
+    static const char name[] = "OPENBLAS_CORETYPE";
+    const char *asked = value_of(x, name), *better;
+    const struct cpu_features features = {
+        .avx2 = has_feature(x, "avx2"),
+        .fma = has_feature(x, "fma"),
+        .avx512 = has_feature(x, "avx512f") && has_feature(x, "avx512bw"),
+        .sve = has_feature(x, "sve"),
+    };
+
+    better = *asked ? openblas_better_core(&features, asked) : NULL;
+    if (better)
+        exam_remedy(x,
+                    exam_found(x, name,
+                               "with its value \"%.40s\", OpenBLAS leaves vector units unused",
+                               asked),
+                    "export %s=%s", name, better);
+    return better;
+}
+
 /* A finding for each variable that costs; else one "fine" for all. */
 static void look_at(struct exam *x, bool sockets)
 {
     const json_t *settings = exam_fact(x, "environment", NULL, "library_settings");
-    bool found = false;
+    bool found = settings && !sockets && find_kernels(x);
 
     for (size_t i = 0; settings && i < sizeof(steering) / sizeof(*steering); i++) {
         const struct steering *s = &steering[i];

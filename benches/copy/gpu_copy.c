@@ -286,7 +286,8 @@ static void disable_peers(struct gpu_copy *c)
             gpu_ops(c->gpu[0])->peer(c->pairs[g][end], c->pairs[g][1 - end], false);
 }
 
-static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
+/* One end of direction d with GPU g. */
+static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int d, int end,
                       struct gpu_copy_memory *m)
 {
     struct gpu *gpu = gpu_copy_peers(c) ? c->pairs[g][end]
@@ -294,16 +295,17 @@ static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
                       : c->gpu[end]     ? c->gpu[end]
                                         : gpu_copy_main(c);
     bool remote = end == gpu_copy_peer_end(c);
-    struct copy_memory_config config = {.gpu = gpu,
-                                        .remote = remote ? gpu_copy_peer_remote(c) : NULL,
-                                        .handle = remote ? gpu_copy_peer_handle(c) : NULL,
-                                        .kind = c->memory,
-                                        .on_host = end == gpu_copy_host_end(c),
-                                        .node = gpu_copy_node(pt, c, g),
-                                        .fabric =
-                                            gpu_copy_peers(c) && c->params->handle == COPY_FABRIC,
-                                        .beside = c->each * c->groups,
-                                        .bytes = c->params->size};
+    struct copy_memory_config config = {
+        .gpu = gpu,
+        .remote = remote ? gpu_copy_peer_remote(c) : NULL,
+        .remote_memory = (unsigned)d,
+        .handle = remote ? gpu_copy_peer_handle(c, (unsigned)d) : NULL,
+        .kind = c->memory,
+        .on_host = end == gpu_copy_host_end(c),
+        .node = gpu_copy_node(pt, c, g),
+        .fabric = gpu_copy_peers(c) && c->params->handle == COPY_FABRIC,
+        .beside = c->each * c->groups,
+        .bytes = c->params->size};
     char error[GPU_ERROR_BYTES + 64];
     int err = gpu_copy_memory_alloc(m, point_topo(pt), &config, error, sizeof(error));
 
@@ -327,11 +329,11 @@ static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
     bool one_sided =
         l->how == GPU_COPY_MIGRATE || c->spread || c->params->metric == COPY_LOAD_LATENCY;
     if (l->how == GPU_COPY_MIGRATE)
-        err = alloc_side(pt, c, g, gpu_copy_host_end(c), &l->src);
+        err = alloc_side(pt, c, g, d, gpu_copy_host_end(c), &l->src);
     else
-        err = alloc_side(pt, c, g, from, &l->src);
+        err = alloc_side(pt, c, g, d, from, &l->src);
     if (!err && !one_sided)
-        err = alloc_side(pt, c, g, to, &l->dst);
+        err = alloc_side(pt, c, g, d, to, &l->dst);
     if (!err && c->spread)
         err = gpu_copy_spread_alloc(pt, c, l);
     if (err)

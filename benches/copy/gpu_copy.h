@@ -32,6 +32,7 @@ struct copy_memory_config {
     unsigned beside; /* that so many are looked at in a check, each the less; 0 and 1: alone */
     void *lent;      /* of the device: memory that is there already, and is not freed */
     struct copy_remote *remote;  /* of another process, reached from `gpu`; NULL: of this one */
+    unsigned remote_memory;      /* its number there */
     const unsigned char *handle; /* of remote memory */
 };
 
@@ -241,13 +242,14 @@ int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c);
 /* Meets the other process, once for all points, and has it take its memory: c->peer. */
 int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c);
 struct copy_remote *gpu_copy_peer_remote(const struct gpu_copy *c);
-const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c);
+/* Of the memory there for this direction. */
+const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c, unsigned direction);
 /* Adds to the reason what the other process said last; returns err. */
 int gpu_copy_peer_failed(struct point *pt, const struct gpu_copy *c, int err);
 void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c);
 void gpu_copy_peer_close(struct gpu_copy *c);
-/* The fabric of a GPU, from the management library: one direction of all its NVLinks (NAN: not
- * told), and the name of its part of the fabric ("": not told). */
+/* The fabric of a GPU, from the management library: data of all its NVLinks in one direction (NAN:
+ * not told), and the name of its part of the fabric ("": not told). */
 void gpu_copy_fabric_of(struct gpu *gpu, double *gbps, char *domain, size_t len);
 /* " (NVML: the NVLink fabric is not ready: in progress)"; "" where there is nothing to say. Returns
  * text. */

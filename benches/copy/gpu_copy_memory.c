@@ -126,7 +126,7 @@ static int fill_by_device(struct gpu_copy_memory *m, uint64_t seed)
 int gpu_copy_memory_fill(struct gpu_copy_memory *m, uint64_t seed, bool by_device)
 {
     if (m->config.remote)
-        return copy_remote_fill(m->config.remote, seed);
+        return copy_remote_fill(m->config.remote, m->config.remote_memory, seed);
     if (by_device || !m->config.on_host)
         return fill_by_device(m, seed);
     fill_by_host(m->at, m->rounded, seed);
@@ -136,7 +136,7 @@ int gpu_copy_memory_fill(struct gpu_copy_memory *m, uint64_t seed, bool by_devic
 int gpu_copy_memory_poison(struct gpu_copy_memory *m)
 {
     if (m->config.remote)
-        return copy_remote_poison(m->config.remote);
+        return copy_remote_poison(m->config.remote, m->config.remote_memory);
     if (m->config.on_host) {
         memset(m->at, POISON, m->rounded);
         return 0;
@@ -208,7 +208,7 @@ int gpu_copy_memory_check(struct gpu_copy_memory *m, uint64_t seed, bool by_devi
     void *bounce = NULL;
 
     if (m->config.remote)
-        return copy_remote_check(m->config.remote, seed, wrong_at);
+        return copy_remote_check(m->config.remote, m->config.remote_memory, seed, wrong_at);
     int err = fetch ? ops_of(m)->alloc(m->config.gpu, GPU_PINNED, piece, &bounce) : 0;
 
     *wrong_at = COPY_MEMORY_RIGHT;
@@ -224,7 +224,7 @@ int gpu_copy_memory_spoil(struct gpu_copy_memory *m)
     void *bounce = NULL;
 
     if (m->config.remote)
-        return copy_remote_spoil(m->config.remote);
+        return copy_remote_spoil(m->config.remote, m->config.remote_memory);
     if (m->config.on_host) {
         *byte ^= 1;
         return 0;

@@ -15,7 +15,7 @@ struct gpu_copy_peer {
     struct copy_remote_memory memory;
     bool taken;
     double own_gbps;
-    char own_domain[64], limit_source[160];
+    char own_domain[64], limit_source[2][160]; /* of one direction, and of both */
 };
 
 int gpu_copy_peer_end(const struct gpu_copy *c)
@@ -28,9 +28,9 @@ struct copy_remote *gpu_copy_peer_remote(const struct gpu_copy *c)
     return c->peer->remote;
 }
 
-const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c)
+const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c, unsigned direction)
 {
-    return c->peer->memory.handle;
+    return c->peer->memory.handle[direction];
 }
 
 /* ---- The fabric of a GPU ---- */
@@ -40,6 +40,7 @@ const unsigned char *gpu_copy_peer_handle(const struct gpu_copy *c)
 static double nvlinks_gbps(const struct nvml *nvml, struct nvml_device *device)
 {
     unsigned active = 0, mbytes = 0, links = 0;
+    double version = 0;
 
     for (unsigned link = 0; link < NVML_LINKS_MAX; link++) {
         if (!NVML_ASK(nvml, link_state, device, link, &active) || !active)
@@ -47,10 +48,11 @@ static double nvlinks_gbps(const struct nvml *nvml, struct nvml_device *device)
         unsigned one = nvml_link_speed(nvml, device, link);
         if (!one)
             return NAN;
+        version = version > 0 ? version : nvml_link_version(nvml, device, link);
         mbytes += one;
         links++;
     }
-    return links ? mbytes / 1e3 : NAN;
+    return links ? nvlink_data_gbps(version, links, mbytes / 1e3) : NAN;
 }
 
 /* "0123..ef/7": the cluster, and the clique in it. Hosts that are no part of one have zeros. */
@@ -144,8 +146,6 @@ int gpu_copy_peer_refuse(struct point *pt, struct gpu_copy *c)
     point_option(pt, "handle", "%s", "fabric");
     if (c->params->access == COPY_STAGED)
         return refuse(pt, "memory of a fabric handle is reached directly alone: take --access on");
-    if (c->params->direction == COPY_BOTH)
-        return refuse(pt, "copies to and from " COPY_PEER " go one way: take --direction one-way");
     int err = refuse_op(pt, c);
     if (err)
         return err;
@@ -188,27 +188,34 @@ static int check_domain(struct point *pt, const struct gpu_copy_peer *peer)
                         peer->memory.gpu, peer->memory.host, peer->own_domain, peer->memory.domain);
 }
 
-/* All bytes pass the NVLinks of both. */
-static void set_limit(struct point *pt, struct gpu_copy_peer *peer)
+/* All bytes pass the NVLinks of both. Of both ways the third series is the sum. */
+static void set_limit(struct point *pt, const struct gpu_copy *c)
 {
+    struct gpu_copy_peer *peer = c->peer;
     double gbps = fmin(peer->own_gbps, peer->memory.nvlink_gbps);
+    unsigned n = c->each == 2 ? 3 : 1;
 
     if (isnan(peer->own_gbps) || isnan(peer->memory.nvlink_gbps) || !(gbps > 0) ||
         strcmp(pt->series[0].unit, "GB/s") != 0)
         return;
-    snprintf(peer->limit_source, sizeof(peer->limit_source),
-             "nvml: the NVLinks of the slower GPU, one direction, at their signalling rate");
-    pt->series[0].limit = gbps;
-    pt->series[0].limit_kind = LIMIT_NVML;
-    pt->series[0].limit_link = LIMIT_LINK_NVLINK;
-    pt->series[0].limit_source = peer->limit_source;
+    for (unsigned both = 0; both < 2; both++)
+        snprintf(peer->limit_source[both], sizeof(peer->limit_source[both]),
+                 "nvml: %sdata of the NVLinks of the slower GPU, one direction",
+                 both ? "both directions; " : "");
+    for (unsigned i = 0; i < n; i++) {
+        pt->series[i].limit = i == 2 ? 2 * gbps : gbps;
+        pt->series[i].limit_kind = LIMIT_NVML;
+        pt->series[i].limit_link = LIMIT_LINK_NVLINK;
+        pt->series[i].limit_source = peer->limit_source[i == 2];
+    }
 }
 
 int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c)
 {
     const struct copy_session *s = pt->bench_state;
     struct gpu *gpu = gpu_copy_main(c);
-    const struct copy_remote_order order = {.gpu = gpu_base(gpu)->index, .bytes = c->params->size};
+    const struct copy_remote_order order = {
+        .gpu = gpu_base(gpu)->index, .memories = c->each, .bytes = c->params->size};
     int err = meet(pt);
 
     if (err)
@@ -224,7 +231,7 @@ int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c)
     if (!strcmp(c->peer->memory.origin, "simulated"))
         pt->origin = "simulated";
     gpu_copy_fabric_of(gpu, &c->peer->own_gbps, c->peer->own_domain, sizeof(c->peer->own_domain));
-    set_limit(pt, c->peer);
+    set_limit(pt, c);
     return check_domain(pt, c->peer);
 }
 
@@ -232,6 +239,9 @@ void gpu_copy_peer_evidence(struct point *pt, const struct gpu_copy *c)
 {
     evidence_add(pt->evidence, sizeof(pt->evidence), "with %s of %s", c->peer->memory.gpu,
                  c->peer->memory.host);
+    if (c->each == 2)
+        evidence_add(pt->evidence, sizeof(pt->evidence),
+                     "both ways by the GPU here: it writes there, and reads from there");
 }
 
 void gpu_copy_peer_close(struct gpu_copy *c)

@@ -23,12 +23,17 @@
 
 enum request {
     ASK_ALLOC = 1, /* struct copy_remote_order; struct copy_remote_memory */
-    ASK_FILL,      /* uint64_t, the seed; - */
-    ASK_POISON,    /* -; - */
-    ASK_SPOIL,     /* -; - */
-    ASK_CHECK,     /* uint64_t, the seed; uint64_t, where it is wrong */
+    ASK_FILL,      /* struct which; - */
+    ASK_POISON,    /* struct which; - */
+    ASK_SPOIL,     /* struct which; - */
+    ASK_CHECK,     /* struct which; uint64_t, where it is wrong */
     ASK_FREE,      /* -; - */
     REQUESTS
+};
+
+struct which {
+    uint32_t memory, reserved;
+    uint64_t seed; /* of its data, where that matters */
 };
 
 enum state { EMPTY, HELD };
@@ -40,7 +45,7 @@ struct server {
     struct topo *topo;
     struct gpus *gpus;
     struct gpu *gpu;
-    struct gpu_copy_memory memory;
+    struct gpu_copy_memory memory[COPY_REMOTE_MEMORIES];
 };
 
 static struct server *of(struct talk_server *t)
@@ -87,14 +92,23 @@ static int take(struct talk_server *t, const struct copy_remote_order *order,
     struct server *s = of(t);
     const struct copy_memory_config config = {.gpu = s->gpu, .bytes = order->bytes, .fabric = true};
     char why[GPU_FABRIC_TEXT];
-    int err = fits(t, order->bytes);
+    int err = fits(t, order->bytes * order->memories);
 
-    if (!err && (err = gpu_copy_memory_alloc(&s->memory, s->topo, &config, t->error,
-                                             sizeof(t->error))) == -EOPNOTSUPP)
-        say(t, err, "%s%s", gpu_error(s->gpu), gpu_copy_fabric_state(s->gpu, why, sizeof(why)));
-    if (!err)
-        err = driver_said(t, gpu_ops(s->gpu)->share(s->gpu, s->memory.at, told->handle));
+    for (unsigned i = 0; !err && i < order->memories; i++) {
+        struct gpu_copy_memory *m = &s->memory[i];
+        err = gpu_copy_memory_alloc(m, s->topo, &config, t->error, sizeof(t->error));
+        if (err == -EOPNOTSUPP)
+            say(t, err, "%s%s", gpu_error(s->gpu), gpu_copy_fabric_state(s->gpu, why, sizeof(why)));
+        if (!err)
+            err = driver_said(t, gpu_ops(s->gpu)->share(s->gpu, m->at, told->handle[i]));
+    }
     return err;
+}
+
+static void free_all(struct server *s)
+{
+    for (unsigned i = 0; i < COPY_REMOTE_MEMORIES; i++)
+        gpu_copy_memory_free(&s->memory[i]);
 }
 
 static int alloc(struct talk_server *t, const void *data, size_t len)
@@ -104,15 +118,16 @@ static int alloc(struct talk_server *t, const void *data, size_t len)
     struct server *s = of(t);
 
     memcpy(&order, data, len);
-    if (!order.bytes)
-        return say(t, -EPROTO, "it was asked for no memory");
+    if (!order.bytes || order.bytes > UINT64_MAX / COPY_REMOTE_MEMORIES || !order.memories ||
+        order.memories > COPY_REMOTE_MEMORIES)
+        return say(t, -EPROTO, "it was asked for no memory, or for too much");
     int err = gpus_get(s->gpus, order.gpu, &s->gpu, t->error, sizeof(t->error));
     if (err)
         return err == -EINVAL ? -EOPNOTSUPP : err; /* another machine may have fewer */
     gpu_base(s->gpu)->error[0] = 0;
     err = take(t, &order, told);
     if (err) {
-        gpu_copy_memory_free(&s->memory);
+        free_all(s);
         return err;
     }
     snprintf(told->gpu, sizeof(told->gpu), "%s:%u %.80s", gpu_ops(s->gpu)->name,
@@ -124,33 +139,56 @@ static int alloc(struct talk_server *t, const void *data, size_t len)
     return 0;
 }
 
+/* NULL: there is none of that number. */
+static struct gpu_copy_memory *memory_of(struct talk_server *t, const void *data, uint64_t *seed)
+{
+    struct which which;
+
+    memcpy(&which, data, sizeof(which));
+    *seed = which.seed;
+    if (which.memory < COPY_REMOTE_MEMORIES && of(t)->memory[which.memory].at)
+        return &of(t)->memory[which.memory];
+    say(t, -EPROTO, "it was asked for memory that it has not");
+    return NULL;
+}
+
 static int fill(struct talk_server *t, const void *data, size_t len)
 {
     uint64_t seed;
+    struct gpu_copy_memory *m = memory_of(t, data, &seed);
 
-    memcpy(&seed, data, len);
-    return driver_said(t, gpu_copy_memory_fill(&of(t)->memory, seed, false));
+    (void)len;
+    return m ? driver_said(t, gpu_copy_memory_fill(m, seed, false)) : -EPROTO;
 }
 
 static int poison(struct talk_server *t, const void *data, size_t len)
 {
-    (void)data, (void)len;
-    return driver_said(t, gpu_copy_memory_poison(&of(t)->memory));
+    uint64_t seed;
+    struct gpu_copy_memory *m = memory_of(t, data, &seed);
+
+    (void)len;
+    return m ? driver_said(t, gpu_copy_memory_poison(m)) : -EPROTO;
 }
 
 static int spoil(struct talk_server *t, const void *data, size_t len)
 {
-    (void)data, (void)len;
-    return driver_said(t, gpu_copy_memory_spoil(&of(t)->memory));
+    uint64_t seed;
+    struct gpu_copy_memory *m = memory_of(t, data, &seed);
+
+    (void)len;
+    return m ? driver_said(t, gpu_copy_memory_spoil(m)) : -EPROTO;
 }
 
 static int check(struct talk_server *t, const void *data, size_t len)
 {
     uint64_t seed, *wrong = t->body;
+    struct gpu_copy_memory *m = memory_of(t, data, &seed);
     size_t wrong_at = 0;
 
-    memcpy(&seed, data, len);
-    int err = driver_said(t, gpu_copy_memory_check(&of(t)->memory, seed, false, &wrong_at));
+    (void)len;
+    if (!m)
+        return -EPROTO;
+    int err = driver_said(t, gpu_copy_memory_check(m, seed, false, &wrong_at));
     *wrong = wrong_at == COPY_MEMORY_RIGHT ? UINT64_MAX : wrong_at;
     return err;
 }
@@ -158,24 +196,24 @@ static int check(struct talk_server *t, const void *data, size_t len)
 static int release(struct talk_server *t, const void *data, size_t len)
 {
     (void)data, (void)len;
-    gpu_copy_memory_free(&of(t)->memory);
+    free_all(of(t));
     return 0;
 }
 
 static const struct talk_request requests[REQUESTS] = {
     [ASK_ALLOC] = {sizeof(struct copy_remote_order), sizeof(struct copy_remote_memory), EMPTY,
                    EMPTY, HELD, TALK_NEVER, alloc},
-    [ASK_FILL] = {sizeof(uint64_t), 0, HELD, HELD, HELD, TALK_NEVER, fill},
-    [ASK_POISON] = {0, 0, HELD, HELD, HELD, TALK_NEVER, poison},
-    [ASK_SPOIL] = {0, 0, HELD, HELD, HELD, TALK_NEVER, spoil},
-    [ASK_CHECK] = {sizeof(uint64_t), sizeof(uint64_t), HELD, HELD, HELD, TALK_NEVER, check},
+    [ASK_FILL] = {sizeof(struct which), 0, HELD, HELD, HELD, TALK_NEVER, fill},
+    [ASK_POISON] = {sizeof(struct which), 0, HELD, HELD, HELD, TALK_NEVER, poison},
+    [ASK_SPOIL] = {sizeof(struct which), 0, HELD, HELD, HELD, TALK_NEVER, spoil},
+    [ASK_CHECK] = {sizeof(struct which), sizeof(uint64_t), HELD, HELD, HELD, TALK_NEVER, check},
     [ASK_FREE] = {0, 0, EMPTY, HELD, EMPTY, TALK_NEVER, release},
 };
 
 uint32_t copy_remote_protocol(void)
 {
     static const uint32_t layout[] = {
-        0x636f7001, /* of the requests: raise it when their order or meaning changes */
+        0x636f7002, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct copy_remote_order),
         sizeof(struct copy_remote_memory),
     };
@@ -201,7 +239,7 @@ int copy_remote_serve(struct channel *c, void *arg)
         err = talk_serve(&s->talk);
     beat_end(beat);
     if (!s->gpus || !gpus_silent(s->gpus)) {
-        gpu_copy_memory_free(&s->memory);
+        free_all(s);
         gpus_close(s->gpus);
     }
     topo_close(s->topo);
@@ -312,25 +350,33 @@ int copy_remote_free(struct copy_remote *r)
     return r->talk.broken ? 0 : ask(r, ASK_FREE, NULL, 0, NULL, 0);
 }
 
-int copy_remote_fill(struct copy_remote *r, uint64_t seed)
+static int ask_of(struct copy_remote *r, enum request request, unsigned memory, uint64_t seed,
+                  uint64_t *reply)
 {
-    return ask(r, ASK_FILL, &seed, sizeof(seed), NULL, 0);
+    const struct which which = {.memory = memory, .seed = seed};
+
+    return ask(r, request, &which, sizeof(which), reply, reply ? sizeof(*reply) : 0);
 }
 
-int copy_remote_poison(struct copy_remote *r)
+int copy_remote_fill(struct copy_remote *r, unsigned memory, uint64_t seed)
 {
-    return ask(r, ASK_POISON, NULL, 0, NULL, 0);
+    return ask_of(r, ASK_FILL, memory, seed, NULL);
 }
 
-int copy_remote_spoil(struct copy_remote *r)
+int copy_remote_poison(struct copy_remote *r, unsigned memory)
 {
-    return ask(r, ASK_SPOIL, NULL, 0, NULL, 0);
+    return ask_of(r, ASK_POISON, memory, 0, NULL);
 }
 
-int copy_remote_check(struct copy_remote *r, uint64_t seed, size_t *wrong_at)
+int copy_remote_spoil(struct copy_remote *r, unsigned memory)
+{
+    return ask_of(r, ASK_SPOIL, memory, 0, NULL);
+}
+
+int copy_remote_check(struct copy_remote *r, unsigned memory, uint64_t seed, size_t *wrong_at)
 {
     uint64_t at = 0;
-    int err = ask(r, ASK_CHECK, &seed, sizeof(seed), &at, sizeof(at));
+    int err = ask_of(r, ASK_CHECK, memory, seed, &at);
 
     *wrong_at = at == UINT64_MAX ? COPY_MEMORY_RIGHT : (size_t)at;
     return err;

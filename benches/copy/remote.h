@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of a GPU of another process, on this host or another one, which its process fills and checks
- * as it is asked to, and of which it gives a fabric handle (gpu.h: share). One memory at a time.
+ * as it is asked to, and of which it gives fabric handles (gpu.h: share). One or two memories at a time, by number.
  *
  * The end that leads asks; errors are 0 or -errno, with copy_remote_error(): a sentence that names
  * the other end where that failed.
@@ -34,15 +34,17 @@ bool copy_remote_broken(const struct copy_remote *r); /* the other end is gone *
 /* Between requests: 0, or the other end is gone or silent, with the error. Cheap. */
 int copy_remote_alive(struct copy_remote *r);
 
+#define COPY_REMOTE_MEMORIES 2 /* one for each direction */
+
 struct copy_remote_order {
-    uint32_t gpu, reserved;
-    uint64_t bytes;
+    uint32_t gpu, memories;
+    uint64_t bytes; /* of each */
 };
 
 struct copy_remote_memory { /* sent as it is */
-    unsigned char handle[GPU_HANDLE_BYTES];
+    unsigned char handle[COPY_REMOTE_MEMORIES][GPU_HANDLE_BYTES];
     char gpu[96], address[24], host[64], origin[16];
-    double nvlink_gbps; /* of all NVLinks of that GPU, one direction; NAN: not told */
+    double nvlink_gbps; /* data of all NVLinks of that GPU, one direction; NAN: not told */
     char domain[64];    /* the NVLinks that it is at, and the part of them; "": not told */
 };
 
@@ -50,9 +52,9 @@ int copy_remote_alloc(struct copy_remote *r, const struct copy_remote_order *ord
                       struct copy_remote_memory *memory);
 int copy_remote_free(struct copy_remote *r); /* also where there is none */
 /* As gpu_copy_memory_fill(), _poison(), _spoil() and _check(). */
-int copy_remote_fill(struct copy_remote *r, uint64_t seed);
-int copy_remote_poison(struct copy_remote *r);
-int copy_remote_spoil(struct copy_remote *r);
-int copy_remote_check(struct copy_remote *r, uint64_t seed, size_t *wrong_at);
+int copy_remote_fill(struct copy_remote *r, unsigned memory, uint64_t seed);
+int copy_remote_poison(struct copy_remote *r, unsigned memory);
+int copy_remote_spoil(struct copy_remote *r, unsigned memory);
+int copy_remote_check(struct copy_remote *r, unsigned memory, uint64_t seed, size_t *wrong_at);
 
 #endif

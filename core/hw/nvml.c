@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,33 @@ unsigned nvml_link_speed(const struct nvml *nvml, struct nvml_device *device, un
     if (field[0].status == 0 && field[0].value.number)
         return field[0].value.number;
     return field[1].status == 0 ? field[1].value.number : 0;
+}
+
+double nvml_link_version(const struct nvml *nvml, struct nvml_device *device, unsigned link)
+{
+    /* the library counts them: 6 is NVLink 4.0 */
+    static const double versions[] = {0, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0};
+    unsigned code = 0;
+
+    if (!NVML_ASK(nvml, link_version, device, link, &code))
+        return 0;
+    return code < sizeof(versions) / sizeof(*versions) ? versions[code] : 0;
+}
+
+/*
+ * GB/s of data of one link in one direction, by generation. NVIDIA states the sum of both directions
+ * and of all links of a GPU: P100 4 links, 160 GB/s (whitepaper WP-08019-001, 2016); V100 6, 300;
+ * A100 12, 600; H100 18, 900; B200 18, 1800 (nvidia.com/en-us/data-center/nvlink, 2025).
+ */
+static const double link_gbps[] = {0, 20, 25, 25, 25, 50};
+
+double nvlink_data_gbps(double version, double links, double signalled_gbps)
+{
+    size_t generation = version > 0 ? (size_t)version : 0; /* 2.2 is the second */
+    bool known = generation < sizeof(link_gbps) / sizeof(*link_gbps) && link_gbps[generation] > 0;
+
+    return known && links > 0 ? fmin(signalled_gbps, links * link_gbps[generation])
+                              : signalled_gbps;
 }
 
 const char *nvml_why(int status)

@@ -220,6 +220,11 @@ int nvml_held_ns(const struct nvml *nvml, struct nvml_device *device, enum nvml_
 int nvml_fabric(const struct nvml *nvml, struct nvml_device *device, struct nvml_fabric *info);
 /* MB/s of one NVLink in one direction; 0 where the driver does not say. */
 unsigned nvml_link_speed(const struct nvml *nvml, struct nvml_device *device, unsigned link);
+/* 4.0: the version of an NVLink; 0 where the driver does not say. */
+double nvml_link_version(const struct nvml *nvml, struct nvml_device *device, unsigned link);
+/* GB/s of data that so many NVLinks of this version carry in one direction, where they signal so
+ * many: at most these, with all that coding and error correction take. */
+double nvlink_data_gbps(double version, double links, double signalled_gbps);
 
 /* Why a call gave no answer, in words: "NVML: not supported by this GPU or its driver". */
 const char *nvml_why(int status);

@@ -58,7 +58,7 @@ struct limits {
 #define REQUIRED true
 #define OPTIONAL false
 
-static const char *const limits_kinds[] = {"gpu",      "sm",         "pcie",   "nvlink", "nic",
+static const char *const limits_kinds[] = {"gpu",      "sm",         "pcie",   "nic",
                                            "ethernet", "infiniband", "memory", NULL};
 
 // clang-format off
@@ -102,8 +102,6 @@ static const struct figure_spec limits_specs[] = {
     {"pcie", "lane_gbytes_per_s",    "GB/s",    0.1,     16, REQUIRED},
     {"pcie", "header_bytes",         "bytes",   0,       16, REQUIRED},
     {"pcie", "framing_bytes",        "bytes",   0,       16, REQUIRED},
-
-    {"nvlink", "link_gbytes_per_s",  "GB/s",    1,      200, REQUIRED},
 
     {"nic", "port_gbits_per_s",      "Gb/s",    1,     1600, OPTIONAL},
     {"nic", "pcie_gen",              "",        1,        7, OPTIONAL},

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/hw/nic.h"
+#include "core/hw/nvml.h"
 #include "harness/limits/limits.h"
 
 struct joiner {
@@ -376,17 +377,11 @@ static void add_link(const struct gpu_join *g)
 
 /* ---- NVLink ---- */
 
-// What n links of a GPU carry of data, of what NVML says that they signal. NVML counts coding and
-// error correction in; the generation's figure does not.
-static double nvlink_data(const struct joiner *j, const json_t *gpu, double links, double signalled)
+// What n links of a GPU carry of data, of what NVML says that they signal.
+static double nvlink_data(const json_t *gpu, double links, double signalled)
 {
-    struct limit_key key = limits_key(
-        "nvlink.gen%d.link_gbytes_per_s",
-        (int)limits_number(json_object_get(gpu, "nvlink"), "version")); // 2.2 is the second
-    double each = 0;
-    if (links <= 0 || limits_lookup(j->l, key.text, &each, NULL, NULL))
-        return signalled;
-    return fmin(signalled, links * each);
+    double version = limits_number(json_object_get(gpu, "nvlink"), "version");
+    return nvlink_data_gbps(version, links, signalled);
 }
 
 static const json_t *gpu_at(const struct joiner *j, const char *address)
@@ -407,8 +402,8 @@ static void add_nvlink(const struct gpu_join *g, double signalled)
     char detail[96];
     snprintf(detail, sizeof(detail), "%.0f active links, one direction; %.4g GB/s signalled",
              active, signalled);
-    add_gpu_limit(g, "nvlink_gbytes_per_s", nvlink_data(g->j, g->gpu, active, signalled), "GB/s",
-                  "nvml", detail);
+    add_gpu_limit(g, "nvlink_gbytes_per_s", nvlink_data(g->gpu, active, signalled), "GB/s", "nvml",
+                  detail);
 }
 
 /* The NVLinks between two GPUs. */
@@ -419,7 +414,7 @@ static void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
     double rate = limits_number(pair, "nvlink_gbytes_per_s");
     if (!a || !b || rate == 0)
         return;
-    rate = nvlink_data(j, gpu_at(j, a), limits_count(pair, "nvlinks"), rate);
+    rate = nvlink_data(gpu_at(j, a), limits_count(pair, "nvlinks"), rate);
     limits_add(j, limits_key("p2p.%s+%s.nvlink_gbytes_per_s", a, b), rate, "GB/s", "nvml",
                "%d NVLinks between the two%s, one direction", limits_count(pair, "nvlinks"),
                via && !strcmp(via, "nvswitch") ? " over switches" : "");

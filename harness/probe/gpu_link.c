@@ -73,22 +73,11 @@ static void add_lane(json_t *peers, const struct lane *lane)
         fact_set_unknown(peer, "gbytes_per_s", "NVML gives no link speed");
 }
 
-/* The library counts its versions: 6 is NVLink 4.0. */
-static void set_version(json_t *nvlink, unsigned code)
-{
-    static const double versions[] = {0, 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0, 6.0};
-
-    if (code && code < sizeof(versions) / sizeof(*versions))
-        fact_set_real(nvlink, "version", versions[code]);
-    else
-        fact_set_unknown(nvlink, "version", "NVML gives no version");
-}
-
 void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
 {
-    unsigned active = 0, version = 0, present = 0, up = 0;
+    unsigned active = 0, present = 0, up = 0;
     bool all_told = true;
-    double mbytes = 0;
+    double mbytes = 0, version = 0;
     json_t *nvlink = fact_object(gpu, "nvlink"), *peers = json_array();
 
     for (unsigned link = 0; link < NVML_LINKS_MAX; link++) {
@@ -105,12 +94,14 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
         mbytes += lane.mbytes_per_s;
         read_peer(nvml, device, link, &lane);
         add_lane(peers, &lane);
-        if (!version && !NVML_ASK(nvml, link_version, device, link, &version))
-            version = 0;
+        version = version > 0 ? version : nvml_link_version(nvml, device, link);
     }
     fact_set_number(nvlink, "links", present);
     fact_set_number(nvlink, "active", up);
-    set_version(nvlink, version);
+    if (version > 0)
+        fact_set_real(nvlink, "version", version);
+    else
+        fact_set_unknown(nvlink, "version", "NVML gives no version");
     if (up && all_told)
         fact_set_real(nvlink, "gbytes_per_s", mbytes / 1e3);
     else

@@ -316,8 +316,9 @@ END
     [ "$(grep -c -- '--rail 8' plan)" -eq 0 ]
     [ "$(grep -c -- '--backend nccl .*alpha;beta;gamma' plan)" -eq "$(grep -c -- '--backend nccl' plan)" ]
     [ "$(grep -c -- '--backend nccl' plan)" -gt 20 ]
-    # NVLink: both engines write to and read from the GPU of the same number, over a ring of hosts.
-    [ "$(grep -c -- '--source cuda:[0-7] --destination cuda:peer .*--op write' plan)" -eq 48 ]
+    # NVLink: both engines write to and read from the GPU of the same number, over a ring of hosts, and both at once.
+    [ "$(grep -- '--direction one-way' plan | grep -c -- '--source cuda:[0-7] --destination cuda:peer .*--op write')" -eq 48 ]
+    [ "$(grep -- '--direction both' plan | grep -c -- '--source cuda:[0-7] --destination cuda:peer .*--op write')" -eq 48 ]
     [ "$(grep -c -- '--source cuda:peer --destination cuda:[0-7] .*--op read' plan)" -eq 48 ]
     [ "$(grep -c -- 'cuda:peer' plan)" -eq "$(grep -- 'cuda:peer' plan | grep -cE '(alpha|beta),(beta|gamma)|gamma,alpha')" ]
 }

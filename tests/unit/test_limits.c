@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the hardware figures: the reader, the shipped files' arithmetic, and the link formulas.
 #include "core/hw/nic.h"
+#include "core/hw/nvml.h"
 #include "harness/limits/limits.h"
 
 #include <errno.h>
@@ -114,12 +115,9 @@ static int check_one(const struct limit_figure *f, void *data)
                            part(l, entry, "line_bits"));
     if (starts(f->key, "memory.") && strstr(f->key, ".gbytes_per_s"))
         NEAR(f->value, part(l, entry, "interface_bits") * part(l, entry, "max_mt_s") / 8000);
-    if (strstr(f->key, ".nvlink_links")) {
-        char link[64];
-        snprintf(link, sizeof(link), "nvlink.gen%d.link_gbytes_per_s",
-                 (int)part(l, entry, "nvlink_gen"));
-        NEAR(part(l, entry, "nvlink_gbytes_per_s"), f->value * figure(l, link));
-    }
+    if (strstr(f->key, ".nvlink_links"))
+        NEAR(part(l, entry, "nvlink_gbytes_per_s"),
+             nvlink_data_gbps(part(l, entry, "nvlink_gen"), f->value, INFINITY));
     return 0;
 }
 
@@ -396,30 +394,30 @@ static void loads_as(const char *text, const char *message)
     assert_string_equal(err, want);
 }
 
-#define SRC "about: a\nkind: nvlink\nsources:\n  - {id: s, title: t, publisher: p, date: 2020}\n"
+#define SRC "about: a\nkind: ethernet\nsources:\n  - {id: s, title: t, publisher: p, date: 2020}\n"
 #define ENT SRC "entries:\n  - key: gen1\n"
 
 static void the_format_is_strict(void **state)
 {
     (void)state;
-    loads_as(ENT "    source: s\n    figures: {link_gbytes_per_s: 20}\n", "");
-    loads_as(ENT "    figures: {link_gbytes_per_s: {value: 20, source: s, note: n}}\n", "");
-    loads_as(ENT "    figures: {link_gbytes_per_s: 20}\n",
-             ":7: \"link_gbytes_per_s\" has no source, neither its own nor its entry's");
-    loads_as(ENT "    source: x\n    figures: {link_gbytes_per_s: 20}\n",
+    loads_as(ENT "    source: s\n    figures: {data_gbits_per_s: 20}\n", "");
+    loads_as(ENT "    figures: {data_gbits_per_s: {value: 20, source: s, note: n}}\n", "");
+    loads_as(ENT "    figures: {data_gbits_per_s: 20}\n",
+             ":7: \"data_gbits_per_s\" has no source, neither its own nor its entry's");
+    loads_as(ENT "    source: x\n    figures: {data_gbits_per_s: 20}\n",
              ":7: unknown source \"x\", the file's \"sources\" lacks it");
-    loads_as(ENT "    source: s\n    figures: {link_gbyte_per_s: 20}\n",
-             ":8: unknown key \"link_gbyte_per_s\", did you mean \"link_gbytes_per_s\"? allowed: "
-             "link_gbytes_per_s");
+    loads_as(ENT "    source: s\n    figures: {data_gbit_per_s: 20}\n",
+             ":8: unknown key \"data_gbit_per_s\", did you mean \"data_gbits_per_s\"? allowed: "
+             "data_gbits_per_s");
     loads_as(ENT "    source: s\n    figures: {}\n",
-             ":8: \"nvlink.gen1\" lacks the figure \"link_gbytes_per_s\"");
-    loads_as(ENT "    source: s\n    figures: {link_gbytes_per_s: 2000}\n",
-             ":8: \"link_gbytes_per_s\" is 2000, allowed: 1 to 200");
-    loads_as(ENT "    source: s\n    figures: {link_gbytes_per_s: {value: 20, sourc: s}}\n",
+             ":8: \"ethernet.gen1\" lacks the figure \"data_gbits_per_s\"");
+    loads_as(ENT "    source: s\n    figures: {data_gbits_per_s: 2000}\n",
+             ":8: \"data_gbits_per_s\" is 2000, allowed: 0.01 to 1600");
+    loads_as(ENT "    source: s\n    figures: {data_gbits_per_s: {value: 20, sourc: s}}\n",
              ":8: unknown key \"sourc\", did you mean \"source\"? allowed: value, source, note");
-    loads_as(ENT "    source: s\n    figures: {link_gbytes_per_s: {source: s}}\n",
-             ":8: \"link_gbytes_per_s\" lacks the key \"value\"");
-    loads_as(ENT "    source: s\n    speed: 5\n    figures: {link_gbytes_per_s: 20}\n",
+    loads_as(ENT "    source: s\n    figures: {data_gbits_per_s: {source: s}}\n",
+             ":8: \"data_gbits_per_s\" lacks the key \"value\"");
+    loads_as(ENT "    source: s\n    speed: 5\n    figures: {data_gbits_per_s: 20}\n",
              ":8: unknown key \"speed\", allowed: key, names, pci, source, note, figures");
     loads_as(ENT "    source: s\n", ":6: \"entries\" lacks the key \"figures\"");
     loads_as(SRC "entries:\n  - key: Gen_1\n",
@@ -429,7 +427,7 @@ static void the_format_is_strict(void **state)
         ":6: unknown key \"kinds\", did you mean \"kind\"? allowed: about, kind, sources, entries");
     loads_as(SRC "entries: []\n", ":4: source \"s\" is used by no figure");
     loads_as("about: a\nkind: cpu\nsources: []\nentries: []\n",
-             ":2: unknown kind \"cpu\", did you mean \"gpu\"? allowed: gpu, sm, pcie, nvlink, nic, "
+             ":2: unknown kind \"cpu\", did you mean \"gpu\"? allowed: gpu, sm, pcie, nic, "
              "ethernet, "
              "infiniband, memory");
 }
@@ -437,7 +435,7 @@ static void the_format_is_strict(void **state)
 static void sources_are_strict(void **state)
 {
     (void)state;
-    static const char head[] = "about: a\nkind: nvlink\nsources:\n";
+    static const char head[] = "about: a\nkind: ethernet\nsources:\n";
     static const struct {
         const char *line, *message;
     } cases[] = {

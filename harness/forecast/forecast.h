@@ -144,8 +144,18 @@ enum swap_part { SWAP_NETWORK, SWAP_PRODUCTS, SWAP_MEMORY, SWAPS };
 struct forecast_swap {
     double times[SWAPS]; /* 0: as it is */
     double memory_bytes; /* of the device that is swapped in; NaN: not known; 0: none is */
-    const char *text;    /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
+    /* What the measured sums moved over the links of a node, where a network is swapped: whoever
+     * states the measured link's rate can hold it against this. NaN: not known. */
+    double reached_gbits;
+    const char *text; /* "network: 10 to 400 Gb/s"; NULL: nothing is swapped */
 };
+
+/* Equal links of a node that may add up. */
+#define FORECAST_LINKS 8
+
+/* "network: 10 to 400 Gb/s: not measured; the measured sums moved 9.2 Gb/s over the links of a
+ * node" */
+const char *forecast_swap_text(struct pool *pool, const struct forecast_swap *swap);
 
 /* Reads "network=400Gb/s,products=gpu.KEY": PART=FROM:TO, a rate, or [FILE:]ENTRY of
  * configs/hardware. Where FROM is not given it is what runs know. 0; -EINVAL with error set;

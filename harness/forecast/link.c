@@ -5,7 +5,6 @@
 
 #include "harness/forecast/forecast.h"
 
-#define LINKS_MOST    8
 #define PAYLOAD_LEAST 0.93 /* of a link's rate that protocols leave: 0.941 to 0.993 */
 
 /* Links of this rate would have the limit: so many of them. NaN where those of two rates would. */
@@ -13,7 +12,8 @@ static void try_link(struct part_law *law, double gbits)
 {
     double times = ceil(law->limit * 8e-9 / gbits * 0.999);
 
-    if (!(gbits > 0) || times > LINKS_MOST || !(law->limit * 8e-9 >= PAYLOAD_LEAST * times * gbits))
+    if (!(gbits > 0) || times > FORECAST_LINKS ||
+        !(law->limit * 8e-9 >= PAYLOAD_LEAST * times * gbits))
         return;
     law->link_gbits = law->links > 0 && law->link_gbits != gbits ? NAN : gbits;
     law->links = times;

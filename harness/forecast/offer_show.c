@@ -308,7 +308,7 @@ static void show_offer(const struct showing *s, const struct offer_case *c)
         pool_text(s->pool, "'%s': parts measured in %s", o->name, c->f.parts->machine);
 
     if (c->f.swap.text)
-        text = pool_text(s->pool, "%s; swapped %s: not measured", text, c->f.swap.text);
+        text = pool_text(s->pool, "%s; swapped %s", text, forecast_swap_text(s->pool, &c->f.swap));
     text = pool_text(s->pool, "%s; %s%s", text, power_text(s, c),
                      o->idle_watts > 0
                          ? pool_text(s->pool, ", %s W idle, as stated", plain(s, o->idle_watts))
@@ -375,6 +375,17 @@ static void show_assumptions(const struct showing *s)
     document_item(s->d, "docs/forecast.md has each formula, and what a forecast cannot know");
 }
 
+/* Of two offers and more that have a forecast. */
+static int show_pairs(struct showing *s)
+{
+    document_heading(s->d, 2, "Which is better", "pairs");
+    pairs_table(s);
+    document_heading(s->d, 2, "Break-even", "break-even");
+    document_paragraph(s->d, "Where both give as many samples for money; in brackets, where they "
+                             "cannot be told apart.");
+    return even_table(s);
+}
+
 int offers_show(struct pool *pool, struct document *d, const struct offers_made *made)
 {
     struct showing s = {.pool = pool, .d = d, .made = made, .terms = &made->offers};
@@ -389,12 +400,7 @@ int offers_show(struct pool *pool, struct document *d, const struct offers_made 
     answer_refused(&s);
     rank(&s, OFFER_MONEY);
     offers_table(&s);
-    document_heading(d, 2, "Which is better", "pairs");
-    pairs_table(&s);
-    document_heading(d, 2, "Break-even", "break-even");
-    document_paragraph(d, "Where both give as many samples for money; in brackets, where they "
-                          "cannot be told apart.");
-    int err = even_table(&s);
+    int err = s.n < 2 ? 0 : show_pairs(&s);
     document_heading(d, 2, "Offers", "offers");
     for (size_t i = 0; i < s.terms->n; i++)
         show_offer(&s, &made->cases[i]);

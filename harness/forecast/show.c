@@ -258,18 +258,23 @@ static void answer_trust(const struct showing *s, const struct forecast_point *p
     const char *text;
 
     if (p->law_of != JOB_NONE && !isnan(v->held_out))
-        text = pool_text(s->pool, "%s at %.0f ranks, predicted from up to %.0f: %s of measured; %s",
+        text = pool_text(s->pool,
+                         "%s at %.0f ranks, predicted from up to %.0f: %s times the measured time; "
+                         "%s",
                          p->law_of == JOB_SUM ? "sums" : part_name(p->law_of), v->most_ranks,
                          v->held_from, document_number(s->pool, v->held_out),
                          v->doublings > 0
-                             ? pool_text(s->pool, "%.1f doublings %s", v->doublings,
+                             ? pool_text(s->pool, "the answer is %.1f doublings %s", v->doublings,
                                          v->ranks < v->most_ranks ? "below the fewest" : "beyond")
-                             : "nothing beyond");
+                             : "the answer is not beyond");
     else
         text = "nothing was held out: no number of ranks could be predicted from fewer";
     document_answer(s->d, "Held out", "", TONE_NONE, text);
     document_answer_more(
         s->d, pool_text(s->pool, "most of the interval is from %s", source_names[p->widest]), "");
+    if (p->widest == SOURCE_NETWORK && v->doublings > 0)
+        document_answer_more(s->d, "narrower with more ranks, or with more launches",
+                             pool_text(s->pool, "%s --repeat 5", command_of(s->f, JOB_SUM)));
 }
 
 static const char *bytes_text(struct pool *pool, double bytes)
@@ -475,8 +480,7 @@ static void answer(const struct showing *s, const struct forecast_point *p)
     document_answer_more(s->d, pool_text(s->pool, "parts measured in %s", s->f->parts->machine),
                          "");
     if (s->f->swap.text)
-        document_answer_more(s->d, pool_text(s->pool, "swapped %s: not measured", s->f->swap.text),
-                             "");
+        document_answer(s->d, "Swapped", "", TONE_NONE, forecast_swap_text(s->pool, &s->f->swap));
     if (is_given(p)) {
         document_answer(s->d, "Step", "", TONE_NONE,
                         pool_text(s->pool, "%s on %.0f ranks", step_text(s, p), p->ranks));

@@ -218,6 +218,37 @@ static void take_memory(const struct reading *in, enum swap_part part, struct fo
         swap->memory_bytes = 1e9 * in->memory_gb;
 }
 
+/* What the links of a node carried each way in the largest measured sums. NaN: none was measured. */
+static double reached_gbits(const struct law *law)
+{
+    double bytes = 0, most = NAN;
+
+    for (size_t i = 0; i < law->n; i++) {
+        const struct fit_point *p = &law->points[i];
+        struct fit_terms terms;
+
+        if (p->bytes < bytes || !fit_terms(law->terms, p->ranks, &terms))
+            continue;
+        most = fmax(p->bytes > bytes ? NAN : most, terms.bus * p->bytes * 8e-3 / p->time_us);
+        bytes = p->bytes;
+    }
+    return most;
+}
+
+/* A ratio of two rates hides that the first one is not the measured link's. Eight links of a node may
+ * add up, and a switch that sums halves what links carry. */
+static int check_network(struct reading *in, double from, struct forecast_swap *swap)
+{
+    swap->reached_gbits = reached_gbits(&in->parts->laws[JOB_SUM].law);
+    return swap->reached_gbits > 2 * FORECAST_LINKS * from
+               ? fail(in,
+                      pool_text(in->pool,
+                                "the measured sums move %.3g Gb/s over the links of a node, which "
+                                "no links of %g Gb/s carry: FROM is the rate of the measured link",
+                                swap->reached_gbits, from))
+               : 0;
+}
+
 static int read_one(struct reading *in, const char *text, struct forecast_swap *swap)
 {
     const char *equal = strchr(text, '=');
@@ -237,11 +268,25 @@ static int read_one(struct reading *in, const char *text, struct forecast_swap *
         return err;
     if (!(from > 0) || !(to > 0) || isinf(from) || isinf(to))
         return fail(in, "a rate is above 0");
+    err = part == SWAP_NETWORK ? check_network(in, from, swap) : 0;
+    if (err)
+        return err;
     swap->times[part] = to / from;
     take_memory(in, (enum swap_part)part, swap);
     swap->text = pool_text(in->pool, "%s%s%s: %g to %g %s", swap->text ? swap->text : "",
                            swap->text ? "; " : "", names[part], from, to, units[part]);
     return 0;
+}
+
+const char *forecast_swap_text(struct pool *pool, const struct forecast_swap *swap)
+{
+    const char *reached =
+        swap->reached_gbits > 0
+            ? pool_text(pool, "; the measured sums moved %.3g Gb/s over the links of a node",
+                        swap->reached_gbits)
+            : "";
+
+    return pool_text(pool, "%s: not measured%s", swap->text, reached);
 }
 
 int forecast_swap_read(struct pool *pool, const struct parts *parts, const char *text,
@@ -250,7 +295,7 @@ int forecast_swap_read(struct pool *pool, const struct parts *parts, const char 
     struct reading in = {.pool = pool, .parts = parts, .error = error, .len = len};
     int err = 0;
 
-    *swap = (struct forecast_swap){.text = NULL};
+    *swap = (struct forecast_swap){.reached_gbits = NAN};
     while (!err && *text) {
         size_t n = strcspn(text, ",");
 

@@ -293,6 +293,9 @@ END
     near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * 2 * 7 * (38e-6 + 16777216 / 8 / 1.18e9)" 0.01
     [ "$(jq -r .swapped out.json)" = "network: 1 to 10 Gb/s" ]
     jq -e '.points[0] | .step_high_s / .step_s > 1.06' out.json
+    # a wrong FROM would show: a byte takes 1 / 0.118 GB/s, which is 0.944 Gb/s, within the noise of the rows
+    "$plumb" forecast "${job[@]}" --nodes 8 --swap network=100:400 | tr -s ' \n' ' ' |
+        grep -q 'Swapped network: 100 to 400 Gb/s: not measured; the measured sums moved 0\.94[0-9] Gb/s over the links of a node'
     # the measured link is eth0 of 1000 Mbit/s: rows have 0.956 of it as their limit
     step="$(jq '.points[0].step_s' out.json)"
     for to in 10Gb/s ethernet.10gbe; do
@@ -312,6 +315,7 @@ END
     refused network=10GB/s "in another than Gb/s"
     refused network=-1:10 "above 0"
     refused network=1:10,network=1:20 "stands twice"
+    refused network=0.05:1 "Gb/s over the links of a node, which no links of 0.05 Gb/s carry"
     refused disk=1:10 "network=, products= or memory="
     refused network=ethernet.11gbe "has no rate of network"
     refused network=gone.yaml:ethernet.x "gone.yaml"

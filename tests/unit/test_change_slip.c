@@ -11,6 +11,7 @@
 
 #include "harness/history/history.h"
 #include "tests/unit/change_series.h"
+#include "tests/unit/sanitized.h"
 
 /* Each run from `from` to `to` is `rate` of the one before, times. */
 static void slip(double *x, size_t from, size_t to, size_t n, double rate)
@@ -109,7 +110,7 @@ static void slips_stay(void **state)
     double x[200];
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 10; seed++) {
+    for (uint64_t seed = 1; seed <= (sanitized() ? 2 : 10); seed++) {
         size_t n_last = 0, seen[8] = {0};
 
         noise(x, 200, seed);
@@ -277,7 +278,7 @@ static size_t make_any(double *x, size_t most, uint64_t seed)
 static void what_is_told_is_sound(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 240; seed++) {
+    for (uint64_t seed = 1; seed <= (sanitized() ? 48 : 240); seed++) {
         double x[900] = {0};
         struct found f = find(x, make_any(x, seed % 24 ? 200 : 900, seed));
 

@@ -13,9 +13,10 @@
 #include <cmocka.h>
 
 #include "core/levels.h"
+#include "tests/unit/sanitized.h"
 #include "tests/unit/series.h"
 
-#define SERIES 2000
+#define SERIES (sanitized() ? 50 : 2000)
 #define N_MAX  1000
 
 // What is not two levels.
@@ -221,7 +222,7 @@ static int false_row(const struct one *one, bool launches, const size_t *lengths
             raised += levels.two;
         }
         print_message("  n=%-4zu %4.2f %%", lengths[l], 100.0 * raised / SERIES);
-        too_many += raised > SERIES / 100;
+        too_many += !sanitized() && raised > SERIES / 100;
     }
     print_message("%s\n", too_many ? "  TOO MANY" : "");
     return too_many;
@@ -304,7 +305,7 @@ static int power_row(enum order order, double share, double noise, const size_t 
             print_message("  n=%-4zu %5.1f %%", lengths[l], 100.0 * found / series);
         else
             print_message("  n=%-4zu     - ", lengths[l]);
-        too_few += series >= SERIES / 20 && found < 0.95 * series;
+        too_few += !sanitized() && series >= SERIES / 20 && found < 0.95 * series;
     }
     print_message("\n");
     return too_few;
@@ -355,7 +356,7 @@ static void test_planted_launches_are_found(void **unused)
         }
         print_message("  %2zu launches, noise %.2f %%: %5.1f %%\n", cases[c].n,
                       100 * cases[c].noise, 100.0 * found / SERIES);
-        assert_true(100.0 * found / SERIES >= cases[c].least);
+        assert_true(sanitized() || 100.0 * found / SERIES >= cases[c].least);
     }
 }
 

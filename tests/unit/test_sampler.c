@@ -18,6 +18,7 @@
 #include "core/rng.h"
 #include "core/sampler.h"
 #include "core/stats.h"
+#include "tests/unit/sanitized.h"
 
 #define TIMES_MAX 100000
 
@@ -495,7 +496,7 @@ static void test_what_converges_is_mostly_right(void **state)
     (void)state;
     for (enum course course = INDEPENDENT; course < COURSES; course++)
         for (int wide = 0; wide < (course < AR_999 ? 2 : 1); wide++) {
-            struct ends e = ends_of(course, wide ? 0.03 : 0.01, 300);
+            struct ends e = ends_of(course, wide ? 0.03 : 0.01, sanitized() ? 10 : 300);
 
             print_message(
                 "  %-34s %d %%: covered %5.1f %%, converged %5.1f %%, converged and wrong "
@@ -505,7 +506,7 @@ static void test_what_converges_is_mostly_right(void **state)
             bad += course <= AR_99 && e.covered < 92;
             bad += course == INDEPENDENT && e.converged < 99;
         }
-    assert_int_equal(bad, 0);
+    assert_true(sanitized() || bad == 0);
 }
 
 /* Narrow enough, of samples that all tell the same: one step of a fifth of the width. */

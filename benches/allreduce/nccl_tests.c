@@ -116,7 +116,8 @@ static int set_processes(struct opts *o)
         uint64_t n = strtoull(ranks->texts[i], NULL, 10);
         most = n > most ? n : most;
     }
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)(most / least ? most / least : 1));
+    most = least && most > least ? most / least : 1;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)most);
     return err || mpi_launched() > 1 ? err : opts_default(o, "np", text);
 }
 

@@ -491,7 +491,7 @@ static int fits_in_gpu(struct point *pt, const struct gpu_copy *c, struct gpu *g
         return point_gpu_failed(pt, gpu, err);
     snprintf(where, sizeof(where), "on %s:%u", gpu_ops(gpu)->name, gpu_base(gpu)->index);
     available = available > KEPT_FREE ? available - KEPT_FREE : 0;
-    if (c->params->size > available / buffers)
+    if (buffers && c->params->size > available / buffers)
         return too_large(pt, c->params->size * buffers, available, where);
     return 0;
 }

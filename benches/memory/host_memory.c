@@ -433,7 +433,7 @@ static int choose_size(struct point *pt, struct state *st)
     struct topo *topo = point_topo(pt);
     bool latency = st->own.op == MEMORY_LATENCY;
 
-    if (st->own.level == MEMORY_ANY_LEVEL)
+    if (st->own.level <= MEMORY_ANY_LEVEL)
         return 0;
     point_column(pt, "level", "%s", memory_levels[st->own.level]);
     if (st->own.level < MEMORY_DRAM) {

@@ -14,32 +14,44 @@
 
 /* ---- Incomplete beta function, and the binomial, normal and Student distributions from it ---- */
 
-// The continued fraction by Lentz's method; converges fast where x < (a + 1) / (a + b + 2).
+// The continued fraction, which converges fast where x < (a + 1) / (a + b + 2), by its convergents p / q: their recurrence
+// has no division that waits for the one before. Both are scaled back before they leave the range of a double.
 static double beta_fraction(double x, double a, double b)
 {
-    const double tiny = 1e-300;
-    double c = 1;
-    double d = 1 / (1 - (a + b) * x / (a + 1));
-    double h = d;
+    const double large = 0x1p400;
+    double p_last = 1, q_last = 1, p = 1, q = 1 - (a + b) * x / (a + 1);
 
     for (int m = 1; m <= 10000; m++) {
         double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
         double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
 
-        d = 1 + even * d;
-        c = 1 + even / c;
-        d = 1 / (d == 0 ? tiny : d);
-        c = c == 0 ? tiny : c;
-        h *= d * c;
-        d = 1 + odd * d;
-        c = 1 + odd / c;
-        d = 1 / (d == 0 ? tiny : d);
-        c = c == 0 ? tiny : c;
-        h *= d * c;
-        if (fabs(d * c - 1) < 1e-15)
+        p_last = p + even * p_last;
+        q_last = q + even * q_last;
+        p = p_last + odd * p;
+        q = q_last + odd * q;
+        if (fabs(p * q_last - p_last * q) < 1e-15 * fabs(p_last * q))
             break;
+        double scale = fabs(q) > large ? 1 / large : fabs(q) < 1 / large ? large : 1;
+        p *= scale, q *= scale, p_last *= scale, q_last *= scale;
     }
-    return h;
+    return p / q;
+}
+
+static double log_beta(double a, double b)
+{
+    int sign;
+
+    return lgamma_r(a, &sign) + lgamma_r(b, &sign) - lgamma_r(a + b, &sign);
+}
+
+// I_x(a, b) where the logarithm of the beta function is known, 0 < x < 1.
+static double beta_cdf(double x, double a, double b, double log_b)
+{
+    double log_front = a * log(x) + b * log1p(-x) - log_b;
+
+    if (x < (a + 1) / (a + b + 2))
+        return exp(log_front) * beta_fraction(x, a, b) / a;
+    return 1 - exp(log_front) * beta_fraction(1 - x, b, a) / b;
 }
 
 double dist_beta_cdf(double x, double a, double b)
@@ -48,13 +60,7 @@ double dist_beta_cdf(double x, double a, double b)
         return NAN;
     if (x == 0 || x == 1)
         return x;
-    int sign;
-    double log_front = lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) +
-                       a * log(x) + b * log1p(-x);
-
-    if (x < (a + 1) / (a + b + 2))
-        return exp(log_front) * beta_fraction(x, a, b) / a;
-    return 1 - exp(log_front) * beta_fraction(1 - x, b, a) / b;
+    return beta_cdf(x, a, b, log_beta(a, b));
 }
 
 double dist_fair_binomial_cdf(size_t k, size_t n)
@@ -93,31 +99,30 @@ double dist_t_cdf(double t, double df)
     return t < 0 ? tail : 1 - tail;
 }
 
-static double t_density(double t, double df)
-{
-    int sign;
-    double log_scale = lgamma_r((df + 1) / 2, &sign) - lgamma_r(df / 2, &sign) - log(df * M_PI) / 2;
-
-    return exp(log_scale - (df + 1) / 2 * log1p(t * t / df));
-}
-
 double dist_t_quantile(double p, double df)
 {
     if (!(p > 0 && p < 1 && df > 0))
         return NAN;
     if (isinf(df) || p == 0.5)
         return dist_normal_quantile(p);
-    double tail = p < 0.5 ? p : 1 - p;
-    double t = dist_normal_quantile(1 - tail);
+    double tail = p < 0.5 ? p : 1 - p, least = dist_normal_quantile(1 - tail), t = least;
+    double log_b = log_beta(df / 2, 0.5), log_scale = -log_b - log(df) / 2;
 
-    // The normal quantile lies below, and above 0 the distribution function is concave, so that
-    // Newton's steps climb to the answer and never pass it.
+    // The normal quantile lies below. Two terms of Abramowitz and Stegun 26.7.5 bring it near, and steps of Halley's, which
+    // triple the right digits, the rest of the way; one at most doubles Newton's, and none falls behind where it began.
+    t += t * (t * t + 1) / (4 * df) + t * (5 * pow(t, 4) + 16 * t * t + 3) / (96 * df * df);
     for (int i = 0; i < 200; i++) {
-        double upper = dist_beta_cdf(df / (df + t * t), df / 2, 0.5) / 2;
-        double step = (upper - tail) / t_density(t, df);
+        double x = df / (df + t * t);
+        if (x == 0)
+            return p < 0.5 ? -INFINITY : INFINITY;
+        double density = exp(log_scale + (df + 1) / 2 * log(x));
+        double upper = (x < 1 ? beta_cdf(x, df / 2, 0.5, log_b) : 1) / 2;
+        double step = (upper - tail) / density;
 
+        step /= fmax(0.5, 1 - step * (df + 1) * t / (2 * (df + t * t)));
+        step = fmax(step, least - t);
         t += step;
-        if (!(fabs(step) > 1e-13 * fabs(t)))
+        if (!(fabs(step) > 1e-7 * fabs(t)))
             break;
     }
     return p < 0.5 ? -t : t;

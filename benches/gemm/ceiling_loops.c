@@ -151,10 +151,10 @@ static bool has_amx_int8(const struct cpu_features *f)
 
 /* One instruction: 16 x 16 sums of 32 (bf16) or 64 (int8) products. */
 const struct ceiling_loop ceiling_amx[] = {
-    {GEMM_BF16, MEASURED "amx_bf16 tile loop", SUMS * 16.0 * 16 * 32 * 2, has_amx_bf16, tile_bf16,
-     OWN},
-    {GEMM_INT8, MEASURED "amx_int8 tile loop", SUMS * 16.0 * 16 * 64 * 2, has_amx_int8, tile_int8,
-     OWN},
+    {GEMM_BF16, OWN, MEASURED "amx_bf16 tile loop", SUMS * 16.0 * 16 * 32 * 2, has_amx_bf16,
+     tile_bf16},
+    {GEMM_INT8, OWN, MEASURED "amx_int8 tile loop", SUMS * 16.0 * 16 * 64 * 2, has_amx_int8,
+     tile_int8},
     {.run = NULL},
 };
 
@@ -244,23 +244,23 @@ static bool has_sse2(const struct cpu_features *f)
 /* Operations: sums x lanes x 2 for a multiply-add; a dot-product step adds 2 (bf16) or 4 (int8)
  * products a lane; vpmaddubsw makes 32 products of 256 bits, pmaddwd 8 of 128. */
 const struct ceiling_loop ceiling_x86[] = {
-    {GEMM_F32, MEASURED "avx512f FMA loop", 20 * 16 * 2, has_avx512f, f32_512, OWN},
-    {GEMM_F32, MEASURED "avx2 FMA loop", 12 * 8 * 2, has_fma, f32_256, OWN},
-    {GEMM_F32, MEASURED "sse2 multiply and add loop", 12 * 4 * 2, has_sse2, f32_128, OWN},
-    {GEMM_F64, MEASURED "avx512f FMA loop", 20 * 8 * 2, has_avx512f, f64_512, OWN},
-    {GEMM_F64, MEASURED "avx2 FMA loop", 12 * 4 * 2, has_fma, f64_256, OWN},
-    {GEMM_F64, MEASURED "sse2 multiply and add loop", 12 * 2 * 2, has_sse2, f64_128, OWN},
-    {GEMM_BF16, MEASURED "avx512_bf16 vdpbf16ps loop", 20 * 16 * 2 * 2, has_avx512_bf16, bf16_512,
-     OWN},
-    {GEMM_BF16, MEASURED "avx512f f32 FMA loop" NO_FASTER, 20 * 16 * 2, has_avx512f, f32_512,
-     BY_F32},
-    {GEMM_BF16, MEASURED "avx2 f32 FMA loop" NO_FASTER, 12 * 8 * 2, has_fma, f32_256, BY_F32},
-    {GEMM_BF16, MEASURED "sse2 f32 loop" NO_FASTER, 12 * 4 * 2, has_sse2, f32_128, BY_F32},
-    {GEMM_INT8, MEASURED "avx512_vnni vpdpbusd loop", 20 * 16 * 4 * 2, has_avx512_vnni, int8_512,
-     OWN},
-    {GEMM_INT8, MEASURED "avx_vnni vpdpbusd loop", 12 * 8 * 4 * 2, has_avx_vnni, vnni_256, OWN},
-    {GEMM_INT8, MEASURED "avx2 vpmaddubsw loop", 8 * 32 * 2, has_avx2, int8_256, OWN},
-    {GEMM_INT8, MEASURED "sse2 pmaddwd loop", 8 * 8 * 2, has_sse2, int8_128, OWN},
+    {GEMM_F32, OWN, MEASURED "avx512f FMA loop", 20 * 16 * 2, has_avx512f, f32_512},
+    {GEMM_F32, OWN, MEASURED "avx2 FMA loop", 12 * 8 * 2, has_fma, f32_256},
+    {GEMM_F32, OWN, MEASURED "sse2 multiply and add loop", 12 * 4 * 2, has_sse2, f32_128},
+    {GEMM_F64, OWN, MEASURED "avx512f FMA loop", 20 * 8 * 2, has_avx512f, f64_512},
+    {GEMM_F64, OWN, MEASURED "avx2 FMA loop", 12 * 4 * 2, has_fma, f64_256},
+    {GEMM_F64, OWN, MEASURED "sse2 multiply and add loop", 12 * 2 * 2, has_sse2, f64_128},
+    {GEMM_BF16, OWN, MEASURED "avx512_bf16 vdpbf16ps loop", 20 * 16 * 2 * 2, has_avx512_bf16,
+     bf16_512},
+    {GEMM_BF16, BY_F32, MEASURED "avx512f f32 FMA loop" NO_FASTER, 20 * 16 * 2, has_avx512f,
+     f32_512},
+    {GEMM_BF16, BY_F32, MEASURED "avx2 f32 FMA loop" NO_FASTER, 12 * 8 * 2, has_fma, f32_256},
+    {GEMM_BF16, BY_F32, MEASURED "sse2 f32 loop" NO_FASTER, 12 * 4 * 2, has_sse2, f32_128},
+    {GEMM_INT8, OWN, MEASURED "avx512_vnni vpdpbusd loop", 20 * 16 * 4 * 2, has_avx512_vnni,
+     int8_512},
+    {GEMM_INT8, OWN, MEASURED "avx_vnni vpdpbusd loop", 12 * 8 * 4 * 2, has_avx_vnni, vnni_256},
+    {GEMM_INT8, OWN, MEASURED "avx2 vpmaddubsw loop", 8 * 32 * 2, has_avx2, int8_256},
+    {GEMM_INT8, OWN, MEASURED "sse2 pmaddwd loop", 8 * 8 * 2, has_sse2, int8_128},
     {.run = NULL},
 };
 
@@ -332,13 +332,13 @@ static bool has_dotprod(const struct cpu_features *f)
 
 /* bfmmla: 2 x 2 sums of 4 products; usmmla: 2 x 2 sums of 8; udot: 4 sums of 4. */
 const struct ceiling_loop ceiling_arm[] = {
-    {GEMM_F32, MEASURED "neon FMA loop", 20 * 4 * 2, has_neon, f32_neon, OWN},
-    {GEMM_F64, MEASURED "neon FMA loop", 20 * 2 * 2, has_neon, f64_neon, OWN},
-    {GEMM_BF16, MEASURED "neon bfmmla loop", 20 * 4 * 4 * 2, has_bf16, bf16_mmla, OWN},
-    {GEMM_BF16, MEASURED "neon f32 FMA loop" NO_FASTER, 20 * 4 * 2, has_neon, f32_neon, BY_F32},
-    {GEMM_INT8, MEASURED "neon usmmla loop", 20 * 4 * 8 * 2, has_i8mm, int8_mmla, OWN},
-    {GEMM_INT8, MEASURED "neon udot loop", 20 * 4 * 4 * 2, has_dotprod, int8_dot, OWN},
-    {GEMM_INT8, MEASURED "neon smlal loop", 20 * 8 * 2, has_neon, int8_mlal, OWN},
+    {GEMM_F32, OWN, MEASURED "neon FMA loop", 20 * 4 * 2, has_neon, f32_neon},
+    {GEMM_F64, OWN, MEASURED "neon FMA loop", 20 * 2 * 2, has_neon, f64_neon},
+    {GEMM_BF16, OWN, MEASURED "neon bfmmla loop", 20 * 4 * 4 * 2, has_bf16, bf16_mmla},
+    {GEMM_BF16, BY_F32, MEASURED "neon f32 FMA loop" NO_FASTER, 20 * 4 * 2, has_neon, f32_neon},
+    {GEMM_INT8, OWN, MEASURED "neon usmmla loop", 20 * 4 * 8 * 2, has_i8mm, int8_mmla},
+    {GEMM_INT8, OWN, MEASURED "neon udot loop", 20 * 4 * 4 * 2, has_dotprod, int8_dot},
+    {GEMM_INT8, OWN, MEASURED "neon smlal loop", 20 * 8 * 2, has_neon, int8_mlal},
     {.run = NULL},
 };
 
@@ -368,10 +368,10 @@ static bool always(const struct cpu_features *f)
 }
 
 const struct ceiling_loop ceiling_generic[] = {
-    {GEMM_F32, MEASURED "plain C loop of 128 bits", 12 * 4 * 2, always, f32_plain, OWN},
-    {GEMM_F64, MEASURED "plain C loop of 128 bits", 12 * 2 * 2, always, f64_plain, OWN},
-    {GEMM_BF16, MEASURED "plain C loop of 128 bits in f32", 12 * 4 * 2, always, f32_plain, BY_F32},
-    {GEMM_INT8, MEASURED "plain C loop of 128 bits in 32-bit integers", 12 * 4 * 2, always,
-     int_plain, OWN},
+    {GEMM_F32, OWN, MEASURED "plain C loop of 128 bits", 12 * 4 * 2, always, f32_plain},
+    {GEMM_F64, OWN, MEASURED "plain C loop of 128 bits", 12 * 2 * 2, always, f64_plain},
+    {GEMM_BF16, BY_F32, MEASURED "plain C loop of 128 bits in f32", 12 * 4 * 2, always, f32_plain},
+    {GEMM_INT8, OWN, MEASURED "plain C loop of 128 bits in 32-bit integers", 12 * 4 * 2, always,
+     int_plain},
     {.run = NULL},
 };

@@ -39,13 +39,13 @@
 
 struct ceiling_loop {
     enum gemm_dtype dtype;
+    bool is_detour;     /* by instructions of another type: f32's for bf16 */
     const char *source; /* for limit_source: "measured: register-only avx512f FMA loop" */
     double operations;  /* of one turn: a multiply-add of one element counts two */
     bool (*usable)(const struct cpu_features *f);
     /* Does `turns` turns. Reads its operands from `in`; leaves its sums in `out`, so that no
      * compiler may drop them. */
     void (*run)(uint64_t turns, const void *in, void *out);
-    bool is_detour; /* by instructions of another type: f32's for bf16 */
 };
 
 /* Each ends with an entry whose `run` is NULL. */

@@ -183,8 +183,8 @@ static void fast(uint64_t turns, const void *in, void *out)
 
 static void fastest_loop_is_the_ceiling(void **state)
 {
-    static const struct ceiling_loop wide = {GEMM_BF16, "wide", 64, NULL, slow, false},
-                                     narrow = {GEMM_BF16, "narrow", 64, NULL, fast, true};
+    static const struct ceiling_loop wide = {GEMM_BF16, false, "wide", 64, NULL, slow},
+                                     narrow = {GEMM_BF16, true, "narrow", 64, NULL, fast};
     const struct ceiling_loop *orders[][3] = {
         {&wide, &narrow, &wide}, {&narrow, &wide, &wide}, {&wide, &wide, &narrow}};
     struct ceiling_rate best, alone;

@@ -71,7 +71,48 @@ static void test_student(void **unused)
     assert_near(dist_t_cdf(-1, 1), 0.25, 1e-12);
     assert_near(dist_t_cdf(2, 2), (1 + 2 / sqrt(6)) / 2, 1e-12);
     assert_near(dist_t_cdf(dist_t_quantile(0.9, 1.5), 1.5), 0.9, 1e-12);
+    assert_true(dist_t_quantile(1e-9, 0.05) == -INFINITY); // -1e174: its square is no double
     assert_true(isnan(dist_t_quantile(0.5, 0)) && isnan(dist_t_cdf(1, -1)));
+}
+
+// P(T <= t) for 1 to 4 degrees of freedom, by their closed forms.
+static double closed_t_cdf(double t, int df)
+{
+    double u = 1 + t * t / df;
+
+    if (df == 1)
+        return 0.5 + atan(t) / M_PI;
+    if (df == 2)
+        return 0.5 + t / (2 * sqrt(2 + t * t));
+    if (df == 3)
+        return 0.5 + (t / sqrt(3) / u + atan(t / sqrt(3))) / M_PI;
+    return 0.5 + 0.375 * t / sqrt(u) * (1 - t * t / u / 12);
+}
+
+static void test_student_by_closed_forms(void **unused)
+{
+    (void)unused;
+    for (int df = 1; df <= 4; df++)
+        for (int i = -3000; i < 3000; i++) {
+            double t = 0.01 * i + 0.005, p = closed_t_cdf(t, df);
+
+            assert_true(fabs(dist_t_cdf(t, df) - p) < 1e-13);
+            assert_true(fabs(dist_t_quantile(p, df) - t) < 1e-10 * (1 + fabs(t * t * t * t * t)));
+        }
+}
+
+// Where there is no closed form: the quantile is where the distribution function says, from far tails to the middle.
+static void test_student_quantiles_lead_back(void **unused)
+{
+    const double freedoms[] = {0.3, 0.8, 1.7, 5.5, 12.3, 39, 333.3, 10000};
+
+    (void)unused;
+    for (size_t k = 0; k < sizeof(freedoms) / sizeof(*freedoms); k++)
+        for (int i = 1; i <= 100; i++) {
+            double p = 0.5 * pow(0.77, i);
+
+            assert_near(dist_t_cdf(dist_t_quantile(p, freedoms[k]), freedoms[k]), p, 1e-10);
+        }
 }
 
 // Small functions.
@@ -614,6 +655,8 @@ int main(void)
         cmocka_unit_test(test_fair_binomial_cdf),
         cmocka_unit_test(test_normal_quantile),
         cmocka_unit_test(test_student),
+        cmocka_unit_test(test_student_by_closed_forms),
+        cmocka_unit_test(test_student_quantiles_lead_back),
         cmocka_unit_test(test_quantile_is_type_7),
         cmocka_unit_test(test_median_mean_stddev),
         cmocka_unit_test(test_centre_over_launches),

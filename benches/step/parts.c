@@ -46,10 +46,10 @@ static struct step_part *add_part(struct place *w, enum step_part_kind kind,
                                   const unsigned *members, unsigned n)
 {
     struct step_part *part = &w->plan->parts[w->plan->n_parts];
-    unsigned lowest = members[0];
 
     if (n < 2 || w->err)
         return NULL;
+    unsigned lowest = members[0];
     *part = (struct step_part){.kind = kind,
                                .op = kinds[kind].op,
                                .lane = kinds[kind].lane,
@@ -169,6 +169,21 @@ static bool has_tables(const struct place *w)
     return false;
 }
 
+/* Those that share a layer's experts, and those that have the same ones. */
+static void add_experts(struct place *w, unsigned dp)
+{
+    unsigned ep = w->spec->ep, members[WORLD_RANKS_MAX];
+
+    if (ep < 2)
+        return;
+    for (unsigned i = 0; i < ep; i++)
+        members[i] = rank_at(w, w->data / ep * ep + i, w->stage, w->tensor);
+    add_part(w, PART_EXCHANGE, members, ep);
+    for (unsigned i = 0; i < dp / ep; i++)
+        members[i] = rank_at(w, i * ep + w->data % ep, w->stage, w->tensor);
+    add_part(w, PART_EXPERT_SUM, members, dp / ep);
+}
+
 /* All that this rank is a member of, in the order in which all ranks have them. */
 static void add_all(struct place *w)
 {
@@ -193,14 +208,7 @@ static void add_all(struct place *w)
         add_part(w, PART_ROWS, members, dp);
     if (s->zero)
         add_part(w, PART_GATHER, members, dp);
-    for (unsigned i = 0; i < s->ep && s->ep > 1; i++)
-        members[i] = rank_at(w, w->data / s->ep * s->ep + i, w->stage, w->tensor);
-    if (s->ep > 1)
-        add_part(w, PART_EXCHANGE, members, s->ep);
-    for (unsigned i = 0; i < dp / s->ep && s->ep > 1; i++)
-        members[i] = rank_at(w, i * s->ep + w->data % s->ep, w->stage, w->tensor);
-    if (s->ep > 1)
-        add_part(w, PART_EXPERT_SUM, members, dp / s->ep);
+    add_experts(w, dp);
     for (unsigned i = 0; i < s->tp; i++)
         members[i] = rank_at(w, w->data, w->stage, i);
     add_part(w, PART_TENSOR, members, s->tp);

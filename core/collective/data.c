@@ -437,7 +437,7 @@ static union element combined(const struct collective_point *p, unsigned members
     }
     for (unsigned m = 1; m < members && !is_whole(p->type); m++)
         all = combine(p->type, p->sum, all, value(p, members, m, i));
-    if (p->sum == COLLECTIVE_AVG && is_whole(p->type))
+    if (members && p->sum == COLLECTIVE_AVG && is_whole(p->type))
         all.whole /= members;
     return all;
 }

@@ -305,19 +305,24 @@ void meet_address_text(const struct sockaddr_storage *a, char *text, size_t len)
     snprintf(text, len, "%s port %s", at, port);
 }
 
+/* FNV-1a, of one word more. */
+static uint32_t hash_word(uint32_t hash, uint32_t word)
+{
+    unsigned char bytes[sizeof(word)];
+
+    memcpy(bytes, &word, sizeof(word));
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
+}
+
 uint32_t meet_protocol(const uint32_t *layout, size_t n)
 {
-    const uint32_t machine[] = {__BYTE_ORDER__, sizeof(long)};
-    const struct {
-        const void *bytes;
-        size_t n;
-    } parts[] = {{layout, n * sizeof(*layout)}, {machine, sizeof(machine)}};
     uint32_t hash = 2166136261u;
 
-    for (size_t p = 0; p < 2; p++)
-        for (size_t i = 0; i < parts[p].n; i++)
-            hash = (hash ^ ((const unsigned char *)parts[p].bytes)[i]) * 16777619u;
-    return hash;
+    for (size_t i = 0; i < n; i++)
+        hash = hash_word(hash, layout[i]);
+    return hash_word(hash_word(hash, __BYTE_ORDER__), sizeof(long));
 }
 
 int meet_self(struct shake_self *self, const struct meet_secret *secret, uint32_t protocol,

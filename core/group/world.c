@@ -245,7 +245,7 @@ int world_pair(struct world **world, struct channel *c, bool leads, bool same_ma
     struct world *w = NULL;
     int err = world_new(&w, "pair", leads ? 1 : 0, 2, error, len);
 
-    if (err)
+    if (!w) /* just where it fails */
         return err;
     struct world_member *own = &w->members[w->rank], *peer = &w->members[!w->rank];
     w->channels[!w->rank] = c;
@@ -599,7 +599,7 @@ int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, cha
     struct world *w = NULL;
     int err = world_new(&w, "local", 0, size, error, len);
 
-    if (err)
+    if (!w) /* just where it fails */
         return err;
     write_members(w);
     err = secret_random(w->key, sizeof(w->key));

@@ -29,7 +29,7 @@ static struct driver {
 
 static int answer_settings(struct ethtool_link_settings *s)
 {
-    int asked = s->link_mode_masks_nwords;
+    const __s8 asked = s->link_mode_masks_nwords;
 
     memset(s, 0, sizeof(*s));
     s->cmd = ETHTOOL_GLINKSETTINGS;

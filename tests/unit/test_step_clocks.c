@@ -271,7 +271,7 @@ static double late_rate(const struct long_run *l, unsigned workers)
     double rate = 0;
 
     for (unsigned i = 0; i < workers; i++)
-        rate += (LONG / 4) / (l->end[i][LONG * 3 / 4] - l->end[i][LONG / 2]);
+        rate += LONG * 0.25 / (l->end[i][LONG * 3 / 4] - l->end[i][LONG / 2]);
     return rate;
 }
 

@@ -524,7 +524,8 @@ static void test_servers(void **state)
         r->spec.bucket_bytes = 1 << 20;
         r->spec.overlap = 0;
         r->ns_per_byte = 60 / (4 * 4000.0);
-        double lasts = simulate(r), bytes = 4 * 4 * ((4000 + k - 1) / k);
+        unsigned each = (4000 + k - 1) / k;
+        double lasts = simulate(r), bytes = 16.0 * each;
         near(sent(r, 0), bytes / 4 * k, 1e-9);
         near(sent(r, workers + k - 1), bytes, 1e-9);
         near(r->ranks[workers].compute_ns + 1, 1, 1e-9);

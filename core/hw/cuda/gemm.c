@@ -235,11 +235,13 @@ static int gemm_library_open(struct gpu *gpu, struct gemm_library *lib)
     cuda_state()->gemm_library = lib->library;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         void *at = dlsym(lib->library, functions[i].symbol);
-        if (!at)
-            return cuda_error(gpu, -ENODEV,
-                              "the cuBLASLt that was found has no %s: it wants version " TEXT_OF(
-                                  CUBLAS_VER_MAJOR) " or newer",
-                              functions[i].symbol);
+        if (!at) {
+            cuda_error(gpu, -ENODEV,
+                       "the cuBLASLt that was found has no %s: it wants version " TEXT_OF(
+                           CUBLAS_VER_MAJOR) " or newer",
+                       functions[i].symbol);
+            return -ENODEV;
+        }
         memcpy((char *)lib + functions[i].offset, &at, sizeof(at));
     }
     return 0;

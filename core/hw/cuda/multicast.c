@@ -296,7 +296,8 @@ int cuda_multicast_open(struct gpu *const *gpus, unsigned n, size_t bytes, void 
     if (!group)
         return cuda_error(gpus[0], -ENOMEM, "out of host memory");
     group->n = n;
-    for (unsigned i = 0; i < n; i++)
+    group->member[0].gpu = gpus[0]; /* there is one at least */
+    for (unsigned i = 1; i < n; i++)
         group->member[i].gpu = gpus[i];
     if ((err = set_up(group, bytes))) {
         cuda_multicast_close(group);

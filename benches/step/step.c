@@ -424,7 +424,10 @@ static int setup(struct point *pt)
     w->leads = (struct values_leads){0};
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
-    memset(w->waited_ns, 0, sizeof(w->waited_ns));
+    free(w->waits_ms);
+    w->waits_ms = calloc(w->n, STEP_SAMPLES * sizeof(*w->waits_ms));
+    if (!w->waits_ms)
+        return point_reason(pt, -ENOMEM, "out of memory for the waits of %u ranks", w->n);
     memset(w->steps, 0, sizeof(w->steps));
     memset(w->stale, 0, sizeof(w->stale));
     memset(w->stalest, 0, sizeof(w->stalest));
@@ -586,6 +589,7 @@ static void close_bench(struct point *ctx)
     if (raw_end(w))
         fprintf(stderr, "plumb-step: what --raw wrote is not complete\n");
     free(w->layers);
+    free(w->waits_ms);
     free(w);
 }
 

@@ -93,6 +93,14 @@ static double steps_in(const struct step_work *w, const struct collective_times 
     return all / workers;
 }
 
+static double waited_ms(const struct step_work *w, const struct collective_times *times,
+                        unsigned rank)
+{
+    double ns = sums_ns(&times[rank]) + (double)times[rank].own_ns[STEP_NS_PIPE];
+
+    return ns / 1e6 / fmax(1, steps_in(w, times, rank));
+}
+
 /* By how much the slowest compute is slower than alone. */
 static double slowdown_of(const struct step_work *w, const struct collective_times *times,
                           uint64_t alone_ns)
@@ -113,7 +121,6 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     w->samples++;
     raw_sample(w, times, alone_ns);
     for (unsigned i = 0; i < w->n; i++) {
-        w->waited_ns[i] += sums_ns(&times[i]) + (double)times[i].own_ns[STEP_NS_PIPE];
         w->steps[i] += steps_in(w, times, i);
         w->stale[i] += (double)times[i].own_ns[STEP_STALE_SUM];
         w->updates[i] += (double)times[i].own_ns[STEP_UPDATES];
@@ -127,6 +134,8 @@ void values_count(struct step_work *w, const struct collective_times *times, uin
     s->update_ns[s->n] = 0;
     for (unsigned i = 0; i < w->n; i++)
         s->update_ns[s->n] = fmax(s->update_ns[s->n], (double)times[i].own_ns[STEP_NS_UPDATE]);
+    for (unsigned i = 0; i < w->n && w->waits_ms; i++)
+        w->waits_ms[i * STEP_SAMPLES + s->n] = waited_ms(w, times, i);
     double exposed = fmin(exposed_ns(w, times, slowest), (double)slowest);
     s->exposed[s->n] = 100 * exposed / (double)slowest;
     s->bubble[s->n++] = 100 * bubble_ns(w, times, slowest, exposed) / (double)slowest;
@@ -292,27 +301,37 @@ static struct figure *add_figure(struct point *pt, const struct step_work *w, co
     return f;
 }
 
-/* What each rank sent in a step, over all of its links, as the transport counted it. */
+static void add_one(struct figure *f, double value, const char *why_alone)
+{
+    figure_value(f, value);
+    figure_note(f, why_alone);
+}
+
+/* What each rank waited in a step, and sent over all of its links, as the transport counted it. */
 static void add_ranks(struct point *pt, struct step_work *w)
 {
     for (unsigned i = 0; i < w->n && w->n > 1 && w->samples; i++) {
         const struct collective_report *told = session_report(w->ranks.session, i);
         double bytes = 0;
         bool exact = told && told->n_flows;
-        if (i < workers_of(w))
-            figure_value(add_figure(pt, w, "waited", "ms", i), w->waited_ns[i] / 1e6 / w->steps[i]);
+        if (i < workers_of(w) && w->waits_ms)
+            add_blocks(add_figure(pt, w, "waited", "ms", i), &w->waits_ms[i * STEP_SAMPLES],
+                       w->shares.n);
         for (uint32_t k = 0; told && k < told->n_flows; k++) {
             bytes += told->flows[k].out_bytes;
             exact = exact && told->flows[k].exact;
         }
         if (exact)
-            figure_value(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / w->steps[i]);
+            add_one(add_figure(pt, w, "sent", "MB", i), bytes / 1e6 / w->steps[i],
+                    "counted over all steps together: it has no interval");
         if (exact)
             raw_sent(w, i, bytes);
         if (!(w->updates[i] > 0))
             continue;
-        figure_value(add_figure(pt, w, "staleness", "count", i), w->stale[i] / w->updates[i]);
-        figure_value(add_figure(pt, w, "stalest", "count", i), w->stalest[i]);
+        add_one(add_figure(pt, w, "staleness", "count", i), w->stale[i] / w->updates[i],
+                "the mean of all updates, which often keep one order: it has no interval");
+        add_one(add_figure(pt, w, "stalest", "count", i), w->stalest[i],
+                "the most of all updates: it has no interval");
     }
 }
 

@@ -73,8 +73,11 @@ struct step_work { /* pt->bench_state: outlives the points */
     /* Of that, until synchronous servers have updated the last bucket; 0: they take no time. */
     double served_ns;
     bool begun;
-    uint64_t samples;                                          /* since the warm-up */
-    double waited_ns[WORLD_RANKS_MAX], steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
+    uint64_t samples;              /* since the warm-up */
+    double steps[WORLD_RANKS_MAX]; /* of each rank, in all of them */
+    /* How long compute of each rank waited in a step, ms: by rank, then by sample as in shares. NULL: not
+     * kept */
+    double *waits_ms;
     /* Of asynchronous workers' updates: the sum of their staleness, the most, and of how many. */
     double stale[WORLD_RANKS_MAX], stalest[WORLD_RANKS_MAX], updates[WORLD_RANKS_MAX];
     struct values_leads leads; /* of workers with a bound */

@@ -235,6 +235,7 @@ struct figure {
      * benchmark's, until the point is torn down. */
     const struct gpu_ledger *gpu;
     char remark[128]; /* why its value is to be taken with care: the row is noisy; "" */
+    char note[128]; /* what is to be known of it: the row is good, and says it as its reason; "" */
     struct figure *next;
 };
 
@@ -245,6 +246,7 @@ void figure_set(struct figure *f, const char *column, const char *value);
 void figure_value(struct figure *f, double value); /* those beyond FIGURE_VALUES_MAX abort: a bug */
 
 void figure_remark(struct figure *f, const char *remark);
+void figure_note(struct figure *f, const char *note);
 
 void figures_release(struct point *pt);
 

@@ -123,6 +123,12 @@ void figure_remark(struct figure *f, const char *remark)
         snprintf(f->remark, sizeof(f->remark), "%s", remark);
 }
 
+void figure_note(struct figure *f, const char *note)
+{
+    if (f)
+        snprintf(f->note, sizeof(f->note), "%s", note);
+}
+
 void figures_release(struct point *pt)
 {
     while (pt->figures) {

@@ -329,7 +329,7 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.host = r->host;
     row.time_utc = oc->time_utc;
     row.status = status_of(oc, 0, !f->remark[0]);
-    row.reason = oc->check_error ? pt->reason : f->remark;
+    row.reason = oc->check_error ? pt->reason : f->remark[0] ? f->remark : f->note;
     print_row(r, &row);
     r->launch_rows++;
 }

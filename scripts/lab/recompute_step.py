@@ -264,7 +264,8 @@ def check_row(job, row, bases, told):
         n = min(16, *map(len, rates))
         check(job, row, statistics.median(100 * b / a for a, b in zip(*(blocks(r, n) for r in rates))))
     elif metric == "waited":
-        check(job, row, sum(job.waits(s, rank) + job.of("pipe", s, rank) for s in job.samples) / job.steps(rank) / 1e6)
+        check(job, row, of_blocks([(job.waits(s, rank) + job.of("pipe", s, rank)) / (job.of("steps", s, rank) if job.free else 1) / 1e6
+                                   for s in job.samples]))
     elif metric == "sent":
         sent = next(iter(job.raw["sent"].values()))[rank]
         check(job, row, sent / 1e6 / job.steps(rank))

@@ -209,11 +209,14 @@ all_good() {
     [[ $(of step_time reason) == *"rank 1"* ]]
 }
 
-@test "a server computes nothing: no row says how long its compute waited" {
+@test "a server computes nothing: no row says how long its compute waited; of workers it has an interval, where bytes have a reason for none" {
     local compute
     for compute in product timed; do
-        step --np 3 --ranks 3 --batch 4 --ps 1 --compute $compute --budget 50ms
+        step --np 3 --ranks 3 --batch 4 --ps 1 --compute $compute --budget 50ms --min-samples 8
         all_good
+        paste -d'|' <(cells metric) <(cells ci_low) <(cells value) <(cells ci_high) <(cells reason) <(cells samples) | awk -F'|' '
+            $1 == "waited" { n++; bad += ($2 == "") != ($6 < 6) || ($2 != "" && ($2 > $3 || $3 > $4)) || $5 != "" }
+            $1 == "sent" { n++; bad += $2 != "" || $5 !~ /no interval/ } END { print n, bad; exit !(n >= 2 && !bad) }'
         paste -d' ' <(cells metric) <(cells rank) <(cells value) | awk '$1 == "waited" { n++; bad += $2 > 1 || $3 > 1e5 }
             $1 == "exposed" { m++; bad += $3 > 100 } END { print n, m, bad; exit !(n == 2 && m == 1 && !bad) }'
     done

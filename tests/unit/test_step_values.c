@@ -228,6 +228,35 @@ static void test_shares_are_no_more_than_the_step(void **state)
     assert_true(fabs(w.shares.bubble[1] - (10 + 95) / 2.) < 1e-9);
 }
 
+/* What a rank waited is of each sample, and of a window's steps the mean. A step without a time has no sample. */
+static void test_waits_are_kept_by_rank_and_sample(void **state)
+{
+    static struct step_work w;
+    static double waits[3 * STEP_SAMPLES];
+    struct collective_times times[3] = {{.ns = 1000}, {.ns = 1000}, {.ns = 1000}};
+
+    (void)state;
+    w = (struct step_work){
+        .n = 3, .spec = {.tp = 1, .pp = 1, .servers = 1, .ranks = 3}, .waits_ms = waits};
+    times[0].own_ns[STEP_NS_SUMS] = 1000000;
+    times[0].own_ns[STEP_NS_TAIL] = 200000;
+    times[1].own_ns[STEP_NS_PIPE] = 30000;
+    times[0].own_ns[STEP_STEPS] = 4;
+    times[1].own_ns[STEP_STEPS] = 6;
+    values_count(&w, times, 1000, 0);
+    values_count(&w, times, 0, 0);
+    w.spec.asynchronous = 1;
+    values_count(&w, times, 1000, 0);
+    assert_int_equal(w.shares.n, 2);
+    assert_true(fabs(waits[0] - 1.2) < 1e-12 && fabs(waits[1] - .3) < 1e-12);
+    assert_true(fabs(waits[STEP_SAMPLES] - .03) < 1e-12 &&
+                fabs(waits[STEP_SAMPLES + 1] - .005) < 1e-12);
+    for (int i = 0; i < 2050; i++) /* those beyond what there is room for are left out */
+        values_count(&w, times, 1000, 0);
+    assert_true(fabs(waits[STEP_SAMPLES - 1] - .3) < 1e-12 &&
+                fabs(waits[STEP_SAMPLES] - .03) < 1e-12);
+}
+
 /* ---- Real compute ---- */
 
 /* Two ranks: the slower one's compute counts, alone and in the step. What runs alone may be disturbed: a step of 80 ns shows
@@ -445,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_links_bound_asynchronous_workers),
         cmocka_unit_test(test_links_bound_a_step),
         cmocka_unit_test(test_servers_are_not_exposed),
+        cmocka_unit_test(test_waits_are_kept_by_rank_and_sample),
         cmocka_unit_test(test_no_step_is_faster_than_the_bound_of_its_compute),
         cmocka_unit_test(test_compute_that_was_slower_alone_was_disturbed),
         cmocka_unit_test(test_each_job_has_the_smallest_of_its_own),

@@ -24,7 +24,7 @@ struct step_params {
 };
 
 #define STEP_SAMPLES  2048
-#define VALUES_BLOCKS 16 /* of samples, so that a figure has an interval */
+#define VALUES_BLOCKS FIGURE_VALUES_MAX /* of samples: so many that a figure has an interval */
 
 /* The shares of a step, in percent of its time, by sample since the warm-up. */
 struct step_shares {

@@ -95,7 +95,7 @@ def read_samples():
     return samples
 
 
-def blocks(values, most=16):
+def blocks(values, most=64):
     """Medians of so many blocks, as long as each other, each of an odd number of values but for the last."""
     n = min(most, len(values))
     least = len(values) // n
@@ -261,7 +261,7 @@ def check_row(job, row, bases, told):
     elif metric == "efficiency":
         base = bases[job.same]
         rates = [[job_.batch * job_.dp / job_.workers / job_.whole(s) for s in job_.samples] for job_ in (base, job)]
-        n = min(16, *map(len, rates))
+        n = min(64, *map(len, rates))
         check(job, row, statistics.median(100 * b / a for a, b in zip(*(blocks(r, n) for r in rates))))
     elif metric == "waited":
         check(job, row, of_blocks([(job.waits(s, rank) + job.of("pipe", s, rank)) / (job.of("steps", s, rank) if job.free else 1) / 1e6

@@ -18,6 +18,8 @@
 #define ANSWER_NS      1000000000u /* for an echo */
 #define LEAVE_NS       2000000000u /* to give up, for peers that answer */
 #define LATE_NS        300000000u  /* for the others */
+#define SURE_NS        DOUBT_NS    /* silent for so long: no process stands still by chance */
+#define QUIET_NS       3000000000u /* the same without its signs of life */
 #define IDLE_NS        1000000000u /* of a peer that waits for requests */
 #define ABSENT_NS      50000000u
 
@@ -286,7 +288,7 @@ int talk_post(struct talk *t, unsigned peer, uint16_t request, const void *data,
     p->pending = request;
     p->err = 0;
     p->reply.len = 0;
-    p->silent = false;
+    p->silent = p->sure = false;
     p->still_ns = 0;
     p->heard_ns = t->posted_ns = t->echoed_ns = t->listened_ns = clock_now_ns();
     return 0;
@@ -558,23 +560,43 @@ static void wait_while(struct talk *t, peer_is_fn *is, uint64_t wait_ns)
     } while (any && clock_now_ns() - begin_ns < wait_ns);
 }
 
-static void lose_late(struct talk *t)
+/* Before all are asked: who has been silent for so long that it is sure to be the one, if it is
+ * silent then, too. Nothing is known of one that does not look at its channel. */
+static void look_back(struct talk *t)
 {
-    char text[TALK_ERROR_BYTES];
+    uint64_t now_ns = clock_now_ns();
 
     for (unsigned i = 0; i < t->n; i++) {
-        const struct talk_peer *p = &t->peers[i];
-        if (!p->pending)
-            continue;
-        snprintf(text, sizeof(text), "%s %s", channel_peer(p->channel),
-                 p->silent ? "did not answer: it hangs or was cut off"
-                           : "answers, but does not give up");
-        talk_lose(t, i, -ETIMEDOUT, text);
+        struct talk_peer *p = &t->peers[i];
+        const struct channel_ops *ops = p->channel ? channel_base(p->channel)->ops : NULL;
+        bool looked = looks(t, p) != TALK_NEVER && now_ns - p->heard_ns >= SURE_NS;
+        p->sure =
+            !p->gone && ops && (looked || (ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS));
     }
+}
+
+static void lose_one(struct talk *t, unsigned peer)
+{
+    const struct talk_peer *p = &t->peers[peer];
+    char text[TALK_ERROR_BYTES];
+
+    snprintf(text, sizeof(text), "%s %s", channel_peer(p->channel),
+             p->silent ? "did not answer: it hangs or was cut off"
+                       : "answers, but does not give up");
+    talk_lose(t, peer, -ETIMEDOUT, text);
+}
+
+static void lose_late(struct talk *t)
+{
+    for (int sure = 1; sure >= 0; sure--)
+        for (unsigned i = 0; i < t->n; i++)
+            if (t->peers[i].pending && t->peers[i].sure == sure)
+                lose_one(t, i);
 }
 
 void talk_hurry(struct talk *t, uint64_t wait_ns)
 {
+    look_back(t);
     wait_while(t, owes_anything, wait_ns);
     for (unsigned i = 0; i < t->n; i++)
         t->peers[i].silent |= t->peers[i].pending != 0;
@@ -585,15 +607,18 @@ void talk_give_up(struct talk *t, uint64_t deaf_ns)
 {
     uint64_t gone_ns = clock_now_ns() - t->posted_ns;
 
+    look_back(t);
     ask_echo(t, TALK_NEVER);
     wait_while(t, owes_echo, deaf_ns > gone_ns + ANSWER_NS ? deaf_ns - gone_ns : ANSWER_NS);
     for (unsigned i = 0; i < t->n; i++)
-        t->peers[i].silent = owes_echo(t, &t->peers[i]);
+        t->peers[i].silent = t->peers[i].sure && owes_echo(t, &t->peers[i]);
     for (unsigned i = 0; i < t->n; i++)
         if (t->peers[i].pending)
             send_to(t, i, TALK_GIVE_UP, NULL, 0);
     wait_while(t, owes_reply, LEAVE_NS);
     wait_while(t, owes_anything, LATE_NS);
+    for (unsigned i = 0; i < t->n; i++)
+        t->peers[i].silent |= owes_echo(t, &t->peers[i]);
     lose_late(t);
 }
 

@@ -116,7 +116,8 @@ struct talk_peer {
     uint16_t pending;        /* the request whose reply has not come; 0 */
     bool gone;               /* nothing can be asked of it any more */
     bool cut;                /* for its silence: its process may be there */
-    bool silent;             /* it did not answer an echo, the last time that all were asked */
+    bool silent;             /* it answered nothing, the last time that all were asked */
+    bool sure;               /* of that: it had been silent for long when all were asked */
     uint32_t echoed;         /* number of the last echo that it answered */
     uint64_t heard_ns;
     uint64_t still_ns; /* nothing had moved in it for so long, as it said then */
@@ -186,7 +187,9 @@ bool talk_settle(struct talk *t, const struct talk_patience *p);
 
 /* One has failed: all whose reply is awaited give up what they are at. Who answers nothing any more
  * is `silent`; who does not give up, too, is lost. `deaf_ns`: what they are at may take so long,
- * from when it was asked, in which they do not look. */
+ * from when it was asked, in which they do not look. Who answered until shortly before may only stand
+ * still for a moment: it has all the time, is not `sure` to be the one, and is lost after those that
+ * are. */
 void talk_give_up(struct talk *t, uint64_t deaf_ns);
 /* Waits for replies alone, as long: who has not answered then is `silent`, and lost. */
 void talk_hurry(struct talk *t, uint64_t wait_ns);

@@ -281,7 +281,7 @@ static void reset(struct session *s, const unsigned *members, unsigned n)
     memcpy(s->members, members, n * sizeof(*members));
     for (unsigned rank = 1; rank < s->size; rank++) {
         s->talk.peers[rank].err = 0;
-        s->talk.peers[rank].silent = false;
+        s->talk.peers[rank].silent = s->talk.peers[rank].sure = false;
     }
 }
 

@@ -156,6 +156,16 @@ static bool is_silent(const struct talk_peer *p)
     return p->silent;
 }
 
+static bool is_surely_silent(const struct talk_peer *p)
+{
+    return p->silent && p->sure;
+}
+
+static bool is_perhaps_silent(const struct talk_peer *p)
+{
+    return p->silent && !p->sure;
+}
+
 static bool is_lost(const struct talk_peer *p)
 {
     return p->gone && p->err && !p->silent;
@@ -308,10 +318,25 @@ static bool is_cut(struct session *s)
     return s->error[0] != 0;
 }
 
+/* Who has answered until shortly before is not proven to be the one, where another is to blame. */
+static void say_perhaps(struct session *s)
+{
+    unsigned n = name_all(s, is_perhaps_silent);
+
+    say(s, " %s not answer, but did until shortly before: perhaps %s only late",
+        n == 1 ? "does" : "do", n == 1 ? "it is" : "they are");
+}
+
 static void say_silent(struct session *s)
 {
-    unsigned n = name_all(s, is_silent);
+    bool sure = any(s, is_surely_silent), perhaps = any(s, is_perhaps_silent);
+    bool blamed = sure || any(s, is_lost);
 
+    if (!sure && blamed) {
+        say_perhaps(s);
+        return;
+    }
+    unsigned n = name_all(s, sure ? is_surely_silent : is_silent);
     if (n == 1)
         say(s, " does not answer: it hangs or was cut off");
     else if (!s->talk.beat && !is_ours(s))
@@ -319,6 +344,10 @@ static void say_silent(struct session *s)
                "them hangs");
     else
         say(s, " do not answer: they hang or were cut off");
+    if (sure && perhaps) {
+        say(s, "; ");
+        say_perhaps(s);
+    }
 }
 
 /* A member may have answered, and be lost while others wait for what it has sent. Where all are parted

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/late_channel.h"
 #include "tests/unit/session_fixture.h"
 
 /* With what a machine may take that others use, to come to its readings, and to end. */
@@ -260,6 +261,8 @@ static void test_library(void **state)
     stop(&f);
 }
 
+/* Rank 1 stands still when all are asked, and is not to blame: its answers come when it is told to give
+ * up. */
 static void test_absent(void **state)
 {
     struct fixture f;
@@ -268,7 +271,9 @@ static void test_absent(void **state)
     start(&f, 4);
     f.point.inject = COLLECTIVE_ABSENT;
     OK(begin(&f, 4));
+    late_begin(world_channel(f.w, 1), true, 5);
     run_to_fault(&f, -ETIMEDOUT, FAULT_NS);
+    late_end();
     assert_said(&f, "rank 3 (");
     assert_said(&f, ") does not answer: it hangs or was cut off");
     assert_null(strstr(session_error(f.s), "rank 1"));

@@ -16,8 +16,9 @@
 
 #include "core/clock.h"
 #include "core/group/talk.h"
+#include "tests/unit/late_channel.h"
 
-#define PEERS     3 /* beside this process */
+#define PEERS     4 /* beside this process */
 #define LONG      (3 * CHANNEL_FRAME_MAX + 5)
 #define SECOND_NS 1000000000ull
 
@@ -178,7 +179,8 @@ static void test_turns_and_sizes(void **state)
     end(&s);
 }
 
-/* Those that look give up and serve on; the one that hangs is named, and it alone. */
+/* Those that look give up and serve on; the one that hangs is named first. One whose answers come only
+ * after all were told to give up is not; one that answered until all were asked is not sure to hang. */
 static void test_give_up(void **state)
 {
     uint64_t begin_ns = clock_now_ns();
@@ -187,23 +189,30 @@ static void test_give_up(void **state)
     (void)state;
     begin(&s);
     assert_int_equal(talk_post(&s.talk, 1, WORK, NULL, 0), 0);
-    assert_int_equal(talk_post(&s.talk, 2, HANG, NULL, 0), 0);
-    assert_int_equal(talk_post(&s.talk, 3, WORK, NULL, 0), 0);
+    assert_int_equal(talk_post(&s.talk, 2, WORK, NULL, 0), 0);
+    assert_int_equal(talk_post(&s.talk, 3, HANG, NULL, 0), 0);
+    assert_int_equal(talk_post(&s.talk, 4, WORK, NULL, 0), 0);
     assert_false(talk_settle(
         &s.talk, &(struct talk_patience){.quiet_ns = TALK_STILL_NS, .still_ns = TALK_STILL_NS}));
+    late_begin(s.channels[1], true, 0);
+    late_begin(s.channels[2], false, 0);
     talk_give_up(&s.talk, 0);
     assert_true(clock_now_ns() - begin_ns < 30 * SECOND_NS);
     for (unsigned peer = 1; peer <= PEERS; peer++) {
-        assert_int_equal(s.talk.peers[peer].gone, peer == 2);
-        assert_int_equal(s.talk.peers[peer].silent, peer == 2);
-        assert_int_equal(s.talk.peers[peer].err, peer == 2 ? -ETIMEDOUT : -ECANCELED);
+        bool lost = peer == 2 || peer == 3;
+        assert_int_equal(s.talk.peers[peer].gone, lost);
+        assert_int_equal(s.talk.peers[peer].silent, lost);
+        assert_int_equal(s.talk.peers[peer].err, lost ? -ETIMEDOUT : -ECANCELED);
     }
-    assert_non_null(strstr(s.talk.loss, channel_peer(s.channels[2])));
+    assert_false(s.talk.peers[2].sure);
+    assert_true(s.talk.peers[3].sure);
+    assert_non_null(strstr(s.talk.loss, channel_peer(s.channels[3])));
     assert_non_null(strstr(s.talk.loss, "did not answer: it hangs or was cut off"));
-    assert_int_equal(talk_post(&s.talk, 2, TURN, NULL, 0), -ECONNRESET);
-    s.talk.peers[2].err = 0;
+    assert_int_equal(talk_post(&s.talk, 3, TURN, NULL, 0), -ECONNRESET);
+    late_end();
+    s.talk.peers[2].err = s.talk.peers[3].err = 0;
     assert_int_equal(talk_post(&s.talk, 1, TURN, "abc", 3), 0);
-    assert_int_equal(talk_post(&s.talk, 3, TURN, "abc", 3), 0);
+    assert_int_equal(talk_post(&s.talk, 4, TURN, "abc", 3), 0);
     assert_true(settle(&s));
     end(&s);
 }

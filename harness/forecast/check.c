@@ -93,6 +93,7 @@ static bool make(const struct forecast *f, const struct part_step *step,
                           .job = job_of(f, step),
                           .per_node = step->ranks / step->nodes,
                           .core_known = f->core_known,
+                          .compute_stated = step->simulated,
                           .memory_bytes = HUGE_VAL};
 
     if (step->simulated) {

@@ -341,6 +341,19 @@ static double host_s(const struct view *v)
     return fmax(0, !is_at(v, SOURCE_HOST) ? h->s : v->end > 0 ? h->high_s : h->low_s);
 }
 
+/* Compute that is given, of ranks that share the model: by how much longer, or shorter. It was measured
+ * on one host, and others differ by two deviations. */
+static double divided(const struct view *v, const struct step_job *job)
+{
+    double hosts = 2 * FORECAST_JITTER, split = FORECAST_DIVIDED * log2(job->tp),
+           spread = FORECAST_DIVIDED * log2(job->ep);
+    bool shared = job->tp > 1 || job->pp > 1 || job->ep > 1;
+
+    if (!is_at(v, SOURCE_DIVIDED) || !shared || v->f->compute_stated)
+        return 1;
+    return v->end > 0 ? exp(hosts + split) : exp(-hosts - spread);
+}
+
 static int one(struct view *v, const struct step_job *of, struct step_time *time)
 {
     struct step_job job = *of;
@@ -359,7 +372,7 @@ static int one(struct view *v, const struct step_job *of, struct step_time *time
     if (is_at(v, SOURCE_OVERLAP) && v->end < 0)
         costs.network = 1;
 
-    job.compute_s *= slowest(v, v->ranks);
+    job.compute_s *= slowest(v, v->ranks) * divided(v, of);
     int err = step_time(&job, &costs, time);
     time->step_s += host_s(v);
     return err;

@@ -175,8 +175,15 @@ int forecast_swap_read(struct pool *pool, const struct parts *parts, const char 
  * assumption. */
 #define FORECAST_SLOW_HOST 0.07
 
+/* Compute that is given is of the whole model on one rank. The products of ranks that share a layer
+ * are smaller, and may take so much longer than their part, as a logarithm, for each halving. Experts
+ * that are spread over ranks have fewer and larger products, which may take as much less. Both are
+ * assumptions. */
+#define FORECAST_DIVIDED 0.10
+
 enum forecast_source {
     SOURCE_PRODUCT,
+    SOURCE_DIVIDED, /* compute that is given, of ranks that share the model */
     SOURCE_STREAM,
     SOURCE_CALL,
     SOURCE_NETWORK,
@@ -219,6 +226,7 @@ struct forecast {
     double
         memory_bytes; /* of a rank's device, as was said; 0: as runs or what is swapped in tell */
     bool core_known;  /* struct law's */
+    bool compute_stated; /* compute is a wait, of which each rank has its exact part */
     struct forecast_point *points;
     size_t n;
 };

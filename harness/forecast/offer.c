@@ -133,6 +133,8 @@ static bool shares(const struct pair *pair, enum forecast_source source)
     switch (source) {
     case SOURCE_PRODUCT:
         return are_same_products(x, y);
+    case SOURCE_DIVIDED:
+        return pair->f[0]->job.compute_s == pair->f[1]->job.compute_s;
     case SOURCE_STREAM:
         return is_same(x->stream, y->stream) && is_same(x->stream_low, y->stream_low);
     case SOURCE_CALL:

@@ -15,6 +15,7 @@ struct showing {
 static const char *const bound_names[BOUNDS] = {"compute", "network", "parallel groups", "update"};
 static const char *const source_names[SOURCES] = {
     [SOURCE_PRODUCT] = "the rate of matrix products",
+    [SOURCE_DIVIDED] = "compute as it was given, of ranks that share the model",
     [SOURCE_STREAM] = "memory bandwidth",
     [SOURCE_CALL] = "the cost of a launch",
     [SOURCE_NETWORK] = ("sums at more ranks than were measured, and what the core of the network "
@@ -646,6 +647,11 @@ static void show_assumptions(const struct showing *s)
                                   "the slowest host that was not measured computes %.0f %% slower "
                                   "at most, for each doubling of the nodes",
                                   100 * FORECAST_SLOW_HOST));
+    if (!isnan(s->f->job.compute_s) && (s->f->job.tp > 1 || s->f->job.pp > 1 || s->f->job.ep > 1))
+        document_item(s->d, pool_text(s->pool,
+                                      "compute that was given divides evenly, within %.0f %% for "
+                                      "each doubling of --tp or --ep, and %.0f %% between hosts",
+                                      100 * FORECAST_DIVIDED, 200 * FORECAST_JITTER));
     document_item(s->d, "a product's rate is that of measured shapes near to it");
     if (!s->f->parts->gpu && s->f->per_node > 1)
         document_item(s->d, pool_text(s->pool,

@@ -85,6 +85,27 @@ static void a_slow_host_is_allowed_for(void **state)
     assert_float_equal(at(&f, 16).ends_s[SOURCE_SLOW_HOST][1], 1, 1e-12);
 }
 
+/* Compute that is given was measured whole, on one host: its parts may take longer or shorter than their share. */
+static void compute_that_is_given_may_not_divide_evenly(void **state)
+{
+    struct parts parts = parts_of(0);
+    struct forecast f = of(&parts);
+
+    (void)state;
+    assert_float_equal(at(&f, 16).ends_s[SOURCE_DIVIDED][1], 1, 1e-12); /* all have all of it */
+    assert_float_equal(at(&f, 16).ends_s[SOURCE_DIVIDED][0], 1, 1e-12);
+    f.job.tp = 8;
+    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_DIVIDED][1]), 3 * 0.10 + 0.02, 1e-9);
+    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_DIVIDED][0]), -0.02, 1e-9);
+    assert_true(at(&f, 16).high_s >= at(&f, 16).ends_s[SOURCE_DIVIDED][1]);
+    f.job.tp = 1;
+    f.job.ep = 4;
+    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_DIVIDED][1]), 0.02, 1e-9);
+    assert_float_equal(log(at(&f, 16).ends_s[SOURCE_DIVIDED][0]), -2 * 0.10 - 0.02, 1e-9);
+    f.compute_stated = true; /* a wait has its exact part */
+    assert_float_equal(at(&f, 16).ends_s[SOURCE_DIVIDED][0], 1, 1e-12);
+}
+
 /* No law is of a group inside a node, nor of two groups that share its link. */
 static void groups_inside_nodes_are_refused(void **state)
 {
@@ -388,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_wait_for_the_slowest),
         cmocka_unit_test(a_slow_host_is_allowed_for),
+        cmocka_unit_test(compute_that_is_given_may_not_divide_evenly),
         cmocka_unit_test(sharded_micro_batches_of_a_pipeline_are_refused),
         cmocka_unit_test(ranks_of_a_node_share_its_cores),
         cmocka_unit_test(ranks_of_a_node_share_its_memory),

@@ -419,26 +419,52 @@ static const char *title_of(struct report *r, const struct report_bench *b,
     return text;
 }
 
-/* Which hosts are behind the others, by their links. */
+/* `all`: the pairs that seem slow and are not proven, too. */
+static int judge_links(const struct matrix *m, struct link *links, bool all, struct slow_host *slow,
+                       size_t *n_slow)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        const struct matrix_cell *cell = &m->cells[i];
+        double value = (all ? has_value(cell) : counts_for_hosts(cell)) ? cell->point->value : 0;
+
+        if (value > 0)
+            links[n++] = (struct link){i / m->n, i % m->n, m->more_is_better ? value : 1 / value};
+    }
+    return links_judge(links, n, m->n, slow, n_slow);
+}
+
+static bool has_host(const struct slow_host *slow, size_t n, size_t host)
+{
+    for (size_t i = 0; i < n; i++)
+        if (slow[i].host == host)
+            return true;
+    return false;
+}
+
+/* Which hosts are behind the others, by their links. A pair that is not proven slow accuses none of
+ * its ends. But to leave it out makes the others look fast, so that a host is named only if it is
+ * behind with such pairs, too. */
 static int judge_hosts(struct report *r, struct matrix *m)
 {
     struct link *links = calloc(m->n * m->n + 1, sizeof(*links));
-    bool rate = m->more_is_better;
-    size_t n = 0;
+    struct slow_host *with = pool_alloc(&r->pool, m->n, sizeof(*with));
+    size_t n_with, kept = 0;
     int err;
 
     m->slow_hosts = pool_alloc(&r->pool, m->n, sizeof(*m->slow_hosts));
-    if (!links || !m->slow_hosts) {
+    if (!links || !m->slow_hosts || !with) {
         free(links);
         return -ENOMEM;
     }
-    for (size_t i = 0; i < m->n * m->n; i++) {
-        double value = counts_for_hosts(&m->cells[i]) ? m->cells[i].point->value : 0;
-
-        if (value > 0)
-            links[n++] = (struct link){i / m->n, i % m->n, rate ? value : 1 / value};
-    }
-    err = links_judge(links, n, m->n, m->slow_hosts, &m->n_slow_hosts);
+    err = judge_links(m, links, false, m->slow_hosts, &m->n_slow_hosts);
+    if (!err)
+        err = judge_links(m, links, true, with, &n_with);
+    for (size_t k = 0; !err && k < m->n_slow_hosts; k++)
+        if (has_host(with, n_with, m->slow_hosts[k].host))
+            m->slow_hosts[kept++] = m->slow_hosts[k];
+    m->n_slow_hosts = kept;
     for (size_t i = 0; i < m->n * m->n; i++)
         for (size_t k = 0; k < m->n_slow_hosts; k++)
             if (m->slow_hosts[k].host == i / m->n || m->slow_hosts[k].host == i % m->n)

@@ -343,6 +343,28 @@ static void a_slow_host_is_named_though_two_launches_differ(void **state)
     assert_int_equal(s->h.matrices.all[0].slow_hosts[0].host, 0);
 }
 
+/* Noise made two links of one host slow. Without these two, the links of another host are the slowest. */
+static void no_host_is_named_because_noisy_pairs_are_left_out(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        double us;
+    } pairs[] = {{"a", "b", 24.4}, {"a", "c", 33.4}, {"a", "d", 36.8},
+                 {"b", "c", 28.4}, {"b", "d", 28.7}, {"c", "d", 25.1}};
+    struct scene *s = *state;
+
+    s->status = "noisy";
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+        add(s, "latency", "us", pairs[i].us,
+            (struct is){.transport = "tcp",
+                        .pattern = "latency",
+                        .from = pairs[i].from,
+                        .to = pairs[i].to});
+    load(s);
+    assert_int_equal(s->h.matrices.all[0].vague, 2);
+    assert_int_equal(s->h.matrices.all[0].n_slow_hosts, 0);
+}
+
 /* Less is better: the lower end counts. */
 static void a_latency_that_is_surely_long_is_told(void **state)
 {
@@ -425,6 +447,7 @@ int main(void)
         TEST(each_rate_has_its_own_cost),
         TEST(a_matrix_is_of_one_way_or_of_both),
         TEST(no_alarm_rests_on_a_noisy_row),
+        TEST(no_host_is_named_because_noisy_pairs_are_left_out),
         TEST(no_alarm_rests_on_launches_that_disagree),
         TEST(a_single_launch_proves_no_slow_row),
         TEST(launches_that_agree_on_a_slow_row_are_told),

@@ -499,21 +499,20 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
                                      .cancel = &a->stop,
                                      .tick = tick,
                                      .tick_arg = a};
-    struct launch l = {0};
-    struct plan one = {.launches = calloc(1, sizeof(l))};
+    struct plan one = {.launches = calloc(1, sizeof(*one.launches)), .n = 1};
     struct launched launched = {0};
     json_t *answer = NULL;
     char text[256];
 
-    if (!one.launches || !a->planned || wire_take_launch(m, &l)) {
-        free(one.launches);
+    if (!one.launches)
+        return error_of("out of memory");
+    if (!a->planned || wire_take_launch(m, one.launches)) {
+        plan_release(&one);
         return error_of("a launch without a plan");
     }
-    one.launches[0] = l;
-    one.n = 1;
-    int err = launch_run(&context, &one.launches[0], &launched);
+    int err = launch_run(&context, one.launches, &launched);
     if (err) {
-        snprintf(text, sizeof(text), "cannot launch '%s': %s", l.bench, strerror(-err));
+        snprintf(text, sizeof(text), "cannot launch '%s': %s", one.launches->bench, strerror(-err));
         answer = error_of(text);
     } else if (!launched.cancelled) {
         answer = result_of(&launched);

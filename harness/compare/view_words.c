@@ -161,7 +161,7 @@ static const char *range_of(struct view *v, const struct view_pipe *pipe, enum d
         one = c;
     }
     const char *range =
-        low > high ? ""
+        !one || low > high ? ""
         : n == 1 ? pool_text(v->pool, "%.3g times A, %.3g to %.3g", one->ratio, one->low, one->high)
                  : pool_text(v->pool, "%s times A", words_range(v->pool, low, high));
 

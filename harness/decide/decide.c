@@ -270,7 +270,7 @@ static int work_init(struct work *w, const struct decide_case *cases, size_t n)
     w->y = calloc(n, sizeof(*w->y));
     w->proven = calloc(n, sizeof(*w->proven));
     w->changes = calloc(n, sizeof(*w->changes));
-    w->means = calloc(runs, sizeof(*w->means));
+    w->means = calloc(runs + 1, sizeof(*w->means)); /* of none may be NULL */
     w->off = calloc(n, w->n_runs * sizeof(*w->off));
     w->chance = calloc(n, 2 * (w->n_runs + 1) * sizeof(*w->chance));
     return w->m && w->known && w->judged && w->x && w->y && w->proven && w->changes && w->means &&

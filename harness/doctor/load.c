@@ -57,9 +57,12 @@ static const char *launcher_variable(void)
         "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
         "PMI_SIZE",         "SLURM_STEP_NUM_TASKS"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (getenv(names[i]) && atoi(getenv(names[i])) > 1)
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *value = getenv(names[i]);
+
+        if (value && atoi(value) > 1)
             return names[i];
+    }
     return NULL;
 }
 

@@ -18,7 +18,8 @@
 /* Takes the variable away; its value, for show_variable(). NULL: no memory, or it is not set. */
 static char *hide_variable(const char *name)
 {
-    char *value = name && getenv(name) ? strdup(getenv(name)) : NULL;
+    const char *set = name ? getenv(name) : NULL;
+    char *value = set ? strdup(set) : NULL;
 
     if (value)
         unsetenv(name);

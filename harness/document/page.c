@@ -51,7 +51,7 @@ static size_t match(const char *text, const char *word)
 static const char *find_term(const struct pen *p, const char *text, size_t *term, size_t *length)
 {
     *length = 0;
-    for (const char *at = text; p->met && *at; at++)
+    for (const char *at = text; *at; at++)
         for (size_t i = 0; (at == text || !is_letter(at[-1])) && i < p->d->n_linked; i++) {
             *length = p->met[i] ? 0 : match(at, p->d->linked[i].word);
             *term = i;
@@ -65,7 +65,8 @@ static void write_text(const struct pen *p, const char *text)
 {
     size_t term, length;
 
-    for (const char *at; at = find_term(p, text, &term, &length), length; text = at + length) {
+    for (const char *at; p->met && (at = find_term(p, text, &term, &length), length);
+         text = at + length) {
         html_print(p->out, "%s<a class='d-term' href='#term-%zu' title='%s'>%s</a>",
                    pool_text(p->pool, "%.*s", (int)(at - text), text), term,
                    p->d->linked[term].meaning, pool_text(p->pool, "%.*s", (int)length, at));

@@ -147,8 +147,8 @@ static bool subject_init(struct subject *s, const struct recorded_case *c)
             s->runs[s->n_runs++] = i;
     }
     s->runs[s->n_runs] = c->n;
-    s->value = calloc(c->n, sizeof(*s->value));
-    s->weight = calloc(c->n, sizeof(*s->weight));
+    s->value = calloc(c->n + 1, sizeof(*s->value)); /* of none may be NULL */
+    s->weight = calloc(c->n + 1, sizeof(*s->weight));
     if (!s->value || !s->weight)
         abort();
     for (size_t i = 0; i < c->n; i++) /* 1 % of steal, or 100 switches a second, halve it */

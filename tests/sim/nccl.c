@@ -347,8 +347,9 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *at, size_t bytes, voi
 
     (void)at;
     (void)bytes;
-    *handle = !r && (!allowed || strcmp(allowed, "0") != 0) ? comm : NULL;
-    comm->registered += *handle != NULL;
+    bool taken = !r && (!allowed || strcmp(allowed, "0") != 0);
+    *handle = taken ? comm : NULL;
+    comm->registered += taken;
     return r;
 }
 

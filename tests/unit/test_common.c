@@ -166,7 +166,7 @@ static void assert_balanced(const struct scene *s)
     int begin = 0, begin_odd = 0, all = 0, begin_of[REPEAT_MAX + 1] = {0};
 
     for (size_t c = 0; c < s->cases; c++) {
-        int turns[REPEAT_MAX], sum = 0;
+        int turns[REPEAT_MAX] = {0}, sum = 0;
         size_t n = turns_of_case(s, c + 1, turns);
 
         assert_int_equal(n, s->counts[c]);

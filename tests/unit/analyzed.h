@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the analyzer alone, which reads it before each file of tests/ (tests/.clang-tidy): a failed assertion of cmocka does
+ * For the analyzer alone, which reads it before each file of this folder (.clang-tidy): a failed assertion of cmocka does
  * not return. Its own declarations do not say so, and what an assertion excludes would be followed.
  */
 #if __has_include(<cmocka.h>)

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317,SC2329 # the guest's shell expands it; section sets job; sections reads seconds
 # What plumb doctor says of a line that loses packets, against what the loss costs, in a guest whose kernel has netem and BBR.
 
-# Beside other guests, whose devices it does without: it keeps a third of a CPU busy.
+# takes: guest
 # waits: for launches that are measured in turn
 
 bats_require_minimum_version 1.5.0

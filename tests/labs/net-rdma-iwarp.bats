@@ -82,12 +82,12 @@ section_peer_ends() {
 }
 
 # The kernel's siw (6.1) misses, now and then, that bytes arrived, on a guest that gets little of a processor: they stay in the
-# connection's socket, and nothing wakes it. Where that is seen, for four seconds, the tests run again, and for that alone.
+# connection's socket, and nothing wakes it. Where that is seen, for two seconds, the tests run again, and for that alone.
 section_units() {
     local try watch
     stalls() {
         local now before='' since=''
-        while sleep 2; do
+        while sleep 1; do
             now=$(ss -Htn state established | awk '$1 > 0' | sort)
             comm -12 <(echo "$before") <(comm -12 <(echo "$since") <(echo "$now")) | grep . && return
             before=$since since=$now

@@ -136,11 +136,13 @@ CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle ha
     if (of_handle(handle) || (int)type != FABRIC || flags || memory[handle].file < 0 ||
         memory[handle].foreign || memory[handle].again)
         return CUDA_ERROR_INVALID_VALUE;
-    *(struct handle *)out = (struct handle){.magic = HANDLE_MAGIC,
-                                            .number = handle,
-                                            .bytes = memory[handle].bytes,
-                                            .process = getpid(),
-                                            .file = memory[handle].file};
+    const struct handle made = {.magic = HANDLE_MAGIC,
+                                .number = handle,
+                                .bytes = memory[handle].bytes,
+                                .process = getpid(),
+                                .file = memory[handle].file};
+
+    memcpy(out, &made, sizeof(made)); /* bytes, aligned to nothing */
     return CUDA_SUCCESS;
 }
 

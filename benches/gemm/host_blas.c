@@ -484,16 +484,17 @@ static void check_limit(struct host_run *r)
                      100 * best / pt->series[0].limit);
 }
 
+static bool is_slow_unit(const struct host_run *r)
+{
+    return r->own_rate > 0 && r->own_rate < SLOW_UNIT * r->base.pt->series[0].limit;
+}
+
 /* A library that keeps to a type's own instructions cannot come near a limit of faster ones. */
 static void tell_slow_unit(struct host_run *r)
 {
-    struct point *pt = r->base.pt;
-    const struct series *s = &pt->series[0];
-
-    if (r->own_rate > 0 && r->own_rate < SLOW_UNIT * s->limit)
-        point_reason(
-            pt, 0, "this CPU's own %s instructions reach %.3g %s at most: its f32 ones are faster",
-            gemm_dtype_names[r->base.request.form->dtype], r->own_rate, s->unit);
+    if (is_slow_unit(r))
+        point_reason(r->base.pt, 0, "this CPU's own %s instructions are slower than its f32 ones",
+                     gemm_dtype_names[r->base.request.form->dtype]);
 }
 
 static int host_check(struct gemm_run *run, bool spoil, struct gemm_check *out)
@@ -526,6 +527,13 @@ static int host_evidence(struct gemm_run *run)
         snprintf(pt->evidence, sizeof(pt->evidence),
                  "CPU time on %s: %.2f to %.2f s each in %.2f s",
                  topo_cpus_text(r->cpus, r->threads.n, text, sizeof(text)), low, high, elapsed_s);
+    if (!err && is_slow_unit(r)) {
+        size_t used = strlen(pt->evidence);
+
+        snprintf(pt->evidence + used, sizeof(pt->evidence) - used,
+                 "; %s instructions reach %.3g %s at most",
+                 gemm_dtype_names[run->request.form->dtype], r->own_rate, pt->series[0].unit);
+    }
     free(now.list);
     return err;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One word per habit: make, make run, make test, make lint, make format, make install, make bundle;
+# One word per habit: make, make run, make test, make test-all, make lint, make format, make install, make bundle;
 # `make help` lists them, docs/building.md explains. What is built goes to build/, with SAN=1 (ASan
 # and UBSan) to build-san/. V=1 shows the commands.
 
@@ -30,7 +30,7 @@ VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/program.
 
 # What this machine has to build with, found once. Goals that do not build do without.
 CONFIG := build/config.mk
-ifneq ($(filter-out clean config format help lint machines run test,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean config format help lint machines run test test-all test-long,$(or $(MAKECMDGOALS),all)),)
 include $(CONFIG)
 endif
 
@@ -103,8 +103,9 @@ all: programs
 	@cmp -s build/config.txt build/config.shown || \
 		{ echo; cat build/config.txt; cp build/config.txt build/config.shown; }
 programs: $(BENCH_BIN) $(PLUMB_BIN) module
-# Some of the tests ask the benchmarks what they say of themselves. Nobody runs a selftest with sanitizers.
-units: $(UNIT_BIN) $(if $(SAN),,$(SELF_BIN)) $(BENCH_BIN) module
+# Some of the tests ask the benchmarks what they say of themselves.
+units: $(UNIT_BIN) $(BENCH_BIN) module
+selftests: $(SELF_BIN)
 fuzz: $(FUZZ_BIN)
 
 # By ccache where it is there; CCACHE= on the command line does without.
@@ -240,6 +241,14 @@ test:
 	$(call bootstrap,test)
 	+@scripts/run-tests
 
+# The short tier, then the rest; the last line is over both.
+test-all:
+	+@status=0; $(MAKE) --no-print-directory test || status=1; \
+		$(MAKE) --no-print-directory test-long || status=1; exit $$status
+test-long:
+	$(call bootstrap,lint)
+	+@scripts/run-tests --tier long --add
+
 lint:
 	$(call bootstrap,lint)
 	+@scripts/lint
@@ -274,8 +283,9 @@ help:
 	@sed -n 's/^#@ //p' Makefile
 #@ make                  build everything this machine can (V=1: show commands; SAN=1: with sanitizers)
 #@ make run              the same from nothing: install what is missing, build, measure, report
-#@ make test             all tests
-#@ make selftest         what compare, check, history and forecast promise, by simulation, in full (half an hour)
+#@ make test             the tests that a change needs: units, the command line (8 minutes)
+#@ make test-all         these, then sanitizers, labs, simulations in full, fuzzing, lint (half an hour more)
+#@ make selftest         what compare, check, history and forecast promise, by simulation, in full
 #@ make lint             layout, bug patterns, shell scripts, spelling
 #@ make format           lay out the C files
 #@ make config           look again for what this machine has to build with
@@ -283,6 +293,6 @@ help:
 #@ make bundle           a folder with all it needs, to carry to another machine
 #@ make clean            remove what was built
 
-.PHONY: all programs module generated units selftest fuzz config run test lint format install bundle clean help FORCE
+.PHONY: all programs module generated units selftests selftest fuzz config run test test-all test-long lint format install bundle clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -49,7 +49,7 @@ cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
 sanitizers|test|opt|san|gcc|test: units under ASan and UBSan
 bats|test|opt|cmd:bats|bats|test: the command line
 libFuzzer|test|opt|fuzzer|clang,libclang-rt-dev/libclang-rt-18-dev/libclang-common-14-dev|test: fuzz targets
-python3|test|opt|cmd:python3|python3|test: made-up runs, the browser; house
+python3|test|opt|cmd:python3|python3|test: runs the tests; made-up runs, the browser
 git|test|opt|cmd:git|git|test: the commit in a build
 browser|test|opt|cmd:chromium,chromium-browser,google-chrome|chromium|test: the report in a browser
 fonts|test|opt|file:/usr/share/fonts/truetype/*/*.ttf|fonts-dejavu-core|test: texts on plots

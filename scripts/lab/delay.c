@@ -5,7 +5,6 @@
  *
  * What comes by LINK is late by MS, what comes by PARTNER is not. Frames keep their order and their size: pieces of up to 64 KiB that
  * a host submits at once stay so. It ends with a signal. */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>

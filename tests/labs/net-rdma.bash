@@ -63,7 +63,7 @@ net_sections() {
     for test in test_net_rdma test_wire_rdma test_wire_rdma_faults; do
         [[ ! -x build/tests/$test ]] || cp "build/tests/$test" "$BATS_FILE_TMPDIR/job/build/units/"
     done
-    cc -shared -fPIC -o "$BATS_FILE_TMPDIR/job/build/registrations.so" tests/labs/registrations.c
+    cc -D_GNU_SOURCE -shared -fPIC -o "$BATS_FILE_TMPDIR/job/build/registrations.so" tests/labs/registrations.c
     sections "$@"
 }
 

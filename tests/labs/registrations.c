@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* To be preloaded: each registration of memory for RDMA, as the library is asked for it, is a line
  * "BYTES ACCESS" of the file $REGISTRATIONS. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -112,7 +112,7 @@ lab_guest()
 # For setup_file: what the guest is made of, and where it cannot be had, why.
 guest_setup()
 {
-    timeout -k 5 200 scripts/lab-rdma setup >"$BATS_FILE_TMPDIR/guest" 2>&1 ||
+    timeout -k 5 600 scripts/lab-rdma setup >"$BATS_FILE_TMPDIR/guest" 2>&1 ||
         { echo 'lab-rdma setup failed' && cat "$BATS_FILE_TMPDIR/guest"; } >"$BATS_FILE_TMPDIR/no-guest"
 }
 
@@ -123,7 +123,7 @@ guest_siw()
     local said=$BATS_FILE_TMPDIR/guest
     ! grep -q 'ready: .*, with siw,' "$said" || return 0
     [[ ${CI-} ]] || { echo 'siw is not set up: scripts/lab-rdma setup --siw' && return 1; }
-    timeout -k 5 400 scripts/lab-rdma setup --siw >"$said" 2>&1 && return
+    timeout -k 5 900 scripts/lab-rdma setup --siw >"$said" 2>&1 && return
     echo "siw cannot be set up: $(tail -n 1 "$said")"
     return 1
 }

@@ -63,16 +63,7 @@ struct overlap {
     unsigned row;    /* where the next unit begins */
 };
 
-/* Calibrates, which takes some milliseconds. 0 or -ENOMEM. */
-int overlap_open(struct overlap *o);
 void overlap_close(struct overlap *o); /* harmless when it is closed */
-
-/* Work that takes so long alone, cut to slices. */
-struct overlap_work {
-    uint64_t slices, units_each;
-};
-struct overlap_work overlap_work(const struct overlap *o, uint64_t ns);
-void overlap_slice(struct overlap *o, const struct overlap_work *work);
 
 typedef const struct collective_ops *collective_find_fn(const char *name);
 

@@ -80,7 +80,8 @@ static double calibrate(struct overlap *o)
     return fmax(1, (double)best_ns) / BATCH_UNITS;
 }
 
-int overlap_open(struct overlap *o)
+/* Calibrates, which takes some milliseconds. 0 or -ENOMEM. */
+static int overlap_open(struct overlap *o)
 {
     size_t floats = 3 * N * N;
 
@@ -99,7 +100,12 @@ void overlap_close(struct overlap *o)
     *o = (struct overlap){0};
 }
 
-struct overlap_work overlap_work(const struct overlap *o, uint64_t ns)
+/* Work that takes so long alone, cut to slices. */
+struct overlap_work {
+    uint64_t slices, units_each;
+};
+
+static struct overlap_work overlap_work(const struct overlap *o, uint64_t ns)
 {
     double units = fmax(1, (double)ns / o->unit_ns);
     struct overlap_work work = {.slices = ns / OVERLAP_SLICE_NS ? ns / OVERLAP_SLICE_NS : 1};
@@ -108,7 +114,7 @@ struct overlap_work overlap_work(const struct overlap *o, uint64_t ns)
     return work;
 }
 
-void overlap_slice(struct overlap *o, const struct overlap_work *work)
+static void overlap_slice(struct overlap *o, const struct overlap_work *work)
 {
     for (uint64_t i = 0; i < work->units_each; i++)
         unit(o);

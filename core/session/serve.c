@@ -56,7 +56,8 @@ static bool members_sound(const struct collective_order *order, const uint32_t *
     return sound;
 }
 
-bool calls_sound(const struct collective_point *p, const struct collective_call *calls, unsigned n)
+static bool calls_sound(const struct collective_point *p, const struct collective_call *calls,
+                        unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         if (!calls[i].count || calls[i].count > p->count ||

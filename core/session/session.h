@@ -208,7 +208,6 @@ struct collective_proof {
 void claims_add(struct collective_claims *claims, const struct collective_report *told);
 
 /* What the order says is within bounds, texts end. */
-bool calls_sound(const struct collective_point *p, const struct collective_call *calls, unsigned n);
 bool claims_sound(struct collective_claims *claims);
 
 /* Which CPUs this process may use. */

@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,6 +25,7 @@
 
 #include "core/clock.h"
 #include "core/group/meet.h"
+#include "core/group/secret.h"
 
 #define SECOND_NS     1000000000ull
 #define TEST_PROTOCOL 77
@@ -243,26 +243,12 @@ static inline int stranger(uint16_t port)
     return fd;
 }
 
-/* AddressSanitizer keeps what functions had on their stacks aside, and takes ever new pages for that, some MiB
- * in all: with it, resident memory tells nothing of what is leaked. */
-static inline bool resident_is_ours(void)
+static inline void need_library(void)
 {
-    return !dlsym(RTLD_DEFAULT, "__asan_init");
-}
+    char why[256];
 
-static inline long resident_kib(pid_t pid)
-{
-    char path[64], line[128];
-    long kib = -1;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "VmRSS: %ld", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib;
+    if (secret_supported(why, sizeof(why)))
+        skip();
 }
 
 static inline bool is_gone(pid_t pid)

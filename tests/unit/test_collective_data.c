@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data of collectives: sums are exact whatever their order, every wrong element is found, and all vector units add the same. */
-#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +10,6 @@
 
 #include "core/collective/data.h"
 #include "core/rng.h"
-#include "tests/unit/sanitized.h"
 
 static const double exact[COLLECTIVE_TYPES] = {
     [COLLECTIVE_F32] = 16777216,         [COLLECTIVE_F16] = 2048,       [COLLECTIVE_BF16] = 256,
@@ -45,39 +42,34 @@ static double half_value(unsigned bits, unsigned exponent_bits, unsigned fractio
     return sign * ldexp(1 + ldexp(fraction, -(int)fraction_bits), exponent - bias);
 }
 
+/* Each number by its definition; halfway between two neighbours goes to the even one, a little more or less to the nearer. */
 static void half_precision_is_by_definition(void **state)
 {
-    (void)state;
-    for (unsigned bits = 0; bits < 65536; bits++) {
-        double x = half_value(bits, 5, 10), y = half_value(bits, 8, 7);
-        if (!isnan(x)) {
-            assert_true(reduce_float_of_f16((uint16_t)bits) == x);
-            assert_int_equal(reduce_f16_of_float((float)x), bits);
-        }
-        if (!isnan(y)) {
-            assert_true(reduce_float_of_bf16((uint16_t)bits) == y);
-            assert_int_equal(reduce_bf16_of_float((float)y), bits);
-        }
-    }
-}
+    static const struct {
+        unsigned exponent_bits, fraction_bits;
+        unsigned least; /* where middles are floats */
+        float (*get)(uint16_t);
+        uint16_t (*put)(float);
+    } kinds[] = {{5, 10, 0, reduce_float_of_f16, reduce_f16_of_float},
+                 {8, 7, 0x80, reduce_float_of_bf16, reduce_bf16_of_float}};
 
-/* Halfway between two neighbours goes to the even one, a little more or less to the nearer. */
-static void halves_are_rounded_to_the_nearest(void **state)
-{
     (void)state;
-    for (unsigned bits = 0; bits < 0x7bff; bits++) {
-        double a = half_value(bits, 5, 10), b = half_value(bits + 1, 5, 10);
-        float middle = (float)((a + b) / 2);
-        assert_int_equal(reduce_f16_of_float(middle), bits + (bits & 1));
-        assert_int_equal(reduce_f16_of_float(nextafterf(middle, 0)), bits);
-        assert_int_equal(reduce_f16_of_float(nextafterf(middle, INFINITY)), bits + 1);
-    }
-    for (unsigned bits = 0x80; bits < 0x7f7f; bits++) {
-        double a = half_value(bits, 8, 7), b = half_value(bits + 1, 8, 7);
-        float middle = (float)((a + b) / 2);
-        assert_int_equal(reduce_bf16_of_float(middle), bits + (bits & 1));
-        assert_int_equal(reduce_bf16_of_float(nextafterf(middle, 0)), bits);
-        assert_int_equal(reduce_bf16_of_float(nextafterf(middle, INFINITY)), bits + 1);
+    for (int k = 0; k < 2; k++) {
+        unsigned e = kinds[k].exponent_bits, f = kinds[k].fraction_bits;
+        unsigned top = ((1u << e) - 1) << f;
+        for (unsigned bits = 0; bits < 65536; bits++) {
+            double x = half_value(bits, e, f);
+            if (isnan(x))
+                continue;
+            assert_true(kinds[k].get((uint16_t)bits) == x);
+            assert_int_equal(kinds[k].put((float)x), bits);
+            if (bits < kinds[k].least || bits + 1 >= top)
+                continue;
+            float middle = (float)((x + half_value(bits + 1, e, f)) / 2);
+            assert_int_equal(kinds[k].put(middle), bits + (bits & 1));
+            assert_int_equal(kinds[k].put(nextafterf(middle, 0)), bits);
+            assert_int_equal(kinds[k].put(nextafterf(middle, INFINITY)), bits + 1);
+        }
     }
     assert_int_equal(reduce_f16_of_float(65519), 0x7bff);
     assert_int_equal(reduce_f16_of_float(65520), 0x7c00);
@@ -137,16 +129,12 @@ static int64_t whole_at(enum collective_type type, const void *at)
 static void combine_whole(enum collective_type type, enum collective_sum sum, void *to,
                           const void *with)
 {
-    int64_t a = whole_at(type, to), b = whole_at(type, with), x = a;
+    int64_t a = whole_at(type, to), b = whole_at(type, with);
+    int64_t x = sum == COLLECTIVE_MAX    ? (a < b ? b : a)
+                : sum == COLLECTIVE_MIN  ? (a < b ? a : b)
+                : sum == COLLECTIVE_PROD ? (int64_t)((uint64_t)a * (uint64_t)b)
+                                         : (int64_t)((uint64_t)a + (uint64_t)b);
 
-    if (sum == COLLECTIVE_MAX)
-        x = a < b ? b : a;
-    else if (sum == COLLECTIVE_MIN)
-        x = a < b ? a : b;
-    else if (sum == COLLECTIVE_PROD)
-        x = (int64_t)((uint64_t)a * (uint64_t)b);
-    else
-        x = (int64_t)((uint64_t)a + (uint64_t)b);
     memcpy(to, &x, collective_type_bytes(type));
 }
 
@@ -154,13 +142,10 @@ static double combine_real(enum collective_type type, enum collective_sum sum, d
 {
     bool wide = type == COLLECTIVE_F64;
 
-    if (sum == COLLECTIVE_MAX)
-        return a < b ? b : a;
-    if (sum == COLLECTIVE_MIN)
-        return a < b ? a : b;
-    if (sum == COLLECTIVE_PROD)
-        return wide ? a * b : (double)((float)a * (float)b);
-    return wide ? a + b : (double)((float)a + (float)b);
+    return sum == COLLECTIVE_MAX    ? (a < b ? b : a)
+           : sum == COLLECTIVE_MIN  ? (a < b ? a : b)
+           : sum == COLLECTIVE_PROD ? (wide ? a * b : (double)((float)a * (float)b))
+                                    : (wide ? a + b : (double)((float)a + (float)b));
 }
 
 /* to = to (+) with, one element, rounded to the type. */
@@ -230,7 +215,7 @@ static void all_vector_units_add_the_same(void **state)
     rng_seed(&rng, 5);
     for (size_t i = 0; reduce_isas[i]; i++)
         for (int type = 0; type < COLLECTIVE_TYPES && reduce_isas[i]->present(); type++)
-            for (int k = 0; k < 400; k++, units++) {
+            for (int k = 0; k < 100; k++, units++) {
                 enum collective_sum sum = (enum collective_sum)(k % COLLECTIVE_SUMS);
                 bool fp8 = type == COLLECTIVE_E4M3 || type == COLLECTIVE_E5M2;
                 assert_true(!reduce_isas[i]->reduce[type][sum] == (fp8 || sum == COLLECTIVE_AVG));
@@ -248,7 +233,7 @@ static struct collective_point point(uint32_t op, uint32_t type, uint32_t sum, u
 /* Partial sums of whole numbers up to a limit are exact when the whole sum is. */
 static void sums_stay_exact_for_any_number_of_members(void **state)
 {
-    static const unsigned numbers[] = {1, 2, 3, 7, 16, 60, 257, 1024};
+    static const unsigned numbers[] = {1, 3, 16, 257, 1024};
     double *x = must(malloc(DATA_PERIOD * 8));
 
     (void)state;
@@ -320,8 +305,6 @@ static void reduce_one(const struct collective_point *p, void *to, const char *c
     }
 }
 
-#define NOBODY UINT32_MAX
-
 /* The result as it must be, made from the members' inputs one by one. */
 static void make_result(void *to, const struct collective_point *p, unsigned n, unsigned m)
 {
@@ -346,7 +329,7 @@ static void make_result(void *to, const struct collective_point *p, unsigned n, 
     }
     uint64_t first = p->op == COLLECTIVE_REDUCE_SCATTER ? m * block : 0;
     for (uint64_t i = 0; i < out && collective_reduces(p->op); i++)
-        reduce_one(p, (char *)to + i * size, (const char *const *)inputs, n, first + i, NOBODY);
+        reduce_one(p, (char *)to + i * size, (const char *const *)inputs, n, first + i, UINT32_MAX);
     for (unsigned k = 0; k < n; k++)
         free(inputs[k]);
 }
@@ -372,7 +355,7 @@ static void every_wrong_element_is_found(void **state)
     rng_seed(&rng, 3);
     for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
         for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
-            for (unsigned n = 1; n <= 5; n++) {
+            for (unsigned n = 1; n <= 5; n += 2) {
                 uint32_t sum = (uint32_t)rng_below(&rng, COLLECTIVE_AVG);
                 struct collective_point p = point(op, type, sum, 4200ull * n);
                 uint64_t out = collective_result_count(op, p.count, n);
@@ -401,30 +384,6 @@ static void every_wrong_element_is_found(void **state)
             }
 }
 
-static void corruption_shows_in_the_result(void **state)
-{
-    (void)state;
-    for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
-        for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
-            for (uint32_t sum = 0; sum < (collective_reduces(op) ? COLLECTIVE_SUMS : 1u); sum++)
-                for (unsigned n = 1; n <= 4; n++) {
-                    struct collective_point p = point(op, type, sum, 12ull * n);
-                    unsigned found = 0;
-                    p.inject = COLLECTIVE_CORRUPT;
-                    p.root = (op + type) % n;
-                    for (unsigned m = 0; m < n; m++) {
-                        uint64_t result[48], out = collective_result_count(op, p.count, n);
-                        struct data_expected *x;
-                        double got, wanted;
-                        make_result(result, &p, n, m);
-                        assert_int_equal(data_expect(&x, &p, p.count, n, m), 0);
-                        found += data_check(x, result, out, 0, &got, &wanted) != DATA_RIGHT;
-                        data_expect_free(x);
-                    }
-                    assert_true(found);
-                }
-}
-
 /* Is an element of the result without one of the members refused? */
 static bool is_missed(const struct collective_point *p, const struct data_expected *x,
                       const char *const inputs[], unsigned n, unsigned without)
@@ -444,12 +403,12 @@ static bool is_missed(const struct collective_point *p, const struct data_expect
 static void each_member_counts(void **state)
 {
     uint64_t count = DATA_PERIOD;
-    char *result = must(malloc(count * 8)), *inputs[20];
+    char *result = must(malloc(count * 8)), *inputs[11];
 
     (void)state;
     for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
         for (uint32_t sum = 0; sum < COLLECTIVE_SUMS; sum++)
-            for (unsigned n = 2; n <= 20; n += sanitized() ? 9 : 3) {
+            for (unsigned n = 2; n <= 11; n += 9) {
                 struct collective_point p = point(COLLECTIVE_ALLREDUCE, type, sum, count);
                 struct data_expected *x;
                 double got, wanted;
@@ -481,7 +440,7 @@ static void an_average_is_no_wider_than_its_roundings(void **state)
 
     (void)state;
     for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++)
-        for (unsigned n = 2; n <= 12; n += sanitized() ? 5 : 1) {
+        for (unsigned n = 2; n <= 12; n += n < 5 ? 1 : 7) {
             struct collective_point p =
                 point(COLLECTIVE_ALLREDUCE, types[t], COLLECTIVE_AVG, DATA_PERIOD);
             size_t size = collective_type_bytes(p.type);
@@ -508,62 +467,58 @@ static void an_average_is_no_wider_than_its_roundings(void **state)
     free(result);
 }
 
-/* A piece is what the whole has in its place, and another seed gives others. */
+/* A piece is what the whole has in its place; a corrupt one has one element that differs, another seed more. */
 static void pieces_fit_together(void **state)
 {
-    struct collective_point p = point(COLLECTIVE_ALLREDUCE, COLLECTIVE_F32, COLLECTIVE_SUM, 20000);
-    float *whole = must(malloc(20000 * 4)), *pieces = must(malloc(20000 * 4));
+    enum { N = 20000 };
+    static float whole[N], pieces[N];
+    struct collective_point p = point(COLLECTIVE_ALLREDUCE, COLLECTIVE_F32, COLLECTIVE_SUM, N);
 
     (void)state;
     p.inject = COLLECTIVE_CORRUPT;
-    data_fill(whole, 20000, 0, &p, 3, 1);
-    for (uint64_t i = 0; i < 20000; i += 777)
-        data_fill(pieces + i, 20000 - i < 777 ? 20000 - i : 777, i, &p, 3, 1);
-    assert_memory_equal(whole, pieces, 20000 * 4);
+    data_fill(whole, N, 0, &p, 3, 1);
+    for (uint64_t i = 0; i < N; i += 777)
+        data_fill(pieces + i, N - i < 777 ? N - i : 777, i, &p, 3, 1);
+    assert_memory_equal(whole, pieces, sizeof(whole));
     p.inject = COLLECTIVE_SOUND;
-    data_fill(pieces, 20000, 0, &p, 3, 1);
-    unsigned other = 0;
-    for (unsigned i = 0; i < 20000; i++)
-        other += whole[i] != pieces[i];
-    assert_int_equal(other, 1);
-    p.seed++;
-    data_fill(pieces, 20000, 0, &p, 3, 1);
-    other = 0;
-    for (unsigned i = 0; i < 100; i++)
-        other += whole[i] != pieces[i];
-    assert_true(other > 0);
-    free(whole);
-    free(pieces);
+    for (int k = 0; k < 2; k++) {
+        unsigned other = 0;
+        p.seed += k;
+        data_fill(pieces, N, 0, &p, 3, 1);
+        for (unsigned i = 0; i < N; i++)
+            other += whole[i] != pieces[i];
+        assert_true(k ? other > 1 : other == 1);
+    }
 }
 
 static void factors_and_counts(void **state)
 {
+    static const struct {
+        enum collective_op op;
+        double factor;    /* of 4 members */
+        uint64_t in, out; /* of 12 elements */
+    } cases[] = {{COLLECTIVE_ALLREDUCE, 1.5, 12, 12},  {COLLECTIVE_ALL_TO_ALL, 0.75, 12, 12},
+                 {COLLECTIVE_BROADCAST, 1, 12, 12},    {COLLECTIVE_REDUCE, 1, 12, 12},
+                 {COLLECTIVE_GATHER, 0.75, 3, 12},     {COLLECTIVE_SCATTER, 0.75, 12, 3},
+                 {COLLECTIVE_ALL_GATHER, 0.75, 3, 12}, {COLLECTIVE_REDUCE_SCATTER, 0.75, 12, 3}};
+
     (void)state;
-    assert_true(collective_bus_factor(COLLECTIVE_ALLREDUCE, 4) == 1.5);
-    assert_true(collective_bus_factor(COLLECTIVE_ALL_TO_ALL, 4) == 0.75);
-    assert_true(collective_bus_factor(COLLECTIVE_BROADCAST, 4) == 1);
-    assert_true(collective_bus_factor(COLLECTIVE_REDUCE, 4) == 1);
-    assert_true(collective_bus_factor(COLLECTIVE_GATHER, 4) == 0.75);
-    assert_true(collective_bus_factor(COLLECTIVE_SCATTER, 4) == 0.75);
-    assert_int_equal(collective_input_count(COLLECTIVE_GATHER, 12, 4), 3);
-    assert_int_equal(collective_result_count(COLLECTIVE_SCATTER, 12, 4), 3);
-    for (int op = 0; op < COLLECTIVE_OPS; op++)
-        assert_true(collective_bus_factor((enum collective_op)op, 1) == 0);
-    assert_int_equal(collective_input_count(COLLECTIVE_ALL_GATHER, 12, 4), 3);
-    assert_int_equal(collective_result_count(COLLECTIVE_ALL_GATHER, 12, 4), 12);
-    assert_int_equal(collective_result_count(COLLECTIVE_REDUCE_SCATTER, 12, 4), 3);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_true(collective_bus_factor(cases[i].op, 4) == cases[i].factor);
+        assert_true(collective_bus_factor(cases[i].op, 1) == 0);
+        assert_int_equal(collective_input_count(cases[i].op, 12, 4), cases[i].in);
+        assert_int_equal(collective_result_count(cases[i].op, 12, 4), cases[i].out);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_precision_is_by_definition),
-        cmocka_unit_test(halves_are_rounded_to_the_nearest),
         cmocka_unit_test(fp8_is_by_definition),
         cmocka_unit_test(all_vector_units_add_the_same),
         cmocka_unit_test(sums_stay_exact_for_any_number_of_members),
         cmocka_unit_test(every_wrong_element_is_found),
-        cmocka_unit_test(corruption_shows_in_the_result),
         cmocka_unit_test(each_member_counts),
         cmocka_unit_test(an_average_is_no_wider_than_its_roundings),
         cmocka_unit_test(pieces_fit_together),

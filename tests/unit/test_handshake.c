@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -29,14 +27,16 @@ static void need_library(void)
 {
     char why[256];
 
-    if (!secret_supported(why, sizeof(why)))
-        return;
-    print_message("%s\n", why);
-    skip();
+    if (secret_supported(why, sizeof(why)))
+        skip();
 }
 
+/* Both ends have the keys of this session alone, and who learns the secret later has none of them. */
 static void test_the_right_secret(void **state)
 {
+    static const struct secret_pair none;
+    struct secret_keys first;
+
     (void)state;
     need_library();
     talk(&client, &server, NULL, NULL);
@@ -48,20 +48,9 @@ static void test_the_right_secret(void **state)
     assert_memory_equal(client.link.token, server.link.token, sizeof(client.link.token));
     assert_string_equal(client.name, "server-host");
     assert_string_equal(server.name, "client-host");
-}
-
-/* Another seed of either end makes other keys, and who learns the secret later has none of them. */
-static void test_keys_are_of_one_session(void **state)
-{
-    static const struct secret_pair none;
-    struct secret_keys first;
-
-    (void)state;
-    need_library();
-    talk(&client, &server, NULL, NULL);
-    first = client.keys;
     assert_memory_equal(&client.pair, &none, sizeof(none));
     assert_memory_equal(&server.pair, &none, sizeof(none));
+    first = client.keys;
     for (int who = 0; who < 2; who++) {
         talk_begin(&client, false, &talk_secret, TALK_PROTOCOL, TALK_VERSION, who ? 0xcc : 0xcd);
         talk_begin(&server, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, who ? 0x56 : 0x55);
@@ -73,8 +62,10 @@ static void test_keys_are_of_one_session(void **state)
     }
 }
 
+/* A stranger gets nothing by which a secret could be guessed: nothing is sealed. */
 static void test_another_secret(void **state)
 {
+    static const uint8_t none[SHAKE_SEALED_BYTES];
     struct meet_secret other = talk_secret;
 
     (void)state;
@@ -83,11 +74,7 @@ static void test_another_secret(void **state)
     talk_begin(&client, false, &other, TALK_PROTOCOL, TALK_VERSION, 0xcc);
     talk(&client, &server, NULL, server_said);
     assert_int_equal(server.err, -EACCES);
-    assert_string_equal(server.error, "does not know this session's secret");
     assert_int_equal(client.err, -EACCES);
-    assert_string_equal(client.error, "has another secret: give both ends the same one");
-    /* A stranger gets nothing by which a secret could be guessed: nothing is sealed. */
-    static const uint8_t none[SHAKE_SEALED_BYTES];
     assert_memory_equal(server_said + TALK_SERVER_BYTES - sizeof(none), none, sizeof(none));
 }
 
@@ -124,7 +111,7 @@ static void test_busy(void **state)
     talk_pass(&server, &client, NULL, NULL);
     assert_int_equal(server.state, SHAKE_FAILED);
     assert_int_equal(client.err, -EBUSY);
-    assert_string_equal(client.error, "is busy with 'node7'");
+    assert_non_null(strstr(client.error, "'node7'"));
 }
 
 /* Both ends say which versions met. */
@@ -132,58 +119,29 @@ static void test_another_version(void **state)
 {
     static const struct {
         uint32_t protocol;
-        const char *version;
-    } others[] = {{TALK_PROTOCOL + 1, TALK_VERSION}, {TALK_PROTOCOL, "0.2.0"}};
+        const char *version, *said;
+    } others[] = {{TALK_PROTOCOL + 1, TALK_VERSION, "01020305"}, {TALK_PROTOCOL, "0.2.0", "0.2.0"}};
 
     (void)state;
     need_library();
     for (size_t i = 0; i < 2; i++) {
-        char client_is[64], server_is[64];
         talk_good(&server, true);
         talk_begin(&client, false, &talk_secret, others[i].protocol, others[i].version, 0xcc);
         talk(&client, &server, NULL, NULL);
-        assert_int_equal(client.err, -EPROTO);
-        assert_int_equal(server.err, -EPROTO);
-        snprintf(client_is, sizeof(client_is), "plumbline %s (protocol %08x)", others[i].version,
-                 others[i].protocol);
-        snprintf(server_is, sizeof(server_is), "plumbline " TALK_VERSION " (protocol %08x)",
-                 TALK_PROTOCOL);
         for (int end = 0; end < 2; end++) {
-            assert_non_null(strstr(end ? client.error : server.error, client_is));
-            assert_non_null(strstr(end ? client.error : server.error, server_is));
+            const struct shake *s = end ? &client : &server;
+            assert_int_equal(s->err, -EPROTO);
+            assert_non_null(strstr(s->error, others[i].said));
+            assert_non_null(strstr(s->error, TALK_VERSION));
+            assert_non_null(strstr(s->error, "01020304"));
         }
     }
 }
 
-/* Another layout of the messages: the header says so, and both hear of it. */
-static void test_another_handshake(void **state)
-{
-    uint8_t bytes[SHAKE_BYTES_MAX];
-
-    (void)state;
-    need_library();
-    memcpy(bytes, client.out, client.n_out);
-    bytes[4] = 9;
-    talk_feed(&server, bytes, SHAKE_HELLO_BYTES);
-    assert_int_equal(server.err, -EPROTO);
-    assert_non_null(strstr(server.error, "handshake is number 9, this one's is 2"));
-    assert_int_equal(server.n_out, SHAKE_HELLO_BYTES);
-}
-
-static void test_no_plumbline(void **state)
-{
-    static const char hello[] = "SSH-2.0-OpenSSH_9.2p1\r\n";
-
-    (void)state;
-    need_library();
-    assert_int_equal(talk_feed(&client, (const uint8_t *)hello, sizeof(hello) - 1), 8);
-    assert_int_equal(client.err, -EPROTO);
-    assert_string_equal(client.error, "does not speak as plumbline does");
-}
-
-/* Cut after every number of bytes: never in, never further than what came allows. */
+/* Cut after every number of bytes, or with more behind it: never in, never further than what came allows. */
 static void test_cut_short(void **state)
 {
+    uint8_t more[TALK_CLIENT_BYTES + 10] = {0};
     struct shake to;
 
     (void)state;
@@ -191,7 +149,8 @@ static void test_cut_short(void **state)
     talk(&client, &server, client_said, server_said);
     for (size_t n = 0; n < TALK_CLIENT_BYTES; n++) {
         talk_good(&to, true);
-        assert_int_equal(talk_feed(&to, client_said, n), n);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(talk_feed(&to, client_said + i, 1), 1);
         assert_int_equal(to.state, n < SHAKE_HELLO_BYTES ? SHAKE_HELLO : SHAKE_PROOF);
     }
     for (size_t n = 0; n < TALK_SERVER_BYTES; n++) {
@@ -199,53 +158,33 @@ static void test_cut_short(void **state)
         assert_int_equal(talk_feed(&to, server_said, n), n);
         assert_int_equal(to.state, n < SHAKE_HELLO_BYTES ? SHAKE_HELLO : SHAKE_ANSWER);
     }
-}
-
-/* One byte after another, and more than is asked for: the same, and nothing beyond its end is taken. */
-static void test_bit_by_bit(void **state)
-{
-    uint8_t more[TALK_CLIENT_BYTES + 10];
-    struct shake to;
-
-    (void)state;
-    need_library();
-    talk(&client, &server, client_said, server_said);
-    talk_good(&to, true);
-    for (size_t i = 0; i < TALK_CLIENT_BYTES; i++)
-        talk_feed(&to, client_said + i, 1);
-    assert_int_equal(to.state, SHAKE_PROVED);
     memcpy(more, client_said, TALK_CLIENT_BYTES);
-    memset(more + TALK_CLIENT_BYTES, 0, 10);
     talk_good(&to, true);
     assert_int_equal(talk_feed(&to, more, sizeof(more)), TALK_CLIENT_BYTES);
     shake_feed(&to, more, sizeof(more)); /* a caller that does not ask */
     assert_int_equal(to.state, SHAKE_PROVED);
 }
 
-/* Every bit of every byte counts. */
-static void test_turned_bits(void **state)
+static bool turned_bit_fails(bool is_server, uint8_t *said, size_t n, size_t bit)
 {
     struct shake to;
 
+    said[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    talk_good(&to, is_server);
+    talk_feed(&to, said, n);
+    said[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    return to.state == SHAKE_FAILED && (to.err == -EPROTO || to.err == -EACCES) && *to.error;
+}
+
+static void test_turned_bits(void **state)
+{
     (void)state;
     need_library();
     talk(&client, &server, client_said, server_said);
-    for (size_t bit = 0; bit < 8 * TALK_CLIENT_BYTES; bit++) {
-        client_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        talk_good(&to, true);
-        talk_feed(&to, client_said, TALK_CLIENT_BYTES);
-        assert_int_equal(to.state, SHAKE_FAILED);
-        assert_true(to.err == -EPROTO || to.err == -EACCES);
-        assert_true(*to.error);
-        client_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
-    for (size_t bit = 0; bit < 8 * TALK_SERVER_BYTES; bit++) {
-        server_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        talk_good(&to, false);
-        talk_feed(&to, server_said, TALK_SERVER_BYTES);
-        assert_int_equal(to.state, SHAKE_FAILED);
-        server_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
+    for (size_t bit = 0; bit < 8 * TALK_CLIENT_BYTES; bit++)
+        assert_true(turned_bit_fails(true, client_said, TALK_CLIENT_BYTES, bit));
+    for (size_t bit = 0; bit < 8 * TALK_SERVER_BYTES; bit++)
+        assert_true(turned_bit_fails(false, server_said, TALK_SERVER_BYTES, bit));
 }
 
 /* All that a client once said, to a server that drew another key; and the other way round. */
@@ -264,48 +203,32 @@ static void test_said_again(void **state)
     assert_int_equal(to.err, -EACCES);
 }
 
-/* A stranger who only gives back what it gets. */
+/* A stranger who only gives back what it gets, as it is or with the other role; two of a kind; a key of low order; another program. */
 static void test_reflected(void **state)
 {
+    static const char ssh[] = "SSH-2.0-OpenSSH_9.2p1\r\n";
     uint8_t bytes[SHAKE_BYTES_MAX];
-
-    (void)state;
-    need_library();
-    memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
-    talk_feed(&client, bytes, SHAKE_HELLO_BYTES);
-    assert_int_equal(client.err, -EPROTO);
-    /* The role made right does not help: the key is the client's own. */
-    talk_good(&client, false);
-    bytes[8] = 'S';
-    talk_feed(&client, bytes, SHAKE_HELLO_BYTES);
-    assert_int_equal(client.err, -EPROTO);
-    assert_int_equal(client.n_out, SHAKE_HELLO_BYTES); /* its own hello: no proof was made */
-}
-
-/* A key of low order: what both work out would be known to anybody. */
-static void test_a_key_that_cannot_be(void **state)
-{
-    (void)state;
-    need_library();
-    memset(server.own + SHAKE_HELLO_BYTES - SECRET_KEY_BYTES, 0, SECRET_KEY_BYTES);
-    talk_feed(&client, server.own, SHAKE_HELLO_BYTES);
-    assert_int_equal(client.err, -EPROTO);
-    assert_string_equal(client.error, "sent a key that cannot be");
-}
-
-/* Two clients do not get on, nor two servers. */
-static void test_two_of_a_kind(void **state)
-{
     struct shake other;
 
     (void)state;
     need_library();
-    talk_begin(&other, false, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0xcd);
-    talk_feed(&client, other.out, SHAKE_HELLO_BYTES);
+    for (int what = 0; what < 5; what++) {
+        talk_good(&client, false);
+        talk_good(&server, true);
+        talk_begin(&other, what == 2 || what == 4, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0x77);
+        memcpy(bytes, what < 2 ? client.out : what == 3 ? other.out : other.own, SHAKE_HELLO_BYTES);
+        if (what == 1)
+            bytes[8] = 'S';
+        if (what == 4)
+            memset(bytes + SHAKE_HELLO_BYTES - SECRET_KEY_BYTES, 0, SECRET_KEY_BYTES);
+        struct shake *to = what == 2 ? &server : &client;
+        talk_feed(to, bytes, SHAKE_HELLO_BYTES);
+        assert_int_equal(to->err, -EPROTO);
+        assert_true(to->n_out <= SHAKE_HELLO_BYTES); /* no proof was made */
+    }
+    talk_good(&client, false);
+    assert_int_equal(talk_feed(&client, (const uint8_t *)ssh, sizeof(ssh) - 1), 8);
     assert_int_equal(client.err, -EPROTO);
-    talk_begin(&other, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0x56);
-    talk_feed(&server, other.own, SHAKE_HELLO_BYTES);
-    assert_int_equal(server.err, -EPROTO);
 }
 
 /* A stranger between two clients hands the proof of one to the other, as a server's. */
@@ -325,7 +248,7 @@ static void test_a_proof_is_no_answer(void **state)
     assert_int_equal(client.err, -EACCES);
 }
 
-/* Sizes other than a message's own. */
+/* Sizes other than a message's own; and another layout of the messages, of which both ends hear. */
 static void test_sizes(void **state)
 {
     uint8_t bytes[SHAKE_BYTES_MAX];
@@ -334,7 +257,7 @@ static void test_sizes(void **state)
     (void)state;
     need_library();
     memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
-    for (unsigned size = 0; size < 65536; size++) {
+    for (unsigned size = 0; size < 65536; size += size < 1024 ? 1 : 256) {
         bytes[6] = (uint8_t)(size >> 8);
         bytes[7] = (uint8_t)size;
         talk_good(&to, true);
@@ -343,6 +266,12 @@ static void test_sizes(void **state)
         if (size != SHAKE_HELLO_BYTES)
             assert_int_equal(took, 8);
     }
+    memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
+    bytes[4] = 9;
+    talk_feed(&server, bytes, SHAKE_HELLO_BYTES);
+    assert_int_equal(server.err, -EPROTO);
+    assert_non_null(strstr(server.error, "number 9"));
+    assert_int_equal(server.n_out, SHAKE_HELLO_BYTES);
 }
 
 /* Names and versions of a stranger do not reach a terminal as they are. */
@@ -374,20 +303,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_the_right_secret, begin),
-        cmocka_unit_test_setup(test_keys_are_of_one_session, begin),
         cmocka_unit_test_setup(test_another_secret, begin),
         cmocka_unit_test_setup(test_a_false_server, begin),
         cmocka_unit_test_setup(test_busy, begin),
         cmocka_unit_test_setup(test_another_version, begin),
-        cmocka_unit_test_setup(test_another_handshake, begin),
-        cmocka_unit_test_setup(test_no_plumbline, begin),
         cmocka_unit_test_setup(test_cut_short, begin),
-        cmocka_unit_test_setup(test_bit_by_bit, begin),
         cmocka_unit_test_setup(test_turned_bits, begin),
         cmocka_unit_test_setup(test_said_again, begin),
         cmocka_unit_test_setup(test_reflected, begin),
-        cmocka_unit_test_setup(test_a_key_that_cannot_be, begin),
-        cmocka_unit_test_setup(test_two_of_a_kind, begin),
         cmocka_unit_test_setup(test_a_proof_is_no_answer, begin),
         cmocka_unit_test_setup(test_sizes, begin),
         cmocka_unit_test_setup(test_texts, begin),

@@ -78,42 +78,40 @@ static void a_part_of_both_ways_is_another_rate_than_one_way(void **state)
     assert_true(fabs(names[6].limit_gbps - 4 * GB_EACH) < 1e-9);
 }
 
-/* Of either end: the rails keep their limits, the sums have none and say why. */
+/* Of either end: the rails keep their limits, the sums have none and say of which end and whose. */
 static void no_sum_of_what_is_shared(void **state)
 {
     (void)state;
     for (int side = 0; side < NET_SIDES; side++) {
+        struct nic_rail *r = lead.reports[side].rails.rails;
         scene(&lead, &point, 2, true, true);
-        lead.reports[side].rails.rails[1].vf = 1;
-        assert_string_equal(rates(),
-                            "both-forward card0:1 11.6, both-forward card1:1 11.6, both-forward "
-                            "all nan, both-reverse card0:1 11.6, both-reverse card1:1 11.6, "
-                            "both-reverse all nan, sum all nan");
-        for (unsigned i = 2; i < 7; i += i == 2 ? 3 : 1) {
-            assert_non_null(strstr(names[i].limit_source, "card1:1 is a virtual function"));
-            assert_non_null(
-                strstr(names[i].limit_source, side ? "at the peer, " : "at this end, "));
+        r[1].vf = 1;
+        rates();
+        for (unsigned i = 0; i < 7; i++) {
+            bool sum = i == 2 || i > 4;
+            assert_int_equal(isnan(names[i].limit_gbps) != 0, sum);
+            assert_true(!sum || strstr(names[i].limit_source, "card1:1"));
+            assert_true(!sum || strstr(names[i].limit_source, side ? "peer" : "this end"));
         }
         /* Two ports of an adapter whose PCIe link carries 126 Gb/s. */
         scene(&lead, &point, 2, true, false);
         for (unsigned i = 0; i < 2; i++) {
-            struct nic_rail *r = &lead.reports[side].rails.rails[i];
-            snprintf(r->address, sizeof(r->address), "0000:05:00.%u", i);
-            r->pcie = (struct nic_pcie){.gt_s = 8, .width = 16};
+            snprintf(r[i].address, sizeof(r[i].address), "0000:05:00.%u", i);
+            r[i].pcie = (struct nic_pcie){.gt_s = 8, .width = 16};
         }
         assert_string_equal(rates(), "forward card0:1 11.6, forward card1:1 11.6, forward all nan");
-        assert_non_null(strstr(names[2].limit_source, "shares its adapter's PCIe link"));
+        assert_non_null(strstr(names[2].limit_source, "PCIe"));
         /* Two interfaces with a tag may stand on one port; two ports whose packets have a tag are two. */
         scene(&lead, &point, 2, true, false);
-        lead.reports[side].rails.rails[0].vlan = lead.reports[side].rails.rails[1].vlan = 1;
+        r[0].vlan = r[1].vlan = 1;
         for (unsigned i = 0; i < 2; i++)
-            snprintf(lead.reports[side].rails.rails[i].kind, 8, "roce v2");
+            strcpy(r[i].kind, "roce v2");
         rates();
         assert_true(names[2].limit_gbps > 1);
-        snprintf(lead.reports[side].rails.rails[1].kind, 8, "tcp");
+        strcpy(r[1].kind, "tcp");
         rates();
         assert_true(isnan(names[2].limit_gbps));
-        assert_non_null(strstr(names[2].limit_source, "is a VLAN, which may share its port"));
+        assert_non_null(strstr(names[2].limit_source, "VLAN"));
     }
 }
 
@@ -126,10 +124,9 @@ static void a_sum_with_a_part_that_is_not_known_says_which(void **state)
         r->line_gbps = 0;
         snprintf(r->line_source, sizeof(r->line_source), "card1 hides it");
     }
-    assert_string_equal(rates(),
-                        "both-forward card0:1 11.6, both-forward card1:1 nan, both-forward all "
-                        "nan, both-reverse card0:1 11.6, both-reverse card1:1 nan, both-reverse "
-                        "all nan, sum all nan");
+    rates();
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(isnan(names[i].limit_gbps) != 0, i != 0 && i != 3);
     assert_string_equal(names[2].limit_source, "card1 hides it");
     assert_string_equal(names[6].limit_source, "card1 hides it");
 }
@@ -155,18 +152,14 @@ static void each_device_is_named_once(void **state)
     static const struct {
         const char *list, *twice;
     } lists[] = {{"", NULL},
-                 {"eth0", NULL},
                  {"eth0+eth1+eth10", NULL},
                  {"mlx5_0:1+mlx5_0:2", NULL},
                  {"fe80::1+fe80::1:1", NULL},
                  {"eth0+eth0", "'eth0'"},
-                 {"eth0+eth1+eth0", "'eth0'"},
                  {"a+eth1+b+eth1", "'eth1'"},
                  {"mlx5_0+mlx5_0:1", "'mlx5_0'"}};
-    const char *value, *last = "mlx5_11:1+mlx5_12:1+mlx5_13:1+mlx5_14:1+mlx5_15:1+mlx5_16:1+"
-                               "mlx5_17:1+mlx5_18:1+mlx5_19:1+mlx5_20:1+mlx5_21:1+mlx5_22:1+"
-                               "mlx5_23:1+mlx5_24:1";
-    char error[256];
+    const char *value;
+    char error[256], last[14 * 11] = "";
 
     (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
@@ -176,8 +169,9 @@ static void each_device_is_named_once(void **state)
             fail_msg("'%s': %d, '%s'", lists[i].list, err, error);
         assert_ptr_equal(value, lists[i].list);
     }
+    for (unsigned i = 11; i < 25; i++)
+        snprintf(last + strlen(last), 12, "mlx5_%u:1%s", i, i < 24 ? "+" : "");
     assert_int_equal(net_parse_devices(last, &value, error, sizeof(error)), -EINVAL);
-    assert_non_null(strstr(error, "too long"));
 }
 
 /* How many samples a point may have, of which nobody knows the peer: it goes no further than that. */
@@ -203,7 +197,6 @@ static void a_latency_has_as_many_samples_as_were_asked_for(void **state)
 {
     (void)state;
     assert_int_equal(most_samples(NET_LATENCY, true, 1000000), 100000);
-    assert_int_equal(most_samples(NET_LATENCY, false, 1000000), 1000000);
     assert_int_equal(most_samples(NET_LATENCY, false, 20000000), 20000000);
     assert_int_equal(most_samples(NET_LATENCY, false, 7), 7);
     assert_int_equal(most_samples(NET_LOADED_LATENCY, true, 1000000), 1000000);

@@ -1,79 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The benchmark `net` over each wire that needs no device, also those that none of its options names: the wire's table
- * is all that it needs of it. */
+/* The benchmark `net` over each wire that needs no device: what arrives is what was sent, and a peer that hangs is named. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "benches/net/lead.h"
 #include "core/hw/rail.h"
-#include "net_pair.h"
+#include "net_tcp_cases.h"
 #include "wire_fixture.h"
 
-static void stream(const struct wire_ops *ops, uint64_t message_bytes)
-{
-    struct net_point p = net_pair_point(ops->name, 2);
-    struct net_pair pair;
-    uint64_t bytes[NET_DIRECTIONS];
+static const struct wire_ops *wires[WIRES_MAX];
+static unsigned n_wires;
 
-    p.stream[NET_REVERSE] = 1;
-    p.message_bytes = message_bytes;
-    int err = net_pair_open(&pair, ops, &p, NULL, NULL);
-    if (!ops->retract) {
-        assert_int_equal(err, -EOPNOTSUPP);
-        assert_non_null(strstr(net_pair_error(&pair), "takes no receive back"));
-        net_pair_close(&pair);
-        return;
-    }
-    assert_string_equal(net_pair_error(&pair), "");
-    assert_string_equal((net_pair_some(&pair, bytes), net_pair_error(&pair)), "");
-    for (int end = 0; end < NET_PAIR_ENDS; end++)
-        for (unsigned i = 0; i < p.connections; i++) {
-            assert_true(pair.ends[end].counts[i].sent > 0);
-            assert_int_equal(pair.ends[end].counts[i].sent, pair.ends[!end].counts[i].received);
-        }
-    assert_string_equal((net_pair_check(&pair), net_pair_error(&pair)), "");
-    net_pair_close(&pair);
+static void open_over(struct net_pair *pair, const struct wire_ops *ops, const struct net_point *p)
+{
+    assert_string_equal((net_pair_open(pair, ops, p, NULL, NULL), net_pair_error(pair)), "");
 }
 
-static void ping(const struct wire_ops *ops, uint64_t message_bytes)
+/* What arrives is what was sent, and counted; a wire that takes no receive back streams nothing. */
+static void every_size_in_every_direction(void **state)
 {
-    struct net_point p = net_pair_point(ops->name, 0);
-    struct net_pair pair;
-    uint64_t ns[20];
-
-    p.stream[NET_FORWARD] = 0;
-    p.ping = 1;
-    p.ping_bytes = message_bytes;
-    assert_string_equal((net_pair_open(&pair, ops, &p, NULL, NULL), net_pair_error(&pair)), "");
-    assert_string_equal((net_pair_ping(&pair, 20, ns), net_pair_error(&pair)), "");
-    for (int i = 0; i < 20; i++)
-        assert_true(ns[i] > 0);
-    assert_string_equal((net_pair_check(&pair), net_pair_error(&pair)), "");
-    net_pair_close(&pair);
-}
-
-static void every_wire_streams_and_pings(void **state)
-{
-    static const uint64_t sizes[] = {1, 65536, 1000003};
-    const struct wire_ops *wires[WIRES_MAX];
-    unsigned n = wire_fixture_wires(wires);
+    static const struct {
+        uint64_t bytes;
+        uint8_t stream[NET_DIRECTIONS];
+    } cases[] = {
+        {1, {1, 1}}, {100, {1, 0}}, {65536, {0, 1}}, {1000003, {1, 1}}, {3 * MiB, {1, 0}}};
 
     (void)state;
-    for (unsigned i = 0; i < n; i++)
-        for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
-            print_message("%s, %llu bytes\n", wires[i]->name, (unsigned long long)sizes[s]);
-            stream(wires[i], sizes[s]);
-            ping(wires[i], sizes[s]);
+    for (unsigned i = 0; i < n_wires; i++)
+        for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+            struct net_point p = net_pair_point(wires[i]->name, 2);
+            struct net_pair pair;
+            memcpy(p.stream, cases[k].stream, sizeof(p.stream));
+            p.message_bytes = cases[k].bytes;
+            if (wires[i]->retract) {
+                open_over(&pair, wires[i], &p);
+                stream_and_check(&pair);
+                stream_and_check(&pair); /* a check leaves other bytes in the buffers */
+            } else {
+                assert_int_equal(net_pair_open(&pair, wires[i], &p, NULL, NULL), -EOPNOTSUPP);
+            }
+            net_pair_close(&pair);
         }
 }
 
-/* Of options, a wire that has no word on them takes none. */
+static void ping(const struct wire_ops *ops, const struct net_point *p)
+{
+    struct net_pair pair;
+    uint64_t ns[5], bytes[NET_DIRECTIONS];
+    bool streams = p->stream[NET_FORWARD];
+
+    open_over(&pair, ops, p);
+    if (streams)
+        assert_int_equal(net_pair_begin(&pair), 0);
+    assert_string_equal((net_pair_ping(&pair, 5, ns), net_pair_error(&pair)), "");
+    if (streams)
+        assert_int_equal(net_pair_end(&pair, bytes), 0);
+    for (int i = 0; i < 5; i++)
+        assert_true(ns[i] > 0);
+    for (int i = 0; i < NET_PAIR_ENDS; i++)
+        assert_int_equal(pair.ends[i].counts[p->connections].received, 5);
+    assert_string_equal((net_pair_check(&pair), net_pair_error(&pair)), "");
+    net_pair_close(&pair);
+}
+
+/* Alone, of each size and by each way to wait; and beside a stream. */
+static void pings_go_there_and_back(void **state)
+{
+    static const uint64_t sizes[] = {1, 65536, 2 * MiB + 1};
+
+    (void)state;
+    for (unsigned i = 0; i < n_wires; i++) {
+        struct net_point p = net_pair_point(wires[i]->name, 1);
+        p.ping = 1;
+        if (wires[i]->retract)
+            ping(wires[i], &p);
+        p.stream[NET_FORWARD] = 0;
+        for (int way = 0; way < (wires[i] == &wire_tcp ? 3 : 1); way++)
+            for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+                p.ping_bytes = sizes[s];
+                p.tcp.spin = way > 0;
+                p.tcp.mode = way == 2 ? WIRE_TCP_EPOLL : WIRE_TCP_BLOCKING;
+                ping(wires[i], &p);
+            }
+    }
+}
+
+/* One byte that changed in the last message, and a fresh one that is not what was expected. */
+static void wrong_data_are_found(void **state)
+{
+    static const uint64_t sizes[] = {100, 3 * MiB};
+    uint64_t bytes[NET_DIRECTIONS];
+
+    (void)state;
+    for (unsigned i = 0; i < n_wires; i++)
+        for (size_t s = 0; s < 3 && wires[i]->retract; s++) {
+            struct net_point p = net_pair_point(wires[i]->name, 2);
+            struct net_pair pair;
+            p.message_bytes = sizes[s % 2];
+            open_over(&pair, wires[i], &p);
+            if (s < 2) {
+                assert_int_equal(net_pair_some(&pair, bytes), 0);
+                net_connection(&pair.ends[NET_PAIR_PEER], 1)->in[sizes[s] - 1] ^= 1;
+            } else {
+                p.seed++;
+                pair.ends[NET_PAIR_PEER].point = &p;
+            }
+            assert_int_equal(net_pair_check(&pair), -EBADMSG);
+            assert_non_null(strstr(net_pair_error(&pair), s < 2 ? "connection 1" : "fresh"));
+            net_pair_close(&pair);
+        }
+}
+
+static void hang(const struct wire_ops *ops, uint32_t mode, bool pings)
+{
+    struct net_point p = net_pair_point(ops->name, 1);
+    struct net_pair pair;
+    uint64_t bytes[NET_DIRECTIONS], ns;
+
+    p.ping = pings;
+    p.stream[NET_FORWARD] = !pings;
+    p.tcp.mode = mode;
+    open_over(&pair, ops, &p);
+    struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
+    leader->still_ns = 300000000;
+    pair.deaf = true;
+    assert_int_equal(pings ? net_ping(leader, false, &ns) : net_pair_stream(&pair, 30000, bytes),
+                     -ETIMEDOUT);
+    assert_non_null(strstr(net_pair_error(&pair), "0.3 s"));
+    net_pair_close(&pair);
+}
+
+static void a_peer_that_hangs_is_named(void **state)
+{
+    (void)state;
+    for (int pings = 0; pings < 2; pings++) {
+        hang(&wire_shm, WIRE_TCP_BLOCKING, pings);
+        hang(&wire_tcp, WIRE_TCP_BLOCKING, pings);
+    }
+    hang(&wire_tcp, WIRE_TCP_EPOLL, false);
+}
+
+static void shared_memory_is_of_one_machine(void **state)
+{
+    struct net_point p = net_pair_point("shm", 1);
+    struct net_local device = on("eth0");
+    struct net_pair pair;
+
+    (void)state;
+    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, &device, NULL), -EOPNOTSUPP);
+    assert_non_null(strstr(net_pair_error(&pair), "'eth0'"));
+    net_pair_close(&pair);
+    assert_int_equal(net_pair_prepare(&pair, &wire_shm, &p, NULL, NULL), 0);
+    struct net_end *e = &pair.ends[NET_PAIR_PEER];
+    net_wire_close(e);
+    e->same_machine = false;
+    assert_int_equal(net_wire_open(e), 0);
+    assert_int_equal(net_pair_join(&pair), -EOPNOTSUPP);
+    net_pair_close(&pair);
+    p.message_bytes = (uint64_t)1 << 50;
+    assert_int_equal(net_pair_open(&pair, &wire_shm, &p, NULL, NULL), -EOPNOTSUPP);
+    net_pair_close(&pair);
+}
+
+/* Of options, a wire that has no word on them takes none; who was told to spin in the kernel is busy. */
 static void a_wire_has_traits_without_a_word(void **state)
 {
     static const struct {
@@ -87,6 +180,7 @@ static void a_wire_has_traits_without_a_word(void **state)
     };
     const struct wire_options all = {.tcp = {.mode = WIRE_TCP_EPOLL, .spin = 1, .busy_poll_us = 9},
                                      .rdma = {.verb = RDMA_READ, .events = 1}};
+    struct wire_options o = {.tcp = {.mode = WIRE_TCP_BLOCKING}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -97,50 +191,95 @@ static void a_wire_has_traits_without_a_word(void **state)
         assert_int_equal(t.busy, cases[i].way == WIRE_POLL);
         assert_int_equal(t.acts, WIRE_BOTH);
     }
+    assert_false(wire_traits_of(&wire_tcp, &o).busy);
+    o.tcp.busy_poll_us = 50;
+    assert_true(wire_traits_of(&wire_tcp, &o).busy);
 }
 
-/* Rail 3 of eight GPUs is not rail 3 of seven: which is missing nobody knows. */
+/* Rail 3 of eight GPUs is not rail 3 of seven, nor of eight others; unequal machines, and what is not known, tell nothing. */
 static void rails_pair_where_both_machines_have_as_many(void **state)
 {
-    struct rail rail = {.gpu = 3, .of = 8, .way = "PIX"};
-    struct net_local local = {.rail = 4, .paired = NET_PAIRED_GPU, .paired_of = 8};
-    char error[256] = "";
+    static const struct {
+        unsigned of, paired_seat, paired_seats, seat, seats;
+        int paired, err;
+    } cases[] = {
+        {8, 0, 0, 0, 0, NET_PAIRED_GPU, 0},
+        {7, 0, 0, 0, 0, NET_PAIRED_GPU, -ENODEV},
+        {8, 4, 8, 5, 8, NET_PAIRED_GPU, -ENODEV},
+        {8, 5, 8, 5, 8, NET_PAIRED_GPU, 0},
+        {8, 0, 8, 5, 8, NET_PAIRED_GPU, 0},
+        {8, 4, 9, 5, 8, NET_PAIRED_GPU, 0},
+        {8, 4, 8, 0, 8, NET_PAIRED_GPU, 0},
+        {7, 4, 8, 0, 8, NET_PAIRED_BARE, -ENODEV},
+        {0, 0, 0, 5, 8, 0 /* this is the leader */, 0},
+    };
+    char error[256];
 
     (void)state;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
-    local.paired_of = 7;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
-    assert_string_equal(error, "8 rails here, 7 there: their numbers do not match");
-    /* As many, of eight each; but not the same. Unequal machines, and what is not known, tell nothing. */
-    rail.seat = 5, rail.seats = 8;
-    local = (struct net_local){
-        .rail = 4, .paired = NET_PAIRED_GPU, .paired_of = 8, .paired_seat = 4, .paired_seats = 8};
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
-    assert_string_equal(error, "rail 3 is GPU 5 of the 8 of this machine, and GPU 4 there: the two "
-                               "ends see different ones (CUDA_VISIBLE_DEVICES)");
-    local.paired_seat = 5;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
-    local.paired_seat = 0;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
-    local.paired_seat = 4, local.paired_seats = 9;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
-    local.paired_seats = 8, rail.seat = 0;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
-    local.paired_of = 7;
-    local.paired = NET_PAIRED_BARE;
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), -ENODEV);
-    assert_non_null(strstr(error, "rail 3 of this end has a GPU, that of the other end has none"));
-    local = (struct net_local){.rail = 4}; /* this is the leader */
-    assert_int_equal(net_rail_paired(&local, &rail, error, sizeof(error)), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct rail rail = {
+            .gpu = 3, .of = 8, .way = "PIX", .seat = cases[i].seat, .seats = cases[i].seats};
+        struct net_local local = {.rail = 4};
+        local.paired = cases[i].paired;
+        local.paired_of = cases[i].of;
+        local.paired_seat = cases[i].paired_seat;
+        local.paired_seats = cases[i].paired_seats;
+        int err = net_rail_paired(&local, &rail, error, sizeof(error));
+        if (err != cases[i].err)
+            fail_msg("case %zu: %d", i, err);
+    }
+}
+
+static int serve(struct channel *c, void *arg)
+{
+    static const struct net_service service = {0};
+
+    (void)arg;
+    return net_serve(c, (void *)(uintptr_t)&service);
+}
+
+/* Watching the idle machine is long: signs of life come meanwhile, and nothing else does. */
+static void a_peer_that_is_at_work_gives_signs_of_life(void **state)
+{
+    struct net_hello hello = {.machine = "another one", .idle_ns = 1500000000u};
+    struct channel *c = NULL;
+    static char in[CHANNEL_FRAME_MAX];
+    unsigned heard = 0;
+    uint16_t type;
+    size_t len;
+    int err;
+
+    (void)state;
+    assert_int_equal(channel_fork(&c, serve, NULL), 0);
+    channel_base(c)->ops->expect(c, BEAT_LED_NS);
+    assert_int_equal(channel_send(c, NET_ASK_HELLO, &hello, sizeof(hello)), 0);
+    do {
+        uint64_t quiet_ns = channel_base(c)->ops->quiet_ns(c);
+        err = channel_recv(c, &type, in, sizeof(in), &len, 100000000u);
+        heard += err == -ETIMEDOUT && channel_base(c)->ops->quiet_ns(c) < quiet_ns;
+    } while (err == -ETIMEDOUT);
+    assert_int_equal(err, 0);
+    assert_int_equal(type, NET_ASK_HELLO | TALK_REPLY);
+    assert_int_equal(((struct talk_head *)(void *)in)->err, 0);
+    assert_int_equal(len, sizeof(struct talk_head) + sizeof(hello));
+    assert_in_range(heard, 1, 10);
+    channel_send(c, TALK_BYE, NULL, 0);
+    channel_close(c);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wire_streams_and_pings),
-        cmocka_unit_test(a_wire_has_traits_without_a_word),
-        cmocka_unit_test(rails_pair_where_both_machines_have_as_many),
+        TEST(every_size_in_every_direction),
+        TEST(pings_go_there_and_back),
+        TEST(wrong_data_are_found),
+        TEST(a_peer_that_hangs_is_named),
+        TEST(shared_memory_is_of_one_machine),
+        TEST(a_wire_has_traits_without_a_word),
+        TEST(rails_pair_where_both_machines_have_as_many),
+        TEST(a_peer_that_is_at_work_gives_signs_of_life),
     };
 
+    n_wires = wire_fixture_wires(wires);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,62 +17,55 @@
 #include "tests/unit/late_channel.h"
 #include "tests/unit/session_fixture.h"
 
-/* With what a machine may take that others use, to come to its readings, and to end. */
-#define FAULT_NS (BEAT_NAMED_NS + 50000000000u)
-#define SEEN_NS  6000000000u /* by those who look, before anything has stood still for too long */
-
-static void run_to_fault(struct fixture *f, int err, uint64_t most_ns)
+static void run_to_fault(struct fixture *f, int err)
 {
-    uint64_t begin_ns = clock_now_ns();
     int got = run(f, 3);
 
-    assert_true(clock_now_ns() - begin_ns < most_ns);
     if (got != err)
         fail_msg("%d, not %d: %s", got, err, session_error(f->s));
     session_finish(f->s);
-    assert_true(clock_now_ns() - begin_ns < FAULT_NS);
 }
 
-/* The third run of rank 2, which the check looks at first; and the fresh one, which comes after it. */
+/* Rank 2's third run, which the check looks at first; the fresh one after it; what was right and is not any more; one call of two. */
 static void test_wrong_data(void **state)
 {
+    static const struct {
+        int fault, run;
+    } cases[] = {{FAKE_WRONG, 2}, {FAKE_WRONG, 3}, {FAKE_LAZY, 5}};
+    const struct collective_call calls[] = {{0, 100}, {100, 200}};
     struct fixture f;
 
     (void)state;
     start(&f, 4);
-    for (fake->fault_run = 2; fake->fault_run < 4; fake->fault_run++) {
-        fake->fault = FAKE_WRONG;
-        fake->fault_rank = 2;
+    fake->fault_rank = 2;
+    for (int i = 0; i < 3; i++) {
+        fake->fault = cases[i].fault;
+        fake->fault_run = cases[i].run;
         OK(begin(&f, 4));
+        if (i == 2)
+            OK(run(&f, 2));
         OK(session_mark(f.s));
         OK(run(&f, 3));
         assert_int_equal(session_end(f.s), -EBADMSG);
         assert_said(&f, "rank 2 (");
-        assert_said(&f, ": element 7 of 4096 is ");
-        assert_said(&f, ", must be ");
-        assert_non_null(session_report(f.s, 0));
+        assert_true(i == 2 || strstr(session_error(f.s), "element 7 of 4096"));
         session_finish(f.s);
-        assert_said(&f, "rank 2 (");
     }
-    fake->fault = FAKE_LAZY; /* what it had was right, and is not any more */
-    fake->fault_run = 5;
-    assert_int_equal(whole(&f, 4), -EBADMSG);
-    assert_said(&f, "rank 2 (");
     fake->fault = FAKE_SOUND;
     f.point.inject = COLLECTIVE_CORRUPT;
     assert_int_equal(whole(&f, 4), -EBADMSG);
     assert_said(&f, "element 2048 of 4096");
-    const struct collective_call calls[] = {{0, 100}, {100, 200}};
     OK(session_begin(f.s, &f.point, all_ranks, 4, calls, 2));
     OK(session_mark(f.s));
     assert_int_equal(session_end(f.s), -EBADMSG);
-    assert_said(&f, "call 1 of 2: element 50 of 100 is ");
+    assert_said(&f, "call 1 of 2: element 50 of 100");
     f.point.inject = COLLECTIVE_SOUND;
-    assert_false(session_broken(f.s));
     OK(whole(&f, 4));
+    assert_false(session_broken(f.s));
     stop(&f);
 }
 
+/* A rank that refuses or fails is named with its reason, and others go on. */
 static void test_refused(void **state)
 {
     struct fixture f;
@@ -82,48 +73,41 @@ static void test_refused(void **state)
     (void)state;
     start(&f, 4);
     fake->fault = FAKE_NO_OPEN;
+    for (fake->fault_rank = 0; fake->fault_rank < 4; fake->fault_rank += 3) {
+        assert_int_equal(begin(&f, 4), -ENODEV);
+        assert_said(&f, fake->fault_rank ? "rank 3 (" : "rank 0 (");
+        assert_said(&f, "no device here");
+    }
     fake->fault_rank = 3;
-    assert_int_equal(begin(&f, 4), -ENODEV);
-    assert_said(&f, "rank 3 (");
-    assert_said(&f, "): fake: no device here");
     OK(whole(&f, 2)); /* of which it is none */
-    fake->fault_rank = 0;
-    assert_int_equal(begin(&f, 4), -ENODEV);
-    assert_said(&f, "rank 0 (");
     fake->fault = FAKE_FAILS;
     fake->fault_rank = 1;
     fake->fault_run = 0;
     OK(begin(&f, 4));
     assert_int_equal(run(&f, 1), -EIO);
     assert_said(&f, "rank 1 (");
-    assert_said(&f, "): fake: the cable is out");
     fake->fault = FAKE_SOUND;
     strcpy(f.point.backend, "none");
     assert_int_equal(begin(&f, 4), -EOPNOTSUPP);
-    assert_said(&f, "knows no backend 'none'");
+    assert_said(&f, "'none'");
     strcpy(f.point.backend, "fake");
-    assert_false(session_broken(f.s));
     OK(whole(&f, 4));
+    assert_false(session_broken(f.s));
     stop(&f);
 }
 
-static void await(struct channel *c, uint16_t type, int err)
+static void ask(struct channel *c, uint16_t type, const void *data, size_t len, int err)
 {
     char in[CHANNEL_FRAME_MAX];
     const struct talk_head *head = (const void *)in;
     uint16_t got = 0;
     size_t n = 0;
 
+    assert_int_equal(channel_send(c, type, data, len), 0);
     assert_int_equal(channel_recv(c, &got, in, sizeof(in), &n, CHANNEL_WAIT_NS), 0);
     assert_int_equal(got, type | TALK_REPLY);
     assert_true(n >= sizeof(*head));
     assert_int_equal(head->err, err);
-}
-
-static void ask(struct channel *c, uint16_t type, const void *data, size_t len, int err)
-{
-    assert_int_equal(channel_send(c, type, data, len), 0);
-    await(c, type, err);
 }
 
 static void bad_in_a_point(struct channel *c, const void *order, size_t len)
@@ -184,27 +168,15 @@ static void test_bad_requests(void **state)
     BAD(members[1] = 7);
     ask(c, COLLECTIVE_ASK_OPEN, &o, sizeof(o) - 1, -EPROTO);
     BAD(call.first = 1); /* it lies beyond the vector */
+    BAD(call.first = UINT64_MAX);
+    BAD(call.count = f.point.count + 1);
+    BAD(call.count = 0);
     channel_send(c, COLLECTIVE_ASK_OPEN | TALK_MORE, &o, 100);
     ask(c, COLLECTIVE_ASK_OPEN, (const char *)&o + 100, sizeof(o) - 101, -EPROTO);
     ask(c, COLLECTIVE_ASK_CLOSE, NULL, 0, 0);
     bad_in_a_point(c, &o, sizeof(o));
     OK(whole(&f, 2));
     stop(&f);
-}
-
-static void test_sound(void **state)
-{
-    struct collective_call calls[] = {{0, 10}, {10, 6}};
-    struct collective_point p = {.count = 16};
-
-    (void)state;
-    assert_true(calls_sound(&p, calls, 2));
-    calls[1].count = 7;
-    assert_false(calls_sound(&p, calls, 2));
-    calls[1] = (struct collective_call){UINT64_MAX, 2};
-    assert_false(calls_sound(&p, calls, 2));
-    calls[1] = (struct collective_call){4, 0};
-    assert_false(calls_sound(&p, calls, 2));
 }
 
 /* A rank that answers nonsense. */
@@ -232,12 +204,11 @@ static void test_bad_replies(void **state)
         assert_int_equal(world_fork(&f.w, 2, lie, &lengths[i], error, sizeof(error)), 0);
         assert_int_equal(session_open(&f.s, f.w, NULL, 0), i ? -ECONNRESET : -EPROTO);
         assert_said(&f, "rank 1 (");
-        assert_said(&f, i ? ") answered something else than was asked" : "answered what cannot be");
         stop(&f);
     }
 }
 
-/* Of a library nothing is known while it waits: a watchdog is there, and its bytes are not told exactly. */
+/* Of a library nothing is known while it waits: its bytes are not told exactly. */
 static void test_library(void **state)
 {
     const struct session_node *nodes;
@@ -253,16 +224,10 @@ static void test_library(void **state)
     OK(whole(&f, 4));
     assert_int_equal(session_nodes(f.s, &nodes), 2);
     assert_true(isnan(nodes[0].line_out_bytes) && isnan(nodes[1].line_in_bytes));
-    fake->fault = FAKE_KILLED;
-    fake->fault_rank = 3;
-    OK(begin(&f, 4));
-    run_to_fault(&f, -ECONNRESET, SEEN_NS);
-    assert_said(&f, "'rank 3 (");
     stop(&f);
 }
 
-/* Rank 1 stands still when all are asked, and is not to blame: its answers come when it is told to give
- * up. */
+/* Rank 1 stands still when all are asked, and is not to blame: its answers come when it is told to give up. */
 static void test_absent(void **state)
 {
     struct fixture f;
@@ -272,10 +237,9 @@ static void test_absent(void **state)
     f.point.inject = COLLECTIVE_ABSENT;
     OK(begin(&f, 4));
     late_begin(world_channel(f.w, 1), true, 5);
-    run_to_fault(&f, -ETIMEDOUT, FAULT_NS);
+    run_to_fault(&f, -ETIMEDOUT);
     late_end();
     assert_said(&f, "rank 3 (");
-    assert_said(&f, ") does not answer: it hangs or was cut off");
     assert_null(strstr(session_error(f.s), "rank 1"));
     assert_false(session_broken(f.s));
     f.point.inject = COLLECTIVE_SOUND;
@@ -283,50 +247,50 @@ static void test_absent(void **state)
     stop(&f);
 }
 
-static void test_killed(void **state)
+/* A rank is lost: in an operation, while all connect, or when it has done its part, and others wait for that. It is named, not those that wait; they go on. */
+static void test_lost(void **state)
 {
-    static const unsigned alive[] = {0, 2, 3};
-    struct fixture f;
-
-    (void)state;
-    start(&f, 4);
-    fake->fault = FAKE_KILLED;
-    fake->fault_rank = 1;
-    fake->fault_run = 1;
-    OK(begin(&f, 4));
-    run_to_fault(&f, -ECONNRESET, SEEN_NS);
-    assert_said(&f, "rank 1 (");
-    assert_said(&f, "was killed by signal 9");
-    assert_true(session_broken(f.s));
-    OK(begin_with(&f, alive, 3));
-    OK(run(&f, 1));
-    assert_int_equal(begin(&f, 4), -ECONNRESET);
-    assert_said(&f, "rank 1 (");
-    stop(&f);
-}
-
-static void test_stopped(void **state)
-{
+    static const struct {
+        int fault, signal, after_s, err;
+        const char *said;
+    } cases[] = {
+        {FAKE_KILLED, 0, 0, -ECONNRESET, "signal 9"},
+        {FAKE_STOPPED, 0, 0, -ETIMEDOUT, "does not answer"},
+        {FAKE_STUCK, 0, 0, -ETIMEDOUT, "does not answer"},
+        {FAKE_LEAVES, SIGKILL, 1, -ECONNRESET, "signal 9"},
+        /* so late that its signs of life are not missed yet when the others give up */
+        {FAKE_LEAVES, SIGSTOP, 4, -ETIMEDOUT, "does not answer"},
+    };
     static const unsigned alive[] = {0, 1, 3};
-    struct fixture f;
 
     (void)state;
-    start(&f, 4);
-    fake->fault = FAKE_STOPPED;
-    fake->fault_rank = 2;
-    fake->fault_run = 1;
-    OK(begin(&f, 4));
-    run_to_fault(&f, -ETIMEDOUT, FAULT_NS);
-    assert_said(&f, "rank 2 (");
-    assert_said(&f, "does not answer: it hangs or was cut off");
-    assert_null(strstr(session_error(f.s), "rank 3"));
-    assert_true(session_broken(f.s));
-    OK(begin_with(&f, alive, 3));
-    OK(run(&f, 1));
-    assert_int_equal(begin(&f, 4), -ECONNRESET);
-    assert_said(&f, "rank 2 (");
-    assert_said(&f, "answer: it hangs or was cut off");
-    stop(&f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fixture f;
+        start(&f, 4);
+        fake->fault = cases[i].fault;
+        fake->fault_rank = 2;
+        fake->fault_run = cases[i].fault == FAKE_LEAVES ? 2 : 1;
+        fake->fault_signal = cases[i].signal;
+        fake->fault_after_s = cases[i].after_s;
+        if (cases[i].fault == FAKE_STUCK) {
+            assert_int_equal(begin(&f, 4), cases[i].err);
+        } else {
+            OK(begin(&f, 4));
+            run_to_fault(&f, cases[i].err);
+        }
+        assert_said(&f, "rank 2 (");
+        assert_said(&f, cases[i].said);
+        assert_null(strstr(session_error(f.s), "rank 3"));
+        assert_true(session_broken(f.s));
+        fake->fault = FAKE_SOUND;
+        if (i < 2) {
+            OK(begin_with(&f, alive, 3));
+            OK(run(&f, 1));
+            assert_int_equal(begin(&f, 4), -ECONNRESET);
+            assert_said(&f, "rank 2 (");
+        }
+        stop(&f);
+    }
 }
 
 /* Ranks that take turns on two other nodes: it is the nodes that are counted. */
@@ -342,30 +306,8 @@ static void test_cut_off(void **state)
     OK(begin(&f, 5));
     for (unsigned i = 1; i < 5; i++)
         kill(world_member(f.w, i)->pid, SIGSTOP);
-    run_to_fault(&f, -ECONNRESET, FAULT_NS);
-    assert_said(&f, "which leads, has lost all 2 other hosts at once");
-    stop(&f);
-}
-
-/* Stopped while the ranks connect, which all of them look up from. */
-static void test_stuck(void **state)
-{
-    uint64_t begin_ns;
-    struct fixture f;
-    int err;
-
-    (void)state;
-    start(&f, 4);
-    fake->fault = FAKE_STUCK;
-    fake->fault_rank = 2;
-    begin_ns = clock_now_ns();
-    err = begin(&f, 4);
-    if (err != -ETIMEDOUT)
-        fail_msg("%d, not %d: %s", err, -ETIMEDOUT, session_error(f.s));
-    assert_true(clock_now_ns() - begin_ns < FAULT_NS);
-    assert_said(&f, "rank 2 (");
-    assert_said(&f, "does not answer: it hangs or was cut off");
-    assert_true(session_broken(f.s));
+    run_to_fault(&f, -ECONNRESET);
+    assert_said(&f, "all 2 other hosts");
     stop(&f);
 }
 
@@ -373,12 +315,12 @@ static void test_stuck(void **state)
 static void test_killed_between(void **state)
 {
     struct fixture f;
+    siginfo_t dead; /* and still to be reaped */
 
     (void)state;
     start(&f, 3);
     OK(whole(&f, 3));
     kill(world_member(f.w, 2)->pid, SIGKILL);
-    siginfo_t dead; /* and still to be reaped */
     assert_int_equal(waitid(P_PID, (id_t)world_member(f.w, 2)->pid, &dead, WEXITED | WNOWAIT), 0);
     usleep(300000);
     assert_string_equal(session_loss(f.s), "");
@@ -388,18 +330,10 @@ static void test_killed_between(void **state)
     assert_non_null(strstr(session_loss(f.s), "rank 2 ("));
     assert_int_equal(begin(&f, 3), -ECONNRESET);
     assert_said(&f, "rank 2 (");
-    OK(whole(&f, 2));
     stop(&f);
 }
 
-static double still_said(const struct fixture *f)
-{
-    const char *at = strstr(session_error(f->s), "nothing has moved for ");
-    double s;
-
-    return at && sscanf(at, "nothing has moved for %lf s", &s) == 1 ? s : 0;
-}
-
+/* All answer, and nothing moves. */
 static void test_still(void **state)
 {
     struct fixture f;
@@ -409,66 +343,15 @@ static void test_still(void **state)
     fake->fault = FAKE_STILL;
     fake->fault_rank = 2;
     OK(begin(&f, 3));
-    run_to_fault(&f, -ETIMEDOUT, FAULT_NS);
-    assert_said(&f, "nothing moves, though all ranks answer; rank ");
-    assert_true(still_said(&f) >= 6 && still_said(&f) <= FAULT_NS / 1e9);
+    run_to_fault(&f, -ETIMEDOUT);
+    assert_said(&f, "nothing moves");
     assert_false(session_broken(f.s));
     fake->fault = FAKE_SOUND;
     OK(whole(&f, 3));
     stop(&f);
 }
 
-/* A rank has answered, and is lost while others wait for what it has sent: it is named, and not those
- * that wait. The last is stopped so late that its signs of life are not missed yet when these give up:
- * it does not answer when all are asked. */
-static void test_lost_after_its_part(void **state)
-{
-    static const struct {
-        int signal, after_s, err;
-        const char *said;
-    } cases[] = {
-        {SIGKILL, 1, -ECONNRESET, "was killed by signal 9"},
-        {SIGSTOP, 1, -ETIMEDOUT, "does not answer: it hangs or was cut off"},
-        {SIGSTOP, 4, -ETIMEDOUT, "does not answer: it hangs or was cut off"},
-    };
-    struct fixture f;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        start(&f, 4);
-        fake->fault = FAKE_LEAVES;
-        fake->fault_rank = 2;
-        fake->fault_run = 2;
-        fake->fault_signal = cases[i].signal;
-        fake->fault_after_s = cases[i].after_s;
-        OK(begin(&f, 4));
-        run_to_fault(&f, cases[i].err, FAULT_NS);
-        assert_said(&f, "rank 2 (");
-        assert_said(&f, cases[i].said);
-        assert_null(strstr(session_error(f.s), "rank 3"));
-        assert_true(session_broken(f.s));
-        stop(&f);
-    }
-}
-
-/* A rank may answer an echo after the reply to what was asked. */
-static void test_late_echo(void **state)
-{
-    uint32_t number = 1;
-    struct fixture f;
-
-    (void)state;
-    start(&f, 3);
-    assert_int_equal(channel_send(world_channel(f.w, 2), TALK_ECHO, &number, sizeof(number)), 0);
-    usleep(600000); /* ranks that are asked nothing are looked at twice a second */
-    OK(whole(&f, 2));
-    assert_string_equal(session_loss(f.s), "");
-    OK(whole(&f, 3));
-    stop(&f);
-}
-
-/* An operation takes longer than anything may stand still, of another rank and of rank 0: while
- * bytes move in one rank, those that wait for it are not lost, and it is not. */
+/* An operation takes longer than anything may stand still: while bytes move in one rank, those that wait for it are not lost, and it is not. */
 static void test_slow(void **state)
 {
     struct fixture f;
@@ -476,27 +359,23 @@ static void test_slow(void **state)
     (void)state;
     start(&f, 3);
     fake->fault = FAKE_SLOW;
-    for (fake->fault_rank = 0; fake->fault_rank < 3; fake->fault_rank += 2) {
-        uint64_t begin_ns = clock_now_ns();
-        OK(whole(&f, 3));
-        assert_true(clock_now_ns() - begin_ns >= FAKE_SLOW_NS);
-        assert_false(session_broken(f.s));
-    }
+    fake->fault_rank = 2;
+    uint64_t begin_ns = clock_now_ns();
+    OK(whole(&f, 3));
+    assert_true(clock_now_ns() - begin_ns >= FAKE_SLOW_NS);
+    assert_false(session_broken(f.s));
     stop(&f);
 }
 
-/* With a name, or a pattern of them: these tests alone. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_data),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_sound),
-        cmocka_unit_test(test_bad_replies),  cmocka_unit_test(test_library),
-        cmocka_unit_test(test_absent),       cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_stopped),      cmocka_unit_test(test_killed_between),
-        cmocka_unit_test(test_still),        cmocka_unit_test(test_stuck),
-        cmocka_unit_test(test_cut_off),      cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_late_echo),    cmocka_unit_test(test_lost_after_its_part),
+        cmocka_unit_test(test_wrong_data),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bad_requests),   cmocka_unit_test(test_bad_replies),
+        cmocka_unit_test(test_library),        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_lost),           cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_killed_between), cmocka_unit_test(test_still),
+        cmocka_unit_test(test_slow),
     };
 
     if (argc > 1)

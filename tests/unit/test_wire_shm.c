@@ -43,7 +43,7 @@ static void memory_is_of_one_machine(void **state)
     snprintf(own->machine, sizeof(own->machine), "this");
     snprintf(peer->machine, sizeof(peer->machine), "that");
     assert_int_equal(wire_link(f, 1, NULL), -EOPNOTSUPP);
-    assert_non_null(strstr(f->error, "one machine: rank 1 ("));
+    assert_non_null(strstr(f->error, "rank 1 ("));
     peer->machine[0] = 0; /* then join finds out */
     assert_int_equal(wire_link(f, 1, NULL), 0);
     wire_close(f);
@@ -70,7 +70,7 @@ static int address_of_another(struct wire_link *l, void *address, size_t *len)
     return err;
 }
 
-static void join_wrong(const struct wire_ops *right, int fd, int err, const char *text)
+static void join_wrong(const struct wire_ops *right, int fd, int err)
 {
     struct wire_outcome outcomes[2];
     struct wire_ops ops = *right;
@@ -82,44 +82,35 @@ static void join_wrong(const struct wire_ops *right, int fd, int err, const char
     x.options.message_most = 100;
     wire_fixture_run(&x, outcomes);
     assert_int_equal(outcomes[1].rc, err);
-    if (!strstr(outcomes[1].text, text) || !strstr(outcomes[1].text, "rank 0 ("))
-        fail_msg("'%s' is not in: %s", text, outcomes[1].text);
+    assert_non_null(strstr(outcomes[1].text, "rank 0 ("));
     /* Rank 1 has attached nothing and went: before or after rank 0 looked for its memory. */
     if (outcomes[0].rc != -ECONNRESET && outcomes[0].rc != -EOPNOTSUPP)
         fail_msg("rank 0 said %d: %s", outcomes[0].rc, outcomes[0].text);
     assert_non_null(strstr(outcomes[0].text, "rank 1 ("));
 }
 
+/* Memory and pipes that are none, too short, or another's; not a byte is written to them. */
 static void another_process_memory_is_not_taken(void **state)
 {
-    int same_size = memfd_create("other", MFD_CLOEXEC),
+    int same_size = memfd_create("other", MFD_CLOEXEC), fds[2],
         shorter = memfd_create("short", MFD_CLOEXEC);
-
-    (void)state;
-    assert_int_equal(ftruncate(shorter, 4096), 0);
-    join_wrong(&wire_shm, 9999, -EOPNOTSUPP, "cannot be opened");
-    join_wrong(&wire_shm, shorter, -EOPNOTSUPP, "is not its memory");
-    join_wrong(&wire_shm, same_size, -EPROTO, "is another's");
-    close(same_size);
-    close(shorter);
-}
-
-/* Not a byte is written to it. */
-static void another_pipe_is_not_taken(void **state)
-{
-    int fds[2], file = memfd_create("other", MFD_CLOEXEC);
     char byte;
 
     (void)state;
+    assert_int_equal(ftruncate(shorter, 4096), 0);
+    join_wrong(&wire_shm, 9999, -EOPNOTSUPP);
+    join_wrong(&wire_shm, shorter, -EOPNOTSUPP);
+    join_wrong(&wire_shm, same_size, -EPROTO);
     assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-    join_wrong(&wire_pipe, 9999, -EOPNOTSUPP, "cannot be opened");
-    join_wrong(&wire_pipe, file, -EOPNOTSUPP, "is not its pipe");
-    join_wrong(&wire_pipe, fds[1], -EOPNOTSUPP, "is not its pipe");
+    join_wrong(&wire_pipe, 9999, -EOPNOTSUPP);
+    join_wrong(&wire_pipe, shorter, -EOPNOTSUPP);
+    join_wrong(&wire_pipe, fds[1], -EOPNOTSUPP);
     assert_int_equal(read(fds[0], &byte, 1), -1);
     assert_int_equal(errno, EAGAIN);
     close(fds[0]);
     close(fds[1]);
-    close(file);
+    close(same_size);
+    close(shorter);
 }
 
 /* Somebody else has written to rank 0's pipe before its peer did. */
@@ -181,117 +172,6 @@ static void attached_ends_agree_on_lengths(void **state)
     }
 }
 
-#define PATIENCE_NS 20000000000u
-
-/* Rank 0 sends, then sleeps for an answer. Rank 1 takes what it sent: that is no reason to wake it; the answer is. */
-static int wake_for_an_answer(struct wire_party *p)
-{
-    struct wire_link *l = wire_link_to(p, !p->rank);
-    struct wire_shm_head *head = wire_shm_link_of(l)->peer_head;
-    uint64_t begin_ns = clock_now_ns();
-    char in[8], out[8] = "ball";
-    int err = wire_receive(l, in, 8);
-
-    if (!p->rank) {
-        err = err ? err : wire_send(l, out, 8);
-        return err ? err : wire_until(p, l, 8, 8);
-    }
-    while (!atomic_load(&head->sleeping) && clock_now_ns() - begin_ns < PATIENCE_NS)
-        ;
-    uint32_t events = atomic_load(&head->events), sleeping = atomic_load(&head->sleeping);
-    if (sleeping & ~WIRE_SHM_FOR_DATA)
-        return wire_fault(p, -EINVAL, "rank 0 sleeps for %u", sleeping);
-    err = err ? err : wire_until(p, l, 0, 8);
-    if (!err && atomic_load(&head->events) != events)
-        return wire_fault(p, -EINVAL, "rank 0 was woken for nothing");
-    err = err ? err : wire_send(l, out, 8);
-    return err ? err : wire_until(p, l, 8, 8);
-}
-
-static void who_sleeps_is_not_woken_for_nothing(void **state)
-{
-    struct wire_outcome outcomes[2];
-    struct wire_fixture x = {
-        .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = wake_for_an_answer};
-
-    (void)state;
-    x.options.crowded = true;
-    wire_fixture_run(&x, outcomes);
-    assert_string_equal(wire_first_fault(outcomes, 2), "");
-}
-
-/* What rank 1 does to its own ring before it receives, and what it has then. */
-struct brief_case {
-    size_t bytes;
-    bool ring, brief, end; /* each: is it spoilt? */
-    bool right;
-};
-
-static const struct brief_case briefs[] = {
-    {8, true, false, false, true},  {1, true, false, false, true},
-    {48, true, false, false, true}, {8, false, true, true, true},
-    {8, true, false, true, false},  {49, true, false, false, false},
-    {49, false, true, false, true}, {8, false, false, false, true},
-    {40, false, true, false, false}};
-
-static void spoil(struct wire_shm_ring *r, size_t ring_bytes, const struct brief_case *b)
-{
-    for (size_t i = 0; i < b->bytes && b->ring; i++)
-        r->data[(atomic_load(&r->read) + i) & (ring_bytes - 1)] ^= 0x55;
-    for (size_t i = 0; i < WIRE_SHM_BRIEF / 8 && b->brief; i++)
-        atomic_fetch_xor(&r->brief[i], 0x5555555555555555u);
-    if (b->end)
-        atomic_store(&r->brief_end, 0);
-}
-
-static int send_brief(struct wire_party *p, const struct brief_case *b)
-{
-    struct wire_link *l = wire_link_to(p, !p->rank);
-    uint64_t begin_ns = clock_now_ns(), sent = l->out.through, received = l->in.through;
-    char out[64], in[64] = "";
-    int err;
-
-    for (size_t i = 0; i < sizeof(out); i++)
-        out[i] = (char)(i * 7 + b->bytes + 1);
-    if (!p->rank) {
-        err = wire_send(l, out, b->bytes);
-        return err ? err : wire_until(p, l, sent + b->bytes, received);
-    }
-    struct wire_shm_ring *r = wire_shm_link_of(l)->in;
-    while (atomic_load(&r->written) == atomic_load(&r->read))
-        if (clock_now_ns() - begin_ns > PATIENCE_NS)
-            return wire_fault(p, -ETIME, "nothing came");
-    spoil(r, wire_shm_of(l->worker)->ring_bytes, b);
-    err = wire_receive(l, in, b->bytes);
-    err = err ? err : wire_until(p, l, sent, received + b->bytes);
-    if (!err && !memcmp(in, out, b->bytes) != b->right)
-        return wire_fault(p, -EINVAL, "case %zu: it has come from the other place",
-                          (size_t)(b - briefs));
-    return err;
-}
-
-static int send_briefs(struct wire_party *p)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < sizeof(briefs) / sizeof(*briefs) && !err; i++) {
-        err = send_brief(p, &briefs[i]);
-        err = err ? err : wire_barrier(p);
-    }
-    return err;
-}
-
-static void short_messages_lie_beside_their_count(void **state)
-{
-    struct wire_outcome outcomes[2];
-    struct wire_fixture x = {
-        .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = send_briefs};
-
-    (void)state;
-    wire_fixture_run(&x, outcomes);
-    assert_string_equal(wire_first_fault(outcomes, 2), "");
-}
-
 /* Many short ones around the end of the ring, now and then a longer one between them: none is taken for another. */
 static int stream_of_shorts(struct wire_party *p)
 {
@@ -300,7 +180,7 @@ static int stream_of_shorts(struct wire_party *p)
     uint64_t moved = 0;
     int err = 0;
 
-    for (unsigned i = 0; i < 60000 && !err; i++) {
+    for (unsigned i = 0; i < 5000 && !err; i++) {
         size_t bytes = i % 97 == 5 ? 4001 : 1 + i * 31 % 60;
         for (size_t k = 0; k < bytes && !p->rank; k++)
             data[k] = (unsigned char)(i * 13 + k * 5);
@@ -331,11 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_of_one_machine),
         cmocka_unit_test(another_process_memory_is_not_taken),
-        cmocka_unit_test(another_pipe_is_not_taken),
         cmocka_unit_test(who_writes_to_a_pipe_proves_itself),
         cmocka_unit_test(attached_ends_agree_on_lengths),
-        cmocka_unit_test(who_sleeps_is_not_woken_for_nothing),
-        cmocka_unit_test(short_messages_lie_beside_their_count),
         cmocka_unit_test(a_stream_of_short_messages_is_right),
     };
 

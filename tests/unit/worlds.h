@@ -3,7 +3,6 @@
 #ifndef PLUMB_TESTS_WORLDS_H
 #define PLUMB_TESTS_WORLDS_H
 
-#include "core/group/secret.h"
 #include "core/group/world.h"
 #include "tests/unit/meetings.h"
 
@@ -29,16 +28,6 @@ static inline void report_world(struct report *r, const struct world *w)
     memcpy(r->key, world_key(w), sizeof(r->key));
     for (unsigned i = 0; i < n; i++)
         r->members[i] = *world_member(w, i);
-}
-
-static inline void need_library(void)
-{
-    char why[256];
-
-    if (!secret_supported(why, sizeof(why)))
-        return;
-    print_message("%s\n", why);
-    skip();
 }
 
 /* Until somebody is missed, for some time. */

@@ -294,8 +294,6 @@ size_t trends_remarks(const struct trends *t, const char **remarks);
 /* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
 void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 void trend_change_text(const struct change_point *p, char *text, size_t len);
-/* "step"; "slip" */
-const char *trend_kind(const struct change_point *p);
 /* "-0.31 % a run (-0.35 to -0.28 %)", of a slip; "": a step. */
 void trend_a_run_text(const struct change_point *p, char *text, size_t len);
 /* "to run quick-20250303 (2025-03-03T02:00:00Z), and may go on", of a slip; "": a step. */

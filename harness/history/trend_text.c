@@ -83,7 +83,8 @@ void trend_change_text(const struct change_point *p, char *text, size_t len)
              100 * (p->high - 1));
 }
 
-const char *trend_kind(const struct change_point *p)
+/* "step"; "slip" */
+static const char *trend_kind(const struct change_point *p)
 {
     return p->kind == CHANGE_SLIP ? "slip" : "step";
 }

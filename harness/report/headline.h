@@ -184,13 +184,6 @@ struct verdict verdict_no_case(struct pool *pool); /* of a run that lacks the ca
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
                             const struct report_case *c, const struct bench_headline *rule);
 
-/* ---- What a rate cost in CPU: the rows that stand beside it; used by headline.c alone ---- */
-
-/* "CPU 0.27 s/GB at this end, 0.20 at the peer's", of the threads that carried `of` in that run; ""
- * where no row says so. */
-const char *headline_cost(struct report *r, const struct report_bench *b,
-                          const struct report_case *of, size_t run);
-
 /* ---- Why there are pipes without a headline; used by headline.c alone ---- */
 
 /* One reason stands for all: there is no GPU, or none that can be used. "" where a case on one was

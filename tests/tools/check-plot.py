@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a chart against its data: check-plot.py CHART.svg DATA.json
+"""Checks the charts of a folder against their data, NAME.svg against NAME.json: check-plot.py FOLDER
 
 It reads the axes from their labels as a person does, computes where each value must be, and looks
 for it there: every point of a line and its interval, every marker, every bar. It checks that no text
@@ -8,6 +8,7 @@ leaves the picture, and that no two texts overlap. Exit: 0, or 1 with a line for
 """
 import json
 import math
+import pathlib
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -200,10 +201,9 @@ def check_rows(svg, data):
             fault(f"line {i}: {len(bars)} intervals for {len(spans)}")
 
 
-def main():
-    svg = ET.parse(sys.argv[1]).getroot()
-    with open(sys.argv[2], encoding="utf-8") as file:
-        data = json.load(file)
+def check(path):
+    svg = ET.parse(path).getroot()
+    data = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     if svg.get("role") != "img" or not svg.findtext("title") or not svg.findtext("desc"):
         fault("no title, no description or no role")
     check_texts(svg)
@@ -211,8 +211,16 @@ def main():
         check_lines(svg, data)
     elif data["kind"] == "rows":
         check_rows(svg, data)
-    print("\n".join(faults[:20]))
-    sys.exit(1 if faults else 0)
+
+
+def main():
+    charts = sorted(pathlib.Path(sys.argv[1]).glob("*.svg"))
+    for path in charts:
+        before = len(faults)
+        check(path)
+        if len(faults) > before:
+            print(f"{path.name}:", *faults[before:before + 20], sep="\n  ")
+    sys.exit(1 if faults or not charts else 0)
 
 
 main()

@@ -60,35 +60,26 @@ static void expect(const struct report *r, size_t i, const char *isa, size_t lau
     assert_string_equal(c->points[0].chose ? c->points[0].chose : "", chose);
 }
 
+/* Launches that chose differently are one case, in the order of time; what was asked for stays apart. */
 static void test_launches_that_chose_differently(void **state)
-{
-    RUN("a", "--op triad", "avx512", "avx2", "avx512");
-    struct report r = loaded(state, 1);
-
-    assert_int_equal(r.benches[0].n_cases, 1);
-    expect(&r, 0, "", 3, "isa avx512 in 2 of 3 launches, avx2 in 1");
-    assert_float_equal(r.benches[0].cases[0].points[0].value, cbrt(10 * 11 * 12), 1e-6);
-    for (size_t i = 0; i < 3; i++) /* in the order of time */
-        assert_int_equal(r.benches[0].cases[0].points[0].rows[i], i);
-    report_release(&r);
-}
-
-static void test_launches_that_chose_alike(void **state)
-{
-    RUN("a", "--op triad", "avx512", "avx512");
-    struct report r = loaded(state, 1);
-
-    assert_int_equal(r.benches[0].n_cases, 1);
-    expect(&r, 0, "avx512", 2, "");
-    report_release(&r);
-}
-
-static void test_what_was_asked_for_stays_apart(void **state)
 {
     struct scene_run w;
 
-    RUN("a", "\"--isa avx512,avx2\"", "avx512", "avx2");
+    RUN("a", "--op triad", "avx512", "avx2", "avx512");
     struct report r = loaded(state, 1);
+    assert_int_equal(r.benches[0].n_cases, 1);
+    expect(&r, 0, "", 3, "isa avx512 in 2 of 3 launches, avx2 in 1");
+    assert_float_equal(r.benches[0].cases[0].points[0].value, cbrt(10 * 11 * 12), 1e-6);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(r.benches[0].cases[0].points[0].rows[i], i);
+    report_release(&r);
+    RUN("a", "--op triad", "avx512", "avx512");
+    r = loaded(state, 1);
+    assert_int_equal(r.benches[0].n_cases, 1);
+    expect(&r, 0, "avx512", 2, "");
+    report_release(&r);
+    RUN("a", "\"--isa avx512,avx2\"", "avx512", "avx2");
+    r = loaded(state, 1);
     assert_int_equal(r.benches[0].n_cases, 2);
     report_release(&r);
     /* A case that was asked for beside one that fell on it once. */
@@ -97,11 +88,10 @@ static void test_what_was_asked_for_stays_apart(void **state)
     launch(&w, "2", 1, "--op triad --isa avx2", "avx2", 20);
     launch(&w, "1", 2, "--op triad", "avx2", 11);
     launch(&w, "2", 2, "--op triad --isa avx2", "avx2", 21);
-    launch(&w, "1", 3, "--op triad", "avx2", 12);
     scene_end(&w);
     r = loaded(state, 1);
     assert_int_equal(r.benches[0].n_cases, 2);
-    expect(&r, 0, "", 3, "isa avx512 in 1 of 3 launches, avx2 in 2");
+    expect(&r, 0, "", 2, "isa avx512 in 1 of 2 launches, avx2 in 1");
     expect(&r, 1, "avx2", 2, "");
     assert_float_equal(r.benches[0].cases[1].points[0].value, sqrt(20 * 21), 1e-6);
     report_release(&r);
@@ -192,47 +182,13 @@ static void test_many_cases(void **state)
     report_release(&r);
 }
 
-/* Does the report of run a say this? */
-static bool says(void **state, const char *text)
-{
-    static char page[4 << 20];
-    const struct scene_paths p = scene_paths(*state, "a", "a");
-    const char *paths[] = {p.a};
-    char path[160], error[512] = "";
-
-    if (report_make(paths, 1, NULL, error, sizeof(error)))
-        fail_msg("%s", error);
-    snprintf(path, sizeof(path), "%s/report.html", p.a);
-    FILE *in = fopen(path, "re");
-    assert_non_null(in);
-    size_t n = fread(page, 1, sizeof(page) - 1, in);
-    page[n] = 0;
-    fclose(in);
-    return strstr(page, text) != NULL;
-}
-
-static void test_the_page_tells(void **state)
-{
-    RUN("a", "--op triad", "avx512", "avx2", "avx512");
-    assert_true(says(state, "Cases whose launches chose differently"));
-    assert_true(says(state, "isa avx512 in 2 of 3 launches, avx2 in 1"));
-    RUN("a", "--op triad", "avx2", "avx2");
-    assert_false(says(state, "chose differently"));
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_launches_that_chose_differently),
-        TEST(test_launches_that_chose_alike),
-        TEST(test_what_was_asked_for_stays_apart),
-        TEST(test_what_is_no_choice_of_a_launch),
-        TEST(test_two_runs),
-        TEST(test_many_cases),
-        TEST(test_the_page_tells),
-    };
+    const struct CMUnitTest tests[] = {TEST(test_launches_that_chose_differently),
+                                       TEST(test_what_is_no_choice_of_a_launch),
+                                       TEST(test_two_runs), TEST(test_many_cases)};
 
     return cmocka_run_group_tests_name("cases_choice", tests, NULL, NULL);
 }

@@ -1,148 +1,244 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits joined to rows: the right rows, the right limit, and no other. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "harness/limits/limits_row.h"
 #include "tests/unit/built_benches.h"
 
-static const char rows[] = "op,threads,node,memory_node,level,metric,unit,value\n"
-                           "triad,64,any,local,DRAM,bandwidth,GB/s,150\n"
-                           "triad,64,any,local,L3,bandwidth,GB/s,900\n"
-                           "triad,64,0,local,DRAM,bandwidth,GB/s,75\n"
-                           "triad,64,any,remote,DRAM,bandwidth,GB/s,40\n"
-                           "latency,64,any,local,DRAM,latency,ns,100\n"
-                           "triad,64,any,local,DRAM,bandwidth,GB/s,\n"
-                           "triad,32,any,local,DRAM,bandwidth,GB/s,75\n";
+/* GPUs A and B have NVLinks between them, as A, E and F do; C has some, but to none of them. The way of B to the root is
+ * slower than its link. */
+static const struct {
+    const char *key, *unit, *source, *address;
+    double value;
+} known[] = {
+    {"dram.gbytes_per_s", "GB/s", "sysfs", "", 307.2},
+    {"gpu.0.bf16_tflops", "TFLOP/s", "datasheet", "A", 1000},
+    {"gpu.1.bf16_tflops", "TFLOP/s", "nvml", "B", 500},
+    {"gpu.0.f64_tflops", "TFLOP/s", "datasheet", "A", 30},
+    {"gpu.0.f64_tensor_tflops", "TFLOP/s", "datasheet", "A", 60},
+    {"gpu.0.fp8_tflops", "TFLOP/s", "datasheet", "A", 300},
+    {"gpu.0.fp8_f16acc_tflops", "TFLOP/s", "datasheet", "A", 600},
+    {"gpu.0.int8_tops", "TOP/s", "datasheet", "A", 2000},
+    {"gpu.0.memory_gbytes_per_s", "GB/s", "datasheet", "A", 4000},
+    {"pcie.A.gbytes_per_s", "GB/s", "sysfs", "", 63},
+    {"pcie.B.gbytes_per_s", "GB/s", "sysfs", "", 63},
+    {"pcie.B.path_gbytes_per_s", "GB/s", "sysfs", "", 31.5},
+    {"pcie.C.gbytes_per_s", "GB/s", "sysfs", "", 15.75},
+    {"gpu.0.nvlink_gbytes_per_s", "GB/s", "nvml", "A", 450},
+    {"gpu.1.nvlink_gbytes_per_s", "GB/s", "nvml", "B", 400},
+    {"gpu.2.nvlink_gbytes_per_s", "GB/s", "nvml", "C", 300},
+    {"gpu.4.nvlink_gbytes_per_s", "GB/s", "nvml", "E", 400},
+    {"gpu.5.nvlink_gbytes_per_s", "GB/s", "nvml", "F", 300},
+    {"p2p.A+B.nvlink_gbytes_per_s", "GB/s", "nvml", "", 100},
+    {"p2p.A+E.nvlink_gbytes_per_s", "GB/s", "nvml", "", 450},
+    {"p2p.B+F.nvlink_gbytes_per_s", "GB/s", "nvml", "", 60},
+    {"p2p.A+F.nvlink_gbytes_per_s", "GB/s", "nvml", "", 400},
+};
 
+static json_t *limits;
 static double cores = 64;
 static struct bench_list benches;
 
-static int load_benches(void **state)
+static int load(void **state)
 {
     (void)state;
+    limits = json_array();
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        json_array_append_new(limits,
+                              json_pack("{s:s,s:f,s:s,s:s,s:s}", "key", known[i].key, "value",
+                                        known[i].value, "unit", known[i].unit, "source",
+                                        known[i].source, "address", known[i].address));
     benches = built_benches();
     return 0;
 }
 
-static int release_benches(void **state)
+static int release(void **state)
 {
     (void)state;
+    json_decref(limits);
     bench_list_release(&benches);
     return 0;
 }
 
-static int joined(json_t *limits, const char *bench, size_t row, struct joined_limit *out)
+/* The limit of a table's one row; NaN: none. */
+static double limit_of(const char *bench, const char *header, const char *row,
+                       struct joined_limit *out)
 {
     struct table t;
-    char error[256];
+    char text[1024], error[256] = "";
 
-    assert_int_equal(table_parse("t", rows, strlen(rows), &t, error, sizeof(error)), 0);
-    int found = limits_row(limits, cores, rows_of(&benches, bench)->limits, &t, row, out);
+    snprintf(text, sizeof(text), "%s\n%s\n", header, row);
+    if (table_parse("t", text, strlen(text), &t, error, sizeof(error)))
+        fail_msg("the test's own table: %s", error);
+    int found = limits_row(limits, cores, rows_of(&benches, bench)->limits, &t, 0, out);
     table_release(&t);
-    return found;
+    return found ? out->value : NAN;
 }
 
-static void test_join(void **state)
+struct joined {
+    const char *row;
+    double limit;
+};
+
+static void check(const char *bench, const char *header, const struct joined *all, size_t n)
 {
     struct joined_limit l;
-    json_t *limits =
-        json_pack("[{s:s,s:f,s:s,s:s,s:s}]", "key", "dram.gbytes_per_s", "value", 307.2, "unit",
-                  "GB/s", "source", "sysfs", "detail", "8 channels at 4800 MT/s");
 
+    for (size_t i = 0; i < n; i++) {
+        double limit = limit_of(bench, header, all[i].row, &l);
+        const char *value = strrchr(all[i].row, ',') + 1;
+
+        if (isnan(limit) != isnan(all[i].limit) || fabs(limit - all[i].limit) > 1e-9)
+            fail_msg("%s: %s: limit %g", bench, all[i].row, limit);
+        if (!isnan(limit) && *value)
+            assert_float_equal(l.percent, 100 * atof(value) / limit, 1e-9);
+        assert_true(isnan(limit) || isnan(l.percent) == !*value);
+    }
+}
+
+#define CHECK(bench, header, ...)                                                                  \
+    check(bench, header, (const struct joined[]){__VA_ARGS__},                                     \
+          sizeof((const struct joined[]){__VA_ARGS__}) / sizeof(struct joined))
+
+static const char memory[] = "op,threads,node,memory_node,level,address,metric,unit,value";
+
+static void test_memory(void **state)
+{
     (void)state;
-    assert_int_equal(joined(limits, "memory", 0, &l), 1);
-    assert_true(fabs(l.value - 307.2) < 1e-9);
-    assert_true(fabs(l.percent - 100 * 150 / 307.2) < 1e-9);
-    assert_string_equal(l.source, "sysfs: 8 channels at 4800 MT/s");
-    for (size_t row = 1; row < 5; row++)
-        assert_int_equal(joined(limits, "memory", row, &l),
-                         0); /* caches, one node, remote, latency: not this limit */
-    assert_int_equal(joined(limits, "copy", 0, &l), 0);
-    assert_int_equal(joined(limits, "memory", 5, &l), 1);
-    assert_true(isnan(l.percent)); /* nothing was measured */
-    assert_int_equal(joined(limits, "memory", 6, &l),
-                     0); /* half of the cores: not all channels need serve them */
-    cores = 0;
-    assert_int_equal(joined(limits, "memory", 0, &l),
-                     0); /* how many cores there are is not known */
+    CHECK("memory", memory, {"triad,64,any,local,DRAM,,bandwidth,GB/s,150", 307.2},
+          {"triad,64,any,local,L3,,bandwidth,GB/s,900", NAN},
+          {"triad,64,0,local,DRAM,,bandwidth,GB/s,75", NAN},
+          {"triad,64,any,remote,DRAM,,bandwidth,GB/s,40", NAN},
+          {"latency,64,any,local,DRAM,,latency,ns,100", NAN},
+          {"triad,64,any,local,DRAM,,bandwidth,GB/s,", 307.2}, /* nothing was measured */
+          {"triad,32,any,local,DRAM,,bandwidth,GB/s,75", NAN}, /* need not reach all channels */
+          {"read,,,,HBM,A,bandwidth,GB/s,3600", 4000}, {"read,,,,DRAM,A,bandwidth,GB/s,3600", 4000},
+          {"read,64,any,local,L2,A,bandwidth,GB/s,9000", NAN},
+          {"latency,,,,HBM,A,latency,ns,500", NAN}, {"read,,,,HBM,B,bandwidth,GB/s,3600", NAN},
+          /* a GPU's row does not pass for the host's */
+          {"triad,64,any,local,DRAM,B,bandwidth,GB/s,200", NAN});
+    CHECK("copy", memory, {"triad,64,any,local,DRAM,,bandwidth,GB/s,150", NAN});
+    cores = 0; /* not known */
+    CHECK("memory", memory, {"triad,64,any,local,DRAM,,bandwidth,GB/s,150", NAN});
     cores = 64;
-    json_decref(limits);
-    assert_int_equal(joined(NULL, "memory", 0, &l), 0);
 }
 
-static void expect(json_t *limits, const char *op, const char *fills, double value, double limit,
-                   double raised_from)
-{
-    static const char header[] = "op,write_allocate,threads,node,memory_node,level,unit,value";
-    struct joined_limit l;
-    struct table t;
-    char text[256], error[256];
-
-    snprintf(text, sizeof(text), "%s\n%s,%s,64,any,local,DRAM,GB/s,%.17g\n", header, op, fills,
-             value);
-    assert_int_equal(table_parse("t", text, strlen(text), &t, error, sizeof(error)), 0);
-    assert_int_equal(limits_row(limits, cores, rows_of(&benches, "memory")->limits, &t, 0, &l), 1);
-    table_release(&t);
-    bool is_raised = !isnan(raised_from);
-
-    if (fabs(l.value - limit) > 1e-9 || fabs(l.percent - 100 * value / limit) > 1e-9 ||
-        isnan(l.raised_from) == is_raised ||
-        (is_raised && fabs(l.raised_from - raised_from) > 1e-9))
-        fail_msg("%s, write_allocate=%s, %g: limit %.17g, %g %%, raised from %g", op, fills, value,
-                 l.value, l.percent, l.raised_from);
-    if (!strstr(l.source, "the CPU omits reads") != !is_raised ||
-        !strstr(l.source, "lines are read before") == (limit < 300 && !is_raised))
-        fail_msg("%s, write_allocate=%s, %g: %s", op, fills, value, l.source);
-}
-
-/* By hand: write moves 2 bytes for each that counts, copy and scale 3 for 2, add and triad 4 for 3. */
+/* By hand: write moves 2 bytes for each that counts, copy and scale 3 for 2, add and triad 4 for 3. A CPU that notices whole
+ * lines fills fewer of them, or none. */
 static void test_lines_that_stores_fill(void **state)
 {
-    json_t *limits = json_pack("[{s:s,s:f,s:s,s:s,s:s}]", "key", "dram.gbytes_per_s", "value",
-                               307.2, "unit", "GB/s", "source", "sysfs", "detail", "8 channels");
+    static const struct {
+        const char *op, *fills;
+        double value, limit, raised_from;
+    } cases[] = {
+        {"write", "yes", 140, 153.6, NAN},
+        {"copy", "yes", 190, 204.8, NAN},
+        {"scale", "yes", 190, 204.8, NAN},
+        {"add", "yes", 200, 230.4, NAN},
+        {"triad", "yes", 200, 230.4, NAN},
+        {"read", "no", 290, 307.2, NAN},
+        {"triad", "no", 290, 307.2, NAN}, /* stores past the caches */
+        {"write", "yes", 260, 307.2, 153.6},
+        {"copy", "yes", 206, 307.2, 204.8},
+        {"triad", "yes", 302, 307.2, 230.4},
+        {"triad", "yes", 231, 231, NAN}, /* by 0.3 %: the clock, or rounding */
+        {"triad", "yes", 320, 307.2, 230.4},
+        {"triad", "no", 320, 307.2, NAN},
+    };
 
     (void)state;
-    expect(limits, "write", "yes", 140, 153.6, NAN);
-    expect(limits, "copy", "yes", 190, 204.8, NAN);
-    expect(limits, "scale", "yes", 190, 204.8, NAN);
-    expect(limits, "add", "yes", 200, 230.4, NAN);
-    expect(limits, "triad", "yes", 200, 230.4, NAN);
-    expect(limits, "read", "no", 290, 307.2, NAN);
-    expect(limits, "triad", "no", 290, 307.2, NAN); /* stores past the caches */
-    json_decref(limits);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct joined_limit l;
+        char row[128];
+
+        snprintf(row, sizeof(row), "%s,%s,64,any,local,DRAM,GB/s,%.17g", cases[i].op,
+                 cases[i].fills, cases[i].value);
+        double limit = limit_of(
+            "memory", "op,write_allocate,threads,node,memory_node,level,unit,value", row, &l);
+
+        if (!(fabs(limit - cases[i].limit) < 1e-9) ||
+            !(fabs(l.percent - 100 * cases[i].value / limit) < 1e-9) ||
+            isnan(l.raised_from) != isnan(cases[i].raised_from) ||
+            fabs(l.raised_from - cases[i].raised_from) > 1e-9)
+            fail_msg("%s: limit %.17g, raised from %g", row, limit, l.raised_from);
+    }
 }
 
-/* A CPU that notices whole lines fills fewer of them, or none. More than all channels carry is still
- * above the limit. */
-static void test_lines_that_stores_do_not_fill(void **state)
+static void test_gemm(void **state)
 {
-    json_t *limits = json_pack("[{s:s,s:f,s:s,s:s,s:s}]", "key", "dram.gbytes_per_s", "value",
-                               307.2, "unit", "GB/s", "source", "sysfs", "detail", "8 channels");
+    (void)state;
+    CHECK("gemm", "dtype,accumulate,address,unit,origin,value",
+          {"bf16,f32,A,TFLOP/s,measured,800", 1000}, {"bf16,f32,B,TFLOP/s,measured,400", 500},
+          {"f64,f64,A,TFLOP/s,measured,50", 60}, {"e4m3,f32,A,TFLOP/s,measured,250", 300},
+          {"e4m3,f32 fast,A,TFLOP/s,measured,250", 600}, {"int8,s32,A,TOP/s,measured,1500", 2000},
+          {"int8,s32,A,TFLOP/s,measured,1500", NAN}, /* not the unit of the limit */
+          {"tf32,f32,A,TFLOP/s,measured,250", NAN}, {"bf16,f32,D,TFLOP/s,measured,800", NAN},
+          {"bf16,f32,,TFLOP/s,measured,800", NAN},  /* the host */
+          {"bf16,f32,A,TFLOP/s,simulated,1", NAN},  /* no real card's figure */
+          {"bf16,f32,B,TFLOP/s,simulated,1", 500}); /* what NVML says stands */
+}
+
+static void test_copies(void **state)
+{
+    struct joined_limit l;
 
     (void)state;
-    expect(limits, "write", "yes", 260, 307.2, 153.6);
-    expect(limits, "copy", "yes", 206, 307.2, 204.8);
-    expect(limits, "triad", "yes", 270, 307.2, 230.4);
-    expect(limits, "triad", "yes", 302, 307.2, 230.4);
-    expect(limits, "triad", "yes", 231, 231, NAN); /* by 0.3 %: the clock, or rounding */
-    expect(limits, "triad", "yes", 320, 307.2, 230.4);
-    expect(limits, "triad", "no", 320, 307.2, NAN);
-    json_decref(limits);
+    CHECK("copy", "source,destination,direction,access,path,address,unit,value",
+          {"node0,cuda:0,one-way,,,A,GB/s,50", 63}, {"cuda:0,node0,forward,,,A,GB/s,50", 63},
+          {"cuda:0,node0,sum,,,A,GB/s,90", 126}, {"node0,cuda:1,one-way,,,B,GB/s,25", 31.5},
+          {"cuda,cuda:0,one-way,,within the GPU,A,GB/s,1500", NAN},
+          {"node0,cuda:0,one-way,,,,GB/s,50", NAN}, {"node0,cuda:0,one-way,,,A,us,5", NAN},
+          {"cuda:0,cuda:1,one-way,on,,A+B,GB/s,90", 100},
+          {"cuda:1,cuda:0,one-way,on,,B+A,GB/s,90", 100},
+          {"cuda:0,cuda:1,sum,on,,A+B,GB/s,180", 200},
+          {"cuda:0,cuda:1,one-way,off,,A+B,GB/s,20", 31.5}, /* through the host */
+          {"cuda:0,cuda:2,one-way,on,,A+C,GB/s,12", 15.75}, /* the slower link */
+          {"cuda:0,cuda:3,one-way,on,,A+D,GB/s,12", NAN});
+    limit_of("copy", "source,destination,direction,access,address,unit,value",
+             "cuda:0,node0,sum,,A,GB/s,90", &l);
+    assert_non_null(strstr(l.source, "sysfs: both directions"));
+}
+
+static void test_collectives_of_one_node(void **state)
+{
+    struct joined_limit l;
+
+    (void)state;
+    CHECK("allreduce",
+          "op,metric,backend,nodes,model,rehearsal,gpu_addresses,busbw_per_link,unit,value",
+          /* gather and scatter load the root's links alone, which need not be the slowest */
+          {"reduce,busbw,nccl,1,,,A+B,1,GB/s,75", 100},
+          {"gather,busbw,nccl,1,,,A+B,1,GB/s,75", NAN},
+          {"scatter,busbw,nccl,1,,,A+B,1,GB/s,75", NAN},
+          /* of 450 and 400 GB/s, 100 lead from one to the other: a mesh */
+          {"allreduce,busbw,nccl,1,,,A+B,1,GB/s,75", 100},
+          {"allreduce,busbw,nccl,1,,,B+A,1,GB/s,75", 100},
+          /* by switches each reaches each by all of its links: the slowest GPU's */
+          {"allreduce,busbw,nccl,1,,,A+E,1,GB/s,300", 400},
+          {"allreduce,busbw,nccl,1,,,A+E,1.75,GB/s,630", 700}, /* switches add */
+          /* a mesh of three: 100 and 60 lead from B to the others, of its 400 */
+          {"allreduce,busbw,nccl,1,,,A+B+F,1,GB/s,75", 160},
+          {"allreduce,busbw,nccl,1,,,A+B,,GB/s,300", NAN},  /* who adds is not told */
+          {"allreduce,busbw,nccl,1,,,A+C,1,GB/s,300", NAN}, /* no NVLink between */
+          {"allreduce,busbw,nccl,1,,,A+B+C,1,GB/s,300", NAN},
+          {"allreduce,busbw,nccl,1,,,A+D,1,GB/s,300", NAN}, /* not known */
+          {"allreduce,busbw,nccl,1,,yes,A+B,1,GB/s,300", NAN},
+          {"allreduce,busbw,nccl,2,,,A+B,1,GB/s,300", NAN},
+          {"allreduce,algbw,nccl,1,,,A+B,1,GB/s,300", NAN},
+          {"allreduce,busbw,mpi,1,,,A+B,1,GB/s,300", NAN});
+    limit_of("allreduce", "metric,backend,nodes,model,rehearsal,gpu_addresses,busbw_per_link,unit",
+             "busbw,nccl,1,,,A+B,1,GB/s", &l);
+    assert_string_equal(l.link, "nvlink");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_join),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory),
                                        cmocka_unit_test(test_lines_that_stores_fill),
-                                       cmocka_unit_test(test_lines_that_stores_do_not_fill)};
+                                       cmocka_unit_test(test_gemm), cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_collectives_of_one_node)};
 
-    return cmocka_run_group_tests(tests, load_benches, release_benches);
+    return cmocka_run_group_tests(tests, load, release);
 }

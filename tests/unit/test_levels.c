@@ -13,250 +13,92 @@
 #include <cmocka.h>
 
 #include "core/levels.h"
-#include "tests/unit/sanitized.h"
 #include "tests/unit/series.h"
 
-#define SERIES (sanitized() ? 50 : 2000)
+#define SERIES 300
 #define N_MAX  1000
 
 // What is not two levels.
 
-static void one_normal(struct rng *r, double *x, size_t n)
-{
-    series_normal(r, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 + 0.5 * x[i];
-}
-
-static void one_lognormal_01(struct rng *r, double *x, size_t n)
-{
-    series_lognormal(r, 0.1, x, n);
-}
-
-static void one_lognormal_05(struct rng *r, double *x, size_t n)
-{
-    series_lognormal(r, 0.5, x, n);
-}
-
-static void one_lognormal_1(struct rng *r, double *x, size_t n)
-{
-    series_lognormal(r, 1, x, n);
-}
-
-static void one_student2(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 + series_student2(r);
-}
-
-static void one_pareto(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = series_pareto15(r);
-}
-
-static void one_exponential(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = -log(1 - rng_double(r));
-}
-
-static void one_uniform(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 + 10 * rng_double(r);
-}
-
-static void one_ar1(struct rng *r, double phi, double *x, size_t n)
-{
-    series_ar1(r, phi, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 + 2 * x[i];
-}
-
-static void one_ar5(struct rng *r, double *x, size_t n)
-{
-    one_ar1(r, 0.5, x, n);
-}
-
-static void one_ar9(struct rng *r, double *x, size_t n)
-{
-    one_ar1(r, 0.9, x, n);
-}
-
-static void one_between_two_ticks(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = 20 + (rng_double(r) < 0.4);
-}
-
-static void one_on_few_ticks(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = round(20.3 + 0.6 * rng_normal(r));
-}
-
-static void one_rate_of_ticks(struct rng *r, double *x, size_t n)
-{
-    one_on_few_ticks(r, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = 4096 / (41.6666667 * x[i]) * (1 + 1e-13 * rng_normal(r));
-}
-
-static void one_constant(struct rng *r, double *x, size_t n)
-{
-    (void)r;
-    for (size_t i = 0; i < n; i++)
-        x[i] = 42;
-}
-
-static void one_drift(struct rng *r, double *x, size_t n)
-{
-    one_normal(r, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] += 5 * (double)i / (double)n;
-}
-
-static void one_ramp(struct rng *r, double *x, size_t n)
-{
-    double slope = 1 + rng_double(r);
-
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 + slope * (double)i / (double)n;
-}
-
-static void one_random_walk(struct rng *r, double *x, size_t n)
-{
-    double at = 1000;
-
-    for (size_t i = 0; i < n; i++)
-        x[i] = at += rng_normal(r) * 3;
-}
-
-static void spiked(struct rng *r, double share, bool heavy, double *x, size_t n)
-{
-    one_normal(r, x, n);
-    for (size_t i = 0; i < n; i++)
-        if (rng_double(r) < share)
-            x[i] *= heavy ? series_pareto15(r) : 1 - log(1 - rng_double(r));
-}
-
-static void one_spikes_1(struct rng *r, double *x, size_t n)
-{
-    spiked(r, 0.01, false, x, n);
-}
-
-static void one_spikes_5(struct rng *r, double *x, size_t n)
-{
-    spiked(r, 0.05, false, x, n);
-}
-
-static void one_heavy_spikes_5(struct rng *r, double *x, size_t n)
-{
-    spiked(r, 0.05, true, x, n);
-}
-
-static void one_equal_spikes_1(struct rng *r, double *x, size_t n)
-{
-    one_normal(r, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] *= rng_double(r) < 0.01 ? 3 : 1;
-}
-
-// Two levels, but so near that they do not matter.
-static void near_levels(struct rng *r, double *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 + 0.8 * (rng_double(r) < 0.5) + 0.03 * rng_normal(r);
-}
-
-static const struct one {
-    const char *name;
-    void (*fill)(struct rng *r, double *x, size_t n);
-} ones[] = {
-    {"normal", one_normal},
-    {"log-normal 0.1", one_lognormal_01},
-    {"log-normal 0.5", one_lognormal_05},
-    {"log-normal 1", one_lognormal_1},
-    {"Student t, 2 degrees", one_student2},
-    {"Pareto 1.5", one_pareto},
-    {"exponential", one_exponential},
-    {"uniform", one_uniform},
-    {"AR(1), phi 0.5", one_ar5},
-    {"AR(1), phi 0.9", one_ar9},
-    {"between two ticks", one_between_two_ticks},
-    {"on few ticks", one_on_few_ticks},
-    {"rate of few ticks", one_rate_of_ticks},
-    {"constant", one_constant},
-    {"drift of 10 sigma", one_drift},
-    {"ramp without noise", one_ramp},
-    {"random walk", one_random_walk},
-    {"1 % spikes", one_spikes_1},
-    {"5 % spikes", one_spikes_5},
-    {"5 % Pareto spikes", one_heavy_spikes_5},
-    {"1 % equal spikes", one_equal_spikes_1},
-    {"levels 0.8 % apart", near_levels},
+// clang-format off
+enum one {
+    NORMAL, STUDENT2, EXPONENTIAL, AR5, AR9, TWO_TICKS, FEW_TICKS, RATE_OF_TICKS, CONSTANT, DRIFT,
+    RAMP, WALK, SPIKES_5, HEAVY_SPIKES_5, EQUAL_SPIKES_1, NEAR_LEVELS, UNIFORM, LOGNORMAL_01, LOGNORMAL_1,
+    ONES
 };
+// clang-format on
 
-enum { ONES = sizeof(ones) / sizeof(*ones) };
-
-static int false_row(const struct one *one, bool launches, const size_t *lengths, int count)
+static double heavy(enum one one, struct rng *r)
 {
-    int too_many = 0;
+    return one == HEAVY_SPIKES_5 ? series_pareto15(r) : 1 - log(1 - rng_double(r));
+}
 
-    print_message("  %-22s", one->name);
-    for (int l = 0; l < count; l++) {
-        struct rng r;
-        int raised = 0;
+static void fill(enum one one, struct rng *r, double *x, size_t n)
+{
+    double slope = 1 + rng_double(r), walk = 1000;
 
-        rng_seed(&r, (uint64_t)(one - ones) * 10 + (uint64_t)l);
-        for (int i = 0; i < SERIES; i++) {
-            double x[N_MAX];
-            struct levels levels;
+    if (one == LOGNORMAL_01 || one == LOGNORMAL_1)
+        series_lognormal(r, one == LOGNORMAL_1 ? 1 : 0.1, x, n);
+    else if (one == AR5 || one == AR9)
+        series_ar1(r, one == AR5 ? 0.5 : 0.9, x, n);
+    else
+        series_normal(r, x, n);
+    for (size_t i = 0; i < n; i++) {
+        double z = x[i], near = 100 + 0.5 * z, at = (double)i / (double)n;
+        double ticks = round(20.3 + 0.6 * z);
 
-            one->fill(&r, x, lengths[l]);
-            int rc = launches ? levels_of_launches(x, lengths[l], &levels)
-                              : levels_of_samples(x, lengths[l], &levels);
-
-            assert_int_equal(rc, 0);
-            raised += levels.two;
-        }
-        print_message("  n=%-4zu %4.2f %%", lengths[l], 100.0 * raised / SERIES);
-        too_many += !sanitized() && raised > SERIES / 100;
+        x[i] = one == NORMAL           ? near
+               : one == STUDENT2       ? 100 + series_student2(r)
+               : one == EXPONENTIAL    ? -log(1 - rng_double(r))
+               : one <= AR9            ? 100 + 2 * z
+               : one == TWO_TICKS      ? 20 + (rng_double(r) < 0.4)
+               : one == FEW_TICKS      ? ticks
+               : one == RATE_OF_TICKS  ? 98.304 / ticks * (1 + 1e-13 * rng_normal(r))
+               : one == CONSTANT       ? 42
+               : one == DRIFT          ? near + 5 * at
+               : one == RAMP           ? 100 + slope * at
+               : one == WALK           ? (walk += 3 * z)
+               : one <= HEAVY_SPIKES_5 ? near * (rng_double(r) < 0.05 ? heavy(one, r) : 1)
+               : one == EQUAL_SPIKES_1 ? near * (rng_double(r) < 0.01 ? 3 : 1)
+               : one == UNIFORM        ? 100 + 10 * rng_double(r)
+               : one == NEAR_LEVELS    ? 100 + 0.8 * (rng_double(r) < 0.5) + 0.03 * z
+                                       : z;
     }
-    print_message("%s\n", too_many ? "  TOO MANY" : "");
-    return too_many;
+}
+
+// At most 1 % of series of one level are said to have two.
+static void check_ones(int (*of)(const double *x, size_t n, struct levels *out),
+                       const size_t *lengths, int count, int series)
+{
+    for (enum one one = NORMAL; one < ONES; one++)
+        for (int l = 0; l < count; l++) {
+            struct rng r;
+            int raised = 0;
+
+            rng_seed(&r, (uint64_t)one * 10 + (uint64_t)l);
+            for (int i = 0; i < series; i++) {
+                double x[N_MAX];
+                struct levels levels;
+
+                fill(one, &r, x, lengths[l]);
+                assert_int_equal(of(x, lengths[l], &levels), 0);
+                raised += levels.two;
+            }
+            if (raised > series / 100)
+                fail_msg("series %d of %zu: %d of %d", one, lengths[l], raised, series);
+        }
 }
 
 static void test_one_level_is_not_two(void **unused)
 {
-    const size_t lengths[] = {20, 50, 200, 1000};
-    int too_many = 0;
-
     (void)unused;
-    for (int k = 0; k < ONES; k++)
-        too_many += false_row(&ones[k], false, lengths, 4);
-    assert_int_equal(too_many, 0);
-}
-
-static void test_launches_of_one_level_are_not_two(void **unused)
-{
-    const size_t lengths[] = {3, 4, 5, 6, 8, 10, 20};
-    int too_many = 0;
-
-    (void)unused;
-    for (int k = 0; k < ONES; k++)
-        if (ones[k].fill !=
-            one_pareto) // launches do not scatter so; a pair of them is found in 1.3 %
-            too_many += false_row(&ones[k], true, lengths, 7);
-    assert_int_equal(too_many, 0);
+    check_ones(levels_of_samples, (const size_t[]){20, 50, 200}, 3, 600);
+    check_ones(levels_of_launches, (const size_t[]){4, 5, 6, 10, 20}, 5, 2000);
 }
 
 // Planted levels, 5 % apart.
 
 enum order { MIXED, STICKY, STEP };
-
-static const char *const order_names[] = {"mixed", "sticky", "step"};
 
 // Fills x and returns how many samples are on the rarer level. A sticky machine stays on the rarer
 // level for a tenth of the series at a time, on average.
@@ -280,53 +122,38 @@ static size_t plant(struct rng *r, enum order order, double share, double noise,
     return count < n - count ? count : n - count;
 }
 
-static int power_row(enum order order, double share, double noise, const size_t *lengths)
-{
-    int too_few = 0;
-
-    print_message("  %-7s %2.0f/%-2.0f noise %.1f %%", order_names[order], 100 - 100 * share,
-                  100 * share, 100 * noise);
-    for (int l = 0; l < 4; l++) {
-        struct rng r;
-        int series = 0, found = 0;
-
-        rng_seed(&r, (uint64_t)order * 100 + (uint64_t)(share * 100) + (uint64_t)l);
-        for (int i = 0; i < SERIES; i++) {
-            double x[N_MAX];
-            struct levels levels;
-
-            if (plant(&r, order, share, noise, x, lengths[l]) < LEVELS_MIN_COUNT)
-                continue;
-            series++;
-            assert_int_equal(levels_of_samples(x, lengths[l], &levels), 0);
-            found += levels.two;
-        }
-        if (series >= SERIES / 20)
-            print_message("  n=%-4zu %5.1f %%", lengths[l], 100.0 * found / series);
-        else
-            print_message("  n=%-4zu     - ", lengths[l]);
-        too_few += !sanitized() && series >= SERIES / 20 && found < 0.95 * series;
-    }
-    print_message("\n");
-    return too_few;
-}
-
+// Where there are enough samples on both, 95 % of planted levels are found.
 static void test_planted_levels_are_found(void **unused)
 {
-    const size_t lengths[] = {50, 100, 200, 1000};
-    const double shares[] = {0.5, 0.2, 0.1};
-    int too_few = 0;
+    static const struct {
+        double share, noise;
+        size_t n;
+    } cases[] = {{0.5, 0.005, 50},  {0.5, 0.005, 200}, {0.2, 0.005, 100},
+                 {0.2, 0.005, 200}, {0.1, 0.005, 200}, {0.5, 0.01, 300}};
 
     (void)unused;
     for (enum order order = MIXED; order <= STEP; order++)
-        for (int s = 0; s < 3; s++)
-            too_few += power_row(order, shares[s], 0.005, lengths);
-    assert_int_equal(too_few, 0);
-    // With twice the noise (5 standard deviations apart) only much data on both tells.
-    const size_t more[] = {200, 300, 500, 1000};
+        for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+            struct rng r;
+            int series = 0, found = 0;
 
-    too_few = power_row(MIXED, 0.5, 0.01, more);
-    assert_int_equal(too_few, 0);
+            if (order != MIXED && cases[c].noise > 0.005)
+                continue;
+            rng_seed(&r, (uint64_t)order * 100 + c);
+            for (int i = 0; i < SERIES; i++) {
+                double x[N_MAX];
+                struct levels levels;
+
+                if (plant(&r, order, cases[c].share, cases[c].noise, x, cases[c].n) <
+                    LEVELS_MIN_COUNT)
+                    continue;
+                series++;
+                assert_int_equal(levels_of_samples(x, cases[c].n, &levels), 0);
+                found += levels.two;
+            }
+            if (series >= SERIES / 20 && found < 0.95 * series)
+                fail_msg("order %d, case %zu: %d of %d", order, c, found, series);
+        }
 }
 
 static void test_planted_launches_are_found(void **unused)
@@ -339,7 +166,6 @@ static void test_planted_launches_are_found(void **unused)
 
     (void)unused;
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
-        size_t least = cases[c].n < 10 ? 2 : 3;
         struct rng r;
         int series = 0, found = 0;
 
@@ -348,15 +174,14 @@ static void test_planted_launches_are_found(void **unused)
             double x[N_MAX];
             struct levels levels;
 
-            if (plant(&r, MIXED, 0.5, cases[c].noise, x, cases[c].n) < least)
+            if (plant(&r, MIXED, 0.5, cases[c].noise, x, cases[c].n) < (cases[c].n < 10 ? 2 : 3))
                 continue;
             series++;
             assert_int_equal(levels_of_launches(x, cases[c].n, &levels), 0);
             found += levels.two;
         }
-        print_message("  %2zu launches, noise %.2f %%: %5.1f %%\n", cases[c].n,
-                      100 * cases[c].noise, 100.0 * found / SERIES);
-        assert_true(sanitized() || 100.0 * found / SERIES >= cases[c].least);
+        if (100.0 * found / SERIES < cases[c].least)
+            fail_msg("case %zu: %d of %d", c, found, SERIES);
     }
 }
 
@@ -383,8 +208,7 @@ static void test_what_is_said_of_two_levels(void **unused)
     assert_memory_equal(x, before, sizeof(x));
     assert_true(l.two && l.low == 101 && l.high == 151);
     assert_true(fabs(l.share_low - 2.0 / 3) < 1e-12 && fabs(l.share_high - 1.0 / 3) < 1e-12);
-    // Each level is spread evenly over 3 ticks: 10 to 90 % of them are 2.4, for a normal 2.563
-    // sigma.
+    // Evenly over 3 ticks: 10 to 90 % of them are 2.4, for a normal 2.563 sigma.
     assert_true(fabs(l.separation - 50 / (2.4 / 2.563)) < 1.5);
     // The windows of the levels hold 60 and 30 samples, the valley none; nothing is correlated.
     assert_true(fabs(l.p_value / 0x1p-30 - 1) < 1e-9);
@@ -457,74 +281,42 @@ static void test_difference_that_matters(void **unused)
     }
 }
 
-// Samples on a rare level count as a level where they come in a row, else as outliers.
-static void test_rare_samples_in_a_row(void **unused)
+// Samples on a rare level count as a level by their share, or where they come in rows of three and
+// more, ten at the least.
+static void test_rare_samples(void **unused)
 {
+    const struct {
+        int n, every, from, row, samples;
+        bool two;
+    } cases[] = {{1000, 1000, 500, 20, 20, true}, {1000, 50, 0, 1, 20, false},
+                 {1000, 50, 20, 3, 18, true},     {1000, 50, 20, 2, 18, false},
+                 {1000, 50, 20, 10, 10, true},    {1000, 50, 20, 9, 9, false},
+                 {1000, 12, 0, 1, 78, true},      {1000, 12, 0, 1, 72, false},
+                 {200, 12, 0, 1, 14, true},       {200, 12, 0, 1, 10, false}}; // 5.8 % are 11.5
     double x[1000];
     struct levels l;
     struct rng r;
 
     (void)unused;
     rng_seed(&r, 2);
-    for (int row = 0; row < 2; row++)
+    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++)
         for (int sign = -1; sign <= 1; sign += 2) {
-            for (int i = 0; i < 1000; i++)
-                x[i] = 100 + 0.3 * rng_normal(&r) +
-                       sign * 10 * (row ? i >= 500 && i < 520 : i % 50 == 0);
-            assert_int_equal(levels_of_samples(x, 1000, &l), 0);
-            assert_true(l.two == row);
-            if (row)
-                assert_true(fabs((sign < 0 ? l.share_low : l.share_high) - 0.02) < 1e-9);
+            int n = cases[c].n;
+
+            for (int i = 0; i < n; i++) {
+                int at = i - cases[c].from;
+                bool rare = at >= 0 && at % cases[c].every < cases[c].row &&
+                            at / cases[c].every < cases[c].samples / cases[c].row;
+
+                x[i] = 100 + 0.3 * rng_normal(&r) + (rare ? 10 * sign : 0);
+            }
+            assert_int_equal(levels_of_samples(x, (size_t)n, &l), 0);
+            if (l.two != cases[c].two)
+                fail_msg("case %zu", c);
+            if (l.two)
+                assert_true(fabs((sign < 0 ? l.share_low : l.share_high) -
+                                 (double)cases[c].samples / n) < 1e-9);
         }
-}
-
-// Rows are long enough from three samples on, on average, and ten samples are the least.
-static void test_how_rare_and_how_long_a_row(void **unused)
-{
-    const struct {
-        int samples, row;
-        bool two;
-    } cases[] = {{18, 3, true}, {18, 2, false}, {10, 10, true}, {9, 9, false}};
-    double x[1000];
-    struct levels l;
-    struct rng r;
-
-    (void)unused;
-    rng_seed(&r, 5);
-    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
-        for (int i = 0; i < 1000; i++)
-            x[i] = 100 + 0.3 * rng_normal(&r) +
-                   (i % 50 >= 20 && i % 50 < 20 + cases[c].row &&
-                            i / 50 < cases[c].samples / cases[c].row
-                        ? 10
-                        : 0);
-        assert_int_equal(levels_of_samples(x, 1000, &l), 0);
-        assert_true(l.two == cases[c].two);
-    }
-}
-
-// Without order in time the share decides, as counted at the middle between the levels.
-static void test_share_of_a_rare_level(void **unused)
-{
-    double x[1000];
-    struct levels l;
-    struct rng r;
-
-    (void)unused;
-    rng_seed(&r, 3);
-    for (int rare = 72; rare <= 78; rare += 6) {
-        for (int i = 0; i < 1000; i++)
-            x[i] = 100 + 0.3 * rng_normal(&r) + (i % 12 == 0 && i / 12 < rare ? 10 : 0);
-        assert_int_equal(levels_of_samples(x, 1000, &l), 0);
-        assert_true(l.two == (rare == 78));
-    }
-    assert_true(fabs(l.share_high - 0.078) < 1e-9);
-    for (int rare = 10; rare <= 14; rare += 4) { // 5.8 % of 200 are 11.5
-        for (int i = 0; i < 200; i++)
-            x[i] = 100 + 0.3 * rng_normal(&r) + (i % 12 == 0 && i / 12 < rare ? 10 : 0);
-        assert_int_equal(levels_of_samples(x, 200, &l), 0);
-        assert_true(l.two == (rare == 14));
-    }
 }
 
 // A few equal outliers, however far, do not hide the two levels of the rest.
@@ -575,16 +367,12 @@ int main(void)
         cmocka_unit_test(test_what_is_said_of_two_levels_of_launches),
         cmocka_unit_test(test_two_values_alone_are_ticks),
         cmocka_unit_test(test_difference_that_matters),
-        cmocka_unit_test(test_rare_samples_in_a_row),
-        cmocka_unit_test(test_how_rare_and_how_long_a_row),
-        cmocka_unit_test(test_share_of_a_rare_level),
+        cmocka_unit_test(test_rare_samples),
         cmocka_unit_test(test_levels_beside_outliers),
         cmocka_unit_test(test_small_and_bad_input),
         cmocka_unit_test(test_one_level_is_not_two),
-        cmocka_unit_test(test_launches_of_one_level_are_not_two),
         cmocka_unit_test(test_planted_levels_are_found),
-        cmocka_unit_test(test_planted_launches_are_found),
-    };
+        cmocka_unit_test(test_planted_launches_are_found)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

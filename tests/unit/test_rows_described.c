@@ -76,19 +76,18 @@ static bool check_fact(void *arg, const char *name, size_t len)
     return false;
 }
 
-/* Its benchmark takes the options of a side, as they are and not as others. */
-static void check_side(const struct bench_info *b, const struct bench_experiment *e,
-                       const char *side)
+/* Its benchmark takes these options, as they are and not as others. */
+static void check_options(const struct bench_info *b, const char *both, const char *options)
 {
     struct argv words = {NULL};
     char error[512] = "";
 
-    argv_split(&words, e->both ? e->both : "");
-    argv_split(&words, side);
+    argv_split(&words, both ? both : "");
+    argv_split(&words, options ? options : "");
     assert_int_equal(words.err, 0);
     char **defaults = bench_ask_defaults(b, (const char *const *)words.all, error, sizeof(error));
     if (!defaults)
-        fail_msg("%s refuses '%s' '%s': %s", b->name, e->both ? e->both : "", side, error);
+        fail_msg("%s refuses '%s' '%s': %s", b->name, both ? both : "", options, error);
     texts_free(defaults);
     argv_release(&words);
 }
@@ -105,39 +104,16 @@ static void check_experiment(const struct bench_info *b, const struct bench_expe
         p++;
     if (!m->name || !p->pipe)
         fail_msg("%s: no such metric or pipe: '%s', '%s'", e->check, e->metric, e->pipe);
-    if (!e->machine != !e->lacks)
-        fail_msg("%s: a condition of the machine and its reason go together", e->check);
-    if (!e->counts != !e->absent)
-        fail_msg("%s: what it counts and the reason without it go together", e->check);
     for (m = b->rows.metrics; e->counts && m->name && strcmp(m->name, e->counts) != 0; m++)
         ;
-    if (!m->name)
-        fail_msg("%s: no such metric: '%s'", e->check, e->counts);
+    /* conditions go with their reasons */
+    if (!m->name || !e->machine != !e->lacks || !e->counts != !e->absent ||
+        (!strcmp(e->with, e->without) && !e->unset))
+        fail_msg("%s", e->check);
     if (e->machine)
         condition_names(e->machine, check_fact, (void *)e->machine);
-    if (!strcmp(e->with, e->without) && !e->unset)
-        fail_msg("%s: its two sides are one", e->check);
-    check_side(b, e, e->with);
-    check_side(b, e, e->without);
-}
-
-/* Options that are advised to be measured are the benchmark's, and values of texts have their place. */
-static void check_advice(const struct bench_info *b, const struct bench_advice *a)
-{
-    struct argv words = {NULL};
-    char error[512] = "";
-
-    check_words(b, a->column);
-    check_condition(b, a->where);
-    if (!strstr(a->says, "%s"))
-        fail_msg("%s: no place for the value: '%s'", b->name, a->says);
-    argv_split(&words, a->measure ? a->measure : "");
-    assert_int_equal(words.err, 0);
-    char **defaults = bench_ask_defaults(b, (const char *const *)words.all, error, sizeof(error));
-    if (!defaults)
-        fail_msg("%s refuses '%s': %s", b->name, a->measure, error);
-    texts_free(defaults);
-    argv_release(&words);
+    check_options(b, e->both, e->with);
+    check_options(b, e->both, e->without);
 }
 
 static void check_jobs(const struct bench_info *b)
@@ -156,8 +132,13 @@ static void check_jobs(const struct bench_info *b)
         if (!strstr(bound->says, "%s"))
             fail_msg("%s: no place for the share: '%s'", b->name, bound->says);
     }
-    for (const struct bench_advice *a = b->rows.advice; a->column; a++)
-        check_advice(b, a);
+    for (const struct bench_advice *a = b->rows.advice; a->column; a++) {
+        check_words(b, a->column);
+        check_condition(b, a->where);
+        if (!strstr(a->says, "%s"))
+            fail_msg("%s: no place for the value: '%s'", b->name, a->says);
+        check_options(b, NULL, a->measure);
+    }
 }
 
 static void check_rows(const struct bench_info *b)
@@ -292,55 +273,12 @@ static void test_what_is_damaged_is_refused(void **state)
     }
 }
 
-static void test_runs_of_before(void **state)
-{
-    json_t *before = rows_described_before(), *told;
-    const char *name;
-
-    (void)state;
-    assert_int_equal(json_object_size(before), 7);
-    json_object_foreach (before, name, told) {
-        struct bench_rows rows;
-        char error[200] = "";
-
-        if (rows_described_read(told, &rows, error, sizeof(error)))
-            fail_msg("%s: %s", name, error);
-        assert_non_null(rows.columns[0].name);
-        rows_described_release(&rows);
-    }
-    json_decref(before);
-}
-
-static void test_columns_of_two_versions(void **state)
-{
-    struct bench_rows now, then;
-    json_t *a, *b;
-
-    (void)state;
-    assert_int_equal(read_text("{\"columns\": [{\"name\": \"x\", \"bytes\": true}]}", &now, &a), 0);
-    assert_int_equal(
-        read_text("{\"columns\": [{\"name\": \"x\"}, {\"name\": \"y\", \"outcome\": true}]}", &then,
-                  &b),
-        0);
-    assert_int_equal(rows_described_add_columns(&now, &then), 0);
-    assert_int_equal(now.columns[0].flags, COLUMN_BYTES);
-    assert_string_equal(now.columns[1].name, "y");
-    assert_int_equal(now.columns[1].flags, COLUMN_OUTCOME);
-    assert_null(now.columns[2].name);
-    rows_described_release(&now);
-    rows_described_release(&then);
-    json_decref(a);
-    json_decref(b);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables_name_columns_that_there_are),
         cmocka_unit_test(test_what_is_written_is_read),
         cmocka_unit_test(test_what_is_damaged_is_refused),
-        cmocka_unit_test(test_runs_of_before),
-        cmocka_unit_test(test_columns_of_two_versions),
     };
 
     return cmocka_run_group_tests_name("rows_described", tests, NULL, NULL);

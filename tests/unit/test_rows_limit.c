@@ -57,14 +57,19 @@ static struct over *over(const char *ranks, const char *backend)
     return o;
 }
 
-/* GB/s, 0: none. */
-static void limit_is(struct over *o, double limit, const char *source)
+/* GB/s, 0: none; says: parts of its source, which '|' parts; those behind '!' are not in it. */
+static void limit_is(struct over *o, double limit, const char *says)
 {
+    char copy[256], *at = strcpy(copy, says);
+
     o->pt.series[1].limit = 0;
     rows_limit(&o->pt, &o->w);
-    assert_string_equal(o->pt.series[1].limit_source, source);
+    const char *source = o->pt.series[1].limit_source;
+    for (char *want; (want = strsep(&at, "|"));)
+        if (*want == '!' ? strstr(source, want + 1) != NULL : !strstr(source, want))
+            fail_msg("'%s' of: %s", want, source);
     if (fabs(o->pt.series[1].limit - limit) > 1e-9)
-        fail_msg("limit %.9g, not %.9g", o->pt.series[1].limit, limit);
+        fail_msg("limit %.9g, not %.9g: %s", o->pt.series[1].limit, limit, source);
     assert_null(o->pt.series[0].limit_source);
 }
 
@@ -74,36 +79,33 @@ static void done(struct over *o)
     free(o);
 }
 
-#define TCP  (1460.0 / 1538 / 8)
-#define LESS " less TCP/IPv4 framing at MTU 1500, 1460 bytes a segment (94.9 %)"
-#define MOST ", the most that any algorithm gets through each node's link"
-#define BY   ", which by its counters carried the bytes: "
+#define TCP    (1460.0 / 1538 / 8)
+#define PARTLY "of 1 of 2 nodes it is not known"
 
 static void test_limit(void **state)
 {
     (void)state;
     struct over *o = over("aabb", "mpi");
-    limit_is(o, 0, "a: the case ended before its links were looked at");
+    limit_is(o, 0, "a: |ended before");
     o->nodes[0].wire = wire("eth0", 100);
     o->nodes[1].wire = wire("eth3", 25);
-    limit_is(o, 1.5 * 25 * TCP, "b's eth3" BY "sysfs: 25 Gb/s" LESS MOST);
+    limit_is(o, 1.5 * 25 * TCP, "b's eth3|counters|sysfs: 25 Gb/s|(94.9 %)|!not known");
     o->nodes[0].wire = wire("eth0", 10);
-    limit_is(o, 1.5 * 10 * TCP, "a's eth0" BY "sysfs: 10 Gb/s" LESS MOST);
+    limit_is(o, 1.5 * 10 * TCP, "a's eth0|10 Gb/s");
     /* Of one it is not known: the other's bounds it all the same. */
     o->nodes[0].wire = wire("eth0", 0);
-    limit_is(o, 1.5 * 25 * TCP,
-             "b's eth3" BY "sysfs: 25 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    limit_is(o, 1.5 * 25 * TCP, "b's eth3|25 Gb/s|" PARTLY);
     o->nodes[1].wire = (struct collective_wire){.why = "it is not sure"};
-    limit_is(o, 0, "a's eth0" BY "its rate is not known");
+    limit_is(o, 0, "a's eth0|not known");
     o->nodes[0].wire = o->nodes[1].wire;
     limit_is(o, 0, "a: it is not sure");
     o->accounts[1].told.simulated = 1;
     o->nodes[0].wire = wire("eth0", 100);
-    limit_is(o, 0, "simulated: no link carried the bytes");
+    limit_is(o, 0, "simulated");
     done(o);
     o = over("aa", "nccl");
     o->nodes[0].wire = wire("eth0", 100);
-    limit_is(o, 0, "one node: no link between nodes");
+    limit_is(o, 0, "one node");
     done(o);
 }
 
@@ -114,16 +116,12 @@ static void test_limit_of_several(void **state)
     o->nodes[0].wire = wire("eth0", 100);
     o->nodes[0].wire.rails[1] = rail("eth1", 50);
     o->nodes[0].wire.n = 2;
-    limit_is(o, 150 * TCP,
-             "a's eth0 + eth1 together, which by their counters carried the bytes, of eth0: "
-             "sysfs: 100 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    limit_is(o, 150 * TCP, "a's eth0 + eth1|counters|of eth0: |100 Gb/s|" PARTLY);
     o->nodes[1].wire = wire("eth0", 140);
-    limit_is(o, 140 * TCP, "b's eth0" BY "sysfs: 140 Gb/s" LESS MOST);
+    limit_is(o, 140 * TCP, "b's eth0|140 Gb/s|!not known");
     o->nodes[0].wire.rails[1] = rail("eth1", 0);
     o->nodes[1].wire = (struct collective_wire){0};
-    limit_is(o, 0,
-             "a's eth0 + eth1 together, which by their counters carried the bytes, of eth1: "
-             "its rate is not known");
+    limit_is(o, 0, "of eth1: |not known");
     /* The most names that there may be are cut, not written beyond. */
     o->nodes[0].wire.n = NIC_RAILS_MAX;
     for (unsigned i = 0; i < NIC_RAILS_MAX; i++) {
@@ -159,20 +157,16 @@ static void test_own(void **state)
 {
     (void)state;
     struct over *o = over("ab", "ring");
-    limit_is(o, 0, "a: its ranks do not tell their links");
+    limit_is(o, 0, "a: |do not tell");
     o->nodes[0].wire = wire("eth0", 1);
     tells(o, 0, "eth0", 40);
     tells(o, 1, "eth0", 10)->rail.segment_bytes = 1448;
-    limit_is(o, 10.0 / 8 * 1448 / 1538,
-             "b's eth0: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment "
-             "(94.1 %)" MOST);
+    limit_is(o, 10.0 / 8 * 1448 / 1538, "b's eth0: |1448 bytes|(94.1 %)|!not known");
     /* Of a node whose links nobody knows that is said, and not hidden behind the other's. */
     tells(o, 0, "eth0", 0);
-    limit_is(o, 10 * TCP * 1448 / 1460,
-             "b's eth0: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment "
-             "(94.1 %), of 1 of 2 nodes it is not known" MOST);
+    limit_is(o, 10 * TCP * 1448 / 1460, "b's eth0: |" PARTLY);
     tells(o, 1, "eth7", 0);
-    limit_is(o, 0, "a's eth0: its rate is not known");
+    limit_is(o, 0, "a's eth0|not known");
     done(o);
 }
 
@@ -186,17 +180,16 @@ static void test_own_addresses(void **state)
         snprintf(name, sizeof(name), "eth%u", i % 4);
         sends(tells(o, i, name, i < 4 ? 25 : 100), name, i % 4 == 0 || i % 4 == 3);
     }
-    limit_is(o, 1.75 * 100 * TCP,
-             "a's eth0 + eth1 + eth2 + eth3 together, of eth0: sysfs: 25 Gb/s" LESS MOST);
+    limit_is(o, 1.75 * 100 * TCP, "a's eth0 + eth1 + eth2 + eth3 |25 Gb/s");
     for (unsigned i = 0; i < 4; i++)
         memset(&o->accounts[i].told, 0, sizeof(o->accounts[i].told));
     for (unsigned i = 0; i < 4; i++)
         tells(o, i, i % 2 ? "eth1" : "eth0", 25);
-    limit_is(o, 1.75 * 50 * TCP, "a's eth0 + eth1 together, of eth0: sysfs: 25 Gb/s" LESS MOST);
+    limit_is(o, 1.75 * 50 * TCP, "a's eth0 + eth1 |25 Gb/s");
     /* One adapter twice, with other segments: what it carries at the most. */
     for (unsigned i = 0; i < 4; i++)
         tells(o, i, "eth0", 25)->rail.segment_bytes = i == 1 ? 1460 : 1400;
-    limit_is(o, 1.75 * 25 * TCP, "a's eth0: sysfs: 25 Gb/s" LESS MOST);
+    limit_is(o, 1.75 * 25 * TCP, "a's eth0: |25 Gb/s");
     done(o);
 }
 
@@ -212,12 +205,11 @@ static void test_own_within(void **state)
         if (!within)
             sends(told, "eth0", true);
     }
-    limit_is(o, 10 * TCP * 5 / 3, "a's eth0: sysfs: 10 Gb/s" LESS MOST);
+    limit_is(o, 10 * TCP * 5 / 3, "a's eth0: |10 Gb/s|!not known");
     sends(&o->accounts[4].told, "lo", true); /* to another node, as namespaces of one machine do */
-    limit_is(o, 10 * TCP * 5 / 3,
-             "a's eth0: sysfs: 10 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    limit_is(o, 10 * TCP * 5 / 3, "a's eth0: |" PARTLY);
     sends(&o->accounts[0].told, "eth9", true);
-    limit_is(o, 0, "a's eth0 + eth9 together, of eth9: its rate is unknown");
+    limit_is(o, 0, "of eth9|unknown");
     done(o);
 }
 
@@ -231,21 +223,15 @@ static void test_own_not_added(void **state)
         snprintf(r->address, sizeof(r->address), "0000:3b:00.%u", i % 2);
         r->pcie = (struct nic_pcie){.gt_s = 32, .width = 8}; /* 252 Gb/s */
     }
-    limit_is(o, 1.5 * 200 * TCP, "a's eth0 + eth1 together, of eth0: sysfs: 100 Gb/s" LESS MOST);
+    limit_is(o, 1.5 * 200 * TCP, "a's eth0 + eth1 |100 Gb/s");
     for (unsigned i = 0; i < 2; i++)
         o->accounts[i].told.rail.pcie.gt_s = 16;
-    limit_is(o, 1.5 * 200 * TCP,
-             "b's eth0 + eth1 together, of eth0: sysfs: 100 Gb/s" LESS
-             ", of 1 of 2 nodes it is not known" MOST);
+    limit_is(o, 1.5 * 200 * TCP, "b's eth0 + eth1 |" PARTLY);
     o->accounts[3].told.rail.vf = 1;
-    limit_is(o, 0,
-             "a: eth0 and 1 more carried the bytes: eth0 shares its adapter's PCIe link, which "
-             "carries less than their lines");
+    limit_is(o, 0, "a: eth0 and 1 more|PCIe link");
     snprintf(o->accounts[1].told.rail.address, sizeof(o->accounts[1].told.rail.address), "5e:00.0");
     o->accounts[0].told.rail.vf = 1;
-    limit_is(o, 0,
-             "a: eth0 and 1 more carried the bytes: eth0 is a virtual function, which may share "
-             "its port");
+    limit_is(o, 0, "a: eth0 and 1 more|virtual function");
     done(o);
 }
 
@@ -262,10 +248,9 @@ static void test_own_many(void **state)
         sends(&o->accounts[0].told, name, true);
     }
     o->accounts[0].told.rail = rail("eth8", 100);
-    limit_is(o, 100 * TCP,
-             "b's eth0: sysfs: 100 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    limit_is(o, 100 * TCP, "b's eth0: |" PARTLY);
     memset(&o->accounts[1].told, 0, sizeof(o->accounts[1].told));
-    limit_is(o, 0, "a: its ranks have more than 8 links");
+    limit_is(o, 0, "a: |more than 8 links");
     done(o);
 }
 
@@ -278,12 +263,11 @@ static void test_named(void **state)
     o->nodes[1].wire = wire("eth0", 100);
     o->nodes[2].wire = wire("eth0", 30);
     o->w.point.op = COLLECTIVE_BROADCAST;
-    limit_is(o, 20 * TCP, "a's eth0" BY "sysfs: 20 Gb/s" LESS MOST);
+    limit_is(o, 20 * TCP, "a's eth0|20 Gb/s");
     o->w.point.op = COLLECTIVE_ALL_GATHER; /* 5 of 6 blocks into c, 3 into a */
-    limit_is(o, 30 * TCP, "c's eth0" BY "sysfs: 30 Gb/s" LESS MOST);
+    limit_is(o, 30 * TCP, "c's eth0|30 Gb/s");
     o->nodes[2].wire = wire("eth0", 0);
-    limit_is(o, 20 * TCP * 2 * 5 / 6,
-             "a's eth0" BY "sysfs: 20 Gb/s" LESS ", of 1 of 3 nodes it is not known" MOST);
+    limit_is(o, 20 * TCP * 2 * 5 / 6, "a's eth0|20 Gb/s|1 of 3 nodes");
     done(o);
 }
 
@@ -291,14 +275,11 @@ static void test_named(void **state)
  * nobody knows it of MPI, also where the adapter's PCIe link is what bounds, and where the library says who added it is known. */
 static void test_switches(void **state)
 {
-    static const char unsure[] = "not known: InfiniBand's switches may add (SHARP), and the "
-                                 "library does not say whether they did";
-
     (void)state;
     struct over *o = over("abcd", "mpi");
     for (unsigned i = 0; i < 4; i++)
         o->nodes[i].wire = wire("eth0", 100);
-    limit_is(o, 100 * TCP, "a's eth0" BY "sysfs: 100 Gb/s" LESS MOST);
+    limit_is(o, 100 * TCP, "a's eth0|100 Gb/s");
     for (unsigned i = 0; i < 4; i++) {
         snprintf(o->nodes[i].wire.rails[0].kind, sizeof(o->nodes[i].wire.rails[0].kind),
                  "infiniband");
@@ -309,7 +290,7 @@ static void test_switches(void **state)
             o->nodes[i].wire.rails[0].pcie = (struct nic_pcie){.gt_s = 8, .width = 4};
         o->pt.series[1].limit = 0;
         rows_limit(&o->pt, &o->w);
-        if (o->pt.series[1].limit > 0 || !strstr(o->pt.series[1].limit_source, unsure))
+        if (o->pt.series[1].limit > 0 || !strstr(o->pt.series[1].limit_source, "SHARP"))
             fail_msg("%g: %s", o->pt.series[1].limit, o->pt.series[1].limit_source);
     }
     o->accounts[0].told.members_add = 1;
@@ -325,8 +306,7 @@ int main(void)
         cmocka_unit_test(test_own),        cmocka_unit_test(test_own_addresses),
         cmocka_unit_test(test_own_within), cmocka_unit_test(test_own_not_added),
         cmocka_unit_test(test_own_many),   cmocka_unit_test(test_named),
-        cmocka_unit_test(test_switches),
-    };
+        cmocka_unit_test(test_switches)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

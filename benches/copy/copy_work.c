@@ -178,7 +178,10 @@ int copy_defaults(struct opts *o)
     return err ? err : opts_default(o, "memory", engine);
 }
 
-bool copy_pair_sampled(unsigned from, unsigned to, unsigned n)
+/* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair
+ * is; above, each with the next one and with the one half-way round, both ways: every GPU is met
+ * four times, as source and as destination, and no step between neighbours is left out. */
+static bool copy_pair_sampled(unsigned from, unsigned to, unsigned n)
 {
     unsigned step = (to + n - from % n) % n;
 

@@ -89,11 +89,6 @@ int copy_defaults(struct opts *o);
  * outside of the sample that was asked for. */
 bool copy_wanted(struct point *pt);
 
-/* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair
- * is; above, each with the next one and with the one half-way round, both ways: every GPU is met
- * four times, as source and as destination, and no step between neighbours is left out. */
-bool copy_pair_sampled(unsigned from, unsigned to, unsigned n);
-
 /* A series of `bytes` in GB/s, or where the point is about latency in us. */
 struct series *copy_series(struct point *pt, const char *direction, double bytes);
 

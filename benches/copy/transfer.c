@@ -51,11 +51,6 @@ unsigned group_rank(const struct group *g)
     return g->rank;
 }
 
-pid_t group_peer(const struct group *g)
-{
-    return channel_child(g->channel);
-}
-
 /* Only the parent looks: without it there is no child. */
 static int look_at_peer(struct group *g)
 {
@@ -211,8 +206,9 @@ static int open_link(struct group *g, struct group_link *l, const struct wire_op
     return rc < 0 ? rc : wire_link(l->wire, !g->rank, NULL);
 }
 
-int group_join(struct group *g, struct group_link *l, const struct wire_ops *ops, size_t bytes,
-               bool both, int node)
+/* Of both ranks at once. 0 or -errno; then, too, group_leave() undoes it. */
+static int group_join(struct group *g, struct group_link *l, const struct wire_ops *ops,
+                      size_t bytes, bool both, int node)
 {
     uint8_t own[WIRE_ADDRESS_MAX], theirs[WIRE_ADDRESS_MAX];
     const void *addresses[] = {theirs};
@@ -229,7 +225,8 @@ int group_join(struct group *g, struct group_link *l, const struct wire_ops *ops
     return err ? err : wire_join(l->wire, addresses, &len);
 }
 
-void group_leave(struct group_link *l)
+/* After group_close(); a zeroed one is left alone. */
+static void group_leave(struct group_link *l)
 {
     wire_close(l->wire);
     world_free(l->world);
@@ -253,8 +250,10 @@ static inline int post(struct wire_link *l, post_fn *one, void *at, size_t bytes
     return err == -EAGAIN ? 0 : err;
 }
 
-int transfer_move(struct wire_link *l, struct group *g, const void *out, void *in, size_t bytes,
-                  uint64_t count, uint64_t *arrived_ns)
+/* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where not NULL,
+ * at the same time. *arrived_ns is set when the last one is in. 0 or -errno, also group_pause()'s. */
+static int transfer_move(struct wire_link *l, struct group *g, const void *out, void *in,
+                         size_t bytes, uint64_t count, uint64_t *arrived_ns)
 {
     enum wire_side sides = (out ? WIRE_OUT : 0) | (in ? WIRE_IN : 0);
     uint64_t to_send = out ? count : 0, to_receive = in ? count : 0;
@@ -329,7 +328,8 @@ void lanes_fill(const struct lanes *l, unsigned end, uint64_t seed)
         memset(lanes_in(l, end), 0x55, l->bytes);
 }
 
-size_t lanes_check(const struct lanes *l, unsigned end, uint64_t seed)
+/* Is what an end received the other's pattern? The first wrong byte, or PATTERN_RIGHT. */
+static size_t lanes_check(const struct lanes *l, unsigned end, uint64_t seed)
 {
     if (!lanes_in(l, end))
         return PATTERN_RIGHT;

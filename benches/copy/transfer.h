@@ -52,7 +52,6 @@ int group_open(struct group **g, const struct topo *topo, const unsigned cpus[2]
 void group_close(struct group *g); /* ends the peer and waits for it; NULL is left alone */
 
 unsigned group_rank(const struct group *g);
-pid_t group_peer(const struct group *g); /* of rank 0: the process that was forked */
 
 /* Rank 0: both run fn(g, arg, count, &times[rank]). 0, or the first error: fn's own, the peer's,
  * -ECONNRESET when the peer died, -ETIMEDOUT when nothing moved for GROUP_STILL_NS. */
@@ -74,16 +73,6 @@ struct group_link {
     struct world *world;
     struct wire *wire;
 };
-/* Of both ranks at once. 0 or -errno; then, too, group_leave() undoes it. */
-int group_join(struct group *g, struct group_link *l, const struct wire_ops *ops, size_t bytes,
-               bool both, int node);
-void group_leave(struct group_link *l); /* after group_close(); a zeroed one is left alone */
-
-/* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where not NULL,
- * at the same time. *arrived_ns is set when the last one is in. 0 or -errno, also group_pause()'s. */
-int transfer_move(struct wire_link *l, struct group *g, const void *out, void *in, size_t bytes,
-                  uint64_t count, uint64_t *arrived_ns);
-
 struct lanes {
     struct place ends[2];
     size_t bytes;  /* of one message */
@@ -105,8 +94,6 @@ void *lanes_in(const struct lanes *l, unsigned end);
 
 /* Touches an end's memory: the pattern of `seed` to be sent, something else to be overwritten. */
 void lanes_fill(const struct lanes *l, unsigned end, uint64_t seed);
-/* Is what an end received the other's pattern? The first wrong byte, or PATTERN_RIGHT. */
-size_t lanes_check(const struct lanes *l, unsigned end, uint64_t seed);
 
 struct transfer;
 

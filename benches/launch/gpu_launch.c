@@ -168,7 +168,7 @@ static int check_copy(struct launch *l, char *what, size_t len)
     return err;
 }
 
-const struct launch_op launch_ops[] = {
+static const struct launch_op launch_ops[] = {
     {.name = "launch",
      .help = "launch an empty kernel: until the call returns",
      .once = enqueue,

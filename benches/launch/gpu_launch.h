@@ -28,7 +28,6 @@ struct launch_op {
     int (*check)(struct launch *l, char *what, size_t len); /* as launch_check() */
 };
 
-extern const struct launch_op launch_ops[];            /* ends with a NULL name */
 extern const char *const launch_names[];               /* of them, for an option; ends with NULL */
 const struct launch_op *launch_find(const char *name); /* NULL: there is none */
 

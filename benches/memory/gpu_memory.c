@@ -56,7 +56,8 @@ int gpu_shape_plain(const struct gpu_tune_space *space, struct gpu_shape *shape)
     return each ? 0 : -EOPNOTSUPP;
 }
 
-const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len)
+/* "u4 cs 256 threads x 1056 blocks". Returns text. */
+static const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len)
 {
     snprintf(text, len, "u%u%s %u threads x %u blocks", shape->unroll,
              shape->streaming ? " cs" : "", shape->block, shape->grid);

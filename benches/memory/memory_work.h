@@ -46,9 +46,6 @@ struct gpu_tune_space {
  * does not run. */
 int gpu_shape_plain(const struct gpu_tune_space *space, struct gpu_shape *shape);
 
-/* "u4 cs 256 threads x 1056 blocks". Returns text. */
-const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len);
-
 struct gpu_tuned {
     struct gpu_shape shape;
     unsigned tried, of; /* shapes timed, of so many: fewer when the time was over */

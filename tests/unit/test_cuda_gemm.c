@@ -7,10 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -35,8 +33,7 @@ struct bed {
 static int open_bed(void **state)
 {
     static struct bed bed;
-    const char *machine = getenv("PLUMB_TEST_MACHINE");
-    int err = cuda_fixture_open(machine ? machine : "one", &bed.on);
+    int err = cuda_fixture_open("one", &bed.on);
 
     *state = &bed;
     bed.ops = bed.on.ops;
@@ -206,75 +203,35 @@ static void every_type(void **state)
 {
     struct bed *bed = bed_of(state);
 
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        try_form(bed, &forms[i], true);
-        if (forms[i].transposed_too)
-            try_form(bed, &forms[i], false);
-    }
+    for (size_t i = 0; i < 2 * sizeof(forms) / sizeof(forms[0]); i++)
+        if (i % 2 || forms[i / 2].transposed_too)
+            try_form(bed, &forms[i / 2], i % 2);
 }
 
-/* Does a candidate for this form add up parts of its sums in C's type? -EOPNOTSUPP: this GPU has no such type. */
-static int adds_in_c_type(struct bed *bed, const struct form *f)
-{
-    const struct gpu_gemm_problem p = problem_of(f, true);
-    bool found = false;
-    char text[160];
-    unsigned n;
-    int err = bed->ops->gemm->plan(bed->gemm, &p, MOST, &n);
-
-    if (is_absent(bed, f, err))
-        return err;
-    OK(bed, err);
-    for (unsigned i = 0; i < n; i++) {
-        bed->ops->gemm->describe(bed->gemm, i, text, sizeof(text));
-        found = found || strstr(text, "reduction #1") || strstr(text, "reduction #4");
-    }
-    bed->ops->gemm->unplan(bed->gemm);
-    return found;
-}
-
-/* "Summed in f32" holds for sums that are split too; where C is as wide as the sums all may be taken. */
+/* "Summed in f32" holds for sums that are split too: none adds up parts in C's narrower type. Where C
+ * is as wide as the sums all may be taken. */
 static void sums_are_not_narrowed(void **state)
 {
     struct bed *bed = bed_of(state);
-
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        bool narrower = (forms[i].c == GPU_GEMM_C_F16 || forms[i].c == GPU_GEMM_C_BF16) &&
-                        forms[i].compute != GPU_GEMM_F16_SUM;
-        int adds = adds_in_c_type(bed, &forms[i]);
-        if (adds < 0)
-            continue;
-        if (narrower)
-            assert_false(adds);
-        else if (!cuda_fixture_real())
-            assert_true(adds);
-    }
-}
-
-static void what_it_says_of_itself(void **state)
-{
-    struct bed *bed = bed_of(state);
-    const struct gpu_gemm_ops *ops = bed->ops->gemm;
-    const struct gpu_gemm_problem p = problem_of(&forms[1], true);
-    unsigned n, major, minor, patch, algo;
     char text[160];
-    int split;
 
-    assert_int_equal(sscanf(ops->version(bed->gemm), "cuBLASLt %u.%u.%u", &major, &minor, &patch),
-                     3);
-    assert_true(major >= 11);
-    assert_true(ops->workspace_bytes(bed->gemm) >= 4 << 20);
-    OK(bed, ops->plan(bed->gemm, &p, 1, &n));
-    assert_int_equal(n, 1);
-    ops->describe(bed->gemm, 0, text, sizeof(text));
-    assert_int_equal(sscanf(text, "algo %u ", &algo), 1);
-    const char *at = strstr(text, "split-k ");
-    assert_non_null(at);
-    assert_int_equal(sscanf(at, "split-k %d", &split), 1);
-    assert_string_equal(ops->describe(bed->gemm, 1, text, sizeof(text)), ""); /* none such */
-    ops->unplan(bed->gemm);
-    assert_string_equal(ops->describe(bed->gemm, 0, text, sizeof(text)), "");
-    assert_string_equal(bed->ops->origin(), cuda_fixture_real() ? "measured" : "simulated");
+    for (const struct form *f = forms; f < forms + sizeof(forms) / sizeof(forms[0]); f++) {
+        const struct gpu_gemm_problem p = problem_of(f, true);
+        bool narrower = (f->c == GPU_GEMM_C_F16 || f->c == GPU_GEMM_C_BF16) &&
+                        f->compute != GPU_GEMM_F16_SUM,
+             found = false;
+        unsigned n;
+        int err = bed->ops->gemm->plan(bed->gemm, &p, MOST, &n);
+        if (is_absent(bed, f, err))
+            continue;
+        OK(bed, err);
+        for (unsigned i = 0; i < n; i++) {
+            bed->ops->gemm->describe(bed->gemm, i, text, sizeof(text));
+            found = found || strstr(text, "reduction #1") || strstr(text, "reduction #4");
+        }
+        bed->ops->gemm->unplan(bed->gemm);
+        assert_true(narrower ? !found : found || cuda_fixture_real());
+    }
 }
 
 static void what_is_refused(void **state)
@@ -286,16 +243,13 @@ static void what_is_refused(void **state)
 
     OK(bed, ops->plan(bed->gemm, &p, 2, &n));
     assert_int_equal(ops->run(bed->gemm, n, bed->stream, bed->a, bed->b, bed->c), -EINVAL);
-    assert_non_null(strstr(gpu_error(bed->gpu), "no candidate"));
     assert_int_equal(ops->run(bed->gemm, 0, bed->stream, (char *)bed->a + 16, bed->b, bed->c),
                      -EINVAL);
-    assert_non_null(strstr(gpu_error(bed->gpu), "multiples of 256"));
     p.m = 0;
     assert_int_equal(ops->plan(bed->gemm, &p, 2, &n), -EINVAL);
     assert_int_equal(n, 0);
     p = problem_of(&forms[10], false);
     assert_int_equal(ops->plan(bed->gemm, &p, 2, &n), -EINVAL);
-    assert_non_null(strstr(gpu_error(bed->gpu), "n x k"));
     p = problem_of(&forms[0], true);
     p.a = GPU_U64;
     assert_int_equal(ops->plan(bed->gemm, &p, 2, &n), -EINVAL);
@@ -313,7 +267,6 @@ static void first_product_of_a_held_stream(void **state)
     OK(bed, ops->plan(bed->gemm, &p, 1, &n));
     OK(bed, bed->ops->hold(bed->stream));
     assert_int_equal(ops->run(bed->gemm, 0, bed->stream, bed->a, bed->b, bed->c), -EINVAL);
-    assert_non_null(strstr(gpu_error(bed->gpu), "held stream"));
     OK(bed, bed->ops->release(bed->stream));
     OK(bed, ops->run(bed->gemm, 0, bed->stream, bed->a, bed->b, bed->c));
     OK(bed, bed->ops->stream_wait(bed->stream));
@@ -350,102 +303,15 @@ static void types_that_the_environment_changes(void **state)
     ops->unplan(bed->gemm);
 }
 
-struct child {
-    const char *variable, *value;
-};
-
-static void open_in_child(void *arg, char *text, size_t len)
-{
-    const struct child *child = arg;
-    char error[GPU_ERROR_BYTES];
-    struct gpus *gpus = gpus_open();
-    struct gpu_gemm *gemm;
-    struct gpu *gpu;
-    unsigned n = 9;
-
-    setenv(child->variable, child->value, 1);
-    const struct gpu_ops *ops = gpus_module(gpus, NULL);
-    if (!ops || !ops->gemm || gpus_get(gpus, 0, &gpu, error, sizeof(error))) {
-        snprintf(text, len, "absent");
-        return;
-    }
-    const struct gpu_gemm_problem p = problem_of(&forms[5], true);
-    int err = ops->gemm->open(gpu, &gemm);
-    if (!err)
-        err = ops->gemm->plan(gemm, &p, 2, &n);
-    snprintf(text, len, "%s %u %s", err ? strerrorname_np(-err) : "0", n, gpu_error(gpu));
-}
-
-/* In a process that has not started the driver: a real one cannot be taken along. */
-static void child_says(const char *variable, const char *value, const char *one, const char *other)
-{
-    struct child child = {variable, value};
-    char text[512];
-
-    if (!cuda_fixture_simulate("one"))
-        skip();
-    cuda_fixture_child(open_in_child, &child, text, sizeof(text));
-    if (!strcmp(text, "absent")) {
-        print_message("there is no module with matrix products, or no device for it\n");
-        skip();
-    }
-    if (!strstr(text, one) || !strstr(text, other))
-        fail_msg("'%s' does not say '%s' and '%s'", text, one, other);
-}
-
-static void library_that_is_missing(void **state)
-{
-    (void)state;
-    child_says("PLUMB_LIBCUBLASLT", "/nonexistent/lt.so",
-               "ENODEV 9 the library named by PLUMB_LIBCUBLASLT", "/nonexistent/lt.so");
-    child_says("PLUMB_LIBCUBLASLT", "libm.so.6", "ENODEV 9 the cuBLASLt that was found",
-               "no cublasLtCreate");
-}
-
-static void nothing_that_computes_it(void **state)
-{
-    (void)state;
-    if (cuda_fixture_real()) {
-        print_message("faults are the simulated device's\n");
-        skip();
-    }
-    child_says("PLUMB_SIM_FAULT", "no_algorithm", "EOPNOTSUPP 0 cuBLASLt ",
-               "bf16 x bf16 to bf16 of 48 x 32 x 64");
-}
-
-/* The tests above on a GPU without fp8, as an A100 is, in a process of its own: a driver reads its machine once. */
-static void without_fp8(void **state)
-{
-    char self[512];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    (void)state;
-    if (cuda_fixture_real() || getenv("PLUMB_TEST_MACHINE"))
-        skip();
-    assert_true(n > 0);
-    self[n] = 0;
-    setenv("PLUMB_TEST_MACHINE", "nofp8", 1);
-    int status = system(self); /* NOLINT(cert-env33-c): this program itself */
-    unsetenv("PLUMB_TEST_MACHINE");
-    assert_int_equal(status, 0);
-}
-
 int main(void)
 {
-    const struct CMUnitTest alone[] = {
-        cmocka_unit_test(library_that_is_missing),
-        cmocka_unit_test(nothing_that_computes_it),
-        cmocka_unit_test(without_fp8),
-    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
         cmocka_unit_test(sums_are_not_narrowed),
-        cmocka_unit_test(what_it_says_of_itself),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(first_product_of_a_held_stream),
         cmocka_unit_test(types_that_the_environment_changes),
     };
 
-    return cmocka_run_group_tests(alone, NULL, NULL) +
-           cmocka_run_group_tests(tests, open_bed, close_bed);
+    return cmocka_run_group_tests(tests, open_bed, close_bed);
 }

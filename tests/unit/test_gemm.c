@@ -24,23 +24,19 @@ static const struct gemm_form *host_form(int type)
 
 static void shapes(void **state)
 {
+    static const char *const bad[] = {"",        "1x2",          "1x2x",   "x2x3",
+                                      "1x2x3x4", "1x0x3",        "1 x2x3", "1x2x3.5",
+                                      "-1x2x3",  "1x2x16777217", "1Kx2x3"};
     struct gemm_shape s;
     char error[256];
-    static const char *const bad[] = {
-        "",        "1",      "1x2",          "1x2x",  "x2x3",   "1x2x3x4", "1x0x3",  "1 x2x3",
-        "1x2x3.5", "-1x2x3", "1x2x16777217", "1X2X3", "1Kx2x3", "1x2x3,",  "1x2x3 4"};
 
     (void)state;
     assert_int_equal(gemm_shape_parse("1024x4096x512", &s, error, sizeof(error)), 0);
-    assert_int_equal(s.m, 1024);
-    assert_int_equal(s.n, 4096);
-    assert_int_equal(s.k, 512);
+    assert_true(s.m == 1024 && s.n == 4096 && s.k == 512);
     assert_true(gemm_operations(&s) == 2.0 * 1024 * 4096 * 512);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        error[0] = 0;
+    assert_int_equal(gemm_shape_parse("1x2x16777216", &s, error, sizeof(error)), 0);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(gemm_shape_parse(bad[i], &s, error, sizeof(error)), -EINVAL);
-        assert_non_null(strstr(error, "MxNxK"));
-    }
     s = (struct gemm_shape){3, 5, 7};
     assert_true(gemm_bytes(host_form(GEMM_F64), &s) == 8 * (21 + 35 + 15));
     assert_true(gemm_bytes(host_form(GEMM_BF16), &s) == 2 * (21 + 35) + 4 * 15);
@@ -49,18 +45,20 @@ static void shapes(void **state)
 
 static void bf16_rounds_to_even(void **state)
 {
+    static const struct {
+        float value;
+        unsigned bits;
+    } cases[] = {{1.0f, 0x3f80},
+                 {-2.0f, 0xc000},
+                 {1.0f + 0x1p-8f, 0x3f80},            /* a tie: down to even */
+                 {1.0f + 3 * 0x1p-8f, 0x3f82},        /* a tie: up to even */
+                 {1.0f + 0x1p-8f + 0x1p-20f, 0x3f81}, /* past the tie */
+                 {0x1.fffffep0f, 0x4000}};            /* carries */
+
     (void)state;
-    assert_int_equal(gemm_bf16_of(1.0f), 0x3f80);
-    assert_int_equal(gemm_bf16_of(-2.0f), 0xc000);
-    assert_int_equal(gemm_bf16_of(1.0f + 0x1p-8f), 0x3f80);            /* a tie: down to even */
-    assert_int_equal(gemm_bf16_of(1.0f + 3 * 0x1p-8f), 0x3f82);        /* a tie: up to even */
-    assert_int_equal(gemm_bf16_of(1.0f + 0x1p-8f + 0x1p-20f), 0x3f81); /* past the tie */
-    assert_int_equal(gemm_bf16_of(0x1.fffffep0f), 0x4000);             /* carries */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        assert_int_equal(gemm_bf16_of(cases[i].value), cases[i].bits);
     assert_true(gemm_bf16_value(0x3fc0) == 1.5f);
-    for (int i = 0; i < 1000; i++) { /* at most half a unit in the last of 8 places */
-        float x = -1.0f + (float)i * 0.00213f;
-        assert_true(fabsf(gemm_bf16_value(gemm_bf16_of(x)) - x) <= fabsf(x) * 0x1p-8f);
-    }
 }
 
 static void data_is_random_and_seeded(void **state)
@@ -79,14 +77,13 @@ static void data_is_random_and_seeded(void **state)
         size_t bytes = shape.k * shape.n * gemm_element_bytes(host_form(type)->b);
         assert_memory_equal(p.b, same.b, bytes);
         assert_true(memcmp(p.b, other.b, bytes) != 0);
-        for (size_t i = 0; i < shape.k; i++)
-            for (size_t j = 0; j < shape.n; j++) {
-                double b = gemm_b_at(&p, i, j), scale = type == GEMM_INT8 ? 128 : 1;
-                assert_true(type == GEMM_INT8 || b != 0);
-                low = fmin(low, b / scale);
-                high = fmax(high, b / scale);
-                sum += b / scale;
-            }
+        for (size_t i = 0; i < shape.k * shape.n; i++) {
+            double b = gemm_b_at(&p, i / shape.n, i % shape.n) / (type == GEMM_INT8 ? 128 : 1);
+            assert_true(type == GEMM_INT8 || b != 0);
+            low = fmin(low, b);
+            high = fmax(high, b);
+            sum += b;
+        }
         assert_true(low >= -1 && low < -0.99 && high <= 1 && high > 0.98);
         assert_true(fabs(sum / 3000) < 0.05); /* 4.7 standard errors */
         for (size_t i = 0; type == GEMM_INT8 && i < shape.m * shape.k; i++)
@@ -121,22 +118,22 @@ static void multiply(struct gemm_problem *p, size_t terms, bool transposed)
         }
 }
 
-static void add_to_entry(struct gemm_problem *p, size_t row, size_t column, double amount)
+static void spoil(struct gemm_problem *p, size_t row, size_t column)
 {
     size_t at = row * p->shape.n + column;
 
     if (p->dtype == GEMM_F64)
-        ((double *)p->c)[at] += amount;
+        ((double *)p->c)[at] += 0.01; /* a typical entry is 7.5 */
     else if (p->dtype == GEMM_INT8)
-        ((int32_t *)p->c)[at] += (int32_t)amount;
+        ((int32_t *)p->c)[at] += 1;
     else
-        ((float *)p->c)[at] += (float)amount;
+        ((float *)p->c)[at] += 0.01f;
 }
 
 static void right_results_pass(void **state)
 {
-    static const struct gemm_shape shapes_[] = {{1, 1, 1},     {1, 70, 3},   {70, 1, 64},
-                                                {33, 65, 129}, {48, 48, 48}, {2, 3, 4000}};
+    static const struct gemm_shape shapes_[] = {
+        {1, 1, 1}, {70, 1, 64}, {33, 65, 129}, {2, 3, 4000}};
     struct gemm_check c;
 
     (void)state;
@@ -155,132 +152,79 @@ static void right_results_pass(void **state)
         }
 }
 
-/* Each way to be wrong, on each type. */
+/* Each way to be wrong, on each type; whatever the seed, one entry of each part of C is looked at. */
 static void wrong_results_fail(void **state)
 {
-    const struct gemm_shape shape = {64, 64, 512};
+    const struct gemm_shape shape = {64, 64, 512}, small = {96, 96, 64};
+    struct gemm_problem p;
     struct gemm_check c;
 
     (void)state;
     for (int type = 0; type < GEMM_DTYPES; type++) {
         if (!host_form(type))
             continue;
-        struct gemm_problem p;
-        double unit = type == GEMM_INT8 ? 1 : 0.01; /* a typical entry is 7.5 */
         assert_int_equal(gemm_problem_open(&p, type, &shape, SEED), 0);
         assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG); /* nothing written */
         assert_int_equal(c.wrong, c.entries);
         multiply(&p, shape.k - 1, false); /* the last product left out */
         assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
         assert_true(c.wrong > c.entries / 2);
-        struct gemm_problem square;
-        assert_int_equal(gemm_problem_open(&square, type, &(struct gemm_shape){64, 64, 64}, SEED),
-                         0);
-        multiply(&square, 64, true); /* A times B transposed */
-        assert_int_equal(gemm_check_result(&square, SEED, &c), -EBADMSG);
-        gemm_problem_close(&square);
         multiply(&p, shape.k, false);
         assert_int_equal(gemm_check_result(&p, SEED, &c), 0);
-        add_to_entry(&p, 63, 63, unit); /* one entry, in the far corner */
+        spoil(&p, 63, 63); /* one entry, in the far corner */
         assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
-        assert_int_equal(c.wrong, 1);
-        assert_int_equal(c.row, 63);
-        assert_int_equal(c.column, 63);
+        assert_true(c.wrong == 1 && c.row == 63 && c.column == 63);
         gemm_problem_close(&p);
     }
-}
-
-/* 96 lines in 32 parts of 3: whatever the seed, a wrong 3 x 3 block is hit once. */
-static void no_block_is_missed(void **state)
-{
-    const struct gemm_shape shape = {96, 96, 16};
-    struct gemm_problem p;
-    struct gemm_check c;
-
-    (void)state;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        assert_int_equal(gemm_problem_open(&p, GEMM_F32, &shape, seed), 0);
-        multiply(&p, shape.k, false);
-        size_t at = 3 * (seed % 30) + 3; /* a 3 x 3 block that is one part of the grid */
-        for (size_t i = at; i < at + 3; i++)
-            for (size_t j = at; j < at + 3; j++)
-                add_to_entry(&p, i, j, 0.01);
+    for (uint64_t seed = 1; seed <= 3; seed++) { /* 96 lines in 32 parts of 3 */
+        assert_int_equal(gemm_problem_open(&p, GEMM_F32, &small, seed), 0);
+        multiply(&p, small.k, false);
+        for (size_t i = 0; i < 9; i++)
+            spoil(&p, 45 * (seed - 1) + 3 + i / 3, 45 * (seed - 1) + 3 + i % 3);
         assert_int_equal(gemm_check_result(&p, seed, &c), -EBADMSG);
         assert_int_equal(c.wrong, 1);
         gemm_problem_close(&p);
     }
 }
 
-/* Sums kept in bf16, or f32 sums of f64 data: a wrong precision is a wrong result. */
+/* Sums kept in bf16, or f32 sums of f64 data, or B read by columns: a wrong result. */
 static void lower_precision_fails(void **state)
 {
-    const struct gemm_shape shape = {40, 40, 256};
+    const struct gemm_shape shape = {40, 40, 256}, square = {64, 64, 64};
     struct gemm_problem p;
     struct gemm_check c;
 
     (void)state;
-    assert_int_equal(gemm_problem_open(&p, GEMM_BF16, &shape, SEED), 0);
-    multiply(&p, shape.k, false);
-    for (size_t i = 0; i < 1600; i++)
-        ((float *)p.c)[i] = gemm_bf16_value(gemm_bf16_of(((float *)p.c)[i]));
+    for (int wide = 0; wide < 2; wide++) {
+        assert_int_equal(gemm_problem_open(&p, wide ? GEMM_F64 : GEMM_BF16, &shape, SEED), 0);
+        multiply(&p, shape.k, false);
+        for (size_t i = 0; i < 1600; i++)
+            if (wide)
+                ((double *)p.c)[i] = (float)((double *)p.c)[i];
+            else
+                ((float *)p.c)[i] = gemm_bf16_value(gemm_bf16_of(((float *)p.c)[i]));
+        assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
+        gemm_problem_close(&p);
+    }
+    assert_int_equal(gemm_problem_open(&p, GEMM_F32, &square, SEED), 0);
+    multiply(&p, 64, true);
     assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
     gemm_problem_close(&p);
-    assert_int_equal(gemm_problem_open(&p, GEMM_F64, &shape, SEED), 0);
-    multiply(&p, shape.k, false);
-    for (size_t i = 0; i < 1600; i++)
-        ((double *)p.c)[i] = (float)((double *)p.c)[i];
-    assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
-    gemm_problem_close(&p);
-}
-
-static double bound_of(const struct gemm_form *form, uint64_t k, double sum_abs)
-{
-    const struct gemm_terms terms = {.sum_abs = sum_abs};
-
-    return gemm_error_bound(&form->rounding, k, &terms);
 }
 
 static void bound_is_the_stated_one(void **state)
 {
+    static const struct {
+        enum gemm_dtype type;
+        double unit;
+    } cases[] = {{GEMM_INT8, 0}, {GEMM_F32, 0x1p-24}, {GEMM_BF16, 0x1p-24}, {GEMM_F64, 0x1p-53}};
+    const struct gemm_terms terms = {.sum_abs = 1024};
+
     (void)state;
-    assert_true(bound_of(host_form(GEMM_INT8), 1000, 1e6) == 0);
-    assert_true(bound_of(host_form(GEMM_F32), 4096, 1024) == 8 * 64 * 0x1p-24 * 1024);
-    assert_true(bound_of(host_form(GEMM_BF16), 4096, 1024) == 8 * 64 * 0x1p-24 * 1024);
-    assert_true(bound_of(host_form(GEMM_F64), 4096, 1024) == 8 * 64 * 0x1p-53 * 1024);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(gemm_error_bound(&host_form(cases[i].type)->rounding, 4096, &terms) ==
+                    8 * 64 * cases[i].unit * 1024);
     assert_true(127.0 * 128 * (double)host_form(GEMM_INT8)->k_max < 0x1p31);
-}
-
-/* Zeros give zeros: nothing else passes, not even the smallest number there is. */
-static void zeros_are_exact(void **state)
-{
-    const struct gemm_shape shape = {8, 8, 8};
-    struct gemm_check c;
-
-    (void)state;
-    for (int type = 0; type < GEMM_DTYPES; type++) {
-        if (!host_form(type))
-            continue;
-        struct gemm_problem p;
-        assert_int_equal(gemm_problem_open(&p, type, &shape, SEED), 0);
-        gemm_problem_zero(&p);
-        multiply(&p, shape.k, false);
-        assert_int_equal(gemm_check_result(&p, SEED, &c), 0);
-        ((unsigned char *)p.c)[gemm_element_bytes(p.form->c) * 9] = 1;
-        assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
-        assert_int_equal(c.wrong, 1);
-        gemm_problem_close(&p);
-    }
-}
-
-static void names_fit_their_numbers(void **state)
-{
-    (void)state;
-    for (int type = 0; type < GEMM_DTYPES; type++)
-        assert_string_equal(gemm_dtype_names[type], gemm_dtypes[type].name);
-    assert_null(gemm_dtype_names[GEMM_DTYPES]);
-    assert_string_equal(gemm_sums_names[GEMM_SUMS_F16], "f16");
-    assert_string_equal(gemm_sums_names[GEMM_SUMS_FAST], "fast");
-    assert_string_equal(gemm_layout_names[GEMM_NT], "nt");
 }
 
 static void entries_of_c_are_read_exactly(void **state)
@@ -308,11 +252,8 @@ int main(void)
         cmocka_unit_test(data_is_random_and_seeded),
         cmocka_unit_test(right_results_pass),
         cmocka_unit_test(wrong_results_fail),
-        cmocka_unit_test(no_block_is_missed),
         cmocka_unit_test(lower_precision_fails),
         cmocka_unit_test(bound_is_the_stated_one),
-        cmocka_unit_test(zeros_are_exact),
-        cmocka_unit_test(names_fit_their_numbers),
         cmocka_unit_test(entries_of_c_are_read_exactly),
     };
 

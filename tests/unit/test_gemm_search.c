@@ -6,14 +6,11 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-/* --- the search ----------------------------------------------------------------------------- */
 
 struct machine {
     double (*rate)(const struct gemm_shape *s);
@@ -46,7 +43,8 @@ static uint64_t machine_now(void *arg)
     return ((struct machine *)arg)->clock_ns;
 }
 
-static struct gemm_search_result run(struct machine *m, uint64_t budget_ns, unsigned units)
+static struct gemm_search_result result_of(struct machine *m, uint64_t budget_ns, unsigned units,
+                                           int err)
 {
     const struct gemm_search config = {.rate = rate_of,
                                        .now_ns = machine_now,
@@ -56,17 +54,11 @@ static struct gemm_search_result run(struct machine *m, uint64_t budget_ns, unsi
                                        .units = units};
     struct gemm_search_result result;
 
-    assert_int_equal(gemm_search_run(&config, &result), 0);
+    assert_int_equal(gemm_search_run(&config, &result), err);
     return result;
 }
 
-static bool was_tried(const struct machine *m, uint64_t m_of, uint64_t n_of, uint64_t k)
-{
-    for (int i = 0; i < m->tries; i++)
-        if (m->seen[i].m % m_of == 0 && m->seen[i].n % n_of == 0 && m->seen[i].k == k)
-            return true;
-    return false;
-}
+#define MINUTE 60000000000u
 
 static double bump(double x, double at, double width)
 {
@@ -82,13 +74,17 @@ static double hill(const struct gemm_shape *s)
            bump((double)s->k, 4096, 2);
 }
 
-/* 132 units that do a tile of 128 x 256 each: what the last round leaves idle is lost. */
-static double tiles(const struct gemm_shape *s)
+/* The share of 132 units that do a tile of 128 x 256 each: the last round leaves some idle. */
+static double busy(const struct gemm_shape *s)
 {
     double blocks = ceil((double)s->m / 128) * ceil((double)s->n / 256);
-    double rounds = ceil(blocks / 132);
 
-    return 900e3 * blocks / (rounds * 132) * (double)s->k / ((double)s->k + 300);
+    return blocks / (ceil(blocks / 132) * 132);
+}
+
+static double tiles(const struct gemm_shape *s)
+{
+    return 900e3 * busy(s) * (double)s->k / ((double)s->k + 300);
 }
 
 static double flat(const struct gemm_shape *s)
@@ -114,170 +110,95 @@ static double slow(const struct gemm_shape *s)
     return 5 * bump((double)s->m * (double)s->n * (double)s->k, 1e12, 40); /* larger is better */
 }
 
-static void the_hill_is_climbed(void **state)
+/* On a hill, with units that want whole rounds of tiles, and where doubling alone helps; the same times
+ * give the same search. */
+static void the_best_is_found(void **state)
 {
-    struct machine m = {.rate = hill, .try_ns = 1000000};
+    struct machine on_hill = {.rate = hill, .try_ns = 1000000},
+                   units = {.rate = tiles, .try_ns = 1000000}, again = units,
+                   doubling = {.rate = powers, .try_ns = 1000000};
 
     (void)state;
-    struct gemm_search_result r = run(&m, 60000000000, 0);
-    assert_true(r.operations_per_ns > 0.99 * 800e3);
-    assert_true(r.operations_per_ns == hill(&r.best));
-    assert_int_equal(r.tried, m.tries);
+    struct gemm_search_result r = result_of(&on_hill, MINUTE, 0, 0);
+    assert_true(r.operations_per_ns > 0.99 * 800e3 && r.operations_per_ns == hill(&r.best));
+    assert_int_equal(r.tried, on_hill.tries);
     assert_true(r.tried < 120);
-}
-
-static void tiles_that_fit_the_units_are_found(void **state)
-{
-    struct machine m = {.rate = tiles, .try_ns = 1000000};
-
-    (void)state;
-    struct gemm_search_result r = run(&m, 60000000000, 132);
-    double share = r.operations_per_ns / 900e3;
-    assert_true(share > 0.97); /* squares of powers of two reach 0.95 at most */
-    double blocks = ceil((double)r.best.m / 128) * ceil((double)r.best.n / 256);
-    assert_true(blocks / (ceil(blocks / 132) * 132) > 0.98);
-    assert_true(was_tried(&m, 128 * 11, 256 * 12, 16384)); /* 132 = 11 x 12, from 16384^3 */
-    assert_true(was_tried(&m, 128 * 12, 256 * 11, 16384));
-}
-
-static void sides_are_doubled_and_halved(void **state)
-{
-    struct machine m = {.rate = powers, .try_ns = 1000000};
-
-    (void)state;
-    struct gemm_search_result r = run(&m, 60000000000, 0);
+    r = result_of(&units, MINUTE, 132, 0);
+    assert_true(r.operations_per_ns > 0.97 * 900e3); /* squares of powers of two reach 0.95 */
+    assert_true(busy(&r.best) > 0.98);
+    struct gemm_search_result same = result_of(&again, MINUTE, 132, 0);
+    assert_memory_equal(&same, &r, sizeof(r));
+    assert_memory_equal(again.seen, units.seen, sizeof(units.seen));
+    r = result_of(&doubling, MINUTE, 0, 0);
     assert_true(r.best.n >= 64 * r.best.m);
 }
 
-static void it_stops_where_nothing_is_gained(void **state)
+/* Neither one shape that takes an eighth of the time, nor what does not fit, nor a side beyond the
+ * bounds. */
+static void what_is_not_tried(void **state)
 {
-    struct machine m = {.rate = flat, .try_ns = 1000000};
+    struct machine sluggish = {.rate = slow, .try_ns = 1000000},
+                   tight = {.rate = hill, .try_ns = 1000000, .most_bytes = 60000000},
+                   none = {.rate = hill, .try_ns = 1000000, .most_bytes = 1},
+                   up = {.rate = slow, .try_ns = 1}, down = {.rate = small, .try_ns = 1};
+
+    (void)state;
+    struct gemm_search_result r = result_of(&sluggish, MINUTE, 0, 0);
+    assert_true(r.too_long >= 1 && r.best.m > 0);
+    for (int i = 1; i < sluggish.tries; i++) /* eight times over, at 5 operations a ns */
+        assert_true(gemm_operations(&sluggish.seen[i]) * 8 / 4.9 < 60e9 / 8);
+    r = result_of(&tight, MINUTE, 0, 0);
+    assert_true(r.refused > 0);
+    assert_true(2 * (r.best.m * r.best.k + r.best.k * r.best.n + r.best.m * r.best.n) <= 60000000);
+    assert_int_equal(r.tried + r.refused, tight.tries);
+    r = result_of(&none, MINUTE, 0, 0);
+    assert_int_equal(r.best.m, 0);
+    assert_int_equal(r.refused, 6);
+    result_of(&up, UINT64_C(1) << 62, 132, 0);
+    for (int i = 0; i < up.tries; i++)
+        for (int side = 0; side < 3; side++) {
+            uint64_t of[] = {up.seen[i].m, up.seen[i].n, up.seen[i].k};
+            assert_in_range(of[side], 256, 32768);
+            assert_int_equal(of[side] % 128, 0);
+        }
+    r = result_of(&down, UINT64_C(1) << 62, 0, 0);
+    assert_true(r.best.m == 256 && r.best.n == 256 && r.best.k == 256);
+}
+
+/* Where nothing is gained in 24 tries, together; when its time is over; at an error. */
+static void it_stops(void **state)
+{
+    struct machine even = {.rate = flat, .try_ns = 1000000}, crawl = even, walk = even,
+                   late = {.rate = hill, .try_ns = 100000000},
+                   broken = {.rate = hill, .try_ns = 1000000, .fail_at = 7};
     char text[200];
 
     (void)state;
-    struct gemm_search_result r = run(&m, 60000000000, 0);
+    crawl.creep =
+        0.0001; /* 24 tries of 0.01 % make no gain; 0.1 % each make one every sixth time */
+    walk.creep = 0.001;
+    struct gemm_search_result r = result_of(&even, MINUTE, 0, 0);
     assert_int_equal(r.stop, SEARCH_NO_GAIN);
     assert_int_equal(r.tried, 1 + GEMM_SEARCH_PATIENCE);
-    assert_non_null(strstr(gemm_search_text(&r, text, sizeof(text)),
-                           "the best of 25 shapes in 0.025 s; no gain over 0.5 % in the "
-                           "last 24"));
-}
-
-/* 24 tries of 0.01 % make no gain; 0.1 % each make one every sixth time. */
-static void small_steps_count_together(void **state)
-{
-    struct machine crawl = {.rate = flat, .try_ns = 1000000, .creep = 0.0001};
-    struct machine walk = {.rate = flat, .try_ns = 1000000, .creep = 0.001};
-
-    (void)state;
-    struct gemm_search_result r = run(&crawl, 60000000000, 0);
+    assert_true(strstr(gemm_search_text(&r, text, sizeof(text)), "25") && strstr(text, "0.025 s"));
+    r = result_of(&crawl, MINUTE, 0, 0);
     assert_int_equal(r.stop, SEARCH_NO_GAIN);
     assert_int_equal(r.tried, 1 + GEMM_SEARCH_PATIENCE);
-    r = run(&walk, 60000000000, 0);
-    assert_true(r.tried > 100);
-}
-
-static void it_stops_when_its_time_is_over(void **state)
-{
-    struct machine m = {.rate = hill, .try_ns = 100000000};
-    char text[200];
-
-    (void)state;
-    struct gemm_search_result r = run(&m, 850000000, 0);
+    assert_true(result_of(&walk, MINUTE, 0, 0).tried > 100);
+    r = result_of(&late, 850000000, 0, 0);
     assert_int_equal(r.stop, SEARCH_TIME);
     assert_int_equal(r.tried, 9); /* the last one begins at 800 ms */
     assert_int_equal(r.elapsed_ns, 900000000);
-    assert_non_null(strstr(gemm_search_text(&r, text, sizeof(text)), "its time was used up"));
-}
-
-/* 5 operations a ns: 1024^3 takes 0.4 s, 2048^3 3.4 s, eight times over. */
-static void a_slow_machine_is_not_kept_busy_by_one_shape(void **state)
-{
-    struct machine m = {.rate = slow, .try_ns = 1000000};
-
-    (void)state;
-    struct gemm_search_result r = run(&m, 60000000000, 0);
-    assert_true(r.too_long >= 1);
-    for (int i = 0; i < m.tries; i++)
-        assert_true(gemm_operations(&m.seen[i]) * 8 / 4.9 < 60e9 / 8 || !i);
-    assert_true(r.best.m > 0);
-}
-
-static void what_does_not_fit_is_passed_over(void **state)
-{
-    struct machine m = {.rate = hill, .try_ns = 1000000, .most_bytes = 60000000};
-    struct machine none = {.rate = hill, .try_ns = 1000000, .most_bytes = 1};
-    char text[200];
-
-    (void)state;
-    struct gemm_search_result r = run(&m, 60000000000, 0);
-    assert_true(r.refused > 0);
-    assert_true(2 * (r.best.m * r.best.k + r.best.k * r.best.n + r.best.m * r.best.n) <= 60000000);
-    assert_int_equal(r.tried + r.refused, m.tries);
-    assert_non_null(strstr(gemm_search_text(&r, text, sizeof(text)), "not possible"));
-    r = run(&none, 60000000000, 0);
-    assert_int_equal(r.best.m, 0);
-    assert_int_equal(r.refused, 6);
-}
-
-static void an_error_ends_it(void **state)
-{
-    struct machine m = {.rate = hill, .try_ns = 1000000, .fail_at = 7};
-    const struct gemm_search config = {.rate = rate_of,
-                                       .now_ns = machine_now,
-                                       .arg = &m,
-                                       .budget_ns = 60000000000,
-                                       .longest = 32768};
-    struct gemm_search_result result;
-
-    (void)state;
-    assert_int_equal(gemm_search_run(&config, &result), -EIO);
-    assert_int_equal(m.tries, 7);
-}
-
-static void the_same_times_give_the_same_search(void **state)
-{
-    struct machine a = {.rate = tiles, .try_ns = 1000000}, b = a;
-
-    (void)state;
-    struct gemm_search_result x = run(&a, 60000000000, 132), y = run(&b, 60000000000, 132);
-    assert_memory_equal(&x, &y, sizeof(x));
-    assert_int_equal(a.tries, b.tries);
-    assert_memory_equal(a.seen, b.seen, sizeof(a.seen));
-}
-
-static void sides_stay_within_bounds(void **state)
-{
-    struct machine up = {.rate = slow, .try_ns = 1}, down = {.rate = small, .try_ns = 1};
-
-    (void)state;
-    run(&up, UINT64_C(1) << 62, 132);
-    for (int i = 0; i < up.tries; i++) {
-        const struct gemm_shape *s = &up.seen[i];
-        assert_true(s->m >= 256 && s->n >= 256 && s->k >= 256);
-        assert_true(s->m <= 32768 && s->n <= 32768 && s->k <= 32768);
-        assert_true(s->m % 128 == 0 && s->n % 128 == 0 && s->k % 128 == 0);
-    }
-    struct gemm_search_result r = run(&down, UINT64_C(1) << 62, 0);
-    assert_int_equal(r.best.m, 256);
-    assert_int_equal(r.best.n, 256);
-    assert_int_equal(r.best.k, 256);
+    result_of(&broken, MINUTE, 0, -EIO);
+    assert_int_equal(broken.tries, 7);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_hill_is_climbed),
-        cmocka_unit_test(tiles_that_fit_the_units_are_found),
-        cmocka_unit_test(sides_are_doubled_and_halved),
-        cmocka_unit_test(it_stops_where_nothing_is_gained),
-        cmocka_unit_test(small_steps_count_together),
-        cmocka_unit_test(it_stops_when_its_time_is_over),
-        cmocka_unit_test(a_slow_machine_is_not_kept_busy_by_one_shape),
-        cmocka_unit_test(what_does_not_fit_is_passed_over),
-        cmocka_unit_test(an_error_ends_it),
-        cmocka_unit_test(the_same_times_give_the_same_search),
-        cmocka_unit_test(sides_stay_within_bounds),
+        cmocka_unit_test(the_best_is_found),
+        cmocka_unit_test(it_stops),
+        cmocka_unit_test(what_is_not_tried),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The simulated device (tests/sim): order, and effects that come when the host waits; its clock and the
- * host's.
- */
+/* The simulated device (tests/sim): order, effects that come when the host waits, and wrong
+ * addresses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +12,7 @@
 
 #ifdef SIM_BENCH
 
-#include "core/clock.h"
+#include <glob.h>
 
 static void effects_come_when_the_host_waits(void **state)
 {
@@ -37,158 +35,6 @@ static void effects_come_when_the_host_waits(void **state)
     assert_int_equal(to[7], 2);
 }
 
-static void a_query_finds_it_due(void **state)
-{
-    struct bench *b = *state;
-    uint32_t *from, *to;
-    CUdeviceptr there;
-    CUresult rc;
-
-    open_bench(b, 1, PLAIN "[gpu]\nh2d_gbps = 0.05\n", NULL);
-    from = pinned(b, MIB);
-    to = pinned(b, MIB);
-    there = take(b, 0, MIB);
-    from[7] = 1;
-    to[7] = 0;
-    copy(b, 0, there, ptr(from), MIB); /* 20 ms */
-    copy(b, 0, ptr(to), there, MIB);
-    assert_int_equal(b->d.cuStreamQuery(b->stream[0]), CUDA_ERROR_NOT_READY);
-    assert_int_equal(to[7], 0);
-    while ((rc = b->d.cuStreamQuery(b->stream[0])) == CUDA_ERROR_NOT_READY)
-        ;
-    assert_int_equal(rc, CUDA_SUCCESS);
-    assert_int_equal(to[7], 1);
-}
-
-static void streams_follow_events(void **state)
-{
-    struct bench *b = *state;
-    CUevent reached, after;
-    CUstream other;
-    uint32_t *out;
-    CUdeviceptr there;
-    struct timed t;
-    float ms = 0;
-
-    open_bench(b, 1, PLAIN "[gpu]\nmemset_gbps = 1\nd2h_gbps = 2\n", NULL);
-    out = pinned(b, MIB);
-    there = take(b, 0, MIB);
-    reached = event(b, 0);
-    after = event(b, 0);
-    assert_int_equal(b->d.cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    t = timed_begin(b, 0, 1);
-    assert_int_equal(b->d.cuMemsetD32Async(there, 5, MIB / 4, b->stream[0]), CUDA_SUCCESS);
-    assert_int_equal(b->d.cuEventRecord(reached, b->stream[0]), CUDA_SUCCESS);
-    assert_int_equal(b->d.cuStreamWaitEvent(other, reached, 0), CUDA_SUCCESS);
-    assert_int_equal(b->d.cuMemcpyAsync(ptr(out), there, MIB, other), CUDA_SUCCESS);
-    assert_int_equal(b->d.cuEventRecord(after, other), CUDA_SUCCESS);
-    assert_int_equal(b->d.cuEventQuery(reached), CUDA_ERROR_NOT_READY);
-    timed_end(&t);
-    release(b, 1);
-    assert_int_equal(b->d.cuStreamSynchronize(other), CUDA_SUCCESS);
-    assert_int_equal(out[MIB / 4 - 1], 5);
-    assert_int_equal(b->d.cuEventQuery(reached), CUDA_SUCCESS);
-    assert_int_equal(b->d.cuEventElapsedTime(&ms, reached, after), CUDA_SUCCESS);
-    about((double)ms * 1e6, MIB / 2.0, 0.01);
-    about(timed_ns(&t), MIB, 0.01);
-    assert_int_equal(b->d.cuStreamDestroy(other), CUDA_SUCCESS);
-}
-
-/* By how much the host's clock shows more than the events of a 10 ms operation. */
-static double behind_ns(struct bench *b, CUdeviceptr at)
-{
-    struct timed t = timed_begin(b, 0, ++b->turn);
-    uint64_t began;
-    double host_ns, ns;
-
-    assert_int_equal(b->d.cuMemsetD32Async(at, 5, 10 * MIB / 4, b->stream[0]), CUDA_SUCCESS);
-    timed_end(&t);
-    release(b, b->turn);
-    began = clock_now_ns();
-    wait(b, 0);
-    host_ns = (double)(clock_now_ns() - began);
-    ns = timed_ns(&t);
-    about(ns, 10 * MIB, 0.001);
-    return host_ns - ns;
-}
-
-/* The machine may be busy: once in a while it is not. */
-static void host_clock_agrees(void **state)
-{
-    struct bench *b = *state;
-    double least = 1e9;
-    CUdeviceptr at;
-
-    open_bench(b, 1, PLAIN "[gpu]\nmemset_gbps = 1\n", NULL);
-    at = take(b, 0, 10 * MIB);
-    for (unsigned i = 0; i < 50 && least > 50000; i++) {
-        double behind = behind_ns(b, at);
-
-        assert_true(behind > -1000);
-        least = behind < least ? behind : least;
-    }
-    assert_true(least < 500000);
-}
-
-static void a_hold_gives_up(void **state)
-{
-    struct bench *b = *state;
-    struct gpu_spin_args args;
-
-    open_bench(b, 1, PLAIN, NULL);
-    args = (struct gpu_spin_args){b->words, 1, b->words + 1, 3000000};
-    launch(b, 0, "spin", 1, 1, &args);
-    wait(b, 0);
-    assert_int_equal(b->words[1], 1);
-}
-
-/* A small source is taken at once; a large one keeps the call until it is copied. */
-/* Loading waits for the device: behind a hold, for the hold to end by itself. */
-static void a_kernel_is_loaded_at_its_first_use(void **state)
-{
-    struct bench *b = *state;
-    struct gpu_spin_args brief = {NULL, 1, NULL, 30000000};
-    struct gpu_empty_args none = {0};
-
-    open_bench(b, 1, "[gpu]\nlazy_load_us = 50\n", NULL);
-    brief.go = b->words;
-    brief.gave_up = b->words + 1;
-    launch(b, 0, "spin", 1, 1, &brief);
-    assert_int_equal(b->words[1], 0);
-    launch(b, 0, "empty", 1, 1, &none);
-    assert_int_equal(b->words[1], 1);
-    b->words[1] = 0;
-    hold(b, 0, 1);
-    launch(b, 0, "empty", 1, 1, &none);
-    release(b, 1);
-    wait(b, 0);
-    assert_int_equal(b->words[1], 0);
-}
-
-static void pageable_copies(void **state)
-{
-    struct bench *b = *state;
-    uint32_t *small = calloc(1, 4096), *large = calloc(1, MIB), *out;
-    CUdeviceptr here;
-
-    open_bench(b, 1, PLAIN, NULL);
-    here = take(b, 0, MIB);
-    out = pinned(b, MIB);
-    small[0] = 1;
-    copy(b, 0, here, ptr(small), 4096);
-    small[0] = 2;
-    copy(b, 0, ptr(out), here, 4096);
-    wait(b, 0);
-    assert_int_equal(out[0], 1);
-    large[0] = 3;
-    copy(b, 0, here, ptr(large), MIB);
-    large[0] = 4;
-    copy(b, 0, ptr(large), here, MIB); /* without a wait */
-    assert_int_equal(large[0], 3);
-    free(small);
-    free(large);
-}
-
 /* What was copied before is copied again when either side has changed since. */
 static void nothing_stale(void **state)
 {
@@ -201,107 +47,148 @@ static void nothing_stale(void **state)
     out = pinned(b, 4096);
     x = take(b, 0, 4096);
     y = take(b, 0, 4096);
-    for (uint32_t i = 1; i < 4; i++) {
-        in[9] = i;
+    for (uint32_t round = 1; round < 4; round++) {
+        in[9] = round;
         copy(b, 0, x, ptr(in), 4096);
         copy(b, 0, y, x, 4096);
         copy(b, 0, y, x, 4096);
         copy(b, 0, ptr(out), y, 4096);
         wait(b, 0);
-        assert_int_equal(out[9], i);
+        assert_int_equal(out[9], round);
+        assert_int_equal(b->d.cuMemsetD32Async(y, 77, 1024, b->stream[0]), 0);
+        copy(b, 0, ptr(out), y, 4096);
+        wait(b, 0);
+        assert_int_equal(out[9], 77);
     }
-    assert_int_equal(b->d.cuMemsetD32Async(y, 77, 1024, b->stream[0]), 0);
-    copy(b, 0, ptr(out), y, 4096);
-    wait(b, 0);
-    assert_int_equal(out[9], 77);
-    copy(b, 0, y, x, 4096); /* as before, but not onto the same */
-    copy(b, 0, ptr(out), y, 4096);
-    wait(b, 0);
-    assert_int_equal(out[9], 3);
     out[9] = 5;
     copy(b, 0, ptr(out), y, 4096); /* the host changed what it goes to */
     wait(b, 0);
-    assert_int_equal(out[9], 3);
+    assert_int_equal(out[9], 77);
 }
 
-static void graphs_repeat_what_was_captured(void **state)
+/* Each simulated library bears the mark by which what is measured on it is called simulated. */
+static void all_bear_the_mark(void **state)
 {
-    struct bench *b = *state;
-    struct gpu_empty_args none = {0};
-    CUgraphExec exec;
-    struct timed t;
-    CUgraph graph;
+    glob_t found;
 
-    open_bench(b, 1, PLAIN "[gpu]\nkernel_us = 4\ngraph_node_us = 1\n", NULL);
-    assert_int_equal(b->d.cuStreamBeginCapture(b->stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                     0);
-    for (unsigned i = 0; i < 10; i++)
-        launch(b, 0, "empty", 1, 1, &none);
-    assert_int_equal(b->d.cuStreamEndCapture(b->stream[0], &graph), 0);
-    wait(b, 0);
-    assert_int_equal(b->d.cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
-    assert_int_equal(b->d.cuGraphDestroy(graph), 0);
-    t = timed_begin(b, 0, ++b->turn);
-    assert_int_equal(b->d.cuGraphLaunch(exec, b->stream[0]), 0);
-    assert_int_equal(b->d.cuGraphLaunch(exec, b->stream[0]), 0);
-    timed_end(&t);
-    release(b, b->turn);
-    about(timed_ns(&t), 20000, 0.01);
-    assert_int_equal(b->d.cuGraphExecDestroy(exec), 0);
-    t = timed_begin(b, 0, ++b->turn);
-    launch(b, 0, "empty", 1, 1, &none);
-    timed_end(&t);
-    release(b, b->turn);
-    about(timed_ns(&t), 4000, 0.01);
-}
+    (void)state;
+    assert_int_equal(glob(SIM_DIR "/lib*.so.*", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc >= 2);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        void *library = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
 
-static void a_capture_forbids_waiting(void **state)
-{
-    struct bench *b = *state;
-    CUgraph graph;
-
-    open_bench(b, 1, PLAIN, NULL);
-    assert_int_equal(b->d.cuStreamBeginCapture(b->stream[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                     0);
-    assert_int_equal(b->d.cuStreamSynchronize(b->stream[0]), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    assert_int_equal(b->d.cuStreamEndCapture(b->stream[0], &graph),
-                     CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    wait(b, 0);
-}
-
-/* Memory taken and freed in stream order is used again, not used up. */
-static void ordered_memory_comes_back(void **state)
-{
-    struct bench *b = *state;
-    size_t before, after, total;
-    CUdeviceptr at;
-
-    open_bench(b, 1, PLAIN, NULL);
-    assert_int_equal(b->d.cuMemGetInfo(&before, &total), 0);
-    for (unsigned i = 0; i < 200; i++) {
-        assert_int_equal(b->d.cuMemAllocAsync(&at, 64 * MIB, b->stream[0]), 0);
-        assert_int_equal(b->d.cuMemFreeAsync(at, b->stream[0]), 0);
-        assert_int_equal(b->d.cuMemFreeAsync(at, b->stream[0]), CUDA_ERROR_INVALID_VALUE);
+        assert_non_null(library);
+        assert_non_null(dlsym(library, "plumb_simulated"));
+        dlclose(library);
     }
-    wait(b, 0);
-    assert_int_equal(b->d.cuMemGetInfo(&after, &total), 0);
-    assert_int_equal(before, after);
+    globfree(&found);
+}
+
+static CUresult drain(struct bench *b)
+{
+    use(b, 0);
+    return b->d.cuStreamSynchronize(b->stream[0]);
+}
+
+static void touch(struct bench *b, CUdeviceptr at)
+{
+    struct gpu_pass_args args = {.dst = (void *)at, .bytes = 4096, .passes = 1};
+
+    launch(b, 0, "write_f32_u1", 1, 32, &args);
+}
+
+/* After an error every call fails, until a reset. */
+static void reopen(struct bench *b, unsigned gpu)
+{
+    CUcontext again;
+
+    assert_int_equal(b->d.cuDevicePrimaryCtxReset((CUdevice)gpu), 0);
+    assert_int_equal(b->d.cuCtxSetCurrent(b->context[gpu]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_int_equal(b->d.cuDevicePrimaryCtxRelease((CUdevice)gpu), 0);
+    assert_int_equal(b->d.cuDevicePrimaryCtxRetain(&again, (CUdevice)gpu), 0);
+    b->context[gpu] = again;
+    use(b, gpu);
+    assert_int_equal(b->d.cuStreamCreate(&b->stream[gpu], 0), 0);
+    assert_int_equal(b->d.cuModuleLoadData(&b->module[gpu], image), 0);
+}
+
+/* After a wrong address every call fails until a reset, and the other device goes on. */
+static void an_error_lasts_until_a_reset(void **state)
+{
+    struct bench *b = *state;
+    CUdeviceptr freed, there;
+
+    open_bench(b, 2, "[machine]\ngpus = 2\n" PLAIN, "peer_refused:gpu=1");
+    there = take(b, 1, 4096);
+    use(b, 1);
+    assert_int_equal(b->d.cuCtxEnablePeerAccess(b->context[0], 0),
+                     CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    freed = take(b, 0, 4096);
+    assert_int_equal(b->d.cuMemFree(freed), 0);
+    assert_int_not_equal(take(b, 0, 4096), freed);
+    assert_int_equal(b->d.cuMemFree(freed), CUDA_ERROR_INVALID_VALUE);
+    touch(b, there); /* a peer's memory, not enabled */
+    assert_int_equal(drain(b), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(b->d.cuMemAlloc(&freed, 8), CUDA_ERROR_ILLEGAL_ADDRESS);
+    use(b, 1);
+    assert_int_equal(b->d.cuCtxSynchronize(), 0);
+    reopen(b, 0);
+    assert_int_equal(b->d.cuCtxEnablePeerAccess(b->context[1], 0), 0);
+    touch(b, there);
+    assert_int_equal(drain(b), 0);
+    b->words = pinned(b, 4096);
+    b->words[0] = 0;
+    hold(b, 1, 1);
+    use(b, 0);
+    assert_int_equal(b->d.cuMemFreeHost(b->words), 0); /* what a held stream looks at */
+    use(b, 1);
+    assert_int_equal(b->d.cuStreamSynchronize(b->stream[1]), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* A write, a copy and a chain that leave memory of 4096 bytes, or are askew. */
+static void addresses_are_checked(void **state)
+{
+    static const struct {
+        char way;
+        int64_t offset;
+        CUresult rc;
+    } cases[] = {{'w', 8, CUDA_ERROR_ILLEGAL_ADDRESS},    {'w', -4088, CUDA_ERROR_ILLEGAL_ADDRESS},
+                 {'a', 8, CUDA_ERROR_MISALIGNED_ADDRESS}, {'f', 0, CUDA_ERROR_ILLEGAL_ADDRESS},
+                 {'c', 0, CUDA_ERROR_ILLEGAL_ADDRESS},    {'l', 4088, 0},
+                 {'l', 4096, CUDA_ERROR_ILLEGAL_ADDRESS}, {'l', -8, CUDA_ERROR_ILLEGAL_ADDRESS},
+                 {'l', 12, CUDA_ERROR_MISALIGNED_ADDRESS}};
+    struct bench *b = *state;
+
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char way = cases[i].way;
+        open_bench(b, 1, PLAIN, NULL);
+        CUdeviceptr at = take(b, 0, way == 'a' ? 8192 : 4096), other = take(b, 0, 4096);
+        uint64_t *first = pinned(b, 8);
+        struct gpu_chase_args chain = {(void *)at, 2, first};
+        if (way == 'f' || way == 'c') /* freed before */
+            assert_int_equal(b->d.cuMemFree(at), 0);
+        if (way == 'c') {
+            copy(b, 0, other, at, 16);
+        } else if (way == 'l') {
+            *first = at + (uint64_t)cases[i].offset;
+            copy(b, 0, at, ptr(first), 8);
+            launch(b, 0, "chase", 1, 1, &chain);
+        } else {
+            touch(b, at + (uint64_t)cases[i].offset);
+        }
+        assert_int_equal(drain(b), cases[i].rc);
+        close_bench(b);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SIM_TEST(effects_come_when_the_host_waits),
-        SIM_TEST(a_query_finds_it_due),
-        SIM_TEST(streams_follow_events),
-        SIM_TEST(host_clock_agrees),
-        SIM_TEST(a_hold_gives_up),
-        SIM_TEST(a_kernel_is_loaded_at_its_first_use),
-        SIM_TEST(pageable_copies),
         SIM_TEST(nothing_stale),
-        SIM_TEST(graphs_repeat_what_was_captured),
-        SIM_TEST(a_capture_forbids_waiting),
-        SIM_TEST(ordered_memory_comes_back),
+        cmocka_unit_test(all_bear_the_mark),
+        SIM_TEST(an_error_lasts_until_a_reset),
+        SIM_TEST(addresses_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

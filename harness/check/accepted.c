@@ -109,7 +109,8 @@ bool accepted_covers(const struct accepted *a, const struct accepted_level *leve
     return log(over_level(level, c, c->b_value)) + t * error >= log(1 - c->margin);
 }
 
-bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c)
+/* Has the baseline come down to it? */
+static bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c)
 {
     return over_level(level, c, c->a_value) <= 1 + c->margin;
 }

@@ -152,10 +152,9 @@ int accepted_load(struct accepted *a, struct pool *pool, const char *baseline, c
 int accepted_add(struct accepted *a, const struct gate *g, const struct history_acceptance *by,
                  char *error, size_t len);
 const struct accepted_level *accepted_of(const struct accepted *a, const char *key); /* or NULL */
-/* Is the run no worse than that level, of these? And has the baseline come down to it? */
+/* Is the run no worse than that level, of these? */
 bool accepted_covers(const struct accepted *a, const struct accepted_level *level,
                      const struct decide_case *c);
-bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c);
 /* Decides again, with cases that have a level of these told as such, unless the baseline has come
  * down to it: they say nothing of the other cases. As pairs_decide(). */
 int accepted_decide(const struct accepted *a, struct pairs *p,

@@ -18,6 +18,12 @@
 
 /* ---- Which folders are on which side ---- */
 
+/* The folders of both sides, from what the user named: see compare_sides(). */
+struct compare_sides {
+    char **a, **b;
+    size_t n_a, n_b;
+};
+
 static int add(char ***list, size_t *n, const char *text, size_t len)
 {
     char **longer = realloc(*list, (*n + 1) * sizeof(**list));
@@ -111,8 +117,11 @@ static int check(size_t before, size_t behind, bool marked, char *error, size_t 
     return -EINVAL;
 }
 
-int compare_sides(char *const *words, size_t n, const size_t *before, struct compare_sides *sides,
-                  char *error, size_t len)
+/* From the words that are no options. before NULL: two of them, each a folder or several with
+ * commas between, or one: the folder of a plumb run --against, whose a and b are meant; else so
+ * many of them are A's and the others B's. 0; -EINVAL with error set; -ENOMEM. */
+static int compare_sides(char *const *words, size_t n, const size_t *before,
+                         struct compare_sides *sides, char *error, size_t len)
 {
     size_t n_a = before ? *before : 1;
     int err;
@@ -138,7 +147,7 @@ static void release(char **list, size_t n)
     free(list);
 }
 
-void compare_sides_release(struct compare_sides *sides)
+static void compare_sides_release(struct compare_sides *sides)
 {
     release(sides->a, sides->n_a);
     release(sides->b, sides->n_b);

@@ -15,7 +15,15 @@
 
 /* ---- What the data could have shown, and what more of it would ---- */
 
-double quantile(struct quantiles *q, double p, double df)
+/* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df.
+ */
+#define QUANTILES 16
+struct quantiles {
+    double p[QUANTILES], df[QUANTILES], t[QUANTILES];
+    size_t next;
+};
+
+static double quantile(struct quantiles *q, double p, double df)
 {
     for (size_t i = 0; i < QUANTILES; i++) {
         if (q->p[i] == p && q->df[i] == df)

@@ -144,15 +144,6 @@ struct known {
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
                 size_t more, struct known *out);
 
-/* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df.
- */
-#define QUANTILES 16
-struct quantiles {
-    double p[QUANTILES], df[QUANTILES], t[QUANTILES];
-    size_t next;
-};
-double quantile(struct quantiles *q, double p, double df);
-
 /* A suite while it is decided. */
 struct work {
     size_t n, n_runs;  /* cases; runs of A, the most that a case has */

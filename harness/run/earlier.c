@@ -36,7 +36,8 @@ static bool same_gpus(const json_t *a, const json_t *b)
            json_is_true(at(a, "gpus", "simulated")) == json_is_true(at(b, "gpus", "simulated"));
 }
 
-bool earlier_same_machine(const json_t *a, const json_t *b)
+/* Are both the same machine, as far as that decides how long a launch takes? */
+static bool same_machine(const json_t *a, const json_t *b)
 {
     static const char *const facts[][2] = {
         {"host", "hostname"}, {"cpu", "model"}, {"cpu", "threads"}, {"cpu", "cores"}};
@@ -116,7 +117,7 @@ static bool is_like(const char *path, const json_t *machine, const char *process
         const char *version = json_string_value(json_object_get(meta, "version"));
         like = version && !strcmp(version, PLUMB_VERSION) &&
                !strcmp(run_meta_processes(meta), processes) &&
-               earlier_same_machine(json_object_get(meta, "machine"), machine);
+               same_machine(json_object_get(meta, "machine"), machine);
     }
     json_decref(meta);
     return like;

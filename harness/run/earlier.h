@@ -44,7 +44,4 @@ void earlier_release(struct earlier *e);
 /* How long this launch took then; NaN: not known. */
 double earlier_seconds(const struct earlier *e, const struct launch *l);
 
-/* Are both the same machine, as far as that decides how long a launch takes? */
-bool earlier_same_machine(const json_t *a, const json_t *b);
-
 #endif

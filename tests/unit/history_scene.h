@@ -86,28 +86,41 @@ static inline int add_as(const char *db_path, const char *path, int standing, bo
     return err;
 }
 
-static inline void add(const struct scene *s, const char *host, unsigned i, int standing)
+static inline void add_path(const struct scene *s, const char *path, int standing)
 {
-    char path[128], error[512] = "";
-
-    write_run(s, host, i, path, sizeof(path));
+    char error[512] = "";
     int err = add_as(s->db, path, standing, NULL, error, sizeof(error));
+
     if (err == -ENOSYS)
         skip();
     if (err)
         fail_msg("%d: %s", err, error);
 }
 
-static inline size_t count_runs(const char *db_path, const char *host)
+static inline void add(const struct scene *s, const char *host, unsigned i, int standing)
 {
-    struct history_db *db = open_db(db_path, false);
-    struct history_run *runs;
-    char error[512] = "";
-    size_t n;
+    char path[128];
 
-    assert_int_equal(history_db_runs(db, host, "", 0, &runs, &n, error, sizeof(error)), 0);
-    history_runs_release(runs, n);
+    write_run(s, host, i, path, sizeof(path));
+    add_path(s, path, standing);
+}
+
+static inline void read_db(const struct scene *s, struct history *h)
+{
+    char error[512] = "";
+    struct history_db *db = open_db(s->db, false);
+
+    assert_int_equal(history_db_read(db, "", "", NULL, h, error, sizeof(error)), 0);
     history_db_close(db);
+}
+
+static inline size_t count_runs(const struct scene *s)
+{
+    struct history h;
+
+    read_db(s, &h);
+    size_t n = h.n_runs;
+    history_release(&h);
     return n;
 }
 
@@ -130,15 +143,6 @@ static inline bool sqlite(const char *db, const char *sql, char *said, size_t le
     said[n > 0 ? n : 0] = '\0';
     close(from[0]);
     return waitpid(child, &status, 0) == child && !status;
-}
-
-/* Of its user_version, with a line's end. */
-static inline void assert_schema(const struct scene *s, const char *want)
-{
-    char said[64];
-
-    assert_true(sqlite(s->db, "PRAGMA user_version", said, sizeof(said)));
-    assert_string_equal(said, want);
 }
 
 /* sqlite3's own word on the file. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Change points: what is a step, what is none, and what is told of one. */
+/* Change points of a case over its runs: what is a step, what is a slow slip, what is none, and what is told of
+ * one. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,19 +11,62 @@
 
 #include <cmocka.h>
 
+#include "core/rng.h"
 #include "harness/history/history.h"
-#include "tests/unit/change_series.h"
+
+#define N 60
+
+struct found {
+    struct change_point *points;
+    size_t n;
+};
+
+static struct found find(const double *x, size_t n)
+{
+    struct found f;
+
+    assert_int_equal(change_points(x, n, NULL, &f.points, &f.n), 0);
+    return f;
+}
+
+/* Around 100, of 1 %. */
+static void noise(double *x, size_t n, uint64_t seed)
+{
+    struct rng rng;
+
+    rng_seed(&rng, seed);
+    for (size_t i = 0; i < n; i++)
+        x[i] = 100 * exp(0.01 * rng_normal(&rng));
+}
+
+static void step(double *x, size_t from, size_t n, double factor)
+{
+    for (size_t i = from; i < n; i++)
+        x[i] *= factor;
+}
+
+/* Each run from `from` to `to` is `rate` of the one before, times. */
+static void slip(double *x, size_t from, size_t to, size_t n, double rate)
+{
+    double factor = 1;
+
+    for (size_t i = from; i < n; i++) {
+        factor *= i <= to ? rate : 1;
+        x[i] *= factor;
+    }
+}
 
 static void a_step_is_found_where_it_is(void **state)
 {
-    double x[N];
-    struct found f;
+    double x[N], y[N];
+    struct found f, g;
 
     (void)state;
     noise(x, N, 1);
     step(x, 45, N, 0.95);
     f = find(x, N);
     assert_int_equal(f.n, 1);
+    assert_int_equal(f.points[0].kind, CHANGE_STEP);
     assert_in_range(f.points[0].at, 44, 46);
     assert_true(f.points[0].seen >= f.points[0].at + 2 && f.points[0].seen <= 49);
     assert_true(fabs(f.points[0].before - 100) < 1 && fabs(f.points[0].after - 95) < 1);
@@ -31,184 +75,212 @@ static void a_step_is_found_where_it_is(void **state)
     assert_true(fabs(f.points[0].ratio - f.points[0].after / f.points[0].before) < 1e-12);
     assert_true(f.points[0].at_low <= 45 && f.points[0].at_high >= 45);
     assert_true(f.points[0].p < CHANGE_LEVEL);
-    free(f.points);
-}
-
-static void two_steps_are_two(void **state)
-{
-    double x[120];
-    struct found f;
-
-    (void)state;
-    noise(x, 120, 2);
-    step(x, 40, 120, 1.06);
-    step(x, 80, 120, 0.94);
-    f = find(x, 120);
-    assert_int_equal(f.n, 2);
-    assert_in_range(f.points[0].at, 39, 41);
-    assert_in_range(f.points[1].at, 79, 81);
-    assert_true(f.points[0].ratio > 1.04 && f.points[1].ratio < 0.96);
-    free(f.points);
-}
-
-/* What was told is not taken back, nor moved, by what comes later. */
-static void points_stay(void **state)
-{
-    double x[120];
-    size_t n_last = 0, at[8];
-
-    (void)state;
-    noise(x, 120, 3);
-    step(x, 50, 120, 0.96);
-    step(x, 90, 120, 1.05);
-    for (size_t n = 0; n <= 120; n++) {
-        struct found f = find(x, n);
-
-        assert_true(f.n >= n_last && f.n <= 8);
-        for (size_t i = 0; i < n_last; i++)
-            assert_int_equal(f.points[i].at, at[i]);
-        for (size_t i = n_last; i < f.n; i++) {
-            at[i] = f.points[i].at;
-            assert_int_equal(f.points[i].seen, n - 1);
-        }
-        n_last = f.n;
-        free(f.points);
-    }
-    assert_int_equal(n_last, 2);
-}
-
-static void stray_runs_are_no_change(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
-        double x[N];
-        struct found f;
-
-        noise(x, N, seed);
-        x[20] *= 0.5;
-        x[40] *= 1.5;
-        x[N - 1] *= 0.3;
-        f = find(x, N);
-        assert_int_equal(f.n, 0);
-        free(f.points);
-    }
-}
-
-/* Three runs may be a new level; two are not, whatever the run next to them is like. */
-static void two_runs_are_no_level(void **state)
-{
-    size_t alarms = 0;
-
-    (void)state;
-    for (uint64_t seed = 1; seed <= 100; seed++) {
-        double x[100];
-        struct found f;
-
-        noise(x, 100, seed);
-        x[60] *= 0.85;
-        x[61] *= 0.85;
-        f = find(x, 100);
-        alarms += f.n > 0;
-        free(f.points);
-    }
-    assert_in_range(alarms, 0, 2);
-}
-
-/* Two levels, at random from run to run, are how this case is. */
-static void two_levels_are_no_change(void **state)
-{
-    size_t alarms = 0;
-
-    (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
-        double x[200];
-        struct rng rng;
-        struct found f;
-
-        noise(x, 200, seed);
-        rng_seed(&rng, seed);
-        for (size_t i = 0; i < 200; i++)
-            x[i] *= rng_double(&rng) < 0.4 ? 0.93 : 1;
-        f = find(x, 200);
-        alarms += f.n;
-        free(f.points);
-    }
-    assert_in_range(alarms, 0, 2);
-}
-
-static void slow_wander_is_no_change(void **state)
-{
-    size_t alarms = 0;
-
-    (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
-        double x[365];
-        struct found f;
-
-        noise(x, 365, seed);
-        for (size_t i = 0; i < 365; i++)
-            x[i] *= 1 + 0.007 * sin(2 * M_PI * (double)i / 120 + (double)seed);
-        f = find(x, 365);
-        alarms += f.n;
-        free(f.points);
-    }
-    assert_in_range(alarms, 0, 2);
-}
-
-/* A slope of 6 % over 60 runs moves the level nowhere. */
-static void a_slope_is_no_step(void **state)
-{
-    struct change_noise around = {.level = 0, .n_level = 40, .sd = 0.01};
-    double x[50], sharp[50];
-
-    (void)state;
-    for (size_t i = 0; i < 50; i++) {
-        x[i] = 0.001 * ((double)i - 20);
-        sharp[i] = i < 40 ? 0 : 0.025;
-    }
-    assert_true(change_is_slope(&around, x, 10, 0.025, 0.7));
-    assert_false(change_is_slope(&around, sharp, 10, 0.025, 0.7));
-}
-
-static void gaps_are_left_out(void **state)
-{
-    double x[N + 10], y[N];
-    struct found f, g;
-
-    (void)state;
-    noise(y, N, 5);
-    step(y, 45, N, 0.93);
-    for (size_t i = 0; i < N + 10; i++)
-        x[i] = i < 30 ? y[i] : i < 40 ? NAN : y[i - 10];
-    f = find(x, N + 10);
-    g = find(y, N);
-    assert_int_equal(f.n, 1);
-    assert_int_equal(g.n, 1);
-    assert_int_equal(f.points[0].at, g.points[0].at + 10);
-    assert_int_equal(f.points[0].seen, g.points[0].seen + 10);
-    assert_true(f.points[0].after == g.points[0].after);
-    free(f.points);
-    free(g.points);
-}
-
-static void up_is_as_down(void **state)
-{
-    double x[N], y[N];
-    struct found f, g;
-
-    (void)state;
-    noise(x, N, 7);
-    step(x, 40, N, 0.95);
     for (size_t i = 0; i < N; i++)
-        y[i] = 1 / x[i];
-    f = find(x, N);
+        y[i] = 1 / x[i]; /* up is as down */
     g = find(y, N);
-    assert_int_equal(f.n, 1);
     assert_int_equal(g.n, 1);
-    assert_int_equal(f.points[0].at, g.points[0].at);
+    assert_int_equal(g.points[0].at, f.points[0].at);
     assert_true(fabs(f.points[0].ratio * g.points[0].ratio - 1) < 1e-9);
     free(f.points);
     free(g.points);
+}
+
+static void a_slip_is_found_where_it_runs(void **state)
+{
+    double x[160], total = pow(0.997, 50);
+    struct found f;
+
+    (void)state;
+    noise(x, 120, 1);
+    slip(x, 60, 109, 120, 0.997);
+    f = find(x, 110);
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.points[0].kind, CHANGE_SLIP);
+    assert_in_range(f.points[0].at, 56, 64);
+    assert_in_range(f.points[0].seen, 65, 79);
+    assert_true(f.points[0].goes_on && f.points[0].end == 109);
+    assert_true(f.points[0].at_low <= 60 && f.points[0].at_high >= 60);
+    assert_true(f.points[0].low < total && f.points[0].high > total);
+    assert_true(f.points[0].high - f.points[0].low < 0.03);
+    assert_true(f.points[0].a_run_low < 0.997 && f.points[0].a_run_high > 0.997);
+    assert_true(f.points[0].a_run_high - f.points[0].a_run_low < 0.001);
+    assert_true(fabs(f.points[0].before - 100) < 1 && fabs(f.points[0].after - 86) < 1);
+    assert_true(fabs(f.points[0].ratio - f.points[0].after / f.points[0].before) < 1e-12);
+    free(f.points);
+    noise(x, 160, 4); /* one that ends */
+    slip(x, 60, 99, 160, 1 / 0.997);
+    f = find(x, 160);
+    assert_int_equal(f.n, 1);
+    assert_int_equal(f.points[0].kind, CHANGE_SLIP);
+    assert_false(f.points[0].goes_on);
+    assert_in_range(f.points[0].end, 94, 104);
+    assert_true(f.points[0].low < pow(0.997, -40) && f.points[0].high > pow(0.997, -40));
+    free(f.points);
+    noise(x, 130, 6); /* one that is repaired */
+    slip(x, 60, 99, 130, 0.997);
+    step(x, 100, 130, 1.06);
+    f = find(x, 130);
+    assert_int_equal(f.n, 2);
+    assert_int_equal(f.points[0].kind, CHANGE_SLIP);
+    assert_in_range(f.points[0].end, 97, 99);
+    assert_int_equal(f.points[1].kind, CHANGE_STEP);
+    assert_int_equal(f.points[1].at, 100);
+    assert_in_range(f.points[1].seen, 102, 104);
+    assert_true(f.points[1].low < 1.06 && f.points[1].high > 1.06);
+    free(f.points);
+}
+
+/* More runs than the fit has room for. */
+static void a_slip_may_run_for_years(void **state)
+{
+    double x[1500];
+    struct found f;
+
+    (void)state;
+    noise(x, 1500, 3);
+    slip(x, 200, 1399, 1500, 0.9995);
+    f = find(x, 1400);
+    assert_true(f.n >= 1);
+    assert_int_equal(f.points[0].kind, CHANGE_SLIP);
+    assert_in_range(f.points[0].at, 180, 220);
+    assert_true(fabs(f.points[0].a_run - 0.9995) < 5e-5);
+    free(f.points);
+}
+
+/* What was told is not taken back, nor told later than it was; where a slip began, and up to where it runs, is
+ * known better with time. A step stays where it is. */
+static void points_stay(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed += 2) {
+        bool steps = seed == 3;
+        size_t n_last = 0, seen[8] = {0}, at[8] = {0}, all = steps ? 120 : 200;
+        double x[200];
+
+        noise(x, 200, seed);
+        if (steps)
+            step(x, 50, 200, 0.96);
+        else
+            slip(x, 50, 99, 200, 0.996);
+        step(x, steps ? 90 : 130, 200, steps ? 1.05 : 1.1);
+        for (size_t n = 0; n <= all; n++) {
+            struct found f = find(x, n);
+
+            assert_true(f.n >= n_last && f.n <= n_last + 1);
+            for (size_t i = 0; i < f.n; i++) {
+                const struct change_point *p = &f.points[i];
+
+                assert_true(p->at <= p->seen && p->at <= p->end && p->end < n);
+                assert_true(i == 0 || p[-1].end < p->at);
+                if (i == n_last) {
+                    seen[i] = n - 1;
+                    at[i] = p->at;
+                }
+                assert_int_equal(p->seen, seen[i]);
+                assert_true(!steps || p->at == at[i]);
+            }
+            n_last = f.n;
+            free(f.points);
+        }
+        assert_int_equal(n_last, 2);
+    }
+}
+
+enum pattern { STRAYS, TWO_RUNS, TWO_LEVELS, WANDER, SHAPES };
+
+static void make_shape(double *x, size_t n, enum pattern shape, uint64_t seed)
+{
+    struct rng rng;
+
+    noise(x, n, seed);
+    rng_seed(&rng, seed);
+    if (shape == STRAYS) {
+        x[20] *= 0.5;
+        x[40] *= 1.5;
+        x[n - 1] *= 0.3;
+    } else if (shape == TWO_RUNS) {
+        x[60] *= 0.85;
+        x[61] *= 0.85;
+    }
+    for (size_t i = 0; i < n && shape == TWO_LEVELS; i++)
+        x[i] *= rng_double(&rng) < 0.4 ? 0.93 : 1;
+    for (size_t i = 0; i < n && shape == WANDER; i++)
+        x[i] *= 1 + 0.007 * sin(2 * M_PI * (double)i / 120 + (double)seed);
+}
+
+/* Stray runs; two runs, which are no level yet; two levels at random from run to run; and a slow wander. */
+static void what_is_no_change(void **state)
+{
+    static const size_t n[SHAPES] = {60, 100, 200, 365}, alarms_most[SHAPES] = {0, 2, 2, 2};
+
+    (void)state;
+    for (enum pattern shape = 0; shape < SHAPES; shape++) {
+        size_t alarms = 0;
+
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+            double x[365];
+
+            make_shape(x, n[shape], shape, seed);
+            struct found f = find(x, n[shape]);
+            alarms += f.n;
+            free(f.points);
+        }
+        assert_in_range(alarms, 0, alarms_most[shape]);
+    }
+}
+
+static void a_step_is_no_slip(void **state)
+{
+    struct change_noise around = {.level = 0, .n_level = 40, .sd = 0.01};
+    double x[120], sharp[50], slope[50];
+    size_t slips = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        noise(x, 120, seed);
+        step(x, 60, 120, 0.94);
+        struct found f = find(x, 120);
+        assert_true(f.n >= 1);
+        for (size_t i = 0; i < f.n; i++)
+            slips += f.points[i].kind == CHANGE_SLIP;
+        free(f.points);
+    }
+    assert_in_range(slips, 0, 1);
+    for (size_t i = 0; i < 50; i++) { /* a slope of 6 % over 60 runs moves the level nowhere */
+        slope[i] = 0.001 * ((double)i - 20);
+        sharp[i] = i < 40 ? 0 : 0.025;
+    }
+    assert_true(change_is_slope(&around, slope, 10, 0.025, 0.7));
+    assert_false(change_is_slope(&around, sharp, 10, 0.025, 0.7));
+}
+
+/* Runs without a value lie between others as if they were not there. */
+static void gaps_are_left_out(void **state)
+{
+    (void)state;
+    for (int slips = 0; slips < 2; slips++) {
+        double x[N + 20], y[N];
+        struct found f, g;
+
+        noise(y, N, 5);
+        if (slips)
+            slip(y, 30, N, N, 0.995);
+        else
+            step(y, 45, N, 0.93);
+        for (size_t i = 0; i < N + 20; i++)
+            x[i] = i < 40 ? y[i] : i < 60 ? NAN : y[i - 20];
+        f = find(x, N + 20);
+        g = find(y, N);
+        assert_int_equal(f.n, 1);
+        assert_int_equal(g.n, 1);
+        assert_int_equal(f.points[0].kind, slips ? CHANGE_SLIP : CHANGE_STEP);
+        assert_int_equal(f.points[0].at, g.points[0].at + (g.points[0].at < 40 ? 0 : 20));
+        assert_int_equal(f.points[0].seen, g.points[0].seen + (g.points[0].seen < 40 ? 0 : 20));
+        assert_true(!slips || f.points[0].end == N + 19);
+        assert_true(f.points[0].after == g.points[0].after);
+        free(f.points);
+        free(g.points);
+    }
 }
 
 static void few_values_tell_nothing(void **state)
@@ -227,41 +299,58 @@ static void few_values_tell_nothing(void **state)
     }
 }
 
-static void equal_values_are_no_trouble(void **state)
+static void values_without_noise_are_no_trouble(void **state)
 {
     double x[N];
-    struct found f;
 
     (void)state;
-    for (size_t i = 0; i < N; i++)
-        x[i] = 5;
-    f = find(x, N);
-    assert_int_equal(f.n, 0);
-    step(x, 50, N, 0.9);
-    f = find(x, N);
-    assert_int_equal(f.n, 1);
-    assert_int_equal(f.points[0].at, 50);
-    assert_true(fabs(f.points[0].ratio - 0.9) < 1e-9);
-    free(f.points);
+    for (int kind = 0; kind < 3; kind++) {
+        for (size_t i = 0; i < N; i++)
+            x[i] = 5;
+        if (kind == 1)
+            step(x, 50, N, 0.9);
+        if (kind == 2)
+            slip(x, 30, 49, N, 0.99);
+        struct found f = find(x, N);
+        assert_int_equal(f.n, kind > 0);
+        if (kind == 1) {
+            assert_int_equal(f.points[0].at, 50);
+            assert_true(fabs(f.points[0].ratio - 0.9) < 1e-9);
+        } else if (kind == 2) {
+            assert_int_equal(f.points[0].kind, CHANGE_SLIP);
+            assert_int_equal(f.points[0].at, 30);
+            assert_int_equal(f.points[0].end, 49);
+            assert_true(fabs(f.points[0].ratio - pow(0.99, 20)) < 1e-4);
+            assert_true(fabs(f.points[0].a_run - 0.99) < 1e-5);
+        }
+        free(f.points);
+    }
 }
 
-/* Steps below what is told at all, in values without any noise. */
-static void the_least_step_is_told(void **state)
+/* Below what is told at all: a step by itself, a slip by what it loses in all. */
+static void the_least_change_is_told(void **state)
 {
-    const struct change_options options = {.least = 0.02};
+    const struct change_options step_least = {.least = 0.02},
+                                slip_least = {.least_slip = 0.1, .least = 0.1};
     struct change_point *points;
-    double x[N];
+    double x[120];
     size_t n;
 
     (void)state;
-    noise(x, N, 8);
-    for (size_t i = 0; i < N; i++)
-        x[i] = exp(log(x[i] / 100) / 100) * (i < 40 ? 1 : 1.01);
-    assert_int_equal(change_points(x, N, &options, &points, &n), 0);
-    assert_int_equal(n, 0);
-    assert_int_equal(change_points(x, N, NULL, &points, &n), 0);
-    assert_int_equal(n, 1);
-    free(points);
+    for (int slips = 0; slips < 2; slips++) {
+        noise(x, 120, 8);
+        if (slips)
+            slip(x, 60, 120, 120, 0.999);
+        for (size_t i = 0; i < N && !slips; i++)
+            x[i] = exp(log(x[i] / 100) / 100) * (i < 40 ? 1 : 1.01);
+        assert_int_equal(
+            change_points(x, slips ? 120 : N, slips ? &slip_least : &step_least, &points, &n), 0);
+        assert_int_equal(n, 0);
+        assert_int_equal(change_points(x, slips ? 120 : N, NULL, &points, &n), 0);
+        assert_int_equal(n, 1);
+        assert_int_equal(points[0].kind, slips ? CHANGE_SLIP : CHANGE_STEP);
+        free(points);
+    }
 }
 
 static void bad_values_are_refused(void **state)
@@ -288,93 +377,37 @@ static void bad_values_are_refused(void **state)
     assert_int_equal(n, 0);
 }
 
-static double mean_distance(const double *a, size_t m, const double *b, size_t k)
+/* A split is by energy; a mean bounds stray values; a chance is that of ranks: 3 of 3 above all of 5 are 1 of C(8,
+ * 3), but one 4. */
+static void splits_means_and_chances_by_hand(void **state)
 {
-    double sum = 0;
-
-    for (size_t i = 0; i < m; i++)
-        for (size_t j = 0; j < k; j++)
-            sum += fabs(a[i] - b[j]);
-    /* Of a side with itself each pair is there twice, and each value's distance to itself is 0. */
-    return a == b ? (m > 1 ? sum / (double)(m * (m - 1)) : 0) : sum / (double)(m * k);
-}
-
-/* The formula of Matteson and James, as it stands there. */
-static size_t split_by_formula(const double *x, size_t n)
-{
-    double best = -INFINITY;
-    size_t at = 0;
-
-    for (size_t m = 1; m < n; m++) {
-        size_t k = n - m;
-        double energy = 2 * mean_distance(x, m, x + m, k) - mean_distance(x, m, x, m) -
-                        mean_distance(x + m, k, x + m, k);
-
-        energy *= (double)m * (double)k / (double)n;
-        at = energy > best ? m : at;
-        best = fmax(best, energy);
-    }
-    return at;
-}
-
-static void the_split_is_by_energy(void **state)
-{
-    const double x[] = {1, 2, 1, 2, 1, 9, 8, 9};
+    const double sides[] = {1, 2, 1, 2, 1, 9, 8, 9};
+    const double x[] = {-50, 0, 0, 0.5, 1}, above[] = {3, 4, 5}, among[] = {1.5, 3, 4};
+    struct change_noise around = {.n_rest = 5, .rest = {-2, -1, 0, 1, 2}};
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 50; seed++) {
-        double y[30];
-
-        noise(y, 30, seed);
-        step(y, seed % 29, 30, 1.01);
-        assert_int_equal(change_split(y, 30, 1, 1), split_by_formula(y, 30));
-    }
-    assert_int_equal(change_split(x, 8, 1, 1), 5);
-    assert_int_equal(change_split(x, 8, 6, 1), 6);
-    assert_int_equal(change_split(x, 8, 1, 4), 4);
-}
-
-static void a_mean_bounds_stray_values(void **state)
-{
-    const double x[] = {-50, 0, 0, 0.5, 1};
-
-    (void)state;
+    assert_int_equal(change_split(sides, 8, 1, 1), 5);
+    assert_int_equal(change_split(sides, 8, 6, 1), 6);
+    assert_int_equal(change_split(sides, 8, 1, 4), 4);
     assert_true(fabs(change_mean(x, 5, 1) - 0.1) < 1e-12);
     assert_true(fabs(change_mean(x, 5, 100) + 9.7) < 1e-12);
-}
-
-/* 3 of 3 above all of 5: 1 / C(8, 3); 3 of 3 above all of 5 but one: 4 / C(8, 3). */
-static void chance_is_that_of_ranks(void **state)
-{
-    struct change_noise around = {.n_rest = 5, .rest = {-2, -1, 0, 1, 2}};
-    const double above[] = {3, 4, 5}, among[] = {1.5, 3, 4};
-
-    (void)state;
     assert_true(fabs(change_chance(&around, above, 3) - 1.0 / 56) < 1e-12);
     assert_true(fabs(change_chance(&around, among, 3) - 4.0 / 56) < 1e-12);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_is_found_where_it_is),
-        cmocka_unit_test(two_steps_are_two),
-        cmocka_unit_test(points_stay),
-        cmocka_unit_test(stray_runs_are_no_change),
-        cmocka_unit_test(two_runs_are_no_level),
-        cmocka_unit_test(two_levels_are_no_change),
-        cmocka_unit_test(slow_wander_is_no_change),
-        cmocka_unit_test(a_slope_is_no_step),
-        cmocka_unit_test(gaps_are_left_out),
-        cmocka_unit_test(up_is_as_down),
-        cmocka_unit_test(few_values_tell_nothing),
-        cmocka_unit_test(equal_values_are_no_trouble),
-        cmocka_unit_test(the_least_step_is_told),
-        cmocka_unit_test(bad_values_are_refused),
-        cmocka_unit_test(the_split_is_by_energy),
-        cmocka_unit_test(a_mean_bounds_stray_values),
-        cmocka_unit_test(chance_is_that_of_ranks),
-    };
-
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_step_is_found_where_it_is),
+                                       cmocka_unit_test(a_slip_is_found_where_it_runs),
+                                       cmocka_unit_test(a_slip_may_run_for_years),
+                                       cmocka_unit_test(points_stay),
+                                       cmocka_unit_test(what_is_no_change),
+                                       cmocka_unit_test(a_step_is_no_slip),
+                                       cmocka_unit_test(gaps_are_left_out),
+                                       cmocka_unit_test(few_values_tell_nothing),
+                                       cmocka_unit_test(values_without_noise_are_no_trouble),
+                                       cmocka_unit_test(the_least_change_is_told),
+                                       cmocka_unit_test(bad_values_are_refused),
+                                       cmocka_unit_test(splits_means_and_chances_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,77 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plumb compare says: order, counts, verdict, exit code and remarks. */
+/* What plumb compare shows of a comparison whose verdicts are made up: order, counts, exit code, figures, and any text. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
 #include "harness/compare/compare.h"
-#include "tests/unit/compare_scene.h"
 
-static void orders_cases_by_loss_within_pipes(void **state)
+#define SCENE_CASES 8
+
+/* Two runs of one machine, one case after another. */
+struct scene {
+    struct pairs pairs;
+    struct run_folder runs[2];
+    const char *names[2];
+    struct report_case c;
+    struct pair all[SCENE_CASES];
+    struct decide_run values[2];
+    struct view view;
+};
+
+static const double launches[] = {10, 10.1, 9.9};
+
+static void scene_init(struct scene *s)
 {
-    static const char *const want[] = {"worst", "bad", "unsure", "gain", "small gain", "same"};
-    struct scene s;
-
-    (void)state;
-    scene_init(&s);
-    add_case(&s, "Memory", "same", DECISION_EQUIVALENT, 0.85);
-    add_case(&s, "Memory", "small gain", DECISION_BETTER, 1.1);
-    add_case(&s, "Network", "other", DECISION_EQUIVALENT, 1.0);
-    add_case(&s, "Memory", "bad", DECISION_WORSE, 0.9);
-    add_case(&s, "Memory", "unsure", DECISION_INCONCLUSIVE, 0.7);
-    add_case(&s, "Memory", "worst", DECISION_WORSE, 0.8);
-    add_case(&s, "Memory", "gain", DECISION_BETTER, 1.3);
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_int_equal(s.view.n_pipes, 2);
-    assert_string_equal(s.view.pipes[0].name, "Memory");
-    assert_int_equal(s.view.pipes[0].n, 6);
-    assert_int_equal(s.view.pipes[0].n_shown, 5);
-    for (size_t i = 0; i < 6; i++)
-        assert_string_equal(s.view.pipes[0].pairs[i]->label, want[i]);
-    /* the lowest of those worse, though an inconclusive one has a lower ratio */
-    assert_string_equal(s.view.pipes[0].worst->label, "worst");
-    assert_int_equal(s.view.pipes[0].counts[DECISION_WORSE], 2);
-    assert_int_equal(s.view.pipes[0].counts[DECISION_BETTER], 2);
-    assert_string_equal(s.view.pipes[1].worst->label, "other");
-    scene_release(&s);
+    *s = (struct scene){.names = {"bare", "guest"}, .c = {.metric = "bandwidth", .unit = "GB/s"}};
+    for (int i = 0; i < 2; i++) {
+        s->runs[i].path = (char *)s->names[i];
+        s->runs[i].meta = json_object();
+        s->values[i] = (struct decide_run){.values = launches, .n = 3};
+    }
+    s->pairs.report.runs = s->runs;
+    s->pairs.report.names = s->names;
+    s->pairs.report.n_runs = 2;
+    s->pairs.n_a = s->pairs.n_b = 1;
+    s->pairs.all = s->all;
+    s->pairs.overall.decision = DECISION_INCONCLUSIVE;
+    s->pairs.overall.unrest = NAN;
 }
 
-static void groups_what_was_not_compared_by_reason(void **state)
+static void scene_release(struct scene *s)
 {
-    struct scene s;
-
-    (void)state;
-    scene_init(&s);
-    add_pair(&s, "Memory", "one", PAIR_LOST_B)->reason = "B has no such case";
-    add_pair(&s, "Memory", "two", PAIR_REFUSED)->reason = "RDMA against sockets";
-    add_pair(&s, "Memory", "three", PAIR_LOST_B)->reason = "B has no such case";
-    add_pair(&s, "Memory", "four", PAIR_LOST_B)->failed_b = true;
-    /* neither has it: nothing that A has was lost */
-    add_pair(&s, "Memory", "five", PAIR_LOST_BOTH)->failed_b = true;
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_int_equal(s.view.n_left, 4);
-    assert_true(s.view.left[0].failed_b);
-    assert_string_equal(s.view.left[0].pairs[0]->label, "four");
-    assert_string_equal(s.view.left[0].reason, "no reason is given");
-    assert_int_equal(s.view.left[2].n, 2);
-    assert_int_equal(s.view.n_failed_b, 1);
-    assert_int_equal(view_exit(&s.view), 4);
-    scene_release(&s);
+    json_decref(s->runs[0].meta);
+    json_decref(s->runs[1].meta);
+    free(s->pairs.report.exams);
+    pool_release(&s->pairs.report.pool);
 }
 
-static void names_the_first_of_many_and_all_where_asked(void **state)
+static struct pair *add_pair(struct scene *s, const char *pipe, const char *label,
+                             enum pair_state state)
 {
-    struct scene s;
-    char *text;
+    struct pair *pair = &s->all[s->pairs.n++];
 
-    (void)state;
-    scene_init(&s);
-    for (size_t i = 0; i < 5; i++)
-        add_pair(&s, "Memory", i < 4 ? "early" : "late", PAIR_LOST_B)->reason = "B has none";
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    text = printed(print_text, &s);
-    assert_non_null(strstr(text, "5 cases: B has none (early; early; early; and 2 more)\n"));
-    free(text);
-    text = printed(print_all, &s);
-    assert_non_null(strstr(text, "(early; early; early; early; late)\n"));
-    free(text);
-    scene_release(&s);
+    assert_true(s->pairs.n <= SCENE_CASES);
+    *pair = (struct pair){.c = &s->c,
+                          .pipe = pipe,
+                          .label = label,
+                          .key = label,
+                          .state = state,
+                          .reason = "",
+                          .differs = ""};
+    return pair;
+}
+
+/* A case decided so; the overall verdict follows as decide_suite() says it. */
+static struct pair *add_case(struct scene *s, const char *pipe, const char *label,
+                             enum decision decision, double ratio)
+{
+    struct pair *pair = add_pair(s, pipe, label, PAIR_READY);
+    struct decide_overall *o = &s->pairs.overall;
+
+    pair->decide = (struct decide_case){.a = {&s->values[0], 1},
+                                        .b = {&s->values[1], 1},
+                                        .higher_is_better = true,
+                                        .margin = 0.05,
+                                        .decision = decision,
+                                        .ratio = ratio,
+                                        .low = ratio * 0.99,
+                                        .high = ratio * 1.01,
+                                        .a_value = 10,
+                                        .b_value = 10 * ratio,
+                                        .p_worse = NAN,
+                                        .p_better = NAN,
+                                        .error = 0.005,
+                                        .freedom = INFINITY,
+                                        .smallest = 0.0123};
+    o->n_worse += decision == DECISION_WORSE;
+    o->n_better += decision == DECISION_BETTER;
+    o->n_equivalent += decision == DECISION_EQUIVALENT;
+    o->n_inconclusive += decision == DECISION_INCONCLUSIVE;
+    o->n_judged++;
+    o->decision = o->n_worse          ? DECISION_WORSE
+                  : o->n_inconclusive ? DECISION_INCONCLUSIVE
+                  : o->n_better       ? DECISION_BETTER
+                                      : DECISION_EQUIVALENT;
+    return pair;
 }
 
 static void exit_code_is_the_first_that_holds(void **state)
@@ -84,231 +113,152 @@ static void exit_code_is_the_first_that_holds(void **state)
                  {DECISION_WORSE, false, 1},       {DECISION_WORSE, true, 1},
                  {DECISION_INCONCLUSIVE, true, 4}, {DECISION_EQUIVALENT, true, 4},
                  {DECISION_INCONCLUSIVE, false, 3}};
+    struct scene s;
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct scene s;
-
-        scene_init(&s);
-        add_case(&s, "Memory", "one", cases[i].decision, 1);
-        if (cases[i].failed)
-            add_pair(&s, "Memory", "two", PAIR_LOST_B)->failed_b = true;
-        assert_int_equal(view_make(&s.pairs, &s.view), 0);
-        assert_int_equal(view_exit(&s.view), cases[i].exit);
-        assert_string_equal(s.view.name,
-                            cases[i].exit == 4 ? "incomplete" : decision_word(cases[i].decision));
-        scene_release(&s);
+        for (int thinned = 0; thinned < 2; thinned++) { /* lost in all its launches, or in some */
+            scene_init(&s);
+            struct pair *one = add_case(&s, "Memory", "one", cases[i].decision, 1);
+            if (cases[i].failed)
+                (thinned ? one : add_pair(&s, "Memory", "two", PAIR_LOST_B))->failed_b = true;
+            assert_int_equal(view_make(&s.pairs, &s.view), 0);
+            assert_int_equal(view_exit(&s.view), cases[i].exit);
+            assert_string_equal(s.view.name, cases[i].exit == 4 ? "incomplete"
+                                                                : decision_word(cases[i].decision));
+            assert_int_equal(s.view.n_thinned, cases[i].failed && thinned);
+            scene_release(&s);
+        }
     }
-}
-
-static void nothing_to_compare_is_no_verdict(void **state)
-{
-    struct scene s;
-    char *text;
-
-    (void)state;
-    scene_init(&s);
+    scene_init(&s); /* nothing to compare */
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
     assert_int_equal(view_exit(&s.view), 3);
-    assert_non_null(strstr(s.view.verdict, "nothing could be decided"));
-    text = printed(print_text, &s);
-    assert_null(strstr(text, "within"));
-    free(text);
-    free(printed(view_print_markdown, &s));
-    free(printed(view_print_html, &s));
     scene_release(&s);
 }
 
-static void the_sentence_says_what_holds(void **state)
+/* No rounding hides which side of 1, or of the margin, an end of an interval is on. */
+static void figures_tell_the_side_of_a_mark(void **state)
 {
+    static const struct {
+        double ratio, low, high;
+        const char *both;
+    } cases[] = {{0.97, 0.9498, 0.99996, "0.97000 (0.94980 to 0.99996)"},
+                 {0.97, 0.93, 0.98, "0.970 (0.930 to 0.980)"},
+                 /* the noise of a logarithm: no digits tell it from 1 */
+                 {1 - 1e-15, 1 - 2e-15, 1 + 1e-15, "1.000 (1.000 to 1.000)"},
+                 {1 - 1e-15, 0.94996, 1 + 1e-15, "1.00000 (0.94996 to 1.00000)"},
+                 {0.97, NAN, NAN, "0.970 (no interval)"},
+                 {NAN, NAN, NAN, "no ratio"}};
     struct scene s;
 
     (void)state;
     scene_init(&s);
-    add_case(&s, "Memory", "triad", DECISION_WORSE, 0.8);
-    add_case(&s, "Memory", "read", DECISION_WORSE, 0.9);
-    add_case(&s, "Memory", "copy", DECISION_EQUIVALENT, 1);
-    add_case(&s, "Network", "tcp", DECISION_INCONCLUSIVE, 1);
-    add_pair(&s, "Memory", "gone", PAIR_LOST_B);
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_string_equal(
-        s.view.verdict,
-        "B (guest) against A (bare): worse in Memory (0.8 to 0.9 times A in 2 "
-        "of 3 cases). It is undecided in Network. B has nothing to compare with in 1 "
-        "case that A has");
-    assert_string_equal(s.view.basis, "1 run a side, 3 launches of each case in a run; margin 5 %");
-    assert_int_equal(s.view.n_remarks, 1);
-    assert_non_null(strstr(s.view.remarks[0], "one run a side"));
+    struct decide_case *d = &add_case(&s, "Memory", "triad", DECISION_INCONCLUSIVE, 1)->decide;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        d->ratio = cases[i].ratio;
+        d->low = cases[i].low;
+        d->high = cases[i].high;
+        assert_string_equal(view_figures(&s.pairs.report.pool, s.all).both, cases[i].both);
+    }
     scene_release(&s);
 }
 
-static void nothing_proven_is_never_called_equal(void **state)
+/* Beyond the margin by itself, and not proven over the suite, is likely; an obstacle says more. */
+static void the_verdict_of_a_case(void **state)
 {
-    static const enum decision decisions[] = {DECISION_EQUIVALENT, DECISION_INCONCLUSIVE};
+    static const struct {
+        enum decision decision;
+        double ratio;
+        enum decide_obstacle obstacle;
+        const char *verdict, *more;
+    } cases[] = {{DECISION_INCONCLUSIVE, 0.8, OBSTACLE_NONE, "likely worse", "+7"},
+                 {DECISION_INCONCLUSIVE, 1.2, OBSTACLE_NONE, "likely better", "+7"},
+                 {DECISION_INCONCLUSIVE, 1.2, OBSTACLE_FEW, "undecided", "+7"},
+                 {DECISION_WORSE, 0.8, OBSTACLE_NONE, "worse", ""}};
+    struct scene s;
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        int (*const printers[])(FILE *, struct view *) = {print_text, print_all, view_print_html,
-                                                          view_print_markdown};
-        struct scene s;
+    scene_init(&s);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pair *pair = add_case(&s, "Memory", "x", cases[i].decision, cases[i].ratio);
 
-        scene_init(&s);
-        add_case(&s, "Memory", "triad", decisions[i], 1);
-        assert_int_equal(view_make(&s.pairs, &s.view), 0);
-        for (size_t k = 0; k < 4; k++) {
-            char *text = printed(printers[k], &s);
-            assert_null(strcasestr(text, "equal"));
-            assert_null(strcasestr(text, "identical"));
-            free(text);
-        }
-        scene_release(&s);
+        pair->decide.beyond = true;
+        pair->decide.more_launches = 7;
+        pair->decide.obstacle = cases[i].obstacle;
+        struct view_figures f = view_figures(&s.pairs.report.pool, pair);
+        assert_string_equal(f.verdict, cases[i].verdict);
+        assert_string_equal(f.more, cases[i].more);
+        assert_string_equal(f.smallest, "1.2 %");
     }
+    scene_release(&s);
 }
 
-/* An interval that is wholly past the margin and says "undecided" looks like a mistake. */
-static void likely_and_not_proven_is_explained(void **state)
+/* What a printer wrote, to be freed. */
+static char *printed(int (*print)(FILE *out, struct view *v), struct scene *s)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    assert_int_equal(print(out, &s->view), 0);
+    fclose(out);
+    return text;
+}
+
+static int print_text(FILE *out, struct view *v)
+{
+    return view_print_text(out, v, false);
+}
+
+/* Whatever the texts hold; and what is not known is empty, or null. */
+static void texts_of_files_stay_texts(void **state)
 {
     struct scene s;
-    struct pair *pair;
+    json_t *json, *first;
     char *text;
 
     (void)state;
     scene_init(&s);
-    add_case(&s, "Memory", "read", DECISION_EQUIVALENT, 1);
-    pair = add_case(&s, "Memory", "triad", DECISION_INCONCLUSIVE, 0.8);
+    s.names[1] = "<b>|`x`\x1b[2J";
+    add_case(&s, "<i>", "<img src=x>|`y`\x1b[31m, \"\xff\"", DECISION_WORSE, NAN);
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_int_equal(s.view.n_obstacles, 0);
-    pair->decide.beyond = true;
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_int_equal(s.view.n_obstacles, 1);
     text = printed(view_print_html, &s);
-    assert_non_null(strstr(text, "1 case likely different, not proven yet: &#39;triad&#39;: among "
-                                 "2 cases, chance alone makes one such interval likely"));
-    assert_non_null(strstr(text, ">likely worse<"));
+    assert_null(strstr(text, "<img"));
+    assert_null(strstr(text, "<i>"));
+    free(text);
+    text = printed(view_print_markdown, &s);
+    assert_null(strstr(strstr(text, "| Component"), "\n| <i>"));
+    assert_non_null(strstr(text, "&#60;i&#62;"));
+    assert_non_null(strstr(text, "\\|\\`y\\`"));
+    assert_null(strchr(text, '\x1b'));
+    free(text);
+    text = printed(print_text, &s);
+    assert_null(strchr(text, '\x1b'));
+    free(text);
+    text = printed(view_print_csv, &s);
+    assert_non_null(strstr(text, "\n<i>,\"<img src=x>|`y`"));
+    assert_non_null(strstr(text, ", \"\"\xff\"\"\""));
+    assert_non_null(strstr(text, ",compared,worse,no,no,,,,0.05,10,,GB/s,"));
+    free(text);
+    text = printed(view_print_json, &s);
+    json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    first = json_array_get(json_object_get(json, "cases"), 0);
+    assert_string_equal(json_string_value(json_object_get(first, "verdict")), "worse");
+    assert_true(json_is_null(json_object_get(first, "ratio")));
+    assert_true(json_is_null(json_object_get(first, "degrees_of_freedom")));
+    assert_int_equal(json_integer_value(json_object_get(json, "exit")), 1);
+    json_decref(json);
     free(text);
     scene_release(&s);
-}
-
-static void add_words(struct scene *s, const char *more, size_t n)
-{
-    struct decide_case *c = &s->all[0].decide;
-
-    c->more_launches = n;
-    assert_int_equal(view_make(&s->pairs, &s->view), 0);
-    assert_non_null(strstr(s->view.verdict, more));
-}
-
-static void says_how_many_more_would_decide(void **state)
-{
-    struct scene s;
-
-    (void)state;
-    scene_init(&s);
-    add_case(&s, "Network", "tcp", DECISION_INCONCLUSIVE, 1);
-    add_words(&s, "undecided in Network. 3 more launches a side would decide", 3);
-    add_words(&s, "undecided in Network. 1 more launch a side would decide", 1);
-    s.all[0].decide.by_runs = true;
-    add_words(&s, "undecided in Network. 2 more runs a side would decide", 2);
-    add_case(&s, "Network", "rdma", DECISION_INCONCLUSIVE, 1);
-    add_words(&s, "2 more runs a side would decide, but for 1 case", 2);
-    scene_release(&s);
-}
-
-static void launches_that_were_lost_are_counted(void **state)
-{
-    struct scene s;
-    struct pair *pair;
-
-    (void)state;
-    scene_init(&s);
-    for (int i = 0; i < 2; i++) {
-        pair = add_case(&s, "Memory", i ? "read" : "triad", DECISION_EQUIVALENT, 1);
-        pair->failed_b = true;
-        pair->reason = "1 of 3 launches of B failed";
-    }
-    add_case(&s, "Memory", "write", DECISION_EQUIVALENT, 1);
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_int_equal(view_exit(&s.view), 4);
-    assert_non_null(strstr(s.view.verdict, "Some launches of B failed in 2 cases that A has"));
-    assert_int_equal(s.view.n_thinned, 2);
-    assert_string_equal(s.view.remarks[s.view.n_remarks - 1],
-                        "some launches of B failed in 2 cases, such as: "
-                        "'triad', 1 of 3 launches of B failed");
-    scene_release(&s);
-}
-
-static void a_run_that_is_not_whole_is_incomplete(void **state)
-{
-    static const char *const states[] = {"interrupted", "stopped", "running"};
-    struct scene s;
-
-    (void)state;
-    scene_init(&s);
-    add_case(&s, "Memory", "triad", DECISION_EQUIVALENT, 1);
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < 3; i++) {
-            json_object_set_new(s.runs[side].meta, "state", json_string(states[i]));
-            json_object_set_new(s.runs[!side].meta, "state", json_string("complete"));
-            assert_int_equal(view_make(&s.pairs, &s.view), 0);
-            assert_int_equal(view_exit(&s.view), 4);
-            assert_string_equal(s.view.name, "incomplete");
-            assert_non_null(strstr(s.view.verdict, states[i]));
-            assert_non_null(strstr(s.view.verdict, side ? ". The run 'guest' of B is '"
-                                                        : ". The run 'bare' of A is '"));
-        }
-    add_case(&s, "Memory", "read", DECISION_WORSE, 0.8);
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_int_equal(view_exit(&s.view), 1); /* what is proven stays so */
-    assert_non_null(strstr(s.view.verdict, ". The run 'guest' of B is 'running'"));
-    scene_release(&s);
-}
-
-static void a_name_that_is_not_the_folders_is_told_with_it(void **state)
-{
-    struct scene s;
-
-    (void)state;
-    scene_init(&s);
-    add_case(&s, "Memory", "triad", DECISION_EQUIVALENT, 1);
-    s.runs[1].path = (char *)"results/guest";
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_string_equal(s.view.b, "guest");
-    s.runs[1].path = (char *)"r/b";
-    assert_int_equal(view_make(&s.pairs, &s.view), 0);
-    assert_string_equal(s.view.a, "bare");
-    assert_string_equal(s.view.b, "guest ('r/b')");
-    scene_release(&s);
-}
-
-static void a_pipe_is_one_of_those_named(void **state)
-{
-    (void)state;
-    assert_true(words_has_pipe("Memory, Copies, GPU memory", "Copies"));
-    assert_true(words_has_pipe("Memory, Copies, GPU memory", "GPU memory"));
-    assert_true(words_has_pipe("GPU matrix core, Matrix core", "Matrix core"));
-    assert_false(words_has_pipe("GPU matrix core, PCIe", "Matrix core"));
-    assert_false(words_has_pipe("GPU Memory", "Memory"));
-    assert_false(words_has_pipe("Memory bus, PCIe", "Memory"));
-    assert_false(words_has_pipe("", "Memory"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orders_cases_by_loss_within_pipes),
-        cmocka_unit_test(groups_what_was_not_compared_by_reason),
-        cmocka_unit_test(names_the_first_of_many_and_all_where_asked),
-        cmocka_unit_test(exit_code_is_the_first_that_holds),
-        cmocka_unit_test(nothing_to_compare_is_no_verdict),
-        cmocka_unit_test(the_sentence_says_what_holds),
-        cmocka_unit_test(nothing_proven_is_never_called_equal),
-        cmocka_unit_test(likely_and_not_proven_is_explained),
-        cmocka_unit_test(says_how_many_more_would_decide),
-        cmocka_unit_test(launches_that_were_lost_are_counted),
-        cmocka_unit_test(a_run_that_is_not_whole_is_incomplete),
-        cmocka_unit_test(a_name_that_is_not_the_folders_is_told_with_it),
-        cmocka_unit_test(a_pipe_is_one_of_those_named),
-    };
-
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exit_code_is_the_first_that_holds),
+                                       cmocka_unit_test(figures_tell_the_side_of_a_mark),
+                                       cmocka_unit_test(the_verdict_of_a_case),
+                                       cmocka_unit_test(texts_of_files_stay_texts)};
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
 }

@@ -24,6 +24,13 @@
         (const struct decide_run[]){__VA_ARGS__},                                                  \
             sizeof((const struct decide_run[]){__VA_ARGS__}) / sizeof(struct decide_run)           \
     }
+/* A case whose rate is higher the better, with this margin. */
+#define CASE(side_a, side_b, limit)                                                                \
+    {                                                                                              \
+        .a = side_a, .b = side_b, .higher_is_better = true, .margin = limit                        \
+    }
+#define FULL SIDE(RUN(100, 101, 99, 100.5, 99.5))
+#define LESS SIDE(RUN(96, 97, 95.5, 96.5, 95))
 
 static struct decide_overall decided(struct decide_case *cases, size_t n, bool unchanged)
 {
@@ -34,15 +41,17 @@ static struct decide_overall decided(struct decide_case *cases, size_t n, bool u
     return overall;
 }
 
+static enum decision decision_of(struct decide_case *c)
+{
+    decided(c, 1, false);
+    return c->decision;
+}
+
 /* The example of docs/deciding.md; the figures were worked apart from this program. */
 static void the_example_of_the_docs(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(100, 101, 99, 100.5, 99.5)),
-                            .b = SIDE(RUN(96, 97, 95.5, 96.5, 95)),
-                            .higher_is_better = true,
-                            .margin = 0.02};
+    struct decide_case c = CASE(FULL, LESS, 0.02);
     struct decide_overall overall = decided(&c, 1, false);
-    char text[256];
 
     (void)state;
     assert_float_equal(c.a_value, 99.997500, 1e-6);
@@ -62,104 +71,106 @@ static void the_example_of_the_docs(void **state)
     assert_int_equal(overall.n_worse, 1);
     assert_int_equal(overall.n_judged, 1);
     assert_true(isnan(overall.unrest) && isnan(overall.prior_freedom) && !overall.by_runs);
-    assert_int_equal(decide_sentence(&c, text, sizeof(text)), 0);
-    assert_string_equal(text,
-                        "worse: a loss of 4.0 % is proven, between a loss of 5.1 % and a loss of "
-                        "2.9 %: all of it beyond the margin of 2 %");
+    /* a time that is lower by as much as a rate is higher is the same change */
+    struct decide_case times = {.a = SIDE(RUN(1 / 100.0, 1 / 101.0, 1 / 99.0, 1 / 100.5, 1 / 99.5)),
+                                .b = SIDE(RUN(1 / 96.0, 1 / 97.0, 1 / 95.5, 1 / 96.5, 1 / 95.0)),
+                                .margin = 0.02};
+    assert_int_equal(decision_of(&times), DECISION_WORSE);
+    assert_float_equal(times.ratio, 0.95999796, 1e-8);
+    assert_float_equal(times.p_worse, 2.1907804e-05, 1e-12);
+    assert_true(times.b_value > times.a_value);
+}
+
+/* A proven change is equivalent while its interval is within: down to 1 - margin, and up to 1 / (1 - margin). */
+static void the_margin_is_one_of_ratios(void **state)
+{
+    struct decide_case loss = CASE(FULL, LESS, 0.06), gain = CASE(LESS, FULL, 0.0513);
+
+    (void)state;
+    assert_int_equal(decision_of(&loss), DECISION_EQUIVALENT);
+    assert_true(loss.proven && !loss.beyond);
+    loss.margin = 0.0513; /* 0.9487 is just below 0.94876 */
+    assert_int_equal(decision_of(&loss), DECISION_EQUIVALENT);
+    loss.margin = 0.0512;
+    assert_int_equal(decision_of(&loss), DECISION_WORSE);
+    assert_true(!loss.beyond);
+    assert_int_equal(decision_of(&gain), DECISION_EQUIVALENT); /* up to 1.05407: high is 1.05401 */
+    assert_float_equal(gain.high, 1 / 0.94876209, 1e-7);
 }
 
 /* What drifts hits both of a pair alike: the differences vary by 0.1 %, the launches by 20 %. */
 static void launches_in_turn_share_what_drifts(void **state)
 {
     static const double a[] = {100, 110, 121, 95, 90}, b[] = {97.1, 106.7, 117.25, 92.15, 87.3};
-    const struct decide_run run_a = {.values = a, .n = 5}, run_b = {.values = b, .n = 5},
-                            short_b = {.values = b, .n = 4};
-    struct decide_case c = {
-        .a = {&run_a, 1}, .b = {&run_b, 1}, .higher_is_better = true, .margin = 0.02};
+    const struct decide_run run_a = {.values = a, .n = 5};
+    struct decide_run run_b = {.values = b, .n = 5};
+    struct decide_case c = CASE({&run_a}, {&run_b}, 0.02);
+    double sd = 0, mean = 0;
 
     (void)state;
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
+    c.a.n = c.b.n = 1;
+    assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
     c.paired = true;
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_WORSE);
+    assert_int_equal(decision_of(&c), DECISION_WORSE);
     assert_true(fabs(c.ratio - 0.97) < 0.001);
-    /* t(0.975, 4) = 2.776; differences of logarithms: sd 0.000567, over the root of 5 */
-    assert_true(fabs(c.freedom - 4) < 1e-9);
-    double sd = 0, mean = 0;
+    assert_float_equal(c.freedom, 4, 1e-9);
     for (int i = 0; i < 5; i++)
         mean += log(b[i] / a[i]) / 5;
     for (int i = 0; i < 5; i++)
-        sd += (log(b[i] / a[i]) - mean) * (log(b[i] / a[i]) - mean) / 4;
-    assert_true(fabs(c.error / sqrt(sd / 5) - 1) < 1e-9);
-    /* launches that are no pairs are none */
-    c.b = (struct decide_side){&short_b, 1};
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
-    assert_true(fabs(c.freedom - 7) < 1e-9);
+        sd += pow(log(b[i] / a[i]) - mean, 2) / 4;
+    assert_float_equal(c.error / sqrt(sd / 5), 1, 1e-9);
+    run_b.n = 4; /* launches that are no pairs are none */
+    assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
+    assert_float_equal(c.freedom, 7, 1e-9);
 }
 
-static void a_proven_change_within_the_margin_is_equivalent(void **state)
+/* Who goes second loses 6 %; three launches began with A, two with B. */
+static void the_order_of_a_pair_is_taken_out(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(100, 101, 99, 100.5, 99.5)),
-                            .b = SIDE(RUN(96, 97, 95.5, 96.5, 95)),
-                            .higher_is_better = true,
-                            .margin = 0.06};
+    static const bool first[] = {true, false, true, false, true};
+    struct decide_run run_a = RUN(100, 94.1, 100.2, 93.9, 99.9);
+    const struct decide_run run_b = RUN(94, 100.1, 94.1, 100, 93.9);
+    struct decide_case c = CASE({&run_a}, {&run_b}, 0.02);
 
     (void)state;
-    assert_int_equal(decided(&c, 1, false).decision, DECISION_EQUIVALENT);
-    assert_true(c.proven && !c.beyond);
-    c.margin = 0.0513; /* 0.9487 is just below 0.94876 */
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_EQUIVALENT);
-    c.margin = 0.0512;
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_WORSE);
-    assert_true(!c.beyond);
-}
-
-/* A gain's margin ends at 1 / 0.95, not at 1.05. */
-static void the_margin_is_one_of_ratios(void **state)
-{
-    struct decide_case c = {.a = SIDE(RUN(96, 97, 95.5, 96.5, 95)),
-                            .b = SIDE(RUN(100, 101, 99, 100.5, 99.5)),
-                            .higher_is_better = true,
-                            .margin = 0.0513}; /* up to 1.05407, and high is 1.05401 */
-
-    (void)state;
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_EQUIVALENT);
-    assert_float_equal(c.high, 1 / 0.94876209, 1e-7);
+    c.a.n = c.b.n = 1;
+    c.paired = true;
+    run_a.went_first = first;
+    assert_int_equal(decision_of(&c), DECISION_EQUIVALENT);
+    assert_true(fabs(c.ratio - 1) < 0.002);
+    assert_float_equal(c.freedom, 3, 1e-9);
+    run_a.went_first = NULL; /* without it: 1.2 % of bias, and the order in the spread */
+    assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
 }
 
 static void how_many_more_would_decide(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(100, 102, 98, 101, 99)),
-                            .b = SIDE(RUN(99, 100.5, 97, 100, 98.5)),
-                            .higher_is_better = true,
-                            .margin = 0.01};
+    struct decide_case c =
+        CASE(SIDE(RUN(100, 102, 98, 101, 99)), SIDE(RUN(99, 100.5, 97, 100, 98.5)), 0.01);
     char text[256];
 
     (void)state;
-    assert_int_equal(decided(&c, 1, false).decision, DECISION_INCONCLUSIVE);
+    assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
     assert_int_equal(c.obstacle, OBSTACLE_NONE);
     assert_int_equal(c.more_launches, 27);
     c.margin = 0.02;
     decided(&c, 1, false);
     assert_int_equal(c.more_launches, 13);
     assert_int_equal(decide_sentence(&c, text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "13 more launches a side would decide"));
+    assert_non_null(strstr(text, "13 more launches"));
     assert_int_equal(decide_sentence(&c, text, 20), -ENOSPC);
     assert_int_equal(strlen(text), 19);
 }
 
-/* Variance 6.2019e-4 between the three runs' means, 2 degrees of freedom, error sqrt(V (1/3 + 1)). */
+/* Variance 6.2019e-4 between the three runs' means, 2 degrees of freedom, error sqrt(V (1/3 + 1)); runs that agree
+ * by chance do not make launches' own spread go away. */
 static void several_runs_are_what_varies(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(100, 101), RUN(103, 104), {0}, RUN(98, 99)),
-                            .b = SIDE(RUN(95, 96)),
-                            .higher_is_better = true,
-                            .margin = 0.02};
+    struct decide_case c =
+        CASE(SIDE(RUN(100, 101), RUN(103, 104), {0}, RUN(98, 99)), SIDE(RUN(95, 96)), 0.02);
+    struct decide_case agree =
+        CASE(SIDE(RUN(90, 110), RUN(90, 110), RUN(90, 110)), SIDE(RUN(90, 110)), 0.02);
+    double within = 2 * pow(log(110 / 90.0) / 2, 2);
 
     (void)state;
     assert_true(decided(&c, 1, true).by_runs);
@@ -168,20 +179,8 @@ static void several_runs_are_what_varies(void **state)
     assert_float_equal(c.error, 0.0287562862, 1e-9);
     assert_float_equal(c.freedom, 2, 1e-12);
     assert_float_equal(c.p_worse, 0.100229433, 1e-8);
-}
-
-/* Runs that agree by chance do not make launches' own spread go away. */
-static void runs_are_never_surer_than_their_launches(void **state)
-{
-    struct decide_case c = {.a = SIDE(RUN(90, 110), RUN(90, 110), RUN(90, 110)),
-                            .b = SIDE(RUN(90, 110)),
-                            .higher_is_better = true,
-                            .margin = 0.02};
-    double within = 2 * pow(log(110 / 90.0) / 2, 2);
-
-    (void)state;
-    decided(&c, 1, false);
-    assert_float_equal(c.error, sqrt(within / 2 * (1 / 3.0 + 1)), 1e-9);
+    decided(&agree, 1, false);
+    assert_float_equal(agree.error, sqrt(within / 2 * (1 / 3.0 + 1)), 1e-9);
 }
 
 #define MANY 40
@@ -215,48 +214,31 @@ static void scene_scale(struct scene *s, size_t c, double by)
         s->values[c][1][l] *= by;
 }
 
+/* With the sides swapped it is a gain, and every figure is turned round. */
 static void one_loss_in_a_suite_is_named_alone(void **state)
-{
-    struct scene s;
-
-    (void)state;
-    for (int unchanged = 0; unchanged < 2; unchanged++) {
-        scene_fill(&s, 5, 0.02, 3);
-        scene_scale(&s, 7, 0.94);
-        struct decide_overall overall = decided(s.cases, MANY, unchanged);
-
-        assert_int_equal(overall.n_worse, 1);
-        assert_int_equal(overall.n_better, 0);
-        assert_int_equal(s.cases[7].decision, DECISION_WORSE);
-        assert_int_equal(overall.n_worse + overall.n_inconclusive + overall.n_equivalent, MANY);
-        assert_true(overall.prior_freedom >= 8);
-        assert_true(s.cases[7].freedom > 8);
-    }
-}
-
-static void sides_swapped_turn_everything_round(void **state)
 {
     struct scene s, t;
 
     (void)state;
     for (int unchanged = 0; unchanged < 2; unchanged++) {
-        scene_fill(&s, 5, 0.02, 4);
-        scene_scale(&s, 3, 0.93);
-        if (!unchanged) /* a gate that sees both of one run a side believes neither: see below */
-            scene_scale(&s, 5, 1.08);
+        scene_fill(&s, 5, 0.02, 3);
+        scene_scale(&s, 7, 0.94);
         t = s;
         for (size_t c = 0; c < MANY; c++) {
-            s.cases[c].a.runs = t.cases[c].b.runs = &s.runs[c][0];
-            s.cases[c].b.runs = t.cases[c].a.runs = &s.runs[c][1];
-            s.runs[c][0].values = s.values[c][0];
-            s.runs[c][1].values = s.values[c][1];
+            t.cases[c].a.runs = &s.runs[c][1];
+            t.cases[c].b.runs = &s.runs[c][0];
         }
         struct decide_overall x = decided(s.cases, MANY, unchanged);
         struct decide_overall y = decided(t.cases, MANY, unchanged);
 
         assert_int_equal(x.n_worse, 1);
-        assert_int_equal(x.n_worse, y.n_better);
-        assert_int_equal(x.n_better, y.n_worse);
+        assert_int_equal(x.n_better, 0);
+        assert_int_equal(s.cases[7].decision, DECISION_WORSE);
+        assert_int_equal(x.n_worse + x.n_inconclusive + x.n_equivalent, MANY);
+        assert_true(x.prior_freedom >= 8);
+        assert_true(s.cases[7].freedom > 8);
+        assert_int_equal(y.n_better, 1);
+        assert_int_equal(y.n_worse, 0);
         for (size_t c = 0; c < MANY; c++) {
             assert_float_equal(s.cases[c].ratio * t.cases[c].ratio, 1, 1e-9);
             assert_float_equal(s.cases[c].low * t.cases[c].high, 1, 1e-9);
@@ -265,24 +247,18 @@ static void sides_swapped_turn_everything_round(void **state)
             assert_int_equal(s.cases[c].more_launches, t.cases[c].more_launches);
         }
     }
+    scene_fill(&s, 5, 0.02, 3); /* bad cases leave the others alone */
+    scene_scale(&s, 7, 0.94);
+    s.values[8][1][2] = NAN;
+    s.runs[9][0].n = 0;
+    struct decide_overall overall = decided(s.cases, MANY, true);
+
+    assert_int_equal(overall.n_judged, MANY - 2);
+    assert_int_equal(overall.n_worse, 1);
 }
 
-/* A time that is lower by as much as a rate is higher is the same change. */
-static void lower_is_better_is_turned_round(void **state)
-{
-    struct decide_case c = {.a = SIDE(RUN(1 / 100.0, 1 / 101.0, 1 / 99.0, 1 / 100.5, 1 / 99.5)),
-                            .b = SIDE(RUN(1 / 96.0, 1 / 97.0, 1 / 95.5, 1 / 96.5, 1 / 95.0)),
-                            .margin = 0.02};
-
-    (void)state;
-    decided(&c, 1, false);
-    assert_float_equal(c.ratio, 0.95999796, 1e-8);
-    assert_float_equal(c.p_worse, 2.1907804e-05, 1e-12);
-    assert_true(c.b_value > c.a_value);
-    assert_int_equal(c.decision, DECISION_WORSE);
-}
-
-/* All cases moved up or down by 3 %, as another boot may: a gate does not believe its launches. */
+/* All cases moved up or down by 3 %, as another boot may: a gate does not believe its launches, nor would more of
+ * them help. */
 static void unrest_widens_a_gates_intervals(void **state)
 {
     struct scene s;
@@ -307,10 +283,14 @@ static void unrest_widens_a_gates_intervals(void **state)
     double beyond = gate.unrest / 1.2773500981, part = 1 - 1 / (beyond * beyond);
 
     assert_float_equal(s.cases[0].freedom, 104 / (4 + 26 * part * part), 1e-6);
+    for (size_t c = 0; c < MANY; c++)
+        s.cases[c].margin = 0.001;
+    decided(s.cases, MANY, true);
+    assert_int_equal(s.cases[0].decision, DECISION_INCONCLUSIVE);
+    assert_int_equal(s.cases[0].more_launches, 0);
 }
 
-/* Two runs a side of which one is as far off as six widths of the others' changes: by their shape nobody knows. The more runs
- * are known, the more is proven. */
+/* Two runs a side of which one is as far off as six widths of the others' changes: by their shape nobody knows. */
 static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
 {
     struct scene s;
@@ -330,29 +310,11 @@ static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
     assert_int_equal(s.cases[0].decision, DECISION_WORSE);
 }
 
-/* What differs between two runs is not told better by more launches of the same two. */
-static void more_launches_do_not_lift_unrest(void **state)
-{
-    struct scene s;
-    char text[256];
-
-    (void)state;
-    scene_fill(&s, 5, 0.001, 5);
-    for (size_t c = 0; c < MANY; c++)
-        scene_scale(&s, c, c % 2 ? 1.03 : 1 / 1.03);
-    decided(s.cases, MANY, true);
-    assert_int_equal(s.cases[0].decision, DECISION_INCONCLUSIVE);
-    assert_int_equal(s.cases[0].more_launches, 0);
-    assert_int_equal(decide_sentence(&s.cases[0], text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "would hardly decide"));
-}
-
-/* Of one run a side nobody knows whether a case lost, or comes up on another level now and then: what moved the other way
- * says that some do. */
+/* Of one run a side nobody knows whether a case lost, or comes up on another level now and then: what moved the
+ * other way says that some do. */
 static void a_gain_as_large_makes_a_loss_doubtful(void **state)
 {
     struct scene s;
-    char text[400];
 
     (void)state;
     scene_fill(&s, 5, 0.02, 4);
@@ -362,16 +324,14 @@ static void a_gain_as_large_makes_a_loss_doubtful(void **state)
         scene_scale(&s, c, 1.08);
     assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
     assert_int_equal(s.cases[3].obstacle, OBSTACLE_JUMPS);
-    assert_int_equal(decide_sentence(&s.cases[3], text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "as far off"));
     assert_int_equal(decided(s.cases, MANY, false).n_worse, 1); /* compare's view */
 }
 
-/* Half of the cases, or all of them, lose with one baseline: a run that came up otherwise looks the same. */
+/* Half of the cases, or all of them, lose with one baseline: a run that came up otherwise looks the same. Six that
+ * somebody accepted say nothing of the others. */
 static void a_shift_of_many_cases_is_told_and_not_proven(void **state)
 {
     struct scene s;
-    char text[400];
 
     (void)state;
     for (size_t n = MANY / 2; n <= MANY; n += MANY / 2) {
@@ -385,17 +345,7 @@ static void a_shift_of_many_cases_is_told_and_not_proven(void **state)
         assert_float_equal(overall.moved, 0.93, 0.01);
         assert_true(overall.unrest > 3);
         assert_int_equal(s.cases[3].obstacle, OBSTACLE_TOGETHER);
-        assert_int_equal(decide_sentence(&s.cases[3], text, sizeof(text)), 0);
-        assert_non_null(strstr(text, "many others"));
     }
-}
-
-/* Six cases that somebody accepted say nothing of the other cases. */
-static void accepted_changes_are_no_shift_of_many(void **state)
-{
-    static struct scene s;
-
-    (void)state;
     for (unsigned accepted = 0; accepted < 2; accepted++) {
         scene_fill(&s, 5, 0.02, 5);
         for (size_t c = 0; c < 6; c++) {
@@ -418,7 +368,8 @@ struct nights {
     struct decide_case cases[MANY];
 };
 
-static void nights_fill(struct nights *s, size_t baselines, double between, uint64_t seed)
+static void nights_fill(struct nights *s, size_t baselines, double between, double within,
+                        uint64_t seed)
 {
     struct rng r;
 
@@ -428,7 +379,7 @@ static void nights_fill(struct nights *s, size_t baselines, double between, uint
             double level = between * rng_normal(&r);
 
             for (size_t l = 0; l < 5; l++)
-                s->values[c][t][l] = 50 * exp(level + 0.003 * rng_normal(&r));
+                s->values[c][t][l] = 50 * exp(level + within * rng_normal(&r));
             s->runs[c][t] = (struct decide_run){.values = s->values[c][t], .n = 5};
         }
         s->cases[c] = (struct decide_case){.a = {s->runs[c], baselines},
@@ -448,42 +399,33 @@ static void nights_lose(struct nights *s, size_t c, size_t night, double loss)
 static void the_best_of_runs_is_no_common_loss(void **state)
 {
     static struct nights s;
+    double error[2];
 
     (void)state;
-    nights_fill(&s, 5, 0.01, 9);
-    double sway = 0, error = 0;
-    for (unsigned best_of = 0; best_of <= 5; best_of += 5) {
+    nights_fill(&s, 5, 0.01, 0.003, 9);
+    for (unsigned best = 0; best < 2; best++) {
         for (size_t c = 0; c < MANY; c++)
-            s.cases[c].best_of = best_of;
+            s.cases[c].best_of = 5 * best;
         struct decide_overall overall = decided(s.cases, MANY, true);
 
         assert_true(!overall.together && overall.n_worse == 0);
-        sway = best_of ? s.cases[0].error / error : 0;
-        error = s.cases[0].error;
+        error[best] = s.cases[0].error;
     }
-    assert_float_equal(sway, sqrt(2 / 1.2), 1e-6); /* one run for five, and nothing more */
-}
-
-/* The same loss where five baselines say how runs differ. */
-static void a_shift_of_everything_is_proven_by_several_baselines(void **state)
-{
-    static struct nights s;
-
-    (void)state;
-    nights_fill(&s, 5, 0.005, 6);
+    assert_float_equal(error[1] / error[0], sqrt(2 / 1.2), 1e-6); /* one run for five */
+    nights_fill(&s, 5, 0.005, 0.003, 6); /* a loss that all share is proven by several baselines */
     for (size_t c = 0; c < MANY; c++)
         nights_lose(&s, c, 5, 0.07);
     assert_int_equal(decided(s.cases, MANY, true).n_worse, MANY);
 }
 
-/* 0.3 % a night in every fifth case: 3 % over the last ten nights, which is lost in their noise, and 6 % since the first. */
+/* 0.3 % a night in every fifth case: 3 % over the last ten nights, which is lost in their noise, and 6 % since the
+ * first. */
 static void a_slip_is_seen_from_the_anchor(void **state)
 {
     static struct nights s;
-    char text[400];
 
     (void)state;
-    nights_fill(&s, NIGHTS, 0.01, 6);
+    nights_fill(&s, NIGHTS, 0.01, 0.003, 6);
     for (size_t c = 0; c < MANY; c += 5)
         for (size_t t = 0; t <= NIGHTS; t++)
             nights_lose(&s, c, t, 1 - pow(1 - 0.003, (double)t));
@@ -492,16 +434,12 @@ static void a_slip_is_seen_from_the_anchor(void **state)
             s.runs[c][t].role = t < 10            ? DECIDE_ANCHOR
                                 : t + 10 < NIGHTS ? DECIDE_SPREAD
                                                   : DECIDE_LEVEL;
-    struct decide_overall overall = decided(s.cases, MANY, true);
-
-    assert_int_equal(overall.n_worse, MANY / 5);
+    assert_int_equal(decided(s.cases, MANY, true).n_worse, MANY / 5);
     for (size_t c = 0; c < MANY; c++) {
         assert_int_equal(s.cases[c].decision == DECISION_WORSE, c % 5 == 0);
         assert_int_equal(s.cases[c].slipped, c % 5 == 0);
     }
     assert_true(s.cases[0].anchor_high < 0.98 && s.cases[0].anchor_low > 0.85);
-    assert_int_equal(decide_sentence(&s.cases[0], text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "slipped"));
     for (size_t c = 0; c < MANY; c++) /* without an anchor nothing is seen */
         s.cases[c].a = (struct decide_side){&s.runs[c][NIGHTS - 10], 10};
     assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
@@ -513,13 +451,12 @@ static void runs_that_are_no_level_tell_the_spread(void **state)
     static struct nights s;
 
     (void)state;
-    nights_fill(&s, 6, 0.02, 8);
-    for (size_t c = 0; c < MANY; c++)
-        for (size_t t = 1; t < 6; t++) {
-            nights_lose(&s, c, t, 0.30); /* far off, together: the break keeps that out */
-            s.runs[c][t].role = DECIDE_SPREAD;
-            s.runs[c][t].breaks = t == 1;
-        }
+    nights_fill(&s, 6, 0.02, 0.003, 8);
+    for (size_t t = 1; t < 6; t++) {
+        nights_lose(&s, 0, t, 0.30); /* far off, together: the break keeps that out */
+        s.runs[0][t].role = DECIDE_SPREAD;
+        s.runs[0][t].breaks = t == 1;
+    }
     struct decide_overall overall = decided(s.cases, 1, true);
 
     assert_true(overall.by_runs && s.cases[0].by_runs);
@@ -528,53 +465,46 @@ static void runs_that_are_no_level_tell_the_spread(void **state)
     assert_true(fabs(s.cases[0].ratio - 1) < 0.1);
 }
 
+/* A case that only the newest of five baselines has, with a fit of the others and with too few for one. */
+static void a_new_case_does_not_know_its_runs(void **state)
+{
+    static struct nights s;
+
+    (void)state;
+    for (size_t n = 3; n <= 12; n += 9) {
+        nights_fill(&s, 5, 0.03, 0.001, 5);
+        for (size_t k = 0; k < 4; k++)
+            s.runs[0][k].n = 0;
+        for (size_t l = 0; l < 5; l++)
+            s.values[0][5][l] = 0.95 * s.values[0][4][l];
+        decided(s.cases, n, true);
+        assert_true(s.cases[0].by_runs);
+        assert_true(s.cases[0].error > 0.01);
+        assert_true(!s.cases[0].proven);
+    }
+}
+
 /* One case, one baseline: nothing says how runs differ. */
 static void one_baseline_of_few_cases_decides_nothing(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(100, 101, 99, 100.5, 99.5)),
-                            .b = SIDE(RUN(50, 51, 49, 50.5, 49.5)),
-                            .higher_is_better = true,
-                            .margin = 0.02};
-    char text[400];
+    struct decide_case c = CASE(FULL, SIDE(RUN(50, 51, 49, 50.5, 49.5)), 0.02);
 
     (void)state;
-    struct decide_overall overall = decided(&c, 1, true);
-
-    assert_true(overall.runs_unknown);
+    assert_true(decided(&c, 1, true).runs_unknown);
     assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
     assert_int_equal(c.obstacle, OBSTACLE_RUNS);
     assert_true(isnan(c.p_worse) && isnan(c.smallest));
-    assert_int_equal(decide_sentence(&c, text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "baseline"));
-    assert_int_equal(decided(&c, 1, false).decision, DECISION_WORSE); /* compare's view */
+    assert_int_equal(decision_of(&c), DECISION_WORSE); /* compare's view */
 }
 
-/* Who goes second loses 6 %; three launches began with A, two with B. */
-static void the_order_of_a_pair_is_taken_out(void **state)
-{
-    static const double a[] = {100, 94.1, 100.2, 93.9, 99.9}, b[] = {94, 100.1, 94.1, 100, 93.9};
-    static const bool first[] = {true, false, true, false, true};
-    const struct decide_run run_a = {.values = a, .n = 5, .went_first = first};
-    const struct decide_run run_b = {.values = b, .n = 5};
-    struct decide_case c = {.a = {&run_a, 1},
-                            .b = {&run_b, 1},
-                            .higher_is_better = true,
-                            .margin = 0.02,
-                            .paired = true};
-
-    (void)state;
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_EQUIVALENT);
-    assert_true(fabs(c.ratio - 1) < 0.002);
-    assert_float_equal(c.freedom, 3, 1e-9);
-    c.a.runs = &(struct decide_run){.values = a, .n = 5};
-    decided(&c, 1, false); /* without it: 1.2 % of bias, and the order in the spread */
-    assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
-}
-
-/* With three launches a change also has to be larger than any case's launches differ by. */
+/* With three launches a change also has to be larger than any case's launches differ by; a second run on the side
+ * that has but one lifts that. */
 static void few_launches_prove_little(void **state)
 {
+    struct decide_case cases[2] = {
+        CASE(SIDE(RUN(100, 101, 99), RUN(100.5, 101, 99), RUN(100, 100.5, 99), RUN(100, 101, 99.5)),
+             SIDE(RUN(80, 80.5, 79)), 0.02),
+        CASE(SIDE(RUN(100, 150, 70)), SIDE(RUN(100, 150, 70)), 0.02)};
     struct scene s;
 
     (void)state;
@@ -582,44 +512,21 @@ static void few_launches_prove_little(void **state)
     scene_scale(&s, 7, 0.90);
     assert_int_equal(decided(s.cases, MANY, false).n_worse, 1);
     s.values[20][0][0] *= 1.2; /* a launch of another case */
-    struct decide_overall overall = decided(s.cases, MANY, false);
-
-    assert_int_equal(overall.n_worse, 0);
+    assert_int_equal(decided(s.cases, MANY, false).n_worse, 0);
     assert_int_equal(s.cases[7].obstacle, OBSTACLE_FEW);
     assert_int_equal(s.cases[7].decision, DECISION_INCONCLUSIVE);
     assert_true(!s.cases[7].proven);
     assert_int_equal(s.cases[7].more_launches, 2);
     assert_true(s.cases[7].smallest > 0.15);
-}
-
-/* A second run on the side that has but one, with few launches, lifts that. */
-static void few_launches_of_a_single_run(void **state)
-{
-    struct decide_case cases[2] = {
-        {.a =
-             SIDE(RUN(100, 101, 99), RUN(100.5, 101, 99), RUN(100, 100.5, 99), RUN(100, 101, 99.5)),
-         .b = SIDE(RUN(80, 80.5, 79)),
-         .higher_is_better = true,
-         .margin = 0.02},
-        {.a = SIDE(RUN(100, 150, 70)), .b = SIDE(RUN(100, 150, 70)), .margin = 0.02}};
-
-    (void)state;
     decided(cases, 2, true);
     assert_int_equal(cases[0].obstacle, OBSTACLE_FEW);
     assert_int_equal(cases[0].more_launches, 1);
-    char text[400];
-
-    assert_int_equal(decide_sentence(&cases[0], text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "1 more run a side"));
 }
 
 /* The best of several by chance alone makes a fair rival look like a loss. */
 static void best_of_several_is_held_to_more(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(100, 101, 99, 100.5, 99.5)),
-                            .b = SIDE(RUN(98, 99, 97.5, 98.5, 97)),
-                            .higher_is_better = true,
-                            .margin = 0.001};
+    struct decide_case c = CASE(FULL, SIDE(RUN(98, 99, 97.5, 98.5, 97)), 0.001);
     double smallest;
 
     (void)state;
@@ -633,164 +540,78 @@ static void best_of_several_is_held_to_more(void **state)
     assert_true(c.more_launches > 0);
 }
 
-/* The best of five runs that differ by 2 % is no level that a sixth is to reach: what runs differ by is
- * known from all five. */
+/* The best of five runs is no level that a sixth is to reach: what runs differ by is known from all five. */
 static void the_best_of_runs_that_differ(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(98, 98.1, 97.9), RUN(100, 100.1, 99.9),
-                                      RUN(103, 103.1, 102.9), RUN(99, 99.1, 98.9),
-                                      RUN(101, 101.1, 100.9)),
-                            .b = SIDE(RUN(98.5, 98.6, 98.4)),
-                            .higher_is_better = true,
-                            .margin = 0.02,
-                            .best_of = 5};
+    struct decide_case c =
+        CASE(SIDE(RUN(98, 98.1, 97.9), RUN(100, 100.1, 99.9), RUN(103, 103.1, 102.9),
+                  RUN(99, 99.1, 98.9), RUN(101, 101.1, 100.9)),
+             SIDE(RUN(98.5, 98.6, 98.4)), 0.02);
 
     (void)state;
+    c.best_of = 5;
     decided(&c, 1, true);
     assert_true(fabs(c.ratio - 98.5 / 103) < 1e-4);
     assert_true(c.by_runs && !c.proven);
-    assert_true(fabs(c.freedom - 4) < 1e-9);
+    assert_float_equal(c.freedom, 4, 1e-9);
     c.higher_is_better = false; /* the best is the lowest */
     decided(&c, 1, true);
     assert_true(fabs(c.ratio - 98 / 98.5) < 1e-4);
 }
 
-/* A case that only the newest of five baselines has, where runs differ by 3 % and launches by 0.1 %. */
-static void a_new_case_does_not_know_its_runs(void **state)
+static void what_cannot_be_decided_says_why(void **state)
 {
-    enum { N = 12, RUNS = 5, LAUNCHES = 5 };
-    static double values[N][RUNS + 1][LAUNCHES];
-    static struct decide_run runs[N][RUNS + 1];
-    struct decide_case cases[N];
-    struct rng r;
+    const struct {
+        struct decide_side a, b;
+        enum decide_obstacle obstacle;
+    } cases[] = {{{0}, SIDE(RUN(1, 2)), OBSTACLE_NO_VALUE},
+                 {SIDE({0}), SIDE(RUN(1, 2)), OBSTACLE_NO_VALUE},
+                 {SIDE(RUN(1, NAN)), SIDE(RUN(1, 2)), OBSTACLE_BAD_VALUE},
+                 {SIDE(RUN(1, 2)), SIDE(RUN(1, 0)), OBSTACLE_BAD_VALUE},
+                 {SIDE(RUN(1, 2)), SIDE(RUN(-1, 2)), OBSTACLE_BAD_VALUE},
+                 {SIDE(RUN(1, 2)), SIDE(RUN(INFINITY)), OBSTACLE_BAD_VALUE},
+                 {SIDE(RUN(100)), SIDE(RUN(50)), OBSTACLE_ONE_LAUNCH}};
 
     (void)state;
-    for (size_t few = 0; few < 2; few++) { /* with a fit, and with too few cases for one */
-        size_t n = few ? 3 : N;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct decide_case c = CASE(cases[i].a, cases[i].b, 0.05);
+        struct decide_overall overall = decided(&c, 1, true);
 
-        rng_seed(&r, 5);
-        for (size_t c = 0; c < n; c++) {
-            for (size_t k = 0; k <= RUNS; k++) {
-                double level = 100 * exp(0.03 * rng_normal(&r));
-
-                for (size_t l = 0; l < LAUNCHES; l++)
-                    values[c][k][l] = level * exp(0.001 * rng_normal(&r));
-                runs[c][k] = (struct decide_run){.values = values[c][k], .n = LAUNCHES};
-            }
-            cases[c] = (struct decide_case){.a = {runs[c], RUNS},
-                                            .b = {&runs[c][RUNS], 1},
-                                            .higher_is_better = true,
-                                            .margin = 0.02};
-        }
-        for (size_t k = 0; k + 1 < RUNS; k++)
-            runs[0][k].n = 0;
-        for (size_t l = 0; l < LAUNCHES; l++)
-            values[0][RUNS][l] = 0.95 * values[0][RUNS - 1][l];
-        decided(cases, n, true);
-        assert_true(cases[0].by_runs);
-        assert_true(cases[0].error > 0.01);
-        assert_true(!cases[0].proven);
+        assert_int_equal(c.obstacle, cases[i].obstacle);
+        assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
+        assert_int_equal(overall.decision, DECISION_INCONCLUSIVE);
+        assert_int_equal(overall.n_judged, 0);
+        assert_true(isnan(c.p_worse) && isnan(c.error) && isnan(c.low) && isnan(c.smallest));
     }
 }
 
-static void assert_obstacle(struct decide_case c, enum decide_obstacle obstacle, const char *words)
+/* One launch against several proves only what is beyond any; launches that agree to the last digit are counts. */
+static void spreads_that_are_known_in_part_or_are_none(void **state)
 {
-    char text[256];
-
-    c.margin = 0.05;
-    c.higher_is_better = true;
-    struct decide_overall overall = decided(&c, 1, true);
-
-    assert_int_equal(c.obstacle, obstacle);
-    assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
-    assert_int_equal(overall.decision, DECISION_INCONCLUSIVE);
-    assert_int_equal(overall.n_judged, 0);
-    assert_true(isnan(c.p_worse) && isnan(c.error) && isnan(c.low) && isnan(c.smallest));
-    assert_int_equal(decide_sentence(&c, text, sizeof(text)), 0);
-    assert_non_null(strstr(text, words));
-}
-
-static void what_cannot_be_decided_says_why(void **state)
-{
-    (void)state;
-    assert_obstacle((struct decide_case){.b = SIDE(RUN(1, 2))}, OBSTACLE_NO_VALUE, "no value");
-    assert_obstacle((struct decide_case){.a = SIDE({0}), .b = SIDE(RUN(1, 2))}, OBSTACLE_NO_VALUE,
-                    "no value");
-    assert_obstacle((struct decide_case){.a = SIDE(RUN(1, NAN)), .b = SIDE(RUN(1, 2))},
-                    OBSTACLE_BAD_VALUE, "not a number above 0");
-    assert_obstacle((struct decide_case){.a = SIDE(RUN(1, 2)), .b = SIDE(RUN(1, 0))},
-                    OBSTACLE_BAD_VALUE, "not a number above 0");
-    assert_obstacle((struct decide_case){.a = SIDE(RUN(1, 2)), .b = SIDE(RUN(-1, 2))},
-                    OBSTACLE_BAD_VALUE, "not a number above 0");
-    assert_obstacle((struct decide_case){.a = SIDE(RUN(1, 2)), .b = SIDE(RUN(INFINITY))},
-                    OBSTACLE_BAD_VALUE, "not a number above 0");
-    assert_obstacle((struct decide_case){.a = SIDE(RUN(100)), .b = SIDE(RUN(50))},
-                    OBSTACLE_ONE_LAUNCH, "a loss of 50 % in one launch on a side");
-}
-
-/* One launch against several has a spread to stand on, but proves only what is beyond any. */
-static void one_launch_against_several(void **state)
-{
-    struct decide_case c = {.a = SIDE(RUN(100, 101, 99, 100.5, 99.5)),
-                            .b = SIDE(RUN(60)),
-                            .higher_is_better = true,
-                            .margin = 0.05};
+    struct decide_case one = CASE(FULL, SIDE(RUN(60)), 0.05);
+    struct decide_case same = CASE(SIDE(RUN(8, 8)), SIDE(RUN(8, 8)), 0.05);
+    struct decide_case less = CASE(SIDE(RUN(8, 8, 8, 8, 8)), SIDE(RUN(4, 4, 4, 4, 4)), 0.05);
 
     (void)state;
-    decided(&c, 1, false);
-    assert_int_equal(c.decision, DECISION_WORSE);
-    assert_float_equal(c.freedom, 4, 1e-12);
-}
-
-static void a_bad_case_leaves_the_others_alone(void **state)
-{
-    struct scene s;
-
-    (void)state;
-    scene_fill(&s, 5, 0.02, 3);
-    scene_scale(&s, 7, 0.94);
-    s.values[8][1][2] = NAN;
-    s.runs[9][0].n = 0;
-    struct decide_overall overall = decided(s.cases, MANY, true);
-
-    assert_int_equal(overall.n_judged, MANY - 2);
-    assert_int_equal(overall.n_worse, 1);
-    assert_int_equal(s.cases[8].obstacle, OBSTACLE_BAD_VALUE);
-    assert_int_equal(s.cases[9].obstacle, OBSTACLE_NO_VALUE);
-}
-
-/* Launches that agree to the last digit: counts, or figures that are worked out. */
-static void values_without_any_spread(void **state)
-{
-    struct decide_case same = {
-        .a = SIDE(RUN(8, 8)), .b = SIDE(RUN(8, 8)), .higher_is_better = true, .margin = 0.05};
-    struct decide_case less = {.a = SIDE(RUN(8, 8, 8, 8, 8)),
-                               .b = SIDE(RUN(4, 4, 4, 4, 4)),
-                               .higher_is_better = true,
-                               .margin = 0.05};
-
-    (void)state;
-    decided(&same, 1, false);
-    assert_int_equal(same.decision, DECISION_EQUIVALENT);
-    decided(&less, 1, false);
-    assert_int_equal(less.decision, DECISION_WORSE);
+    assert_int_equal(decision_of(&one), DECISION_WORSE);
+    assert_float_equal(one.freedom, 4, 1e-12);
+    assert_int_equal(decision_of(&same), DECISION_EQUIVALENT);
+    assert_int_equal(decision_of(&less), DECISION_WORSE);
 }
 
 static void options_out_of_range(void **state)
 {
-    struct decide_case c = {.a = SIDE(RUN(8, 8)), .b = SIDE(RUN(8, 8)), .margin = 0.05};
+    /* margin, confidence, level of alarms */
+    static const double bad[][3] = {{0.05, 1, 0}, {0.05, 0, -1}, {0.05, 0, NAN},
+                                    {1, 0, 0},    {-0.1, 0, 0},  {NAN, 0, 0}};
     struct decide_overall overall;
 
     (void)state;
-    assert_int_equal(decide_suite(&c, 1, &(struct decide_options){.confidence = 1}, &overall),
-                     -EINVAL);
-    assert_int_equal(decide_suite(&c, 1, &(struct decide_options){.alarm_level = -1}, &overall),
-                     -EINVAL);
-    assert_int_equal(decide_suite(&c, 1, &(struct decide_options){.alarm_level = NAN}, &overall),
-                     -EINVAL);
-    for (int i = 0; i < 3; i++) {
-        c.margin = (double[]){1, -0.1, NAN}[i];
-        assert_int_equal(decide_suite(&c, 1, &(struct decide_options){0}, &overall), -EINVAL);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct decide_case c = CASE(SIDE(RUN(8, 8)), SIDE(RUN(8, 8)), bad[i][0]);
+        struct decide_options options = {.confidence = bad[i][1], .alarm_level = bad[i][2]};
+
+        assert_int_equal(decide_suite(&c, 1, &options, &overall), -EINVAL);
     }
     assert_int_equal(decided(NULL, 0, true).decision, DECISION_INCONCLUSIVE);
 }
@@ -802,7 +623,7 @@ static void rubbish_is_survived(void **state)
 
     (void)state;
     rng_seed(&r, 9);
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 100; round++) {
         struct scene s;
 
         scene_fill(&s, 1 + rng_below(&r, 5), 0.02, (uint64_t)round);
@@ -866,39 +687,29 @@ static void busy_lose(struct busy *s, size_t c, double medians, double fast)
     }
 }
 
-static size_t busy_named(const struct busy *s, size_t but)
+static size_t busy_named(struct decide_overall overall)
 {
-    size_t n = 0;
-
-    for (size_t c = 0; c < BUSY_CASES; c++)
-        n += c != but &&
-             (s->cases[c].decision == DECISION_WORSE || s->cases[c].decision == DECISION_BETTER);
-    return n;
+    return overall.n_worse + overall.n_better;
 }
 
 static void best_launches_show_what_medians_cannot(void **state)
 {
     struct busy s;
-    char text[512];
 
     (void)state;
     busy_fill(&s);
-    decided(s.cases, BUSY_CASES, true);
-    assert_int_equal(busy_named(&s, BUSY_CASES), 0);
+    assert_int_equal(busy_named(decided(s.cases, BUSY_CASES, true)), 0);
     double by_both = s.cases[3].smallest;
 
     assert_int_equal(s.cases[3].shown_by, DECIDE_BY_FAST);
     busy_fill(&s);
     busy_lose(&s, 3, 0.95, 0.95);
-    decided(s.cases, BUSY_CASES, true);
+    assert_int_equal(busy_named(decided(s.cases, BUSY_CASES, true)), 1);
     assert_int_equal(s.cases[3].decision, DECISION_WORSE);
     assert_int_equal(s.cases[3].judged_by, DECIDE_BY_FAST);
     assert_float_equal(s.cases[3].ratio, 0.95, 0.01);
     assert_true(s.cases[3].high < 0.97 && s.cases[3].median_high > 0.97);
     assert_true(s.cases[3].b_value < 90); /* the value stays that of the medians */
-    assert_int_equal(busy_named(&s, 3), 0);
-    assert_int_equal(decide_sentence(&s.cases[3], text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "; by the best launches. The medians show a "));
 
     busy_fill(&s);
     for (size_t c = 0; c < BUSY_CASES; c++)
@@ -923,10 +734,10 @@ static void no_loss_hides_behind_the_best_launches(void **state)
     for (size_t l = 1; l < BUSY_LAUNCHES; l++)
         s.medians[5][BUSY_RUNS - 1][l] = s.fast[5][BUSY_RUNS - 1][l] = 55;
     decided(s.cases, BUSY_CASES, true);
-    assert_int_equal(s.cases[3].decision, DECISION_WORSE);
-    assert_int_equal(s.cases[3].judged_by, DECIDE_BY_MEDIAN);
-    assert_int_equal(s.cases[5].decision, DECISION_WORSE);
-    assert_int_equal(s.cases[5].judged_by, DECIDE_BY_MEDIAN);
+    for (size_t c = 3; c <= 5; c += 2) {
+        assert_int_equal(s.cases[c].decision, DECISION_WORSE);
+        assert_int_equal(s.cases[c].judged_by, DECIDE_BY_MEDIAN);
+    }
 }
 
 /* By hand: of times, the mean logarithm of the lowest three of five, 1.8 of three. Fewer baselines
@@ -959,42 +770,30 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_docs),
-        cmocka_unit_test(best_launches_show_what_medians_cannot),
-        cmocka_unit_test(no_loss_hides_behind_the_best_launches),
-        cmocka_unit_test(three_of_five_launches_count),
-        cmocka_unit_test(launches_in_turn_share_what_drifts),
-        cmocka_unit_test(a_proven_change_within_the_margin_is_equivalent),
         cmocka_unit_test(the_margin_is_one_of_ratios),
+        cmocka_unit_test(launches_in_turn_share_what_drifts),
+        cmocka_unit_test(the_order_of_a_pair_is_taken_out),
         cmocka_unit_test(how_many_more_would_decide),
         cmocka_unit_test(several_runs_are_what_varies),
-        cmocka_unit_test(runs_are_never_surer_than_their_launches),
         cmocka_unit_test(one_loss_in_a_suite_is_named_alone),
-        cmocka_unit_test(sides_swapped_turn_everything_round),
-        cmocka_unit_test(lower_is_better_is_turned_round),
         cmocka_unit_test(unrest_widens_a_gates_intervals),
         cmocka_unit_test(a_night_far_off_is_no_loss_before_nights_are_known),
-        cmocka_unit_test(more_launches_do_not_lift_unrest),
         cmocka_unit_test(a_gain_as_large_makes_a_loss_doubtful),
         cmocka_unit_test(a_shift_of_many_cases_is_told_and_not_proven),
-        cmocka_unit_test(accepted_changes_are_no_shift_of_many),
-        cmocka_unit_test(a_shift_of_everything_is_proven_by_several_baselines),
         cmocka_unit_test(the_best_of_runs_is_no_common_loss),
         cmocka_unit_test(a_slip_is_seen_from_the_anchor),
         cmocka_unit_test(runs_that_are_no_level_tell_the_spread),
+        cmocka_unit_test(a_new_case_does_not_know_its_runs),
         cmocka_unit_test(one_baseline_of_few_cases_decides_nothing),
-        cmocka_unit_test(the_order_of_a_pair_is_taken_out),
         cmocka_unit_test(few_launches_prove_little),
-        cmocka_unit_test(few_launches_of_a_single_run),
         cmocka_unit_test(best_of_several_is_held_to_more),
         cmocka_unit_test(the_best_of_runs_that_differ),
-        cmocka_unit_test(a_new_case_does_not_know_its_runs),
         cmocka_unit_test(what_cannot_be_decided_says_why),
-        cmocka_unit_test(one_launch_against_several),
-        cmocka_unit_test(a_bad_case_leaves_the_others_alone),
-        cmocka_unit_test(values_without_any_spread),
+        cmocka_unit_test(spreads_that_are_known_in_part_or_are_none),
         cmocka_unit_test(options_out_of_range),
         cmocka_unit_test(rubbish_is_survived),
-    };
-
+        cmocka_unit_test(best_launches_show_what_medians_cannot),
+        cmocka_unit_test(no_loss_hides_behind_the_best_launches),
+        cmocka_unit_test(three_of_five_launches_count)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,39 @@ static void make_run(const struct fake_run *f, const char *name, const char *her
     assert_int_equal(utime(path, &times), 0);
 }
 
+struct scene {
+    struct fake_run f;
+    json_t *here;
+};
+
+static int set_up(void **state)
+{
+    static struct scene s;
+
+    fake_run_init(&s.f);
+    s.here = machine(HERE);
+    *state = &s;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *s = *state;
+
+    json_decref(s->here);
+    fake_run_release(&s->f);
+    return 0;
+}
+
+static struct earlier load(const struct scene *s)
+{
+    struct earlier e;
+
+    assert_int_equal(
+        earlier_load(&e, (const char *const[]){s->f.path, "/nowhere", NULL}, s->here, "auto"), 0);
+    return e;
+}
+
 static double seconds(const struct earlier *e, const char *arguments, unsigned repeat,
                       const char *hosts)
 {
@@ -85,16 +118,11 @@ static double seconds(const struct earlier *e, const char *arguments, unsigned r
 
 static void test_means_of_launches(void **state)
 {
-    struct fake_run f;
-    struct earlier e;
-    json_t *here = machine(HERE);
+    struct scene *s = *state;
 
-    (void)state;
-    fake_run_init(&f);
-    make_run(&f, "old", HERE, "auto", PLUMB_VERSION, 3, 1, 20);
-    make_run(&f, "new", HERE, "auto", PLUMB_VERSION, 5, 2, 10);
-    assert_int_equal(
-        earlier_load(&e, (const char *const[]){f.path, "/nowhere", NULL}, here, "auto"), 0);
+    make_run(&s->f, "old", HERE, "auto", PLUMB_VERSION, 3, 1, 20);
+    make_run(&s->f, "new", HERE, "auto", PLUMB_VERSION, 5, 2, 10);
+    struct earlier e = load(s);
     assert_int_equal(e.n_runs, 2);
     assert_non_null(strstr(e.newest, "/new"));
     assert_true(seconds(&e, "--size 8", 1, "") == 4);
@@ -104,96 +132,38 @@ static void test_means_of_launches(void **state)
     assert_true(isnan(seconds(&e, "--size", 1, "")));
     assert_true(isnan(seconds(&e, "--size 8", 1, "a;b")));
     earlier_release(&e);
-    json_decref(here);
-    fake_run_release(&f);
-}
-
-/* What was absent then took no time. Skipped in a newer run, and done in an older one, even if as a later launch's first. */
-static void test_skipped_ones_count_where_none_was_done(void **state)
-{
-    static const char skipped[] = FAKE_PLAN_HEADER "skip,0001,1,1,1,copy,--size 8,60\n"
-                                                   "skip,0001,2,1,2,copy,--size 8,60\n"
-                                                   "fail,0001,3,2,1,copy,--size 9,60\n";
-    struct fake_run f;
-    struct earlier e;
-    json_t *here = machine(HERE);
-
-    (void)state;
-    fake_run_init(&f);
-    make_run(&f, "new", HERE, "auto", PLUMB_VERSION, 0.25, 0.5, 10);
-    fake_run_write(&f, "new/plan.csv", skipped);
-    assert_int_equal(earlier_load(&e, (const char *const[]){f.path, NULL}, here, "auto"), 0);
-    assert_true(seconds(&e, "--size 8", 1, "") == 0.25);
-    assert_true(seconds(&e, "--size 8", 2, "") == 0.5);
-    earlier_release(&e);
-    make_run(&f, "old", HERE, "auto", PLUMB_VERSION, 4, NAN, 20);
-    assert_int_equal(earlier_load(&e, (const char *const[]){f.path, NULL}, here, "auto"), 0);
-    assert_true(seconds(&e, "--size 8", 1, "") == 4);
-    assert_true(seconds(&e, "--size 8", 2, "") == 4);
-    earlier_release(&e);
-    json_decref(here);
-    fake_run_release(&f);
 }
 
 /* Each of these differs from here in one thing. */
 static void test_other_machines_count_for_nothing(void **state)
 {
-    static const struct {
-        const char *from, *to;
-    } others[] = {{"here", "there"}, {"\"M\"", "\"N\""},     {": 8", ": 6"},       {": 4", ": 2"},
-                  {"false", "true"}, {"0000:1b", "0000:1c"}, {"\"H\"", "\"H200\""}};
-    struct fake_run f;
-    struct earlier e;
-    json_t *here = machine(HERE);
+    static const char *const others[][2] = {
+        {"here", "there"}, {"\"M\"", "\"N\""},     {": 8", ": 6"},       {": 4", ": 2"},
+        {"false", "true"}, {"0000:1b", "0000:1c"}, {"\"H\"", "\"H200\""}};
+    struct scene *s = *state;
 
-    (void)state;
-    fake_run_init(&f);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         char text[512], name[8];
-        const char *at = strstr(HERE, others[i].from);
+        const char *at = strstr(HERE, others[i][0]);
+
         assert_non_null(at);
-        snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - HERE), HERE, others[i].to,
-                 at + strlen(others[i].from));
+        snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - HERE), HERE, others[i][1],
+                 at + strlen(others[i][0]));
         snprintf(name, sizeof(name), "r%zu", i);
-        make_run(&f, name, text, "auto", PLUMB_VERSION, 3, 1, 1);
+        make_run(&s->f, name, text, "auto", PLUMB_VERSION, 3, 1, 1);
     }
-    make_run(&f, "rule", HERE, "case", PLUMB_VERSION, 3, 1, 1);
-    make_run(&f, "version", HERE, "auto", "0.0.0", 3, 1, 1);
-    assert_int_equal(earlier_load(&e, (const char *const[]){f.path, NULL}, here, "auto"), 0);
+    make_run(&s->f, "rule", HERE, "case", PLUMB_VERSION, 3, 1, 1);
+    make_run(&s->f, "version", HERE, "auto", "0.0.0", 3, 1, 1);
+    struct earlier e = load(s);
     assert_int_equal(e.n_runs, 0);
     assert_int_equal(e.n, 0);
-    assert_true(isnan(seconds(&e, "--size 8", 1, "")));
     earlier_release(&e);
-    json_decref(here);
-    fake_run_release(&f);
-}
-
-/* Runs of older versions do not know how long a launch took. */
-static void test_not_told(void **state)
-{
-    struct fake_run f;
-    struct earlier e;
-    json_t *here = machine(HERE);
-
-    (void)state;
-    fake_run_init(&f);
-    make_run(&f, "old", HERE, "auto", PLUMB_VERSION, NAN, 2, 1);
-    assert_int_equal(earlier_load(&e, (const char *const[]){f.path, NULL}, here, "auto"), 0);
-    assert_true(isnan(seconds(&e, "--size 8", 1, ""))); /* a later launch may have kept a choice */
-    assert_true(seconds(&e, "--size 8", 2, "") == 2);
-    earlier_release(&e);
-    json_decref(here);
-    fake_run_release(&f);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_means_of_launches),
-        cmocka_unit_test(test_other_machines_count_for_nothing),
-        cmocka_unit_test(test_not_told),
-        cmocka_unit_test(test_skipped_ones_count_where_none_was_done),
-    };
-
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {TEST(test_means_of_launches),
+                                       TEST(test_other_machines_count_for_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,7 @@ static struct opt options[] = {
     {.name = "vector-unit", .type = OPT_CHOICE, .flags = OPT_LIST | OPT_KEPT, .choices = units},
     {.name = "other-unit", .type = OPT_CHOICE, .choices = units},
     {.name = "threads", .type = OPT_U64, .flags = OPT_KEPT, .min = 1},
-    {.name = NULL},
-};
+    {.name = NULL}};
 
 static char *defaults[] = {"auto", "auto", "0", NULL};
 
@@ -34,138 +33,68 @@ static void read_rows(const char *cells, struct table *t)
     assert_int_equal(table_parse("rows", text, strlen(text), t, error, sizeof(error)), 0);
 }
 
-/* What is kept of a launch with these arguments and rows. */
-static void expect(const char *arguments, const char *cells, const char *kept)
+/* What the rows agree on, of what the arguments left open, and the option takes. */
+static void test_what_is_kept(void **state)
 {
-    struct launch l = launch;
-    struct table t;
-
-    l.arguments = (char *)arguments;
-    read_rows(cells, &t);
-    char *text = kept_choices(&bench, &l, &t, 0, t.n_rows);
-    assert_non_null(text);
-    assert_string_equal(text, kept);
-    free(text);
-    table_release(&t);
-}
-
-static void test_rows_that_agree(void **state)
-{
-    (void)state;
-    expect("--size 8", "wide,narrow,\n", "--vector-unit wide");
-    expect("", "wide,,\nwide,,\n", "--vector-unit wide");
-    expect("", ",,\nwide,,\n,,\n", "--vector-unit wide"); /* a row that says nothing of it */
-    expect("", "narrow,,4\n", "--vector-unit narrow --threads 4");
-}
-
-static void test_rows_that_do_not(void **state)
-{
-    (void)state;
-    expect("", "wide,,\nnarrow,,\n", "");
-    expect("", "wide,,\nnarrow,,\nwide,,\n", "");
-    expect("", ",,\n", "");
-    expect("", "wide,,4\nnarrow,,4\n", "--threads 4"); /* each option by itself */
-}
-
-static void test_only_what_was_left_is_kept(void **state)
-{
-    (void)state;
-    expect("--vector-unit auto --size 8", "wide,,\n", "--vector-unit wide");
-    expect("--vector-unit narrow", "narrow,,\n", "");
-    expect("--size 8 --vector-unit=narrow", "wide,,\n", "");
-    expect("--vector-unit automatic", "wide,,\n", "");
-}
-
-static void test_only_what_the_option_takes_is_kept(void **state)
-{
-    (void)state;
-    expect("", "auto,,\n", "");
-    expect("", "wider,,\n", "");
-    expect("", "\"wide,narrow\",,\n", "");
-    expect("", ",,many\n", "");
-    expect("", ",,0\n", "");
-}
-
-static void learn(struct kept *k, struct launch *l, const char *cells)
-{
-    struct table t;
-
-    read_rows(cells, &t);
-    assert_int_equal(kept_learn(k, &bench, l, &t, 0, t.n_rows), 0);
-    table_release(&t);
-}
-
-static void test_the_first_launch_decides(void **state)
-{
-    struct kept k = {0};
-    struct launch l = launch, other = launch;
+    static const char *const cases[][3] = {
+        {"--size 8", "wide,narrow,\n", "--vector-unit wide"},
+        {"", "wide,,\nwide,,\n", "--vector-unit wide"},
+        {"", ",,\nwide,,\n,,\n", "--vector-unit wide"}, /* a row that says nothing of it */
+        {"", "narrow,,4\n", "--vector-unit narrow --threads 4"},
+        {"", "wide,,\nnarrow,,\n", ""},
+        {"", "wide,,\nnarrow,,\nwide,,\n", ""},
+        {"", ",,\n", ""},
+        {"", "wide,,4\nnarrow,,4\n", "--threads 4"}, /* each option by itself */
+        {"--vector-unit auto --size 8", "wide,,\n", "--vector-unit wide"},
+        {"--vector-unit narrow", "narrow,,\n", ""},
+        {"--size 8 --vector-unit=narrow", "wide,,\n", ""},
+        {"--vector-unit automatic", "wide,,\n", ""},
+        {"", "auto,,\n", ""},
+        {"", "wider,,\n", ""},
+        {"", "\"wide,narrow\",,\n", ""},
+        {"", ",,many\n", ""},
+        {"", ",,0\n", ""}};
 
     (void)state;
-    l.arguments = other.arguments = "";
-    other.case_number = 8;
-    assert_null(kept_of(&k, &l));
-    learn(&k, &l, "wide,,\n");
-    l.repeat = 3;
-    learn(&k, &l, "narrow,,\n");
-    assert_string_equal(kept_of(&k, &l)->arguments, "--vector-unit wide");
-    assert_int_equal(kept_of(&k, &l)->repeat, 2);
-    assert_null(kept_of(&k, &other)); /* a case of its own */
-    learn(&k, &other, ",wide,\n");    /* it chose nothing: the next one may */
-    assert_int_equal(k.n, 1);
-    learn(&k, &other, "wide,,\nnarrow,,\n");
-    learn(&k, &other, "wide,,\n");
-    assert_null(kept_of(&k, &other)); /* it stays as it is: each launch decides for itself */
-    kept_release(&k);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct launch l = launch;
+        struct table t;
+
+        l.arguments = (char *)cases[i][0];
+        read_rows(cases[i][1], &t);
+        char *text = kept_choices(&bench, &l, &t, 0, t.n_rows);
+        assert_non_null(text);
+        assert_string_equal(text, cases[i][2]);
+        free(text);
+        table_release(&t);
+    }
 }
 
-static void uses(const char *arguments, const char *cells, const char *used)
-{
-    struct kept_case c = {.arguments = (char *)arguments};
-    struct table t;
-
-    read_rows(cells, &t);
-    assert_int_equal(t.n_rows, strlen(used));
-    for (size_t row = 0; row < t.n_rows; row++)
-        assert_int_equal(kept_used(&c, &t, row), used[row] == 'y');
-    table_release(&t);
-}
-
+/* 'y' for each row that has the choice, as far as it says. */
 static void test_rows_by_an_earlier_choice(void **state)
 {
-    (void)state;
-    uses("--vector-unit wide", "wide,,\n,wide,\nnarrow,,\nwider,,\nwid,,\n", "ynnnn");
-    uses("--vector-unit wide --threads 4", "wide,,4\nwide,,5\nwide,,\n,,4\nnarrow,,4\n", "ynyyn");
-    uses("--elsewhere wide", "wide,,\n", "n");
-    uses("", "wide,,\n", "n");
-}
-
-static void test_of_hosts_nothing_is_kept(void **state)
-{
-    struct kept k = {0};
-    struct launch group = launch, pair = launch;
+    static const char *const cases[][3] = {
+        {"--vector-unit wide", "wide,,\n,wide,\nnarrow,,\nwider,,\nwid,,\n", "ynnnn"},
+        {"--vector-unit wide --threads 4", "wide,,4\nwide,,5\nwide,,\n,,4\nnarrow,,4\n", "ynyyn"},
+        {"--elsewhere wide", "wide,,\n", "n"},
+        {"", "wide,,\n", "n"}};
 
     (void)state;
-    group.arguments = pair.arguments = "";
-    group.hosts = "one;two";
-    pair.from = "one";
-    pair.to = "two";
-    learn(&k, &group, "wide,,\n");
-    learn(&k, &pair, "wide,,\n");
-    assert_int_equal(k.n, 0);
-    kept_release(&k);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct kept_case c = {.arguments = (char *)cases[i][0]};
+        struct table t;
+
+        read_rows(cases[i][1], &t);
+        assert_int_equal(t.n_rows, strlen(cases[i][2]));
+        for (size_t row = 0; row < t.n_rows; row++)
+            assert_int_equal(kept_used(&c, &t, row), cases[i][2][row] == 'y');
+        table_release(&t);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_that_agree),
-        cmocka_unit_test(test_rows_that_do_not),
-        cmocka_unit_test(test_only_what_was_left_is_kept),
-        cmocka_unit_test(test_only_what_the_option_takes_is_kept),
-        cmocka_unit_test(test_the_first_launch_decides),
-        cmocka_unit_test(test_of_hosts_nothing_is_kept),
-        cmocka_unit_test(test_rows_by_an_earlier_choice),
-    };
-
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_kept),
+                                       cmocka_unit_test(test_rows_by_an_earlier_choice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,11 +140,8 @@ static void test_what_is_no_level_says_nothing_of_a_case(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_only_the_level_is_held_against),
-        TEST(test_a_break_lies_between_runs_with_values),
-        TEST(test_what_is_no_level_says_nothing_of_a_case),
-    };
-
+    const struct CMUnitTest tests[] = {TEST(test_only_the_level_is_held_against),
+                                       TEST(test_a_break_lies_between_runs_with_values),
+                                       TEST(test_what_is_no_level_says_nothing_of_a_case)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,8 +118,6 @@ void opts_help(const struct opts *o, FILE *out);
 /* The name in `names` (NULL-terminated) nearest to `text`, or NULL when none is near: for "did you
  * mean". */
 const char *opts_nearest(const char *text, const char *const *names);
-size_t opts_distance(const char *a, const char *b); /* edits (Damerau-Levenshtein, adjacent swaps
-                                                       count one); texts over 63 bytes: SIZE_MAX */
 
 const char *opt_type_name(enum opt_type type);
 

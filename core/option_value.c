@@ -311,7 +311,8 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
     return err ? err : keep_once(out);
 }
 
-size_t opts_distance(const char *a, const char *b)
+/* Edits (Damerau-Levenshtein, adjacent swaps count one); texts over 63 bytes: SIZE_MAX. */
+static size_t opts_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), d[64][64];
 

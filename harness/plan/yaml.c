@@ -497,7 +497,9 @@ static size_t edits(const char *a, const char *b)
     return row[n];
 }
 
-const char *yaml_nearest(const char *word, const char *const names[])
+// The nearest of names (NULL-terminated) to a mistyped word, or NULL when none is near (at most a
+// third of its letters off).
+static const char *nearest(const char *word, const char *const names[])
 {
     const char *best = NULL;
     size_t len = strlen(word);
@@ -530,7 +532,7 @@ static int fail_choice(struct yaml_value v, const char *what, const char *word,
                        const char *const names[])
 {
     char all[ERROR_BYTES / 2];
-    const char *near = yaml_nearest(word, names);
+    const char *near = nearest(word, names);
     join(all, sizeof(all), names);
     return yaml_fail(v, "unknown %s \"%s\"%s%s%s allowed: %s", what, yaml_quote(word).text,
                      near ? ", did you mean \"" : ",", near ? near : "", near ? "\"?" : "", all);

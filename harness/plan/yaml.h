@@ -107,8 +107,4 @@ int yaml_want(struct yaml_value v, enum yaml_kind kind);
 // Records an error of the caller's own at the line of v, as "name:line: <text>". Returns -EINVAL.
 int yaml_fail(struct yaml_value v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// The nearest of names (NULL-terminated) to a mistyped word, or NULL when none is near (at most a
-// third of its letters off).
-const char *yaml_nearest(const char *word, const char *const names[]);
-
 #endif

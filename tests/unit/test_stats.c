@@ -13,11 +13,9 @@
 #include <cmocka.h>
 
 #include "core/stats.h"
-#include "tests/unit/sanitized.h"
 #include "tests/unit/series.h"
 
-/* Of each kind; with sanitizers too few to judge a share of them. */
-#define SERIES (sanitized() ? 50 : 2000)
+#define SERIES 300 /* of each kind */
 #define N_MAX  2000
 
 static bool is_near(double value, double expected, double relative)
@@ -27,52 +25,47 @@ static bool is_near(double value, double expected, double relative)
 
 #define assert_near(value, expected, relative) assert_true(is_near(value, expected, relative))
 
-// The distributions. Expected values: exact fractions, or R 4 (pt, qt, qnorm, pbinom, pbeta).
-
-static void test_beta_cdf(void **unused)
+// Expected values: exact fractions, or R 4 (pt, qt, qnorm, pbinom, pbeta).
+static void test_distributions(void **unused)
 {
     (void)unused;
-    assert_near(dist_beta_cdf(0.3, 2, 5), 0.579825, 1e-12); // 1 - 0.7^6 - 6 * 0.3 * 0.7^5
-    assert_near(dist_beta_cdf(0.9, 2, 5), 1 - 5.5e-5, 1e-12);
-    assert_near(dist_beta_cdf(0.5, 50000, 50000), 0.5, 1e-9);
-    assert_near(dist_beta_cdf(0.25, 0.5, 0.5), 1.0 / 3, 1e-12); // 2 / pi asin(sqrt(x))
-    assert_true(dist_beta_cdf(0, 1, 1) == 0 && dist_beta_cdf(1, 1, 1) == 1);
-    assert_true(isnan(dist_beta_cdf(-0.1, 1, 1)) && isnan(dist_beta_cdf(0.5, 0, 1)));
-}
-
-static void test_fair_binomial_cdf(void **unused)
-{
-    (void)unused;
-    assert_near(dist_fair_binomial_cdf(2, 10), 56.0 / 1024, 1e-12);
-    assert_near(dist_fair_binomial_cdf(0, 6), 1.0 / 64, 1e-12);
-    assert_near(dist_fair_binomial_cdf(9, 20), 431910.0 / 1048576, 1e-12);
-    assert_true(dist_fair_binomial_cdf(10, 10) == 1);
-}
-
-static void test_normal_quantile(void **unused)
-{
-    (void)unused;
-    assert_near(dist_normal_quantile(0.975), 1.959963984540054, 1e-13);
-    assert_near(dist_normal_quantile(0.1), -1.2815515655446004, 1e-13);
-    assert_near(dist_normal_quantile(1e-10), -6.361340902404056, 1e-12);
-    assert_true(fabs(dist_normal_quantile(0.5)) < 1e-15);
-    assert_true(isnan(dist_normal_quantile(0)) && isnan(dist_normal_quantile(1)));
-}
-
-static void test_student(void **unused)
-{
-    (void)unused;
-    assert_near(dist_t_quantile(0.975, 1), 12.706204736432095, 1e-10); // tan(0.475 pi)
-    assert_near(dist_t_quantile(0.975, 2), 4.302652729911275, 1e-10);
-    assert_near(dist_t_quantile(0.025, 5), -2.570581835636314, 1e-10);
-    assert_near(dist_t_quantile(0.995, 30), 2.7499956535672, 1e-10);
-    assert_near(dist_t_quantile(0.975, INFINITY), 1.959963984540054, 1e-12);
-    assert_near(dist_t_cdf(1, 1), 0.75, 1e-12);
-    assert_near(dist_t_cdf(-1, 1), 0.25, 1e-12);
-    assert_near(dist_t_cdf(2, 2), (1 + 2 / sqrt(6)) / 2, 1e-12);
-    assert_near(dist_t_cdf(dist_t_quantile(0.9, 1.5), 1.5), 0.9, 1e-12);
+    const struct {
+        double value, expected, relative;
+    } cases[] = {{dist_beta_cdf(0.3, 2, 5), 0.579825, 1e-12}, // 1 - 0.7^6 - 6 * 0.3 * 0.7^5
+                 {dist_beta_cdf(0.9, 2, 5), 1 - 5.5e-5, 1e-12},
+                 {dist_beta_cdf(0.5, 50000, 50000), 0.5, 1e-9},
+                 {dist_beta_cdf(0.25, 0.5, 0.5), 1.0 / 3, 1e-12},
+                 {dist_beta_cdf(1, 1, 1), 1, 0},
+                 {dist_beta_cdf(0, 1, 1), 0, 0},
+                 {dist_beta_cdf(-0.1, 1, 1), NAN, 0},
+                 {dist_beta_cdf(0.5, 0, 1), NAN, 0},
+                 {dist_fair_binomial_cdf(2, 10), 56.0 / 1024, 1e-12},
+                 {dist_fair_binomial_cdf(0, 6), 1.0 / 64, 1e-12},
+                 {dist_fair_binomial_cdf(9, 20), 431910.0 / 1048576, 1e-12},
+                 {dist_fair_binomial_cdf(10, 10), 1, 0},
+                 {dist_normal_quantile(0.975), 1.959963984540054, 1e-13},
+                 {dist_normal_quantile(0.1), -1.2815515655446004, 1e-13},
+                 {dist_normal_quantile(1e-10), -6.361340902404056, 1e-12},
+                 {1 + dist_normal_quantile(0.5), 1, 1e-15},
+                 {dist_normal_quantile(0), NAN, 0},
+                 {dist_normal_quantile(1), NAN, 0},
+                 {dist_t_quantile(0.975, 1), 12.706204736432095, 1e-10},
+                 {dist_t_quantile(0.975, 2), 4.302652729911275, 1e-10},
+                 {dist_t_quantile(0.025, 5), -2.570581835636314, 1e-10},
+                 {dist_t_quantile(0.995, 30), 2.7499956535672, 1e-10},
+                 {dist_t_quantile(0.975, INFINITY), 1.959963984540054, 1e-12},
+                 {dist_t_cdf(1, 1), 0.75, 1e-12},
+                 {dist_t_cdf(-1, 1), 0.25, 1e-12},
+                 {dist_t_cdf(2, 2), (1 + 2 / sqrt(6)) / 2, 1e-12},
+                 {dist_t_cdf(dist_t_quantile(0.9, 1.5), 1.5), 0.9, 1e-12},
+                 {dist_t_quantile(0.5, 0), NAN, 0},
+                 {dist_t_cdf(1, -1), NAN, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        if (isnan(cases[i].expected)
+                ? !isnan(cases[i].value)
+                : !is_near(cases[i].value, cases[i].expected, cases[i].relative))
+            fail_msg("case %zu is %.17g, not %.17g", i, cases[i].value, cases[i].expected);
     assert_true(dist_t_quantile(1e-9, 0.05) == -INFINITY); // -1e174: its square is no double
-    assert_true(isnan(dist_t_quantile(0.5, 0)) && isnan(dist_t_cdf(1, -1)));
 }
 
 // P(T <= t) for 1 to 4 degrees of freedom, by their closed forms.
@@ -93,60 +86,49 @@ static void test_student_by_closed_forms(void **unused)
 {
     (void)unused;
     for (int df = 1; df <= 4; df++)
-        for (int i = -3000; i < 3000; i++) {
+        for (int i = -3000; i < 3000; i += 23) {
             double t = 0.01 * i + 0.005, p = closed_t_cdf(t, df);
 
             assert_true(fabs(dist_t_cdf(t, df) - p) < 1e-13);
             assert_true(fabs(dist_t_quantile(p, df) - t) < 1e-10 * (1 + fabs(t * t * t * t * t)));
         }
-}
-
-// Where there is no closed form: the quantile is where the distribution function says, from far tails to the middle.
-static void test_student_quantiles_lead_back(void **unused)
-{
-    const double freedoms[] = {0.3, 0.8, 1.7, 5.5, 12.3, 39, 333.3, 10000};
-
-    (void)unused;
-    for (size_t k = 0; k < sizeof(freedoms) / sizeof(*freedoms); k++)
-        for (int i = 1; i <= 100; i++) {
+    // where there is no closed form the quantile leads back, from far tails to the middle
+    const double freedoms[] = {0.3, 1.7, 12.3, 333.3, 10000};
+    for (size_t k = 0; k < 5; k++)
+        for (int i = 1; i <= 100; i += 3) {
             double p = 0.5 * pow(0.77, i);
 
             assert_near(dist_t_cdf(dist_t_quantile(p, freedoms[k]), freedoms[k]), p, 1e-10);
         }
 }
 
-// Small functions.
-
+// R: quantile(c(1, 2, 3, 4, 10), ...) and quantile(1:10, ...)
 static void test_quantile_is_type_7(void **unused)
 {
-    // R: quantile(c(1, 2, 3, 4, 10), c(0.1, 0.25, 0.5, 0.9)) and quantile(1:10, c(0.25, 0.95,
-    // 0.999))
-    const double five[] = {1, 2, 3, 4, 10};
-    const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-
     (void)unused;
-    assert_near(stats_quantile_sorted(five, 5, 0.1), 1.4, 1e-12);
-    assert_near(stats_quantile_sorted(five, 5, 0.25), 2, 1e-12);
-    assert_near(stats_quantile_sorted(five, 5, 0.5), 3, 1e-12);
-    assert_near(stats_quantile_sorted(five, 5, 0.9), 7.6, 1e-12);
-    assert_near(stats_quantile_sorted(ten, 10, 0.25), 3.25, 1e-12);
-    assert_near(stats_quantile_sorted(ten, 10, 0.95), 9.55, 1e-12);
-    assert_near(stats_quantile_sorted(ten, 10, 0.999), 9.991, 1e-12);
-    assert_true(stats_quantile_sorted(five, 5, 0) == 1 && stats_quantile_sorted(five, 5, 1) == 10);
-    assert_true(stats_quantile_sorted(five, 1, 0.7) == 1);
-    assert_true(isnan(stats_quantile_sorted(five, 0, 0.5)));
-    assert_true(isnan(stats_quantile_sorted(five, 5, -0.1)));
-    assert_true(isnan(stats_quantile_sorted(five, 5, 1.1)));
-    assert_true(isnan(stats_quantile_sorted(five, 5, NAN)));
+    static const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, five[] = {1, 2, 3, 4, 10};
+    static const struct {
+        const double *x;
+        size_t n;
+        double q, expected;
+    } cases[] = {{five, 5, 0.1, 1.4},     {five, 5, 0.25, 2},    {five, 5, 0.5, 3},
+                 {five, 5, 0.9, 7.6},     {ten, 10, 0.25, 3.25}, {ten, 10, 0.95, 9.55},
+                 {ten, 10, 0.999, 9.991}, {five, 5, 0, 1},       {five, 5, 1, 10},
+                 {five, 1, 0.7, 1},       {five, 0, 0.5, NAN},   {five, 5, -0.1, NAN},
+                 {five, 5, 1.1, NAN},     {five, 5, NAN, NAN}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        double value = stats_quantile_sorted(cases[i].x, cases[i].n, cases[i].q);
+        assert_true(isnan(cases[i].expected) ? isnan(value)
+                                             : is_near(value, cases[i].expected, 1e-12));
+    }
 }
 
 static void test_median_mean_stddev(void **unused)
 {
+    (void)unused;
     const double eight[] = {9, 4, 5, 2, 4, 7, 4, 5};
     const double cancel[] = {1e16, 1, -1e16};
     const double far[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16};
-
-    (void)unused;
     assert_true(stats_median(eight, 8) == 4.5 && stats_median(eight, 7) == 4);
     assert_true(stats_median(eight, 1) == 9);
     assert_near(stats_mean(eight, 8), 5, 1e-15);
@@ -155,15 +137,13 @@ static void test_median_mean_stddev(void **unused)
     assert_near(stats_stddev(far, 4), sqrt(30), 1e-12);
     assert_true(isnan(stats_median(eight, 0)) && isnan(stats_mean(eight, 0)));
     assert_true(isnan(stats_stddev(eight, 1)) && isnan(stats_stddev(eight, 0)));
-    assert_true(stats_stddev(eight + 4, 1) != 0);
 }
 
 static void test_centre_over_launches(void **unused)
 {
+    (void)unused;
     const double three[] = {1, 10, 1000}, close[] = {5, 5 * (1 + 2e-9)}, zero[] = {0, 3, 6},
                  unknown[] = {1, NAN};
-
-    (void)unused;
     assert_near(stats_centre(three, 3), pow(10, 4.0 / 3), 1e-14);
     assert_near(stats_centre(three, 1), 1, 1e-15);
     assert_near(stats_centre(close, 2), 5 * (1 + 1e-9), 1e-15);
@@ -175,17 +155,14 @@ static void test_centre_over_launches(void **unused)
 
 static int compare(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
 static void test_median_of_awkward_orders(void **unused)
 {
+    (void)unused;
     double x[1001], sorted[1001];
     struct rng r;
-
-    (void)unused;
     rng_seed(&r, 1);
     for (int shape = 0; shape < 6; shape++)
         for (int n = 1; n <= 1001; n += 100) {
@@ -199,17 +176,14 @@ static void test_median_of_awkward_orders(void **unused)
         }
 }
 
-// The summary.
-
 static void test_refusals(void **unused)
 {
+    (void)unused;
     double x[] = {1, 2, 3, 4, 5, 6, 7};
     const double bad[] = {NAN, INFINITY, -INFINITY};
     const double confidences[] = {0, 1, -1, 2, NAN};
     struct summary s;
     struct median_ci ci;
-
-    (void)unused;
     assert_int_equal(stats_summarise(x, 0, 0.95, &s), -EINVAL);
     assert_int_equal(stats_ci_median(x, 0, 0.95, &ci), -EINVAL);
     for (int i = 0; i < 5; i++) {
@@ -227,10 +201,9 @@ static void test_refusals(void **unused)
 
 static void test_summary_fields(void **unused)
 {
+    (void)unused;
     double x[10] = {1, 10, 2, 9, 3, 8, 4, 7, 5, 6}, before[10];
     struct summary s;
-
-    (void)unused;
     memcpy(before, x, sizeof(x));
     assert_int_equal(stats_summarise(x, 10, 0.9, &s), 0);
     assert_memory_equal(x, before, sizeof(x));
@@ -244,21 +217,15 @@ static void test_summary_fields(void **unused)
     assert_near(s.p999, 9.991, 1e-12);
     assert_near(s.stddev, sqrt(82.5 / 9), 1e-12);
     assert_true(s.confidence == 0.9 && s.autocorrelation_time == 1 && s.effective_n == 10);
-    struct median_ci ci;
-
-    assert_int_equal(stats_ci_median(x, 10, 0.9, &ci), 0);
-    assert_true(ci.median == s.p50);
-    assert_true(ci.low < 5.5 && ci.high > 5.5 && ci.low > 1 && ci.high < 10);
 }
 
 // A summary has the interval of stats_ci_samples(): from 20 samples on, where neighbours differ.
 static void test_summary_interval(void **unused)
 {
+    (void)unused;
     double x[50];
     struct summary s;
     struct median_ci ci;
-
-    (void)unused;
     for (int i = 0; i < 50; i++)
         x[i] = i % 2 ? i : -i;
     for (size_t n = 6; n <= 50; n++) {
@@ -275,18 +242,20 @@ static void test_summary_interval(void **unused)
     assert_int_equal(stats_summarise(x, 50, 0.95, &s), 0);
     assert_true(s.ci_low == 0 && s.ci_high == 49);
     for (int i = 0; i < 50; i++)
-        x[i] = 7;
+        x[i] = 0.1;
+    assert_int_equal(stats_summarise(x, 50, 0.95, &s), 0);
+    assert_true(s.ci_low == 0.1 && s.ci_high == 0.1 && s.p50 == 0.1);
+    assert_true(s.stddev < 1e-15 && isnan(s.autocorrelation_time) && isnan(s.effective_n));
     assert_int_equal(stats_summarise(x, 6, 0.95, &s), 0);
-    assert_true(s.ci_low == 7 && s.ci_high == 7);
+    assert_true(s.ci_low == 0.1 && s.ci_high == 0.1);
 }
 
 static void test_unmeasured_is_nan(void **unused)
 {
+    (void)unused;
     const double x[] = {3, 1, 4, 2, 5, 0, 6, -1};
     struct median_ci ci;
     struct summary s;
-
-    (void)unused;
     assert_int_equal(stats_summarise(x, 1, 0.95, &s), 0);
     assert_true(s.p50 == 3 && s.p999 == 3 && s.mean == 3);
     assert_true(isnan(s.stddev) && isnan(s.ci_low) && isnan(s.ci_high));
@@ -306,6 +275,7 @@ static void test_unmeasured_is_nan(void **unused)
 
 static void test_interval_by_hand(void **unused)
 {
+    (void)unused;
     // Squares of 1 to 10, high and low in turn so that no correlation widens. 95 %: ranks 2 and 9
     // have 1 - 22/1024, ranks 3 and 8 have 1 - 112/1024; share = 0.02851.. / 0.08789.. = 0.32444..,
     // lambda = 8 share / (2 + 6 share) = 0.657658..
@@ -313,8 +283,6 @@ static void test_interval_by_hand(void **unused)
     const double share = (1002.0 / 1024 - 0.95) / (90.0 / 1024);
     const double lambda = 8 * share / (2 + 6 * share);
     struct median_ci ci;
-
-    (void)unused;
     assert_int_equal(stats_ci_median(x, 10, 0.95, &ci), 0);
     assert_true(ci.median == 30.5 && ci.autocorrelation_time == 1);
     assert_near(ci.low, 4 + lambda * 5, 1e-12);
@@ -335,21 +303,6 @@ static void test_interval_by_hand(void **unused)
     assert_near(ci.high, 36 - 0.25 * 11, 1e-9);
 }
 
-static void test_constant_series(void **unused)
-{
-    double x[200];
-    struct summary s;
-
-    (void)unused;
-    for (int i = 0; i < 200; i++)
-        x[i] = 0.1;
-    assert_int_equal(stats_summarise(x, 200, 0.95, &s), 0);
-    assert_true(s.ci_low == 0.1 && s.ci_high == 0.1 && s.p50 == 0.1);
-    assert_true(s.stddev < 1e-15 && isnan(s.autocorrelation_time) && isnan(s.effective_n));
-}
-
-// Correlation in time.
-
 // For AR(1) the signs have autocorrelation 2 / pi asin(phi^k) (Sheppard's formula).
 static double ar1_sign_time(double phi)
 {
@@ -362,74 +315,35 @@ static double ar1_sign_time(double phi)
 
 static void test_autocorrelation_time_of_ar1(void **unused)
 {
-    const double phis[] = {0, 0.5, 0.9};
-    const size_t lengths[] = {4000, 100000}; // the second is summed into blocks
+    (void)unused;
+    // the last is summed into blocks; the mean of a short series follows it, which hides correlation unless it is allowed for
+    static const struct {
+        double phi;
+        size_t n;
+        int times;
+        double relative;
+    } cases[] = {{0, 100, 1000, 0.2},   {0.9, 200, 1000, 0.1}, {0, 4000, 20, 0.06},
+                 {0.5, 4000, 20, 0.06}, {0.9, 4000, 20, 0.06}, {0.9, 100000, 4, 0.06}};
     double *x = malloc(100000 * sizeof(*x));
     struct rng r;
-
-    (void)unused;
     assert_non_null(x);
     rng_seed(&r, 5);
-    for (int p = 0; p < 3; p++)
-        for (int l = 0; l < 2; l++) {
-            double mean = 0;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        double mean = 0;
 
-            for (int i = 0; i < 20; i++) {
-                series_ar1(&r, phis[p], x, lengths[l]);
-                mean += stats_autocorrelation_time(x, lengths[l]) / 20;
-            }
-            assert_near(mean, ar1_sign_time(phis[p]), 0.06);
+        for (int k = 0; k < cases[i].times; k++) {
+            series_ar1(&r, cases[i].phi, x, cases[i].n);
+            mean += stats_autocorrelation_time(x, cases[i].n) / cases[i].times;
         }
+        assert_near(mean, ar1_sign_time(cases[i].phi), cases[i].relative);
+    }
     free(x);
-}
-
-static double mean_time(void (*fill)(struct rng *r, double *x, size_t n), size_t n)
-{
-    double x[N_MAX], mean = 0;
-    struct rng r;
-
-    rng_seed(&r, 7);
-    for (int i = 0; i < 1000; i++) {
-        fill(&r, x, n);
-        mean += stats_autocorrelation_time(x, n) / 1000;
-    }
-    return mean;
-}
-
-static void fill_ar9(struct rng *r, double *x, size_t n)
-{
-    series_ar1(r, 0.9, x, n);
-}
-
-// Neighbours share a term: their correlation is 1/2, that of their signs 1/3, all others 0.
-static void fill_moving_average(struct rng *r, double *x, size_t n)
-{
-    double last = rng_normal(r);
-
-    for (size_t i = 0; i < n; i++) {
-        double next = rng_normal(r);
-
-        x[i] = last + next;
-        last = next;
-    }
-}
-
-static void test_autocorrelation_time_of_short_series(void **unused)
-{
-    (void)unused;
-    // The mean of a short series follows it, which hides correlation unless it is allowed for.
-    assert_near(mean_time(fill_ar9, 200), ar1_sign_time(0.9), 0.1);
-    double time = mean_time(fill_moving_average, 100);
-
-    assert_true(time > 1.55 && time < 1.95); // 1 + 2/3
-    assert_near(mean_time(series_normal, 100), 1, 0.2);
 }
 
 static void test_correlation_is_never_below_one(void **unused)
 {
-    double *x = malloc(100000 * sizeof(*x));
-
     (void)unused;
+    double *x = malloc(100000 * sizeof(*x));
     assert_non_null(x);
     for (int i = 0; i < 100000; i++)
         x[i] = i % 2;
@@ -442,73 +356,21 @@ static void test_correlation_is_never_below_one(void **unused)
 // Most samples on the median's own tick: the others still show that they come in a row.
 static void test_correlation_on_a_coarse_clock(void **unused)
 {
+    (void)unused;
     double x[400];
-
-    (void)unused;
-    for (int i = 0; i < 400; i++)
-        x[i] = i >= 100 && i < 140 ? 9 : 10;
-    assert_true(stats_autocorrelation_time(x, 400) > 10);
-    for (int i = 0; i < 400; i++)
-        x[i] = i >= 100 && i < 140 ? 11 : 10;
-    assert_true(stats_autocorrelation_time(x, 400) > 10);
-}
-
-// Slow drift, and a step, must widen the interval of the same noise.
-static void test_drift_widens(void **unused)
-{
-    double flat[1000], drift[1000], step[1000];
-    struct median_ci a, b, c;
-    struct rng r;
-
-    (void)unused;
-    rng_seed(&r, 6);
-    for (int i = 0; i < 1000; i++) {
-        flat[i] = 100 + rng_normal(&r);
-        drift[i] = flat[i] + 2 * i / 1000.0;
-        step[i] = flat[i] + 2 * (i >= 500);
+    for (int other = 9; other <= 11; other += 2) {
+        for (int i = 0; i < 400; i++)
+            x[i] = i >= 100 && i < 140 ? other : 10;
+        assert_true(stats_autocorrelation_time(x, 400) > 10);
     }
-    assert_int_equal(stats_ci_median(flat, 1000, 0.95, &a), 0);
-    assert_int_equal(stats_ci_median(drift, 1000, 0.95, &b), 0);
-    assert_int_equal(stats_ci_median(step, 1000, 0.95, &c), 0);
-    assert_true(b.high - b.low > 5 * (a.high - a.low));
-    assert_true(c.high - c.low > 5 * (a.high - a.low));
-    assert_true(b.effective_n < 30 && c.effective_n < 30 && a.effective_n > 800);
 }
-
-static void test_interval_ends_somewhere(void **unused)
-{
-    // A pure drift has no more than one effective sample: its interval is all that was seen, and no
-    // more than that.
-    double x[400];
-    struct median_ci ci;
-
-    (void)unused;
-    for (int i = 0; i < 400; i++)
-        x[i] = i;
-    assert_int_equal(stats_ci_median(x, 400, 0.95, &ci), 0);
-    assert_near(ci.low, 0, 1e-12);
-    assert_near(ci.high, 399, 1e-12);
-}
-
-// Coverage in simulation.
 
 enum kind { NORMAL, LOGNORMAL, STUDENT2, PARETO15, AR5, AR9, AR5_LOG, DRIFT1, DRIFT4, WANDER };
 
-static const struct {
-    const char *name;
-    double median;
-} kinds[] = {
-    [NORMAL] = {"normal", 0},
-    [LOGNORMAL] = {"log-normal, sigma 1", 1},
-    [STUDENT2] = {"Student t, 2 degrees", 0},
-    [PARETO15] = {"Pareto 1.5", 1.5874010519681994}, // 2^(1 / 1.5)
-    [AR5] = {"AR(1), phi 0.5", 0},
-    [AR9] = {"AR(1), phi 0.9", 0},
-    [AR5_LOG] = {"exp of AR(1), phi 0.5", 1},
-    [DRIFT1] = {"drift of 1 sigma", 0},
-    [DRIFT4] = {"drift of 4 sigma", 0},
-    [WANDER] = {"wander over n/10, noise", 0},
-};
+static const double medians[] = {[LOGNORMAL] = 1,
+                                 [PARETO15] = 1.5874010519681994 /* 2^(1 / 1.5) */,
+                                 [AR5_LOG] = 1,
+                                 [WANDER] = 0};
 
 static void simulate(enum kind kind, struct rng *r, double *x, size_t n)
 {
@@ -546,64 +408,32 @@ static double coverage(enum kind kind, size_t n, double confidence, uint64_t see
 
         simulate(kind, &r, x, n);
         assert_int_equal(stats_ci_median(x, n, confidence, &ci), 0);
-        covered += ci.low <= kinds[kind].median && kinds[kind].median <= ci.high;
+        covered += ci.low <= medians[kind] && medians[kind] <= ci.high;
     }
     return 100.0 * covered / SERIES;
 }
 
-static int coverage_row(enum kind kind, const size_t *n, double least, double most)
-{
-    int outside = 0;
-
-    print_message("  %-24s", kinds[kind].name);
-    for (int i = 0; i < 4; i++) {
-        double c = coverage(kind, n[i], 0.95, 100 * kind + (uint64_t)i);
-
-        print_message("  n=%-4zu %5.1f", n[i], c);
-        outside += !(c >= least && c <= most);
-    }
-    print_message("%s\n", outside ? "  OUTSIDE" : "");
-    return outside;
-}
-
-static void test_coverage_independent(void **unused)
-{
-    const size_t n[] = {20, 50, 200, 1000};
-    int outside = 0;
-
-    (void)unused;
-    for (enum kind k = NORMAL; k <= PARETO15; k++)
-        outside += coverage_row(k, n, 93, 97);
-    assert_true(sanitized() || !outside);
-}
-
-static void test_coverage_correlated(void **unused)
-{
-    const size_t n[] = {100, 200, 500, 1000};
-    int outside = 0;
-
-    (void)unused;
-    for (enum kind k = AR5; k <= DRIFT4; k++)
-        outside += coverage_row(k, n, 90, 100);
-    // Ten correlation times in all the series: what can be known of it is little, at any n.
-    outside += coverage_row(WANDER, n, 85, 100);
-    assert_true(sanitized() || !outside);
-}
-
-static void test_coverage_follows_the_confidence(void **unused)
+// 95 % intervals of 300 series: their standard error is 1.3 %. Of the wander, ten correlation times in all the series, little can be known at any n.
+static void test_coverage(void **unused)
 {
     (void)unused;
-    assert_true(fabs(coverage(NORMAL, 100, 0.99, 1) - 99) < 0.8 || sanitized());
+    static const size_t n[] = {20, 100, 250};
+    for (enum kind k = NORMAL; k <= WANDER; k++)
+        for (int i = k < AR5 ? 0 : 1; i < 3; i++) {
+            double c = coverage(k, n[i], 0.95, 100 * k + (uint64_t)i);
+            if (c < (k == WANDER ? 85 : k < AR5 ? 92.5 : 90) || (k < AR5 && c > 97.5))
+                fail_msg("kind %d, %zu samples: %.1f %%", (int)k, n[i], c);
+        }
+    assert_true(fabs(coverage(NORMAL, 100, 0.99, 1) - 99) < 1.2);
     double of_80 = 0;
-
-    for (uint64_t seed = 2; seed < 10; seed++)
-        of_80 += coverage(NORMAL, 100, 0.80, seed) / 8;
-    assert_true(fabs(of_80 - 80) < 3.5 || sanitized());
-    assert_true(fabs(coverage(STUDENT2, 100, 0.50, 3) - 52) < 4 || sanitized());
+    for (uint64_t seed = 2; seed < 6; seed++)
+        of_80 += coverage(NORMAL, 100, 0.80, seed) / 4;
+    assert_true(fabs(of_80 - 80) < 3.5);
+    assert_true(fabs(coverage(STUDENT2, 100, 0.50, 3) - 52) < 6);
 }
 
 // Independent samples around 100, until the half width of the interval is 1 % of the median.
-static size_t stopped(enum kind kind, double spread, struct rng *r, struct median_ci *ci)
+static void stopped(enum kind kind, double spread, struct rng *r, struct median_ci *ci)
 {
     double x[N_MAX];
     size_t have = 0, n = STATS_MIN_SAMPLES;
@@ -611,73 +441,51 @@ static size_t stopped(enum kind kind, double spread, struct rng *r, struct media
     for (;;) {
         simulate(kind, r, x + have, n - have);
         for (; have < n; have++)
-            x[have] = 100 + spread * (x[have] - kinds[kind].median);
+            x[have] = 100 + spread * (x[have] - medians[kind]);
         assert_int_equal(stats_ci_median(x, n, 0.95, ci), 0);
         if (fmax(ci->high - ci->median, ci->median - ci->low) <= 0.01 * ci->median || n == N_MAX)
-            return n;
+            return;
         n = (size_t)fmin(N_MAX, ceil((double)n * STATS_LOOK_GROWTH));
     }
 }
 
 static void test_coverage_when_stopped_by_the_width(void **unused)
 {
-    const double spreads[] = {3, 5, 8};
-    int outside = 0;
-
     (void)unused;
-    for (enum kind k = NORMAL; k <= PARETO15; k++) {
-        print_message("  %-24s", kinds[k].name);
-        for (int s = 0; s < 3; s++) {
+    for (enum kind k = NORMAL; k <= PARETO15; k++)
+        for (int s = 0; s < 2; s++) {
             struct rng r;
             int covered = 0;
-            double samples = 0;
 
             rng_seed(&r, 2000 + 10 * k + (uint64_t)s);
-            for (int i = 0; i < 2 * SERIES; i++) {
+            for (int i = 0; i < SERIES; i++) {
                 struct median_ci ci;
 
-                samples += (double)stopped(k, spreads[s], &r, &ci) / (2 * SERIES);
+                stopped(k, s ? 8 : 3, &r, &ci);
                 covered += ci.low <= 100 && 100 <= ci.high;
             }
-            print_message("  sigma %g %% %5.1f (n %3.0f)", spreads[s], 50.0 * covered / SERIES,
-                          samples);
-            outside += covered < 2 * SERIES * 93 / 100;
+            assert_true(covered >= SERIES * 92 / 100);
         }
-        print_message("\n");
-    }
-    assert_true(sanitized() || !outside);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beta_cdf),
-        cmocka_unit_test(test_fair_binomial_cdf),
-        cmocka_unit_test(test_normal_quantile),
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_student_by_closed_forms),
-        cmocka_unit_test(test_student_quantiles_lead_back),
-        cmocka_unit_test(test_quantile_is_type_7),
-        cmocka_unit_test(test_median_mean_stddev),
-        cmocka_unit_test(test_centre_over_launches),
-        cmocka_unit_test(test_median_of_awkward_orders),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_summary_fields),
-        cmocka_unit_test(test_summary_interval),
-        cmocka_unit_test(test_unmeasured_is_nan),
-        cmocka_unit_test(test_interval_by_hand),
-        cmocka_unit_test(test_constant_series),
-        cmocka_unit_test(test_autocorrelation_time_of_ar1),
-        cmocka_unit_test(test_autocorrelation_time_of_short_series),
-        cmocka_unit_test(test_correlation_is_never_below_one),
-        cmocka_unit_test(test_correlation_on_a_coarse_clock),
-        cmocka_unit_test(test_drift_widens),
-        cmocka_unit_test(test_interval_ends_somewhere),
-        cmocka_unit_test(test_coverage_independent),
-        cmocka_unit_test(test_coverage_correlated),
-        cmocka_unit_test(test_coverage_follows_the_confidence),
-        cmocka_unit_test(test_coverage_when_stopped_by_the_width),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_distributions),
+                                       cmocka_unit_test(test_student_by_closed_forms),
+                                       cmocka_unit_test(test_quantile_is_type_7),
+                                       cmocka_unit_test(test_median_mean_stddev),
+                                       cmocka_unit_test(test_centre_over_launches),
+                                       cmocka_unit_test(test_median_of_awkward_orders),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_summary_fields),
+                                       cmocka_unit_test(test_summary_interval),
+                                       cmocka_unit_test(test_unmeasured_is_nan),
+                                       cmocka_unit_test(test_interval_by_hand),
+                                       cmocka_unit_test(test_autocorrelation_time_of_ar1),
+                                       cmocka_unit_test(test_correlation_is_never_below_one),
+                                       cmocka_unit_test(test_correlation_on_a_coarse_clock),
+                                       cmocka_unit_test(test_coverage),
+                                       cmocka_unit_test(test_coverage_when_stopped_by_the_width)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

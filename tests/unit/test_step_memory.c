@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank keeps in memory, against numbers that papers print; and when and how much it updates. */
 #include "benches/step/plan.h"
+#include "benches/step/products.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,6 +10,9 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+#define SPEC(all, of, samples)                                                                     \
+    .ranks = all, .tp = 1, .pp = 1, .ep = 1, .micro = of, .batch = samples
 
 static double states(const struct step_memory *m)
 {
@@ -19,21 +23,12 @@ static double states(const struct step_memory *m)
  * and 1.9 GB. */
 static void test_zero_paper(void **state)
 {
+    (void)state;
     static const double want[] = {120, 31.4, 16.6, 1.9};
     const struct step_layer l = {.parameters = 7500000000u, .forward_flop = 1, .backward_flop = 2};
-
-    (void)state;
     for (uint32_t zero = 0; zero < 4; zero++) {
-        const struct step_spec s = {.ranks = 64,
-                                    .tp = 1,
-                                    .pp = 1,
-                                    .ep = 1,
-                                    .micro = 1,
-                                    .batch = 1,
-                                    .n_layers = 1,
-                                    .zero = zero,
-                                    .type = COLLECTIVE_F16,
-                                    .update = UPDATE_ADAM};
+        const struct step_spec s = {SPEC(64, 1, 1), .n_layers = 1, .zero = zero,
+                                    .type = COLLECTIVE_F16, .update = UPDATE_ADAM};
         struct step_memory m = step_memory(&s, &l, 0);
         if (!(fabs(states(&m) / 1e9 - want[zero]) <= 0.05))
             fail_msg("zero %u: %.4g GB, not %.4g", zero, states(&m) / 1e9, want[zero]);
@@ -45,20 +40,12 @@ static void test_zero_paper(void **state)
  * s b h (34 + 5 a s / h) bytes in f16. Dropout's masks, a byte each, are two of the 34, and one of the 5: the model's file has no masks. */
 static void test_activations(void **state)
 {
+    (void)state;
     struct model m = {0};
     char error[256] = "";
     const double s = 1024, b = 2, h = 1600, a = 25, words = 50257;
     double block = s * b * h * (32 + 4 * a * s / h), ends = 2 * s * b * (2 * h + words);
-    struct step_spec spec = {.ranks = 1,
-                             .tp = 1,
-                             .pp = 1,
-                             .ep = 1,
-                             .micro = 3,
-                             .batch = 6,
-                             .order = STEP_1F1B,
-                             .type = COLLECTIVE_BF16};
-
-    (void)state;
+    struct step_spec spec = {SPEC(1, 3, 6), .order = STEP_1F1B, .type = COLLECTIVE_BF16};
     assert_int_equal(model_load("gpt2-xl", &m, error, sizeof(error)), 0);
     struct step_layer *layers = calloc(m.n_layers, sizeof(*layers));
     assert_non_null(layers);
@@ -90,87 +77,11 @@ static void test_activations(void **state)
     free(layers);
 }
 
-/* Tables lie on one of the ranks each: some rank has the largest, and the mean of all at least. Servers divide
- * parameters and state. */
-static void test_tables_and_servers(void **state)
-{
-    const struct step_layer layers[] = {
-        {.parameters = 8000, .output = 16, .kind = MODEL_TABLE},
-        {.parameters = 1000, .output = 10, .forward_flop = 1, .backward_flop = 2, .block = 1}};
-    struct step_spec s = {.ranks = 4,
-                          .tp = 1,
-                          .pp = 1,
-                          .ep = 1,
-                          .micro = 1,
-                          .batch = 5,
-                          .n_layers = 2,
-                          .type = COLLECTIVE_F32,
-                          .update = UPDATE_ADAM};
-    struct step_memory m = step_memory(&s, layers, 3);
-
-    (void)state;
-    assert_true(m.parameters == 4 * (1000 + 8000) && m.gradients == 4 * (1000 + 5 * 16));
-    const struct step_layer many[] = {layers[0], layers[0], layers[0], layers[0], layers[0],
-                                      layers[0], layers[0], layers[0], layers[1]};
-    s.n_layers = 9;
-    assert_true(step_memory(&s, many, 0).parameters == 4 * (1000 + 2 * 8000));
-    s.n_layers = 2;
-    assert_true(m.update == 8 * 1000 && m.activations == 4 * 5 * 26);
-    s.n_layers = 1;
-    s.servers = 2;
-    struct step_memory worker = step_memory(&s, layers + 1, 0),
-                       server = step_memory(&s, layers + 1, 3);
-    assert_true(worker.update == 0 && worker.parameters == 4000);
-    assert_true(server.update == 4000 && server.parameters == 2000 && server.activations == 0);
-}
-
-/* Behind the sums, before parameters are gathered; of a part of them with ZeRO. */
-static void test_update(void **state)
-{
-    const struct step_layer l = {.parameters = 4000, .forward_flop = 1000, .backward_flop = 2000};
-
-    (void)state;
-    for (uint32_t zero = 0; zero < 4; zero++) {
-        const struct step_spec s = {.ranks = 4,
-                                    .tp = 1,
-                                    .pp = 1,
-                                    .ep = 1,
-                                    .micro = 1,
-                                    .batch = 1,
-                                    .n_layers = 1,
-                                    .zero = zero,
-                                    .bucket_bytes = 1000,
-                                    .overlap = 1,
-                                    .update = UPDATE_ADAM,
-                                    .ns_per_byte = 0.5,
-                                    .ns_per_flop = 1};
-        struct step_plan plan;
-        size_t updates = 0, summed = 0, gathered = 0;
-
-        assert_int_equal(step_plan_make(&plan, &s, &l, 1), 0);
-        for (size_t i = 0; i < plan.n_ops; i++) {
-            const struct step_op *op = &plan.ops[i];
-            uint32_t kind = op->kind == STEP_CALL ? plan.parts[op->part].kind : PART_ALL;
-            summed += !updates && (kind == PART_SUM || kind == PART_SCATTER);
-            gathered += updates && kind == PART_GATHER;
-            if (op->kind != STEP_UPDATE)
-                continue;
-            updates++;
-            assert_true(op->bytes == 28. * 4000 / (zero ? 4 : 1));
-            assert_int_equal(op->n_deps, 1);
-            assert_int_equal(plan.ops[plan.deps[op->first_dep]].kind, STEP_CALL);
-        }
-        assert_true(updates == 1 && summed == 1 && gathered == (zero == 1 || zero == 2));
-        assert_true(step_update_ns(&plan, &s, 1) == 14. * 4000 / (zero ? 4 : 1));
-        assert_true(step_compute_ns(&plan, &s, 1) == 3000);
-        step_plan_release(&plan);
-    }
-}
-
 /* Bytes of each parameter: the gradient is read in the type; parameter and moments are read and written in the type, or in f32 if
  * that is longer, and then the parameter is written in the type, too. */
 static void test_bytes_of_types(void **state)
 {
+    (void)state;
     static const struct {
         uint32_t type;
         double sgd, adam, moments;
@@ -179,16 +90,9 @@ static void test_bytes_of_types(void **state)
                  {COLLECTIVE_F64, 8 + 8 + 8, 8 + 6 * 8, 16},
                  {COLLECTIVE_E4M3, 1 + 4 + 4 + 1, 1 + 6 * 4 + 1, 8 + 4}};
     const struct step_layer l = {.parameters = 4000, .forward_flop = 1000, .backward_flop = 2000};
-
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof(types) / sizeof(*types); i++) {
         bool adam = i % 2;
-        struct step_spec s = {.ranks = 1,
-                              .tp = 1,
-                              .pp = 1,
-                              .ep = 1,
-                              .micro = 1,
-                              .batch = 1,
+        struct step_spec s = {SPEC(1, 1, 1),
                               .n_layers = 1,
                               .bucket_bytes = 1000,
                               .type = types[i / 2].type,
@@ -207,12 +111,71 @@ static void test_bytes_of_types(void **state)
     }
 }
 
+static const struct step_spec one = {
+    .ranks = 1, .tp = 1, .pp = 1, .ep = 1, .micro = 2, .batch = 6, .bucket_bytes = 1u << 20};
+
+/* Three samples in each micro-batch, of four rows each: X is 12 x 16, W 16 x 8; dX = dY W^T, dW = X^T dY. */
+static void test_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        struct step_layer layer;
+        unsigned tp, ep;
+        enum step_kind kind;
+        unsigned n;
+        uint64_t want[4][4]; /* m, n, k, count */
+    } cases[] = {
+#define DENSE(rows, of, back, ...)                                                                 \
+    {.m = rows, .n = 8, .k = 16, .count = of, .backward = back, ##__VA_ARGS__}
+#define EXPERTS(rows, ...)                                                                         \
+    {                                                                                              \
+        .m = rows, .n = 8, .k = 4, .count = 1, .backward = 2, .experts = 8, .kind = MODEL_EXPERT,  \
+        ##__VA_ARGS__                                                                              \
+    }
+        {DENSE(4, 1, 2), 1, 1, STEP_FORWARD, 1, {{12, 8, 16, 1}}},
+        {DENSE(4, 1, 2), 1, 1, STEP_BACKWARD, 2, {{12, 16, 8, 1}, {16, 8, 12, 1}}},
+        {DENSE(4, 1, 1), 1, 1, STEP_BACKWARD, 1, {{16, 8, 12, 1}}}, /* pixels need no gradient */
+        {DENSE(4, 1, 2, .split = MODEL_COLUMN), 2, 1, STEP_FORWARD, 1, {{12, 4, 16, 1}}},
+        {DENSE(4, 1, 2, .split = MODEL_ROW), 2, 1, STEP_FORWARD, 1, {{12, 8, 8, 1}}},
+        {DENSE(4, 10, 2, .split = MODEL_ROW),
+         2,
+         1,
+         STEP_BACKWARD,
+         2,
+         {{4, 16, 8, 15}, {16, 8, 4, 15}}}, /* five heads of each sample */
+        {DENSE(0, 1, 2), 1, 1, STEP_FORWARD, 0, {{0}}},
+        {EXPERTS(16), 1, 1, STEP_FORWARD, 1, {{6, 8, 4, 8}}},
+        {EXPERTS(16), 1, 4, STEP_FORWARD, 1, {{24, 8, 4, 2}}},
+        {EXPERTS(16, .split = MODEL_COLUMN), 2, 1, STEP_FORWARD, 1, {{6, 4, 4, 8}}},
+        {EXPERTS(7),
+         1,
+         1,
+         STEP_BACKWARD,
+         4,
+         {{3, 4, 8, 5},
+          {4, 8, 3, 5},
+          {2, 4, 8, 3},
+          {4, 8, 2, 3}}}, /* 21 rows: five experts have three */
+        {EXPERTS(1), 1, 1, STEP_FORWARD, 1, {{1, 8, 4, 3}}}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct step_product got[STEP_PRODUCTS_MOST];
+        struct step_spec s = one;
+
+        s.tp = cases[i].tp;
+        s.ep = cases[i].ep;
+        assert_int_equal(step_products(&s, &cases[i].layer, cases[i].kind, got), cases[i].n);
+        for (unsigned k = 0; k < cases[i].n; k++) {
+            uint64_t is[] = {got[k].shape.m, got[k].shape.n, got[k].shape.k, got[k].count};
+            assert_memory_equal(is, cases[i].want[k], sizeof(is));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zero_paper), cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_tables_and_servers), cmocka_unit_test(test_update),
-        cmocka_unit_test(test_bytes_of_types)};
+        cmocka_unit_test(test_bytes_of_types), cmocka_unit_test(test_shapes)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@
  *        }
  *
  *  4. A machine of tests/machines with the fault, without it, and without the fact stands in
- *     test_exam_faults.c, which fails without them.
+ *     tests/unit/exam_faults.txt: test_exam_faults.c fails without them.
  *
  * A finding costs speed, or can. What merely could be otherwise is none: no check may find anything
  * on a healthy machine (test_exam.c holds that for tests/machines). A sentence has at most 25 words

@@ -565,12 +565,6 @@ int limits_lookup(const struct limits *l, const char *key, double *value, const 
     return 0;
 }
 
-const char *limits_note(const struct limits *l, const char *key)
-{
-    const struct limits_figure *figure = find_figure(l, key);
-    return figure ? figure->note : NULL;
-}
-
 int limits_each(const struct limits *l, int (*fn)(const struct limit_figure *figure, void *data),
                 void *data)
 {

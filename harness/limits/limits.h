@@ -32,9 +32,6 @@ void limits_free(struct limits *l); // NULL is allowed
 // date, url". Returns 0 or -ENOENT.
 int limits_lookup(const struct limits *l, const char *key, double *value, const char **unit,
                   const char **source);
-// What else is to be known of a figure (two sources disagree, a derived value): NULL when there is
-// nothing.
-const char *limits_note(const struct limits *l, const char *key);
 
 // Calls fn for every figure, in the order of the files. Stops and returns the first result that is
 // not 0.

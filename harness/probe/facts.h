@@ -249,13 +249,6 @@ bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf,
  * or NULL where several do. */
 const char *pci_guest_mark(const struct pci_device *device, const char **name);
 
-/*
- * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5
- * GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where
- * unknown.
- */
-double pci_gbytes_per_s(double gt_s, int width);
-
 /* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB,
  * NODE, SYS; NULL where it does not show. Both must be reported ones. */
 const char *pci_relation(const struct pci *pci, const struct pci_device *a,

@@ -13,7 +13,12 @@
 
 enum { UPLINKS_MAX = 16 };
 
-double pci_gbytes_per_s(double gt_s, int width)
+/*
+ * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5
+ * GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where
+ * unknown.
+ */
+static double pci_gbytes_per_s(double gt_s, int width)
 {
     double coding = gt_s <= 5 ? 8.0 / 10 : gt_s <= 32 ? 128.0 / 130 : 236.0 / 256;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up machines for the tests of a path's proof: what their counters say, what is claimed, and the verdict. */
+/* Made-up machines for the tests of a path's proof: what their counters say. */
 #ifndef PLUMB_TESTS_PATH_TREE_H
 #define PLUMB_TESTS_PATH_TREE_H
 
@@ -34,7 +34,6 @@ static inline void put_traffic(const struct scratch *s, const struct traffic *li
                  list->in_packets, list->out, list->out_packets);
     scratch_put(s, "proc/net/dev", text);
 }
-#define TRAFFIC(s, ...) put_traffic(s, (const struct traffic[]){__VA_ARGS__, {0}})
 
 static inline void put_interfaces(const struct scratch *s, const struct interface *list)
 {
@@ -132,44 +131,6 @@ static inline struct path *begin(const struct scratch *s)
     assert_int_equal(path_begin_at(&p, s->root, 0), 0);
     return p;
 }
-
-static inline bool is_verb(const char *word)
-{
-    return !strncmp(word, "sent ", 5) || !strncmp(word, "received ", 9) ||
-           !strncmp(word, "moved ", 6) || !strncmp(word, "over ", 5);
-}
-
-/* What these words say, as a reader takes them: the first device that moved something. */
-static inline unsigned carrier_in(const char *text)
-{
-    const char *blank = text, *word = text;
-
-    if (!strncmp(text, "shared memory", 13))
-        return CARRIER_SHARED_MEMORY;
-    for (; (blank = strchr(word, ' ')); word = blank + 1)
-        if (is_verb(blank + 1))
-            break;
-    if (!blank || strchr(",;)", blank[-1]) || !strncmp(word, "together ", 9))
-        return 0;
-    if (memchr(word, ':', (size_t)(blank - word)))
-        return CARRIER_RDMA;
-    return strncmp(word, "lo ", 3) ? CARRIER_SOCKETS : CARRIER_LOOPBACK;
-}
-
-static inline void end(struct path *p, const struct path_claim *claims, size_t n,
-                       enum path_verdict verdict, const char *text)
-{
-    struct path_proof proof;
-
-    path_end(p, claims, n, &proof);
-    assert_string_equal(proof.text, text);
-    assert_int_equal(proof.verdict, verdict);
-    assert_int_equal(proof.carriers, carrier_in(text));
-}
-#define END(p, verdict, text, ...)                                                                 \
-    end(p, (const struct path_claim[]){__VA_ARGS__},                                               \
-        sizeof((const struct path_claim[]){__VA_ARGS__}) / sizeof(struct path_claim), verdict,     \
-        text)
 
 #define SCRATCH(s)                                                                                 \
     struct scratch s;                                                                              \

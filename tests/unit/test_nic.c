@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the system says of interfaces and RDMA ports: the machines of tests/machines, and small made-up trees. */
+/* What the system says of interfaces and RDMA ports, and of the rails over them: the machines of tests/machines, and
+ * small made-up trees. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -14,493 +15,531 @@
 #include <cmocka.h>
 
 #include "core/hw/nic.h"
+#include "core/wire/wires.h"
+#include "tests/unit/changes.h"
 #include "tests/unit/machines.h"
-#include "tests/unit/scratch_tree.h"
 
-static void check_line(double have, const char *source, double want, const char *text)
+#define N(list) (sizeof(list) / sizeof(*(list)))
+
+#define DEV(slot) "sys/devices/pci0000:00/0000:" slot "/"
+/* An interface of a driver at a PCI function, with a speed in Mb/s. */
+#define NIC(name, slot, driver, mbits)                                                             \
+    DEV(slot)                                                                                      \
+    "net/" name                                                                                    \
+    "/type=1|" DEV(slot) "net/" name "/speed=" mbits "|" DEV(slot) "net/" name "/mtu=1500|" DEV(   \
+        slot) "net/" name "/device>../..|" DEV(slot) "driver>" driver "|sys/class/net/" name       \
+                                                     ">../../devices/pci0000:00/0000:" slot        \
+                                                     "/net/" name "|"
+/* One in software, and a file of one. */
+#define SOFT(name)                                                                                 \
+    "sys/devices/virtual/net/" name "/type=1|sys/devices/virtual/net/" name                        \
+    "/mtu=1500|sys/class/net/" name ">../../devices/virtual/net/" name "|"
+#define OF(name, file)    "sys/class/net/" name "/" file "|"
+#define VLAN(name, lower) SOFT(name) OF(name, "uevent=DEVTYPE=vlan") OF(name, "lower_" lower "=")
+#define BOND(name)        SOFT(name) OF(name, "bonding/mode=802.3ad")
+/* A port of an adapter; its rate as the kernel prints it. */
+#define PORT(device, slot, driver, layer, rate)                                                    \
+    DEV(slot)                                                                                      \
+    "infiniband/" device "/ports/1/link_layer=" layer                                              \
+    "|" DEV(slot) "infiniband/" device "/ports/1/rate=" rate                                       \
+                  "|" DEV(slot) "driver>" driver "|sys/class/infiniband/" device                   \
+                                ">../../devices/pci0000:00/0000:" slot "/infiniband/" device "|"
+#define ROCE(device, driver, rate) PORT(device, "3b:00.0", driver, "Ethernet", rate)
+#define LINK(slot, speed, width)                                                                   \
+    DEV(slot) "current_link_speed=" speed "|" DEV(slot) "current_link_width=" width "|"
+#define ETH0 NIC("eth0", "01:00.0", "ice", "25000")
+
+/* The recorded machine's tree, or one with these files. */
+static const char *open_root(struct scratch *s, const char *machine, const char *files)
 {
-    assert_string_equal(source, text);
-    if (!(fabs(have - want) < 1e-3))
-        fail_msg("%g Gb/s, not %g", have, want);
+    static char root[128];
+
+    scratch_open(s);
+    if (files)
+        put_files(s, files, NULL);
+    snprintf(root, sizeof(root), MACHINE("%s"), machine ? machine : "");
+    return machine ? root : s->root;
 }
 
-static struct nic nic_of(const char *root, const char *name)
+/* Rates that nobody knows are 0, and the source says why. */
+static void check_line(size_t i, double have, const char *source, double want, const char *word)
 {
+    if (!(fabs(have - want) < 1e-3) || (word && !strstr(source, word)))
+        fail_msg("case %zu: %g Gb/s, \"%s\"", i, have, source);
+}
+
+static const char *const made_up[] = {
+    ETH0,
+    NIC("eth1", "02:00.0", "virtio_net", "25000"),
+    NIC("eth2", "03:00.0", "ena", "-1"),
+    NIC("eth3", "04:00.0", "foo", "4294967295"),
+    NIC("eth4", "06:00.0", "hv_netvsc", "50000"),
+    NIC("eth5", "3b:00.2", "mlx5_core", "100000"),
+    DEV("3b:00.2") "physfn>../0000:3b:00.0",
+    NIC("eth8", "08:00.0", "vmxnet3", "10000"),
+    NIC("wlan0", "05:00.0", "iwlwifi", "1200"),
+    OF("wlan0", "phy80211/index=0"),
+    SOFT("veth3") OF("veth3", "ifindex=3") OF("veth3", "iflink=4") OF("veth3", "speed=10000"),
+    SOFT("tun0") OF("tun0", "tun_flags=0x1001") OF("tun0", "speed=10"),
+    SOFT("dummy0") OF("dummy0", "ifindex=9") OF("dummy0", "iflink=9"),
+    BOND("bond0") OF("bond0", "speed=50000") OF("bond0", "lower_eth0="),
+    BOND("bond1") OF("bond1", "speed=10000") OF("bond1", "lower_eth8="),
+    VLAN("vlan7", "bond0"),
+    SOFT("br0") OF("br0", "bridge/x=") OF("br0", "lower_eth0=") OF("br0", "lower_veth3="),
+    SOFT("br1") OF("br1", "bridge/x=") OF("br1", "lower_eth0=") OF("br1", "lower_eth1="),
+    SOFT("br2") OF("br2", "bridge/x=") OF("br2", "lower_br2="),
+};
+
+static void test_interfaces(void **state)
+{
+    static const struct {
+        const char *machine, *name, *kind, *driver;
+        double gbps;
+        const char *word; /* in the source of that */
+    } cases[] = {
+        {"nvlink-8gpu", "ib1", "infiniband", "mlx5_core", 400, ""},
+        {"nvlink-8gpu", "lo", "loopback", "", 0, "within"},
+        {"esxi-pvrdma", "ens192", "ethernet", "vmxnet3", 0, "nominal"},
+        {"kvm-virtio", "enp1s0", "ethernet", "virtio_net", 0, "virtio"},
+        {"kvm-sriov", "ens5", "ethernet", "mlx5_core", 100, ""},
+        {"downtrained", "ens4f0", "ethernet", "mlx5_core", 0, "down"},
+        {"downtrained", "br0", "bridge", "", 0, "no interface"},
+        {"downtrained", "bond0", "bond", "", 0, ""},
+        {"downtrained", "vlan7", "vlan", "", 0, ""},
+        {NULL, "eth1", "ethernet", "virtio_net", 25, "host"},
+        {NULL, "eth2", "ethernet", "ena", 0, "ENA"},
+        {NULL, "eth3", "ethernet", "foo", 0, ""}, /* -1, as some kernels print it */
+        {NULL, "eth4", "ethernet", "hv_netvsc", 0, "50 Gb/s, nominal"},
+        {NULL, "eth5", "ethernet", "mlx5_core", 100, "virtual function"},
+        {NULL, "wlan0", "wifi", "iwlwifi", 0, "radio"},
+        {NULL, "veth3", "veth", "", 0, "made up"},
+        {NULL, "tun0", "tun", "", 0, "0.01 Gb/s, made up"},
+        {NULL, "dummy0", "software", "", 0, "software"},
+        /* A bond's own figure is worth what its members' are; a VLAN has its card's. */
+        {NULL, "bond0", "bond", "", 50, ""},
+        {NULL, "bond1", "bond", "", 0, "vmxnet3"},
+        {NULL, "vlan7", "vlan", "", 50, "bond0"},
+        /* A bridge has the line of its one way out; what leads to guests is none; a loop ends. */
+        {NULL, "br0", "bridge", "", 25, "eth0"},
+        {NULL, "br1", "bridge", "", 0, "several"},
+        {NULL, "br2", "bridge", "", 0, ""},
+    };
+    struct scratch s;
     struct nic nic;
 
-    assert_int_equal(nic_read(root, name, &nic), 0);
-    assert_string_equal(nic.name, name);
-    return nic;
-}
-
-static struct nic_port port_of(const char *root, const char *device)
-{
-    struct nic_port np;
-
-    assert_int_equal(nic_read_port(root, device, 1, &np), 0);
-    return np;
-}
-
-static void check_pcie(struct nic_pcie have, double gt_s, unsigned width, unsigned payload_bytes)
-{
-    assert_true(have.gt_s == gt_s);
-    assert_int_equal(have.width, width);
-    assert_int_equal(have.payload_bytes, payload_bytes);
-}
-
-static void test_bare_metal(void **state)
-{
-    struct nic nic = nic_of(MACHINE("nvlink-8gpu"), "ib1");
-    struct nic_port np = port_of(MACHINE("nvlink-8gpu"), "mlx5_1");
-
     (void)state;
-    assert_string_equal(nic.kind, "infiniband");
-    assert_string_equal(nic.driver, "mlx5_core");
+    scratch_open(&s);
+    for (size_t i = 0; i < N(made_up); i++)
+        put_files(&s, made_up[i], NULL);
+    for (size_t i = 0; i < N(cases); i++) {
+        char root[128];
+
+        snprintf(root, sizeof(root), MACHINE("%s"), cases[i].machine ? cases[i].machine : "");
+        assert_int_equal(nic_read(cases[i].machine ? root : s.root, cases[i].name, &nic), 0);
+        assert_string_equal(nic.name, cases[i].name);
+        if (strcmp(nic.kind, cases[i].kind) || strcmp(nic.driver, cases[i].driver))
+            fail_msg("%s: %s, %s", nic.name, nic.kind, nic.driver);
+        check_line(i, nic.line_gbps, nic.line_source, cases[i].gbps, cases[i].word);
+    }
+    scratch_close(&s);
+    assert_int_equal(nic_read(MACHINE("nvlink-8gpu"), "ib1", &nic), 0);
     assert_string_equal(nic.address, "0000:99:00.0");
     assert_int_equal(nic.node, 1);
     assert_int_equal(nic.mtu, 4092);
-    check_line(nic.line_gbps, nic.line_source, 400, "sysfs: 400 Gb/s");
-    assert_string_equal(np.driver, "mlx5_core");
-    assert_string_equal(np.interface, "ib1");
-    assert_string_equal(np.link_layer, "InfiniBand");
-    assert_false(np.software || np.iwarp);
-    assert_int_equal(np.node, 1);
-    check_line(np.line_gbps, np.line_source, 400, "sysfs: 400 Gb/s of 400 Gb/sec (4X NDR)");
-    check_pcie(nic.pcie, 32, 16, 0);
-    check_pcie(np.pcie, 32, 16, 0);
-    nic = nic_of(MACHINE("nvlink-8gpu"), "lo");
-    assert_string_equal(nic.kind, "loopback");
-    assert_int_equal(nic.node, -1);
-    check_line(nic.line_gbps, nic.line_source, 0, "lo: within this machine, there is no line");
-}
-
-static void test_esxi(void **state)
-{
-    struct nic nic = nic_of(MACHINE("esxi-pvrdma"), "ens192");
-    struct nic_port np = port_of(MACHINE("esxi-pvrdma"), "vmw_pvrdma0");
-
-    (void)state;
-    assert_string_equal(nic.driver, "vmxnet3");
-    assert_int_equal(nic.mtu, 9000);
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "ens192 says 10 Gb/s, nominal: vmxnet3 gives this figure whatever the uplink");
-    assert_string_equal(np.driver, "vmw_pvrdma");
-    assert_string_equal(np.interface, "ens192");
-    check_pcie(nic.pcie, 0, 0, 0); /* its 5 GT/s x32 is made up */
-    check_pcie(np.pcie, 0, 0, 0);
-    assert_false(np.software);
-    check_line(
-        np.line_gbps, np.line_source, 0,
-        "vmw_pvrdma0:1 says 2.5 Gb/sec (1X SDR), invented: PVRDMA does not know the line's rate");
-}
-
-static void test_kvm(void **state)
-{
-    struct nic nic = nic_of(MACHINE("kvm-virtio"), "enp1s0");
-    struct nic_port np = port_of(MACHINE("kvm-sriov"), "mlx5_0");
-
-    (void)state;
-    assert_string_equal(nic.driver, "virtio_net");
-    assert_string_equal(nic.address, "0000:01:00.0");
-    assert_string_equal(nic.kind, "ethernet");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "enp1s0's rate is not known: virtio shows a speed only where the host sets one");
-    assert_string_equal(np.interface, "ens5");
-    assert_string_equal(np.link_layer, "Ethernet");
-    check_line(np.line_gbps, np.line_source, 100, "sysfs: 100 Gb/s (ens5)");
-    nic = nic_of(MACHINE("kvm-sriov"), "ens5");
-    assert_string_equal(nic.driver, "mlx5_core");
-    assert_int_equal(nic.node, np.node);
-}
-
-static void test_soft_roce_and_links_down(void **state)
-{
-    struct nic_port np = port_of(MACHINE("downtrained"), "rxe0");
-    struct nic nic = nic_of(MACHINE("downtrained"), "ens4f0");
-
-    (void)state;
-    assert_string_equal(np.driver, "rxe");
-    assert_true(np.software);
-    assert_string_equal(np.interface, "eno1");
-    /* Not the port's 2.5 Gb/s: the interface's own. */
-    check_line(np.line_gbps, np.line_source, 1, "sysfs: 1 Gb/s (eno1)");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "ens4f0's rate is not known: its driver gives none, or the link is down");
-    nic = nic_of(MACHINE("downtrained"), "br0");
-    assert_string_equal(nic.kind, "bridge");
-    assert_string_equal(nic_of(MACHINE("downtrained"), "bond0").kind, "bond");
-    assert_string_equal(nic_of(MACHINE("downtrained"), "vlan7").kind, "vlan");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "br0 is a bridge over no interface with a line: its line is not known");
-}
-
-static void test_arm(void **state)
-{
-    struct nic nic = nic_of(MACHINE("arm64-server"), "eth1");
-
-    (void)state;
+    assert_int_equal(nic_read(MACHINE("arm64-server"), "eth1", &nic), 0);
     assert_string_equal(nic.address, ""); /* off the PCI bus */
     assert_int_equal(nic.node, -1);
-    check_line(nic.line_gbps, nic.line_source, 10, "sysfs: 10 Gb/s");
-    check_pcie(nic.pcie, 0, 0, 0);
-    check_pcie(nic_of(MACHINE("arm64-server"), "enP4p1s0").pcie, 8, 8, 0);
-    assert_string_equal(port_of(MACHINE("arm64-server"), "mlx5_0").address, "0004:01:00.0");
 }
 
-static void test_not_there(void **state)
+static void test_ports(void **state)
 {
+    static const struct {
+        const char *machine, *files, *device, *driver, *interface;
+        bool software, iwarp;
+        double gbps;
+        const char *word;
+    } cases[] = {
+        {"nvlink-8gpu", NULL, "mlx5_1", "mlx5_core", "ib1", false, false, 400, "4X NDR"},
+        {"esxi-pvrdma", NULL, "vmw_pvrdma0", "vmw_pvrdma", "ens192", false, false, 0, "invented"},
+        {"kvm-sriov", NULL, "mlx5_0", "mlx5_core", "ens5", false, false, 100, "ens5"},
+        /* Not the port's 2.5 Gb/s: the interface's own. */
+        {"downtrained", NULL, "rxe0", "rxe", "eno1", true, false, 1, "eno1"},
+    /* Rates of InfiniBand are after line coding. */
+#define RATE(rate, gbps)                                                                           \
+    {NULL,  PORT("a", "01:00.0", "mlx5_core", "InfiniBand", rate),                                 \
+     "a",   "mlx5_core",                                                                           \
+     "",    false,                                                                                 \
+     false, gbps,                                                                                  \
+     rate}
+        RATE("10 Gb/sec (4X)", 10),
+        RATE("2.5 Gb/sec (1X SDR)", 2),
+        RATE("20 Gb/sec (4X DDR)", 16),
+        RATE("40 Gb/sec (4X QDR)", 32),
+        RATE("120 Gb/sec (12X QDR)", 96),
+        RATE("40 Gb/sec (4X FDR10)", 40),
+        RATE("56 Gb/sec (4X FDR)", 600.0 / 11),
+        RATE("100 Gb/sec (4X EDR)", 100),
+        RATE("200 Gb/sec (4X HDR)", 200),
+        RATE("800 Gb/sec (4X XDR)", 800),
+        /* EFA has no interface of its own, and older drivers one rate for all cards. */
+        {NULL, PORT("efa_0", "01:00.0", "efa", "Unspecified", "100 Gb/sec (4X EDR)"), "efa_0",
+         "efa", "", false, false, 0, "EFA"},
+        {NULL, PORT("efa_1", "02:00.0", "efa", "Unspecified", "200 Gb/sec (4X HDR)"), "efa_1",
+         "efa", "", false, false, 200, NULL},
+        /* siw may hang below its interface's PCI function, and is software all the same. */
+        {NULL,
+         ETH0 PORT(
+             "siw0", "01:00.0/x", "none", "Ethernet",
+             "100 Gb/sec (4X EDR)") "sys/class/infiniband/siw0/node_type=4: RNIC|"
+                                    "sys/class/infiniband/siw0/node_desc=Software iWARP stack",
+         "siw0", "siw", "eth0", true, true, 25, "eth0"},
+        /* On Ethernet the interface's own; where that tells none, what is no made-up figure holds. */
+        {NULL,
+         NIC("eth0", "3b:00.0", "bnxt_en", "200000") ROCE("re0", "bnxt_en", "100 Gb/sec (4X EDR)"),
+         "re0", "bnxt_en", "eth0", false, false, 200, "eth0"},
+        {NULL,
+         NIC("eth0", "3b:00.0", "bnxt_en", "-1") ROCE("re0", "bnxt_en", "2.5 Gb/sec (1X SDR)"),
+         "re0", "bnxt_en", "eth0", false, false, 0, "made up"},
+        {NULL,
+         NIC("eth0", "3b:00.0", "bnxt_en", "-1") ROCE("re0", "bnxt_en", "200 Gb/sec (4X HDR)"),
+         "re0", "bnxt_en", "eth0", false, false, 200, "4X HDR"},
+    /* eth1 says that it is on another port. GIDs of VLANs stand beside the port's own interface. */
+#define TWO_PORTS                                                                                  \
+    NIC("eth5", "3b:00.0", "mlx5_core", "100000")                                                  \
+    NIC("eth1", "3b:00.0", "mlx5_core", "25000")                                                   \
+    OF("eth1", "dev_port=1") ROCE("mlx5_0", "mlx5_core", "100 Gb/sec (4X EDR)")
+#define NDEV(n, name) "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/" n "=" name "|"
+        {NULL, TWO_PORTS, "mlx5_0", "mlx5_core", "eth5", false, false, 100, NULL},
+        {NULL, TWO_PORTS NDEV("0", "vlan7"), "mlx5_0", "mlx5_core", "vlan7", false, false, 100,
+         NULL},
+        {NULL, TWO_PORTS NDEV("0", "vlan7") NDEV("1", "") NDEV("2", "eth5"), "mlx5_0", "mlx5_core",
+         "eth5", false, false, 100, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N(cases); i++) {
+        struct scratch s;
+        const char *root = open_root(&s, cases[i].machine, cases[i].files);
+        struct nic_port np;
+
+        assert_int_equal(nic_read_port(root, cases[i].device, 1, &np), 0);
+        if (strcmp(np.driver, cases[i].driver) || strcmp(np.interface, cases[i].interface) ||
+            np.software != cases[i].software || np.iwarp != cases[i].iwarp)
+            fail_msg("case %zu: %s over '%s', %d %d", i, np.driver, np.interface, np.software,
+                     np.iwarp);
+        check_line(i, np.line_gbps, np.line_source, cases[i].gbps, cases[i].word);
+        assert_int_equal(np.software, !np.address[0]);
+        scratch_close(&s);
+    }
+}
+
+static void test_names(void **state)
+{
+    static const struct {
+        const char *name;
+        int err;
+    } cases[] = {{"mlx5_0:1", 0},        {"mlx5_0", 0},     {"mlx5_0:2", -ENODEV},
+                 {"mlx5_7:1", -ENODEV},  {"ens5", -ENODEV}, {"mlx5_0:", -EINVAL},
+                 {"mlx5_0:1x", -EINVAL}, {":1", -EINVAL}};
+    const char *root = MACHINE("kvm-sriov");
+    char device[NIC_NAME];
     struct nic_port np;
     struct nic nic;
 
     (void)state;
-    assert_int_equal(nic_read(MACHINE("kvm-virtio"), "eth7", &nic), -ENODEV);
-    assert_string_equal(nic.line_source, "there is no interface 'eth7'");
-    assert_int_equal(nic_read(MACHINE("kvm-virtio"), "", &nic), -ENODEV);
-    assert_int_equal(nic_read(MACHINE("kvm-virtio"), "../net/lo", &nic), -ENODEV);
-    assert_int_equal(nic_read_port(MACHINE("kvm-sriov"), "mlx5_0", 2, &np), -ENODEV);
-    assert_string_equal(np.line_source, "there is no RDMA port 'mlx5_0:2'");
-    assert_int_equal(nic_read_port(MACHINE("kvm-sriov"), "mlx5_7", 1, &np), -ENODEV);
-}
+    for (size_t i = 0; i < N(cases); i++) {
+        unsigned port = 0;
 
-static void test_port_names(void **state)
-{
-    char device[NIC_NAME];
-    unsigned port = 0;
-
-    (void)state;
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), "mlx5_0:1", device, &port), 0);
-    assert_string_equal(device, "mlx5_0");
-    assert_int_equal(port, 1);
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), "mlx5_0", device, &port), 0);
-    assert_int_equal(port, 1);
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), "mlx5_0:2", device, &port), -ENODEV);
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), "mlx5_0:", device, &port), -EINVAL);
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), "mlx5_0:1x", device, &port), -EINVAL);
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), ":1", device, &port), -EINVAL);
-    assert_int_equal(nic_parse_port(MACHINE("kvm-sriov"), "ens5", device, &port), -ENODEV);
-}
-
-/* An interface of a driver at a PCI function, with a speed in Mb/s. */
-static void put_nic(const struct scratch *s, const char *name, const char *slot, const char *driver,
-                    const char *mbits)
-{
-    char path[256], target[256];
-
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/type", slot, name);
-    scratch_put(s, path, "1\n");
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/speed", slot, name);
-    scratch_put(s, path, mbits);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/device", slot, name);
-    scratch_link(s, path, "../..");
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/driver", slot);
-    scratch_link(s, path, driver);
-    snprintf(path, sizeof(path), "sys/class/net/%s", name);
-    snprintf(target, sizeof(target), "../../devices/pci0000:00/0000:%s/net/%s", slot, name);
-    scratch_link(s, path, target);
-}
-
-/* One in software: a folder of devices/virtual, with files of its own (name, text pairs). */
-static void put_software(const struct scratch *s, const char *name, const char *const files[][2])
-{
-    char path[256], target[256];
-
-    snprintf(path, sizeof(path), "sys/devices/virtual/net/%s/type", name);
-    scratch_put(s, path, "1\n");
-    for (; files && (*files)[0]; files++) {
-        snprintf(path, sizeof(path), "sys/devices/virtual/net/%s/%s", name, (*files)[0]);
-        scratch_put(s, path, (*files)[1]);
+        assert_int_equal(nic_parse_port(root, cases[i].name, device, &port), cases[i].err);
+        if (cases[i].err)
+            continue;
+        assert_string_equal(device, "mlx5_0");
+        assert_int_equal(port, 1);
     }
-    snprintf(path, sizeof(path), "sys/class/net/%s", name);
-    snprintf(target, sizeof(target), "../../devices/virtual/net/%s", name);
-    scratch_link(s, path, target);
-}
-#define SOFTWARE(s, name, ...)                                                                     \
-    put_software(s, name, (const char *const[][2]){__VA_ARGS__, {NULL, NULL}})
-
-#define SCRATCH(s)                                                                                 \
-    struct scratch s;                                                                              \
-    (void)state;                                                                                   \
-    scratch_open(&s)
-
-static void test_guests_of_other_hosts(void **state)
-{
-    struct nic nic;
-
-    SCRATCH(s);
-    put_nic(&s, "eth0", "01:00.0", "hv_netvsc", "50000\n");
-    nic = nic_of(s.root, "eth0");
-    check_line(
-        nic.line_gbps, nic.line_source, 0,
-        "eth0 says 50 Gb/s, nominal: Hyper-V gives its switch's figure, not this guest's share");
-    put_nic(&s, "eth1", "02:00.0", "virtio_net", "25000\n");
-    nic = nic_of(s.root, "eth1");
-    check_line(nic.line_gbps, nic.line_source, 25, "sysfs: 25 Gb/s as the host set it");
-    put_nic(&s, "eth2", "03:00.0", "ena", "-1\n");
-    nic = nic_of(s.root, "eth2");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "eth2's rate is not known: the ENA driver shows none");
-    put_nic(&s, "eth3", "04:00.0", "foo", "4294967295\n"); /* -1, as some kernels print it */
-    assert_true(nic_of(s.root, "eth3").line_gbps == 0);
-    scratch_close(&s);
-}
-
-static void test_sriov(void **state)
-{
-    struct nic nic;
-
-    SCRATCH(s);
-    put_nic(&s, "eth0", "3b:00.0", "mlx5_core", "100000\n");
-    put_nic(&s, "eth1", "3b:00.2", "mlx5_core", "100000\n");
-    scratch_put(&s, "sys/devices/pci0000:00/0000:3b:00.0/sriov_numvfs", "4\n");
-    scratch_put(&s, "sys/devices/pci0000:00/0000:3b:00.0/numa_node", "1\n");
-    scratch_put(&s, "sys/devices/pci0000:00/0000:3b:00.2/numa_node", "-1\n");
-    scratch_link(&s, "sys/devices/pci0000:00/0000:3b:00.2/physfn", "../0000:3b:00.0");
-    nic = nic_of(s.root, "eth0");
-    assert_int_equal(nic.vfs, 4);
-    assert_false(nic.vf);
-    assert_int_equal(nic.node, 1);
-    nic = nic_of(s.root, "eth1");
-    assert_true(nic.vf);
-    assert_int_equal(nic.node, -1);
-    check_line(nic.line_gbps, nic.line_source, 100,
-               "sysfs: 100 Gb/s of the port that a virtual function shares");
-    scratch_close(&s);
-}
-
-static void put_link(const struct scratch *s, const char *slot, const char *speed,
-                     const char *width)
-{
-    char path[256];
-
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/current_link_speed", slot);
-    scratch_put(s, path, speed);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/current_link_width", slot);
-    scratch_put(s, path, width);
+    assert_int_equal(nic_read_port(root, "mlx5_0", 2, &np), -ENODEV);
+    assert_int_equal(nic_read_port(root, "mlx5_7", 1, &np), -ENODEV);
+    assert_int_equal(nic_read(root, "eth7", &nic), -ENODEV);
+    assert_int_equal(nic_read(root, "", &nic), -ENODEV);
+    assert_int_equal(nic_read(root, "../net/lo", &nic), -ENODEV);
 }
 
 /* Configuration space as root reads it: power management at 0x40, PCI Express at 0x60, with its largest payload. */
-static void put_config(const struct scratch *s, const char *slot, unsigned payload_code,
+static void put_config(const struct scratch *s, const char *path, unsigned payload_code,
                        size_t size)
 {
     unsigned char config[256] = {
         [6] = 0x10, [0x34] = 0x40, [0x40] = 0x01, [0x41] = 0x60, [0x60] = 0x10};
-    char path[256];
 
     config[0x68] = (unsigned char)(payload_code << 5 | 0x0f);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/config", slot);
     scratch_bytes(s, path, config, size);
 }
 
+static void check_pcie(const char *root, const char *name, double gt_s, unsigned width,
+                       unsigned payload_bytes)
+{
+    struct nic_port np;
+    struct nic nic;
+    bool port = nic_read(root, name, &nic) != 0;
+
+    if (port)
+        assert_int_equal(nic_read_port(root, name, 1, &np), 0);
+    struct nic_pcie have = port ? np.pcie : nic.pcie;
+    if (have.gt_s != gt_s || have.width != width || have.payload_bytes != payload_bytes)
+        fail_msg("%s: %g GT/s x%u, %u bytes", name, have.gt_s, have.width, have.payload_bytes);
+}
+
+/* A virtual function's own registers are empty: its physical function's hold; a VLAN and soft-RoCE go over their
+ * card. What is made up is no link. */
 static void test_pcie(void **state)
 {
-    SCRATCH(s);
-    put_nic(&s, "eth0", "3b:00.0", "mlx5_core", "200000\n");
-    put_link(&s, "3b:00.0", "8.0 GT/s PCIe\n", "16\n");
-    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 0);
-    put_config(&s, "3b:00.0", 1, 256);
-    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 256);
-    put_config(&s, "3b:00.0", 2, 64); /* what others than root read */
-    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 0);
-    put_config(&s, "3b:00.0", 2, 256);
-    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 512);
-    /* A virtual function's own registers are empty: its physical function's hold. */
-    put_nic(&s, "eth1", "3b:00.2", "mlx5_core", "200000\n");
-    put_link(&s, "3b:00.2", "Unknown\n", "0\n");
-    put_config(&s, "3b:00.2", 0, 256);
-    check_pcie(nic_of(s.root, "eth1").pcie, 0, 0, 0);
-    scratch_link(&s, "sys/devices/pci0000:00/0000:3b:00.2/physfn", "../0000:3b:00.0");
-    check_pcie(nic_of(s.root, "eth1").pcie, 8, 16, 512);
-    /* A VLAN goes over its card. */
-    SOFTWARE(&s, "vlan7", {"uevent", "DEVTYPE=vlan\nINTERFACE=vlan7\n"}, {"lower_eth0", ""});
-    check_pcie(nic_of(s.root, "vlan7").pcie, 8, 16, 512);
-    /* And so does soft-RoCE. */
-    scratch_put(&s, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
-    scratch_put(&s, "sys/class/infiniband/rxe0/parent", "eth0\n");
-    check_pcie(port_of(s.root, "rxe0").pcie, 8, 16, 512);
-    scratch_close(&s);
-}
+    struct scratch s;
 
-/* Of devices without a link of their own. */
-static void test_pcie_made_up(void **state)
-{
-    SCRATCH(s);
-    put_nic(&s, "eth0", "01:00.0", "i40e", "10000\n"); /* part of the chipset */
-    put_link(&s, "01:00.0", "2.5 GT/s PCIe\n", "1\n");
-    check_pcie(nic_of(s.root, "eth0").pcie, 0, 0, 0);
-    put_nic(&s, "eth1", "02:00.0", "virtio_net", "25000\n");
-    put_link(&s, "02:00.0", "16.0 GT/s PCIe\n", "1\n");
-    check_pcie(nic_of(s.root, "eth1").pcie, 0, 0, 0);
-    put_nic(&s, "eth2", "03:00.0", "ice", "25000\n");
-    put_link(&s, "03:00.0", "2.5 GT/s PCIe\n", "8\n"); /* a slot that came up slow */
-    check_pcie(nic_of(s.root, "eth2").pcie, 2.5, 8, 0);
-    put_nic(&s, "eth3", "04:00.0", "ice", "25000\n");
-    put_link(&s, "04:00.0", "8.0 GT/s PCIe\n", "63\n");
-    check_pcie(nic_of(s.root, "eth3").pcie, 0, 0, 0);
-    scratch_close(&s);
-}
-
-static void test_software_interfaces(void **state)
-{
+    (void)state;
+    scratch_open(&s);
+    put_files(&s,
+              NIC("eth0", "3b:00.0", "mlx5_core", "200000") LINK("3b:00.0", "8.0 GT/s PCIe", "16")
+                  NIC("eth1", "3b:00.2", "mlx5_core", "200000") LINK("3b:00.2", "Unknown", "0")
+                      VLAN("vlan7", "eth0") "sys/class/infiniband/rxe0/ports/1/link_layer=Ethernet|"
+                                            "sys/class/infiniband/rxe0/parent=eth0|" DEV(
+                                                "3b:00.0") "sriov_numvfs=4",
+              NULL);
+    check_pcie(s.root, "eth0", 8, 16, 0);
+    put_config(&s, DEV("3b:00.0") "config", 2, 64); /* what others than root read */
+    check_pcie(s.root, "eth0", 8, 16, 0);
+    put_config(&s, DEV("3b:00.0") "config", 1, 256);
+    check_pcie(s.root, "eth0", 8, 16, 256);
+    put_config(&s, DEV("3b:00.0") "config", 2, 256);
+    check_pcie(s.root, "eth0", 8, 16, 512);
+    put_config(&s, DEV("3b:00.2") "config", 0, 256);
+    check_pcie(s.root, "eth1", 0, 0, 0);
+    scratch_link(&s, DEV("3b:00.2") "physfn", "../0000:3b:00.0");
+    check_pcie(s.root, "eth1", 8, 16, 512);
+    check_pcie(s.root, "vlan7", 8, 16, 512);
+    check_pcie(s.root, "rxe0", 8, 16, 512);
     struct nic nic;
-
-    SCRATCH(s);
-    put_nic(&s, "eth0", "01:00.0", "ice", "25000\n");
-    put_nic(&s, "eth1", "02:00.0", "ice", "25000\n");
-    SOFTWARE(&s, "veth3", {"ifindex", "3\n"}, {"iflink", "4\n"}, {"speed", "10000\n"});
-    nic = nic_of(s.root, "veth3");
-    assert_string_equal(nic.kind, "veth");
-    check_line(nic.line_gbps, nic.line_source, 0, "veth3 says 10 Gb/s, made up: veth has no line");
-    SOFTWARE(&s, "tun0", {"tun_flags", "0x1001\n"}, {"speed", "10\n"});
-    nic = nic_of(s.root, "tun0");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "tun0 says 0.01 Gb/s, made up: a tun device has no line");
-    SOFTWARE(&s, "bond0", {"bonding/mode", "802.3ad\n"}, {"speed", "50000\n"}, {"lower_eth0", ""},
-             {"lower_eth1", ""});
-    nic = nic_of(s.root, "bond0");
-    check_line(nic.line_gbps, nic.line_source, 50, "sysfs: 50 Gb/s");
-    /* Its own figure is worth what its members' are. */
-    put_nic(&s, "eth8", "08:00.0", "vmxnet3", "10000\n");
-    SOFTWARE(&s, "bond1", {"bonding/mode", "802.3ad\n"}, {"speed", "10000\n"}, {"lower_eth8", ""});
-    nic = nic_of(s.root, "bond1");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "bond1: eth8 says 10 Gb/s, nominal: vmxnet3 gives this figure whatever the uplink");
-    SOFTWARE(&s, "vlan7", {"uevent", "DEVTYPE=vlan\nINTERFACE=vlan7\n"}, {"lower_bond0", ""});
-    nic = nic_of(s.root, "vlan7");
-    assert_string_equal(nic.kind, "vlan");
-    check_line(nic.line_gbps, nic.line_source, 50, "sysfs: 50 Gb/s (bond0)");
-    /* A bridge has the line of its one way out; what leads to guests is none. */
-    SOFTWARE(&s, "br0", {"bridge/x", ""}, {"lower_eth1", ""}, {"lower_veth3", ""});
-    nic = nic_of(s.root, "br0");
-    check_line(nic.line_gbps, nic.line_source, 25, "sysfs: 25 Gb/s (eth1)");
-    SOFTWARE(&s, "br1", {"bridge/x", ""}, {"lower_eth1", ""}, {"lower_eth0", ""});
-    nic = nic_of(s.root, "br1");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "br1 is a bridge over several interfaces: its line is not known");
-    SOFTWARE(&s, "br2", {"bridge/x", ""}, {"lower_br2", ""}); /* a loop ends */
-    assert_true(nic_of(s.root, "br2").line_gbps == 0);
-    SOFTWARE(&s, "dummy0", {"ifindex", "9\n"}, {"iflink", "9\n"});
-    nic = nic_of(s.root, "dummy0");
-    check_line(nic.line_gbps, nic.line_source, 0, "dummy0 is in software: there is no line");
-    put_nic(&s, "wlan0", "05:00.0", "iwlwifi", "1200\n");
-    scratch_put(&s, "sys/class/net/wlan0/phy80211/index", "0\n");
-    nic = nic_of(s.root, "wlan0");
-    check_line(nic.line_gbps, nic.line_source, 0,
-               "wlan0: the rate of a radio changes from frame to frame");
+    assert_int_equal(nic_read(s.root, "eth0", &nic), 0);
+    assert_true(!nic.vf && nic.vfs == 4);
+    assert_int_equal(nic_read(s.root, "eth1", &nic), 0);
+    assert_true(nic.vf && nic.vfs == 0);
+    put_files(&s,
+              NIC("c0", "01:00.0", "i40e", "10000") LINK("01:00.0", "2.5 GT/s PCIe", "1")
+                  NIC("c1", "02:00.0", "virtio_net", "25000") LINK("02:00.0", "16.0 GT/s PCIe", "1")
+                      NIC("c2", "03:00.0", "ice", "25000") LINK("03:00.0", "2.5 GT/s PCIe", "8")
+                          NIC("c3", "04:00.0", "ice", "25000") LINK("04:00.0", "8.0 GT/s", "63"),
+              NULL);
+    check_pcie(s.root, "c0", 0, 0, 0); /* part of the chipset */
+    check_pcie(s.root, "c1", 0, 0, 0);
+    check_pcie(s.root, "c2", 2.5, 8, 0); /* a slot that came up slow */
+    check_pcie(s.root, "c3", 0, 0, 0);
+    check_pcie(MACHINE("nvlink-8gpu"), "ib1", 32, 16, 0);
+    check_pcie(MACHINE("esxi-pvrdma"), "ens192", 0, 0, 0); /* its 5 GT/s x32 is made up */
+    check_pcie(MACHINE("arm64-server"), "enP4p1s0", 8, 8, 0);
     scratch_close(&s);
 }
 
-/* A port of an adapter; rate as the kernel prints it. */
-static void put_port(const struct scratch *s, const char *device, const char *slot,
-                     const char *driver, const char *layer, const char *rate)
+/* How far an RDMA device is from a GPU; "": not told. */
+static void test_ways_to_a_gpu(void **state)
 {
-    char path[256], target[256];
+#define BRIDGE "pci0000:00/0000:00:01.0"
+#define SWITCH BRIDGE "/0000:01:00.0/0000:02:0"
+    static const struct {
+        const char *nic, *gpu, *node, *way;
+    } cases[] = {
+        {BRIDGE, BRIDGE, "0", "PIX"},
+        {SWITCH "0.0", SWITCH "1.0", "0", "PIX"},
+        {SWITCH "0.0", SWITCH "1.0/0000:05:00.0/0000:06:00.0", "0", "PXB"},
+        {SWITCH "0.0", "pci0000:00/0000:00:02.0", "0", "PHB"},
+        {SWITCH "0.0", "pci0000:80", "0", "NODE"},
+        {SWITCH "0.0", "pci0000:80", "1", "SYS"},
+        {SWITCH "0.0", "pci0000:80", "-1", ""},
+    };
+    static const char gpu[] = "0000:04:00.0";
 
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/infiniband/%s/ports/1/link_layer",
-             slot, device);
-    scratch_put(s, path, layer);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/infiniband/%s/ports/1/rate", slot,
-             device);
-    scratch_put(s, path, rate);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/driver", slot);
-    scratch_link(s, path, driver);
-    snprintf(path, sizeof(path), "sys/class/infiniband/%s", device);
-    snprintf(target, sizeof(target), "../../devices/pci0000:00/0000:%s/infiniband/%s", slot,
-             device);
-    scratch_link(s, path, target);
+    (void)state;
+    for (size_t i = 0; i < N(cases); i++) {
+        struct scratch s;
+        char files[1024];
+
+        scratch_open(&s);
+        snprintf(files, sizeof(files),
+                 "sys/devices/%s/0000:03:00.0/numa_node=0|sys/devices/%s/%s/numa_node=%s|"
+                 "sys/bus/pci/devices/0000:03:00.0>../../../devices/%s/0000:03:00.0|"
+                 "sys/bus/pci/devices/%s>../../../devices/%s/%s|"
+                 "sys/devices/%s/0000:03:00.0/infiniband/mlx5_0/ports/1/state=4: ACTIVE|"
+                 "sys/class/infiniband/mlx5_0>../../devices/%s/0000:03:00.0/infiniband/mlx5_0|"
+                 "sys/class/infiniband/rxe0/parent=eth0|sys/class/infiniband/rxe0/ports/1/state=4",
+                 cases[i].nic, cases[i].gpu, gpu, cases[i].node, cases[i].nic, gpu, cases[i].gpu,
+                 gpu, cases[i].nic, cases[i].nic);
+        put_files(&s, files, NULL);
+        assert_string_equal(nic_way(s.root, "mlx5_0:1", gpu), cases[i].way);
+        assert_string_equal(nic_way(s.root, "rxe0:1", gpu), "");
+        assert_string_equal(nic_way(s.root, "mlx5_7:1", gpu), "");
+        assert_string_equal(nic_way(s.root, "mlx5_0:1", ""), "");
+        scratch_close(&s);
+    }
 }
 
-static void test_infiniband_rates(void **state)
+/* ---- rails */
+
+/* As its transport hands it over: what that knows stays. Within one machine software has no line. */
+static void test_rails_of_ports(void **state)
 {
     static const struct {
-        const char *device, *slot, *rate, *source;
+        const char *files, *name;
+        bool within;
+        int err;
         double gbps;
-    } ports[] = {
-        {"a", "01:00.0", "10 Gb/sec (4X)\n", "sysfs: 10 Gb/s of 10 Gb/sec (4X)", 10},
-        {"b", "02:00.0", "40 Gb/sec (4X QDR)\n", "sysfs: 32 Gb/s of 40 Gb/sec (4X QDR)", 32},
-        {"c", "03:00.0", "56 Gb/sec (4X FDR)\n", "sysfs: 54.55 Gb/s of 56 Gb/sec (4X FDR)",
-         600.0 / 11},
-        {"d", "04:00.0", "40 Gb/sec (4X FDR10)\n", "sysfs: 40 Gb/s of 40 Gb/sec (4X FDR10)", 40},
-        {"e", "05:00.0", "200 Gb/sec (4X HDR)\n", "sysfs: 200 Gb/s of 200 Gb/sec (4X HDR)", 200},
-        {"f", "06:00.0", "2.5 Gb/sec (1X SDR)\n", "sysfs: 2 Gb/s of 2.5 Gb/sec (1X SDR)", 2},
+        unsigned mtu;
+        bool vlan;
+    } cases[] = {
+#define RE0                                                                                        \
+    NIC("eth0", "3b:00.0", "bnxt_en", "200000") ROCE("re0", "bnxt_en", "100 Gb/sec (4X EDR)")
+        {RE0, "re0:1", false, 0, 200, 512, false}, /* the path's MTU, not the interface's */
+        {RE0, "re0:1", true, 0, 200, 512, false},  /* through the card, whoever is there */
+        {RE0, "re7:1", false, -ENODEV, 0, 512, false},
+#define RXE ETH0 "sys/class/infiniband/rxe0/ports/1/rate=2.5|sys/class/infiniband/rxe0/parent=eth0"
+        {RXE, "rxe0:1", false, 0, 25, 512, false},
+        {RXE, "rxe0:1", true, 0, 0, 512, false},
+    /* iWARP goes in its interface's segments, of an MTU that no path MTU is. */
+#define IWARP RE0 VLAN("eth0.7", "eth0") "sys/class/infiniband/re0/node_type=4: RNIC|"
+        {IWARP, "re0:1", false, 0, 200, 1500, false},
+        {IWARP "sys/class/infiniband/re0/ports/1/gid_attrs/ndevs/0=eth0.7", "re0:1", false, 0, 200,
+         1500, true},
     };
-    SCRATCH(s);
-    for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
-        put_port(&s, ports[i].device, ports[i].slot, "mlx5_core", "InfiniBand\n", ports[i].rate);
-        struct nic_port np = port_of(s.root, ports[i].device);
-        check_line(np.line_gbps, np.line_source, ports[i].gbps, ports[i].source);
+
+    (void)state;
+    for (size_t i = 0; i < N(cases); i++) {
+        struct nic_rail r = {.kind = "roce v2", .node = 3, .mtu_bytes = 512, .line_gbps = 7};
+        struct scratch s;
+
+        scratch_open(&s);
+        put_files(&s, cases[i].files, NULL);
+        snprintf(r.name, sizeof(r.name), "%s", cases[i].name);
+        assert_int_equal(nic_fill_rdma(s.root, &r, cases[i].within), cases[i].err);
+        check_line(i, r.line_gbps, r.line_source, cases[i].gbps, NULL);
+        assert_int_equal(r.node, 3);
+        assert_int_equal(r.mtu_bytes, cases[i].mtu);
+        assert_int_equal(r.vlan, cases[i].vlan);
+        scratch_close(&s);
+    }
+}
+
+/* A bridge or a bond has a VLAN's tag where all below it have. */
+static void test_tags(void **state)
+{
+    static const struct {
+        const char *name;
+        bool tagged;
+    } cases[] = {{"eth0", false}, {"eth0.7", true}, {"br0", true},    {"br1", false},
+                 {"br2", false},  {"bond0", true},  {"bond1", false}, {"eth9", false}};
+    struct scratch s;
+
+    (void)state;
+    scratch_open(&s);
+    put_files(&s,
+              ETH0 NIC("eth1", "02:00.0", "ice", "25000") VLAN("eth0.7", "eth0")
+                  VLAN("eth1.7", "eth1") SOFT("br0") OF("br0", "bridge/x=")
+                      OF("br0", "lower_eth0.7=") SOFT("br1") OF("br1", "bridge/x=")
+                          OF("br1", "lower_eth1=") SOFT("br2") OF("br2", "bridge/x=")
+                              OF("br2", "lower_eth1=") OF("br2", "lower_eth0.7=") BOND("bond0")
+                                  OF("bond0", "lower_eth0.7=") OF("bond0", "lower_eth1.7=")
+                                      BOND("bond1") OF("bond1", "lower_nothing="),
+              NULL);
+    for (size_t i = 0; i < N(cases); i++) {
+        struct nic_rail r = {.kind = "tcp"};
+
+        assert_int_equal(nic_has_tag(s.root, cases[i].name), cases[i].tagged);
+        nic_fill_at(s.root, &r, cases[i].name);
+        assert_int_equal(r.vlan, cases[i].tagged);
     }
     scratch_close(&s);
 }
 
-/* EFA has no interface of its own, and older drivers one rate for all cards. */
-static void test_efa(void **state)
-{
-    SCRATCH(s);
-    put_port(&s, "efa_0", "01:00.0", "efa", "Unspecified\n", "100 Gb/sec (4X EDR)\n");
-    put_port(&s, "efa_1", "02:00.0", "efa", "Unspecified\n", "200 Gb/sec (4X HDR)\n");
-    struct nic_port np = port_of(s.root, "efa_0");
-    assert_string_equal(np.driver, "efa");
-    assert_string_equal(np.interface, "");
-    check_line(np.line_gbps, np.line_source, 0,
-               "efa_0:1 says 100 Gb/sec (4X EDR), as EFA's older drivers do whatever the adapter");
-    np = port_of(s.root, "efa_1");
-    check_line(np.line_gbps, np.line_source, 200, "sysfs: 200 Gb/s of 200 Gb/sec (4X HDR)");
-    scratch_close(&s);
-}
+static const struct framing {
+    const char *files, *name, *kind;
+    unsigned mtu;
+    double fraction; /* of the line's rate; NAN: not known */
+    double gbps;
+} framings[] = {
+    /* TCP without options: no segment holds more. */
+    {NIC("eth0", "01:00.0", "mlx5_core", "100000"), "eth0", "tcp", 1500, 1460. / 1538, 100},
+    {NIC("eth0", "01:00.0", "vmxnet3", "10000"), "eth0", "tcp", 1500, NAN, 0},
+    {ETH0 VLAN("eth0.7", "eth0"), "eth0.7", "tcp", 1500, 1460. / 1542, 25},
+    /* The largest path MTU that the link can have: with its longest headers 4096 needs 4192. */
+    {PORT("mlx5_0", "3b:00.0", "mlx5_core", "InfiniBand", "100 Gb/sec (4X EDR)"), "mlx5_0:1",
+     "infiniband", 4096, 4096. / (4096 + 26), 100},
+#define MTU(mtu)                                                                                   \
+    NIC("eth0", "3b:00.0", "mlx5_core", "25000")                                                   \
+    OF("eth0", "mtu=" mtu) ROCE("mlx5_0", "mlx5_core", "100")
+    {MTU("1500"), "mlx5_0:1", "roce v2", 1024, 1024. / (1024 + 82), 25},
+    {MTU("4191"), "mlx5_0:1", "roce v2", 2048, 2048. / (2048 + 82), 25},
+    {MTU("4192"), "mlx5_0:1", "roce v2", 4096, 4096. / (4096 + 82), 25},
+    /* An FPDU of iWARP takes 20 and 14 bytes of a segment. */
+    {RE0 "sys/class/infiniband/re0/node_type=4: RNIC", "re0:1", "iwarp", 1500, 1440. / 1538, 200},
+};
 
-/* siw may hang below its interface's PCI function, and is software all the same. */
-static void test_siw(void **state)
+static void test_limits_of_rails(void **state)
 {
-    SCRATCH(s);
-    put_nic(&s, "eth0", "01:00.0", "ice", "25000\n");
-    put_port(&s, "siw_eth0", "01:00.0/x", "none", "Ethernet\n", "100 Gb/sec (4X EDR)\n");
-    scratch_put(&s, "sys/class/infiniband/siw_eth0/node_type", "4: RNIC\n");
-    scratch_put(&s, "sys/class/infiniband/siw_eth0/node_desc", "Software iWARP stack\n");
-    struct nic_port np = port_of(s.root, "siw_eth0");
-    assert_string_equal(np.driver, "siw");
-    assert_true(np.software && np.iwarp);
-    assert_string_equal(np.interface, "eth0");
-    assert_string_equal(np.address, "");
-    check_line(np.line_gbps, np.line_source, 25, "sysfs: 25 Gb/s (eth0)");
-    scratch_close(&s);
-}
-
-/* GIDs of VLANs and representors of virtual functions stand beside the port's own interface. */
-static void test_interface_of_a_port(void **state)
-{
-    SCRATCH(s);
-    put_nic(&s, "eth5", "01:00.0", "mlx5_core", "100000\n");
-    scratch_put(&s, "sys/devices/pci0000:00/0000:01:00.0/net/eth1/type", "1\n");
-    scratch_put(&s, "sys/devices/pci0000:00/0000:01:00.0/net/eth1/dev_port", "1\n");
-    char driver[] = "mlx5_core";
-    scratch_put(&s, "sys/devices/pci0000:00/0000:01:00.0/infiniband/mlx5_0/ports/1/link_layer",
-                "Ethernet\n");
-    scratch_link(&s, "sys/class/infiniband/mlx5_0",
-                 "../../devices/pci0000:00/0000:01:00.0/infiniband/mlx5_0");
-    assert_string_equal(port_of(s.root, "mlx5_0").driver, driver);
-    /* eth1 says that it is on another port. */
-    assert_string_equal(port_of(s.root, "mlx5_0").interface, "eth5");
-    scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0", "vlan7\n");
-    assert_string_equal(port_of(s.root, "mlx5_0").interface, "vlan7");
-    scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/1", "");
-    scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/2", "eth5\n");
-    assert_string_equal(port_of(s.root, "mlx5_0").interface, "eth5");
-    scratch_close(&s);
-}
-
-static void test_fill(void **state)
-{
-    struct nic_rail r = {.name = "mine"};
+    const struct wire_load load = {.verb = RDMA_WRITE, .message_bytes = 1u << 20};
 
     (void)state;
-    if (nic_fill(&r, "lo"))
-        skip(); /* no /sys here */
-    assert_string_equal(r.name, "mine");
-    assert_int_equal(r.node, -1);
-    assert_true(r.mtu_bytes > 0 && r.line_gbps == 0);
-    assert_string_equal(r.line_source, "lo: within this machine, there is no line");
-    assert_int_equal(nic_fill(&r, "none9"), -ENODEV);
+    for (size_t i = 0; i < N(framings); i++) {
+        const struct framing *f = &framings[i];
+        char names[1][NIC_NAME], why[256] = "", source[256];
+        struct nic_rail r[1];
+        struct scratch s;
+
+        scratch_open(&s);
+        put_files(&s, f->files, NULL);
+        snprintf(names[0], sizeof(names[0]), "%s", f->name);
+        assert_int_equal(nic_fill_wires(s.root, (const char(*)[NIC_NAME])names, 1, r, why, 256), 0);
+        assert_string_equal(r[0].name, f->name);
+        assert_string_equal(r[0].kind, f->kind);
+        assert_int_equal(r[0].mtu_bytes, f->mtu);
+        double limit = wire_limit_gbps(r, r->kind, &load, source, sizeof(source));
+        if (isnan(f->fraction) ? !isnan(limit)
+                               : !(fabs(limit - f->gbps / 8 * f->fraction) <
+                                   (strcmp(f->kind, "tcp") ? 2e-3 * limit : 1e-9)))
+            fail_msg("case %zu: %g of %g (%s)", i, limit, f->gbps / 8, source);
+        scratch_close(&s);
+    }
 }
+
+/* Lines add up where nothing stands before them that carries less. */
+static void test_sums(void **state)
+{
+#define PAIR(slot)                                                                                 \
+    NIC("eth0", "3b:00.0", "mlx5_core", "100000") NIC("eth1", slot, "mlx5_core", "100000")
+    static const struct {
+        const char *files;
+        int err;
+        const char *word;
+    } cases[] = {
+        {PAIR("3b:00.1"), 0, ""},
+        {PAIR("3b:00.1") LINK("3b:00.0", "16.0 GT/s PCIe", "8"), -ENOTSUP, "PCIe"}, /* 126 Gb/s */
+        {PAIR("3b:00.1") LINK("3b:00.0", "32.0 GT/s PCIe", "8"), 0, ""},
+        /* its own bounds it, and that is no sharing */
+        {PAIR("5e:00.0") LINK("3b:00.0", "8.0 GT/s PCIe", "8"), 0, ""},
+        {PAIR("5e:00.0") DEV("5e:00.0") "physfn>../0000:5e:00.1|" DEV("5e:00.1") "vendor=0x15b3",
+         -ENOTSUP, "virtual function"},
+    };
+    const char names[2][NIC_NAME] = {"eth0", "eth1"};
+
+    (void)state;
+    for (size_t i = 0; i < N(cases); i++) {
+        struct nic_rail r[2];
+        char why[256] = "";
+        struct scratch s;
+
+        scratch_open(&s);
+        put_files(&s, cases[i].files, NULL);
+        assert_int_equal(nic_fill_wires(s.root, names, 2, r, why, sizeof(why)), cases[i].err);
+        assert_non_null(strstr(why, cases[i].word));
+        scratch_close(&s);
+    }
+}
+
+/* ---- this machine */
 
 static struct sockaddr_in ipv4(const char *text)
 {
@@ -510,29 +549,32 @@ static struct sockaddr_in ipv4(const char *text)
     return a;
 }
 
-static void test_addresses(void **state)
+static void test_this_machine(void **state)
 {
     struct sockaddr_in local = ipv4("127.0.0.1"), any_local = ipv4("127.9.9.9"),
                        documentation = ipv4("192.0.2.77");
     struct sockaddr_in6 mapped = {.sin6_family = AF_INET6};
+    const struct sockaddr *const own[] = {(struct sockaddr *)&local, (struct sockaddr *)&any_local,
+                                          (struct sockaddr *)&mapped};
     struct sockaddr other = {.sa_family = AF_UNIX};
-    char name[IF_NAMESIZE] = "";
+    struct nic_rail r = {.name = "mine"};
+    char name[IF_NAMESIZE];
 
     (void)state;
-    if (nic_of_address((struct sockaddr *)&local, name, sizeof(name)))
-        skip(); /* lo is down */
-    assert_string_equal(name, "lo");
-    name[0] = 0;
-    assert_int_equal(nic_of_address((struct sockaddr *)&any_local, name, sizeof(name)), 0);
-    assert_string_equal(name, "lo");
     assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped.sin6_addr), 1);
+    if (nic_fill(&r, "lo") || nic_of_address(own[0], name, sizeof(name)))
+        skip(); /* no /sys here, or lo is down */
+    assert_string_equal(r.name, "mine");
+    assert_int_equal(r.node, -1);
+    assert_true(r.mtu_bytes > 0 && r.line_gbps == 0);
+    assert_int_equal(nic_fill(&r, "none9"), -ENODEV);
+    for (size_t i = 0; i < N(own); i++) {
+        name[0] = 0;
+        assert_int_equal(nic_of_address(own[i], name, sizeof(name)), 0);
+        assert_string_equal(name, "lo");
+    }
     name[0] = 0;
-    assert_int_equal(nic_of_address((struct sockaddr *)&mapped, name, sizeof(name)), 0);
-    assert_string_equal(name, "lo");
-    name[0] = 0;
-    assert_int_equal(
-        nic_of_route((struct sockaddr *)&local, (struct sockaddr *)&any_local, name, sizeof(name)),
-        0);
+    assert_int_equal(nic_of_route(own[0], own[1], name, sizeof(name)), 0);
     assert_string_equal(name, "lo");
     assert_int_equal(nic_of_address((struct sockaddr *)&documentation, name, sizeof(name)),
                      -ENODEV);
@@ -543,24 +585,11 @@ static void test_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bare_metal),
-        cmocka_unit_test(test_esxi),
-        cmocka_unit_test(test_kvm),
-        cmocka_unit_test(test_soft_roce_and_links_down),
-        cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_not_there),
-        cmocka_unit_test(test_port_names),
-        cmocka_unit_test(test_guests_of_other_hosts),
-        cmocka_unit_test(test_sriov),
-        cmocka_unit_test(test_pcie),
-        cmocka_unit_test(test_pcie_made_up),
-        cmocka_unit_test(test_software_interfaces),
-        cmocka_unit_test(test_infiniband_rates),
-        cmocka_unit_test(test_efa),
-        cmocka_unit_test(test_siw),
-        cmocka_unit_test(test_interface_of_a_port),
-        cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_interfaces),    cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_pcie),
+        cmocka_unit_test(test_ways_to_a_gpu), cmocka_unit_test(test_rails_of_ports),
+        cmocka_unit_test(test_tags),          cmocka_unit_test(test_limits_of_rails),
+        cmocka_unit_test(test_sums),          cmocka_unit_test(test_this_machine),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

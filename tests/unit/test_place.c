@@ -16,73 +16,69 @@
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 
-static int setup(void **state)
-{
-    return topo_open((struct topo **)state);
-}
-
-static int teardown(void **state)
-{
-    topo_close(*state);
-    return 0;
-}
-
-static void assert_gpu(struct topo *topo, const char *name, unsigned index)
-{
-    struct place place = {0};
-    char error[160] = "";
-
-    assert_int_equal(place_find(name, topo, &place, error, sizeof(error)), 0);
-    assert_true(place.gpu);
-    assert_int_equal(place.index, index);
-}
+#define N(list) (sizeof(list) / sizeof(*(list)))
 
 static void test_names(void **state)
 {
-    static const char *const wrong[] = {
-        "cuda:",   "cuda:x",  "cuda-1", "cuda:1x",          "node",
-        "nodes",   "gpu0",    "",       "cuda:01",          "cuda00",
-        "node:01", "node0x1", "HOST",   "cuda:99999999999", NULL};
-    struct place place;
-    char error[160];
+    static const struct {
+        const char *name;
+        int err;
+        bool gpu;
+        unsigned index;
+    } cases[] = {{"cuda", 0, true, 0},       {"cuda:0", 0, true, 0},
+                 {"cuda:12", 0, true, 12},   {"cuda3", 0, true, 3},
+                 {"host", 0, false, 0},      {"node4000", -ENODEV, 0, 0},
+                 {"cuda:", -EINVAL, 0, 0},   {"cuda:x", -EINVAL, 0, 0},
+                 {"cuda-1", -EINVAL, 0, 0},  {"cuda:1x", -EINVAL, 0, 0},
+                 {"node", -EINVAL, 0, 0},    {"nodes", -EINVAL, 0, 0},
+                 {"gpu0", -EINVAL, 0, 0},    {"", -EINVAL, 0, 0},
+                 {"cuda:01", -EINVAL, 0, 0}, {"cuda00", -EINVAL, 0, 0},
+                 {"node:01", -EINVAL, 0, 0}, {"node0x1", -EINVAL, 0, 0},
+                 {"HOST", -EINVAL, 0, 0},    {"cuda:99999999999", -EINVAL, 0, 0}};
+    struct topo *topo;
 
-    assert_gpu(*state, "cuda", 0);
-    assert_gpu(*state, "cuda:0", 0);
-    assert_gpu(*state, "cuda:12", 12);
-    assert_gpu(*state, "cuda3", 3);
-    assert_int_equal(place_find("host", *state, &place, error, sizeof(error)), 0);
-    assert_false(place.gpu);
-    for (size_t i = 0; wrong[i]; i++) {
-        assert_int_equal(place_find(wrong[i], *state, &place, error, sizeof(error)), -EINVAL);
-        assert_non_null(strstr(error, "is not a place"));
+    (void)state;
+    assert_int_equal(topo_open(&topo), 0);
+    for (size_t i = 0; i < N(cases); i++) {
+        struct place place = {0};
+        char error[160] = "";
+
+        if (place_find(cases[i].name, topo, &place, error, sizeof(error)) != cases[i].err)
+            fail_msg("'%s': %s", cases[i].name, error);
+        if (cases[i].err)
+            continue;
+        assert_int_equal(place.gpu, cases[i].gpu);
+        assert_int_equal(place.index, cases[i].index);
     }
-    assert_int_equal(place_find("node4000", *state, &place, error, sizeof(error)), -ENODEV);
+    topo_close(topo);
 }
 
-static void assert_refused(const char *name, unsigned kinds, const char *message)
-{
-    struct place place;
-    char error[160] = "";
-
-    assert_int_equal(place_parse(name, kinds, &place, error, sizeof(error)), -EINVAL);
-    assert_string_equal(error, message);
-}
-
+/* What is meant is suggested, and no kind of place that is of no use. */
 static void test_what_is_meant_is_suggested(void **state)
 {
+    static const struct {
+        const char *name;
+        unsigned kinds;
+        const char *meant, *lacks;
+    } cases[] = {
+        {"cuda:", PLACE_GPU, "mean 'cuda:0'", "host"},
+        {"cud:3", PLACE_GPU, "mean 'cuda:3'", "node"},
+        {"cuda:07", PLACE_WHOLE | PLACE_GPU, "mean 'cuda:7'", "node"},
+        {"hots", PLACE_WHOLE | PLACE_GPU, "mean 'host'", "node"},
+        {"host", PLACE_GPU, "cuda:0", "node"},
+        {"node1", PLACE_WHOLE | PLACE_GPU, "cuda:1", "mean"},
+    };
+
     (void)state;
-    assert_refused("foo", PLACE_ANY, "'foo' is not a place: host, node0, nodes, cuda:0, gpus");
-    assert_refused("cuda:", PLACE_GPU,
-                   "'cuda:' is not a place: cuda:0, gpus; did you mean 'cuda:0'?");
-    assert_refused("cud:3", PLACE_GPU,
-                   "'cud:3' is not a place: cuda:3, gpus; did you mean 'cuda:3'?");
-    assert_refused("cuda:07", PLACE_WHOLE | PLACE_GPU,
-                   "'cuda:07' is not a place: host, cuda:7, gpus; did you mean 'cuda:7'?");
-    assert_refused("hots", PLACE_WHOLE | PLACE_GPU,
-                   "'hots' is not a place: host, cuda:0, gpus; did you mean 'host'?");
-    assert_refused("host", PLACE_GPU, "'host' is no GPU: cuda:0, gpus");
-    assert_refused("node1", PLACE_WHOLE | PLACE_GPU,
-                   "'node1' is no device of its own: host, cuda:1, gpus");
+    for (size_t i = 0; i < N(cases); i++) {
+        struct place place;
+        char error[160] = "";
+
+        assert_int_equal(place_parse(cases[i].name, cases[i].kinds, &place, error, sizeof(error)),
+                         -EINVAL);
+        if (!strstr(error, cases[i].meant) || strstr(error, cases[i].lacks))
+            fail_msg("%s", error);
+    }
 }
 
 static void test_a_place_has_one_name(void **state)
@@ -93,11 +89,11 @@ static void test_a_place_has_one_name(void **state)
     char list[160];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < N(names); i++) {
         assert_true(place_words(names[i][0], list, sizeof(list)));
         assert_string_equal(list, names[i][1]);
     }
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+    for (size_t i = 0; i < N(own); i++)
         assert_false(place_words(own[i], list, sizeof(list)));
     setenv("HWLOC_SYNTHETIC", "pack:3 [numa(memory=8GB)] core:1 pu:1", 1);
     assert_true(place_words_of_nodes("host", list, sizeof(list)));
@@ -106,50 +102,46 @@ static void test_a_place_has_one_name(void **state)
     assert_false(place_words_of_nodes("node0", list, sizeof(list)));
 }
 
-static void refused(const char *module, const char *because)
-{
-    struct gpus *gpus = gpus_open();
-    struct gpu *gpu;
-    const char *why;
-    char error[GPU_ERROR_BYTES];
-
-    setenv("PLUMB_CUDA_MODULE", module, 1);
-    assert_null(gpus_module(gpus, &why));
-    assert_non_null(strstr(why, because));
-    assert_int_equal(gpus_get(gpus, 0, &gpu, error, sizeof(error)), -ENODEV);
-    assert_string_equal(error, why);
-    assert_int_equal(gpus_count(gpus), 0);
-    gpus_close(gpus);
-    unsetenv("PLUMB_CUDA_MODULE");
-}
-
+/* A module that is not there, and a sound file that is no module: the C library's. */
 static void test_module_that_is_none(void **state)
 {
-    Dl_info library; /* the C library's file: sound, and no module */
+    Dl_info library;
 
     (void)state;
     assert_true(dladdr(dlsym(RTLD_DEFAULT, "qsort"), &library) != 0);
-    refused("/nonexistent/plumb-cuda.so",
-            "does not load: '/nonexistent/plumb-cuda.so' cannot be read (No such file or "
-            "directory): name another in PLUMB_CUDA_MODULE");
-    refused(library.dli_fname, GPU_MODULE_SYMBOL);
+    const char *const modules[][2] = {{"/nonexistent/plumb-cuda.so", "/nonexistent/plumb-cuda.so"},
+                                      {library.dli_fname, GPU_MODULE_SYMBOL}};
+    for (size_t i = 0; i < N(modules); i++) {
+        struct gpus *gpus = gpus_open();
+        struct gpu *gpu;
+        const char *why;
+        char error[GPU_ERROR_BYTES];
+
+        setenv("PLUMB_CUDA_MODULE", modules[i][0], 1);
+        assert_null(gpus_module(gpus, &why));
+        assert_non_null(strstr(why, modules[i][1]));
+        assert_int_equal(gpus_get(gpus, 0, &gpu, error, sizeof(error)), -ENODEV);
+        assert_string_equal(error, why);
+        assert_int_equal(gpus_count(gpus), 0);
+        gpus_close(gpus);
+        unsetenv("PLUMB_CUDA_MODULE");
+    }
 }
 
-/* The mean of many is near 0 and the spread that of a uniform number; no two runs alike. */
+/* The mean of many is near 0 and the spread that of a uniform number, 1/3, less where the grid is coarse. */
 static void test_values_are_spread(void **state)
 {
     (void)state;
     for (uint32_t type = GPU_F64; type < GPU_S8; type++) {
-        double sum = 0, squares = 0, n = 100000;
-        for (uint64_t i = 0; i < 100000; i++) {
+        double sum = 0, squares = 0, n = 20000;
+        for (uint64_t i = 0; i < 20000; i++) {
             double v = gpu_value_of_bits(type, gpu_value_bits(type, GPU_RANDOM, 7, i));
             assert_true(v > -1 && v < 1 && v != 0);
             sum += v;
             squares += v * v;
         }
         assert_true(sum / n > -0.01 && sum / n < 0.01);
-        assert_true(squares / n > 0.27 &&
-                    squares / n < 0.346); /* 1/3, less where the grid is coarse */
+        assert_true(squares / n > 0.27 && squares / n < 0.346);
     }
     assert_true(gpu_hash(1, 2) != gpu_hash(2, 1));
     assert_int_equal(gpu_value_bits(GPU_F32, GPU_ZEROS, 7, 3), 0);
@@ -171,7 +163,7 @@ static void test_values_of_known_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_what_is_meant_is_suggested),
         cmocka_unit_test(test_a_place_has_one_name),
         cmocka_unit_test(test_module_that_is_none),

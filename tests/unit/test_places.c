@@ -136,133 +136,125 @@ static void parse(const struct fakes *f, const char *text, struct suite *s)
         fail_msg("refused: %s", error);
 }
 
-static void test_every_gpu(void **state)
+#define SUITE(cases) "suite: a\ncases:\n" cases
+
+/* What comes of a suite on a machine with so many GPUs: how many cases, the first and the last of them. */
+static void test_suites(void **state)
 {
-    static const size_t counts[] = {1, 8, 16};
+    static const struct {
+        size_t gpus;
+        const char *suite;
+        size_t n;
+        const char *first, *last;
+        int stand_in, repeats; /* of the first */
+    } suites[] = {
+        {1, "- {bench: fake, op: [read, write], device: gpus}", 2, "--op read --device cuda:0",
+         "--op write --device cuda:0", STAND_IN_NOT, 5},
+        {16, "- {bench: fake, op: [read, write], device: gpus}", 32, "--op read --device cuda:0",
+         "--op write --device cuda:15", STAND_IN_NOT, 5},
+        {8, "- {bench: fake, op: read, device: [host, gpu]}", 2, "--op read --device host",
+         "--op read --device cuda:0", STAND_IN_NOT, 5},
+        {8, "- {bench: fake, device: host, kind: gpus}", 1, "--device host --kind gpus",
+         "--device host --kind gpus", STAND_IN_NOT, 5},
+        /* Of each benchmark one case is left, of the many that ask for a GPU; what asks for none stays. */
+        {0,
+         "- {bench: fake, op: [read, write], device: gpus}\n"
+         "- {bench: fake, op: [read, write], device: gpu}\n"
+         "- {bench: fake, op: [read, write], device: host}\n"
+         "- {bench: mover, source: gpus, destination: gpus}\n"
+         "- {bench: mover, source: nodes, destination: gpus}",
+         4, "--op read --device cuda:0", "--source cuda:0 --destination cuda:1", STAND_IN_NO_GPU,
+         1},
+        {1,
+         "- {bench: mover, op: [read, write], source: gpus, destination: gpus}\n"
+         "- {bench: mover, op: write, source: gpus, destination: gpus}\n"
+         "- {bench: mover, op: read, source: node0, destination: gpus}",
+         2, "--op read --source cuda:0 --destination cuda:1",
+         "--op read --source node0 --destination cuda:0", STAND_IN_NO_OTHER_GPU, 1},
+        {8, "- {bench: mover, op: [read, write], source: gpus, destination: gpus}", 2 * 56,
+         "--op read --source cuda:0 --destination cuda:1",
+         "--op write --source cuda:7 --destination cuda:6", STAND_IN_NOT, 5},
+        /* A list that is not named takes the defaults that hold on a GPU; `largest` is the last of those. */
+        {2, "- {bench: fake, device: gpus}", 4, "--op read --device cuda:0",
+         "--op write --device cuda:1", STAND_IN_NOT, 5},
+        {2, "- {bench: fake, op: largest, device: gpu}", 1, "--op write --device cuda:0",
+         "--op write --device cuda:0", STAND_IN_NOT, 5},
+        {2, "- {bench: fake, op: largest, device: host}", 1, "--op read --device host",
+         "--op read --device host", STAND_IN_NOT, 5},
+        /* What says nothing is left out: a way where there is no pair. */
+        {2,
+         "- {bench: fake, way: [out, in], source: [node0, 'cuda:0'], destination: 'cuda:1', op: "
+         "read}",
+         3, "--op read --source node0 --destination cuda:1",
+         "--op read --source cuda:0 --destination cuda:1 --way in", STAND_IN_NOT, 5},
+        {1, "- {bench: fake, op: read, way: in, source: gpu, destination: gpus}", 1,
+         "--op read --source cuda:0 --destination cuda:0",
+         "--op read --source cuda:0 --destination cuda:0", STAND_IN_NOT, 5},
+        /* What stands for a pair where there is none has the option all the same. */
+        {1, "- {bench: fake, op: read, way: in, source: gpus, destination: gpus}", 1,
+         "--op read --source cuda:0 --destination cuda:1 --way in",
+         "--op read --source cuda:0 --destination cuda:1 --way in", STAND_IN_NO_OTHER_GPU, 1},
+        {1, "- {bench: fake, op: read, source: node0, destination: 'cuda:0'}\ndefaults: {way: in}",
+         1, "--op read --source node0 --destination cuda:0",
+         "--op read --source node0 --destination cuda:0", STAND_IN_NOT, 5},
+        /* No case is another one: of equal ones the most repetitions that any has asked for. */
+        {2,
+         "- {bench: fake, op: read, device: [cuda, 'cuda:0', gpus], repeat: 2}\n"
+         "- {bench: fake, op: [write, read], device: gpu, kind: other, repeat: 5}\n"
+         "- {bench: fake, op: read, device: gpu, kind: gpus}",
+         4, "--op read --device cuda:0", "--op read --device cuda:0 --kind gpus", STAND_IN_NOT, 5},
+    };
 
     (void)state;
-    for (size_t k = 0; k < 3; k++) {
-        struct fakes *f = fakes_make(counts[k]);
+    for (size_t i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
+        struct fakes *f = fakes_make(suites[i].gpus);
+        char text[512];
         struct suite s;
-        char last[64];
 
-        parse(f, "suite: a\ncases: [{bench: fake, op: [read, write], device: gpus}]\n", &s);
-        assert_int_equal(s.n, 2 * counts[k]);
-        assert_string_equal(s.cases[0].arguments, "--op read --device cuda:0");
-        snprintf(last, sizeof(last), "--op write --device cuda:%zu", counts[k] - 1);
-        assert_string_equal(s.cases[s.n - 1].arguments, last);
-        assert_int_equal(s.cases[0].repeats, 5);
+        snprintf(text, sizeof(text), SUITE("%s\n"), suites[i].suite);
+        parse(f, text, &s);
+        if (s.n != suites[i].n || strcmp(s.cases[0].arguments, suites[i].first) ||
+            strcmp(s.cases[s.n - 1].arguments, suites[i].last))
+            fail_msg("suite %zu: %zu cases, %s to %s", i, s.n, s.cases[0].arguments,
+                     s.cases[s.n - 1].arguments);
+        assert_int_equal(s.cases[0].stand_in, suites[i].stand_in);
+        assert_int_equal(s.cases[0].repeats, suites[i].repeats);
+        for (size_t k = 0; suites[i].gpus == 8 && s.n == 112 && k < s.n; k++) {
+            char same[64];
+
+            snprintf(same, sizeof(same), "--source cuda:%zu --destination cuda:%zu", k % 8, k % 8);
+            assert_null(strstr(s.cases[k].arguments, same));
+        }
         suite_release(&s);
         free(f);
     }
 }
 
-static void test_one_gpu_and_lists(void **state)
+/* Wrong words are found where nothing is run, too; an option that nobody can have meant is one. */
+static void test_refused(void **state)
 {
-    struct fakes *f = fakes_make(8);
-    struct suite s;
+    static const struct {
+        size_t gpus;
+        const char *suite, *where;
+    } suites[] = {
+        {0, "- {bench: fake, device: gpus}\n- {bench: fake, device: gpus, op: reed}", "t.yaml:4:"},
+        {2, "- {bench: fake, device: ['', gpus]}", "t.yaml:3:"},
+        {1, "- {bench: fake, way: in, source: node0, destination: 'cuda:0'}", "'way'"},
+    };
 
     (void)state;
-    parse(f, "suite: a\ncases: [{bench: fake, op: read, device: [host, gpu], source: nodes}]\n",
-          &s);
-    assert_string_equal(s.cases[0].arguments, "--op read --device host --source node0");
-    assert_string_equal(s.cases[s.n - 1].bench->name, "fake");
-    assert_true(strstr(s.cases[s.n - 1].arguments, "--device cuda:0 --source node"));
-    suite_release(&s);
-    parse(f, "suite: a\ncases: [{bench: fake, device: host, kind: gpus}]\n", &s);
-    assert_int_equal(s.n, 1);
-    assert_string_equal(s.cases[0].arguments, "--device host --kind gpus");
-    suite_release(&s);
-    free(f);
-}
+    for (size_t i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
+        struct fakes *f = fakes_make(suites[i].gpus);
+        char text[256], error[512] = "";
+        struct suite s;
 
-/* Of each benchmark one case is left, of the many that ask for a GPU; what asks for none stays. */
-static void test_no_gpu(void **state)
-{
-    struct fakes *f = fakes_make(0);
-    struct suite s;
-
-    (void)state;
-    parse(f,
-          "suite: a\ncases:\n"
-          "  - {bench: fake, op: [read, write], device: gpus}\n"
-          "  - {bench: fake, op: [read, write], device: gpu}\n"
-          "  - {bench: fake, op: [read, write], device: host}\n"
-          "  - {bench: mover, source: gpus, destination: gpus}\n"
-          "  - {bench: mover, source: nodes, destination: gpus}\n",
-          &s);
-    assert_int_equal(s.n, 4);
-    assert_string_equal(s.cases[0].arguments, "--op read --device cuda:0");
-    assert_int_equal(s.cases[0].stand_in, STAND_IN_NO_GPU);
-    assert_int_equal(s.cases[0].repeats, 1);
-    assert_string_equal(s.cases[1].arguments, "--op read --device host");
-    assert_int_equal(s.cases[1].stand_in, STAND_IN_NOT);
-    assert_int_equal(s.cases[1].repeats, 5);
-    assert_string_equal(s.cases[3].bench->name, "mover");
-    assert_string_equal(s.cases[3].arguments, "--source cuda:0 --destination cuda:1");
-    suite_release(&s);
-    free(f);
-}
-
-/* Wrong words are found here too, where nothing is run. */
-static void test_no_gpu_is_no_excuse(void **state)
-{
-    static const char text[] = "suite: a\ncases:\n  - {bench: fake, device: gpus}\n"
-                               "  - {bench: fake, device: gpus, op: reed}\n";
-    struct fakes *f = fakes_make(0);
-    struct suite s;
-    char error[512] = "";
-
-    (void)state;
-    assert_int_not_equal(
-        suite_parse("t.yaml", text, strlen(text), NULL, &f->list, &s, error, sizeof(error)), 0);
-    assert_non_null(strstr(error, "t.yaml:4:"));
-    free(f);
-}
-
-static void test_one_gpu_has_no_pair(void **state)
-{
-    struct fakes *f = fakes_make(1);
-    struct suite s;
-
-    (void)state;
-    parse(f,
-          "suite: a\ncases:\n"
-          "  - {bench: mover, op: [read, write], source: gpus, destination: gpus}\n"
-          "  - {bench: mover, op: write, source: gpus, destination: gpus}\n"
-          "  - {bench: mover, op: read, source: node0, destination: gpus}\n",
-          &s);
-    assert_int_equal(s.n, 2);
-    assert_string_equal(s.cases[0].arguments, "--op read --source cuda:0 --destination cuda:1");
-    assert_int_equal(s.cases[0].stand_in, STAND_IN_NO_OTHER_GPU);
-    assert_string_equal(s.cases[1].arguments, "--op read --source node0 --destination cuda:0");
-    suite_release(&s);
-    free(f);
-}
-
-static void test_pairs_of_eight(void **state)
-{
-    struct fakes *f = fakes_make(8);
-    struct suite s;
-    struct plan plan;
-
-    (void)state;
-    parse(f,
-          "suite: a\ncases: [{bench: mover, op: [read, write], source: gpus, destination: gpus, "
-          "repeat: 1}]\n",
-          &s);
-    assert_int_equal(s.n, 2 * 56);
-    for (size_t i = 0; i < s.n; i++) {
-        char same[64];
-        snprintf(same, sizeof(same), "--source cuda:%zu --destination cuda:%zu", i % 8, i % 8);
-        assert_null(strstr(s.cases[i].arguments, same));
+        snprintf(text, sizeof(text), SUITE("%s\n"), suites[i].suite);
+        assert_int_not_equal(
+            suite_parse("t.yaml", text, strlen(text), NULL, &f->list, &s, error, sizeof(error)), 0);
+        if (!strstr(error, suites[i].where))
+            fail_msg("'%s' lacks '%s'", error, suites[i].where);
+        free(f);
     }
-    assert_int_equal(plan_make(&s, 1, NULL, &plan), 0);
-    assert_int_equal(plan.n, 112);
-    assert_int_equal(plan.pairs_of, 0);
-    plan_release(&plan);
-    suite_release(&s);
-    free(f);
 }
 
 /* Of 16 GPUs 40 pairs, the same for each case, other ones with another seed. */
@@ -369,145 +361,15 @@ static void test_a_broken_gpu_stays(void **state)
     free(f);
 }
 
-/* A list that is not named takes the defaults that hold on a GPU, which the benchmark tells;
- * `largest` is the last of those. */
-static void test_defaults_on_a_gpu(void **state)
-{
-    struct fakes *f = fakes_make(2);
-    struct suite s;
-
-    (void)state;
-    parse(f, "suite: a\ncases: [{bench: fake, device: gpus}]\n", &s);
-    assert_int_equal(s.n, 4);
-    assert_string_equal(s.cases[0].arguments, "--op read --device cuda:0");
-    assert_string_equal(s.cases[3].arguments, "--op write --device cuda:1");
-    suite_release(&s);
-    parse(f, "suite: a\ncases: [{bench: fake, op: largest, device: gpu}]\n", &s);
-    assert_int_equal(s.n, 1);
-    assert_string_equal(s.cases[0].arguments, "--op write --device cuda:0");
-    suite_release(&s);
-    parse(f, "suite: a\ncases: [{bench: fake, op: largest, device: host}]\n", &s);
-    assert_int_equal(s.n, 1);
-    assert_string_equal(s.cases[0].arguments, "--op read --device host");
-    suite_release(&s);
-    free(f);
-}
-
-static void test_empty_words_are_still_refused(void **state)
-{
-    static const char text[] = "suite: a\ncases:\n  - {bench: fake, device: ['', gpus]}\n";
-    struct fakes *f = fakes_make(2);
-    struct suite s;
-    char error[512] = "";
-
-    (void)state;
-    assert_int_not_equal(
-        suite_parse("t.yaml", text, strlen(text), NULL, &f->list, &s, error, sizeof(error)), 0);
-    free(f);
-}
-
-static void refuse(const struct fakes *f, const char *text, const char *message)
-{
-    struct suite s;
-    char error[512] = "";
-
-    assert_int_not_equal(
-        suite_parse("t.yaml", text, strlen(text), NULL, &f->list, &s, error, sizeof(error)), 0);
-    if (!strstr(error, message))
-        fail_msg("'%s' lacks '%s'", error, message);
-}
-
-static void test_what_says_nothing_is_left_out(void **state)
-{
-    static const char *const want[] = {"--source node0 --destination cuda:1",
-                                       "--source cuda:0 --destination cuda:1 --way out",
-                                       "--source cuda:0 --destination cuda:1 --way in"};
-    struct fakes *f = fakes_make(2);
-    struct suite s;
-
-    (void)state;
-    parse(f,
-          "suite: a\ncases: [{bench: fake, way: [out, in], source: [node0, 'cuda:0'], "
-          "destination: 'cuda:1', op: read}]\n",
-          &s);
-    assert_int_equal(s.n, 3);
-    for (size_t i = 0; i < 3; i++)
-        assert_string_equal(s.cases[i].arguments + strlen("--op read "), want[i]);
-    suite_release(&s);
-    free(f);
-}
-
-/* Nobody asked for it in vain: neither a default nor what hangs on the machine is a mistake. */
-static void test_what_says_nothing_at_all_is_refused(void **state)
-{
-    struct fakes *f = fakes_make(1);
-    struct suite s;
-
-    (void)state;
-    refuse(f, "suite: a\ncases: [{bench: fake, way: in, source: node0, destination: 'cuda:0'}]\n",
-           "t.yaml:2: option 'way' does not apply here: it is for pairs; leave it out");
-    parse(f,
-          "suite: a\ndefaults: {way: in}\n"
-          "cases: [{bench: fake, op: read, source: node0, destination: 'cuda:0'}]\n",
-          &s);
-    assert_string_equal(s.cases[0].arguments, "--op read --source node0 --destination cuda:0");
-    suite_release(&s);
-    parse(f,
-          "suite: a\ncases: [{bench: fake, op: read, way: in, source: gpu, destination: gpus}]\n",
-          &s);
-    assert_string_equal(s.cases[0].arguments, "--op read --source cuda:0 --destination cuda:0");
-    suite_release(&s);
-    /* What stands for a pair where there is none has the option all the same. */
-    parse(f,
-          "suite: a\ncases: [{bench: fake, op: read, way: in, source: gpus, destination: gpus}]\n",
-          &s);
-    assert_string_equal(s.cases[0].arguments,
-                        "--op read --source cuda:0 --destination cuda:1 --way in");
-    suite_release(&s);
-    free(f);
-}
-
-static void test_no_case_is_another_one(void **state)
-{
-    struct fakes *f = fakes_make(2);
-    struct suite s;
-
-    (void)state;
-    parse(f,
-          "suite: a\ncases:\n"
-          "  - {bench: fake, op: read, device: [cuda, 'cuda:0', gpus], repeat: 2}\n"
-          "  - {bench: fake, op: [write, read], device: gpu, kind: other, repeat: 5}\n"
-          "  - {bench: fake, op: read, device: gpu, kind: gpus}\n",
-          &s);
-    assert_int_equal(s.n, 4);
-    assert_string_equal(s.cases[0].arguments, "--op read --device cuda:0");
-    assert_int_equal(s.cases[0].repeats, 5); /* the most that any has asked for */
-    assert_string_equal(s.cases[1].arguments, "--op read --device cuda:1");
-    assert_int_equal(s.cases[1].repeats, 2);
-    assert_string_equal(s.cases[2].arguments, "--op write --device cuda:0 --kind other");
-    assert_string_equal(s.cases[3].arguments, "--op read --device cuda:0 --kind gpus");
-    suite_release(&s);
-    free(f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_gpu),
-        cmocka_unit_test(test_one_gpu_and_lists),
-        cmocka_unit_test(test_no_gpu),
-        cmocka_unit_test(test_no_gpu_is_no_excuse),
-        cmocka_unit_test(test_one_gpu_has_no_pair),
-        cmocka_unit_test(test_pairs_of_eight),
+        cmocka_unit_test(test_suites),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_pairs_of_sixteen),
         cmocka_unit_test(test_chosen_pairs),
         cmocka_unit_test(test_rank_is_the_order_of_the_bus),
         cmocka_unit_test(test_a_broken_gpu_stays),
-        cmocka_unit_test(test_defaults_on_a_gpu),
-        cmocka_unit_test(test_empty_words_are_still_refused),
-        cmocka_unit_test(test_what_says_nothing_is_left_out),
-        cmocka_unit_test(test_what_says_nothing_at_all_is_refused),
-        cmocka_unit_test(test_no_case_is_another_one),
     };
 
     return cmocka_run_group_tests(tests, write_program, remove_program);

@@ -7,13 +7,10 @@
 #include "harness/probe/probe.h"
 #include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
-#include "tests/unit/sanitized.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <ftw.h>
 
-enum { FILES_MAX = 8192, SETS = 60, TAKEN_MAX = 24 };
+enum { FILES_MAX = 8192, SETS = 6, TAKEN_MAX = 24 };
 
 static char *file[FILES_MAX];
 static size_t n_files;
@@ -229,32 +226,15 @@ static void reasons(struct look *l, const char *where, const json_t *value)
     }
 }
 
-/* The sentence without its numbers and addresses. */
-static void without_numbers(const char *text, char *out, size_t size)
-{
-    size_t n = 0;
-
-    for (; *text && n < size - 1; text++)
-        if (!strchr("0123456789abcdef:.", *text) ||
-            (isalpha((unsigned char)*text) && n && isalpha((unsigned char)out[n - 1])))
-            out[n++] = *text;
-    out[n] = '\0';
-}
-
 static bool has_finding(struct exam *x, const struct exam_result *finding)
 {
-    char own[512], others[512];
-
-    without_numbers(finding->text, own, sizeof(own));
-    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
-        without_numbers(r->text, others, sizeof(others));
-        if (r->state == EXAM_FOUND && r->check == finding->check && !strcmp(own, others))
+    for (const struct exam_result *r = exam_results(x); r; r = r->next)
+        if (r->state == EXAM_FOUND && r->check == finding->check)
             return true;
-    }
     return false;
 }
 
-/* A finding more is one from less evidence; what it counts may be less. */
+/* A check that finds something now and did not before: one from less evidence. */
 static void hold_findings(struct look *l, const json_t *was, const json_t *is)
 {
     struct exam *before = exam_new(was), *now = exam_new(is);
@@ -341,14 +321,13 @@ static bool same_but_digits(const char *a, const char *b)
     }
 }
 
-/* The third and later ones of files that are alike but for a number, as those of all CPUs are. */
-static bool is_like_the_last(size_t i)
+/* The second and later ones of files that are alike but for numbers, as those of all CPUs are. */
+static bool is_like_another(size_t i)
 {
-    size_t like = 0;
-
-    for (size_t k = 0; k < i && like < 2; k++)
-        like += same_but_digits(file[k], file[i]);
-    return like == 2;
+    for (size_t k = 0; k < i; k++)
+        if (same_but_digits(file[k], file[i]))
+            return true;
+    return false;
 }
 
 static unsigned next_number(unsigned long long *seed)
@@ -372,21 +351,6 @@ static size_t take_set(unsigned long long *seed, size_t *taken)
     return kept;
 }
 
-/* Each by itself; with sanitizers eight at once, which the same has to hold of. */
-static void take_each(struct copy *c)
-{
-    size_t taken[8], n = 0, most = sanitized() ? 8 : 1;
-
-    for (size_t i = 0; i < n_files; i++) {
-        if (!is_like_the_last(i))
-            taken[n++] = i;
-        if (n == most || (n && i + 1 == n_files)) {
-            check_without(c, taken, n);
-            n = 0;
-        }
-    }
-}
-
 struct total {
     size_t probes, wrong;
 };
@@ -404,12 +368,11 @@ static void check_machine(const char *name, void *arg)
     snprintf(root, sizeof(root), "%s/root", c.s.root);
     assert_int_equal(probe_machine(root, &c.whole), 0);
     reasons(&l, "", c.whole);
-    take_each(&c);
-    for (int i = 0; i < (sanitized() ? SETS / 10 : SETS); i++) {
-        size_t n = take_set(&seed, taken);
-
-        check_without(&c, taken, n);
-    }
+    for (size_t i = 0; i < n_files; i++)
+        if (!is_like_another(i))
+            check_without(&c, &i, 1);
+    for (int i = 0; i < SETS; i++)
+        check_without(&c, taken, take_set(&seed, taken));
     json_decref(c.whole);
     drop_copy(&c.s);
     total->probes += c.probes;
@@ -422,9 +385,7 @@ static void test_a_fact_without_its_file_is_unknown(void **state)
 
     (void)state;
     assert_true(machines_each(check_machine, &total) >= 8);
-    print_message("%zu probes with files taken away, %zu facts that do not hold\n", total.probes,
-                  total.wrong);
-    assert_true(total.probes > (sanitized() ? 100 : 1000));
+    assert_true(total.probes > 500);
     assert_int_equal(total.wrong, 0);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// tier: long
 /*
  * One property of the probe, over the machines of tests/machines: with any files taken away, each fact is what it
  * was, or null with a reason, or a weaker word for the same. Never none, 0, physical or another value;

@@ -22,7 +22,7 @@ static void set(char *variables)
     if (how && !*told)
         snprintf(told, sizeof(told), "CMOCKA_MESSAGE_OUTPUT=%s", how);
     clearenv();
-    if (how)
+    if (*told)
         putenv(told);
     for (char *v = strtok_r(variables, " ", &save); v; v = strtok_r(NULL, " ", &save))
         putenv(v);
@@ -70,7 +70,7 @@ static void test_launchers(void **state)
             assert_string_equal(mpi_unknown(), cases[i].unknown);
         else
             assert_null(mpi_unknown());
-        clearenv(); /* before its strings are gone */
+        set((char[]){""}); /* before its strings are gone */
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session when something is wrong: data, requests, replies, and ranks that refuse, hang or are gone. Who is named, and who goes on. */
+/* tier: long */
 /* waits: for ranks that hang */
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that are lost while a library is waited for: the helper that is abandoned, the heartbeats, and the session over both. */
+/* tier: long */
 /* waits: for signs of life that do not come */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -278,9 +278,10 @@ static int work_init(struct work *w, const struct decide_case *cases, size_t n)
     w->y = calloc(n, sizeof(*w->y));
     w->proven = calloc(n, sizeof(*w->proven));
     w->changes = calloc(n, sizeof(*w->changes));
-    w->means = calloc(runs + 1, sizeof(*w->means)); /* of none may be NULL */
+    w->most_runs = runs;
+    w->means = calloc(n, runs * sizeof(*w->means));
     w->off = calloc(n, w->n_runs * sizeof(*w->off));
-    w->chance = calloc(n, 2 * (w->n_runs + 1) * sizeof(*w->chance));
+    w->chance = calloc(n, 4 * (w->n_runs + 1) * sizeof(*w->chance));
     return w->m && w->known && w->judged && w->x && w->y && w->proven && w->changes && w->means &&
                    w->off && w->chance
                ? 0
@@ -340,7 +341,7 @@ static int measure_all(struct work *w, struct decide_case *cases, size_t n)
         if (!(c->margin >= 0 && c->margin < 1))
             return -EINVAL;
         case_clear(c);
-        c->obstacle = spread_measure(c, w->in_order, w->means, &w->m[i]);
+        c->obstacle = spread_measure(c, w->in_order, &w->means[i * w->most_runs], &w->m[i]);
         c->a_value = exp(w->m[i].a);
         c->b_value = exp(w->m[i].b);
         c->ratio = exp(w->m[i].d);

@@ -80,17 +80,11 @@ static double run_mean_of(const struct decide_run *run)
  * one launch. Of a mean of the best ones it is that of a trimmed mean: launches that do not count
  * stand where the last one stands that does (Yuen 1974, doi:10.1093/biomet/61.1.165).
  */
-static void add_squares(const struct decide_run *run, double mean, struct half *h)
+static void add_ranked_squares(const struct decide_run *run, struct half *h)
 {
     struct ranked r;
     double of = 0, squares = 0;
 
-    if (!run->best) {
-        for (size_t i = 0; i < run->n; i++)
-            h->squares += pow(log(run->values[i]) - mean, 2);
-        h->df += (double)run->n - 1;
-        return;
-    }
     rank(run, &r);
     size_t last = (size_t)ceil(r.count) - 1;
 
@@ -113,8 +107,12 @@ static void run_read(const struct decide_run *run, double mean, struct half *h)
 
         low = fmin(low, x);
         high = fmax(high, x);
+        h->squares += run->best ? 0 : pow(x - mean, 2);
     }
-    add_squares(run, mean, h);
+    if (run->best)
+        add_ranked_squares(run, h);
+    else
+        h->df += (double)run->n - 1;
     h->inverse += 1 / (double)run->n;
     h->widest = fmax(h->widest, high - low);
     h->all++;
@@ -134,7 +132,16 @@ static enum decide_obstacle side_check(const struct decide_side *side)
     return launches ? OBSTACLE_NONE : OBSTACLE_NO_VALUE;
 }
 
-size_t spread_means(const struct decide_side *side, struct run_mean *means)
+size_t spread_runs(const struct decide_side *side)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++)
+        n += side->runs[r].n > 0;
+    return n;
+}
+
+static size_t spread_means(const struct decide_side *side, struct run_mean *means)
 {
     bool breaks = false;
     size_t n = 0;
@@ -399,8 +406,8 @@ enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
         return OBSTACLE_BAD_VALUE;
     if (a == OBSTACLE_NO_VALUE || b == OBSTACLE_NO_VALUE)
         return OBSTACLE_NO_VALUE;
-    side_read(&c->a, c->best_of, in_order, means, &half_a);
     side_read(&c->b, 0, in_order, means, &half_b);
+    side_read(&c->a, c->best_of, in_order, means, &half_a);
     combine(&half_a, &half_b, c->higher_is_better, m);
     pair_up(c, m);
     m->level_d = m->d;
@@ -428,6 +435,7 @@ struct fit {
     const struct spread *all; /* ascending in variance; the censored ones again ascending in df */
     size_t n, censored;
     double threshold;
+    double logs, weight; /* of those not censored: (df / 2 - 1) log variance, and df / 2, summed */
 };
 
 static int by_variance(const void *a, const void *b)
@@ -461,7 +469,42 @@ static double log_scale(double df, double freedom)
            lgamma_r(freedom / 2, &sign) + df / 2 * log(df / freedom);
 }
 
-static double log_likelihood(const struct fit *f, double freedom, double log_variance)
+/* Of all that are not censored, what hangs on neither variance. */
+static double log_scales(const struct fit *f, double freedom)
+{
+    double df = NAN, same = NAN, sum = 0;
+
+    for (size_t i = f->censored; i < f->n; i++) {
+        if (f->all[i].df != df) {
+            df = f->all[i].df;
+            same = log_scale(df, freedom);
+        }
+        sum += same;
+    }
+    return sum;
+}
+
+/* One logarithm is taken of many factors: it takes longer than all the rest. */
+static double log_tails(const struct fit *f, double freedom, double variance)
+{
+    const double large = 1e100;
+    double sum = 0, product = 1;
+
+    for (size_t i = f->censored; i < f->n; i++) {
+        double df = f->all[i].df;
+
+        product *= 1 + df * (f->all[i].variance / variance) / freedom;
+        if (product < large && i + 1 < f->n && f->all[i + 1].df == df)
+            continue;
+        sum += (df + freedom) / 2 * log(product);
+        product = 1;
+    }
+    return sum;
+}
+
+/* scales: log_scales() for this freedom */
+static double log_likelihood(const struct fit *f, double freedom, double scales,
+                             double log_variance)
 {
     double variance = exp(log_variance), sum = 0, df = NAN, same = NAN;
 
@@ -472,17 +515,7 @@ static double log_likelihood(const struct fit *f, double freedom, double log_var
         }
         sum += same;
     }
-    df = NAN;
-    for (size_t i = f->censored; i < f->n; i++) {
-        double x = f->all[i].variance / variance;
-
-        if (f->all[i].df != df) {
-            df = f->all[i].df;
-            same = log_scale(df, freedom) - log_variance;
-        }
-        sum += same + (df / 2 - 1) * log(x) - (df + freedom) / 2 * log1p(df * x / freedom);
-    }
-    return sum;
+    return sum + scales + f->logs - f->weight * log_variance - log_tails(f, freedom, variance);
 }
 
 /* The best log variance for these degrees of freedom, by golden section. */
@@ -491,7 +524,9 @@ static double best_variance(const struct fit *f, double freedom, double *likelih
     const double golden = 0.6180339887498949;
     double low = log(f->threshold) - 6, high = log(f->threshold) + 6;
     double x = high - golden * (high - low), y = low + golden * (high - low);
-    double at_x = log_likelihood(f, freedom, x), at_y = log_likelihood(f, freedom, y);
+    double scales = log_scales(f, freedom);
+    double at_x = log_likelihood(f, freedom, scales, x);
+    double at_y = log_likelihood(f, freedom, scales, y);
 
     while (high - low > 0.01) {
         if (at_x > at_y) {
@@ -499,13 +534,13 @@ static double best_variance(const struct fit *f, double freedom, double *likelih
             y = x;
             at_y = at_x;
             x = high - golden * (high - low);
-            at_x = log_likelihood(f, freedom, x);
+            at_x = log_likelihood(f, freedom, scales, x);
         } else {
             low = x;
             x = y;
             at_x = at_y;
             y = low + golden * (high - low);
-            at_y = log_likelihood(f, freedom, y);
+            at_y = log_likelihood(f, freedom, scales, y);
         }
     }
     *likelihood = fmax(at_x, at_y);
@@ -545,8 +580,11 @@ int prior_fit(const double *variances, const double *df, size_t n, struct prior 
         f.censored = f.n / 2;
         f.threshold = all[f.censored].variance;
         qsort(all, f.censored, sizeof(*all), by_df);
-        for (size_t i = f.censored; i < f.n; i++)
+        for (size_t i = f.censored; i < f.n; i++) {
             total += all[i].df;
+            f.logs += (all[i].df / 2 - 1) * log(all[i].variance);
+            f.weight += all[i].df / 2;
+        }
         fit_best(&f, out);
         out->most = total;
     }

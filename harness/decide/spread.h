@@ -48,15 +48,14 @@ struct block {
     double mean, squares;
 };
 
-/* The runs that have a value; means has room for side->n. Returns how many. */
-size_t spread_means(const struct decide_side *side, struct run_mean *means);
+size_t spread_runs(const struct decide_side *side); /* that have a value */
 /* The block that begins at `from`; returns its end. in_order: runs are in time order, else all are
  * one. */
 size_t spread_block(const struct run_mean *means, size_t n, size_t from, bool in_order,
                     struct block *b);
 
-/* Sums up a case; the obstacle says why nothing can be told. means: scratch, for all runs of a
- * side. */
+/* Sums up a case; the obstacle says why nothing can be told. means has room for all runs of either side, and gets A's
+ * spread_runs(). */
 enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
                                     struct run_mean *means, struct measure *m);
 
@@ -129,8 +128,9 @@ void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t)
 double tail_read(const struct tail t[2], double p);
 double tail_nominal(const struct tail t[2], double p); /* what is read as p */
 
-/* How far each run of A is from its block's mean, as one run scatters; NaN: not known. */
-void deviations(const struct decide_case *c, bool in_order, struct run_mean *means, double *out);
+/* How far each run of A is from its block's mean, as one run scatters; NaN: not known. means: by spread_measure(). */
+void deviations(const struct decide_case *c, bool in_order, const struct run_mean *means,
+                double *out);
 
 /* What is known of one case's change, and how it would be with more units a side, or of A alone
  * (grows_a()). */
@@ -149,17 +149,18 @@ struct work {
     size_t n, n_runs;  /* cases; runs of A, the most that a case has */
     struct measure *m; /* one a case, all of them */
     struct known *known;
-    size_t *judged; /* the judge.n_judged cases that have a value and a spread */
-    bool in_order;  /* A's runs are in time order */
+    size_t *judged;         /* the judge.n_judged cases that have a value and a spread */
+    struct run_mean *means; /* most_runs a case: by spread_measure() */
+    size_t most_runs;       /* of a side */
+    bool in_order;          /* A's runs are in time order */
     struct prior launches, runs;
     struct judge judge;
     /* scratch */
     double *x, *y; /* one a case */
     bool *proven;
     struct change *changes;
-    struct run_mean *means; /* one a run of a side */
-    double *off;            /* n_runs a case: deviations() */
-    double *chance;         /* 2 (n_runs + 1) a case */
+    double *off;    /* n_runs a case: deviations() */
+    double *chance; /* 4 (n_runs + 1) a case */
 };
 
 /* What the suite as a whole says of its runs: sets unrest, sways and tails of the judge, and what

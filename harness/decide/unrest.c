@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/stats.h"
 
@@ -35,6 +36,36 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Moves the k smallest of p[0..n) to its front, in no order (Hoare 1961). */
+static void smallest_first(double *p, size_t n, size_t k)
+{
+    size_t low = 0, high = n;
+
+    while (high - low > 1) {
+        double a = p[low], b = p[low + (high - low) / 2], c = p[high - 1];
+        double pivot = fmax(fmin(a, b), fmin(fmax(a, b), c));
+        size_t i = low, equal = low, end = high;
+
+        while (equal < end) {
+            double x = p[equal];
+
+            if (x < pivot) {
+                p[equal++] = p[i];
+                p[i++] = x;
+            } else if (x > pivot) {
+                p[equal] = p[--end];
+                p[end] = x;
+            } else {
+                equal++;
+            }
+        }
+        if (k > i && k <= equal)
+            return;
+        low = k <= i ? low : equal;
+        high = k <= i ? i : high;
+    }
+}
+
 /* How far a fitted factor is off is told by its own error; what is left counts for more than it
  * says, since what is to be bounded lies further out than all that was seen. */
 void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t)
@@ -45,7 +76,8 @@ void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t)
     *t = (struct tail){.factor = 1};
     if (n < TAIL_CASES)
         return;
-    qsort(p, n, sizeof(*p), ascending);
+    smallest_first(p, n, k + 1);
+    qsort(p, k + 1, sizeof(*p), ascending);
     t->share = (double)k / (double)n;
     t->edge = fmax(p[k], P_LEAST);
     for (size_t i = 0; i < k; i++)
@@ -87,9 +119,10 @@ double tail_nominal(const struct tail t[2], double p)
 
 /* How far each run of A is from the mean of its block, at its place among A's runs; NaN: it has no
  * value, or stands alone. */
-void deviations(const struct decide_case *c, bool in_order, struct run_mean *means, double *out)
+void deviations(const struct decide_case *c, bool in_order, const struct run_mean *means,
+                double *out)
 {
-    size_t n = spread_means(&c->a, means), at = 0, r = 0;
+    size_t n = spread_runs(&c->a), at = 0, r = 0;
     struct block b;
 
     for (size_t i = 0; i < c->a.n; i++)
@@ -109,16 +142,15 @@ void deviations(const struct decide_case *c, bool in_order, struct run_mean *mea
     }
 }
 
-/* One-sided p of such a deviation by what the others scatter; floor: what launches alone make of
- * the variance. */
-static double deviation_p(const struct measure *m, const struct prior *runs, double floor,
-                          double off)
+/* Such a deviation by what the others scatter; floor: what launches alone make of the variance. */
+static struct change deviation_of(const struct measure *m, const struct prior *runs, double floor,
+                                  double off)
 {
     double df = m->between_df - 1;
     double squares = fmax(m->between * m->between_df - off * off, 0);
     double variance = fmax(prior_moderate(runs, df > 0 ? squares / df : 0, &df), floor);
 
-    return df > 0 && variance > 0 ? dist_t_cdf(off / sqrt(variance), df) : NAN;
+    return (struct change){df > 0 && variance > 0 ? off / sqrt(variance) : NAN, df};
 }
 
 #define BEYOND    6
@@ -310,9 +342,10 @@ static double ask_wander(struct work *w, const struct decide_case *cases)
     size_t n = 0, blocks, stretches;
 
     for (size_t k = 0; k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k], runs = spread_means(&cases[i].a, w->means);
-        double near = variance_in_blocks(w->means, runs, &blocks);
-        double all = variance_around_lines(w->means, runs, &stretches);
+        size_t i = w->judged[k], runs = spread_runs(&cases[i].a);
+        const struct run_mean *means = &w->means[i * w->most_runs];
+        double near = variance_in_blocks(means, runs, &blocks);
+        double all = variance_around_lines(means, runs, &stretches);
 
         if (near > 0 && all > 0 && blocks > stretches)
             w->x[n++] = all / near;
@@ -378,7 +411,7 @@ static void read_deviations(struct work *w, const struct decide_case *cases)
         for (size_t run = 0; run < w->n_runs; run++)
             w->off[i * w->n_runs + run] = NAN;
         if (w->m[i].by_runs && !w->m[i].paired)
-            deviations(&cases[i], w->in_order, w->means, &w->off[i * w->n_runs]);
+            deviations(&cases[i], w->in_order, &w->means[i * w->most_runs], &w->off[i * w->n_runs]);
     }
 }
 
@@ -389,9 +422,17 @@ static double launches_floor(const struct work *w, const struct measure *m)
     return df > 0 ? prior_moderate(&w->launches, m->within, &df) * m->inverse_launches : 0;
 }
 
-/* p of comparisons in which nothing changed, on the side of losses or of gains: of one run a side
- * it is the other side's. */
-static size_t chance_of(struct work *w, bool loss)
+/* One-sided p of comparisons in which nothing changed, of losses and of gains; of one run a side they are the other
+ * side's. Either tail tells both. */
+static void add_chance(struct change x, double *losses, double *gains, size_t *n)
+{
+    double tail = dist_t_cdf(-fabs(x.t), x.df);
+
+    losses[*n] = x.t < 0 ? tail : 1 - tail;
+    gains[(*n)++] = x.t > 0 ? tail : 1 - tail;
+}
+
+static size_t chance_of(struct work *w, double *losses, double *gains)
 {
     size_t n = 0;
 
@@ -399,36 +440,48 @@ static size_t chance_of(struct work *w, bool loss)
         size_t i = w->judged[k];
         const struct measure *m = &w->m[i];
         const double *off = &w->off[i * w->n_runs];
-        struct change x = change_of(w, i);
+        double floor = m->by_runs ? launches_floor(w, m) : 0;
 
         if (!m->by_runs)
-            w->chance[n++] = dist_t_cdf(loss ? -x.t : x.t, x.df);
+            add_chance(change_of(w, i), gains, losses, &n);
         for (size_t run = 0; m->by_runs && run < w->n_runs; run++) {
-            double p = isnan(off[run]) ? NAN
-                                       : deviation_p(m, &w->runs, launches_floor(w, m),
-                                                     loss ? off[run] : -off[run]);
+            struct change x = {NAN, NAN};
 
-            if (!isnan(p))
-                w->chance[n++] = p;
+            if (!isnan(off[run]))
+                x = deviation_of(m, &w->runs, floor, off[run]);
+            if (!isnan(x.t))
+                add_chance(x, losses, gains, &n);
         }
     }
     return n;
 }
 
 /* What lay on this side alone, and of runs also what lay on both. Of one run a side there is less
- * to go by. */
-static void fit_tails(struct work *w, bool loss, struct tail tails[2])
+ * to go by. scratch: 2 n */
+static void fit_tails(const double *chance, size_t n, bool of_runs, double *scratch,
+                      struct tail tails[2])
 {
     static const struct tail_rule one_run = {20, 0, 2}, one_side = {20, 1, 3}, both = {50, 1, 3};
-    bool of_runs = w->judge.n_judged && w->m[w->judged[0]].by_runs;
-    size_t n = chance_of(w, loss);
 
-    for (size_t i = 0; i < n; i++)
-        w->chance[n + i] = 1 - w->chance[i];
+    for (size_t i = 0; i < n; i++) {
+        scratch[i] = chance[i];
+        scratch[n + i] = 1 - chance[i];
+    }
     if (of_runs)
-        tail_fit(w->chance, 2 * n, &both, &tails[1]);
-    n = chance_of(w, loss);
-    tail_fit(w->chance, n, of_runs ? &one_side : &one_run, &tails[0]);
+        tail_fit(scratch, 2 * n, &both, &tails[1]);
+    memcpy(scratch, chance, n * sizeof(*scratch));
+    tail_fit(scratch, n, of_runs ? &one_side : &one_run, &tails[0]);
+}
+
+static void fit_both_tails(struct work *w)
+{
+    size_t room = w->n * (w->n_runs + 1);
+    double *losses = w->chance, *gains = losses + room, *scratch = gains + room;
+    size_t n = chance_of(w, losses, gains);
+    bool of_runs = w->judge.n_judged && w->m[w->judged[0]].by_runs;
+
+    fit_tails(losses, n, of_runs, scratch, w->judge.losses);
+    fit_tails(gains, n, of_runs, scratch, w->judge.gains);
 }
 
 void ask_suite(struct work *w, const struct decide_case *cases, struct decide_overall *overall)
@@ -445,8 +498,7 @@ void ask_suite(struct work *w, const struct decide_case *cases, struct decide_ov
     if (!overall
              ->together) /* where runs differ by far more than launches all cases moved by these */
         ask_together(w, cases, MOVED_AMID, overall);
-    fit_tails(w, true, w->judge.losses);
-    fit_tails(w, false, w->judge.gains);
+    fit_both_tails(w);
 }
 
 /* Holm 1979, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6,

@@ -32,7 +32,7 @@ void change_sort(double *x, size_t n)
 
 static double clip(double value, double reach)
 {
-    return fmax(-reach, fmin(reach, value));
+    return value < -reach ? -reach : value > reach ? reach : value;
 }
 
 double change_mean(const double *sorted, size_t n, double reach)
@@ -44,25 +44,36 @@ double change_mean(const double *sorted, size_t n, double reach)
     return middle + sum / (double)n;
 }
 
-/* From the median of distances, of values around their middle. */
+/* From the median of distances, of values around their middle. Those nearest to it come first. */
 static double bulk(const double *sorted, size_t n, double middle)
 {
     double away[CHANGE_WINDOW];
+    size_t below = 0, above;
 
-    for (size_t i = 0; i < n; i++)
-        away[i] = fabs(sorted[i] - middle);
-    change_sort(away, n);
+    while (below < n && sorted[below] < middle)
+        below++;
+    above = below;
+    for (size_t i = 0; i < n; i++) {
+        bool up = !below || (above < n && sorted[above] - middle < middle - sorted[below - 1]);
+
+        away[i] = up ? sorted[above++] - middle : middle - sorted[--below];
+    }
     return fmax(STATS_MAD_TO_SD * stats_quantile_sorted(away, n, .5), CHANGE_SCALE);
+}
+
+static double level_of(const double *x, size_t n, double sorted[CHANGE_WINDOW])
+{
+    memcpy(sorted, x, n * sizeof(*x));
+    change_sort(sorted, n);
+    return change_mean(sorted, n,
+                       CHANGE_CLIP * bulk(sorted, n, stats_quantile_sorted(sorted, n, .5)));
 }
 
 double change_level(const double *x, size_t n)
 {
     double sorted[CHANGE_WINDOW];
 
-    memcpy(sorted, x, n * sizeof(*x));
-    change_sort(sorted, n);
-    return change_mean(sorted, n,
-                       CHANGE_CLIP * bulk(sorted, n, stats_quantile_sorted(sorted, n, .5)));
+    return level_of(x, n, sorted);
 }
 
 /* Distances from the segments' levels of up to CHANGE_MEMORY values before `at`, in time order. */
@@ -85,17 +96,13 @@ static size_t distances(const double *x, size_t at, const struct change_segment 
 /* Of n values around 0, for lags up to CHANGE_LAGS; the mean being their own, it lacks 1 / n. */
 static void correlate(const double *rest, size_t n, double *correlation)
 {
-    double power = 0;
+    double sum[CHANGE_LAGS + 1] = {0}; /* all lags at once: none waits for its own sum */
 
     for (size_t i = 0; i < n; i++)
-        power += rest[i] * rest[i];
-    for (size_t lag = 1; lag <= CHANGE_LAGS; lag++) {
-        double sum = 0;
-
-        for (size_t i = lag; i < n; i++)
-            sum += rest[i] * rest[i - lag];
-        correlation[lag] = power > 0 && lag < n ? sum / power + 1 / (double)n : 0;
-    }
+        for (size_t lag = 0; lag <= CHANGE_LAGS && lag <= i; lag++)
+            sum[lag] += rest[i] * rest[i - lag];
+    for (size_t lag = 1; lag <= CHANGE_LAGS; lag++)
+        correlation[lag] = sum[0] > 0 && lag < n ? sum[lag] / sum[0] + 1 / (double)n : 0;
 }
 
 /* How correlation in time makes a mean of k less sure. */
@@ -139,12 +146,17 @@ void change_noise_at(const double *x, size_t at, const struct change_segment *se
     noise->n_level = at - begin;
     if (noise->n_level < CHANGE_SHORT || at < CHANGE_FIRST)
         return;
-    noise->level = change_level(x + begin, noise->n_level);
+    noise->level = level_of(x + begin, noise->n_level, near);
     noise->n_rest = distances(x, at, segments, n, noise->level, noise->rest, &n_segments);
     memcpy(rest, noise->rest, noise->n_rest * sizeof(*rest));
     n_near = noise->n_rest < CHANGE_WINDOW ? noise->n_rest : CHANGE_WINDOW;
-    memcpy(near, rest + noise->n_rest - n_near, n_near * sizeof(*near));
-    change_sort(near, n_near);
+    if (n_near == noise->n_level) { /* the same values, which are in order */
+        for (size_t i = 0; i < n_near; i++)
+            near[i] -= noise->level;
+    } else {
+        memcpy(near, rest + noise->n_rest - n_near, n_near * sizeof(*near));
+        change_sort(near, n_near);
+    }
     reach = CHANGE_CLIP * bulk(near, n_near, 0);
     for (size_t i = 0; i < n_near; i++)
         sum += clip(near[i], reach) * clip(near[i], reach);

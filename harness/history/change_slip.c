@@ -51,31 +51,57 @@ static double sd_nearby(const double *x)
     return DIFFERENCE_TO_SD * away[1];
 }
 
+static void order(double *low, double *high)
+{
+    double x = *low, y = *high;
+
+    *low = x < y ? x : y;
+    *high = x < y ? y : x;
+}
+
+/* The median of NEAR values: of three of them when the least and the greatest of the others are left out. */
+static double median_nearby(const double *x)
+{
+    double a = x[0], b = x[1], c = x[2], d = x[3], e = x[4];
+
+    order(&a, &b);
+    order(&c, &d);
+    order(&a, &c); /* a is none: three are greater */
+    order(&b, &d); /* nor d: three are less */
+    order(&b, &c);
+    return e < b ? b : e > c ? c : e;
+}
+
 /* A value far from its neighbours counts as so far out. Neighbours are those up to it, around it or
- * from it on, whose median is nearest: a value next to a step is near that of its own side. */
-static double clip_to_neighbours(const double *x, size_t n, size_t i, double sd)
+ * from it on, whose median is nearest: a value next to a step is near that of its own side. medians: of those that begin at
+ * each place. */
+static double clip_to_neighbours(const double *x, size_t n, const double *medians, size_t i,
+                                 double sd)
 {
     double nearest = INFINITY, reach = 0;
+    size_t place = 0;
 
     for (size_t back = 0; back < NEAR; back += NEAR / 2) {
         size_t begin = i < back ? 0 : i - back + NEAR > n ? n - NEAR : i - back;
-        double middle = median_of(x + begin, NEAR);
 
-        if (fabs(middle - x[i]) >= fabs(nearest - x[i]))
+        if (fabs(medians[begin] - x[i]) >= fabs(nearest - x[i]))
             continue;
-        nearest = middle;
-        reach = CHANGE_CLIP * fmax(sd, sd_nearby(x + begin));
+        nearest = medians[begin];
+        place = begin;
     }
+    reach = CHANGE_CLIP * fmax(sd, sd_nearby(x + place));
     return fmax(nearest - reach, fmin(nearest + reach, x[i]));
 }
 
 static void add_up(const double *x, size_t n, struct change_sums *s)
 {
-    double sd = sd_of_differences(x, n);
+    double sd = sd_of_differences(x, n), medians[CHANGE_REACH];
 
+    for (size_t i = 0; i + NEAR <= n; i++)
+        medians[i] = median_nearby(x + i);
     *s = (struct change_sums){.n = n, .first = x[0]};
     for (size_t i = 0; i < n; i++) {
-        double value = clip_to_neighbours(x, n, i, sd) - s->first;
+        double value = clip_to_neighbours(x, n, medians, i, sd) - s->first;
 
         s->plain[i + 1] = s->plain[i] + value;
         s->indexed[i + 1] = s->indexed[i] + value * (double)i;

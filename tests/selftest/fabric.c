@@ -23,6 +23,9 @@ struct op {
     uint64_t got[2];   /* rounds whose message has come */
     double at_us;      /* when the first byte of its message arrives */
     double left, rate; /* bytes of it, or us of compute */
+    double wire, sent,
+        got_rate; /* its rate by the wires alone, and what that is of either end's memory */
+    uint64_t of;  /* which change of flows these are of */
 };
 
 struct call {
@@ -194,8 +197,10 @@ struct run {
     struct rng *rng;
     double slower, now, end;
     struct rank ranks[FABRIC_RANKS];
+    size_t host[FABRIC_RANKS], leaf[FABRIC_RANKS]; /* where a rank is */
     size_t out[FABRIC_HOSTS][FABRIC_RAILS], in[FABRIC_HOSTS][FABRIC_RAILS];
-    size_t up[FABRIC_HOSTS], down[FABRIC_HOSTS]; /* flows of a switch */
+    size_t up[FABRIC_HOSTS], down[FABRIC_HOSTS];                    /* flows of a switch */
+    uint64_t changes, of_host[FABRIC_HOSTS], of_leaf[FABRIC_HOSTS]; /* the last one at each */
     struct active active[FABRIC_RANKS * LANES];
     size_t n;
 };
@@ -281,16 +286,6 @@ static size_t message_of(const struct call *call, size_t me, size_t round, doubl
     return call->group.first + to * call->group.stride;
 }
 
-static size_t host_of(const struct fabric *f, size_t rank)
-{
-    return f->place[rank / (f->per_host ? f->per_host : 1)];
-}
-
-static size_t leaf_of(const struct fabric *f, size_t host)
-{
-    return f->leaf ? host / f->leaf : 0;
-}
-
 /* Both ends choose the same, as hashes do. */
 static size_t rail_of(const struct fabric *f, size_t from, size_t to)
 {
@@ -301,11 +296,12 @@ static size_t rail_of(const struct fabric *f, size_t from, size_t to)
 
 static void count(struct run *r, size_t rank, size_t to_rank, int by)
 {
-    size_t from = host_of(r->f, rank), to = host_of(r->f, to_rank);
-    size_t from_leaf = leaf_of(r->f, from), to_leaf = leaf_of(r->f, to);
+    size_t from = r->host[rank], to = r->host[to_rank];
+    size_t from_leaf = r->leaf[rank], to_leaf = r->leaf[to_rank];
     size_t rail = rail_of(r->f, from, to);
 
     r->ranks[to_rank].in += (size_t)by;
+    r->of_host[from] = r->of_host[to] = ++r->changes;
     if (from == to) {
         r->ranks[rank].inner_out += (size_t)by;
         r->ranks[to_rank].inner_in += (size_t)by;
@@ -316,6 +312,7 @@ static void count(struct run *r, size_t rank, size_t to_rank, int by)
     if (from_leaf != to_leaf) {
         r->up[from_leaf] += (size_t)by;
         r->down[to_leaf] += (size_t)by;
+        r->of_leaf[from_leaf] = r->of_leaf[to_leaf] = r->changes;
     }
 }
 
@@ -325,8 +322,8 @@ static void count(struct run *r, size_t rank, size_t to_rank, int by)
 static double wire_rate(const struct run *r, size_t rank, size_t to_rank)
 {
     const struct fabric *f = r->f;
-    size_t from = host_of(f, rank), to = host_of(f, to_rank);
-    size_t from_leaf = leaf_of(f, from), to_leaf = leaf_of(f, to), rail = rail_of(f, from, to);
+    size_t from = r->host[rank], to = r->host[to_rank], rail = rail_of(f, from, to);
+    size_t from_leaf = r->leaf[rank], to_leaf = r->leaf[to_rank];
 
     if (from == to)
         return f->inside /
@@ -346,6 +343,20 @@ static double wire_rate(const struct run *r, size_t rank, size_t to_rank)
 #define MOVES_SENT 2
 #define MOVES_GOT  3
 
+/* Most flows are what they were at the event before. */
+static void find_wire(const struct run *r, size_t rank, struct op *op)
+{
+    size_t from = r->host[rank], to = r->host[op->to];
+
+    if (op->of >= r->of_host[from] && op->of >= r->of_host[to] &&
+        op->of >= r->of_leaf[r->leaf[rank]] && op->of >= r->of_leaf[r->leaf[op->to]])
+        return;
+    op->of = r->changes;
+    op->wire = wire_rate(r, rank, op->to);
+    op->sent = MOVES_SENT * op->wire / r->f->memory;
+    op->got_rate = MOVES_GOT * op->wire / r->f->memory;
+}
+
 static void share(struct run *r)
 {
     for (size_t i = 0; i < r->plan->ranks; i++)
@@ -356,12 +367,12 @@ static void share(struct run *r)
 
         if (op->phase != PHASE_FLOWS)
             continue;
-        op->rate = wire_rate(r, rank, op->to);
-        r->ranks[rank].wants += MOVES_SENT * op->rate / r->f->memory;
-        r->ranks[op->to].wants += MOVES_GOT * op->rate / r->f->memory;
+        find_wire(r, rank, op);
+        r->ranks[rank].wants += op->sent;
+        r->ranks[op->to].wants += op->got_rate;
     }
     for (size_t i = 0; i < r->plan->ranks; i++)
-        r->ranks[i].share = fmin(1, 1 / fmax(r->ranks[i].wants, SMALL));
+        r->ranks[i].share = r->ranks[i].wants > 1 ? 1 / r->ranks[i].wants : 1;
     for (size_t i = 0; i < r->n; i++) {
         struct op *op = r->active[i].op;
         const struct rank *rank = &r->ranks[r->active[i].rank];
@@ -369,7 +380,8 @@ static void share(struct run *r)
         if (op->phase == PHASE_WORKS)
             op->rate = rank->share * (rank->in ? 1 - r->f->steals : 1);
         else if (op->phase == PHASE_FLOWS)
-            op->rate *= fmin(rank->share, r->ranks[op->to].share);
+            op->rate = op->wire * (rank->share < r->ranks[op->to].share ? rank->share
+                                                                        : r->ranks[op->to].share);
     }
 }
 
@@ -412,7 +424,7 @@ static void begin_work(struct run *r, size_t i)
 
     if (!op || op->phase != PHASE_AHEAD || !is_ready(&r->plan->lists[i], op))
         return;
-    op->left = op->us * r->f->work[host_of(r->f, i)] * exp(r->f->work_jitter * rng_normal(r->rng));
+    op->left = op->us * r->f->work[r->host[i]] * exp(r->f->work_jitter * rng_normal(r->rng));
     r->ranks[i].computes = true;
     act(r, i, op, PHASE_WORKS);
 }
@@ -433,7 +445,7 @@ static void begin_message(struct run *r, size_t i, struct op *op, const struct c
 {
     double bytes;
     size_t to = message_of(call, op->me, op->round, &bytes);
-    bool inside = host_of(r->f, i) == host_of(r->f, to);
+    bool inside = r->host[i] == r->host[to];
 
     if (r->f->meets && op_of(r, call, to)->phase == PHASE_AHEAD)
         return;
@@ -512,9 +524,11 @@ static double next_event(const struct run *r)
     for (size_t i = 0; i < r->n; i++) {
         const struct op *op = r->active[i].op;
 
-        step = fmin(step, op->phase == PHASE_FLIES ? op->at_us - r->now : op->left / op->rate);
+        double until = op->phase == PHASE_FLIES ? op->at_us - r->now : op->left / op->rate;
+
+        step = until < step ? until : step;
     }
-    return fmax(step, 0);
+    return step > 0 ? step : 0;
 }
 
 /* What has happened to it at this moment; whether it stays active. */
@@ -560,6 +574,10 @@ static void step_to(struct run *r, double step)
 
 static void set_up(struct run *r)
 {
+    for (size_t i = 0; i < r->plan->ranks; i++) {
+        r->host[i] = r->f->place[r->f->per_host ? i / r->f->per_host : i];
+        r->leaf[i] = r->f->leaf ? r->host[i] / r->f->leaf : 0;
+    }
     for (size_t i = 0; i < r->plan->n_calls; i++) {
         struct call *call = r->plan->calls[i];
 
@@ -572,7 +590,7 @@ static void set_up(struct run *r)
         memcpy(r->ranks[i].at, l->first, sizeof(l->first));
         for (size_t k = 0; k < l->n; k++) {
             l->ops[k].phase = PHASE_AHEAD;
-            l->ops[k].round = l->ops[k].got[0] = l->ops[k].got[1] = 0;
+            l->ops[k].round = l->ops[k].got[0] = l->ops[k].got[1] = l->ops[k].of = 0;
         }
     }
     for (size_t i = 0; i < r->plan->ranks; i++) {

@@ -6,7 +6,7 @@
  * of models that are divided by way. Exit 1: fewer lie inside than PROMISED, more are refused than REFUSED_MOST, or forecasts of sound
  * clusters are off by more than a limit in the middle, which wide intervals would hide.
  *
- * usage: forecast [--full] [--seed N] [--tell] [--tap]
+ * usage: forecast [--short] [--seed N] [--tell] [--tap]
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,9 +15,10 @@
 
 #include "harness/forecast/forecast.h"
 #include "tests/selftest/clusters.h"
+#include "tests/selftest/promise.h"
 
 #define CLUSTERS_FULL  200
-#define CLUSTERS_SHORT 40
+#define CLUSTERS_SHORT 20
 #define SEED           20250607
 #define PROMISED       0.90
 #define REFUSED_MOST   0.40
@@ -116,7 +117,8 @@ static void measure_between(const struct cluster *c, struct rng *rng, enum bench
     if (!each)
         return;
     measure_law(c, rng, what, 2, each, inside, m->inside[what]);
-    law->nodes = (double)(c->measured / each);
+    const size_t hosts = c->measured / each;
+    law->nodes = (double)hosts;
     inside->nodes = 1;
     law->per_node = inside->per_node = (double)each;
 }
@@ -298,10 +300,10 @@ static bool is_kept(struct tallies *t, double inside, double off_most)
 }
 
 struct options {
+    struct promises said;
     size_t clusters, divided; /* of each question, and of each other way */
     uint64_t seed;
-    bool full, tell, tap;
-    int tests;
+    bool tell;
 };
 
 static double off_most(int way)
@@ -309,19 +311,13 @@ static double off_most(int way)
     return way <= ZERO_3 ? OFF_ZERO : way == TENSOR ? OFF_TENSOR : OFF_DIVIDED;
 }
 
-static bool judge(struct options *o, const char *name, struct tallies *t, double inside,
+static void judge(struct options *o, const char *name, struct tallies *t, double inside,
                   double off_most)
 {
-    bool kept = is_kept(t, inside, off_most);
-
-    if (o->tap)
-        printf("%sok %d - %s: at least %.0f %% inside, at most %.0f %% refused, off by at most "
-               "%.0f %% in the middle\n",
-               kept ? "" : "not ", ++o->tests, name, 100 * inside, 100 * REFUSED_MOST,
-               100 * off_most);
-    else if (!kept)
-        printf("BROKEN: %s\n", name);
-    return kept;
+    promise_tell(&o->said, !is_kept(t, inside, off_most),
+                 "%s: at least %.0f %% inside, at most %.0f %% refused, off by at most %.0f %% in "
+                 "the middle",
+                 name, 100 * inside, 100 * REFUSED_MOST, 100 * off_most);
 }
 
 static void print_table(struct tallies *t)
@@ -339,7 +335,7 @@ static void print_table(struct tallies *t)
 }
 
 /* Data-parallel jobs. */
-static int try_data(struct options *o, bool *kept)
+static int try_data(struct options *o)
 {
     for (int asked = 0; asked < ASKED; asked++) {
         static struct tallies t;
@@ -348,15 +344,17 @@ static int try_data(struct options *o, bool *kept)
         for (size_t i = 0; i < o->clusters; i++)
             if (try_cluster(i, o->seed, DATA, (enum asked)asked, o->tell, &t))
                 return -1;
-        printf("\n%s\n", asked_names[asked]);
-        print_table(&t);
-        *kept &= judge(o, asked_names[asked], &t, PROMISED, OFF_MOST);
+        if (!o->said.tap) {
+            printf("\n%s\n", asked_names[asked]);
+            print_table(&t);
+        }
+        judge(o, asked_names[asked], &t, o->said.brief ? PROMISED_FEW : PROMISED, OFF_MOST);
     }
     return 0;
 }
 
 /* Clusters of each kind in turn, and all kinds with each question in turn: of few clusters a way has one question. */
-static int try_ways(struct options *o, bool *kept)
+static int try_ways(struct options *o)
 {
     static struct tallies each[ASKED][WAYS];
 
@@ -368,15 +366,17 @@ static int try_ways(struct options *o, bool *kept)
                 return -1;
         }
     for (int asked = 0; asked < ASKED; asked++) {
-        printf("\n%s, of models that are divided (sound clusters behind the comma)\n",
-               asked_names[asked]);
+        if (!o->said.tap)
+            printf("\n%s, of models that are divided (sound clusters behind the comma)\n",
+                   asked_names[asked]);
         for (int way = DATA + 1; way < WAYS; way++) {
             struct tallies *t = &each[asked][way];
 
             if (!t->all.trials)
                 continue;
-            print_row(way_names[way], &t->all, &t->kinds[SOUND]);
-            *kept &= judge(o, way_names[way], t, o->full ? PROMISED : PROMISED_FEW, off_most(way));
+            if (!o->said.tap)
+                print_row(way_names[way], &t->all, &t->kinds[SOUND]);
+            judge(o, way_names[way], t, o->said.brief ? PROMISED_FEW : PROMISED, off_most(way));
         }
     }
     return 0;
@@ -384,31 +384,26 @@ static int try_ways(struct options *o, bool *kept)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.clusters = CLUSTERS_SHORT, .divided = KINDS, .seed = SEED};
-    bool kept = true;
+    struct options o = {.clusters = CLUSTERS_FULL, .divided = CLUSTERS_FULL, .seed = SEED};
 
     for (int i = 1; i < argc; i++) {
-        o.full |= !strcmp(argv[i], "--full");
+        o.said.brief |= !strcmp(argv[i], "--short");
+        o.said.tap |= !strcmp(argv[i], "--tap");
         o.tell |= !strcmp(argv[i], "--tell");
-        o.tap |= !strcmp(argv[i], "--tap");
         if (!strcmp(argv[i], "--seed") && i + 1 < argc)
             o.seed = strtoull(argv[++i], NULL, 10);
     }
-    if (o.full)
-        o.clusters = o.divided = CLUSTERS_FULL;
-    printf("%zu clusters each, seed %llu: steps forecast from 4 or 8 ranks\n\n%-22s trials  "
-           "refused   inside  high/low: median, 90 %%  truth/forecast\n",
-           o.clusters, (unsigned long long)o.seed, "");
-    if (try_data(&o, &kept) || try_ways(&o, &kept)) {
+    if (o.said.brief) {
+        o.clusters = CLUSTERS_SHORT;
+        o.divided = KINDS;
+    }
+    if (!o.said.tap)
+        printf("%zu clusters each, seed %llu: steps forecast from 4 or 8 ranks\n\n%-22s trials  "
+               "refused   inside  high/low: median, 90 %%  truth/forecast\n",
+               o.clusters, (unsigned long long)o.seed, "");
+    if (try_data(&o) || try_ways(&o)) {
         fputs("forecast: a trial could not be made\n", stderr);
         return 2;
     }
-    if (o.tap)
-        printf("1..%d\n", o.tests);
-    else
-        printf("\n%s: at least %.0f %% inside, at most %.0f %% refused, and in the middle off by "
-               "no more than each may\n",
-               kept ? "kept" : "BROKEN", 100 * (o.full ? PROMISED : PROMISED_FEW),
-               100 * REFUSED_MOST);
-    return kept ? 0 : 1;
+    return promise_end(&o.said, "forecast");
 }

@@ -8,14 +8,15 @@
 
 #include "core/rng.h"
 #include "harness/history/history.h"
-
-#define SURE 3.3 /* standard deviations by which a promise must be missed */
+#include "tests/selftest/promise.h"
 
 struct effort {
     size_t series;       /* years of each kind of noise that is promised */
     size_t series_open;  /* and of each that is not */
     size_t steps, slips; /* series of each kind */
-    bool markdown, full;
+    bool markdown;
+    bool all; /* also what nothing is promised of */
+    struct promises *said;
 };
 
 /* The changes of x, the caller's to free. Exits where memory is short. */
@@ -25,13 +26,14 @@ struct change_point *history_find(const double *x, size_t n, size_t *n_points);
 void history_head(const struct effort *e, const char *title, const char *columns);
 void history_name(const struct effort *e, const char *name);
 void history_cell(const struct effort *e, const char *format, double value);
-void history_end(const struct effort *e, bool broken);
+void history_end(const struct effort *e);
 
-/* Is a share that is promised missed by more than chance explains? */
-bool history_misses(size_t found, size_t of, double promised);
+/* Holds `wrong` of so many series against the share that is promised, by more than chance explains. */
+void history_promise(const struct effort *e, const char *what, size_t wrong, size_t of,
+                     double share);
 
-/* Slow slips: how often, how soon and how right they are told. True: a promise is broken. */
-bool history_slips(const struct effort *e, struct rng *rng);
+/* Slow slips: how often, how soon and how right they are told. */
+void history_slips(const struct effort *e, struct rng *rng);
 /* How slips end, and what a few slips among many cases are told as. */
 void history_slip_ends(const struct effort *e, struct rng *rng);
 void history_some_slip(const struct effort *e, struct rng *rng);

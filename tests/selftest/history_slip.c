@@ -75,11 +75,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool print_slip(const struct effort *e, double noise, size_t after, double rate,
+static void print_slip(const struct effort *e, double noise, size_t after, double rate,
                        struct rng *rng)
 {
     struct slips s = {.nights = malloc(e->slips * sizeof(double))};
-    bool promised = noise == PROMISED_NOISE && rate == PROMISED_RATE, broken;
+    bool promised = noise == PROMISED_NOISE && rate == PROMISED_RATE;
     char name[64];
 
     for (size_t i = 0; s.nights && i < e->slips; i++) {
@@ -97,7 +97,6 @@ static bool print_slip(const struct effort *e, double noise, size_t after, doubl
     qsort(s.nights, s.named, sizeof(*s.nights), by_value);
     double of = (double)e->slips / 100, median = s.named ? s.nights[s.named / 2] : 0;
     double late = s.named ? s.nights[s.named * 95 / 100] : 0;
-    broken = promised && history_misses(s.in_time, e->slips, PROMISED_FOUND);
     snprintf(name, sizeof(name), "%g %%, %zu, %g %%", 100 * noise, after, 100 * rate);
     history_name(e, name);
     history_cell(e, "%.1f %%", (double)s.soon / of);
@@ -110,17 +109,18 @@ static bool print_slip(const struct effort *e, double noise, size_t after, doubl
     history_cell(e, "%.1f %%", s.named ? 100 * (double)s.as_slip / (double)s.named : 0);
     history_cell(e, "%.1f %%", s.as_slip ? 100 * (double)s.covered / (double)s.as_slip : 0);
     history_cell(e, "%.1f %%", (double)s.more / of);
-    history_end(e, broken);
+    history_end(e);
     free(s.nights);
-    return broken;
+    if (promised)
+        history_promise(e, "slips that have lost more before they are told", e->slips - s.in_time,
+                        e->slips, 1 - PROMISED_FOUND);
 }
 
-bool history_slips(const struct effort *e, struct rng *rng)
+void history_slips(const struct effort *e, struct rng *rng)
 {
     static const double noises[] = {0.01, 0.005, 0.02},
                         rates[] = {0.003, 0.0005, 0.001, 0.002, 0.005};
     char title[200];
-    bool broken = false;
 
     snprintf(title, sizeof(title),
              "Slips: told in %% of %zu series, %d and %d nights after they began, by noise, nights "
@@ -130,11 +130,10 @@ bool history_slips(const struct effort *e, struct rng *rng)
         e, title,
         "noise, before, a night|60 nights|120 nights|median|95 %|lost|95 %|by 6 %|slip|interval|"
         "more");
-    for (size_t i = 0; i < (e->full ? 3 : 1); i++)
+    for (size_t i = 0; i < (e->all ? 3 : 1); i++)
         for (size_t k = 0; k < PLACES; k++)
-            for (size_t r = 0; r < (e->full ? 5 : 1); r++)
-                broken |= print_slip(e, noises[i], places[k], rates[r], rng);
-    return broken;
+            for (size_t r = 0; r < (e->all ? 5 : 1); r++)
+                print_slip(e, noises[i], places[k], rates[r], rng);
 }
 
 /* --- how slips end --- */
@@ -198,7 +197,7 @@ void history_slip_ends(const struct effort *e, struct rng *rng)
         history_cell(e, "%.1f %%", (double)c.end_near / of);
         history_cell(e, kinds[k].repair > 0 ? "%.1f %%" : "", (double)c.repaired / of);
         history_cell(e, "%.1f %%", (double)c.right / of);
-        history_end(e, false);
+        history_end(e);
     }
 }
 
@@ -260,6 +259,6 @@ void history_short_levels(const struct effort *e, struct rng *rng)
             }
             history_cell(e, "%.1f %%", (double)named / of);
         }
-        history_end(e, false);
+        history_end(e);
     }
 }

@@ -132,21 +132,33 @@ static void count(struct tally *t, const struct stage *s, const struct world *w,
     t->decided += (double)decided / (double)w->cases;
 }
 
-struct tally nights_cell(struct stage *s, const struct world *w, struct truth truth, size_t suites,
-                         uint64_t seed)
+static void set_way(struct stage *s, const struct world *w, enum way way)
+{
+    size_t last = way == WAY_BEST_OF_30 ? 30 : LEVEL_RUNS;
+
+    for (size_t c = 0; way != WAY_HISTORY && c < w->cases; c++) {
+        struct decide_side *a = &s->cases[c].a;
+
+        for (size_t t = 0; t < w->baselines; t++)
+            s->a[c][t] = run_of(s, w, c, t);
+        a->n = w->baselines < last ? w->baselines : last;
+        a->runs = s->a[c] + w->baselines - a->n;
+        s->cases[c].best_of = way == WAY_BEST_OF_30 ? (unsigned)a->n : 0;
+    }
+}
+
+void nights_judge(struct stage *s, const struct nightly *n, size_t suites, struct dice *d,
+                  struct tally *t)
 {
     static const enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
-    struct tally t = {0};
-    struct dice d;
 
-    dice_seed(&d, seed);
     for (size_t i = 0; i < suites; i++) {
-        s->truth = truth;
-        world_make(w, &d, &s->truth, &s->nights);
-        set_cases(s, w, class, w->baselines);
-        count(&t, s, w, judge(s, w, true));
+        s->truth = n->truth;
+        world_make(&n->w, d, &s->truth, &s->nights);
+        set_cases(s, &n->w, class, n->w.baselines);
+        set_way(s, &n->w, n->way);
+        count(t, s, &n->w, judge(s, &n->w, true));
     }
-    return t;
 }
 
 static bool names(const struct stage *s, const struct world *w, bool lost)
@@ -219,37 +231,4 @@ void nights_in_turn(struct stage *s, const struct world *w, size_t suites, uint6
         *alarms += !lost && names(s, w, false);
         *found += lost && names(s, w, true);
     }
-}
-
-static void set_way(struct stage *s, const struct world *w, enum way way)
-{
-    size_t last = way == WAY_BEST_OF_30 ? 30 : LEVEL_RUNS;
-
-    for (size_t c = 0; way != WAY_HISTORY && c < w->cases; c++) {
-        struct decide_side *a = &s->cases[c].a;
-
-        for (size_t t = 0; t < w->baselines; t++)
-            s->a[c][t] = run_of(s, w, c, t);
-        a->n = w->baselines < last ? w->baselines : last;
-        a->runs = s->a[c] + w->baselines - a->n;
-        s->cases[c].best_of = way == WAY_BEST_OF_30 ? (unsigned)a->n : 0;
-    }
-}
-
-struct tally nights_slip(struct stage *s, const struct world *w, size_t n_lost, enum way way,
-                         size_t suites, uint64_t seed)
-{
-    static const enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
-    struct tally t = {0};
-    struct dice d;
-
-    dice_seed(&d, seed);
-    for (size_t i = 0; i < suites; i++) {
-        s->truth = (struct truth){.n_lost = n_lost};
-        world_make(w, &d, &s->truth, &s->nights);
-        set_cases(s, w, class, w->baselines);
-        set_way(s, w, way);
-        count(&t, s, w, judge(s, w, true));
-    }
-    return t;
 }

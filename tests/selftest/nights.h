@@ -26,19 +26,21 @@ struct tally {
     double decided;                         /* share of the cases, summed */
 };
 
-/* Suites of one world, in each of which `truth` is planted in the night that is judged. */
-struct tally nights_cell(struct stage *s, const struct world *w, struct truth truth, size_t suites,
-                         uint64_t seed);
+/* The last night of a world, of which all nights before are baselines, held against these in one of three ways. */
+enum way { WAY_HISTORY, WAY_LAST_TEN, WAY_BEST_OF_30, WAYS };
+struct nightly {
+    struct world w;
+    struct truth truth; /* planted in the night that is judged */
+    enum way way;
+};
+
+/* Adds suites to *t. */
+void nights_judge(struct stage *s, const struct nightly *n, size_t suites, struct dice *d,
+                  struct tally *t);
 
 /* False verdicts and losses of ONE_LOSS found where night 0 and night 1 were measured in turn; known: who went first. */
 void nights_in_turn(struct stage *s, const struct world *w, size_t suites, uint64_t seed,
                     bool known, size_t *alarms, size_t *found);
-
-/* The last night of a world, of which all nights before are baselines, held against these in one of three ways: found and
- * false verdicts of `suites` suites. */
-enum way { WAY_HISTORY, WAY_LAST_TEN, WAY_BEST_OF_30, WAYS };
-struct tally nights_slip(struct stage *s, const struct world *w, size_t n_lost, enum way way,
-                         size_t suites, uint64_t seed);
 
 /* What a year of a nightly job is like: each night is judged by what the nights before were taken for. */
 struct season {

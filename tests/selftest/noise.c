@@ -2,9 +2,8 @@
 #include "tests/selftest/noise.h"
 
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "core/stats.h"
 #include "tests/selftest/replay.h"
 
 /* Medians of a launch's samples scatter by themselves, so that launches' own levels are given less
@@ -326,67 +325,96 @@ const struct noise noises[] = {
     {0},
 };
 
-/* Insertion into an ordered array: the fastest for so few. */
-static void sort_into(const double *x, size_t n, double sorted[SUITE_SAMPLES])
+/* Moves the k-th smallest (from 0) of x[0..n) to its place, what is less before it and the rest behind (Hoare 1961). */
+static void select_rank(double *x, size_t n, size_t k)
 {
-    for (size_t i = 0; i < n; i++) {
-        size_t k = i;
+    ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, rank = (ptrdiff_t)k;
 
-        for (; k > 0 && sorted[k - 1] > x[i]; k--)
-            sorted[k] = sorted[k - 1];
-        sorted[k] = x[i];
+    while (low < high) {
+        double pivot = x[rank];
+        ptrdiff_t i = low, j = high;
+
+        while (i <= j) {
+            while (x[i] < pivot)
+                i++;
+            while (x[j] > pivot)
+                j--;
+            if (i > j)
+                break;
+            double moved = x[i];
+
+            x[i++] = x[j];
+            x[j--] = moved;
+        }
+        high = rank <= j ? j : high;
+        low = rank >= i ? i : low;
+        if (rank > j && rank < i)
+            break;
     }
 }
 
-double median_of(const double *x, size_t n)
+static double largest(const double *x, size_t n)
 {
-    double sorted[SUITE_SAMPLES];
+    double most = x[0];
 
-    sort_into(x, n, sorted);
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    for (size_t i = 1; i < n; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+#define MIDDLE (SUITE_SAMPLES / 2)
+/* The median and the quantile FAST_AT of a launch, whose samples change their places. */
+static void launch_figures(double x[SUITE_SAMPLES], double *median, double *fast)
+{
+    const double at = FAST_AT * (SUITE_SAMPLES - 1);
+    const size_t above = (size_t)at + 1;
+
+    select_rank(x, SUITE_SAMPLES, MIDDLE);
+    *median = (largest(x, MIDDLE) + x[MIDDLE]) / 2;
+    select_rank(x + MIDDLE, SUITE_SAMPLES - MIDDLE, above - MIDDLE);
+    double below = largest(x + MIDDLE, above - MIDDLE);
+
+    *fast = below + (at - (double)(above - 1)) * (x[above] - below);
+}
+
+static void run_make(const struct noise *noise, struct rng *r, const struct replay *replay,
+                     size_t c, size_t launches, double *medians, double *fast)
+{
+    struct run_samples run;
+
+    noise->draw(r, replay, c, launches, &run);
+    for (size_t l = 0; l < launches; l++)
+        launch_figures(run.samples[l], &medians[l], &fast[l]);
 }
 
 void noise_side(const struct noise *noise, struct rng *r, const struct replay *replay, size_t c,
-                size_t runs, size_t launches, struct side_samples *side)
+                size_t runs, size_t launches, struct side_values *side)
 {
+    double medians[SUITE_LAUNCHES], fast[SUITE_LAUNCHES];
+
     for (size_t i = 0; i < runs; i++) {
-        struct run_samples *run = &side->runs[i];
-
-        noise->draw(r, replay, c, launches, run);
+        run_make(noise, r, replay, c, launches, medians, fast);
         for (size_t l = 0; l < launches; l++) {
-            double sorted[SUITE_SAMPLES];
-
-            sort_into(run->samples[l], SUITE_SAMPLES, sorted);
-            run->medians[l] = (sorted[(SUITE_SAMPLES - 1) / 2] + sorted[SUITE_SAMPLES / 2]) / 2;
-            side->values[i][l] = 100 * exp(run->medians[l]);
-            side->fast[i][l] = 100 * exp(stats_quantile_sorted(sorted, SUITE_SAMPLES, FAST_AT));
+            side->values[i][l] = 100 * exp(medians[l]);
+            side->fast[i][l] = 100 * exp(fast[l]);
         }
     }
 }
 
-static void add_moments(struct run_samples *run, const double *levels, size_t launches,
-                        double *values, double *fast)
-{
-    for (size_t l = 0; l < launches; l++) {
-        for (size_t i = 0; i < SUITE_SAMPLES; i++)
-            run->samples[l][i] += levels[l];
-        run->medians[l] += levels[l];
-        values[l] = 100 * exp(run->medians[l]);
-        fast[l] *= exp(levels[l]);
-    }
-}
-
 void noise_in_turn(const struct noise *noise, struct rng *r, size_t c, size_t launches,
-                   struct side_samples *a, struct side_samples *b)
+                   struct side_values *a, struct side_values *b)
 {
-    double levels[SUITE_LAUNCHES];
+    double medians[2][SUITE_RUNS][SUITE_LAUNCHES], fast[SUITE_LAUNCHES], levels[SUITE_LAUNCHES];
 
-    noise_side(noise, r, NULL, c, noise->runs_a, launches, a);
-    noise_side(noise, r, NULL, c, noise->runs_a, launches, b);
+    for (size_t k = 0; k < 2 * noise->runs_a; k++)
+        run_make(noise, r, NULL, c, launches, medians[k / noise->runs_a][k % noise->runs_a], fast);
     for (size_t i = 0; i < noise->runs_a; i++) {
         noise->moments(r, launches, levels);
-        add_moments(&a->runs[i], levels, launches, a->values[i], a->fast[i]);
-        add_moments(&b->runs[i], levels, launches, b->values[i], b->fast[i]);
+        for (size_t l = 0; l < launches;
+             l++) { /* of what was in turn, nobody reads the fast ones */
+            a->values[i][l] = a->fast[i][l] = 100 * exp(medians[0][i][l] + levels[l]);
+            b->values[i][l] = b->fast[i][l] = 100 * exp(medians[1][i][l] + levels[l]);
+        }
     }
 }
 

@@ -28,13 +28,11 @@ struct replay; /* recorded samples: replay.h */
 /* One run of one case: launches in time order, each with its samples. */
 struct run_samples {
     double samples[SUITE_LAUNCHES][SUITE_SAMPLES];
-    double medians[SUITE_LAUNCHES];
 };
 
-struct side_samples {
-    struct run_samples runs[SUITE_RUNS];
-    double values[SUITE_RUNS][SUITE_LAUNCHES]; /* medians as values, not logarithms */
-    double fast[SUITE_RUNS][SUITE_LAUNCHES];   /* their quantiles FAST_AT */
+/* What is kept of one side of a case: of each launch the median, as values and not logarithms, and the quantile FAST_AT. */
+struct side_values {
+    double values[SUITE_RUNS][SUITE_LAUNCHES], fast[SUITE_RUNS][SUITE_LAUNCHES];
 };
 
 struct noise {
@@ -60,13 +58,11 @@ extern const struct noise noises[]; /* ends with a NULL name */
 
 /* One side of a case. */
 void noise_side(const struct noise *noise, struct rng *r, const struct replay *replay, size_t c,
-                size_t runs, size_t launches, struct side_samples *side);
+                size_t runs, size_t launches, struct side_values *side);
 
 /* Both sides of a case that were measured in turn. */
 void noise_in_turn(const struct noise *noise, struct rng *r, size_t c, size_t launches,
-                   struct side_samples *a, struct side_samples *b);
-
-double median_of(const double *x, size_t n); /* of at most SUITE_SAMPLES */
+                   struct side_values *a, struct side_values *b);
 
 /* Gaussian launches of any spread, as medians alone: for the table of smallest losses. */
 void noise_gaussian(struct rng *r, double spread, double *medians, size_t n);

@@ -167,6 +167,24 @@ static void show(const struct stage *s)
            100 * stats_median(all[0], s->n_cases), 100 * stats_median(all[1], s->n_cases));
 }
 
+static int write_table(const char *path, char *const *folders)
+{
+    struct recording all = {0};
+    FILE *to;
+
+    for (; *folders; folders++)
+        if (recording_add_run(&all, *folders, 0, 2))
+            return 2;
+    to = fopen(path, "w");
+    if (!to) {
+        perror(path);
+        return 2;
+    }
+    recording_write(&all, to);
+    recording_release(&all);
+    return fclose(to) ? 2 : 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct stage s;
@@ -175,9 +193,13 @@ int main(int argc, char **argv)
     uint32_t order[RUNS];
 
     if (argc < 4) {
-        fputs("usage: recorded BASELINES REPEATS TABLE...\n", stderr);
+        fputs("usage: recorded BASELINES REPEATS TABLE...\n"
+              "       recorded --write TABLE RUN...\n",
+              stderr);
         return 2;
     }
+    if (!strcmp(argv[1], "--write"))
+        return write_table(argv[2], argv + 3);
     for (int i = 3; i < argc; i++) {
         if (recording_add_table(&recording, argv[i], 0))
             return 2;

@@ -5,22 +5,20 @@
 #include <stdlib.h>
 
 #include "harness/decide/decide.h"
-#include "tests/selftest/rivals.h"
 
 /* One suite's data, and where it is read from. */
 struct suite {
-    struct side_samples a[SUITE_CASES], b[SUITE_CASES];
+    struct side_values a[SUITE_CASES], b[SUITE_CASES];
     struct decide_run runs_a[SUITE_CASES][SUITE_RUNS], runs_b[SUITE_CASES][SUITE_RUNS];
     struct decide_case cases[SUITE_CASES];
-    struct rival_says says[SUITE_CASES];
-    bool worse[SUITE_CASES];
+    bool inside[SUITE_CASES],
+        equivalent[SUITE_CASES]; /* COMPARE_MARGIN, by the interval and as decided */
     size_t n, runs_a_n, runs_b_n, launches;
     bool in_turn, best;
-    struct bootstrap boot;
 };
 
 /* Launches that are left out, at random: of one side more than of the other. */
-static struct decide_run kept(const struct noise *noise, struct rng *r, struct side_samples *side,
+static struct decide_run kept(const struct noise *noise, struct rng *r, struct side_values *side,
                               size_t run, size_t n)
 {
     double *values = side->values[run], *fast = side->fast[run];
@@ -59,67 +57,37 @@ static void lose(struct suite *s, size_t c, double loss)
 {
     for (size_t run = 0; run < s->runs_b_n; run++)
         for (size_t l = 0; l < s->launches; l++) {
-            struct run_samples *of = &s->b[c].runs[run];
-
-            for (size_t i = 0; i < SUITE_SAMPLES; i++)
-                of->samples[l][i] += log1p(-loss);
-            of->medians[l] += log1p(-loss);
             s->b[c].values[run][l] *= 1 - loss;
             s->b[c].fast[run][l] *= 1 - loss;
         }
 }
 
-static void decide(struct suite *s, bool unchanged, bool in_turn, double margin)
+static void set_equivalent(struct suite *s, size_t c)
 {
-    struct decide_options options = {.unchanged = unchanged};
+    s->inside[c] =
+        s->cases[c].low > 1 - COMPARE_MARGIN && s->cases[c].high < 1 / (1 - COMPARE_MARGIN);
+    s->equivalent[c] = s->cases[c].decision == DECISION_EQUIVALENT;
+}
+
+static void decide(struct suite *s, enum method method, double margin)
+{
+    bool gate = method == METHOD_CHECK;
+    struct decide_options options = {.unchanged = gate};
     struct decide_overall overall;
 
     for (size_t c = 0; c < s->n; c++) {
         for (size_t i = 0; i < SUITE_RUNS; i++) { /* compare knows the medians alone */
-            s->runs_a[c][i].fast = unchanged ? s->a[c].fast[i] : NULL;
-            s->runs_b[c][i].fast = unchanged ? s->b[c].fast[i] : NULL;
+            s->runs_a[c][i].fast = gate ? s->a[c].fast[i] : NULL;
+            s->runs_b[c][i].fast = gate ? s->b[c].fast[i] : NULL;
         }
         s->cases[c].margin = margin;
-        s->cases[c].paired = in_turn;
-        s->cases[c].best_of = s->best && unchanged ? (unsigned)s->runs_a_n : 0;
+        s->cases[c].paired = s->in_turn;
+        s->cases[c].best_of = s->best && gate ? (unsigned)s->runs_a_n : 0;
     }
     if (decide_suite(s->cases, s->n, &options, &overall))
         abort();
-    for (size_t c = 0; c < s->n; c++)
-        s->worse[c] = s->cases[c].decision == DECISION_WORSE;
-}
-
-/* For the two methods of this suite: s->worse, and equivalence in says. */
-static void ask(struct suite *s, enum method method)
-{
-    bool in_turn = s->in_turn && method != METHOD_BY_RUNS, gate = method != METHOD_COMPARE;
-    double enough = RIVAL_LEVEL; /* Holm's last step */
-
-    switch (method) {
-    case METHOD_CHECK:
-    case METHOD_COMPARE:
-    case METHOD_BY_RUNS:
-        decide(s, gate, in_turn, COMPARE_MARGIN);
-        for (size_t c = 0; c < s->n; c++)
-            s->says[c] = (struct rival_says){.low = s->cases[c].low, .high = s->cases[c].high};
-        if (gate)
-            decide(s, true, in_turn, CHECK_MARGIN);
-        return;
-    case METHOD_WELCH:
-        for (size_t c = 0; c < s->n; c++)
-            rival_welch(&s->a[c], &s->b[c], s->runs_a_n, s->launches, &s->says[c]);
-        break;
-    default:
-        for (size_t c = 0; c < s->n; c++)
-            rival_bootstrap(&s->boot, &s->a[c], &s->b[c], s->runs_a_n, s->launches, enough,
-                            &s->says[c]);
-    }
-    rival_judge(s->says, s->n, RIVAL_LEVEL, CHECK_MARGIN, s->worse);
-}
-
-static bool is_equivalent(const struct rival_says *says)
-{
-    return says->low > 1 - COMPARE_MARGIN && says->high < 1 / (1 - COMPARE_MARGIN);
+    for (size_t c = 0; margin == COMPARE_MARGIN && c < s->n; c++)
+        set_equivalent(s, c);
 }
 
 /* Counts what one method says of the suite; lost: the case with a true loss, or s->n. */
@@ -127,65 +95,61 @@ static void count(struct suite *s, enum method method, size_t lost, struct tally
 {
     bool other = false;
 
-    ask(s, method);
+    if (method == METHOD_COMPARE || lost < s->n)
+        decide(s, method, COMPARE_MARGIN);
+    if (method == METHOD_CHECK)
+        decide(s, method, CHECK_MARGIN);
     for (size_t c = 0; c < s->n; c++)
-        other |= c != lost && s->worse[c];
+        other |= c != lost && s->cases[c].decision == DECISION_WORSE;
     if (lost < s->n) {
-        t->found += s->worse[lost];
+        t->found += s->cases[lost].decision == DECISION_WORSE;
         t->others += other;
-        t->loss_equivalent += is_equivalent(&s->says[lost]);
+        t->loss_equivalent += s->inside[lost] || s->equivalent[lost];
         return;
     }
     t->alarms += other;
-    for (size_t c = 0; c < s->n; c++)
-        t->equivalent += is_equivalent(&s->says[c]);
+    for (size_t c = 0; method == METHOD_COMPARE && c < s->n; c++)
+        t->equivalent += s->inside[c] && s->equivalent[c];
 }
 
-/* Is the suite of this number judged by that method, too? */
-static bool is_asked(const struct trial *t, size_t suite, enum method method)
+void trial_begin(struct trial *t, const struct noise *noise, const struct replay *replay,
+                 size_t launches, uint64_t seed)
 {
-    bool plain = method == METHOD_WELCH || method == METHOD_BOOTSTRAP;
-
-    if (method == METHOD_CHECK || method == METHOD_COMPARE)
-        return true;
-    return suite < t->rival_suites && plain == !t->noise->moments;
+    *t = (struct trial){.noise = noise,
+                        .replay = replay,
+                        .launches = launches,
+                        .cases = noise->cases ? noise->cases : SUITE_CASES};
+    rng_seed(&t->rng, seed);
 }
 
-static void count_all(struct trial *t, struct suite *s, size_t suite, size_t lost)
-{
-    for (enum method m = 0; m < METHODS; m++)
-        if (is_asked(t, suite, m))
-            count(s, m, lost, &t->by[m]);
-}
-
-void trial_run(struct trial *t, const struct replay *replay, uint64_t seed)
+void trial_run(struct trial *t, size_t suites)
 {
     struct suite *s = calloc(1, sizeof(*s));
-    struct rng r;
 
     if (!s)
         abort();
-    rng_seed(&r, seed);
-    bootstrap_init(&s->boot, seed + 1);
-    s->n = t->cases = t->noise->cases ? t->noise->cases : SUITE_CASES;
+    s->n = t->cases;
     s->in_turn = t->noise->moments;
     s->best = t->noise->best;
     s->runs_a_n = t->noise->runs_a;
     s->runs_b_n = s->in_turn ? s->runs_a_n : 1;
     s->launches = t->launches;
-    for (size_t i = 0; i < t->suites; i++) {
-        draw(s, t->noise, replay, &r);
-        count_all(t, s, i, s->n);
-        size_t lost = rng_below(&r, s->n);
+    for (size_t i = 0; i < suites; i++) {
+        draw(s, t->noise, t->replay, &t->rng);
+        for (enum method m = 0; m < METHODS; m++)
+            count(s, m, s->n, &t->by[m]);
+        size_t lost = rng_below(&t->rng, s->n);
 
         lose(s, lost, TRUE_LOSS);
-        count_all(t, s, i, lost);
+        for (enum method m = 0; m < METHODS; m++)
+            count(s, m, lost, &t->by[m]);
         if (!t->noise->big)
             continue;
         lose(s, lost, 1 - (1 - BIG_LOSS) / (1 - TRUE_LOSS));
-        ask(s, METHOD_CHECK);
-        t->by[METHOD_CHECK].big += s->worse[lost];
+        decide(s, METHOD_CHECK, CHECK_MARGIN);
+        t->by[METHOD_CHECK].big += s->cases[lost].decision == DECISION_WORSE;
     }
+    t->suites += suites;
     free(s);
 }
 

@@ -3,14 +3,20 @@
 #include "tests/selftest/worlds.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+/* libc's erand48(), without a call: state times a, plus c, modulo 2^48. */
+static double uniform(struct dice *d)
+{
+    d->state = (d->state * 0x5deece66d + 0xb) & 0xffffffffffff;
+    return (double)d->state * 0x1p-48;
+}
 
 void dice_seed(struct dice *d, uint64_t seed)
 {
-    *d = (struct dice){.state = {0x330e, (unsigned short)seed, (unsigned short)(seed >> 16)}};
+    *d = (struct dice){.state = (seed & 0xffffffff) << 16 | 0x330e};
     for (int i = 0; i < 16; i++)
-        erand48(d->state);
+        uniform(d);
 }
 
 static double normal(struct dice *d)
@@ -19,7 +25,7 @@ static double normal(struct dice *d)
         d->kept = false;
         return d->other;
     }
-    double r = sqrt(-2 * log(1 - erand48(d->state))), angle = 2 * M_PI * erand48(d->state);
+    double r = sqrt(-2 * log(1 - uniform(d))), angle = 2 * M_PI * uniform(d);
 
     d->kept = true;
     d->other = r * sin(angle);
@@ -46,7 +52,7 @@ static double shaped(struct dice *d, enum world_shape shape)
 
 static size_t below(struct dice *d, size_t n)
 {
-    return (size_t)(erand48(d->state) * (double)n);
+    return (size_t)(uniform(d) * (double)n);
 }
 
 static void choose_lost(const struct world *w, struct dice *d, struct truth *truth)
@@ -66,7 +72,7 @@ static void choose_lost(const struct world *w, struct dice *d, struct truth *tru
 
 static double factor(const struct world *w, struct dice *d)
 {
-    return w->mixed > 0 ? pow(w->mixed, 2 * erand48(d->state) - 1) : 1;
+    return w->mixed > 0 ? pow(w->mixed, 2 * uniform(d) - 1) : 1;
 }
 
 /* What nights differ by, of spread 1, as one case or many share it. */
@@ -81,7 +87,7 @@ static void chain(const struct world *w, struct dice *d, size_t nights, double *
 
 static double level_of(const struct world *w, struct dice *d, size_t c)
 {
-    return c < w->level_cases && erand48(d->state) < 0.5 ? -w->gap : 0;
+    return c < w->level_cases && uniform(d) < 0.5 ? -w->gap : 0;
 }
 
 static void add_order(const struct world *w, size_t c, struct nights *out)
@@ -128,7 +134,7 @@ void world_make(const struct world *w, struct dice *d, struct truth *truth, stru
     double common[WORLD_NIGHTS] = {0};
     struct dice apart = *d; /* so that the medians are the same with and without fast figures */
 
-    apart.state[1] ^= 0x5a5a;
+    apart.state ^= 0x5a5a0000;
     choose_lost(w, d, truth);
     for (size_t c = 0; c < w->cases; c++) {
         struct scale scale = {.spread = factor(w, d)};

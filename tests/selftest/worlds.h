@@ -58,7 +58,7 @@ struct truth {
 };
 
 struct dice {
-    unsigned short state[3];
+    uint64_t state;
     bool kept;
     double other;
 };

@@ -83,8 +83,7 @@ static void list_rest(const struct shown *s)
         document_item(
             s->d, pool_text(s->pool, "slow: %zu more pairs, see the report", listed - SLOW_MAX));
     if (*s->h->unheaded)
-        document_item(s->d,
-                      pool_text(s->pool, "not tested by the rows here: %s", s->h->unheaded));
+        document_item(s->d, pool_text(s->pool, "not tested by the rows here: %s", s->h->unheaded));
     if (*s->h->no_gpu)
         document_item(s->d, headlines_no_gpu_text(s->pool, s->h));
 }

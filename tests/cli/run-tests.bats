@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016 # the made-up tests expand it
 # sanitizers: no, since it starts no program of the build
 # scripts/run-tests on made-up test programs: what counts as passed, failed and skipped, tiers, order, and its last line.
 

@@ -26,8 +26,7 @@ static void every_size_in_every_direction(void **state)
     static const struct {
         uint64_t bytes;
         uint8_t stream[NET_DIRECTIONS];
-    } cases[] = {
-        {1, {1, 1}}, {100, {1, 0}}, {65536, {0, 1}}, {1000003, {1, 1}}, {3 * MiB, {1, 0}}};
+    } cases[] = {{1, {1, 1}}, {100, {1, 0}}, {65536, {0, 1}}, {1000003, {1, 1}}, {3 * MiB, {1, 0}}};
 
     (void)state;
     for (unsigned i = 0; i < n_wires; i++)

@@ -31,35 +31,14 @@ look() { # look RUN CHECK...
     look both quiet
 }
 
-@test "a table sorts when its heading is clicked" {
-    look plain sorts
+@test "tables sort by their headings, what was not measured last; they filter, show all columns, and have every row" {
+    look plain sorts empty_cells_come_last filters shows_all_columns every_row_is_there
 }
 
-@test "what was not measured comes last in either order" {
-    look plain empty_cells_come_last
-}
-
-@test "a table can be filtered, and shows all columns" {
-    look plain filters shows_all_columns
-}
-
-@test "every row of every benchmark is in its table" {
-    look plain every_row_is_there
-}
-
-@test "every plot is there, on a wide screen and on a phone" {
-    look plain plots_are_there
-    look both plots_are_there
-}
-
-@test "the page fits a phone" {
-    look plain fits_a_phone
-    look both fits_a_phone
+@test "every plot is there, wide and on a phone, which the page fits; light and dark are readable" {
+    look plain plots_are_there fits_a_phone light_and_dark
+    look both plots_are_there fits_a_phone
     look hostile fits_a_phone
-}
-
-@test "page and plots follow light and dark, and stay readable" {
-    look plain light_and_dark
 }
 
 @test "a run of the suite quick is printed on five pages" {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # A benchmark is known in one place, its folder: a new one, one of another name, and names that no other place may have.
 
 load tree

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # scripts/bootstrap on made-up parts and with a made-up apt: what it reports, asks for, and makes of failures.
 
 setup()
@@ -122,12 +123,6 @@ asked()
     [ "$(grep -c install "$log")" -eq 1 ]
 }
 
-@test "test takes in run; of A/B the one that the system has" {
-    bootstrap --for test
-    [ "$status" -eq 0 ]
-    [ "$(asked)" = "plotter-nox prover-new prover-data" ]
-}
-
 @test "what starts services of the system is installed when it is asked for, and in CI" {
     echo 'listener|services|opt|cmd:plumb-test-listener|listener|test: guests' >>"$tree/table"
     echo listener >>"$tree/known"
@@ -140,12 +135,6 @@ asked()
     grep -qE '^  listener +listener +test: guests$' <<<"$output"
     CI=true bootstrap --for test
     [ "$(grep -c 'install.* listener' "$log")" -ge 1 ]
-}
-
-@test "what was found before is forgotten after an installation" {
-    touch "$tree/build/config.mk"
-    bootstrap
-    [ ! -e "$tree/build/config.mk" ]
 }
 
 @test "a package that the system does not have: lists are fetched, then it is reported and left out" {
@@ -193,13 +182,6 @@ asked()
     [ "$status" -eq 1 ]
 }
 
-@test "what must be there and cannot be had is an error, though the system only lacks it" {
-    sed -i 's/^plotter|run|opt/plotter|run|must/' "$tree/table"
-    : >"$tree/known"
-    bootstrap
-    [ "$status" -eq 1 ]
-}
-
 @test "neither root nor sudo: prints the line to run, exit 2" {
     [ "$(id -u)" -eq 0 ] || skip "this test changes to another user, which takes root"
     command -v setpriv >/dev/null || skip "setpriv is not installed"
@@ -222,15 +204,4 @@ asked()
         bash -c "cd / && exec $tree/scripts/bootstrap --for test" </dev/null
     grep -q '^    apt-get update && apt-get install --no-install-recommends plotter-nox prover-data prover-old$' <<<"$output"
     [ ! -s "$log" ]
-}
-
-@test "wrong usage: exit 2" {
-    bootstrap --for nothing
-    [ "$status" -eq 2 ]
-    [ "$output" = "bootstrap: unknown group 'nothing': build, run, test, services, lint, gpu or all" ]
-    bootstrap --chekc
-    [ "$status" -eq 2 ]
-    bootstrap --help
-    [ "$status" -eq 0 ]
-    grep -q '^usage: scripts/bootstrap' <<<"$output"
 }

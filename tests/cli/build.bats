@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # The build: what it finds and says, what it builds again and what not, and where it installs. On a copy of the
 # core with two benchmarks, so that it is quick; as if nothing but the compiler and hwloc were there, and for the GPU
 # module with a made-up nvcc.
@@ -100,24 +101,6 @@ compiled()
     [ -z "$output" ]
 }
 
-@test "make config looks again and says what it found" {
-    lacking yaml:yaml-0.1 csv:libcsv "$net"
-    build config
-    [ "$status" -eq 0 ]
-    grep -qE '^  jansson +[0-9.]+ ' <<<"$output"
-    build
-    [ "$status" -eq 0 ]
-    [[ $output != *jansson* ]]
-    lacking "$all cmocka:cmocka"
-    build config
-    grep -qE '^  jansson +- ' <<<"$output"
-    # What only tests need is none of what is left out.
-    grep -qE '^  cmocka +- .* libcmocka-dev$' <<<"$output"
-    grep -q '^  only tests lack the rest: make test installs it$' <<<"$output"
-    [[ $(grep 'for what else is left out' <<<"$output") != *libcmocka* ]]
-    lacking "$all"
-}
-
 @test "without hwloc: an error that says what to install, and it is looked for again" {
     lacking hwloc:hwloc
     rm build/config.mk
@@ -126,15 +109,6 @@ compiled()
     grep -q 'cannot build without: hwloc (libhwloc-dev)' <<<"$output"
     [ ! -e build/config.mk ]
     lacking "$all"
-    build
-    [ "$status" -eq 0 ]
-}
-
-@test "without a compiler: an error that names it" {
-    rm build/config.mk
-    build CC=no-such-compiler
-    [ "$status" -ne 0 ]
-    grep -q "cannot build: 'no-such-compiler' does not compile a C program" <<<"$output"
     build
     [ "$status" -eq 0 ]
 }
@@ -201,70 +175,12 @@ compiled()
     grep -q '^  CC     core/text.c$' <<<"$output"
 }
 
-@test "a header that is gone is no error" {
-    echo '#define LEVEL 1' >core/extra.h
-    sed -i '1i #include "core/extra.h"' core/text.c
-    build
-    [ "$status" -eq 0 ]
-    rm core/extra.h
-    sed -i 1d core/text.c
-    build
-    [ "$status" -eq 0 ]
-    [ "$(compiled)" -eq 1 ]
-}
-
 @test "a new benchmark is found by itself" {
     sed 's/"null"/"second"/' benches/null/null.c >benches/second.c
     build
     [ "$status" -eq 0 ]
     build/bin/plumb-second --version | grep -q '^plumb-second '
     rm benches/second.c build/bin/plumb-second
-}
-
-@test "another commit compiles one file" {
-    command -v git >/dev/null || skip "git is not installed"
-    git init -q .
-    git -c user.name=t -c user.email=t@example.org commit -q --allow-empty -m one
-    build
-    [ "$status" -eq 0 ]
-    git -c user.name=t -c user.email=t@example.org commit -q --allow-empty -m two
-    build
-    [ "$(compiled)" -eq 1 ]
-    grep -q '^  CC     core/build_info.c$' <<<"$output"
-    grep -q "BUILD_COMMIT \"$(git rev-parse --short HEAD)" build/gen/build_values.h
-    rm -rf .git
-    build
-    grep -q 'BUILD_COMMIT ""' build/gen/build_values.h
-}
-
-@test "V=1 shows the commands" {
-    touch core/text.c
-    build V=1
-    grep -qE -- '-O0 .*-c core/text.c -o build/obj/core/text.o$' <<<"$output"
-    [ "$(compiled)" -eq 0 ]
-}
-
-@test "ccache is taken where it can write, is no change of flags, and CCACHE= does without" {
-    command -v ccache >/dev/null || skip 'ccache is not installed'
-    CCACHE_DIR=/proc/none build config
-    [ "$status" -eq 0 ]
-    [ "$(grep -c '^CCACHE' build/config.mk)" -eq 0 ]
-    export CCACHE_DIR=$BATS_TEST_TMPDIR/kept
-    build config
-    grep -qx 'CCACHE := ccache' build/config.mk
-    build
-    [ -z "$output" ]
-    touch core/text.c
-    build V=1
-    grep -qE -- 'ccache cc .*-c core/text.c -o build/obj/core/text.o$' <<<"$output"
-    touch core/text.c
-    build V=1 CCACHE=
-    grep -qE -- '-c core/text.c -o build/obj/core/text.o$' <<<"$output"
-    [[ $output != *'ccache cc'* ]]
-    touch core/text.c
-    build -n V=1 CC='ccache cc' build/obj/core/text.o
-    [[ $output == *'ccache cc '*'core/text.c'* && $output != *'ccache ccache'* ]]
-    build
 }
 
 @test "SAN=1 builds to a folder of its own, with both sanitizers" {
@@ -288,17 +204,6 @@ compiled()
     [ -f "$at/share/doc/plumbline/LICENSE" ]
     [ -f "$at/share/doc/plumbline/examples/offers.yaml" ]
     "$at/bin/plumb-null" --version
-}
-
-@test "without nvcc GPUs are left out, which is said; nothing large is among what to install" {
-    build config
-    [ "$status" -eq 0 ]
-    grep -qE '^  CUDA +- +GPUs: .* cuda-toolkit or nvidia-cuda-toolkit$' <<<"$output"
-    grep -q 'GPUs are left out (that needs nvcc and cuda.h of the CUDA toolkit)' <<<"$output"
-    grep -q 'where there is a GPU: scripts/bootstrap --for gpu (several GB)' <<<"$output"
-    [[ ${lines[-1]} != *nvidia* ]]
-    build
-    [ ! -e build/lib/plumbline/plumb-cuda.so ]
 }
 
 # Builds with the made-up nvcc from here on.
@@ -340,71 +245,6 @@ with_nvcc()
     [ "$(compiled)" -eq 1 ]
     [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 0 ]
     grep -q '^  LINK   build/lib/plumbline/plumb-cuda.so$' <<<"$output"
-}
-
-@test "a change of the CUDA toolkit builds the module again, and no program" {
-    with_nvcc
-    build
-    sed -i 's/ 120 121/ 120/; s/ 100 101/ 100/; s/ 52 61 70/ 70/; s/ 86 87/ 86/; s/ 90 90a/ 90 103/' "$tools/nvcc"
-    sed -i 's/100 120/100 110 120/' "$tools/nvcc"
-    build config
-    build
-    grep -q -- 'code=sm_110 ' "$tools/asked"
-    grep -q '^  LINK   build/lib/plumbline/plumb-cuda.so$' <<<"$output"
-    [ "$(grep -c '^  LINK   build/bin/' <<<"$output")" -eq 0 ]
-}
-
-@test "without cublasLt.h the module is built without matrix products" {
-    with_nvcc
-    lacking "$all" cublasLt.h:-
-    build config
-    grep -q 'GPUs: built, but for gemm (that needs cublasLt.h)' <<<"$output"
-    build
-    [ "$status" -eq 0 ]
-    [ "$(grep -ac libcublasLt build/lib/plumbline/plumb-cuda.so)" -eq 0 ]
-    cat >gemm.c <<'END'
-#include <dlfcn.h>
-#include "core/hw/gpu.h"
-int main(void)
-{
-    const struct gpu_ops *ops = dlsym(dlopen("build/lib/plumbline/plumb-cuda.so", RTLD_NOW), GPU_MODULE_SYMBOL);
-    return !ops ? 1 : ops->gemm ? 2 : 0;
-}
-END
-    cc -I. gemm.c -o "$BATS_TEST_TMPDIR/gemm" -ldl
-    "$BATS_TEST_TMPDIR/gemm"
-    lacking "$all"
-}
-
-@test "install: the module too" {
-    with_nvcc
-    build install DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/plumbline
-    [ "$status" -eq 0 ]
-    [ -f "$BATS_TEST_TMPDIR/stage/opt/plumbline/lib/plumbline/plumb-cuda.so" ]
-}
-
-@test "SAN=1 builds the module with sanitizers, and takes the kernels that are there" {
-    with_nvcc
-    grep -q '^HAVE_SANITIZERS := yes' build/config.mk || skip "the compiler has no sanitizers"
-    build
-    : >"$tools/asked"
-    build SAN=1 module
-    [ "$status" -eq 0 ]
-    nm -D build-san/lib/plumbline/plumb-cuda.so | grep -q __asan_
-    [ "$(grep -c -- -fatbin "$tools/asked")" -eq 0 ]
-}
-
-@test "make run says what is missing when plumb cannot be built" {
-    build run BOOTSTRAP=no
-    [ "$status" -ne 0 ]
-    grep -q 'make run: plumb was left out' <<<"$output"
-}
-
-@test "make help names every habit" {
-    build help
-    for word in run test lint format config install bundle clean; do
-        grep -qE "^make $word " <<<"$output"
-    done
 }
 
 @test "make machines: all once, then what a change makes old, and a composition that fails leaves none" {

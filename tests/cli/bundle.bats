@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # The bundle, unpacked somewhere else and run with an empty environment: it holds all it needs but glibc.
 
 setup_file()
@@ -36,11 +37,6 @@ foreign()
     done
 }
 
-@test "it says what it made and how large it is" {
-    grep -qE 'plumbline-test  \([0-9]+ MB, [0-9]+ libraries\)$' "$BATS_FILE_TMPDIR/said"
-    grep -qE 'plumbline-test.tar.gz  \([0-9]+ MB\)$' "$BATS_FILE_TMPDIR/said"
-}
-
 # missing FILES...: the libraries that they ask for and that are neither in the bundle nor glibc's.
 missing()
 {
@@ -60,36 +56,12 @@ missing()
     [ -z "$inside" ]
 }
 
-@test "what belongs to a machine's drivers and launcher is left to it, and said to be" {
-    [ -e "$root/build/lib/plumbline/plumb-rdma.so" ] || [ -e "$root/build/lib/plumbline/plumb-mpi.so" ] ||
-        skip "neither plumb-rdma.so nor plumb-mpi.so was built: there are no headers here"
-    if [ -e "$root/build/lib/plumbline/plumb-rdma.so" ]; then
-        [ "$(missing "$bundle/lib/plumbline/plumb-rdma.so" | paste -sd' ')" = 'libibverbs.so.1 librdmacm.so.1' ]
-        grep -q '^  libibverbs and librdmacm, for RDMA' "$bundle/README"
-    fi
-    if [ -e "$root/build/lib/plumbline/plumb-mpi.so" ]; then
-        library=$(missing "$bundle/lib/plumbline/plumb-mpi.so")
-        [[ $library =~ ^libmpi[a-z_]*\.so\.[0-9]+$ ]]
-        grep -q "^  $library, for net under mpirun and srun" "$bundle/README"
-    fi
-}
-
 @test "every benchmark starts from there, with the bundle's libraries alone" {
     for program in "$bundle"/bin/plumb-*; do
         run foreign "$program" --help
         [ "$status" -eq 0 ]
         [ -z "$output" ]
     done
-}
-
-@test "gemm finds the matrix libraries of the bundle" {
-    [ -e "$bundle/bin/plumb-gemm" ] || skip "gemm was not built"
-    [ -e "$bundle/lib/libdnnl.so.2" ] || [ -e "$bundle/lib/libdnnl.so.3" ] || skip "oneDNN is not installed here"
-    run foreign "$bundle/bin/plumb-gemm" --csv --dtype f32 --library onednn --size 64 --budget 50ms --warmup 10ms
-    [ "$status" -eq 0 ]
-    [ -z "$output" ]
-    grep -q "init: $bundle/.*/libdnnl.so" "$BATS_TEST_TMPDIR"/debug.*
-    grep -qE ',(ok|noisy),' "$BATS_TEST_TMPDIR/said"
 }
 
 @test "a benchmark finds the GPU module of the bundle, and says that there is no driver" {
@@ -100,16 +72,6 @@ missing()
     clean "$bundle/bin/plumb-memory" --device cuda --op copy --size 1M --csv >said
     grep -q ',skipped,.*no GPU module' said
     cp "$root/build/lib/plumbline/plumb-cuda.so" "$bundle/lib/plumbline"
-}
-
-@test "which GPU drivers it does for: the module of CUDA 12 is in it, or the README says what is missing" {
-    [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "there is no GPU module here"
-    grep -q '^CUDA_RELEASE := 1[3-9]' "$root/build/config.mk" || skip "the toolkit here is no newer than CUDA 12"
-    if [ -e "$root/build/lib/plumbline/plumb-cuda12.so" ]; then
-        [ -e "$bundle/lib/plumbline/plumb-cuda12.so" ]
-    else
-        grep -q 'GPUs with drivers before 580: their module takes a CUDA 12 toolkit' "$bundle/README"
-    fi
 }
 
 @test "scripts/gpu-check is in it where the GPU module is, with what it runs" {
@@ -175,19 +137,4 @@ missing()
     [ "$(grep -v /bin/ <<<"$output" | grep -c .)" -eq 0 ]
     [ "$(head -c 4 x.png | tail -c 3)" = PNG ]
     grep -q '</svg>' x.svg
-}
-
-@test "its README says how to run it, which glibc it needs, and what is not in it" {
-    grep -qE '^2\.[0-9]+ or newer, on ' "$bundle/README"
-    grep -q '\./plumb run quick' "$bundle/README"
-    [ -s "$bundle/LICENSE" ]
-    [ -s "$bundle/share/plumbline/configs/quick.yaml" ]
-    [ -s "$bundle/share/plumbline/reference/xeon-amx-2vcpu/run.json" ]
-}
-
-@test "GNUPLOT=no leaves gnuplot out and says so" {
-    cd "$root" || exit
-    GNUPLOT=no scripts/bundle "$BATS_TEST_TMPDIR/small" >"$BATS_TEST_TMPDIR/said"
-    [ ! -e "$BATS_TEST_TMPDIR/small/bin/gnuplot" ]
-    grep -q '^  gnuplot: as asked' "$BATS_TEST_TMPDIR/small/README"
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What scripts/check-cluster makes of made-up rows: 8 hosts of 12.5 MB/s, one at half.
 
 setup() {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What scripts/check-forecast makes of another simulator's steps: of rings whose truth is written down here, and of published steps.
 
 setup() {

@@ -6,7 +6,7 @@
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=$PWD/build/bin/plumb-allreduce
+    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-allreduce
     out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
     quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
@@ -34,7 +34,7 @@ launched()
     done
     shift
     command -v "$mpirun" >/dev/null || skip "there is no mpirun here"
-    [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    [ -e "${PLUMB_MPI_MODULE:-${PLUMB_BIN:-build/bin}/../lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
     status=0
     timeout 600 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend "$backend" "$@" \
         >"$out" 2>"$err" </dev/null || status=$?
@@ -47,7 +47,7 @@ open_mpi()
 
 nccl()
 {
-    [ -e build/sim/libnccl.so.2 ] || skip "the simulated NCCL was not built (it needs nccl.h): make sim"
+    [ -e "${PLUMB_BIN:-build/bin}/../sim/libnccl.so.2" ] || skip "the simulated NCCL was not built (it needs nccl.h): make sim"
     alone --backend nccl "$@"
 }
 

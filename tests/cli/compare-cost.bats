@@ -1,13 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What a comparison costs grows with its cases, and not with their square: scripts/compare-cost on two small numbers of them.
 
 bats_require_minimum_version 1.5.0
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    [ -x build/bin/plumb ] || skip "plumb is not built"
-    [ -x build/bin/plumb-null ] || skip "plumb-null is not built"
+    [ -x "${PLUMB_BIN:-build/bin}/plumb" ] || skip "plumb is not built"
+    [ -x "${PLUMB_BIN:-build/bin}/plumb-null" ] || skip "plumb-null is not built"
 }
 
 # seconds CASES: of processor time, and MiB at most.

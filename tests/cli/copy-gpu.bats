@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # plumb-copy with GPUs, over simulated ones: every way shows the figures of the machine's description.
 
 load ../sim/env
@@ -7,7 +8,7 @@ load ../sim/env
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=build/bin/plumb-copy
+    bin=${PLUMB_BIN:-build/bin}/plumb-copy
     quick="--csv --budget 2s --warmup 1ms --min-samples 7 --max-samples 7"
     out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err conf=$BATS_TEST_TMPDIR/machine.conf
     two_nodes="pack:2 [numa(memory=8GB)] core:1 pu:1"
@@ -95,15 +96,6 @@ machine()
         "cuda:2 cuda:7 0000:3b:00.0+0000:bb:00.0" ]
 }
 
-@test "matrix: of 16 GPUs a sample, in which each is met" {
-    machine 16
-    copy --source gpus --destination gpus --size 8 --metric latency --pairs sampled
-    [ "$status" -eq 0 ]
-    [ "$(cells source | wc -l)" -eq 48 ]
-    [ "$(cells source | sort | uniq -c | awk '{ print $1 }' | sort -u)" = 3 ]
-    [ "$(cells destination | sort | uniq -c | awk '{ print $1 }' | sort -u)" = 3 ]
-}
-
 @test "pairs: read and write, both ways, and through host memory" {
     machine 2 '[link 0 1]' 'kind = nvlink' 'gbps = 30' 'both_gbps = 40' 'read_factor = 0.5'
     copy --source cuda:0 --destination cuda:1 --size 4M --op write,read --access off,on
@@ -145,7 +137,7 @@ machine()
     copy --source cuda:1,cuda:all --destination cuda:0,cuda:all --size 1M
     cells value source destination | awk '
         { print $1, $2 $3 == "cuda:allcuda:all" ? 64 : 16, $2, $3 }' | within 0.06
-    [ "$(build/bin/plumb probe --json | grep -c '"nvlink_via": "nvswitch"')" -eq 6 ]
+    [ "$("${PLUMB_BIN:-build/bin}/plumb" probe --json | grep -c '"nvlink_via": "nvswitch"')" -eq 6 ]
     # In a sweep each GPU once, as with any other place.
     copy --source gpus --destination cuda:all --size 64K
     [ "$(cells source | paste -sd,)" = "cuda:0,cuda:1,cuda:2,cuda:3" ]
@@ -159,26 +151,10 @@ machine()
         [ "$(cells status)" = wrong ]
         [ "$status" -eq 1 ]
     done
-    machine 2
-    copy --source cuda:0 --destination cuda:all --size 64K
-    [[ $(cells reason) == "all other GPUs are one here: take it by its name"* ]]
-    copy --source node0 --destination cuda:all --size 64K
-    [[ $(cells reason) == "cuda:all is for copies between GPUs"*"take --together all"* ]]
     machine 3 '[link 1 2]' 'kind = none'
     copy --source cuda:all --destination cuda:all --size 64K
     [[ $(cells reason) == "cuda:1 and cuda:2 have no peer access"* || $(cells reason) == "cuda:2 and cuda:1 have no peer access"* ]]
     [ "$(cells status)" = skipped ]
-    copy --source cuda:0 --destination cuda:all --size 64K --direction both
-    [[ $(cells reason | head -n 1) == *"both ways at once is from cuda:all to cuda:all"* ]]
-    copy --source cuda:0 --destination cuda:all --size 8 --metric latency
-    [[ $(cells reason) == *"name one GPU in place of cuda:all"* ]]
-    machine 1
-    copy --source cuda:0 --destination cuda:all --size 64K
-    [[ $(cells reason) == *"a pair takes two GPUs: this machine shows one"* ]]
-    [ "$status" -eq 0 ]
-    machine 9 '[link all]' 'kind = nvlink'
-    copy --source cuda:all --destination cuda:all --size 64K
-    [[ $(cells reason) == "over 64 pairs of GPUs at once"* ]]
     fault no_device
     copy --source cuda:all --destination cuda:all --size 64K
     [ "$(cells status engine)" = "skipped ce" ]
@@ -280,14 +256,6 @@ peer_copy()
     copy --source cuda:0 --destination cuda:peer --size 64K
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == "cuda:peer is a GPU of another host: give HOST"* ]]
-    for refused in "--op read|take --op write to cuda:peer" "--access off|take --access on" \
-        "--handle multicast|take --handle fabric" "--metric load-latency|take --source cuda:peer" "--source node0|of one GPU here" \
-        "--source cuda:peer|of one GPU here" "--source cuda:all|of one GPU here"; do
-        # shellcheck disable=SC2086
-        copy --source cuda:0 --destination cuda:peer --size 64K ${refused%|*}
-        [ "$(cells status | sort -u)" = skipped ]
-        [[ $(cells reason | head -n 1) == *"${refused#*|}"* ]]
-    done
     sed 's/fabric = yes/fabric = no/' "$conf.whole" >"$conf.none"
     sed 's/fabric = yes/&\nimex = no/' "$conf.whole" >"$conf.closed"
     listen 1 PLUMB_SIM_MACHINE="$conf.none"
@@ -298,18 +266,6 @@ peer_copy()
     peer_copy --source cuda:0 --destination cuda:peer --size 64K
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == *"127.0.0.1"*"no IMEX channel may be opened"* ]]
-    listen 2 PLUMB_SIM_FAULT=error:call=cuMemCreate:code=2
-    simulate "$conf.none"
-    peer_copy --source cuda:0 --destination cuda:peer --size 64K
-    [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == "the CUDA driver exports no memory of cuda:0 as a fabric handle"* ]]
-    # it has met the listener all the same, which waits for that
-    for _ in $(seq 1200); do [ "$(pgrep -cP "$listener")" -eq 0 ] && break; sleep 0.1; done
-    simulate "$conf.whole"
-    peer_copy --source cuda:0 --destination cuda:peer --size 64K
-    [ "$(cells status)" = failed ]
-    [[ $(cells reason) == *"127.0.0.1"*"cuMemCreate"* ]]
-    kill "$listener" || true # it ends after two by itself
     listen 1
     simulate "$conf.closed" # the memory is there, and this end does not reach it
     peer_copy --source cuda:0 --destination cuda:peer --size 64K
@@ -318,7 +274,7 @@ peer_copy()
 }
 
 @test "a GPU of another process under mpirun: measured, and where this end has none that is skipped, neither waits for the other" {
-    command -v mpirun >/dev/null && [ -e build/lib/plumbline/plumb-mpi.so ] || skip "no mpirun, or no MPI module was built"
+    command -v mpirun >/dev/null && [ -e "${PLUMB_BIN:-build/bin}/../lib/plumbline/plumb-mpi.so" ] || skip "no mpirun, or no MPI module was built"
     local mpirun="timeout 600 mpirun --allow-run-as-root --oversubscribe" fabric status
     for fabric in yes no; do
         machine 1 '[gpu]' "fabric = $fabric"
@@ -363,14 +319,6 @@ peer_copy()
     [ "$(cells status)" = wrong ]
     [ "$status" -eq 1 ]
     [[ $(cells reason) == *"byte 32768 of 65536 on cuda:2"* ]]
-    for refused in "--engine ce|take --engine sm" "--op read|take --op write" "--size 24|a multiple of that" \
-        "--access off|take --access on" "--metric latency|name one GPU" "--direction both|take --direction one-way" \
-        "--destination cuda:0|--destination cuda:all" "--source cuda:all|take --source cuda:0"; do
-        # shellcheck disable=SC2086
-        copy $multicast --size 64K ${refused%|*}
-        [ "$(cells status | sort -u)" = skipped ]
-        [[ $(cells reason | head -n 1) == *"${refused#*|}"* ]]
-    done
     machine 3 '[gpu]' 'multicast = yes' '[gpu 2]' 'multicast = no' '[link all]' 'kind = nvlink'
     # shellcheck disable=SC2086
     copy $multicast --size 64K
@@ -386,13 +334,6 @@ peer_copy()
     # shellcheck disable=SC2086
     copy $multicast --size 64K
     [ "$(cells status)" = failed ]
-}
-
-@test "pairs: what is reported of a slow link is that pair's alone" {
-    simulate eight
-    fault slow_link:gpu=0:peer=1:factor=0.2
-    copy --source cuda:0 --destination cuda:1,cuda:2 --size 4M
-    cells value destination | awk '{ print $1, $2 == "cuda:1" ? 9 : 23 }' | within 0.05
 }
 
 @test "host to device and back: page-locked memory, by copy engine and by kernel" {
@@ -434,57 +375,6 @@ peer_copy()
     [[ $(cells reason | head -n 1) == *"one copy engine: the directions take turns"* ]]
 }
 
-@test "memory that the driver copies itself, or moves: by the host's clock" {
-    machine 1
-    copy --source node0 --destination cuda --memory pageable,huge,managed --size 4M
-    [ "$status" -eq 0 ]
-    [ "$(cells clock | sort -u)" = host ]
-    # No faster than configured: how much slower depends on how busy this machine is.
-    cells value memory | awk '
-        { limit = $2 == "managed" ? 0.9 * 13 : 6.5; if (!($1 > 0 && $1 < 1.02 * limit)) { print; bad = 1 } }
-        END { exit bad }'
-    copy --source cuda --destination node0 --memory pageable,managed --size 4M
-    [ "$(cells status | grep -c -e ok -e noisy)" -eq 2 ]
-    copy --source node0 --destination cuda --memory managed --engine sm --size 4M
-    cells value | awk '{ exit !($1 > 0 && $1 < 1.02 * 0.3 * 13) }'
-}
-
-@test "what does not go together is skipped, with what to do" {
-    machine 1
-    copy --source node0 --destination cuda --engine sm --memory pageable --size 4K
-    [[ $(cells reason) == *"a kernel does not reach 'pageable' memory: take --memory pinned, or --engine ce"* ]]
-    copy --source node0 --destination cuda --memory huge --direction both --size 4K
-    [[ $(cells reason | head -n 1) == *"several do not run at once: take --memory pinned"* ]]
-    copy --source node0 --destination cuda --memory managed --direction both --size 4K
-    [[ $(cells reason | head -n 1) == *"managed memory is moved one way at a time"* ]]
-    copy --source cuda --destination node0 --memory managed --engine sm --size 4K
-    [[ $(cells reason) == *"--engine ce moves them"* ]]
-    copy --source node0 --destination cuda --engine memcpy,pipe --size 4K
-    [ "$(cells reason | grep -c 'with a GPU at an end take --engine ce or sm')" -eq 2 ]
-    copy --source node0 --destination node0 --engine ce --size 4K
-    [[ $(cells reason) == *"'ce' takes a GPU at one end"* ]]
-    copy --source node0 --destination node0 --memory pinned --engine memcpy --size 4K
-    [[ $(cells reason) == *"takes a GPU at one end"* ]]
-    copy --source node0 --destination cuda --metric latency --direction both --size 4K
-    [[ $(cells reason) == *"one copy at a time: take --direction one-way"* ]]
-    copy --source node0 --destination cuda --inject peer-dies --size 4K
-    [[ $(cells reason) == *"no other process that could die"* ]]
-    copy --source node0 --destination cuda:7 --size 4K
-    [[ $(cells reason) == *"there is no cuda:7: there is 1 GPU: cuda:0"* ]]
-    [ "$status" -eq 4 ]
-    [ "$(cells status)" = failed ]
-    # That there is no pair is how the machine is.
-    copy --source cuda:0 --destination cuda:1 --size 4K
-    [[ $(cells reason) == *"a pair takes two GPUs: this machine shows one, cuda:0"* ]]
-    [ "$status" -eq 0 ]
-    [ "$(cells status origin)" = "skipped simulated" ]
-    machine 1 '[gpu]' 'managed_concurrent = no' 'host_register = no'
-    copy --source node0 --destination cuda --memory managed,pinned-huge --size 4K
-    [ "$(cells status | sort -u)" = skipped ]
-    [[ $(cells reason | head -n 1) == *"managed memory does not move by page faults"* ]]
-    [[ $(cells reason | tail -n 1) == *"does not page-lock memory that is there already"* ]]
-}
-
 @test "sizes: from one byte, and not beyond the free memory" {
     machine 1 '[gpu]' 'memory_bytes = 256M'
     copy --source node0 --destination cuda --engine ce,sm --size 1,8,1000 --memory pinned
@@ -495,16 +385,6 @@ peer_copy()
     [ "$status" -eq 0 ]
     [ "$(cells status | sort -u)" = skipped ]
     [ "$(cells reason | grep -c '1024 MiB are needed on cuda:0, .* are free')" -eq 2 ]
-}
-
-@test "latency: one copy a sample, as the host sees it" {
-    simulate eight
-    copy --source node0 --destination cuda:0 --metric latency --size 8 --engine ce,sm --memory pinned,pageable
-    [ "$status" -eq 0 ]
-    [ "$(cells metric unit inner_repeat clock status | grep -v skipped | cut -d' ' -f1-4 | sort -u)" = "latency us 1 host" ]
-    cells value status | grep -v skipped | awk '$1 < 3 { exit 1 }' # submit 2 us, and on its way 1.5
-    copy --source cuda:0 --destination cuda:1 --metric latency --size 8 --op write,read
-    cells value | awk '$1 < 3.9 { exit 1 }'
 }
 
 @test "load latency: a hop in the host's, the other GPU's and the own memory" {
@@ -524,16 +404,6 @@ peer_copy()
     [[ $(cells reason) == *"a chain of loads takes from 256 bytes"* ]]
 }
 
-@test "within a GPU: payload once; in a sweep over several it is left out" {
-    machine 2
-    copy --source cuda:0 --destination cuda:0 --size 4M --engine ce
-    [ "$status" -eq 0 ]
-    cells value | sed 's/$/ 52/' | within 0.05
-    [ "$(cells op access memory path | sort -u)" = "- - - within the GPU" ]
-    copy --source cuda:0,cuda:1 --destination cuda:0,cuda:1 --size 64K
-    [ "$(cells source destination | paste -sd,)" = "cuda:0 cuda:1,cuda:1 cuda:0" ]
-}
-
 @test "nodes: near and far as rows, with a verdict" {
     [ "$(nproc)" -ge 2 ] || skip "two nodes take two CPUs"
     simulate eight # cpu 0 is on node 0, cpu 1 on node 1
@@ -545,17 +415,6 @@ peer_copy()
     [[ $(cells reason | sed -n 3p) == *"remote node1 gives 30 % less bandwidth than node0: bind to node0"* ]]
     [[ $(cells reason | sed -n 4p) == *"node0 gives 30 % less bandwidth than local node1: bind to node1"* ]]
     [[ $(cells evidence | sed -n 3p) == *"called from cpu1"* ]]
-}
-
-@test "several GPUs at once: each has its host memory on its own node" {
-    if [ "$(nproc)" -lt 2 ] || taskset -p $$ | grep -qv ': .*3$'; then
-        skip "this needs CPUs 0 and 1"
-    fi
-    # A node's memory is as fast as one GPU's link. Were both GPUs' memory on one node, they would share it.
-    machine 2 'host_gbps = 13' 'cross_gbps = 8' '[node 0]' 'cpus = 0' '[node 1]' 'cpus = 1' '[gpu]' 'h2d_gbps = 13' '[gpu 1]' 'numa_node = 1'
-    HWLOC_THISSYSTEM=1 HWLOC_SYNTHETIC=$two_nodes copy --source node0 --destination cuda:0 --together all --size 4M
-    [ "$status" -eq 0 ]
-    cells value load | awk '{ print $1, $2 == "all" ? 26 : 13 }' | within 0.06
 }
 
 @test "several GPUs at once: who shares an uplink" {
@@ -578,19 +437,6 @@ peer_copy()
     cells value load | awk '$2 != "all" { print $1, 13 }' | within 0.06
 }
 
-@test "several GPUs at once: what cannot be" {
-    machine 1
-    copy --source node0 --destination cuda:0 --together all --size 4K
-    [[ $(cells reason | head -n 1) == *"no other GPU to copy at the same time"* ]]
-    copy --source node0 --destination cuda:0 --together node0 --size 4K
-    [ "$status" -eq 2 ]
-    [[ $(<"$err") == *"option '--together': 'node0' is not a GPU: none, all, or GPUs"* ]]
-    copy --source node0 --destination cuda:0 --together cuda:1+ --size 4K
-    [ "$status" -eq 2 ]
-    copy --source node0 --destination cuda:0 --together cuda:5 --size 4K
-    [[ $(cells reason | head -n 1) == *"there is no cuda:5"* ]]
-}
-
 @test "options that say nothing between these ends: refused, and of several values one row" {
     machine 2
     for option in "--op write" "--access off"; do
@@ -600,17 +446,6 @@ peer_copy()
         [ ! -s "$out" ]
         [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for copies between two GPUs"* ]]
     done
-    for option in "--memory pinned" "--together all"; do
-        # shellcheck disable=SC2086 # two words
-        copy --source cuda:0 --destination cuda:1 --size 4K $option
-        [ "$status" -eq 2 ]
-        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for copies "*"the host"* ||
-            $(<"$err") == *"option '${option%% *}' does not apply here: it is for copies between host and GPU"* ]]
-    done
-    copy --source cuda:1 --destination cuda:1 --size 4K --op read
-    [ "$status" -eq 2 ]
-    copy --source cuda:0 --destination cuda:1 --size 1M --metric load-latency --op write
-    [ "$status" -eq 2 ]
     copy --source node0,cuda:0 --destination cuda:1 --size 64K --op read
     [ "$status" -eq 0 ]
     [ "$(cells source status | head -n 1)" = "node0 skipped" ]
@@ -677,31 +512,4 @@ peer_copy()
     [ "$(cells status | head -n 1)" = failed ]
     [[ $(cells reason | head -n 1) == *"bytes of device memory: "*CUDA_ERROR_OUT_OF_MEMORY* ]]
     cells status | tail -n 1 | grep -q -e ok -e noisy
-}
-
-@test "no GPU: skipped with the reason, whatever else is asked for runs" {
-    machine 1
-    fault no_device
-    copy --source node0 --destination node0,cuda --size 4K
-    [ "$status" -eq 0 ]
-    [ "$(cells destination engine | paste -sd,)" = "node0 memcpy,cuda:0 ce" ]
-    [ "$(cells status | tail -n 1)" = skipped ]
-    [[ $(cells reason | tail -n 1) == *cuInit* ]]
-    PLUMB_CUDA_MODULE=/nowhere/none.so copy --destination gpus --size 4K
-    [ "$(cells destination status)" = "cuda:0 skipped" ]
-    [[ $(cells reason) == *"the GPU module does not load: '/nowhere/none.so'"* ]]
-}
-
-@test "places have one name in the rows, however they were asked for" {
-    machine 1 '[gpu]'
-    copy --source cuda,host --destination cuda:0 --size 64K
-    [ "$(cells source destination | paste -sd,)" = "cuda:0 cuda:0,node0 cuda:0" ] ||
-        [ "$(cells source destination | paste -sd,)" = "node0 cuda:0" ]
-}
-
-@test "a library that is not there to watch the GPU: the rows say so" {
-    machine 1 '[gpu]'
-    fault no_nvml
-    copy --source node0 --destination cuda --size 64K
-    [[ $(cells evidence) == *"GPU"*"not"*"watched:"* ]]
 }

@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
+# shellcheck disable=SC2034 # of variables that the files of this name share
 # plumb doctor --measure: costs of which the truth is planted, what is said where there is none, and an interrupt.
 
 # waits: for launches that are measured in turn
@@ -86,26 +88,6 @@ assert low["command"] == "plumb dial --speed 80, against --speed 100", low["comm
     grep -q '^plumb doctor: measures 2 causes with and without, in turn, 14 times each or more: ' "$err"
 }
 
-@test "equal sides: no cost is seen; what the machine lacks is a skip with its reason" {
-    need_dial
-    PATH=$with_path:$PATH "$bin/plumb" doctor --measure dial-same,dial-none >"$out" 2>"$err" || [ $? -ne 4 ]
-    grep -qF 'no cost seen in turns (0 % to 0 %); 7 turns' "$out"
-    grep -qF 'plumb dial --turns 4 --speed 100, against --speed 100' "$out"
-    grep -qF 'dial-none: skipped: it has NUMA nodes' "$out"
-    measure dial-none
-    check 'assert measured[0]["state"] == "skipped" and measured[0]["turns"] == [], measured'
-}
-
-@test "a cause that a benchmark counts: priced where it counts any, skipped after a turn where it counts none" {
-    need_dial
-    measure dial-hit,dial-missed
-    check '
-hit, missed = measured
-near(share(hit), .2, 1e-6)
-assert missed["state"] == "skipped" and missed["reason"] == "nothing was missed", missed
-assert missed["share_low"] is None and missed["turns"] == [], missed'
-}
-
 @test "a variable of the environment is a cause: one side lacks it, and it is there again after that" {
     need_dial
     DIAL_BRAKE=25 measure dial-brake,dial-low
@@ -132,22 +114,6 @@ for m in measured:
     assert .48 <= share(m) < 1, m'
     measure steal
     check 'assert measured[0]["origin"] == "measured", measured'
-}
-
-@test "a cause that nobody knows is an error, and the others are named; so is another machine" {
-    run "$bin/plumb" doctor --measure=nothing
-    [ "$status" -eq 2 ]
-    [[ "$output" = "plumb doctor: 'nothing' is no cause that can be measured; there are: "*"far-memory"*"idle-states"* ]]
-    run "$bin/plumb" doctor --measure --sysroot /
-    [ "$status" -eq 2 ]
-    [[ "$output" = *"--measure is for this machine"* ]]
-}
-
-@test "without a value it measures what was found, and says where there is nothing to measure" {
-    status=0
-    "$bin/plumb" doctor --measure --measure-time 1s >"$out" 2>"$err" || status=$?
-    [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ]
-    grep -qE 'measures [0-9]+ cause|no cause that was found can be measured' "$err"
 }
 
 @test "an interrupt keeps all whole turns" {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What rows of GPUs say of themselves when something was not as it should be, on simulated devices: samples that were
 # taken while the GPU was held back, cases that were refused, a module that does not load, a GPU that does not answer.
 
@@ -18,7 +19,7 @@ bench()
     local name=$1
     shift
     status=0
-    timeout 600 "build/bin/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null || status=$?
+    timeout 600 "${PLUMB_BIN:-build/bin}/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
 memory()
@@ -39,7 +40,7 @@ ends_soon()
     local name=$1 pid begin
     shift
     export PLUMB_SIM_HUNG=$BATS_TEST_TMPDIR/hung
-    "build/bin/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null 3>&- &
+    "${PLUMB_BIN:-build/bin}/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null 3>&- &
     pid=$!
     for _ in $(seq 6000); do
         [[ $(wc -l <"$out") -lt 2 || ! -e $PLUMB_SIM_HUNG ]] || break
@@ -68,33 +69,6 @@ ends_soon()
     # One piece, neither the first nor the last.
     [ "$(tail -n +2 "$samples" | cut -d, -f5 | uniq | wc -l)" -eq 3 ]
     [ "$(cells gpu_throttle)" = "thermal slowdown" ]
-}
-
-@test "samples: none is marked where nothing was seen, and the host's never are" {
-    simulate one
-    memory --budget 300ms --samples "$samples"
-    [ "$status" -eq 0 ]
-    [ "$(tail -n +2 "$samples" | cut -d, -f4- | sort -u)" = simulated, ]
-    fault throttle:reason=power
-    bench memory --device host --size 64K --op copy --budget 100ms --samples "$samples"
-    [ "$status" -eq 0 ]
-    [ "$(tail -n +2 "$samples" | cut -d, -f4- | sort -u)" = measured, ]
-}
-
-@test "samples: a run's folder keeps the marks" {
-    simulate one
-    fault throttle:reason=power
-    cat >"$BATS_TEST_TMPDIR/t.yaml" <<'END'
-suite: t
-defaults: {repeat: 1, budget: 100ms, warmup: 20ms}
-cases:
-  - {bench: memory, device: "cuda:0", size: 1M, op: copy, launch: plain}
-END
-    build/bin/plumb run "$BATS_TEST_TMPDIR/t.yaml" --out "$BATS_TEST_TMPDIR/run" --no-report >/dev/null
-    kept=$BATS_TEST_TMPDIR/run/samples/memory.csv
-    [ "$(head -n 1 "$kept")" = case,repeat,row,value,origin,disturbed ]
-    [ "$(tail -n +2 "$kept" | cut -d, -f5- | sort -u)" = "simulated,power cap" ]
-    build/bin/plumb report "$BATS_TEST_TMPDIR/run" >/dev/null
 }
 
 @test "a case that is refused before a GPU is opened is simulated where the machine is" {
@@ -135,23 +109,12 @@ END
     says "$out" "lacking.so' needs 'libmissing_part.so': install that library"
 }
 
-@test "a module of another version: both versions, and what to do" {
-    cat >"$BATS_TEST_TMPDIR/other.c" <<'END'
-struct { const char *name; unsigned abi; } plumb_gpu_module = {"cuda", 7000};
-END
-    "${CC:-cc}" -shared -fPIC "$BATS_TEST_TMPDIR/other.c" -o "$BATS_TEST_TMPDIR/other.so"
-    PLUMB_CUDA_MODULE=$BATS_TEST_TMPDIR/other.so memory
-    [ "$(cells status)" = skipped ]
-    says "$out" 'interface 7000, this program has'
-    says "$out" 'build both from the same source'
-}
-
 @test "a GPU that hangs: told to end, the benchmark does, with its rows so far" {
     simulate one
     fault hang:kernel=triad_f64_u1
     ends_soon memory --device cuda:0 --size 1M --op copy,triad --launch plain --budget 200ms --samples "$samples"
     [ "$status" -eq 4 ]
-    ((took_s <= 60))
+    ((took_s <= 300))
     [ "$(cells status | sed 's/noisy/ok/')" = $'ok\nfailed' ]
     says "$out" 'interrupted: GPU 0 at 0000:10:00.0 has not answered for'
     [ "$(tail -n +2 "$samples" | wc -l)" -eq "$(cells samples | head -n 1)" ]
@@ -162,27 +125,8 @@ END
     fault hang:kernel=empty:after=100
     ends_soon launch --op stream-sync,launch-complete --budget 200ms --samples "$samples"
     [ "$status" -eq 4 ]
-    ((took_s <= 60))
+    ((took_s <= 300))
     [[ $(cells op) == stream-sync ]]
     says "$err" 'plumb-launch: interrupted in a call that does not end'
     [ "$(tail -n +2 "$samples" | wc -l)" -eq "$(cells samples)" ]
-}
-
-@test "a rate above the limit that is joined to it says so; one below says nothing" {
-    printf '%s\n' '[machine]' 'gpus = 1' '[gpu]' 'memory_clock_mhz = 500' >"$BATS_TEST_TMPDIR/fast.conf"
-    simulate "$BATS_TEST_TMPDIR/fast.conf" # memory clock x bus width: 64 GB/s, less than it has
-    cat >"$BATS_TEST_TMPDIR/t.yaml" <<'END'
-suite: t
-defaults: {repeat: 1, budget: 200ms, warmup: 20ms}
-cases:
-  - {bench: memory, device: "cuda:0", size: 64M, op: read, launch: plain}
-  - {bench: copy, engine: ce, source: node0, destination: "cuda:0", memory: pinned, size: 4M}
-END
-    build/bin/plumb run "$BATS_TEST_TMPDIR/t.yaml" --out "$BATS_TEST_TMPDIR/run" >"$BATS_TEST_TMPDIR/said"
-    out=$BATS_TEST_TMPDIR/run/memory.csv
-    [[ $(cells percent_of_limit) =~ ^1[0-9][0-9] ]]
-    tr -s ' \n' '  ' <"$BATS_TEST_TMPDIR/said" >"$BATS_TEST_TMPDIR/flat"
-    [[ $(grep -o ') the limit is too low, or the data did not take that path' "$BATS_TEST_TMPDIR/flat" | wc -l) -eq 1 ]]
-    out=$BATS_TEST_TMPDIR/run/copy.csv
-    [[ $(cells percent_of_limit) =~ ^[1-9] ]]
 }

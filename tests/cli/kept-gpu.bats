@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What a search on a GPU found is kept over the rounds of a run, on the simulated device: the second launch of a case does not
 # search, its row says which launch chose, and a choice that was made elsewhere, or is slow here, is searched for again.
 
@@ -10,7 +11,7 @@ load rows
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    top=$PWD bin=$PWD/build/bin out=$BATS_TEST_TMPDIR/out
+    top=$PWD bin=${PLUMB_BIN:-$PWD/build/bin} out=$BATS_TEST_TMPDIR/out
 }
 
 # machine BEST LINES...: candidate BEST of the products is 8 % faster than the heuristics' choice.
@@ -86,23 +87,6 @@ END
     sed -i 's/^name = .*/name = Another GPU/' "$PLUMB_SIM_MACHINE"
     gemm --algorithm "$choice"
     again algorithm "searched again"
-}
-
-@test "a launch shape that another driver, operation or size chose is searched for again" {
-    machine 3
-    memory
-    choice=$(cells tuning | sed '/^$/d')
-    memory --tuning "$choice"
-    [ "$(cells tuning | sed '/^$/d')" = "$choice" ]
-    [ "$(cells reason | sed '/^$/d')" = "" ]
-    for other in "--op write" "--size 8M" "--dtype f32"; do
-        # shellcheck disable=SC2086
-        memory --tuning "$choice" $other
-        again tuning "for another device, driver, operation or size: searched again"
-    done
-    machine 3 'driver_version = 13010'
-    memory --tuning "$choice"
-    again tuning "searched again"
 }
 
 @test "a kept algorithm that is slower than the heuristics' choice now does not pass for the best" {

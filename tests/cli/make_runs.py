@@ -7,7 +7,7 @@ is the same in every run, a launch's is drawn around it.
 
 usage: make_runs.py DIR [--cases 3|50|300] [--launches N] [--spread S] [--seed N] [--level-spread S] [--run-spread S] [--machine bare|guest]
                     [--shift PATTERN=FACTOR]... [--fail PATTERN]... [--skip PATTERN]... [--drop PATTERN]...
-                    [--value PATTERN=TEXT]... [--detail PATTERN=TEXT]... [--isa PATTERN=NAME]... [--fact host.kernel=TEXT]...
+                    [--value PATTERN=TEXT]... [--isa PATTERN=NAME]... [--fact host.kernel=TEXT]...
                     [--steal PATTERN=PERCENT[@N]]... [--origin TEXT] [--schema N] [--margin M] [--empty]
 With --steal others take so much of the CPU in the first N launches of a case, or in all, which halves their values.
 PATTERNs are as in a shell, on "bench words of the case", such as "memory triad 1073741824 bandwidth"; a FACTOR below 1 is a
@@ -80,8 +80,8 @@ def copy(n):
                        "memory": "" if pair else "pinned", "op": "write" if pair else "", "access": "on" if pair else "",
                        "together": "none", "size": size, "address": "0000:1b:00.0", "numa": "", "path": "",
                        "clock": "events", "load": "" if pair else f"alone{i // 60 or ''}"}, "bandwidth", "GB/s", 55 - .1 * i, \
-            f"{source} {destination} {size}", {"limit": 450 if pair else 63, "limit_source":
-                                               "nvml: 18 NVLinks" if pair else "sysfs: generation 5 x16"}
+            f"{source} {destination} {size}", {"limit": 450 if pair else 63, "limit_link": "nvlink" if pair else "pcie",
+                                               "limit_source": "nvml: 18 NVLinks" if pair else "sysfs: generation 5 x16"}
 
 
 def net(n):
@@ -148,8 +148,6 @@ class Maker:
             row["value"] = text
         for text in self.matching(o.isa, name):
             row["isa"] = text
-        for text in self.matching(o.detail, name):
-            row["evidence"] = text
         state = ("failed" if self.matching(o.fail, name) else "skipped" if self.matching(o.skip, name) else "")
         if state:
             for column in self.columns:
@@ -217,9 +215,9 @@ def main():
     parser.add_argument("--machine", choices=("bare", "guest"), default="bare")
     parser.add_argument("--origin", default="measured")
     parser.add_argument("--margin", default="", help="of every case, as the suite says it: 0.02")
-    parser.add_argument("--schema", type=int, default=1)
+    parser.add_argument("--schema", type=int, default=2)
     parser.add_argument("--empty", action="store_true", help="no row at all")
-    for name in ("shift", "fail", "skip", "drop", "value", "detail", "isa", "fact", "steal"):
+    for name in ("shift", "fail", "skip", "drop", "value", "isa", "fact", "steal"):
         parser.add_argument("--" + name, action="append", default=[])
     options = parser.parse_args()
     options.name = os.path.basename(os.path.normpath(options.folder))

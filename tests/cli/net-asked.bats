@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # plumb-net does what was asked for: so many samples, each device once, and rows that say which kind of rate they are.
 
 load rows
@@ -7,7 +8,7 @@ load rows
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=$PWD/build/bin/plumb-net
+    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-net
     out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
     unset PLUMB_SECRET_FILE
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # shellcheck disable=SC2030,SC2031 # run sets output and lines in each test
 # examples/ci/nightly.sh: which run folders it keeps, and which go.
 
 bats_require_minimum_version 1.5.0
+load made
 
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
@@ -45,12 +47,6 @@ $(basename "$(cat made)")" ]
     [ "$(runs | grep -cE '^quick-[0-9]{8}-[0-9]{6}$')" -eq 2 ]
 }
 
-@test "fewer runs than are to stay: none goes" {
-    mkdir nights/runs/quick-20260101-020000
-    KEEP=2 run -0 "$top/examples/ci/nightly.sh"
-    [ "$(runs | wc -l)" -eq 2 ]
-}
-
 @test "a suite's name is no pattern" {
     mkdir nights/runs/quick-2026010{1,2}-020000
     KEEP=1 SUITE='q*k.yaml' run -0 "$top/examples/ci/nightly.sh"
@@ -79,11 +75,13 @@ night() {
     name=$2
     shift 2
     rm -rf made
-    python3 "$top/tests/cli/make_runs.py" "$name" --seed "${name#n}" "$@" > /dev/null
+    made_by cli/make_runs.py "$name" --seed "${name#n}" "$@"
     mv "$name" made
     [ ! -e edit ] || python3 edit
     run "-$want" "$top/examples/ci/nightly.sh"
-    sleep 1.1 # names of folders have seconds
+    local now
+    now=$(date +%s)
+    until [ "$(date +%s)" -gt "$now" ]; do sleep 0.05; done # names of folders have seconds
 }
 
 quiet_nights() {
@@ -175,90 +173,4 @@ END
     [[ ${lines[0]} == *'plumb run ended with 139'* ]]
     [[ ${lines[1]} == 'Since: not a baseline since '*'(run n4); the last good run '*' (run n3)' ]]
     [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.8' ]]
-}
-
-# mailed EXIT NAME ARGUMENTS... [-- options of make_runs.py]: the mail of plumb check is in $lines
-mailed() {
-    local want=$1 name=$2 words=()
-    shift 2
-    while (($#)) && [ "$1" != -- ]; do
-        words+=("$1")
-        shift
-    done
-    (($#)) && shift
-    [ -d "$name" ] || python3 "$top/tests/cli/make_runs.py" "$name" --seed "${name#n}" "$@" > /dev/null
-    run "-$want" --separate-stderr "${PLUMB_BIN:-$top/build/bin}/plumb" check "$name" --mail - "${words[@]}"
-}
-
-@test "since: each lost case by its own values, whatever other fault the nights before had" {
-    composed
-    local triad='*triad 1073741824 *' read='*read 1073741824 *' kernel='host.kernel=6.5'
-    mailed 3 n1 --update-baseline
-    mailed 0 n2 --update-baseline
-    mailed 0 n3 --update-baseline
-    mkdir base
-    cp -r n1 n2 n3 base
-    # another environment without a loss: since then no baseline, and no loss
-    mailed 0 n4 --update-baseline -- --fact "$kernel"
-    mailed 1 n5 --update-baseline -- --fact "$kernel" --shift "$read=0.8"
-    [ "${lines[1]}" = 'Since: this night; the last run without this loss began at 2026-01-02T03:04:00Z (run n4)' ]
-    # another case, which had lost nothing the night before
-    mailed 1 n6 --update-baseline --baseline base -- --fact "$kernel" --shift "$triad=0.8"
-    [ "${lines[1]}" = 'Since: this night; the last run without this loss began at 2026-01-02T03:05:00Z (run n5)' ]
-    # a night in which other guests took the CPU neither counts nor ends the row
-    mailed 0 n7 --update-baseline --baseline base -- --fact "$kernel" --steal "$triad=30"
-    mailed 1 n8 --update-baseline --baseline base -- --shift "$triad=0.8" --shift "$read=0.7"
-    [[ ${lines[1]} == *'1 case (memory triad, 1 GiB: bandwidth): 2026-01-02T03:06:00Z (run n6), 2 of 3 runs with this one; the last run without this loss began at 2026-01-02T03:05:00Z (run n5)'* ]]
-    [[ ${lines[1]} == *'1 case (memory read, 1 GiB: bandwidth): this night; the last run without this loss began at 2026-01-02T03:07:00Z (run n7)'* ]]
-}
-
-@test "since: unknown of a history without this run, which may lack others; nothing measured is nothing compared" {
-    composed
-    local triad='*triad 1073741824 *'
-    mailed 4 n9 --update-baseline --history none.db -- --empty
-    [ "${lines[1]}" = 'Since: this night, the first of the history' ]
-    [ "${lines[2]}" = 'Changed: unknown: there is no baseline to compare with' ]
-    for i in 1 2 3; do
-        mailed $((i == 1 ? 3 : 0)) n$i --update-baseline
-    done
-    mailed 1 n4 --baseline n1 -- --shift "$triad=0.8"
-    [ "${lines[1]}" = "Since: unknown: this run is not in the history 'results/history.db' (--update-baseline)" ]
-    mailed 1 n5 --baseline history -- --shift "$triad=0.8"
-    [[ ${lines[1]} == 'Since: unknown: this run is not in the history '* ]]
-    mailed 4 n9 --update-baseline
-    [[ ${lines[1]} == 'Since: not a baseline since this night; the last good run began at '*' (run n3)' ]]
-    mailed 4 n9 --baseline n1
-    [[ ${lines[1]} == 'Since: unknown: this run is not in the history '* ]]
-}
-
-# best DIR FACTOR: medians of triad that vary by 5 %, and the level of its best launches
-best() {
-    python3 - "$1/memory.csv" "$2" << 'END'
-import csv, math, random, sys
-path, factor = sys.argv[1], float(sys.argv[2])
-rng = random.Random(path)
-rows = list(csv.DictReader(open(path)))
-for r in rows:
-    if r["op"] == "triad" and r["value"]:
-        r["value"] = r["p50"] = "%.9g" % (20 * math.exp(rng.gauss(0, .05)))
-        r["p95"] = "%.9g" % (30 * factor * math.exp(rng.gauss(0, .002)))
-with open(path, "w") as f:
-    w = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
-    w.writeheader()
-    w.writerows(rows)
-END
-}
-
-@test "since: unknown of a loss that only the best launches show: the history has the medians" {
-    composed
-    mkdir base
-    for i in 1 2 3 4 5 6; do
-        python3 "$top/tests/cli/make_runs.py" n$i --seed $i > /dev/null
-        best n$i "$([ $i = 6 ] && echo .9 || echo 1)"
-    done
-    cp -r n[1-5] base
-    mailed 3 n1 --update-baseline
-    mailed 1 n6 --baseline base --update-baseline
-    [[ ${lines[0]} == *'memory triad, 1 GiB: bandwidth by '* ]]
-    [ "${lines[1]}" = 'Since: unknown: the loss shows in the best launches, and the history has the medians' ]
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What scripts/peer-allreduce makes of made-up rounds: 4 hosts, 1 MB, links of 1 MB/s, so that the ring bound is 1.5 s.
 
 setup() {

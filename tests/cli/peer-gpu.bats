@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # shellcheck disable=SC2016 # the made-up programs expand it themselves
 # shellcheck disable=SC2154 # run sets stderr
 # scripts/peer-gpu with programs that answer made-up numbers: which of them are compared, how, and what it makes of it.
@@ -77,33 +78,6 @@ peer() {
     [[ ${lines[0]} == *"asked 1.00: not decided)"* ]]
 }
 
-@test "pairs of GPUs: the cell of nvbandwidth's matrix that is ours; all GPUs are seen" {
-    program plumb-copy 'echo "$* sees ${CUDA_VISIBLE_DEVICES-all}" >>"'"$fake"'/copy.args"; echo status,reason,origin,value,max; echo ok,,measured,55,56'
-    program nvbandwidth 'echo "{\"nvbandwidth\": {\"testcases\": [{\"name\": \"$2\", \"status\": \"Passed\", \"bandwidth_matrix\": [[\"11\", \"22\"], [\"33\", \"N/A\"]]}]}}"'
-    peer --only pair-write
-    [ "$status" -eq 2 ]
-    peer --spread --only pair-write,pair-read,one-to-all,all-to-one
-    [ "$status" -eq 0 ]
-    [[ ${lines[0]} == "pair-write: ratio 2.5000 "*"nothing is asked); plumb 55, nvbandwidth 22 GB/s" ]]
-    [[ ${lines[1]} == "pair-read: ratio 2.5000 "* ]]
-    [[ ${lines[2]} == "one-to-all: ratio 5.0000 "* ]]
-    grep -q -- '--source cuda:1 --destination cuda:0 --op read .* sees all' "$fake/copy.args" # its reader is the first
-    grep -q -- '--source cuda:all --destination cuda:0 --op write' "$fake/copy.args"
-}
-
-@test "pairs alternate in order" {
-    peer --only matmul
-    [ "$(grep -v '^$' "$ORDER" | tail -n +2 | paste -sd' ')" = "ours theirs theirs ours ours theirs" ]
-}
-
-@test "below what is asked: said, and exit 1" {
-    value memory 4200 4250
-    peer --only copy,triad
-    [ "$status" -eq 1 ]
-    [[ ${lines[0]} == "copy: ratio 0.9767 "*"asked 1.00: NOT met"* ]]
-    [[ ${lines[1]} == "triad: ratio 1.0119 "*": met"* ]]
-}
-
 @test "a row that is skipped or failed is no number, a wrong one is a finding" {
     value gemm 800 900 failed
     peer --only matmul
@@ -113,17 +87,6 @@ peer() {
     peer --only matmul
     [ "$status" -eq 1 ]
     [[ ${lines[0]} == "matmul: WRONG DATA: plumb-gemm: why" ]]
-}
-
-@test "a peer that is not there is said, with what to do, and the others are compared" {
-    run --separate-stderr scripts/peer-gpu --bin "$fake" --python "$fake/python" --pairs 1
-    [ "$status" -eq 0 ]
-    [[ ${lines[2]} == "triad: not compared: no BabelStream: build "* ]]
-    [[ ${lines[3]} == "to-device: not compared: no nvbandwidth: "* ]]
-    program python 'exit 1'
-    run --separate-stderr scripts/peer-gpu --bin "$fake" --python "$fake/python" --pairs 1
-    [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"has no torch that sees a GPU"* ]]
 }
 
 @test "what is asked of our benchmarks is what the peers do" {
@@ -236,34 +199,6 @@ collectives() {
     [ "${#lines[@]}" -eq 10 ] # one rank in place has nothing to do
 }
 
-@test "collectives --spread: a GPU for each rank, all of them in one process, of ours and of theirs; ranks as asked" {
-    nccl
-    collectives --spread --ranks 1,2 --pairs 6 --mpirun no-such-mpirun
-    [ "$status" -eq 0 ]
-    [[ ${lines[0]} == "collectives 1 GPU 64K out of place: ratio 1.0100 "*"; NCCL 2.28.9" ]]
-    [[ ${lines[1]} == "collectives 2 GPUs 64K out of place: ratio 1.0100 "*"; NCCL 2.28.9" ]]
-    [[ ${lines[2]} == "collectives 2 GPUs 64K in place: ratio 1.0040 "* ]]
-    grep -q -- ' -g 2 .*;  on *$' "$fake/theirs.args"
-    [ "$(grep -c -- '--np 1 --per-process 2 --ranks 2' "$fake/ours.args")" -eq 12 ]
-    [ "$(grep -c -- '--np 1 --per-process 1 --ranks 1' "$fake/ours.args")" -eq 6 ]
-    [ "$(grep -c . "$fake/ours.args")" -eq 18 ]
-    # What it sets of NCCL both have, and what is set already stays.
-    echo 'echo "$NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE" >>"${0%/*}/sched"' | tee "$fake/ours.says" >"$fake/theirs.says"
-    collectives --spread --ranks 2
-    [ "$(sort "$fake/sched" | uniq -c | xargs)" = "3 1" ]
-    rm "$fake/sched"
-    NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE=0 collectives --spread --ranks 2
-    [ "$(sort "$fake/sched" | uniq -c | xargs)" = "3 0" ]
-    # Ranks in as many processes as ours are compared, and no others.
-    echo 'gpus=1 ranks=2' >"$fake/theirs.says"
-    collectives --spread --ranks 2
-    [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"not compared: nccl-tests: its 2 ranks are in 2 processes, and ours in 1 (64K)"* ]]
-    echo 'gpus=2 ranks=1' >"$fake/theirs.says"
-    collectives --ranks 2
-    [[ ${lines[0]} == *"not compared: nccl-tests: its 2 ranks are in 1 process, and ours in 2 (64K)"* ]]
-}
-
 @test "collectives: a known slow-down of either side is out of 2 %; few pairs and a wide interval decide nothing" {
     nccl
     echo 110 50 >"$fake/ours"
@@ -284,20 +219,6 @@ collectives() {
     collectives --sizes 4M --pairs 6
     [ "$status" -eq 3 ]
     [[ ${lines[0]} == *"(0.9091 to 1.1111, 6 pairs; within 2 %: not decided)"* ]]
-}
-
-@test "collectives: what both are asked is the same: sizes, ranks, the one GPU, each operation waited for" {
-    nccl
-    collectives --sizes 64K,64M --pairs 2
-    grep -q -- '^--backend nccl --np 1 --ranks 1 --size 65536,67108864 --no-cpu --csv' "$fake/ours.args"
-    grep -q -- '^--backend nccl --np 4 --ranks 4 .*--no-cpu --in-place' "$fake/ours.args"
-    run ! grep -q -- '--np 1 .*--in-place' "$fake/ours.args"
-    # A second of operations that take 101 us; each rank is a machine of its own, and all have the first GPU.
-    grep -qx -- '-b 67108864 -e 67108864 -d float -o sum -g 1 -z 2 -a 3 -c 1 -n 9900 -w 2475;  on 0' "$fake/theirs.args"
-    [ "$(sed -n 's/^-b 65536 .*; \(peer-.*\)/\1/p' "$fake/theirs.args" | sort | uniq -c | tr -s ' ' | paste -sd,)" = \
-        " 4 peer-rank-0 on 0, 4 peer-rank-1 on 0, 2 peer-rank-2 on 0, 2 peer-rank-3 on 0" ]
-    # One rank, then two (a run of ours for each place), then four; then the same the other way round. The first is python's.
-    [ "$(grep -v '^$' "$ORDER" | tail -n +2 | cut -c1 | paste -sd '')" = "ottoottoottttottoottoo" ]
 }
 
 @test "collectives: wrong data of either side are a finding, and named" {
@@ -339,103 +260,6 @@ collectives() {
     [[ ${lines[0]} == *"not compared: nccl-tests ended with 3: node: Test NCCL failure common.cu:958 'unhandled system error' (64K); plumb 101 us" ]]
 }
 
-@test "collectives: what is no comparison of the same is refused: other worlds, barriers, libraries, too few digits" {
-    nccl
-    echo 'mpi=no' >"$fake/theirs.says"
-    collectives
-    [ "$status" -eq 3 ]
-    [[ ${lines[0]} == "collectives 1 rank 64K "*": ratio 1.0100 "* ]]
-    [[ ${lines[1]} == *"not compared: nccl-tests: its processes do not see each other, each is a world of its own: "* ]]
-    echo 'zs="wait for completion and barrier after each collective "' >"$fake/theirs.says"
-    collectives
-    [[ ${lines[0]} == *": ratio 1.0100 "* ]]
-    [[ ${lines[1]} == *"not compared: nccl-tests: its time would have a barrier in it: take nccl-tests 2.18.1 or newer"* ]]
-    echo 'library=22703' >"$fake/theirs.says"
-    collectives
-    [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"not compared: nccl-tests: it runs with NCCL 2.27.3, ours with 2.28.9 (64K)"* ]]
-    echo 'wrong=N/A' >"$fake/theirs.says" # as with -c 0: nobody looked
-    collectives
-    [[ ${lines[0]} == *"not compared: nccl-tests: 'N/A' stands where a number should (64K)"* ]]
-    echo 'out=0.97' >"$fake/theirs.says"
-    collectives
-    [[ ${lines[0]} == *"not compared: nccl-tests: it gives the time as '0.97' us, which is too few digits"* ]]
-}
-
-@test "collectives: without nccl-tests ours is shown, with how to get it; without mpirun or MPI one rank alone is compared" {
-    nccl
-    ! type -P all_reduce_perf || skip "nccl-tests is on PATH here"
-    run --separate-stderr scripts/peer-gpu --bin "$fake" --python "$fake/python" --only collectives --pairs 6 --sizes 64K
-    [ "$status" -eq 2 ]
-    [ "${lines[0]}" = "collectives 1 rank 64K out of place: not compared: no nccl-tests: git clone https://github.com/NVIDIA/nccl-tests, and give its folder by --nccl-tests, which builds it where nvcc is; plumb 101 us" ]
-    [[ ${lines[4]} == "collectives 4 ranks 64K in place: not compared: "*"; plumb 50.2 us" ]]
-    [[ $stderr == *"nccl-tests is built by: make -C nccl-tests/src "*"build/all_reduce_perf"* ]]
-    [ "$(grep -c . "$fake/ours.args")" -eq 5 ] # once each
-    collectives --mpirun no-such-mpirun
-    [ "$status" -eq 3 ]
-    [[ ${lines[0]} == *": ratio 1.0100 "* ]]
-    [[ ${lines[1]} == *"not compared: no MPI: 'no-such-mpirun' is not here, by which nccl-tests starts 2 ranks; one rank alone is compared; plumb 101 us" ]]
-    program ldd 'echo "	libnccl.so.2 => /there/libnccl.so.2 (0x0)"'
-    PATH=$fake:$PATH collectives
-    [[ ${lines[0]} == *": ratio 1.0100 "* ]]
-    [[ ${lines[1]} == *"not compared: '$fake/all_reduce_perf' is built without MPI: build it with MPI=1 CXX=mpicxx; plumb 101 us" ]]
-    # Two of them: the one with MPI is for several ranks, and alone where the other does not start.
-    cp "$fake/all_reduce_perf" "$fake/all_reduce_perf_mpi"
-    program ldd 'case $1 in *_mpi) echo "	libmpi.so.40 => /there/libmpi.so.40 (0x0)" ;; *) echo "	libnccl.so.2 => not found" ;; esac'
-    PATH=$fake:$PATH collectives
-    [ "$(grep -c ': ratio 1.0' <<<"$output")" -eq 5 ]
-    rm "$fake/all_reduce_perf_mpi"
-    program ldd 'echo "	libmpi.so.40 => not found"'
-    PATH=$fake:$PATH collectives
-    [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"not compared: '$fake/all_reduce_perf' needs libmpi.so.40, not found here; plumb 101 us" ]]
-}
-
-@test "collectives: both take one NCCL: PLUMB_LIBNCCL, or the one that nccl-tests is linked with, or that of the given python" {
-    nccl
-    program plumb-allreduce 'echo "ours $PLUMB_LIBNCCL" >>"${0%/*}/seen"; echo size,detail,metric,mean,origin,status,reason; echo 65536,NCCL 2.28.9,time,101,measured,ok,'
-    program all_reduce_perf 'echo "theirs $(readlink "${LD_LIBRARY_PATH%%:*}/libnccl.so.2")" >>"${0%/*}/seen"'
-    touch "$fake/libmine.so"
-    collectives --mpirun no-such-mpirun
-    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours ,theirs " ]
-    rm "$fake/seen"
-    PLUMB_LIBNCCL=$fake/libmine.so run --separate-stderr scripts/peer-gpu --bin "$fake" --python "$fake/python" --only collectives \
-        --nccl-tests "$fake/all_reduce_perf" --mpirun no-such-mpirun --sizes 64K --pairs 1
-    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours $fake/libmine.so,theirs $fake/libmine.so" ]
-    rm "$fake/seen"
-    program ldd "echo '	libnccl.so.2 => $fake/libmine.so (0x0)'"
-    PATH=$fake:$PATH collectives --mpirun no-such-mpirun
-    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours $fake/libmine.so,theirs $fake/libmine.so" ]
-    rm "$fake/seen" "$fake/ldd"
-    mkdir -p "$fake/site/nvidia/nccl/lib"
-    touch "$fake/site/nvidia/nccl/lib/libnccl.so.2"
-    program python "PYTHONPATH=$fake/site exec python3 \"\$@\""
-    collectives --mpirun no-such-mpirun
-    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours $fake/site/nvidia/nccl/lib/libnccl.so.2,theirs $fake/site/nvidia/nccl/lib/libnccl.so.2" ]
-}
-
-@test "collectives: sources are built where they are, by make's words that are told" {
-    nccl
-    mkdir -p "$fake/tree/src"
-    touch "$fake/tree/src/all_reduce.cu"
-    program nvcc ''
-    program mpicxx ''
-    program nvidia-smi 'echo 9.0'
-    program make 'echo "$@" >"$ORDER.make"; mkdir -p "${0%/*}/tree/build"; for last; do :; done; cp "${0%/*}/all_reduce_perf" "$last"; cp "${0%/*}/theirs" "${last%/*}"'
-    PATH=$fake:$PATH CUDA_HOME='' CUDA_PATH='' NVCC=$fake/nvcc NCCL_HOME='' collectives --nccl-tests "$fake/tree"
-    [ "$status" -eq 3 ]
-    grep -q -- "^-C $fake/tree/src -j[0-9]* CUDARTLIB=cudart_static CUDA_HOME=.* MPI=1 CXX=mpicxx NVCC_GENCODE=-gencode=arch=compute_90,code=sm_90 BUILDDIR=$fake/tree/build $fake/tree/build/all_reduce_perf\$" "$ORDER.make"
-    rm "$ORDER.make"
-    PATH=$fake:$PATH collectives --nccl-tests "$fake/tree" # it is there now
-    [ ! -e "$ORDER.make" ]
-    rm -r "$fake/tree/build"
-    program make 'echo "common.cu:1: error: no nccl.h" >&2; exit 2'
-    PATH=$fake:$PATH NVCC=$fake/nvcc collectives --nccl-tests "$fake/tree" --out "$BATS_TEST_TMPDIR/out"
-    [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"not compared: 'make -C $fake/tree/src "*"ended with 2: common.cu:1: error: no nccl.h; plumb 101 us" ]]
-    grep -q 'no nccl.h' "$BATS_TEST_TMPDIR"/out/log/001-make.txt
-}
-
 @test "everything is kept: pairs as they end, what each program printed; a signal ends the run with what there is" {
     nccl
     collectives --sizes 64K --pairs 2 --out "$BATS_TEST_TMPDIR/out"
@@ -454,28 +278,20 @@ collectives 1 rank 64K out of place,1,ours,101.0,100.0,us" ]
     [ "${#lines[@]}" -eq 5 ]
 }
 
-@test "--limit: what there is no time for is named, and what runs is ended" {
-    nccl
-    echo 'exec sleep 1000' >"$fake/theirs.says"
-    peer --only copy,collectives --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --sizes 64K --limit 9
-    [[ ${lines[1]} == "collectives 1 rank 64K out of place: not compared: no time left (--limit 9)"* ]]
-    [[ ${lines[5]} == "collectives 4 ranks 64K in place: not compared: no time left (--limit 9)"* ]]
-}
-
 @test "collectives: the real program on the simulated device, with 1, 2 and 4 ranks; wrong data of its are seen" {
     load ../sim/env
     simulate one
     nccl
     echo 1000000.0 1000000.0 >"$fake/theirs"
     rm "$fake/plumb-allreduce"
-    ln -s "$PWD/build/bin/plumb-allreduce" "$fake"
+    ln -s "${PLUMB_BIN:-$PWD/build/bin}/plumb-allreduce" "$fake"
     # The version of the stand-in's nccl.h is not ours to know.
-    version=$(build/bin/plumb-allreduce --backend nccl --np 1 --ranks 1 --size 8 --max-samples 1 --no-cpu --csv | grep -om1 'NCCL [0-9.]*')
+    version=$("${PLUMB_BIN:-build/bin}/plumb-allreduce" --backend nccl --np 1 --ranks 1 --size 8 --max-samples 1 --no-cpu --csv | grep -om1 'NCCL [0-9.]*')
     version=${version#NCCL }
     IFS=. read -r major minor patch <<<"$version"
     echo "library=$((major * 10000 + minor * 100 + patch))" >"$fake/theirs.says"
     simulated() {
-        PLUMB_CUDA_MODULE=$PWD/build/lib/plumbline/plumb-cuda.so PLUMB_NCCL_MODULE=$PWD/build/lib/plumbline/plumb-nccl.so \
+        PLUMB_CUDA_MODULE=${PLUMB_BIN:-$PWD/build/bin}/../lib/plumbline/plumb-cuda.so PLUMB_NCCL_MODULE=${PLUMB_BIN:-$PWD/build/bin}/../lib/plumbline/plumb-nccl.so \
             run --separate-stderr scripts/peer-gpu --bin "$fake" --only collectives --seconds 0.1 --sizes 4K \
             --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 1 "$@"
     }

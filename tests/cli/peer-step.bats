@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # What scripts/peer-step makes of made-up rounds: 2 hosts, links of 1 MB/s, a model of two layers of 1 MB, 3 ms forward and 6 back.
 
 setup() {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # plumb probe on a machine of many devices.
 
 setup_file()
@@ -10,7 +11,7 @@ setup_file()
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    plumb=${PLUMB:-build/bin/plumb}
+    plumb=${PLUMB:-${PLUMB_BIN:-build/bin}/plumb}
 }
 
 # machines FOLDER: in it 5000 and 20000, the tree of kvm-virtio with so many more PCI devices, 256 of them below each bridge.

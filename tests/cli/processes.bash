@@ -4,7 +4,7 @@
 
 # A process that is lost, stopped, hangs or is late is named within 10 s: the constants of which these are made are held to it when they are compiled. A test adds
 # what a machine may take that others use: it is to tell "named in time" from "at the end of its budget, or never".
-export NAMED_S=60
+export NAMED_S=240
 
 # at_work TICKS PID...: has each of them used so much CPU time, in hundredths of a second? To be there is not to be at work: who has used more
 # than a start takes is past it, on however busy a machine.
@@ -23,7 +23,7 @@ until_at_work()
     local _
     for _ in $(seq 6000); do
         victim=$(pgrep -f "$1") && at_work 30 "$victim" && return 0
-        sleep 0.05
+        sleep 0.2
     done
     cat "${said-said}"
     return 1

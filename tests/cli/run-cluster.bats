@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # plumb run --hosts over a group: four hosts that a stand-in for ssh makes of this machine, ranks that a stand-in benchmark makes of
 # plumb-null (tests/tools/fake-group.py); by mpirun where there is one; and plumb-allreduce itself.
 
@@ -29,7 +30,7 @@ shift
 echo "$host" >> called
 case $host in
 gone) echo "rsh: connect to host gone: No route to host" >&2; exit 255 ;;
-mute) exec sleep 60 ;;
+mute) exec sleep 300 ;;
 esac
 [ -d "fake/$host" ] && PATH=$PWD/fake/$host:$PATH
 [ -d "other/$host" ] && set -- "$(echo "$*" | sed "s:$PWD/bin/:$PWD/other/$host/:g")"
@@ -57,15 +58,15 @@ suite() { # suite CASE...: t.yaml
 }
 
 over_hosts() { # over_hosts [OPTION...]: into r
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report "$@"
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --host-wait 5m --out r --no-report "$@"
 }
 
 left_over() { pgrep "$@" -f "$work/bin/plumb-"; }
 
 none_left() { # within 12 s: a watcher asks, waits and kills
-    for _ in $(seq 6000); do
+    for _ in $(seq 3000); do
         left_over > /dev/null || [ -n "$(ls tmp)" ] || return 0
-        sleep 0.1
+        sleep 0.3
     done
     left_over -a
     ls tmp
@@ -73,9 +74,9 @@ none_left() { # within 12 s: a watcher asks, waits and kills
 }
 
 until_running() { # until plumb-null is measuring
-    for _ in $(seq 6000); do
+    for _ in $(seq 3000); do
         pgrep -f "$work/bin/plumb-null --number" > /dev/null && return 0
-        sleep 0.05
+        sleep 0.2
     done
     [ ! -e said ] || cat said
     tail -n 20 r*/log/* 2> /dev/null || true
@@ -111,29 +112,6 @@ END
     none_left
 }
 
-@test "one connection a host, and one for rank 0; --slots holds for all hosts" {
-    over_hosts --slots 2 2> said
-    grep -q '1 case with 8 ranks on 4 hosts' said
-    # The check, a trial and the launch.
-    [ "$(grep -c '^alpha$' called)" -eq 5 ]
-    [ "$(grep -c '^gamma$' called)" -eq 3 ]
-    run over_hosts --slots 0
-    [ "$status" -eq 2 ]
-    run "$plumb" run t.yaml --slots 2 --out q
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"--slots has no effect without --hosts"* ]]
-    run "$plumb" run --resume r --slots 2
-    [ "$status" -eq 2 ]
-}
-
-@test "what each rank writes to stderr is kept, with host and rank in front" {
-    echo talk > bin/act-4
-    over_hosts 2> said
-    grep -qx 'gamma rank 4: plumb-gather: one' r/log/1-1.txt
-    grep -qx 'gamma rank 4: plumb-gather: two' r/log/1-1.txt
-    grep -q '^alpha rank 0: plumb-gather: listening on 127.0.0.1 port' r/log/1-1.txt
-}
-
 @test "the secret is on no command line and in no file" {
     cat > rsh <<'END'
 #!/bin/sh
@@ -152,28 +130,13 @@ END
     done < secrets
 }
 
-@test "without hosts the benchmark makes its ranks itself, and none is named" {
-    "$plumb" run t.yaml --out r --no-report
-    [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
-    head -1 r/gather.csv | grep -q '^number,'
-    suite '{bench: gather, number: 1, between: none}' '{bench: gather, number: 1}'
-    over_hosts --out q 2> said
-    grep -q '1 case with 7 ranks on 4 hosts; on this machine: 1 case' said
-    out=q/gather.csv
-    [ "$(cells hosts | sort | paste -sd ' ')" = ' alpha;beta;gamma;delta' ]
-    suite '{bench: gather, number: 1, between: first}'
-    run over_hosts --out p
-    [ "$status" -eq 2 ]
-    [[ "$output" == *"'gather' is run over all hosts at once: 'between' may only be none"* ]]
-}
-
 @test "a host that cannot be reached: said once, the group fails at once, what needs it not runs" {
     printf 'alpha address=127.0.0.1\ngone address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
     suite '{bench: gather, number: [1, 2]}' '{bench: "null"}'
-    run over_hosts --host-wait 2s
+    run over_hosts --host-wait 30s
     [ "$status" -eq 4 ]
     [[ "$output" == *"cannot reach 'gone' by ./rsh: rsh: connect to host gone: No route to host (status 255): 2 launches that need it fail at once"* ]]
-    [[ "$output" == *"'mute' does not answer: nothing came from it by ./rsh in 2 s"* ]]
+    [[ "$output" == *"'mute' does not answer: nothing came from it by ./rsh in 30 s"* ]]
     [ "$(cells status | sort -u)" = failed ]
     cells reason | grep -q "cannot reach 'gone'"
     [ "$(wc -l < called)" -eq 3 ]
@@ -216,36 +179,12 @@ END
 @test "a rank that never comes: rank 0 names it in the trial, and nothing long is started" {
     echo late > bin/act-3
     suite '{bench: gather, number: [1, 2]}'
-    export FAKE_WAIT=6
+    export FAKE_WAIT=40
     run over_hosts
     echo "$status: $output"
     [ "$status" -eq 4 ]
     [[ "$output" == *"a trial of 'gather' over all hosts failed: on 'alpha' it ended with status 5: rank 0: plumb-gather: ranks 3 of 7 have not come"* ]]
     [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 2 failed' ]
-    none_left
-}
-
-@test "a rank that dies in the middle ends the case with its name, and the next case runs" {
-    suite '{bench: gather, number: 1, budget: 20m, timeout: 20m, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}' \
-        '{bench: gather, number: 2}'
-    over_hosts > said 2>&1 &
-    run_pid=$!
-    until_running
-    begin=$SECONDS
-    pkill -KILL -f "$work/bin/plumb-gather --np=7 --leader .* --rank 4"
-    until grep -q 'plumb run: gather .* rank 4 (gamma) is gone' said; do
-        ((SECONDS - begin <= NAMED_S))
-        sleep 0.1
-    done
-    status=0
-    wait "$run_pid" || status=$?
-    [ "$status" -eq 4 ]
-    python3 - <<'END'
-import csv
-rows = {r["number"]: r for r in csv.DictReader(open("r/gather.csv"))}
-assert rows["1"]["status"] == "failed" and "rank 4 (gamma) is gone" in rows["1"]["reason"], rows["1"]["reason"]
-assert rows["2"]["status"] in ("ok", "noisy"), rows["2"]
-END
     none_left
 }
 
@@ -277,24 +216,13 @@ END
     none_left
 }
 
-@test "killed in the middle of a long launch: nothing is left on any host" {
-    suite '{bench: gather, number: 1, budget: 20m, timeout: 20m, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
-    run_pid=$!
-    until_running
-    left_over
-    kill -KILL "$run_pid"
-    wait "$run_pid" || true
-    none_left
-}
-
 @test "killed in the middle: nothing is left on any host, and --resume goes on with the same hosts" {
     suite '{bench: gather, number: [1, 2, 3], budget: 1s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
-    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --host-wait 5m --out r --no-report 3>&- &
     run_pid=$!
-    for _ in $(seq 6000); do
+    for _ in $(seq 3000); do
         grep -qs '^done' r/plan.csv && pgrep -f "$work/bin/plumb-null --number" > /dev/null && break
-        sleep 0.05
+        sleep 0.2
     done
     kill -KILL "$run_pid"
     wait "$run_pid" || true
@@ -328,10 +256,10 @@ for port in range(int(sys.argv[1]), int(sys.argv[2])):
     except OSError:
         pass # somebody else holds it: as good
 open("held", "w").close()
-time.sleep(60)
+time.sleep(600)
 END
     holder=$!
-    while [ ! -e held ]; do sleep 0.05; done
+    while [ ! -e held ]; do sleep 0.2; done
 }
 
 @test "a port in use: another is taken" {
@@ -339,15 +267,6 @@ END
     over_hosts --port 22600
     kill "$holder"
     grep -q 'the port is taken' r/log/*
-    [ "$(cells status | grep -c failed)" -eq 0 ]
-}
-
-@test "no word of a rank decides: with all of them nonsense it listens, and another port is taken" {
-    hold_ports 24607 24615
-    FAKE_NONSENSE=1 over_hosts --port 24600
-    kill "$holder"
-    grep -q 'zzzzz' r/log/*
-    [ "$(grep -c 'listening\|taken\|plumb-notice' r/log/*)" -eq 0 ]
     [ "$(cells status | grep -c failed)" -eq 0 ]
 }
 
@@ -417,27 +336,17 @@ allreduce_here() { # the real one, or skip
     none_left
 }
 
-@test "plumb-allreduce: a port in use: another is taken" {
-    allreduce_here
-    suite '{bench: allreduce, backend: ring, transport: tcp, size: 4K, ranks: 2, no-cpu: "true"}'
-    hold_ports 23608 23609 # of the launch, and not of the trial before it
-    over_hosts --port 23600 > said 2>&1 || { cat said r/log/* && false; }
-    kill "$holder"
-    grep -q 'the port is taken' r/log/*
-    [ "$(cells status | grep -c failed)" -eq 0 ]
-}
-
 @test "plumb-allreduce: a rank that is killed in the middle is named by rank 0, and the next case runs" {
     allreduce_here
     suite '{bench: allreduce, backend: ring, transport: tcp, size: 4K, ranks: 7, no-cpu: "true", budget: 20m, timeout: 20m, min-samples: 100000000, max-samples: 100000000}' \
         '{bench: allreduce, backend: ring, transport: tcp, size: 8K, ranks: 7, no-cpu: "true"}'
     over_hosts > said 2>&1 &
     run_pid=$!
-    for _ in $(seq 6000); do
+    for _ in $(seq 3000); do
         pgrep -f "^$work/bin/plumb-allreduce .*--size 4096 " > /dev/null &&
             killed=$(pgrep -f "^$work/bin/plumb-allreduce --np=7 --leader .* --rank 4$") && at_work 30 "$killed" && break
         killed=
-        sleep 0.05
+        sleep 0.2
     done
     [ -n "$killed" ]
     kill -KILL "$killed"
@@ -534,32 +443,6 @@ END
         [ "$(grep -c '^done' r/plan.csv)" -eq 1 ]
         none_left
     done
-}
-
-@test "plumb-allreduce by mpirun: the backend mpi and our own, in one world" {
-    allreduce_here
-    command -v mpirun > /dev/null || skip "no mpirun here"
-    "$bin/plumb-allreduce" --describe | grep -q '"name": "mpi", "state": "present' || skip "this build has no MPI module"
-    printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
-    suite '{bench: allreduce, backend: [mpi, ring], transport: tcp, size: 64K, no-cpu: "true"}'
-    by_mpirun --out r || { cat said r/log/*; cut -c1-600 r/*.csv; return 1; }
-    grep -q 'all 3 ranks on 2 hosts see each other' said
-    [ "$(cells ranks | sort -nu | paste -sd ' ')" = '1 2 3' ]
-    [ "$(cells backend | sort -u | paste -sd ' ')" = 'mpi ring' ]
-    [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
-}
-
-@test "the suite cluster is planned with hosts and without" {
-    allreduce_here
-    "$plumb" run cluster --dry-run > here
-    [ "$(grep -c ',allreduce,' here)" -gt 20 ]
-    [ "$(grep -c -e '--transport rdma' here)" -le 2 ] || "$plumb" list | grep -q 'rdma.*present'
-    "$plumb" run cluster --hosts hosts --rsh ./rsh --slots 1 --dry-run > planned 2> said
-    grep -q 'over 7 pairs in 3 bouts' said
-    grep -q 'with 4 ranks on 4 hosts' said
-    # Each of six links both ways and by latency, once; the ring of RDMA beside them.
-    [ "$(grep -c ',net,--transport tcp' planned)" -eq 18 ]
-    [ "$(grep -c ',allreduce,.*alpha;beta;gamma;delta' planned)" -eq "$(grep -c ',allreduce,' planned)" ]
 }
 
 @test "all pairs come as a tournament: launches of one bout share no host; many hosts are sampled" {

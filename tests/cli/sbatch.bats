@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# sanitizers: no, because it starts no program of this build
 # scripts/plumb.sbatch: what it makes of its arguments. Slurm is a stand-in; tests/labs/slurm.bats has a real one.
 
 setup() {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # plumb-step with its products on GPUs, over simulated devices and NCCL: how long they take, and that they are checked.
 
 # takes: machine
@@ -8,7 +9,7 @@ load rows
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=build/bin/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
+    bin=${PLUMB_BIN:-build/bin}/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
     # slow enough for this machine to do the arithmetic
     printf '%s\n' '[machine]' 'gpus = 2' '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' 'gemm_f32_tflops = .0005' 'gemm_bf16_tflops = .001' \
         >"$BATS_TEST_TMPDIR/machine.conf"

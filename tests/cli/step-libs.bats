@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# tier: long
 # plumb-step over libraries: MPI under its own launcher, and NCCL on the simulated device.
 
 # takes: spinners
@@ -11,7 +12,7 @@ load ../sim/env
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=$PWD/build/bin/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
+    bin=${PLUMB_BIN:-$PWD/build/bin}/plumb-step out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err model=$BATS_TEST_TMPDIR/blocks.csv
     [[ -x $bin ]] || skip 'plumb-step is not built'
     quick=(--csv --model "$model" --batch 4 --compute-time 4ms --budget 60ms --warmup 20ms --min-samples 3)
     printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output,split,sum' '0..3,l.{},5000,1,100,100,100,row,1000' >"$model"
@@ -29,7 +30,7 @@ steps() {
 
 launched() {
     command -v mpirun >/dev/null || skip 'there is no mpirun here'
-    [ -e build/lib/plumbline/plumb-mpi.so ] || skip 'plumb-mpi.so was not built: there is no MPI here'
+    [ -e "${PLUMB_BIN:-build/bin}/../lib/plumbline/plumb-mpi.so" ] || skip 'plumb-mpi.so was not built: there is no MPI here'
     status=0
     timeout 600 mpirun -np "$1" "$bin" "${quick[@]}" --backend mpi "${@:2}" >"$out" 2>"$err" </dev/null || status=$?
 }
@@ -49,7 +50,7 @@ launched() {
 }
 
 @test "nccl on the simulated device: sums, ZeRO and split layers, data compared" {
-    [ -e build/sim/libnccl.so.2 ] || skip 'the simulated NCCL was not built (it needs nccl.h): make sim'
+    [ -e "${PLUMB_BIN:-build/bin}/../sim/libnccl.so.2" ] || skip 'the simulated NCCL was not built (it needs nccl.h): make sim'
     simulate two
     status=0
     timeout 600 "$bin" "${quick[@]}" --np 2 --ranks 2 --backend nccl --overlap none,backward --zero 0,3 --bucket 30K >"$out" 2>"$err" || status=$?

@@ -28,7 +28,7 @@ in_guest() {
     run() {
         local to=$1
         shift
-        timeout -k 5 150 build/bin/plumb-allreduce --csv --min-samples 3 --warmup 100ms --budget 150ms "$@" >"$to" 2>"$to.err"
+        timeout -k 5 240 build/bin/plumb-allreduce --csv --min-samples 3 --warmup 100ms --budget 150ms "$@" >"$to" 2>"$to.err"
         echo "$to $?"
     }
     rdma=(--transport rdma --device rxe0+rxe1+rxe2)
@@ -51,7 +51,7 @@ in_guest() {
         local before budget=$1
         before=$(packets)
         shift
-        timeout -k 5 150 build/bin/plumb-allreduce --csv --no-cpu --np 3 --ranks 3 --min-samples 3 --budget "$budget" \
+        timeout -k 5 240 build/bin/plumb-allreduce --csv --no-cpu --np 3 --ranks 3 --min-samples 3 --budget "$budget" \
             --width 0.01% "${rdma[@]}" "$@" >long 2>long.err &
         lead=$!
         for try in $(seq 3000); do
@@ -123,7 +123,7 @@ section_steps() {
     printf '%s\n' 'unit,sample' 'block,layer,parameters,m,n,k,output,split,sum' '0..2,l.{},50000,1,100,100,50000,row,10000' >model.csv
     for way in '--overlap none --zero 3 --bucket 300K' '--pp 3 --micro-batches 2' '--ps 1 --ps-mode async --bucket 300K'; do
         # shellcheck disable=SC2086
-        timeout -k 5 60 build/bin/plumb-step --csv --np 3 --ranks 3 --model model.csv --batch 2 --compute-time 20ms --budget 100ms \
+        timeout -k 5 240 build/bin/plumb-step --csv --np 3 --ranks 3 --model model.csv --batch 2 --compute-time 20ms --budget 100ms \
             --warmup 10ms --min-samples 2 "${rdma[@]}" $way >>steps 2>>steps.err
         echo "$? $way"
     done

@@ -53,7 +53,7 @@ SCRIPT
 launch() {
     local rate=$1
     shift
-    timeout -k 5 120 scripts/lab-cluster mpirun -np 2 bash "$line" "$rate" "$bin" --transport tcp --ranks 2 --size 1M --budget 1s \
+    timeout -k 5 1000 scripts/lab-cluster mpirun -np 2 bash "$line" "$rate" "$bin" --transport tcp --ranks 2 --size 1M --budget 1s \
         --min-samples 5 --csv --no-cpu "$@" >"$out" 2>"$out.err" 3>&- || { cat "$out.err" >&2 && return 1; }
 }
 
@@ -103,7 +103,7 @@ limits() {
 @test "a training step with little compute is held against the same line: gradients of 8 MB of two ranks go through it once" {
     local model=$BATS_TEST_TMPDIR/blocks.csv
     printf '%s\n' 'layer,parameters,m,n,k' 'l,2000000,1,1000,1000' >"$model"
-    timeout -k 5 120 scripts/lab-cluster mpirun -np 2 bash "$line" 10000 build/bin/plumb-step --transport tcp --ranks 2 \
+    timeout -k 5 1000 scripts/lab-cluster mpirun -np 2 bash "$line" 10000 build/bin/plumb-step --transport tcp --ranks 2 \
         --model "$model" --batch 32 --compute-time 1ms --budget 1s --min-samples 5 --csv >"$out" 2>"$out.err" 3>&-
     paste -d'|' <(cells metric) <(cells limit) <(cells percent_of_limit) <(cells limit_kind) <(cells limit_source) | grep throughput >"$line.told"
     cat "$line.told"

@@ -23,7 +23,7 @@ teardown_file() {
     lab_clean
 }
 
-lab() { timeout -k 5 60 scripts/lab-cluster "$@"; }
+lab() { timeout -k 5 1000 scripts/lab-cluster "$@"; }
 
 # Something of the lab NAME that is still there.
 left() {
@@ -66,23 +66,6 @@ reachable() {
     run setpriv --reuid 65534 --clear-groups bash <scripts/lab-cluster -s up 2
     [ "$status" -eq 2 ]
     [[ $output == *"take root"*"unshare -rmn"* ]]
-}
-
-@test "hosts have a name, a network, a /sys and shared memory of their own" {
-    lab_cluster 3
-    [ "$(on 1 hostname)" = node1 ]
-    [ "$(on 1 ls /sys/class/net | paste -sd' ')" = 'eth0 lo' ]
-    [ "$(on 2 getent hosts node0 | awk '{ print $1 }')" = "$(lab hosts | head -n 1)" ]
-    on 0 touch "/dev/shm/$PLUMB_LAB"
-    on 0 test -e "/dev/shm/$PLUMB_LAB"
-    run on 1 test -e "/dev/shm/$PLUMB_LAB"
-    [ "$status" -eq 1 ]
-    [ ! -e "/dev/shm/$PLUMB_LAB" ] # not of this machine either
-    [ "$(on 0 readlink /proc/self/ns/ipc)" != "$(on 1 readlink /proc/self/ns/ipc)" ]
-    [ "$(lab hosts --names | paste -sd' ')" = 'node0 node1 node2' ]
-    run on 3 true
-    [ "$status" -eq 2 ]
-    [[ $output == *"no host '3'"* ]]
 }
 
 @test "short messages: --small keeps pieces and the bucket small, norate takes all away" {
@@ -129,7 +112,7 @@ reachable() {
 @test "congestion control: as asked, and an unknown one is refused" {
     lab_cluster 2
     lab congestion reno
-    run on 0 timeout 20 python3 -c 'import socket
+    run on 0 timeout 600 python3 -c 'import socket
 s = socket.create_connection(("node1", 9))'
     [[ $output == *refused* ]]
     on 0 iperf3 -s -1 >/dev/null 3>&- &
@@ -161,7 +144,7 @@ $HOME" ]
 @test "a pulled cable, a cut, and both mended" {
     lab_cluster 2
     lab congestion reno
-    reachable
+    in_time 300 reachable
     lab link 0 down
     [[ $(lab status) == *"node0 "*"link down"* ]]
     [ "$(on 0 cat /sys/class/net/eth0/carrier)" = 0 ]
@@ -238,7 +221,7 @@ $HOME" ]
     done
     lab_cluster 2
     [ "$(ip netns | grep -c "^$PLUMB_LAB-")" -eq 3 ]
-    reachable
+    in_time 300 reachable
     lab down
     run left "$PLUMB_LAB"
     [ "$status" -ne 0 ]
@@ -262,7 +245,7 @@ $HOME" ]
     [ "$(expected --prefix "$LAB_OTHER")" = 992678056 ]
     [ "$(on 0 cat /sys/class/net/eth0/mtu)" = 1500 ]
     lab down --prefix "$LAB_OTHER"
-    reachable
+    in_time 300 reachable
 }
 
 @test "Open MPI over the hosts: a rank each, and the right sum" {

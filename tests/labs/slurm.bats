@@ -30,7 +30,7 @@ teardown() {
     lab_clean
 }
 
-slurm() { timeout -k 5 100 scripts/lab-slurm exec "$@"; }
+slurm() { timeout -k 5 1000 scripts/lab-slurm exec "$@"; }
 
 @test "ranks that srun starts are one world, over our ring and over the library" {
     slurm srun -N2 -n2 --mpi=pmix "$PWD/build/bin/plumb-allreduce" --who >"$out"

@@ -38,7 +38,7 @@ teardown() {
 }
 
 # lab ARGUMENT...
-lab() { timeout -k 5 60 "$top/scripts/lab-cluster" "$@"; }
+lab() { timeout -k 5 1000 "$top/scripts/lab-cluster" "$@"; }
 
 # start ARGUMENT...: plumb run on node0, in the background, in a session of its own that the keyboard could interrupt; its
 # id in $run, what it says in out and err.

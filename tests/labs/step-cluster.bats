@@ -29,10 +29,10 @@ step() {
     shift
     ! chrt -f 1 true 2>/dev/null || front=(chrt -f 1)
     for ((i = 1; i < n; i++)); do
-        timeout -k 5 60 scripts/lab-cluster exec "$i" ${front[@]+"${front[@]}"} "$bin" --np "$n" --rank "$i" --leader node0 --secret-file "$secret" \
+        timeout -k 5 1000 scripts/lab-cluster exec "$i" ${front[@]+"${front[@]}"} "$bin" --np "$n" --rank "$i" --leader node0 --secret-file "$secret" \
             --wait 30s >"$BATS_TEST_TMPDIR/rank$i" 2>&1 3>&- &
     done
-    timeout -k 5 60 scripts/lab-cluster exec 0 ${front[@]+"${front[@]}"} "$bin" --np "$n" --ranks "$n" --listen 0.0.0.0 --secret-file "$secret" --wait 30s \
+    timeout -k 5 1000 scripts/lab-cluster exec 0 ${front[@]+"${front[@]}"} "$bin" --np "$n" --ranks "$n" --listen 0.0.0.0 --secret-file "$secret" --wait 30s \
         --csv --transport tcp --model "$model" --budget 1s --warmup 300ms --min-samples 5 "$@" >"$out" 2>"$out.err" 3>&- ||
         { cat "$out.err" >&2 && return 1; }
     wait

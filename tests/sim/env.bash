@@ -9,18 +9,25 @@ declare -F skip >/dev/null || skip()
     return 1
 }
 
+# sim_folder: the stand-ins that were built with the programs.
+sim_folder()
+{
+    realpath -m "${PLUMB_BIN:-build/bin}/../sim"
+}
+
 # simulate MACHINE: from here on programs load the stand-ins, which show the machine of tests/sim/machines/MACHINE.conf,
 # or of the file MACHINE. Skips the test where the module or the stand-ins were not built.
 simulate()
 {
-    local sim=$PWD/build/sim machine=$1 lt
+    local sim machine=$1 lt
+    sim=$(sim_folder)
     [[ -e $machine ]] || machine=$PWD/tests/sim/machines/$1.conf
     [[ -e $machine ]] || {
         echo "no such machine: '$1'" >&2
         return 1
     }
     [[ -e $sim/libcuda.so.1 ]] || skip "the simulated device was not built (it needs cuda.h): make sim" || return
-    [[ -n $(find build/bin build/lib -name plumb-cuda.so 2>/dev/null) ]] ||
+    [[ -n $(find "$sim/../bin" "$sim/../lib" -name plumb-cuda.so 2>/dev/null) ]] ||
         skip "plumb-cuda.so was not built (it needs nvcc)" || return
     lt=$(find "$sim" -name 'libcublasLt.so.*' | head -n 1)
     export PLUMB_SIM_MACHINE=$machine PLUMB_LIBCUDA=$sim/libcuda.so.1 PLUMB_LIBCUBLASLT=$lt
@@ -39,7 +46,8 @@ fault()
 # simulate_nvml MACHINE: only the management library, for programs that ask nothing else.
 simulate_nvml()
 {
-    local sim=$PWD/build/sim machine=$1
+    local sim machine=$1
+    sim=$(sim_folder)
     [[ -e $machine ]] || machine=$PWD/tests/sim/machines/$1.conf
     [[ -e $sim/libnvidia-ml.so.1 ]] || skip "the simulated device was not built: make sim" || return
     export PLUMB_SIM_MACHINE=$machine LD_LIBRARY_PATH=$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -86,7 +86,7 @@ def gather(own, secret):
         say(f"cannot listen on {own['listen']} port {own['port']}: the port is taken", "port-taken")
         sys.exit(2)
     say(f"listening on {own['listen']} port {own['port']}", "listening")
-    others, wait = {}, float(os.environ.get("FAKE_WAIT", "20"))
+    others, wait = {}, float(os.environ.get("FAKE_WAIT", "200"))
     # On a busy machine ranks start one after another: who is late is told from the others' coming, not from the clock alone.
     while len(others) < int(own["np"]) - 1:
         s.settimeout(wait if others else 10 * wait)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
+# What the files of tests of this name share: check.bats, check-long.bats.
+
+setup_file() { # how many cases of a made run are judged
+    made="$(mktemp -d)"
+    for i in 1 2; do made_by cli/make_runs.py "$made/$i" --seed $i; done
+    "${PLUMB_BIN:-$BATS_TEST_DIRNAME/../../build/bin}/plumb" check "$made/2" --baseline "$made/1" --json - > "$made/j.json" || true
+    judged=$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["cases"]))' "$made/j.json")
+    rm -rf "$made"
+    [ "$judged" -ge 40 ]
+    export judged
+}
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
+    work="$(mktemp -d)"
+    export TMPDIR="$work/tmp"
+    mkdir "$TMPDIR"
+    cd "$work" || return 1
+    unset GITHUB_STEP_SUMMARY
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+made() { # made DIR [options of make_runs.py]; the seed is also the minute of its start
+    made_by cli/make_runs.py "$@"
+}
+
+# fact LABEL: what the answer of this label says
+fact() { sed -n "s/^$1  *//p" out; }
+
+# check EXIT ARGUMENTS...: runs it, expects that exit, leaves stdout in out and stderr in err
+check() {
+    local want=$1 got=0
+    shift
+    "$plumb" check "$@" > out 2> err || got=$?
+    [ "$got" -eq "$want" ] || {
+        echo "exit $got instead of $want: $*" >&2
+        cat out err >&2
+        return 1
+    }
+}
+
+sqlite() {
+    "$plumb" check nowhere --baseline history 2>&1 | grep -q 'built without SQLite' && skip "built without SQLite"
+    return 0
+}
+
+json() { # json FILE EXPRESSION on the object o
+    python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"
+}

@@ -1,0 +1,285 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# tier: long
+# shellcheck disable=SC2030,SC2031,SC2154 # each test has variables of its own
+# plumb forecast, the command: from made-up runs to an answer, what is missing, what is refused, and its files.
+
+bats_require_minimum_version 1.5.0
+load made
+load forecast
+
+@test "sums at one number of ranks alone: known there, and nowhere else" {
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("run/allreduce.csv")))
+with open("run/allreduce.csv", "w", newline="") as out:
+    writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(r for r in rows if r["ranks"] == "8")
+END
+    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8,16 --no-overlap
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"16 nodes: sums over ranks: measured at 8 ranks alone"* ]]
+    # one reason, with forecasts between
+    "$plumb" forecast "${job[@]}" --nodes 2,4,8,16 | grep -q 'Refused  *2 and 4, 16 nodes: sums over ranks: measured at 8 ranks alone'
+    "$plumb" forecast "${job[@]}" --nodes 4,8,16 --no-overlap --json > out.json
+    near "$(jq '.points[1].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
+    [ "$(jq -r '[.points[].refused] | join(",")' out.json)" = "one number of ranks,,one number of ranks" ]
+}
+
+@test "measured steps of the model are held against their forecasts" {
+    python3 - <<'END'
+import csv
+like = next(csv.DictReader(open("run/allreduce.csv")))
+columns = [name for name in like if name not in "op redop size fill scaling in_place segment algorithm gap buffer vector_bytes chosen".split()]
+columns = "schedule seq batch tp pp ep micro_batches zero ps dp update compute_ms update_ms".split() + columns
+with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as plan:
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    # two layers of 16 MiB, 40 ms backward: the first sum begins at 40 of 60 ms
+    none = dict(batch=1, pp=1, zero=0, ps=0, update="none", schedule="1f1b")
+    for case, (model, ranks, overlap, transport, ms, more) in enumerate((("/x/toy.csv", 8, "none", "tcp", 600, {}), ("toy", 4, "backward", "tcp", 500, {}),
+                                                                  ("toy", 2, "none", "rdma", 1, {}), ("other", 8, "none", "tcp", 1, {}),
+                                                                  ("toy", 8, "none", "tcp", 900, {}), ("toy", 8, "none", "tcp", 300, {}),
+                                                                  ("toy", 2, "none", "tcp", 700, dict(update="adam", update_ms=100)),
+                                                                  ("toy", 2, "none", "tcp", 701, dict(update="adam", update_ms="")),
+                                                                  ("toy", 2, "none", "tcp", 702, dict(ps=1)), ("toy", 2, "none", "tcp", 704, dict(pp=2, schedule="gpipe")),
+                                                                  ("toy", 2, "none", "tcp", 703, dict(zero=3)),
+                                                                  ("toy", 1, "none", "tcp", 61, {}), ("toy", 1, "none", "tcp", 63, dict(batch=2)),
+                                                                  ("toy", 1, "none", "tcp", 90, dict(batch=3, origin="measured")),
+                                                                  ("other", 1, "none", "tcp", 460, dict(batch=4, origin="measured")), ("other", 1, "none", "tcp", 260, {})), 8001):
+        plan.write(f"done,0001,{case},{case},1,step,,60,,,node1;node2\n")
+        writer.writerow(dict(like, case=case, model=model, ranks=ranks, nodes=ranks, seq=0, tp=1, ep=1, micro_batches=1,
+                             dp=ranks, bucket=16 << 20, dtype={900: "f64", 300: "i8"}.get(ms, "f32"), overlap=overlap, backend="ring", transport=transport, compute_ms=60,
+                             metric="step_time", unit="ms", value=ms, ci_low=ms, ci_high=ms, limit="", percent_of_limit="", **{"origin": "simulated", **none, **more}))
+END
+    run --separate-stderr "$plumb" forecast run --model ./toy.csv --dtype f64 --nodes 8
+    [ "$status" -eq 2 ]
+    # another job of the same model: each step is forecast as it was measured
+    "$plumb" forecast run --model ./toy.csv --compute 1s --update none --batch 7 --over 'backend=ring transport=tcp' --nodes 8 --json > out.json
+    [ "$(jq -c '[.checks[] | [.ranks, .measured_s]]' out.json)" = '[[8,0.6],[8,0.9],[8,0.3],[4,0.5],[2,0.7]]' ]
+    # two steps on one rank: 2 ms beside their compute, which was a wait
+    near "$(jq '.checks[0].step_s' out.json)" "0.062 + 2 * $(ring 8 16777216)" 0.01
+    near "$(jq '.checks[0].host_s' out.json)" 0.002 1e-6
+    near "$(jq '.checks[3].step_s' out.json)" "0.042 + 2 * $(ring 4 16777216)" 0.01
+    near "$(jq '.checks[4].step_s' out.json)" "0.062 + 2 * $(ring 2 16777216) + 0.1" 0.01
+    # of real compute it is 30 ms
+    near "$(jq '.answer.host_s' out.json)" 0.03 1e-6
+    # the memory of a step that is known, and none of one that is not: no product was measured here
+    jq -e '.memory.parameters > 0' out.json
+    run -3 --separate-stderr "$plumb" forecast run --model ./toy.csv --update none --over 'backend=ring transport=tcp' --nodes 8 --json
+    jq -e 'has("memory") | not' <<< "$output"
+    # of other models only where there is no step of this one: 400 ms beside 60, and 30
+    sed 's/^a,/c,/' toy.csv > third.csv
+    "$plumb" forecast run --model ./third.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 1 --json > third.json
+    near "$(jq '.answer.host_s' third.json)" "(0.4 + 0.03) / 2" 1e-6
+    "$plumb" forecast run --model ./third.csv --compute 1s --update none --nodes 1 | tr -s ' \n' ' ' | grep -q 'operations: 215.0 ms, of measured steps of other models on one rank'
+    [ "$(jq -c '[.checks_left_out[] | [.measured_s, .left_out, .refused]] | sort' out.json)" = \
+        '[[0.001,"another way",null],[0.701,"update",null],[0.702,"servers",null],[0.703,"refused","not measured"],[0.704,"order",null]]' ]
+    # elements of 8 bytes, and of 1: twice the buckets, and both layers in one of 8 MiB
+    near "$(jq '.checks[1].step_s' out.json)" "0.062 + 2 * $(ring 8 33554432)" 0.01
+    near "$(jq '.checks[2].step_s' out.json)" "0.062 + $(ring 8 8388608)" 0.01
+    run --separate-stderr "$plumb" forecast run --model ./toy.csv --compute 1s --update none --over 'backend=ring transport=tcp' --nodes 8
+    output="$(tr -s ' \n' ' ' <<< "$output")" # lines are wrapped
+    [[ "$output" == *"Check forecasts of 5 measured steps are "*" % of their measured times: "*"5 more are left out"* ]]
+    [[ "$output" == *"parameter servers are not modelled"* && "$output" == *"another backend or transport"* && "$output" == *"how long the update took"* &&
+        "$output" == *"scattered sums over ranks: not measured (plumb run cluster"* ]]
+    # alone, too: what is missing is named
+    mkdir alone
+    cp run/run.json run/step.csv alone/
+    { head -1 run/plan.csv; grep ,step, run/plan.csv; } > alone/plan.csv
+    run --separate-stderr "$plumb" forecast alone --model ./toy.csv --compute 1s --update none --nodes 8
+    output="$(tr -s ' \n' ' ' <<< "$output")"
+    [[ "$output" == *"Check no measured step has a forecast: sums over ranks: not measured (plumb run cluster"* ]]
+}
+
+@test "ranks of a node other than measured, and nodes beside a single one, are refused" {
+    run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4
+    [ "$status" -eq 3 ]
+    output="$(tr -s ' \n' ' ' <<< "$output")"
+    [[ "$output" == *"measure with 4 ranks on each node, or say --per-node 1"*"plumb run cluster --hosts FILE"* ]]
+    run "$plumb" forecast "${job[@]}" --nodes 2 --per-node 4 --json
+    [ "$(jq -r '.points[0].refused' <<< "$output")" = "other ranks of a node" ]
+    "$plumb" forecast "${job[@]}" --nodes 1 --json | jq -e '.points[0].step_s == 0.06'
+    # four ranks of one node, and no other node
+    made_by tools/make-cluster.py single --per-node 8
+    single=(single --model ./toy.csv --compute 60ms --update none --over 'backend=ring transport=tcp')
+    run --separate-stderr "$plumb" forecast "${single[@]}" --nodes 2
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"measure on several nodes"* ]]
+    "$plumb" forecast "${single[@]}" --nodes 1 --json | jq -e '.points[0].ranks == 8 and .points[0].step_s > 0.06'
+}
+
+@test "what is hidden is of the way that sums go and of its largest vector, also where that is nothing" {
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("run/allreduce.csv")))
+like = next(r for r in rows if r["metric"] == "time" and r["backend"] == "ring" and r["transport"] == "tcp" and r["ranks"] == "8" and not r["model"])
+with open("run/allreduce.csv", "a", newline="") as out, open("run/plan.csv", "a") as plan:
+    for case, (transport, size, hidden) in enumerate((("rdma", 65536, 95), ("tcp", 65536, 80), ("tcp", 67108864, 0), ("rdma", 67108864, 90)), 9001):
+        plan.write(f"done,0001,{case},{case},1,allreduce,,60,,,node1;node2\n")
+        more = dict(like, case=case, transport=transport, size=size, vector_bytes=size, overlap="true", metric="overlap", unit="percent", value=hidden,
+                    ci_low=hidden, ci_high=hidden, min=hidden, max=hidden, mean=hidden, p50=hidden, limit="", percent_of_limit="")
+        csv.DictWriter(out, rows[0].keys(), lineterminator="\n").writerow(more)
+END
+    "$plumb" forecast "${job[@]}" --nodes 8 --json > out.json
+    # nothing hidden: each takes as long as if it went alone, one after another
+    near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * $(ring 8 16777216)" 0.01
+    "$plumb" forecast run --model ./toy.csv --compute 60ms --update none --bucket 16M --over 'backend=ring transport=rdma' --nodes 8 --json > other.json
+    jq -e '.points[0].step_s < '"$(jq '.points[0].step_s' out.json)" other.json
+}
+
+@test "--out writes a report with the forecast, Markdown and a plot" {
+    "$plumb" forecast "${job[@]}" --nodes 2..64x2 --out out > /dev/null
+    grep -q "<section id='forecast'>" out/report.html
+    grep -q '^# Forecast: toy' out/forecast/forecast.md
+    grep -q '^| *Nodes' out/forecast/forecast.md
+    if command -v gnuplot > /dev/null; then
+        [ -s out/forecast/forecast.svg ]
+    fi
+}
+
+@test "another network has other bytes a second, and the time of a message stays" {
+    "$plumb" forecast "${job[@]}" --nodes 8 --no-overlap --swap network=1:10 --json > out.json
+    near "$(jq '.points[0].step_s' out.json)" "0.06 + 2 * 2 * 7 * (38e-6 + 16777216 / 8 / 1.18e9)" 0.01
+    [ "$(jq -r .swapped out.json)" = "network: 1 to 10 Gb/s" ]
+    jq -e '.points[0] | .step_high_s / .step_s > 1.06' out.json
+    # a wrong FROM would show: a byte takes 1 / 0.118 GB/s, which is 0.944 Gb/s, within the noise of the rows
+    "$plumb" forecast "${job[@]}" --nodes 8 --swap network=100:400 | tr -s ' \n' ' ' |
+        grep -q 'Swapped network: 100 to 400 Gb/s: not measured; the measured sums moved 0\.94[0-9] Gb/s over the links of a node'
+    # the measured link is eth0 of 1000 Mbit/s: rows have 0.956 of it as their limit
+    step="$(jq '.points[0].step_s' out.json)"
+    for to in 10Gb/s ethernet.10gbe; do
+        "$plumb" forecast "${job[@]}" --nodes 8 --no-overlap --swap "network=$to" --json > out.json
+        [ "$(jq -r .swapped out.json)" = "network: 1 to 10 Gb/s" ]
+        near "$(jq '.points[0].step_s' out.json)" "$step" 1e-9
+    done
+}
+
+@test "a swap that nobody can compute is refused with what to say" {
+    refused() { # refused SWAP PATTERN
+        run --separate-stderr "$plumb" forecast "${job[@]}" --nodes 8 --swap "$1"
+        # shellcheck disable=SC2154 # run sets it
+        [ "$status" -eq 2 ] && [[ "$stderr" == "plumb forecast: --swap"*$2* ]] || { echo "$1: $status $stderr"; return 1; }
+    }
+    refused network=10 "lacks its unit"
+    refused network=10GB/s "in another than Gb/s"
+    refused network=-1:10 "above 0"
+    refused network=1:10,network=1:20 "stands twice"
+    refused network=0.05:1 "Gb/s over the links of a node, which no links of 0.05 Gb/s carry"
+    refused disk=1:10 "network=, products= or memory="
+    refused network=ethernet.11gbe "has no rate of network"
+    refused network=gone.yaml:ethernet.x "gone.yaml"
+    refused products=gpu.mi300x "rate"
+    refused memory=1000GB/s "no run tells the rate of the measured memory: say memory=FROM:TO in GB/s"
+    refused products=1:2 "changes nothing beside --compute"
+    # two rates fit the limit of the rows: which link carried them is not known
+    sed -i 's/"speed_mbps": 10000,/"speed_mbps": 960,/' run/run.json
+    refused network=10Gb/s "no run tells the rate of the measured network"
+    # so would four of another rate
+    sed -i 's/"speed_mbps": 960,/"speed_mbps": 250,/' run/run.json
+    refused network=10Gb/s "no run tells the rate of the measured network"
+}
+
+# make_node DTYPE: a run of three products, of 200, 220 and 240 W.
+make_node() {
+    python3 - "$top" "$1" <<'END'
+import csv, os, sys
+sys.path.insert(0, sys.argv[1] + "/tests/tools")
+columns = __import__("make-run").row_columns()
+params = "device dtype data m n k".split()
+os.mkdir("node")
+with open("node/gemm.csv", "w", newline="") as out, open("node/plan.csv", "w") as plan:
+    rows = csv.DictWriter(out, params + columns, restval="", lineterminator="\n")
+    rows.writeheader()
+    plan.write("state,rows,order,case,repeat,bench,arguments,timeout_s\n")
+    for case, (m, watts) in enumerate(((512, 200), (1024, 220), (2048, 240)), 1):
+        plan.write(f"done,0001,{case},{case},1,gemm,,60\n")
+        rows.writerow(dict(device="host", dtype=sys.argv[2], data="random", m=m, n=2048, k=2048, metric="throughput", unit="TFLOP/s", value=1, ci_low=.99, ci_high=1.01,
+                           samples=60, stop="converged", origin="measured", status="ok", run="node", case=case, repeat=1, host="node1", elapsed_s=10, cpu_watts=watts))
+END
+    sed 's/"suite": "cluster"/"suite": "node"/;s/"run": "run"/"run": "node"/' run/run.json > node/run.json
+}
+
+@test "a page for a manager has the answer first, and says what cannot be told apart" {
+    make_offers
+    "$plumb" forecast "${job[@]}" --price offers.yaml --nodes 1..64x2 --out out > out.txt
+    sed -n 3,5p out/forecast/offers.md > first.txt
+    grep -q '^- \*\*Question\*\*: which of 3 offers trains toy best, over 4 years' first.txt
+    grep -q '^- \*\*Per EUR\*\*: fast: .* times (.* to .*) as many samples as' first.txt
+    grep -q "id='offers'" out/report.html
+    grep -q 'as stated' out/forecast/offers.md
+    grep -q 'cooling takes 30 %' out/forecast/offers.md
+    # the same machines, one for a little more: only the prices differ, and hosts are luck
+    sed -i '/name: fast/d;/name: frugal/d' offers.yaml
+    sed -n '/name: measured/{s/measured/dearer/;s/20000/21000/;p}' offers.yaml > dearer
+    cat dearer >> offers.yaml
+    run "$plumb" forecast run --model ./toy.csv --compute 600ms --update none --over 'backend=ring transport=tcp' --price offers.yaml
+    output="$(tr -s ' \n' ' ' <<< "$output")" # lines are wrapped
+    [[ "$output" == *"undecided: these cannot be told apart by what was measured: 'measured' and 'dearer'"* ]]
+    [[ "$output" == *"Decides"*"with equally good hosts and network cores, 'measured' gives 1.0"* ]]
+}
+
+@test "measured power comes from the rows of products, with the error of its counter" {
+    make_node f32
+    make_offers
+    sed -i 's/node_power: 1000 W, idle_power: 100 W/node_power: measured, rest_power: 300 W/' offers.yaml
+    "$plumb" forecast node "${job[@]}" --no-overlap --price offers.yaml --json > out.json
+    # 8 nodes of 300 + 220 W, 80 % of the time, and a switch
+    near "$(jq '.offers[0].energy_j' out.json)" "(8 * 520 * 0.8 + 200) * 1.3 * 4 * 365.25 * 86400" 1e-8
+    # 5 % and 0.1 s of 10 s: at most 240 x 1.051 W
+    high="$(jq '.offers[0] | .samples_per_joule.value / .samples_per_joule.low' out.json)"
+    slower="$(jq '.offers[0] | .step_high_s / .step_s' out.json)"
+    near "log($high)" "sqrt(log($slower) ^ 2 + log((8 * (300 + 240 * (1 + sqrt(.05 ^ 2 + .01 ^ 2))) * .8 + 200) / (8 * 520 * .8 + 200)) ^ 2)" 1e-4
+    "$plumb" forecast node "${job[@]}" --price offers.yaml | tr -s ' \n' ' ' | grep -q '220.0 W of its processors (and memory, where RAPL counts it), measured by RAPL, and 300 W as stated'
+    run --separate-stderr "$plumb" forecast "${job[@]}" --price offers.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'measured': node_power: no row of products in its runs has measured power"* ]]
+    sed 's/rest_power: 300 W/rest_power: 300 W, idle_power: 530 W/' offers.yaml > idle.yaml
+    run --separate-stderr "$plumb" forecast node "${job[@]}" --price idle.yaml
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'measured': node_power: a node draws more when it is idle than was measured"* ]]
+}
+
+@test "a GPU whose limit is by its highest clock is swapped from its datasheet's rate" {
+    make_node bf16
+    # 132 multiprocessors at 1980 MHz: 1070.5 TFLOP/s, of which the datasheet states 989.4
+    sed -i 's/^host,/cuda:0,/' node/gemm.csv
+    gpu() { # gpu NAME
+        jq '.limits = [{"key": "gpu.0.bf16_tflops", "value": 1070.5, "unit": "TFLOP/s", "source": "nvml", "detail": ""}] | .machine.gpus.devices = [{"name": "'"$1"'"}]' \
+            node/run.json > tmp.json && mv tmp.json node/run.json
+    }
+    gpu "NVIDIA H100 80GB HBM3"
+    job=(node --model ./toy.csv --update none --nodes 1 --json)
+    "$plumb" forecast "${job[@]}" > own.json
+    "$plumb" forecast "${job[@]}" --swap products=gpu.h100-sxm5-80gb > same.json
+    [ "$(jq -r .swapped same.json)" = "products: 989.4 to 989.4 TFLOP/s" ]
+    near "$(jq '.points[0].step_s' same.json)" "$(jq '.points[0].step_s' own.json)" 1e-9
+    gpu "a GPU of no datasheet"
+    run --separate-stderr "$plumb" forecast "${job[@]}" --swap products=gpu.mi300x
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"no run tells the rate of the measured products: say products=FROM:TO"* ]]
+}
+
+@test "sums of other ranks on a node are of another law" {
+    "$plumb" forecast "${job[@]}" --nodes 8 --json > own.json
+    # 16 ranks, two on each of 8 nodes
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("run/allreduce.csv")))
+with open("run/allreduce.csv", "w", newline="") as out:
+    writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    for row in rows:
+        if row["backend"] == "ring" and row["transport"] == "tcp" and row["ranks"] == "8" and row["metric"] == "time" and not row["model"] and not row["rank"]:
+            case = 9000 + int(row["case"])
+            writer.writerow(dict(row, ranks=16, **{name: 2.3 * float(row[name]) for name in ("value", "ci_low", "ci_high")}, case=case))
+            open("run/plan.csv", "a").write(f"done,0001,{case},{case},1,allreduce,,60,,,node1;node2\n")
+END
+    "$plumb" forecast "${job[@]}" --per-node 1 --nodes 8,16 --json > out.json
+    near "$(jq '.points[0].step_s' out.json)" "$(jq '.points[0].step_s' own.json)" 1e-9
+    jq -e '.points[1] | .held_out > 0.95 and .held_out < 1.05' out.json
+    "$plumb" forecast "${job[@]}" --nodes 4,8 --json > out.json
+    [ "$(jq -r '[.points[] | [.ranks, .refused // "given"] | join(" ")] | join(",")' out.json)" = "8 one number of ranks,16 given" ]
+}

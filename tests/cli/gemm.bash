@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
+# What the files of tests of this name share: gemm.bats, gemm-long.bats.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=${PLUMB_BIN:-build/bin}/plumb-gemm
+    quick="--csv --budget 60ms --warmup 20ms"
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    cpus=$(nproc)
+}
+
+# gemm ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+gemm()
+{
+    status=0
+    # shellcheck disable=SC2086 # quick is several words
+    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+needs_library()
+{
+    local name
+    for name; do
+        "$bin" --describe | grep -q "{\"name\": \"$name\", \"state\": \"present" || skip "$name is not here"
+    done
+}

@@ -1,0 +1,335 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# tier: long
+# shellcheck disable=SC2154 # of variables that the files of this name share
+# plumb history: which changes it names, what it writes, and with which exit code, on made-up nightly runs.
+
+bats_require_minimum_version 1.5.0
+load history
+
+@test "what else differed from the run before is told: the machine, the program, the rows; once less likely, as such" {
+    run -0 "$plumb" history "$shared/runs" --case triad
+    [[ "$output" == *"it differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: not known to 570.1 (of GPU matrix core, "* ]]
+    run -0 "$plumb" history "$shared/runs" --case latency
+    [[ "$output" == *"by CPU governor: none to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
+    python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1
+    run -0 "$plumb" history rows
+    [[ "$output" == *"by the case's kernel: avx512_core to 3.4.1; plumb commit: "* ]]
+    # what the benchmark chose where it was left to it: no other case, but no secret
+    python3 "$top/tests/tools/make-history.py" chosen --runs 40 --step triad@28=0.9 --column isa@28=avx2
+    sed -i 's/"commit": "1234ab1"/"commit": "1234ab0"/' chosen/*/run.json
+    run -0 "$plumb" history chosen
+    [[ "$output" == *"1 of 3 cases changed level in 40 runs"* ]]
+    [[ "$output" == *"it differs from the run before by the case's isa: avx512 to avx2"$'\n'* ]]
+    # CSV, JSON and the page have the same
+    "$plumb" history "$shared/runs" --case triad --csv c.csv --html h.html --json > j.json
+    grep -q 'differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64' h.html
+    python3 - << 'END'
+import csv, json
+row = next(csv.DictReader(open("c.csv")))
+assert row["differences"].startswith("kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; "), row["differences"]
+at = json.load(open("j.json"))["cases"][0]["changes"][0]["differing"][0]
+assert at["machine_known"] and at["rows_known"] and at["unsteady"] == "", at
+assert at["run"]["name"] == "nightly-20260210-020000", at
+assert at["run_before"]["name"] == "nightly-20260209-020000"
+assert [(d["what"], d["may_weigh"]) for d in at["differences"]] == [
+    ("kernel", True), ("plumb commit", True), ("NVIDIA driver", False)], at["differences"]
+assert at["differences"][0]["before"] == "6.1.0-18-amd64" and at["differences"][0]["after"] == "6.1.0-20-amd64"
+END
+}
+
+@test "a slow slip is told as one: from which run to which, in all and a run; in every form, with a line in the plot" {
+    LC_ALL=C run -0 "$plumb" history "$shared/slips" --csv c.csv --html h.html
+    [[ "$output" == *"worse, a slip: -1"[5678].*" GB/s, -0."[23]*" % a run (-0."*" to -0."* ]]
+    [[ "$output" == *"to run nightly-20260410-020000 (2026-04-10T02:00:00Z), and may go on"* ]]
+    [[ "$output" == *"its last run, nightly-20260410-020000 (2026-04-10), differs from the last one before the slip by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64"* ]]
+    [[ "$output" == *$'\n'"    "*" ^-----------"* ]]
+    [[ "$output" == *"memory latency"*"worse, a slip: +1"[123].* ]]
+    [[ "$output" == *"2 of 3 cases changed level in 100 runs"* ]]
+    grep -q '%), a slip: -0\.[23][0-9]* % a run (' h.html
+    grep -q 'to run nightly-20260410-020000 (2026-04-10T02:00:00Z), and may go on' h.html
+    "$plumb" history "$shared/slips" --json > j.json
+    python3 - << 'END'
+import csv, json
+rows = {("triad" if "triad" in r["label"] else "latency"): r for r in csv.DictReader(open("c.csv"))}
+cases = {("triad" if "triad" in c["label"] else "latency"): c for c in json.load(open("j.json"))["cases"] if c["changes"]}
+assert set(rows) == set(cases) == {"triad", "latency"}
+for name, end, on, rate in (("triad", 99, True, 0.997), ("latency", 69, False, 1.004)):
+    row, (change,), values = rows[name], cases[name]["changes"], cases[name]["values"]
+    runs = [v["run"] for v in values]
+    slip = change["slip"]
+    assert row["kind"] == change["kind"] == "slip" and change["direction"] == "worse"
+    assert row["end_run"] == slip["end"]["name"] and row["goes_on"] == ("yes" if slip["goes_on"] else "no")
+    assert slip["goes_on"] == on and abs(runs.index(slip["end"]["name"]) - end) <= 5, slip
+    assert abs(runs.index(change["run"]["name"]) - 40) <= 5, change["run"]
+    assert slip["ratio_a_run_low"] <= rate <= slip["ratio_a_run_high"], slip
+    assert abs(float(row["ratio_a_run"]) / slip["ratio_a_run"] - 1) < 1e-6
+    assert change["ratio_low"] <= change["ratio"] <= change["ratio_high"]
+    assert slip["runs"] == runs.index(slip["end"]["name"]) - runs.index(change["run"]["name"]) + 1
+END
+}
+
+@test "--fail-on-change fails once for a slip: with the run that it could be told by" {
+    "$plumb" history "$shared/slips" --case triad --csv c.csv > /dev/null
+    seen=$(python3 -c 'import csv; print(next(csv.DictReader(open("c.csv")))["seen_run"])')
+    cp -R "$shared/slips" until
+    for run in until/*; do
+        [[ "${run#until/}" > "$seen" ]] && rm -r "$run"
+    done
+    run -1 "$plumb" history until --case triad --fail-on-change
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first detected by the newest run: memory triad"* ]]
+    rm -r "until/$seen"
+    run -0 "$plumb" history until --case triad --fail-on-change
+    run -0 "$plumb" history "$shared/slips" --case triad --fail-on-change
+    run -1 "$plumb" history "$shared/slips" --case triad --fail-on-change --within 90
+}
+
+# stolen DIR WORD FIRST LAST PERCENT: in these nights (the first is 0) others took so much of the CPU from the rows that hold WORD,
+# which halves their values.
+stolen() {
+    python3 - "$@" << 'END'
+import csv, glob, sys
+folder, word, first, last, percent = sys.argv[1:]
+for run in sorted(glob.glob(folder + "/*"))[int(first):int(last) + 1]:
+    for name in glob.glob(run + "/*.csv"):
+        rows = list(csv.DictReader(open(name)))
+        if "steal_percent" not in rows[0]:
+            continue
+        for row in rows:
+            if word in row.values() or word == "*":
+                row["steal_percent"] = percent
+                row["value"] = repr(float(row["value"]) / 2)
+        out = csv.DictWriter(open(name, "w", newline=""), rows[0].keys(), lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+END
+}
+
+@test "nights in which others took the CPU are no change: left out, counted, hollow; --steal says from what share on" {
+    cp -R "$shared/calm" runs
+    stolen runs triad 12 19 12.5
+    run -0 "$plumb" history runs --all --fail-on-change --html h.html
+    [[ "$output" == *"memory triad"*" GB/s, 12 runs"*"in 8 more runs all launches are left out, as other guests took the CPU (steal; --steal)"* ]]
+    [[ "$output" == *$'\n'"in 1 case launches are left out, as other guests took the CPU (steal; --steal); in 8 runs a case has none left, and no value" ]]
+    [[ "$output" == *"0 of 3 cases changed level in 20 runs"* ]]
+    [[ "$output" != *nan* ]]
+    grep -q 'Note: in 1 case launches are left out, as other guests took the CPU' h.html
+    [ "$(grep -c 'Hollow points: ' h.html)" -eq 1 ]
+    [ "$(grep -c '<title>others took the CPU</title>' h.html)" -eq 2 ] # wide and narrow
+    "$plumb" history runs --json > j.json
+    python3 - << 'END'
+import json
+j = json.load(open("j.json"))
+assert j["cases_with_taken_launches"] == 1 and j["runs_with_taken_cases"] == 8, j
+triad, = (c for c in j["cases"] if "triad" in c["label"])
+values = triad["values"]
+assert [v["value"] is None for v in values] == [i >= 12 for i in range(20)], values
+assert [v["taken_launches"] > 0 for v in values] == [i >= 12 for i in range(20)], values
+assert all(0.4 < v["taken_value"] / values[0]["value"] < 0.6 for v in values[12:]), values
+assert all(v["taken_value"] is None for v in values[:12]), values
+END
+    # all of them, or from a higher share on
+    for steal in 100% 12.5%; do
+        run -1 "$plumb" history runs --steal "$steal" --case triad --fail-on-change --within 20
+        [[ "$output" == *"worse: -"*"detected by one of the newest 20 runs: memory triad"* ]]
+        [[ "$output" != *"left out"* ]]
+    done
+    run -0 "$plumb" history runs --steal 12.4% --case triad
+    [[ "$output" == *"0 of 1 case changed"* ]]
+    run -2 "$plumb" history runs --steal 0%
+    [[ "$output" == *"--steal is a share above 0 %, such as 2%"* ]]
+}
+
+@test "a night that others took is no baseline: it is said, and takes no other's place" {
+    cp -R "$shared/calm" runs
+    mapfile -t nights < <(find runs -mindepth 1 -maxdepth 1 | sort)
+    stolen runs '*' 2 3 30
+    judge() { # judge EXIT NIGHT OPTION...
+        run "-$1" "$plumb" check "${nights[$2]}" --history h.db --baseline history:2 "${@:3}"
+        [[ "$output" != *"built without SQLite"* ]] || skip "built without SQLite"
+    }
+    judge 3 0 --update-baseline
+    run "$plumb" check "${nights[1]}" --history h.db --baseline history:2 --update-baseline
+    [[ "$output" == *"this run was added, as a baseline for later ones"* ]]
+    for night in 2 3; do
+        judge 3 "$night" --update-baseline
+        [[ "$output" == *"this run was added, but later ones are not compared with it: other guests took the CPU (steal; --steal) in all its launches"* ]]
+    done
+    run "$plumb" check "${nights[4]}" --history h.db --baseline history:2
+    [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260102-020000; 2 more are left out, as other guests took the CPU (steal; --steal) in all their launches"* ]]
+    run "$plumb" check "${nights[4]}" --history h.db --baseline history:2 --steal 100%
+    [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260104-020000; beside them 2 older since the start"$'\n'* ]]
+    # nothing but such nights
+    judge 3 2 --update-baseline --history only.db
+    [[ "$output" != *"will have a baseline"* ]]
+    judge 3 4 --history only.db
+    [[ "$output" == *"nothing: 1 baseline of the history 'only.db' is left out, as other guests took the CPU (steal; --steal) in all its launches"* ]]
+    [[ "$output" == *"a run during which neighbours leave this machine its CPU will be a baseline; --steal 100% leaves none out"* ]]
+    judge 0 3 --accept
+    [[ "$output" == *"accepted: the start of later runs, in the history 'h.db'; they are compared with none before this run, and not with it: other guests took the CPU"* ]]
+}
+
+@test "--all shows the rest, --case, --host, --suite and --since pick" {
+    run "$plumb" history "$shared/runs" --all
+    [[ "$output" == *"gemm f32"* ]]
+    run "$plumb" history "$shared/runs" --case latency
+    [[ "$output" == *"1 of 1 case changed level in 60 runs, 2026-01-01 to 2026-03-01" ]]
+    run "$plumb" history "$shared/runs" --since 2026-02-15
+    [[ "$output" == *"in 15 runs, 2026-02-15 to"* && "$output" != *"-5."*triad* ]]
+    for pick in "--case nothing" "--host elsewhere" "--suite other" "--since 2030"; do
+        # shellcheck disable=SC2086 # two words
+        run "$plumb" history "$shared/runs" $pick
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"no case there: ${pick% *} '${pick#* }' "* ]]
+    done
+}
+
+@test "--since shows the changes since then, which are looked for in all runs" {
+    for since in 2026-02-15 2026-02-26 2026-03-01; do
+        run -1 "$plumb" history "$shared/runs" --since $since --fail-on-change
+        [[ "$output" == *"memory latency"*"worse: +"*"from run nightly-20260227"* ]]
+        [[ "$output" == *"it differs from the run before by CPU governor: none to schedutil"* ]]
+        [[ "$output" != *"memory triad"* ]]
+        [[ "$output" == *"1 of 3 cases changed level in "* ]]
+    done
+    run -0 "$plumb" history "$shared/runs" --since 2026-02-12 --case triad
+    [[ "$output" == *"from run nightly-20260210"*"differs from the run before by kernel"*"1 of 1 case changed level in 18 runs"* ]]
+    run -0 "$plumb" history "$shared/runs" --since 2026-02-13 --case triad
+    [[ "$output" == *"0 of 1 case changed level in 17 runs"*"in 1 no change was found"* ]]
+    run -0 "$plumb" history "$shared/slips" --since 2026-04-01 --all --html h.html
+    [[ "$output" == *"memory triad"*"worse, a slip: -1"*"from run nightly-202602"* ]]
+    [ -s h.html ]
+}
+
+@test "a folder with a history, or with runs in runs/, is read; an empty one tells how to begin" {
+    mkdir -p nights empty
+    run -2 "$plumb" history empty
+    [[ "$output" == *"no run folder in 'empty', and no history.db: "*"--update-baseline"* ]]
+    run -2 "$plumb" history
+    [[ "$output" == *"there is no folder 'results' here"*"--update-baseline begins the history results/history.db"* ]]
+    cp -R "$shared/calm" nights/runs
+    run -0 --separate-stderr "$plumb" history nights
+    [[ "$output" == *"in 20 runs"* ]]
+    [[ "$stderr" == *"'nights' holds no run itself; read is 'nights/runs'"* ]]
+    "$plumb" check "$(find "$shared/one" -mindepth 1 -maxdepth 1)" --update-baseline --history nights/history.db > out 2>&1 || true
+    ! grep -q 'built without SQLite' out || skip "built without SQLite"
+    run -0 --separate-stderr "$plumb" history nights
+    [[ "$output" == *"Undecided: 1 run,"* ]]
+    [[ "$stderr" == *"read is 'nights/history.db'"* ]]
+}
+
+@test "cases of different nights that would read the same are called by all that makes them" {
+    python3 "$top/tests/tools/make-history.py" runs --runs 2
+    # triad with other pages on the first night: neither night says which, since they do not vary in it
+    python3 - << 'END'
+import csv, glob
+name = sorted(glob.glob("runs/*/memory.csv"))[0]
+rows = list(csv.DictReader(open(name)))
+for row in rows:
+    if row["op"] == "triad":
+        row["pages"] = "small"
+out = csv.DictWriter(open(name, "w"), rows[0].keys(), lineterminator="\n")
+out.writeheader()
+out.writerows(rows)
+END
+    "$plumb" history runs --all --json > j.json
+    python3 - << 'END'
+import json
+cases = json.load(open("j.json"))["cases"]
+labels = [c["label"] for c in cases]
+assert len({c["key"] for c in cases}) == len(cases) == len(set(labels)) == 4, labels
+triad = [label for label in labels if "triad" in label]
+assert len(triad) == 2 and any(" pages=small" in t for t in triad) and any(" pages=thp" in t for t in triad), triad
+assert any(label.startswith("memory latency, ") for label in labels), labels
+END
+}
+
+@test "a case without a value in the newest runs is told, and --fail-on-change ends with 4 until it is back" {
+    python3 "$top/tests/tools/make-history.py" gone --runs 30 --gap triad@20..29
+    run -0 "$plumb" history gone
+    [[ "$output" == *"missing: none in the newest 10 runs, the last is in nightly-20260120-020000 (2026-01-20)"* ]]
+    [[ "$output" == *"0 of 3 cases changed level in 30 runs, "*"; in 2 no change was found"* ]]
+    [[ "$output" == *"1 case has no value in the newest run: memory triad"* ]]
+    [ "$(grep -c 'none in the newest' <<<"$output")" -eq 1 ] # the case's own line
+    run --separate-stderr -4 "$plumb" history gone --fail-on-change
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case has no value in the newest run: memory triad"* ]]
+    "$plumb" history gone --json > h.json
+    grep -q '"newest_runs_without_value": 10' h.json
+    grep -q '"cases_without_value_in_the_newest_run": 1' h.json
+    grep -q 'no value in the newest run: memory triad' h.json
+    "$plumb" history gone --html h.html > out
+    grep -q 'no value in the newest run: memory triad' h.html
+    run -0 "$plumb" history gone --fail-on-change --case latency
+    # a gap that has ended, and runs of some cases alone, are none
+    python3 "$top/tests/tools/make-history.py" back --runs 30 --gap triad@20..28
+    run -0 "$plumb" history back --fail-on-change
+    for run in gone/nightly-202601{2[1-9],30}*; do
+        sed -i 's/"suite": "nightly"/&, "only": "*latency*"/' "$run/run.json"
+    done
+    grep -q '"only"' gone/nightly-20260130*/run.json
+    run -0 "$plumb" history gone --fail-on-change
+    [[ "$output" != *"no value in the newest"* ]]
+}
+
+@test "a case taken out of the suite fails once, and a case in another unit is two series, which is told" {
+    python3 "$top/tests/tools/make-history.py" out --runs 30 --gap triad@29..29
+    sed -i 's/"config_hash": "[^"]*"/"config_hash": "other"/' out/nightly-20260130*/run.json
+    grep -q '"config_hash": "other"' out/nightly-20260130*/run.json
+    run -4 "$plumb" history out --fail-on-change
+    python3 "$top/tests/tools/make-history.py" out2 --runs 30 --gap triad@20..29
+    for run in out2/nightly-202601{2[1-9],30}*; do
+        sed -i 's/"config_hash": "[^"]*"/"config_hash": "other"/' "$run/run.json"
+    done
+    run -0 "$plumb" history out2 --fail-on-change
+    [[ "$output" == *"the suite's text is another one since"* ]]
+    python3 "$top/tests/tools/make-history.py" unit --runs 30
+    for run in unit/nightly-202601{2[1-9],30}*; do
+        sed -i 's#GB/s#Gb/s#' "$run/memory.csv"
+    done
+    run -0 "$plumb" history unit
+    [[ "$output" == *"unit: in GB/s up to nightly-20260120-020000 (2026-01-20), and in Gb/s since: two series"* ]]
+    [[ "$output" == *"1 case has another unit: memory "* ]]
+}
+
+@test "a damaged run folder is named and left out, and the exit is 5; where all are, nothing is shown" {
+    cp -R "$shared/calm" some
+    printf '{' > some/nightly-20260105-020000/run.json
+    printf 'no,plan\n' > some/nightly-20260107-020000/plan.csv
+    rm some/nightly-20260109-020000/memory.csv
+    run -5 --separate-stderr "$plumb" history some --all --html h.html
+    mapfile -t said <<< "$stderr"
+    [ "${#said[@]}" -eq 3 ]
+    [[ "${said[0]}" == "plumb history: left out: "*some/nightly-20260105-020000/run.json*" is damaged at line 1"* ]]
+    [[ "${said[1]}" == *some/nightly-20260107-020000/plan.csv*" is damaged: it has no column"* ]]
+    [[ "${said[2]}" == *some/nightly-20260109-020000* ]]
+    [[ "$output" == *" 17 runs"*"in 17 runs, 2026-01-01 to 2026-01-20"* ]]
+    [ "${lines[-1]}" = "3 run folders are damaged, or cannot be read, and left out" ]
+    grep -q '3 run folders are damaged' h.html
+    run -5 --separate-stderr "$plumb" history some --json
+    python3 -c 'import json, sys; assert len(json.loads(sys.argv[1])["runs_left_out"]) == 3' "$output"
+    # the same among folders that are named one by one
+    run -5 --separate-stderr "$plumb" history some/nightly-20260105-020000 some/nightly-20260106-020000
+    [[ "$output" == *"Undecided: 1 run,"*"1 run folder is damaged"* ]]
+    # a loss is not hidden by it
+    cp -R "$shared/runs" lost
+    printf '{' > lost/nightly-20260105-020000/run.json
+    run -1 "$plumb" history lost --fail-on-change
+    run -5 "$plumb" history lost --fail-on-change --case triad
+    # nothing left
+    cp -R "$shared/one" broken
+    printf '{' > "$(find broken -name run.json)"
+    run -5 --separate-stderr "$plumb" history broken
+    [ -z "$output" ]
+    [[ "$stderr" == *"left out: "*broken*"nothing is shown" ]]
+    "$plumb" history --help | grep -q 'and left out'
+}
+
+@test "values that are no number, or 0, are left out and counted" {
+    cp -R "$shared/calm" runs
+    sed -i '2s/,GB\/s,[0-9.]*,/,GB\/s,0,/' runs/nightly-20260105-020000/memory.csv
+    sed -i '2s/,GB\/s,[0-9.]*,/,GB\/s,nan,/' runs/nightly-20260106-020000/memory.csv
+    run "$plumb" history runs --case triad --all
+    [ "$status" -eq 0 ]
+    [[ "$output" == *" 18 runs"* ]]
+    [[ "$output" == *"1 case has values that are no number above 0"* ]]
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
+# What the files of tests of this name share: launch.bats, launch-long.bats.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=${PLUMB_BIN:-build/bin}/plumb-launch
+    quick="--csv --budget 300ms --warmup 20ms --min-samples 200"
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+}
+
+# launch ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+launch()
+{
+    status=0
+    # shellcheck disable=SC2086 # quick is several words
+    timeout 600 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# says FILE TEXT: FILE has the text, or we see FILE.
+says()
+{
+    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
+}
+
+# machine LINE...: a machine of its own, of two GPUs, each with these lines
+machine()
+{
+    {
+        echo '[machine]'
+        echo 'gpus = 2'
+        echo '[gpu]'
+        printf '%s\n' 'name = Simulated GPU' "$@"
+    } >"$BATS_TEST_TMPDIR/machine.conf"
+    simulate "$BATS_TEST_TMPDIR/machine.conf"
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
+# What the files of tests of this name share: memory.bats, memory-long.bats.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=${PLUMB_BIN:-build/bin}/plumb-memory
+    quick="--csv --budget 30ms --warmup 10ms --threads 1"
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    cpus=$(nproc)
+    # A machine of two nodes with four cores each, as far as hwloc tells.
+    two_nodes="pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
+}
+
+# memory ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+memory()
+{
+    status=0
+    # shellcheck disable=SC2086 # quick is several words
+    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+}

@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# tier: long
+# shellcheck disable=SC2030,SC2031,SC2154 # each test has variables of its own
+# plumb probe, its options and exit codes, scripts/record-machine, and NVML through a fake library.
+
+load ../sim/env
+load probe
+
+# lacks FILE TEXT
+lacks()
+{
+    if grep -qF -- "$2" "$1"; then echo "\"$2\" is in $1" && false; fi
+}
+
+# fake_nvml: a libnvidia-ml.so.1 that the program will find first.
+fake_nvml()
+{
+    command -v "${CC:-cc}" >/dev/null || skip "needs a C compiler"
+    "${CC:-cc}" -shared -fPIC -o "$BATS_TEST_TMPDIR/libnvidia-ml.so.1" tests/cli/fake_nvml.c
+    export LD_LIBRARY_PATH=$BATS_TEST_TMPDIR
+}
+
+@test "a recorded machine reads as the machine itself" {
+    scripts/record-machine "$BATS_TEST_TMPDIR/tree" 2>"$err"
+    says "$err" 'look them through before sending'
+    probe --json
+    # What recording changes: the host's name, where CPUID came from, NVML, CUDA, and what its tools
+    # are not there for.
+    changes='source hostname nvml works toolkit_version'
+    command -v ip >/dev/null || changes+=' max_mtu'
+    command -v tc >/dev/null || changes+=' qdiscs'
+    command -v ethtool >/dev/null || changes+=' pause rings line pause_counters'
+    # shellcheck disable=SC2086 # words
+    settled $changes | sed '/the hypervisor calls itself/d' >"$out.live"
+    probe --json --sysroot "$BATS_TEST_TMPDIR/tree"
+    [ "$status" -eq 0 ]
+    if ls /proc/driver/nvidia >/dev/null 2>&1; then skip "NVML says more than a recording"; fi
+    # shellcheck disable=SC2086
+    diff "$out.live" <(settled $changes | sed '/the hypervisor calls itself/d')
+}
+
+@test "a recorded machine holds no addresses, names or serial numbers" {
+    scripts/record-machine "$BATS_TEST_TMPDIR/tree" 2>/dev/null
+    cd "$BATS_TEST_TMPDIR/tree"
+    [ "$(cat proc/sys/kernel/hostname)" = machine ]
+    [ -z "$(find . -name address -o -name '*serial*' -o -name '*uuid*' -o -name '*guid*')" ]
+    for address in /sys/class/net/*/address; do
+        address=$(cat "$address")
+        case $address in 00:00:00:00:00:00 | '') continue ;; esac
+        if grep -rqiF "$address" .; then echo "$address is recorded" && false; fi
+    done
+}
+
+# The functions of record-machine, without running it.
+record_functions()
+{
+    # shellcheck source=/dev/null
+    . <(sed '/^main "\$@"$/d' scripts/record-machine)
+    set +u
+    out=$BATS_TEST_TMPDIR/tree
+}
+
+@test "record-machine: of SMBIOS only the memory modules, without their serial numbers" {
+    record_functions
+    dmi=${BATS_TEST_TMPDIR#/}/dmi
+    {
+        printf '\001\033\000\000' && head -c 23 /dev/zero && printf 'Maker\000SYSTEM-SERIAL\000\000'
+        # module: locator 1, maker 2, serial 3, asset tag 4, part 5
+        printf '\021\050\000\000' && head -c 12 /dev/zero && printf '\001\000'
+        head -c 5 /dev/zero && printf '\002\003\004\005' && head -c 13 /dev/zero
+        printf 'DIMM_A1\000Micron\000MODULE-SERIAL\000ASSET-TAG\000PART-5\000\000'
+        printf '\177\004\000\000\000\000'
+    } >"/$dmi"
+    binary "$dmi" scrub_dmi
+    says "$out/$dmi" DIMM_A1
+    says "$out/$dmi" Micron
+    says "$out/$dmi" PART-5
+    lacks "$out/$dmi" SERIAL
+    lacks "$out/$dmi" ASSET
+    lacks "$out/$dmi" Maker
+    # Only the first structure is gone: 27 bytes and its two texts.
+    [ $(($(stat -c %s "/$dmi") - $(stat -c %s "$out/$dmi"))) -eq 48 ]
+}
+
+@test "record-machine: of a port's configuration only the header and ACS" {
+    record_functions
+    config=${BATS_TEST_TMPDIR#/}/config
+    {
+        head -c 64 /dev/zero | tr '\000' H && head -c 192 /dev/zero | tr '\000' S
+        printf '\003\000\001\020SERIAL-NUMBE'   # device serial number, next at 0x100
+        printf '%240s' '' | tr ' ' S
+    } >"/$config"
+    # Next capability at 0x110: bits 4 to 15 of the second half.
+    printf '\003\000\001\021' | dd of="/$config" bs=1 seek=256 conv=notrunc 2>/dev/null
+    printf '\015\000\001\040\037\000\035\000' | dd of="/$config" bs=1 seek=272 conv=notrunc 2>/dev/null
+    binary "$config" scrub_config
+    [ "$(stat -c %s "$out/$config")" -eq 264 ]
+    lacks "$out/$config" S
+    says "$out/$config" HHHH
+    [ "$(od -An -tx1 -j256 "$out/$config" | tr -d ' \n')" = 0d0001001f001d00 ]
+}
+
+@test "NVML: what it says of GPUs, slices and links" {
+    fake_nvml
+    probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"nvml": true'
+    says "$out" '"driver_version": "550.90.07"'
+    says "$out" '"cuda_version": "12.4"'
+    says "$out" '"address": "0000:f1:00.0"'
+    says "$out" '"memory_bytes": 85520809984'
+    says "$out" '"memory_gbytes_per_s": 3352.32'
+    says "$out" '"compute_capability": "9.0"'
+    says "$out" '"power_limit_watts": 700.0'
+    # 17 of 18 links of 26.562 GB/s
+    says "$out" '"active": 17'
+    says "$out" '"gbytes_per_s": 451.554'
+    says "$out" '"name": "NVIDIA H100 80GB HBM3 MIG 1g.10gb"'
+    [ "$(grep -c '"nature": "mig"' "$out")" -eq 2 ]
+    says "$out" '"nature": "passthrough"'
+    says "$out" '"nature": "vgpu"'
+    says "$out" 'NVML'\''s virtualization mode is \"vgpu\"'
+    lacks "$out" 'has no driver'
+    # A question without an answer is null, not 0.
+    says "$out" '"max_generation": null'
+    probe
+    lacks "$out" 'NVLinks are active' # no GPU has more: bridges may wire a part of them
+    says "$out" '17 of 18, 452 GB/s'
+    says "$out" '2 slices'
+    says "$out" '79.65 GiB'
+}
+
+@test "NVML: a card in a poor state is found out" {
+    fake_nvml
+    FAKE_NVML=bad probe
+    [ "$status" -eq 0 ]
+    says "$out" '700 of 750 W'
+    says "$out" 'the power limit is 700 W, by default 750 W'
+    says "$out" 'on, 10 + 3 errors'
+    says "$out" '3 uncorrected memory errors'
+    says "$out" 'faulty memory stays in use until the next reset'
+    says "$out" 'no spare rows are left'
+    says "$out" 'compute mode "prohibited"'
+    says "$out" 'the NVLink fabric is not ready (in progress)'
+    says "$out" 'its clocks are held down now: temperature (hardware)'
+    says "$out" 'the NVLink fabric has lost bandwidth'
+    says "$out" 'the PCIe link runs at x8 of x16 lanes'
+    says "$out" 'gen 5 x8  gen 5 x16  lanes lost'
+    says "$out" 'confidential computing is on'
+    says "$out" '1 of 1 pairs of GPUs have no peer access'
+    says "$out" '(PCIe)'
+    FAKE_NVML=bad probe --json
+    says "$out" '"p2p_read": "not over this path through the processors"'
+    # Numbers that mean nothing here are not guessed at.
+    says "$out" 'NVML says 7, which is not known here'
+    says "$out" 'how many of its 16897 cores make a multiprocessor is not known'
+    says "$out" '"ecc_after_reboot": false'
+}
+
+@test "NVML: GPUs with NVLinks between them, and peer access in one direction only" {
+    fake_nvml
+    FAKE_NVML=bridged probe --json
+    [ "$(grep -A 1 '"clock_reasons"' "$out" | grep -c '"idle"')" -eq 2 ]
+    says "$out" '"nvlinks": 4'
+    says "$out" '"nvlink_via": "direct"'
+    says "$out" '"nvlink_gbytes_per_s": 106.248'
+    says "$out" '"p2p_read": "ok"'
+    says "$out" '"p2p_write": "from a: ok; from b: not supported"'
+    FAKE_NVML=bridged probe
+    says "$out" '(NV4)'
+}
+
+@test "CUDA: without its module, or with a driver that does not start, why" {
+    simulate one
+    PLUMB_CUDA_MODULE=/nonexistent probe
+    says "$out" 'CUDA does not work: the GPU module does not load'
+    says "$out" '0000:10:00.0  Simulated GPU'
+    fault no_nvml
+    probe
+    says "$out" 'NVML error 9: the driver is not loaded'
+    # What CUDA shows is there still.
+    says "$out" '0000:10:00.0  cuda:0  Simulated GPU  simulated'
+    fault no_nvml no_device
+    probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"works": false'
+    says "$out" '"devices": []'
+}
+
+@test "NVML: an old library answers less, and what lacks is null" {
+    fake_nvml
+    FAKE_NVML=old probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"memory_gbytes_per_s": null'
+    says "$out" '"virtualization": null'
+    says "$out" '"gbytes_per_s": 425.0'
+    says "$out" 'NVML gives no virtualization mode'
+    says "$out" '"kind": "unknown"' # what is at the other end of a link
+    says "$out" '"clique": 9'
+    says "$out" 'NVML gives no health of the fabric'
+}

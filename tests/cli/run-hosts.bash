@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
+# What the files of tests of this name share: run-hosts.bats, run-hosts-long.bats.
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    if "$bin/plumb-net" --listen loopback --port 0 --runs 1 --secret-file /nowhere 2>&1 | grep -q 'libsodium'; then
+        skip "this build has no library to prove a secret with"
+    fi
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+    export TMPDIR="$work/tmp" out="$work/r/net.csv"
+    mkdir tmp
+    # The command line of what this test starts holds $work: it is how leftovers are found.
+    mkdir bin
+    ln -s "$bin"/plumb-net bin/plumb-net
+    cat > rsh <<'END'
+#!/bin/sh
+host=$1
+shift
+echo "$host" >> called
+case $host in
+gone) echo "rsh: connect to host gone: No route to host" >&2; exit 255 ;;
+mute) exec sleep 300 ;;
+esac
+exec sh -c "$*"
+END
+    chmod +x rsh
+    printf 'alpha slots=2 address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 50ms, warmup: 20ms}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: [8, 64], no-cpu: "true"}
+END
+}
+
+teardown() {
+    cd / || return 1
+    [ -z "$work" ] || pkill -KILL -f "$work/" || true # what a test that failed left running
+    rm -rf "$work"
+}
+
+over_hosts() { # over_hosts [OPTION...]: into r
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --host-wait 5m --out r --no-report "$@"
+}
+
+left_over() { pgrep -f "$work/bin/plumb-net"; }
+
+none_left() { # within 8 s: a watcher asks, waits and kills
+    for _ in $(seq 6000); do
+        left_over > /dev/null || return 0
+        sleep 0.3
+    done
+    left_over -a
+    return 1
+}

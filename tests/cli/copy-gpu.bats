@@ -293,7 +293,7 @@ peer_copy()
     (
         for _ in $(seq 1200); do # until it is measured: the memory has been asked for
             served=$(pgrep -P "$listener" || true)
-            [ -n "$served" ] && ls -l "/proc/$served/fd" 2>/dev/null | grep -q memfd:fabric && exec kill -KILL "$served"
+            [ -n "$served" ] && find "/proc/$served/fd" -lname "*memfd:fabric*" 2>/dev/null | grep -q . && exec kill -KILL "$served"
             sleep 0.1
         done
     ) 3>&- &

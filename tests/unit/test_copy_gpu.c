@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 
+#include "benches/copy/copy_work.h"
 #include "benches/copy/gpu_copy.h"
 #include "tests/unit/fake_gpu.h"
 
@@ -319,9 +321,48 @@ static void test_threads_are_let_go(void **state)
     topo_close(topo);
 }
 
+static unsigned n_gpus;
+
+/* In place of the library's. */
+unsigned gpus_count(struct gpus *gpus)
+{
+    (void)gpus;
+    return n_gpus;
+}
+
+/* All pairs up to 8 GPUs; of more those with the next one and with the one half-way round, both ways. A GPU and itself is none. */
+static void test_sample_of_pairs(void **state)
+{
+    (void)state;
+    char source[16], destination[16];
+    struct copy_params p = {.source = source, .destination = destination, .pairs = 1};
+    struct point pt = {.params = &p};
+    for (n_gpus = 2; n_gpus <= 17; n_gpus++)
+        for (unsigned pair = 0; pair < n_gpus * n_gpus; pair++) {
+            unsigned n = n_gpus, i = pair / n, step = (pair % n + n - i) % n;
+            bool wanted = step && (n <= 8 || step == 1 || step == n - 1 || step == n / 2 ||
+                                   step == (n + 1) / 2);
+            snprintf(source, sizeof(source), "cuda:%u", i);
+            snprintf(destination, sizeof(destination), "cuda:%u", pair % n);
+            if (copy_wanted(&pt) != wanted)
+                fail_msg("of %u GPUs, %s to %s", n, source, destination);
+        }
+    p.pairs = 0;
+    snprintf(source, sizeof(source), "cuda:2");
+    assert_true(copy_wanted(&pt));
+    snprintf(source, sizeof(source), "node0"); /* a node and itself is a copy like any other */
+    snprintf(destination, sizeof(destination), "node0");
+    assert_true(copy_wanted(&pt));
+    snprintf(source, sizeof(source), "cuda:x"); /* its row will say what is wrong */
+    assert_true(copy_wanted(&pt));
+    gpus_close(pt.gpus_loaded);
+    topo_close(pt.topo_loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sample_of_pairs),
         cmocka_unit_test(test_every_byte_is_checked),
         cmocka_unit_test(test_lanes_carry_their_bytes),
         cmocka_unit_test(test_times_of_lanes),

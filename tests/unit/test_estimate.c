@@ -135,10 +135,87 @@ static void test_text(void **state)
     }
 }
 
+static struct opt group_options[] = {{.name = "np", .type = OPT_U64},
+                                     {.name = "ranks", .type = OPT_STRING},
+                                     {.name = "budget", .type = OPT_DURATION},
+                                     {.name = NULL}};
+static char *group_defaults[] = {"2", "1,2", "1s", NULL};
+static struct bench_info group = {.name = "group",
+                                  .needs = "group",
+                                  .options = group_options,
+                                  .n_own = 2,
+                                  .defaults = group_defaults};
+
+/* Communicators of 1, 2, 4 .. N are a point each. */
+static void test_of_a_group(void **state)
+{
+    static const struct {
+        const char *arguments, *hosts;
+        unsigned ranks, points;
+    } cases[] = {{"", "", 8, 2},
+                 {"--np 4", "", 8, 3},
+                 {"--np 4", "a;b", 8, 4},
+                 {"", "a;b", 7, 4},
+                 {"--ranks 0", "a;b", 5, 4},
+                 {"--ranks 4", "a;b", 8, 1},
+                 {"--ranks 1,2,4", "a;b", 8, 3},
+                 {"--np 4 --ranks 1,4", "", 8, 2}};
+    const struct bench_list list = {.benches = &group, .n = 1, .problems = ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct launch launch = {.bench = "group",
+                                .arguments = (char *)cases[i].arguments,
+                                .hosts = (char *)cases[i].hosts};
+        struct plan plan = {.launches = &launch, .n = 1};
+        struct estimate e = estimate_plan(&list, &plan, cases[i].ranks, PROCESS_CASE, NULL);
+        assert_int_equal(e.all_ns, cases[i].points * 1000 * MS);
+    }
+}
+
+/* What is set up for each case, and what a process pays once. A process itself takes 50 ms. */
+static const struct bench_start starts[] = {
+    {.what = "driver", .where = "size!=1", .seconds = 2, .flags = START_ONCE},
+    {.what = "arrays", .seconds = 0.3},
+    {.what = "search", .where = "search!=", .seconds = 1},
+    {.what = "choice", .where = "size=2,4", .seconds = 5, .flags = START_KEPT},
+    {.what = NULL}};
+
+#define CASE(number, round)                                                                        \
+    {                                                                                              \
+        .bench = "fake", .case_number = number, .repeat = round,                                   \
+        .arguments = number == 3   ? "--size 1"                                                    \
+                     : number == 2 ? "--size 4"                                                    \
+                                   : "--size 2"                                                    \
+    }
+
+/* --search has a default, so that all four search. Of the choices one was kept, one is new. */
+static void test_of_starts(void **state)
+{
+    struct launch launches[] = {CASE(1, 1), CASE(2, 2), CASE(3, 1), CASE(2, 1), CASE(1, 2)};
+    struct plan plan = {.launches = launches, .n = 5};
+    struct bench_info dear = bench;
+    const struct bench_list list = {.benches = &dear, .n = 1, .problems = ""};
+    static const struct {
+        enum process_rule rule;
+        uint64_t ms;
+    } cases[] = {{PROCESS_CASE, 4 * (50 + 300 + 1000) + 3 * 2000 + 5000},
+                 {PROCESS_ROUND, 4 * 1300 + 2 * (50 + 2000) + 5000},
+                 {PROCESS_AUTO, 4 * 1300 + 2 * (50 + 2000) + 50 + 5000}};
+
+    (void)state;
+    launches[3].state = LAUNCH_DONE;
+    dear.rows.starts = starts;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(estimate_plan(&list, &plan, 0, cases[i].rule, NULL).start_ns,
+                         cases[i].ms * MS);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_of_one_launch),
-                                       cmocka_unit_test(test_of_a_plan),
-                                       cmocka_unit_test(test_pace), cmocka_unit_test(test_text)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_a_group),    cmocka_unit_test(test_of_starts),
+        cmocka_unit_test(test_of_one_launch), cmocka_unit_test(test_of_a_plan),
+        cmocka_unit_test(test_pace),          cmocka_unit_test(test_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,9 +244,35 @@ static void test_intervals_hold_what_they_say(void **state)
     }
 }
 
+/* Where bytes hide the messages: what a may be is in b's interval. */
+static void test_what_is_not_seen_is_bounded(void **state)
+{
+    (void)state;
+    struct net net = {SOUND, 1, three};
+    unsigned a = 0, b = 0, unseen = 0, of = 0;
+    struct fit_point times[POINTS], points[POINTS];
+    size_t n = time_all(&net, 1 << 24, times);
+    struct rng rng;
+    for (unsigned seed = 0; seed < 100; seed++) {
+        rng_seed(&rng, seed);
+        measure(times, n, 0.05, &rng, points);
+        struct fit fit = make(points, n);
+        if (fit.group.n)
+            continue;
+        of++;
+        unseen += fit.without_a;
+        a += fit.low_us <= LATENCY_US && LATENCY_US <= fit.high_us;
+        b += fit.b_low_us <= 1 / RATE && 1 / RATE <= fit.b_high_us;
+    }
+    assert_true(unseen > 0 && of > 80);
+    assert_share(a, of, 0.9, 1);
+    assert_share(b, of, 0.9, 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_only_sound_models_are_believed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_not_seen_is_bounded),
+                                       cmocka_unit_test(test_only_sound_models_are_believed),
                                        cmocka_unit_test(test_the_farthest_point_is_named),
                                        cmocka_unit_test(test_intervals_hold_what_they_say)};
 

@@ -193,14 +193,173 @@ static void ranks_of_a_node_share_its_cores(void **state)
     assert_float_equal(at(4).time.step_s, 3 * 2 * 64. * 64 * 64 * 1e-9, 1e-12);
 }
 
+/* No law is of a group inside a node, nor of two that share its link; and micro-batches of a pipeline that scatter and gather are
+ * not modelled. */
+static void groups_and_micro_batches_are_refused(void **state)
+{
+    static const struct {
+        double per_node, tp, pp, ep, micro, zero;
+        enum law_refusal refused;
+    } cases[] = {{4, 2, 1, 1, 1, 0, LAW_GROUPS},  {4, 1, 2, 1, 1, 0, LAW_GROUPS},
+                 {4, 1, 1, 2, 1, 0, LAW_GROUPS},  {4, 1, 1, 1, 1, 0, LAW_GIVEN},
+                 {32, 2, 1, 1, 1, 0, LAW_GROUPS}, {1, 2, 1, 1, 1, 0, LAW_GIVEN},
+                 {1, 1, 1, 1, 4, 3, LAW_GIVEN},   {1, 1, 2, 1, 4, 2, LAW_MICRO},
+                 {1, 1, 2, 1, 4, 3, LAW_MICRO},   {1, 3, 1, 1, 1, 0, LAW_DIVIDED},
+                 {1, 1, 3, 1, 1, 0, LAW_DIVIDED}, {1, 1, 1, 3, 1, 0, LAW_DIVIDED}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        fresh(state);
+        f.per_node = cases[i].per_node;
+        f.job.tp = cases[i].tp;
+        f.job.pp = cases[i].pp;
+        f.job.ep = cases[i].ep;
+        f.job.micro = cases[i].micro;
+        f.job.zero = cases[i].zero;
+        struct forecast_point p = at(16);
+        if (p.refused != cases[i].refused || isnan(p.low_s) != (p.refused != LAW_GIVEN) ||
+            isnan(p.time.step_s) != (p.refused != LAW_GIVEN))
+            fail_msg("case %zu is %d", i, (int)p.refused);
+    }
+}
+
+/* Small vectors go by a tree of 4 us a message, large ones by a ring of 20 us: what stays on a faster network are the ring's
+ * messages. Where the large sizes do not show them there is no forecast. */
+static void messages_are_of_the_same_algorithm(void **state)
+{
+    (void)state;
+    static const double sizes[] = {8, 64, 512, 4e6, 16e6, 64e6};
+    struct fit_point points[18];
+    struct part_law *law = &parts.laws[JOB_SUM];
+    const double least = 14 * (20 + 16e6 / 8 / 1e5) * 1e-6;
+
+    *law = (struct part_law){.law = {.terms = &ring, .points = points}, .nodes = 8, .per_node = 1};
+    for (double n = 2; n <= 8; n *= 2)
+        for (size_t i = 0; i < 6; i++)
+            points[law->law.n++] = (struct fit_point){
+                n, sizes[i], 2 * (n - 1) * ((i < 3 ? 4 : 20) + sizes[i] / n / 1000)};
+    layer.parameters = 4000000;
+    f.job.overlap = false;
+    f.swap.times[SWAP_NETWORK] = 100;
+    assert_float_equal(at(8).time.step_s, 1 + least, 1e-6);
+    assert_true(at(8).ends_s[SOURCE_NETWORK][1] > 1 + 1.9 * least); /* its core is another */
+    for (size_t i = 0; i < 18; i++) /* noise of 2 %, and messages of less than nothing by it */
+        points[i].time_us = 2 * (points[i].ranks - 1) * points[i].bytes / points[i].ranks / 1000 *
+                            (1 + 0.02 * (i % 2 ? 1 : -1) + 0.01 * (i % 3));
+    assert_int_equal(at(8).refused, LAW_MESSAGES);
+    f.swap.times[SWAP_NETWORK] = 0;
+    assert_int_equal(at(8).refused, LAW_GIVEN);
+}
+
+/* Scatters were measured with one rank on each of 8 nodes, gathering with four: one of them is of ranks that share a link. */
+static void each_operation_is_of_the_same_ranks_of_a_node(void **state)
+{
+    (void)state;
+    struct fit_point scatters[16], gathers[16];
+    add_ring(&parts.laws[JOB_SCATTER], scatters, 20, 1000, 8);
+    add_ring(&parts.laws[JOB_GATHER], gathers, 20, 1000, 8);
+    parts.laws[JOB_SCATTER].per_node = 1;
+    parts.laws[JOB_GATHER].per_node = 4;
+    layer.parameters = 1000000;
+    f.job.zero = 1;
+    f.job.overlap = false;
+    struct forecast_point p = at(8);
+    assert_int_equal(p.refused, LAW_PLACED);
+    assert_int_equal(p.refused_of, JOB_GATHER);
+    parts.laws[JOB_GATHER].per_node = 1;
+    assert_int_equal(at(8).refused, LAW_GIVEN);
+    assert_float_equal(at(8).time.step_s, 1 + 2 * 14 * (20 + 4e6 / 8 / 1000) * 1e-6, 1e-6);
+}
+
+static struct part_product fast[] = {{64, 64, 64, 50e12, 100e12, NAN, NAN, NAN},
+                                     {64, 64, 128, 50e12, 100e12, NAN, NAN, NAN},
+                                     {64, 128, 64, 50e12, NAN, NAN, NAN, NAN}};
+
+/* A GPU with a limit of 100 TFLOP/s and 1.6 TB/s, a link of 100 Gb/s. */
+static void swap_scene(const char *dtype)
+{
+    parts.dtype = dtype;
+    parts.gpu = true;
+    parts.products = fast;
+    parts.n_products = 3;
+    parts.stream = 1e12;
+    parts.stream_limit = 1.6e12;
+    parts.jitter = NAN;
+    parts.laws[JOB_SUM].link_gbits = 100;
+    parts_product_spread(&parts);
+}
+
+/* MI300X 1307.4 TFLOP/s in bf16, 163.4 in f32 by both units, 5325 GB/s and 192 GB, a die of MI250X 64 GB; NDR four lanes of 100
+ * Gb/s; 800 Gb/s Ethernet. The memory of the products counts, in any order; a bare rate tells none. */
+static void a_swap_has_the_rates_of_datasheets(void **state)
+{
+    static const struct {
+        const char *dtype, *text;
+        double times[SWAPS], bytes; /* NaN: not known */
+    } cases[] = {{"bf16", "products=gpu.mi300x", {0, 13.074, 0}, 192e9},
+                 {"f32", "products=gpu.mi300x", {0, 1.634, 0}, 192e9},
+                 {"f32", "products=gpu.mi250x-die", {0, .4785, 0}, 64e9},
+                 {"bf16", "memory=gpu.mi300x", {0, 0, 5325 / 1600.}, 192e9},
+                 {"bf16", "network=infiniband.ndr", {4, 0, 0}, 0},
+                 {"bf16", "network=ethernet.800gbe", {8, 0, 0}, 0},
+                 {"bf16", "network=25 Gb/s", {.25, 0, 0}, 0},
+                 {"bf16", "network=10:400Gb/s,memory=3200GB/s,products=150:300", {40, 2, 2}, NAN},
+                 {"bf16", "memory=gpu.mi300x,products=150:300", {0, 2, 5325 / 1600.}, 192e9},
+                 {"bf16", "memory=gpu.mi250x-die,products=gpu.mi300x", {0, 13.074, 1.024}, 192e9}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct pool pool = {0};
+        struct forecast_swap swap = {0};
+        char error[400] = "";
+
+        fresh(state);
+        swap_scene(cases[i].dtype);
+        if (forecast_swap_read(&pool, &parts, cases[i].text, &swap, error, sizeof(error)))
+            fail_msg("%s: %s", cases[i].text, error);
+        for (int part = 0; part < SWAPS; part++)
+            if (!(fabs(swap.times[part] - cases[i].times[part]) <= 1e-9))
+                fail_msg("%s: %.9g of part %d", cases[i].text, swap.times[part], part);
+        if (isnan(cases[i].bytes) ? !isnan(swap.memory_bytes) : swap.memory_bytes != cases[i].bytes)
+            fail_msg("%s: %g bytes", cases[i].text, swap.memory_bytes);
+        pool_release(&pool);
+    }
+}
+
+/* One layer, 2 x 64^3 operations forward and twice that backward, at 50 TFLOP/s; updates of 28 bytes a parameter. At an end 15 %,
+ * as a logarithm, less or more of the new limit. */
+static void a_step_becomes_as_much_faster(void **state)
+{
+    (void)state;
+    const double product_s = 6 * 64. * 64 * 64 / 50e12 / 4, update_s = 28e6 / 1e12;
+    swap_scene("bf16");
+    layer.parameters = 1000000;
+    f.job.element_bytes = 2;
+    f.job.update_bytes = 28;
+    f.job.compute_s = NAN;
+    f.swap.times[SWAP_PRODUCTS] = 4;
+    assert_float_equal(at(1).time.step_s, product_s + update_s, 1e-15);
+    f.swap.times[SWAP_MEMORY] = 2;
+    struct forecast_point p = at(1);
+    assert_float_equal(p.time.step_s, product_s + update_s / 2, 1e-15);
+    assert_float_equal(p.ends_s[SOURCE_SWAP_MEMORY][1], product_s + update_s / 2 * exp(0.15),
+                       1e-12);
+    assert_float_equal(p.ends_s[SOURCE_SWAP_PRODUCTS][0], product_s * exp(-0.15) + update_s / 2,
+                       1e-12);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, fresh)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(all_wait_for_the_slowest),        TEST(compute_that_is_given_may_not_divide_evenly),
-        TEST(ranks_of_a_node_share_its_cores), TEST(memory_bounds_a_job),
-        TEST(a_node_has_laws_of_its_own),      TEST(the_host_may_take_longer_than_its_mean)};
+    const struct CMUnitTest tests[] = {TEST(a_swap_has_the_rates_of_datasheets),
+                                       TEST(a_step_becomes_as_much_faster),
+                                       TEST(groups_and_micro_batches_are_refused),
+                                       TEST(messages_are_of_the_same_algorithm),
+                                       TEST(each_operation_is_of_the_same_ranks_of_a_node),
+                                       TEST(all_wait_for_the_slowest),
+                                       TEST(compute_that_is_given_may_not_divide_evenly),
+                                       TEST(ranks_of_a_node_share_its_cores),
+                                       TEST(memory_bounds_a_job),
+                                       TEST(a_node_has_laws_of_its_own),
+                                       TEST(the_host_may_take_longer_than_its_mean)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,9 +136,46 @@ static void an_error_grows_with_each_doubling(void **state)
     assert_true(log(v.high_us / v.us) >= LAW_CORE + 3 * LAW_UNSEEN && v.low_us == e.low_us);
 }
 
+/* Below the fewest ranks that were measured the interval grows as it does beyond the most. */
+static void fewer_ranks_than_measured(void **state)
+{
+    (void)state;
+    struct scene s = {.law = {.core_known = true}};
+    for (double n = 8; n <= 32; n *= 2)
+        add(&s, n, 1);
+    struct law_value within = law_at(&s.law, 8, 25e6), below = law_at(&s.law, 4, 25e6);
+    assert_true(within.doublings == 0 && below.doublings == 1);
+    assert_true(log(below.high_us / below.low_us) >
+                log(within.high_us / within.low_us) + 1.9 * LAW_UNSEEN);
+    assert_true(fabs(below.us / ring_us(4, 25e6) - 1) < 0.01);
+    s.law.core_known = false; /* fewer need no more of the core */
+    assert_true(law_at(&s.law, 4, 25e6).high_us == below.high_us);
+    /* 2 x 7 messages of 20 us: the noise of 0.2 % leaves them within a third */
+    within = law_at(&s.law, 8, 4e6);
+    assert_float_equal(within.messages_us, 280, 93);
+    assert_true(within.messages_low_us < 280 && 280 < within.messages_high_us);
+}
+
+/* What the core of a network carries shows at the measured ranks; of another network nowhere. */
+static void the_core_of_another_network(void **state)
+{
+    (void)state;
+    struct scene s = {.law = {0}};
+    for (double n = 2; n <= 8; n *= 2)
+        add(&s, n, 1);
+    double own = law_at(&s.law, 8, 25e6).high_us, two = law_at(&s.law, 2, 25e6).high_us;
+    s.law.core_other = true;
+    assert_float_equal(law_at(&s.law, 8, 25e6).high_us, 2 * own, 1e-3 * own);
+    assert_float_equal(law_at(&s.law, 2, 25e6).high_us, two, 1e-9);
+    s.law.core_known = true;
+    assert_float_equal(law_at(&s.law, 8, 25e6).high_us, own, 1e-9);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_ring_is_found_again_and_wider_beyond),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fewer_ranks_than_measured),
+                                       cmocka_unit_test(the_core_of_another_network),
+                                       cmocka_unit_test(a_ring_is_found_again_and_wider_beyond),
                                        cmocka_unit_test(what_was_not_shown_is_refused),
                                        cmocka_unit_test(one_time_that_was_disturbed_is_named),
                                        cmocka_unit_test(another_regime_is_refused),

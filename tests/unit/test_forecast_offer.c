@@ -223,9 +223,101 @@ static void a_file_is_read_or_refused(void **state)
     }
 }
 
+/* A dearer offer with a faster network pays where there are nodes enough: found by the costs of each number of them, by hand. */
+static void break_even_by_nodes(void **state)
+{
+    (void)state;
+    static const double nodes[] = {1, 2, 4, 8};
+    struct world w;
+    struct offer_nodes even;
+    double before = 0, after = 0, at = 0;
+    world_make(&w, 120e9, 1);
+    struct offer fast = stated[1];
+    fast.node_price = 24000;
+    struct offer_case a = case_of(&w, &stated[0], 0), b = case_of(&w, &fast, 10);
+    for (size_t i = 0; i < 4; i++) {
+        struct forecast_point p, q;
+        double n = nodes[i], kwh = 1.3 * 35064 * .25;
+
+        assert_int_equal(forecast_point(&a.f, n, &p), 0);
+        assert_int_equal(forecast_point(&b.f, n, &q), 0);
+        double cost_a = n * 20000 + 4000 + (n * .8 + .2) * kwh;
+        double cost_b = n * 24000 + 14000 + (n * .8 + .4) * kwh;
+        double gain = log(q.samples_s / cost_b / (p.samples_s / cost_a));
+        if (i && gain * before < 0) {
+            after = nodes[i - 1];
+            at = n;
+        }
+        before = gain;
+    }
+    assert_true(at > 0); /* the scene has one */
+    assert_int_equal(offer_break_even_nodes(&terms, &b, &a, nodes, 4, &even), 0);
+    assert_true(even.found && even.after == after && even.at == at);
+    assert_true(even.low > 0 && even.low <= even.high);
+    assert_int_equal(offer_break_even_nodes(&terms, &b, &a, nodes, 1, &even), 0);
+    assert_false(even.found || even.compared);
+}
+
+/* Of a product of 400 W over 10 s the counter is right within 5.1 %, of 440 W over 1 s within 11.2 %; the third was too short. */
+static void power_has_the_error_of_its_counter(void **state)
+{
+    (void)state;
+    static const double watts[][2] = {{400, 10}, {440, 1}, {700, 0.1}};
+    struct world w;
+    world_make(&w, 120e9, 1);
+    assert_true(isnan(parts_power(&w.parts).watts));
+    for (size_t i = 0; i < 3; i++) {
+        w.products[i].watts = watts[i][0];
+        w.products[i].watts_s = watts[i][1];
+    }
+    struct part_power p = parts_power(&w.parts);
+    assert_float_equal(p.watts, 420, 1e-9);
+    assert_float_equal(p.low, 400 * (1 - 0.0509902), 1e-3);
+    assert_float_equal(p.high, 440 * (1 + 0.1118034), 1e-3);
+}
+
+/* 8 nodes of 1000 W, 800 to 1150 W: 300849.12, 242502.624 and 344608.992 kWh. */
+static void measured_power_is_in_the_interval(void **state)
+{
+    (void)state;
+    const double more = log(344608.992 / 300849.12), less = log(300849.12 / 242502.624);
+    struct world w, other;
+    struct offer measured = stated[0];
+    world_make(&w, 120e9, 1);
+    measured.measured = true;
+    measured.node_watts_low = 800;
+    measured.node_watts_high = 1150;
+    struct offer dear = measured;
+    dear.node_price = 25000;
+    struct offer_case a = case_of(&w, &measured, 0), b = case_of(&w, &dear, 0);
+    double down = log(a.point.high_s / a.point.time.step_s),
+           up = log(a.point.time.step_s / a.point.low_s);
+    struct offer_value v = offer_value(&terms, &a, OFFER_ENERGY);
+    assert_float_equal(log(v.value / v.low), hypot(down, more), 1e-9);
+    assert_float_equal(log(v.high / v.value), hypot(up, less), 1e-9);
+    v = offer_value(&terms, &a, OFFER_MONEY);
+    assert_float_equal(log(v.value / v.low),
+                       hypot(down, log((164000 + 344608.992 / 4) / 239212.28)), 1e-9);
+    /* the same sensor, the same machines: the energy of both is off by as much */
+    w.parts.power = (struct part_power){100, 80, 115};
+    v = offer_compare(&terms, &a, &b, OFFER_ENERGY, true);
+    assert_true(fabs(v.value - 1) < 1e-12 && fabs(v.low - 1) < 1e-9 && fabs(v.high - 1) < 1e-9);
+    /* measured on other machines: not */
+    other = w;
+    other.parts.products = other.products;
+    other.parts.laws[JOB_SUM].law.points = other.points;
+    other.parts.power.watts = 101;
+    b = case_of(&other, &dear, 0);
+    v = offer_compare(&terms, &a, &b, OFFER_ENERGY, true);
+    assert_float_equal(log(v.high / v.value), hypot(less, more), 1e-6);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bills_by_hand),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(break_even_by_nodes),
+                                       cmocka_unit_test(power_has_the_error_of_its_counter),
+                                       cmocka_unit_test(measured_power_is_in_the_interval),
+                                       cmocka_unit_test(bills_by_hand),
                                        cmocka_unit_test(what_is_shared_cancels),
                                        cmocka_unit_test(break_even_is_where_the_closed_form_has_it),
                                        cmocka_unit_test(a_file_is_read_or_refused)};

@@ -226,9 +226,143 @@ static void experts_are_divided_by_the_ranks_that_have_them(void **state)
     }
 }
 
+struct seen {
+    double flop, m, count; /* of all products, and of the last one that is more than one number */
+};
+
+/* 1 ps an operation. */
+static double see_product(const void *arg, double m, double n, double k, double count)
+{
+    struct seen *s = (struct seen *)arg;
+    double flop = 2 * m * n * k * count;
+
+    s->flop += flop;
+    if (n * k > 1) {
+        s->m = m;
+        s->count = count;
+    }
+    return flop * 1e-12;
+}
+
+static double no_bytes(const void *arg, double bytes)
+{
+    (void)arg, (void)bytes;
+    return 0;
+}
+
+/* Of compute that is not given. */
+static struct step_costs counting(struct seen *s)
+{
+    struct step_costs c = costs;
+
+    *s = (struct seen){0};
+    c.product = see_product;
+    c.stream = no_bytes;
+    c.arg = s;
+    j.compute_s = NAN;
+    return c;
+}
+
+static void products_of_all_layers_are_counted(void **state)
+{
+    (void)state;
+    struct seen s;
+    struct step_costs c = counting(&s);
+    for (int i = 0; i < 3; i++) {
+        layers[i].m = layers[i].n = layers[i].k = (struct model_size){1000, 0};
+        layers[i].count = i == 1 ? 3 : 1;
+    }
+    j.batch = 2;
+    struct step_time t = run(&c);
+    assert_float_equal(s.flop, 2e9 * 5 * 2, 1);       /* of a forward pass */
+    NEAR(t.compute_s, 3 * 2e9 * 5 * 2 * 1e-12 * 1e3); /* backward is twice as long */
+    c.call_s = 1; /* launches that are slower than the device: one forward, two backward */
+    NEAR(run(&c).compute_s, 1e3 * 9);
+}
+
+/* Rows are shared by the experts of a rank, each of which has weights of its own. */
+static void experts_have_own_products(void **state)
+{
+    (void)state;
+    static const double cases[][4] = {
+        {3, 1, 6, 8}, {3, 4, 24, 2}, {.25, 1, 1, 4}}; /* batch, ep, m, count */
+    struct seen s;
+    struct step_costs c = counting(&s);
+    struct model eight = toy;
+    layers[1].kind = MODEL_EXPERT;
+    layers[1].m = (struct model_size){16, 0};
+    layers[1].n = layers[1].k = (struct model_size){8, 0};
+    eight.experts = 8;
+    j.model = &eight;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        j.batch = cases[i][0];
+        j.ep = cases[i][1];
+        run(&c);
+        assert_true(s.m == cases[i][2] && s.count == cases[i][3]);
+    }
+}
+
+/* 7 columns and 5 heads on 2 ranks: one of them has 4 and 3. */
+static void the_rank_with_most_of_a_layer_counts(void **state)
+{
+    (void)state;
+    struct seen s;
+    struct step_costs c = counting(&s);
+    for (int i = 0; i < 3; i++)
+        layers[i].m = layers[i].n = layers[i].k = (struct model_size){i == 1 ? 7 : 0, 0};
+    layers[1].split = MODEL_COLUMN;
+    j.tp = 2;
+    run(&c);
+    assert_float_equal(s.flop, 2 * 7 * 7 * 4, 1e-6);
+    s.flop = 0;
+    layers[1].count = 5;
+    j.batch = 3;
+    run(&c);
+    assert_float_equal(s.flop, 2 * 7 * 7 * 7 * 3 * 3, 1e-6);
+}
+
+/* 2 samples of 4 bytes: a layer of 400 numbers, a pool to 100, a join to 400. The first and the last read as much as they write: 2
+ * and 3 times 400. The pool reads 400 and writes 100; backward it reads the gradient of 100 and its input of 400, and writes 400. */
+static void layers_without_products_move_their_input(void **state)
+{
+    (void)state;
+    struct seen s;
+    struct step_costs c = counting(&s);
+    c.stream = bytes_us;
+    j.dp = 1;
+    j.batch = 2;
+    for (int i = 0; i < 3; i++) {
+        layers[i].output = (struct model_size){i == 1 ? 100 : 400, 0};
+        layers[i].m = (struct model_size){0, 0};
+    }
+    NEAR(run(&c).compute_s, 1e-3 * 8 * (2 * (2 + 3) * 400 + 500 + 900));
+}
+
+/* S. Rajbhandari and others, ZeRO, arXiv:1910.02054, figure 1: 7.5 billion parameters on 64 ranks, f16 and Adam. */
+static void memory_of_the_zero_paper(void **state)
+{
+    (void)state;
+    static const double want[] = {120, 31.4, 16.6, 1.9};
+    const struct model one = {.layers = layers, .n_layers = 1};
+    layers[0].parameters = 7500000000u;
+    j.model = &one;
+    j.dp = 64;
+    j.element_bytes = 2;
+    j.state_bytes = 12;
+    for (j.zero = 0; j.zero < 4; j.zero++) {
+        struct job_memory m = job_memory(&j, 0, 0, 1);
+        assert_float_equal((m.parameters + m.gradients + m.update) * 1e-9, want[j.zero], 0.05);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(products_of_all_layers_are_counted, set_up),
+        cmocka_unit_test_setup(experts_have_own_products, set_up),
+        cmocka_unit_test_setup(the_rank_with_most_of_a_layer_counts, set_up),
+        cmocka_unit_test_setup(layers_without_products_move_their_input, set_up),
+        cmocka_unit_test_setup(memory_of_the_zero_paper, set_up),
         cmocka_unit_test_setup(the_example_by_hand, set_up),
         cmocka_unit_test_setup(sharing_parameters, set_up),
         cmocka_unit_test_setup(sharing_parameters_of_micro_batches, set_up),

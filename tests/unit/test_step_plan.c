@@ -356,12 +356,130 @@ static void test_servers(void **state)
     }
 }
 
+/* Two sums forward and two back in each of 32 blocks, and those of the embedding and of the head, over a ring (arXiv:1909.08053). */
+static void test_bytes_of_tensor_parallel(void **state)
+{
+    (void)state;
+    for (unsigned t = 2; t <= 8; t *= 2) {
+        struct model m;
+        struct run *r = model("llama3-8b", 512, &m);
+        r->spec.ranks = r->spec.tp = t;
+        r->spec.type = COLLECTIVE_BF16;
+        r->spec.batch = 3;
+        simulate(r);
+        near(sent(r, t - 1), 2.0 * 3 * 512 * 4096 * (32 * 4 + 2) * 2 * (t - 1) / t, 1e-9);
+        done(r);
+        model_release(&m);
+    }
+}
+
+/* Tokens go to two experts each, over 4 ranks, there and back, in both passes of 32 blocks; gradients of a quarter of the experts
+ * are of two ranks. */
+static void test_bytes_of_experts(void **state)
+{
+    (void)state;
+    struct model m;
+    struct run *r = model("mixtral-8x7b", 256, &m);
+    double experts = 0, tokens = 2.0 * 2 * (2 * 256) * 4096 * 32 * 4 * 3 / 4;
+    r->spec.ranks = 8;
+    r->spec.ep = 4;
+    r->spec.batch = 2;
+    r->spec.type = COLLECTIVE_BF16;
+    simulate(r);
+    for (size_t i = 0; i < m.n_layers; i++)
+        experts += m.layers[i].kind == MODEL_EXPERT ? (double)m.layers[i].parameters : 0;
+    double own = 2 * ((double)m.parameters - experts) * 2 * 7 / 8;
+    near(sent(r, 5), tokens + own + 2 * experts / 4 * 2 * 1 / 2, 1e-6);
+    done(r);
+    model_release(&m);
+}
+
+/* Rows of 26 tables, 128 wide, go to the ranks of their samples, and their gradients back; tables are summed by nobody. */
+static void test_bytes_of_tables(void **state)
+{
+    (void)state;
+    const double dense = 14. * 512 + 513 * 256 + 257 * 128 + 480 * 1024 + 1025 * 1024 + 1025 * 512 +
+                         513 * 256 + 257,
+                 rows = 26. * 128 * 64 * 4;
+    for (unsigned n = 1; n <= 8; n *= 2)
+        for (unsigned micro = 1; micro <= 4; micro *= 4) {
+            struct model m;
+            struct run *r = model("dlrm", 1, &m);
+            r->spec.ranks = n;
+            r->spec.batch = 64;
+            r->spec.micro = micro;
+            simulate(r);
+            near(sent(r, n - 1), (2 * dense * 4 + 2 * rows) * (n - 1) / n, 1e-5);
+            done(r);
+            model_release(&m);
+        }
+}
+
+/* Where bytes take no time, a step ends with the last server's update: as long as the simulated one, whatever the buckets, with
+ * updates that are short, as long as compute, or longer. */
+static void test_no_step_ends_before_its_updates(void **state)
+{
+    (void)state;
+    static const uint64_t buckets[] = {1, 4000, 12000, 1 << 20};
+    static const double update[] = {1, 100, 300};
+    for (unsigned variant = 0; variant < 4 * 2 * 3 * 2; variant++) {
+        struct run *r = equal(4);
+        double served;
+        r->spec.servers = 1 + variant / 24;
+        r->spec.ranks = 3 + r->spec.servers;
+        r->spec.bucket_bytes = buckets[variant % 4];
+        r->spec.overlap = variant / 4 % 2;
+        r->spec.update = UPDATE_SGD;
+        r->spec.ns_per_byte = update[variant / 8 % 3] / (4 * 1000 * 12.);
+        r->spec.slow_rank = variant % 3;
+        r->spec.slow_times = 1.5;
+        assert_int_equal(step_served_ns(&r->spec, r->layers, &served), 0);
+        near(served, simulate(r), 1e-9);
+        done(r);
+    }
+}
+
+/* Two stages, one micro-batch: the second stage updates its parameters while the first one still goes back, and that one's
+ * update comes behind. A pass of a stage takes 4, back 8; updates last 1 for 1000 parameters. */
+static void test_shortest_step_with_an_update(void **state)
+{
+    (void)state;
+    static const unsigned parameters[][2] = {{1, 1}, {1, 5}, {1, 30}, {30, 1}, {0, 7}};
+    for (size_t i = 0; i < 10; i++) {
+        const unsigned *its_own = parameters[i / 2];
+        struct run *r = equal(2);
+        struct step_stated its[2];
+        r->spec.ranks = r->spec.pp = 2;
+        r->spec.batch = 1;
+        r->spec.order = i % 2 ? STEP_1F1B : STEP_GPIPE;
+        r->spec.update = UPDATE_SGD;
+        r->spec.ns_per_byte = 1. / 12000;
+        for (unsigned k = 0; k < 2; k++) {
+            r->layers[k].parameters = 1000 * its_own[k];
+            r->layers[k].forward_flop = 4;
+            r->layers[k].backward_flop = 8;
+        }
+        double lasts = simulate(r), wanted = 4 + 4 + 8 + fmax(its_own[1], 8. + its_own[0]);
+        for (unsigned k = 0; k < 2; k++)
+            its[k] = step_stated(&r->ranks[k].plan, &r->spec, k);
+        near(lasts, wanted, 1e-9);
+        near(step_least_ns(&r->spec, its), wanted, 1e-9);
+        done(r);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_of_data_parallel), cmocka_unit_test(test_micro_batches_of_zero),
-        cmocka_unit_test(test_overlap), cmocka_unit_test(test_bubble),
-        cmocka_unit_test(test_servers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes_of_tensor_parallel),
+                                       cmocka_unit_test(test_bytes_of_experts),
+                                       cmocka_unit_test(test_bytes_of_tables),
+                                       cmocka_unit_test(test_no_step_ends_before_its_updates),
+                                       cmocka_unit_test(test_shortest_step_with_an_update),
+                                       cmocka_unit_test(test_bytes_of_data_parallel),
+                                       cmocka_unit_test(test_micro_batches_of_zero),
+                                       cmocka_unit_test(test_overlap),
+                                       cmocka_unit_test(test_bubble),
+                                       cmocka_unit_test(test_servers)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

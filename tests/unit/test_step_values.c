@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "benches/step/clocks.h"
 #include "benches/step/run.h"
 #include "core/rng.h"
 #include "core/stats.h"
@@ -302,9 +303,142 @@ static void test_growth_of_all_samples(void **state)
     assert_false(values_leads_stayed(&l, 2));
 }
 
+/* Two workers and a server, which ends last: the workers' times are the step's. Then two stages, of 1000 ns: the first computes
+ * 300 ns and waits 600 ns for sums at the end, the second waits all but 50 ns, 350 at most of it not because of the sums. */
+static void test_what_is_not_compute_is_shared_out(void **state)
+{
+    (void)state;
+    static struct step_work w;
+    struct collective_times served[3] = {{.ns = 900}, {.ns = 600}, {.ns = 1000}};
+    struct collective_times times[2] = {{.ns = 1000}, {.ns = 400}};
+    w = (struct step_work){.n = 3, .spec = {.servers = 1, .tp = 1, .pp = 1, .ranks = 3}};
+    served[0].own_ns[STEP_NS_SUMS] = 100;
+    served[0].own_ns[STEP_NS_TAIL] = 200;
+    served[1].own_ns[STEP_NS_SUMS] = 50;
+    served[2].own_ns[STEP_NS_TAIL] = 7;
+    values_count(&w, served, 1000, 0);
+    assert_true(fabs(w.shares.exposed[0] - 30) < 1e-9);
+    w = (struct step_work){.n = 2, .spec = {.tp = 1, .pp = 2, .ranks = 2}};
+    times[0].own_ns[STEP_NS_TAIL] = 600;
+    times[0].own_ns[STEP_NS_PIPE] = 100;
+    times[1].own_ns[STEP_NS_PIPE] = 350;
+    values_count(&w, times, 1000, 0);
+    assert_true(fabs(w.shares.exposed[0] - 60) < 1e-9);
+    assert_true(fabs(w.shares.bubble[0] - (10 + 40) / 2.) < 1e-9);
+    times[0].own_ns[STEP_NS_TAIL] = 0; /* no sums: nothing is left out */
+    values_count(&w, times, 1000, 0);
+    assert_true(fabs(w.shares.bubble[1] - (10 + 95) / 2.) < 1e-9);
+}
+
+/* What a rank waited is of each sample, and of a window's steps the mean. A step without a time has no sample. */
+static void test_waits_are_kept_by_rank_and_sample(void **state)
+{
+    (void)state;
+    static struct step_work w;
+    static double waits[3 * STEP_SAMPLES];
+    struct collective_times times[3] = {{.ns = 1000}, {.ns = 1000}, {.ns = 1000}};
+    const double *second = waits + STEP_SAMPLES;
+    w = (struct step_work){
+        .n = 3, .spec = {.tp = 1, .pp = 1, .servers = 1, .ranks = 3}, .waits_ms = waits};
+    times[0].own_ns[STEP_NS_SUMS] = 1000000;
+    times[0].own_ns[STEP_NS_TAIL] = 200000;
+    times[1].own_ns[STEP_NS_PIPE] = 30000;
+    times[0].own_ns[STEP_STEPS] = 4;
+    times[1].own_ns[STEP_STEPS] = 6;
+    values_count(&w, times, 1000, 0);
+    values_count(&w, times, 0, 0);
+    w.spec.asynchronous = 1;
+    values_count(&w, times, 1000, 0);
+    assert_int_equal(w.shares.n, 2);
+    assert_true(fabs(waits[0] - 1.2) < 1e-12 && fabs(waits[1] - .3) < 1e-12);
+    assert_true(fabs(second[0] - .03) < 1e-12 && fabs(second[1] - .005) < 1e-12);
+    for (int i = 0; i < STEP_SAMPLES + 2;
+         i++) /* those beyond what there is room for are left out */
+        values_count(&w, times, 1000, 0);
+    assert_true(fabs(second[-1] - .3) < 1e-12 && fabs(second[0] - .03) < 1e-12);
+}
+
+/* Of nine parts of its time the fast ones wait six, for the slow one: it alone shows what the way to the servers takes, if there
+ * is a bound. Else nobody waits for others. */
+static void test_who_waits_for_a_slow_worker_is_not_exposed(void **state)
+{
+    (void)state;
+    static struct step_work w;
+    struct collective_times times[4] = {{.ns = 900}, {.ns = 900}, {.ns = 900}, {.ns = 900}};
+    times[0].own_ns[STEP_NS_SUMS] = times[1].own_ns[STEP_NS_TAIL] = 600;
+    times[2].own_ns[STEP_NS_SUMS] = 90; /* the slow one */
+    for (unsigned bounded = 0; bounded < 2; bounded++) {
+        w = (struct step_work){.n = 4, .spec = {.servers = 1, .ranks = 4, .asynchronous = 1}};
+        w.spec.tp = w.spec.pp = 1;
+        w.spec.staleness = bounded ? 2 : STEP_STALENESS_MOST;
+        values_count(&w, times, 100, 0);
+        assert_true(fabs(w.shares.exposed[0] - (bounded ? 10 : 129000 / 2700.)) < 1e-9);
+    }
+}
+
+/* By hand: what was applied between a pull and a push is its staleness; a bound of one step holds up who is two ahead, until the
+ * other has pushed or left, and over windows. */
+static void test_clocks_of_two_workers(void **state)
+{
+    (void)state;
+    static struct clocks c;
+    clocks_begin(&c, 2, 8, 1);
+    assert_int_equal(clocks_push(&c, 0), 0);
+    assert_false(clocks_must_wait(&c, 0));
+    clocks_pull(&c, 0);
+    assert_int_equal(clocks_push(&c, 0), 0);
+    assert_true(clocks_must_wait(&c, 0));
+    assert_int_equal(clocks_leads(&c), 1); /* a push is one over the bound */
+    assert_int_equal(clocks_push(&c, 1), 2);
+    assert_false(clocks_must_wait(&c, 0) || clocks_must_wait(&c, 1));
+    clocks_pull(&c, 0);
+    clocks_pull(&c, 1);
+    assert_int_equal(clocks_push(&c, 1), 0);
+    assert_int_equal(clocks_push(&c, 0), 1);
+    clocks_next(&c);
+    assert_int_equal(clocks_push(&c, 0), 0);
+    assert_true(clocks_must_wait(&c, 0));
+    clocks_leave(&c, 1);
+    assert_false(clocks_must_wait(&c, 0));
+    clocks_begin(&c, 2, 8, 1);
+    for (int i = 0; i < 6; i++)
+        clocks_push(&c, 0);
+    clocks_push(&c, 1);
+    clocks_push(&c, 1);
+    assert_true(clocks_must_wait(&c, 0) && !clocks_over(&c)); /* each makes three steps */
+    clocks_push(&c, 1);
+    assert_true(clocks_over(&c) && !clocks_must_wait(&c, 0)); /* nobody waits any more */
+}
+
+/* All who are faster are at the bound, or in eight windows leads have grown by a step of each worker at most. */
+static void test_who_goes_at_one_pace_settles(void **state)
+{
+    (void)state;
+    static const struct {
+        double grows;
+        unsigned windows, workers;
+        double bound;
+        bool settled;
+    } cases[] = {{0, 7, 2, 99, false},  {0, 8, 2, 99, true},  {.25, 8, 2, 99, true},
+                 {.5, 8, 2, 99, false}, {.5, 8, 4, 99, true}, {1, 60, 2, 99, false},
+                 {5, 3, 4, 5, true},    {5, 2, 4, 5, false},  {1, 99, 2, 99, true}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct values_leads l = {0};
+        for (unsigned w = 1; w <= cases[i].windows; w++)
+            values_leads_add(&l, cases[i].grows * w, 16);
+        if (values_leads_settled(&l, cases[i].workers, cases[i].bound) != cases[i].settled)
+            fail_msg("case %zu", i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clocks_of_two_workers),
+        cmocka_unit_test(test_who_goes_at_one_pace_settles),
+        cmocka_unit_test(test_what_is_not_compute_is_shared_out),
+        cmocka_unit_test(test_waits_are_kept_by_rank_and_sample),
+        cmocka_unit_test(test_who_waits_for_a_slow_worker_is_not_exposed),
         cmocka_unit_test(test_interval_covers_the_truth),
         cmocka_unit_test(test_growth_of_all_samples),
         cmocka_unit_test(test_links_bound_asynchronous_workers),

@@ -37,7 +37,7 @@ endif
 # With sanitizers: what takes a third less time to build; lines are known, variables not.
 CFLAGS ?= $(if $(SAN)$(FUZZ),-O1 -g1,-O2 -g)
 # Tests are compiled more often than they are run.
-UNIT_CFLAGS := $(if $(filter -O2 -g,$(CFLAGS)),-O0 -g1,$(CFLAGS))
+UNIT_CFLAGS := $(if $(filter file,$(origin CFLAGS)),-O0 -g1)
 WERROR ?= -Werror
 WARN := -Wall -Wextra $(WERROR) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla
 ifneq ($(SAN)$(FUZZ),)
@@ -147,23 +147,24 @@ $(BUILD)/bin/plumb: $(BUILD)/obj/harness/plumb/main.o $(HARNESS_OBJ) $(CORE_LIB)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 
 # Two shared libraries that 200 test programs link in 0.05 s each, and that they need not be linked with again. A test may
-# define a function of them anew: its own is then called. What a benchmark's own main file has, and no test may need, stays
-# undefined (-z lazy).
-$(UNIT_CORE_LIB): $(CORE_OBJ) $(BENCH_OBJ)
+# define a function of them anew: other files then call its own. What a benchmark's own main file has, and no test may need,
+# stays undefined (-z lazy). A bundle has them in ../lib.
+$(UNIT_CORE_LIB): $(CORE_OBJ) $(BENCH_OBJ) $(CORE_LIB).list
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) -shared -Wl,-z,lazy $(SANITIZE) $(LDFLAGS) $^ -o $@ $(CORE_LIBS)
-$(UNIT_HARNESS_LIB): $(HARNESS_OBJ) $(UNIT_CORE_LIB)
-	$(call say,LINK,$@)$(CC) -shared $(SANITIZE) $(LDFLAGS) $^ -o $@ -Wl,-rpath,'$$ORIGIN' $(HARNESS_LIBS) $(CORE_LIBS)
+	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,lazy $(SANITIZE) $(LDFLAGS) $(filter %.o,$^) -o $@ $(CORE_LIBS)
+$(UNIT_HARNESS_LIB): $(HARNESS_OBJ) $(UNIT_CORE_LIB) $(HARNESS_LIB).list
+	$(call say,LINK,$@)$(CC) -shared -Wl,-soname,$(@F) $(SANITIZE) $(LDFLAGS) $(filter %.o %.so,$^) -o $@ -Wl,-rpath,'$$ORIGIN' \
+		$(HARNESS_LIBS) $(CORE_LIBS)
 $(UNIT_HELP_LIB): $(call obj,$(UNIT_HELP_SRC))
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(call obj,$(wildcard tests/unit/*.c)): CFLAGS := $(UNIT_CFLAGS)
+$(call obj,$(wildcard tests/unit/*.c)): ALL_CFLAGS += $(UNIT_CFLAGS)
 $(call unit_bin,$(UNIT_HARNESS_SRC)): | $(UNIT_HARNESS_LIB)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_LIB) | $(UNIT_CORE_LIB)
 	$(call say,LINK,$@)$(CC) $(SANITIZE) $(LDFLAGS) -Wl,--as-needed -Wl,-z,lazy -Wl,--unresolved-symbols=ignore-in-shared-libs \
-		-Wl,-rpath,'$$ORIGIN' $< $(UNIT_HELP_LIB) $(filter %-tests.so,$|) -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
+		-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' $< $(UNIT_HELP_LIB) $(filter %-tests.so,$|) -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
 
 self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
 $(BUILD)/selftest/verdicts: $(call self_obj,verdicts trial noise replay recording promise)
@@ -242,7 +243,7 @@ test:
 
 # The short tier, then the rest; the last line is over both.
 test-all:
-	+@status=0; $(MAKE) --no-print-directory test || status=1; \
+	+@rm -f build/test-short.total; status=0; $(MAKE) --no-print-directory test || status=1; \
 		$(MAKE) --no-print-directory test-long || status=1; exit $$status
 test-long:
 	$(call bootstrap,lint)

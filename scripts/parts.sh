@@ -46,7 +46,7 @@ cuBLASLt|gpu|opt|cuda:cublasLt.h:CUBLASLT_MATMUL_DESC_FAST_ACCUM|libcublas-dev/n
 NCCL|gpu|opt|nccl|libnccl-dev|GPUs: allreduce by NCCL, the module plumb-nccl.so
 gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: files in plots/
 cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
-sanitizers|test|opt|san|gcc|test: units under ASan and UBSan
+sanitizers|test|opt|san|gcc|test: the command line under ASan and UBSan
 bats|test|opt|cmd:bats|bats|test: the command line
 libFuzzer|test|opt|fuzzer|clang,libclang-rt-dev/libclang-rt-18-dev/libclang-common-14-dev|test: fuzz targets
 python3|test|opt|cmd:python3|python3|test: runs the tests; made-up runs, the browser

@@ -90,6 +90,8 @@ missing()
     if [ -x "$root/build/tests/test_cuda_module" ]; then
         run foreign PLUMB_LIBCUDA=/nonexistent "$bundle/tests/test_cuda_module"
         [ -z "$output" ]
+        clean PLUMB_LIBCUDA=/nonexistent "$bundle/tests/test_cuda_module" >said 2>&1 || true
+        grep -q 'test(s) run' said
     fi
 }
 

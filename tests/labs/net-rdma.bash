@@ -60,7 +60,7 @@ net_sections() {
     [[ -e build/lib/plumbline/plumb-rdma.so ]] || no_guest 'the module plumb-rdma.so is not built (libibverbs-dev)'
     [[ -x build/bin/plumb-net ]] || no_guest 'plumb-net is not built'
     mkdir -p "$BATS_FILE_TMPDIR/job/build/units"
-    for test in test_net_rdma test_wire_rdma test_wire_rdma_faults; do
+    for test in test_net_rdma test_wire_rdma test_wire_rdma_faults libcore-tests.so; do
         [[ ! -x build/tests/$test ]] || cp "build/tests/$test" "$BATS_FILE_TMPDIR/job/build/units/"
     done
     cc -D_GNU_SOURCE -shared -fPIC -o "$BATS_FILE_TMPDIR/job/build/registrations.so" tests/labs/registrations.c

@@ -45,7 +45,8 @@ lab() { timeout -k 5 1500 scripts/lab-cluster "$@"; }
     on 0 "$bin/plumb-net" --listen 0.0.0.0 --secret-file "$secret" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
     server=$!
     until grep -q 'listening on' "$BATS_TEST_TMPDIR/served"; do
-        if ! kill -0 "$server" || grep -q libsodium "$BATS_TEST_TMPDIR/served"; then skip "$(tail -n 1 "$BATS_TEST_TMPDIR/served")"; fi
+        ! grep -q libsodium "$BATS_TEST_TMPDIR/served" || skip "$(tail -n 1 "$BATS_TEST_TMPDIR/served")"
+        kill -0 "$server"
         sleep 0.05
     done
     out=$BATS_TEST_TMPDIR/out
@@ -53,6 +54,6 @@ lab() { timeout -k 5 1500 scripts/lab-cluster "$@"; }
     [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
     cells evidence | grep -q 'own: eth0 sent .*peer: eth0 received'
     paste -d' ' <(cells metric) <(cells value) | awk -v most="$(expected 100mbit)" '
-        $1 == "average_bandwidth" { n++; exit !(8e9 * $2 < 1.05 * most) }
-        END { exit !n }'
+        $1 == "average_bandwidth" { n++; bad += !(8e9 * $2 < 1.05 * most) }
+        END { exit !n || bad }'
 }

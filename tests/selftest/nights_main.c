@@ -337,6 +337,7 @@ static void print_seasons(struct effort *e, struct stage *s)
     static const char *const columns[] = {"nights that alarm falsely", "losses found",
                                           "after nights, mean", "nights with the loss kept",
                                           "baselines of 64"};
+    size_t missed = 0, lost = 0;
 
     if (!is_wanted(e, "seasons"))
         return;
@@ -355,7 +356,11 @@ static void print_seasons(struct effort *e, struct stage *s)
 
         if (season.promised)
             tell(e, season.name, "nights that alarm falsely", seen.alarms, seen.nights, PROMISED);
-        if (season.n_lost)
+        if (season.n_lost) {
+            missed += series - seen.found;
+            lost += series;
+        }
+        if (season.n_lost && !e->said->brief)
             tell(e, season.name, "series whose loss is not found", series - seen.found, series,
                  MISSED);
         if (!e->said->tap)
@@ -367,6 +372,8 @@ static void print_seasons(struct effort *e, struct stage *s)
                    (double)seen.baselines / of);
         print_end(e);
     }
+    if (e->said->brief) /* one series alone breaks nothing */
+        tell(e, "all seasons", "series whose loss is not found", missed, lost, MISSED);
 }
 
 /* --- table: a slip that nobody looked at --- */

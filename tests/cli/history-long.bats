@@ -138,6 +138,18 @@ END
     [[ "$output" == *"0 of 1 case changed"* ]]
     run -2 "$plumb" history runs --steal 0%
     [[ "$output" == *"--steal is a share above 0 %, such as 2%"* ]]
+    # a database keeps it with each launch
+    for run in runs/*; do
+        "$plumb" check "$run" --history h.db --update-baseline > out 2>&1 || true
+        ! grep -q 'built without SQLite' out || skip "built without SQLite"
+    done
+    for steal in 2% 12.5%; do
+        series runs --steal "$steal" > folders
+        series h.db --steal "$steal" > db
+        cmp folders db
+    done
+    series runs --steal 2% > left-out # another tale
+    run ! cmp -s left-out folders
 }
 
 @test "a night that others took is no baseline: it is said, and takes no other's place" {

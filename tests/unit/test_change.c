@@ -144,6 +144,8 @@ static void a_slip_may_run_for_years(void **state)
     assert_int_equal(f.points[0].kind, CHANGE_SLIP);
     assert_in_range(f.points[0].at, 180, 220);
     assert_true(fabs(f.points[0].a_run - 0.9995) < 5e-5);
+    assert_true(f.points[0].a_run_low < 0.9995 && f.points[0].a_run_high > 0.9995);
+    assert_true(f.points[0].a_run_high - f.points[0].a_run_low < 1e-4);
     free(f.points);
 }
 
@@ -283,6 +285,54 @@ static void gaps_are_left_out(void **state)
     }
 }
 
+/* Levels, steps, slips, strays and gaps in any order, at random. */
+static size_t make_any(double *x, size_t most, uint64_t seed)
+{
+    double level = 0, rate = 0, sd;
+    struct rng rng;
+    size_t n;
+
+    rng_seed(&rng, seed);
+    n = 1 + rng_below(&rng, most);
+    sd = seed % 5 ? pow(10, -1 - 4 * rng_double(&rng)) : 0;
+    for (size_t i = 0; i < n; i++) {
+        level += rng_below(&rng, 40) ? 0 : 0.3 * (rng_double(&rng) - 0.5);
+        if (!rng_below(&rng, 40))
+            rate = rng_below(&rng, 2) ? 0 : 0.02 * (rng_double(&rng) - 0.5);
+        level += rate;
+        x[i] = rng_below(&rng, 20) ? exp(level + sd * rng_normal(&rng)) : NAN;
+        x[i] *= rng_below(&rng, 60) ? 1 : 0.01 + 5 * rng_double(&rng);
+    }
+    return n;
+}
+
+static void what_is_told_is_sound(void **state)
+{
+    size_t slips = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        double x[200] = {0};
+        struct found f = find(x, make_any(x, 200, seed));
+
+        for (size_t i = 0; i < f.n; i++) {
+            const struct change_point *p = &f.points[i];
+            bool slips_here = p->kind == CHANGE_SLIP;
+
+            assert_true(p->at >= 1 && p->at <= p->seen && p->at <= p->end);
+            assert_true(p->at_low <= p->at_high);
+            assert_false(isnan(x[p->at]) || isnan(x[p->end]) || isnan(x[p->seen]));
+            assert_true(i == 0 || (p->at > p[-1].end && p->seen > p[-1].seen));
+            assert_true(p->low <= p->ratio * (1 + 1e-9) && p->ratio <= p->high * (1 + 1e-9));
+            assert_true(!slips_here || (p->a_run_low <= p->a_run * (1 + 1e-9) &&
+                                        p->a_run <= p->a_run_high * (1 + 1e-9)));
+            slips += slips_here;
+        }
+        free(f.points);
+    }
+    assert_true(slips > 5);
+}
+
 static void few_values_tell_nothing(void **state)
 {
     double x[CHANGE_FIRST + CHANGE_SHORT];
@@ -404,6 +454,7 @@ int main(void)
                                        cmocka_unit_test(what_is_no_change),
                                        cmocka_unit_test(a_step_is_no_slip),
                                        cmocka_unit_test(gaps_are_left_out),
+                                       cmocka_unit_test(what_is_told_is_sound),
                                        cmocka_unit_test(few_values_tell_nothing),
                                        cmocka_unit_test(values_without_noise_are_no_trouble),
                                        cmocka_unit_test(the_least_change_is_told),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/stats.h"
 #include "harness/check/check.h"
 #include "harness/document/markdown_text.h"
 
@@ -150,11 +151,38 @@ static void test_digits_until_they_differ(void **state)
     }
 }
 
+/* A loss down to an accepted level passes, as far as two runs' errors and the margin reach below it: in one run of
+ * 100, whatever the number of levels, it would not. */
+static void test_what_an_accepted_level_covers(void **state)
+{
+    static const struct accepted_level level = {.level = 100};
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        const struct accepted a = {.n = i & 4 ? 4 : 1};
+        bool higher = i & 1, by_median = i & 2;
+        struct decide_case c = {.higher_is_better = higher, .margin = 0.05, .freedom = 8};
+        double edge = 0.95 * exp(-dist_t_quantile(1 - 0.01 / (double)a.n, 8) * sqrt(2) * 0.03);
+
+        c.judged_by = by_median ? DECIDE_BY_MEDIAN : DECIDE_BY_FAST;
+        c.error = by_median ? 0.03 : 1; /* of what it is judged by, if that is the median */
+        c.median_ratio = 0.9;
+        c.median_high = 0.9 * exp(0.03 * dist_t_quantile(0.975, 8));
+        for (int k = -1; k < 2; k += 2) {
+            c.b_value = 100 * pow(edge * (1 + k * 1e-6), higher ? 1 : -1);
+            assert_int_equal(accepted_covers(&a, &level, &c), k > 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escapes), cmocka_unit_test(test_what_could_have_been_seen),
+        cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_what_could_have_been_seen),
         cmocka_unit_test(test_what_is_no_baseline_though_nothing_is_proven),
-        cmocka_unit_test(test_codes), cmocka_unit_test(test_digits_until_they_differ)};
+        cmocka_unit_test(test_what_an_accepted_level_covers),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_digits_until_they_differ)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

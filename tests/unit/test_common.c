@@ -104,33 +104,47 @@ static struct plan turns_plan(const size_t *cases, size_t n)
  * over the cases. */
 static void each_case_has_half_of_its_launches_in_either_order(void **state)
 {
-    enum { CASES = 6, ROUNDS = 5 };
-    size_t cases[CASES * ROUNDS];
-    unsigned firsts = 0;
+    enum { CASES = 7, ROUNDS = 5 };
+    static const unsigned counts[CASES] = {1, 3, 1, 5, 2, 4, 2};
+    size_t cases[CASES * ROUNDS], n = 0;
+    unsigned firsts[CASES] = {0};
 
     (void)state;
-    for (size_t i = 0; i < CASES * ROUNDS; i++) /* each round in another order */
-        cases[i] = (i % CASES * (i / CASES % 2 ? 5 : 1) + i / CASES) % CASES + 1;
+    for (size_t i = 0; i < CASES * ROUNDS; i++) { /* each round in another order */
+        size_t c = (i % CASES * (i / CASES % 2 ? 5 : 1) + i / CASES) % CASES;
+
+        if (i / CASES < counts[c])
+            cases[n++] = c + 1;
+    }
     for (uint64_t seed = 0; seed < 100; seed++) {
-        struct plan a = turns_plan(cases, CASES * ROUNDS), b = turns_plan(cases, CASES * ROUNDS);
-        int begin = 0, last[CASES + 1] = {0};
+        struct plan a = turns_plan(cases, n), b = turns_plan(cases, n);
+        int all = 0, begin = 0, odd = 0, like[ROUNDS + 1] = {0}, last[CASES + 1] = {0};
 
         assert_int_equal(common_turns(&a, &b, seed), 0);
-        for (size_t i = 0; i < CASES * ROUNDS; i++) {
+        for (size_t i = 0; i < n; i++) {
+            size_t c = cases[i] - 1;
             int first = common_first(&a, &b, i), turn = first ? -1 : 1;
 
             assert_int_equal(a.launches[i].turn, first == 0 ? TURN_FIRST : TURN_SECOND);
             assert_int_equal(b.launches[i].turn, first == 1 ? TURN_FIRST : TURN_SECOND);
             assert_true(last[cases[i]] != turn);
-            begin += last[cases[i]] ? 0 : turn;
+            all += turn;
+            if (!last[cases[i]]) {
+                begin += turn;
+                odd += counts[c] % 2 ? turn : 0;
+                like[counts[c]] += turn; /* of cases with as many launches */
+                firsts[c] += turn > 0;
+            }
             last[cases[i]] = turn;
         }
-        assert_int_equal(begin, 0);
-        firsts += common_first(&a, &b, 0) == 0;
+        assert_true(abs(all) <= 1 && abs(begin) <= 1 && odd == 0);
+        for (size_t k = 1; k <= ROUNDS; k++)
+            assert_true(abs(like[k]) <= 1);
         free(a.launches);
         free(b.launches);
     }
-    assert_in_range(firsts, 30, 70);
+    for (size_t c = 0; c < CASES; c++)
+        assert_in_range(firsts[c], 30, 70);
 }
 
 static void plans_that_do_not_belong_together_have_no_turns(void **state)

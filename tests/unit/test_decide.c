@@ -465,6 +465,50 @@ static void runs_that_are_no_level_tell_the_spread(void **state)
     assert_true(fabs(s.cases[0].ratio - 1) < 0.1);
 }
 
+struct pairs_of_runs {
+    double a[3][6], b[3][6];
+    struct decide_run runs_a[3], runs_b[3];
+};
+
+/* Three pairs of runs, of which the last are lost: their changes are off by `runs` of each other, those of their
+ * launches by `launches` by turns. */
+static struct decide_case in_pairs(struct pairs_of_runs *t, size_t left, double loss, double runs,
+                                   double launches)
+{
+    for (size_t r = 0; r < 3; r++) {
+        for (size_t i = 0; i < 6; i++) {
+            t->a[r][i] = pow(10, (double)r) * (1 + 0.1 * (double)(i * i % 5));
+            t->b[r][i] =
+                t->a[r][i] * exp(loss + runs * ((double)r - 1) + launches * (i % 2 ? 1 : -1));
+        }
+        t->runs_a[r] = (struct decide_run){.values = t->a[r], .n = r < left ? 6 : 0};
+        t->runs_b[r] = (struct decide_run){.values = t->b[r], .n = r < left ? 6 : 0};
+    }
+    return (struct decide_case){.a = {t->runs_a, 3},
+                                .b = {t->runs_b, 3},
+                                .higher_is_better = true,
+                                .paired = true,
+                                .margin = 0.02};
+}
+
+/* However many launches it has, one pair of runs is few where runs are what varies: unless changes of launches are
+ * as near to each other as that loss is not. */
+static void one_pair_that_is_left_is_few(void **state)
+{
+    static struct pairs_of_runs t[20];
+    struct decide_case cases[20];
+
+    (void)state;
+    for (size_t i = 0; i < 20; i++)
+        cases[i] = in_pairs(&t[i], i ? 3 : 1, i ? 0 : -0.03, 0.0002 * (double)(1 + i % 5), 0.0005);
+    decided(cases, 20, false);
+    assert_int_equal(cases[0].decision, DECISION_WORSE);
+    cases[19] = in_pairs(&t[19], 1, 0, 0, 0.02);
+    decided(cases, 20, false);
+    assert_int_equal(cases[0].decision, DECISION_INCONCLUSIVE);
+    assert_int_equal(cases[0].obstacle, OBSTACLE_FEW);
+}
+
 /* A case that only the newest of five baselines has, with a fit of the others and with too few for one. */
 static void a_new_case_does_not_know_its_runs(void **state)
 {
@@ -784,6 +828,7 @@ int main(void)
         cmocka_unit_test(a_slip_is_seen_from_the_anchor),
         cmocka_unit_test(runs_that_are_no_level_tell_the_spread),
         cmocka_unit_test(a_new_case_does_not_know_its_runs),
+        cmocka_unit_test(one_pair_that_is_left_is_few),
         cmocka_unit_test(one_baseline_of_few_cases_decides_nothing),
         cmocka_unit_test(few_launches_prove_little),
         cmocka_unit_test(best_of_several_is_held_to_more),

@@ -80,6 +80,19 @@ static void quiet_cases_do_not_pull_the_fit_down(void **state)
     assert_float_equal(quiet.freedom, prior.freedom, 1e-9);
 }
 
+/* Most launches agree to the last digit. */
+static void no_spread_at_all_is_fitted(void **state)
+{
+    double variances[20] = {[3] = 1e-4}, df[20];
+    struct prior prior;
+
+    (void)state;
+    for (size_t i = 0; i < 20; i++)
+        df[i] = 8;
+    assert_int_equal(prior_fit(variances, df, 20, &prior), 0);
+    assert_true(isfinite(prior.variance) && prior.variance > 0 && prior.variance < 1e-10);
+}
+
 static void few_cases_have_no_fit(void **state)
 {
     double variances[DECIDE_PRIOR_CASES], df[DECIDE_PRIOR_CASES], own = 8;
@@ -560,6 +573,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_fit_finds_what_was_simulated),
                                        cmocka_unit_test(quiet_cases_do_not_pull_the_fit_down),
+                                       cmocka_unit_test(no_spread_at_all_is_fitted),
                                        cmocka_unit_test(few_cases_have_no_fit),
                                        cmocka_unit_test(variances_are_moderated),
                                        cmocka_unit_test(holm_by_hand),

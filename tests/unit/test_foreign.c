@@ -328,6 +328,38 @@ static void test_settings(void **state)
 }
 
 #define IMB_LINE "        65536        20000       178.75       178.75       178.75\n"
+#define IMB_HEAD "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+#define IMB_GROUPS                                                                                 \
+    "# Benchmarking Allreduce \n# #processes = 2 \n",                                              \
+        "# Benchmarking Multi-Allreduce \n"                                                        \
+        "# ( 2 groups of 3 processes each running simultaneous ) \n"                               \
+        "# Group  0:     0    1    2\n# \n# Group  1:     3    4    5\n# \n"
+
+/* Groups of ranks at once, by IMB's -multi: with -multi 1 each line is of its own group, or of all that follow
+ * below, with a column more and a blank line before each size; with -multi 0 of the slowest group. */
+static void test_imb_groups(void **state)
+{
+    (void)state;
+    struct foreign_output out = read_changed(
+        IMB,
+        PAIRS(
+            IMB_GROUPS, IMB_HEAD, "        Group" IMB_HEAD, IMB_LINE,
+            "\n            0        65536        20000       100.00       120.00       110.00\n"
+            "            1        65536        20000       200.00       220.00       210.00\n"
+            "\n#---\n# Benchmarking Allreduce \n# #processes = 6 \n#---\n        Group" IMB_HEAD
+            "\n            0        65536        20000       300.00       320.00       310.00\n"));
+    assert_int_equal(out.n, 3);
+    figure(&out, "test=Multi-Allreduce groups=2 group=0 ranks=3 size=65536 total=196608", SLOWEST,
+           120);
+    figure(&out, "test=Multi-Allreduce group=1 ranks=3", SLOWEST, 220);
+    figure(&out, "test=Allreduce groups= group= ranks=6", SLOWEST, 320);
+    assert_int_equal(out.lines[1].samples, 20000);
+    foreign_release(&out);
+    out = read_changed(IMB, PAIRS(IMB_GROUPS));
+    figure(&out, "test=Multi-Allreduce groups=2 group= ranks=3", SLOWEST, 178.75);
+    foreign_release(&out);
+}
+
 /* Of a program built to check data, and of a benchmark that gave a size up. */
 static void test_imb_failures(void **state)
 {
@@ -414,8 +446,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),       cmocka_unit_test(test_nvbandwidth_versions),
         cmocka_unit_test(test_nccl_settings), cmocka_unit_test(test_nccl_blank_column),
-        cmocka_unit_test(test_settings),      cmocka_unit_test(test_imb_failures),
-        cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_settings),      cmocka_unit_test(test_imb_groups),
+        cmocka_unit_test(test_imb_failures),  cmocka_unit_test(test_refusals)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

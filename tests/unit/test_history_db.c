@@ -113,8 +113,12 @@ static enum history_added put(const struct scene *s, const char *path,
     return how;
 }
 
-/* A run that is there is replaced by what its folder says now, never by an older copy; its standing rises only
- * where it had not ended, or its level was accepted. */
+/* How many files are kept, and how much of the rows. */
+#define OWN_FILES "SELECT count(*), max(length(text) * (name = 'memory.csv')) FROM files"
+
+/* A run that is there is replaced by what its folder says now, never by an older copy, and so are its files, of
+ * which those of a benchmark that vanished go; its standing rises only where it had not ended, or its level was
+ * accepted. */
 static void test_a_run_that_is_added_again(void **state)
 {
     static const struct {
@@ -148,14 +152,22 @@ static void test_a_run_that_is_added_again(void **state)
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
         enum history_standing standing = steps[i].asked;
-        char path[128];
+        char path[128], rows[160], said[64], want[64];
+        struct stat st;
         struct history h;
 
         if (steps[i].how == HISTORY_NEW)
             unlink(s->db);
+        else if (steps[i].how == HISTORY_CHANGED)
+            sqlite(s->db, "INSERT INTO files VALUES (1, 'null.csv', 'x')", said, sizeof(said));
         write_r(s, steps[i].launches, steps[i].first, steps[i].third, steps[i].state, path,
                 sizeof(path));
         enum history_added how = put(s, path, &standing);
+        snprintf(rows, sizeof(rows), "%s/memory.csv", path);
+        assert_int_equal(stat(rows, &st), 0);
+        snprintf(want, sizeof(want), "3|%ld\n", (long)st.st_size);
+        if (how != HISTORY_SHORTER && sqlite(s->db, OWN_FILES, said, sizeof(said)))
+            assert_string_equal(said, want);
         read_db(s, &h);
         if (how != steps[i].how || standing != steps[i].is || h.runs[0].standing != steps[i].is)
             fail_msg("step %zu: %d, %d, %d", i, (int)how, (int)standing, (int)h.runs[0].standing);

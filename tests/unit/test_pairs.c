@@ -72,14 +72,16 @@ static void test_key_is_stable(void **state)
     pairs_release(&p);
 }
 
-/* A size that one launch measured twice is one launch's word. */
+/* A size that one launch measured twice is one launch's word, of which the greater steal counts. */
 static void test_a_launch_counts_once(void **state)
 {
+    static const double steals[] = {8, 1, NAN, 3};
     struct scene_run r = scene_begin(*state, "a", "memory", params, 4);
     struct row row;
 
     for (uint64_t i = 0; i < 4; i++) {
         fake_row_init(&row, "1", 1 + i / 2, "bandwidth", "GB/s", 10 + (double)i);
+        row.ledger.steal_percent = steals[i];
         scene_row(&r, &row, triad);
     }
     scene_launch(&r, "done", 2, "1", 1, "");
@@ -89,6 +91,9 @@ static void test_a_launch_counts_once(void **state)
     assert_int_equal(p.all[0].decide.a.runs[0].n, 2);
     assert_float_equal(p.all[0].decide.a.runs[0].values[0], 10.5, 1e-5);
     assert_float_equal(p.all[0].decide.a.runs[0].values[1], 12.5, 1e-5);
+    const double *steal = steal_of_launches(&p.report.pool, &p.all[0], 0, 2);
+    assert_float_equal(steal[0], 8, 1e-9);
+    assert_float_equal(steal[1], 3, 1e-9);
     pairs_release(&p);
 }
 

@@ -96,6 +96,44 @@ static void test_choices_of_one_case(void **state)
     pairs_release(&p);
 }
 
+/* Both in one run, in launches of their own or (a list) in one, where only the row says which it was: two cases, also where
+ * the choice of one fell on what the other asks for. */
+static void test_two_cases_of_one_run(void **state)
+{
+    static const struct {
+        const char *first, *second, *isa_a, *isa_b, *key, *differs; /* of the first */
+    } cases[] = {{"--isa avx512", "--isa avx2", "avx512", "avx512", ASKED("avx512"), ""},
+                 {"--op triad", "--op triad --isa avx2", "avx2", "avx512", CHOSEN,
+                  "isa avx2 against avx512"},
+                 {"\"--isa avx512,avx2\"", "\"--isa avx512,avx2\"", "avx512", "avx512",
+                  ASKED("avx512"), ""}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        for (int b = 0; b < 2; b++) {
+            struct scene_run r = scene_begin(*state, b ? "b" : "a", "memory", params, 5);
+
+            for (uint64_t k = 1; k < 3; k++) {
+                launch(&r, "1", k, cases[i].first, "2", b ? cases[i].isa_b : cases[i].isa_a, 20);
+                launch(&r, "2", k, cases[i].second, "2", "avx2", 10);
+            }
+            scene_end(&r);
+        }
+        struct pairs p = scene_pairs(*state, "a", "b");
+        assert_int_equal(p.n, 2);
+        assert_string_equal(p.all[0].key, cases[i].key);
+        assert_string_equal(p.all[0].differs, cases[i].differs);
+        assert_string_equal(p.all[1].key, ASKED("avx2"));
+        assert_string_equal(p.all[1].differs, "");
+        assert_string_not_equal(p.all[0].label, p.all[1].label);
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(p.all[k].state, PAIR_READY);
+            assert_int_equal(p.all[k].decide.a.runs[0].n, 2);
+            assert_float_equal(p.all[k].decide.b.runs[0].values[1], k ? 10 : 20, 1e-6);
+        }
+        pairs_release(&p);
+    }
+}
+
 /* An option whose name ends as another's does. */
 static void test_options_of_like_names(void **state)
 {
@@ -123,6 +161,7 @@ static void test_options_of_like_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_choices_of_one_case),
+                                       TEST(test_two_cases_of_one_run),
                                        TEST(test_options_of_like_names)};
     return cmocka_run_group_tests_name("pairs_choice", tests, NULL, NULL);
 }

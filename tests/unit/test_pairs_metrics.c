@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which metrics are judged; and docs/schema.md says what the tables of the benchmarks say: UPDATE=1 writes its tables anew. */
+/* Which metrics are judged: every one that the sources name is in a table; and docs/schema.md says what the tables of the
+ * benchmarks say: UPDATE=1 writes its tables anew. */
+#include <glob.h>
+#include <regex.h>
+
 #include "core/units.h"
 #include "harness/report/described.h"
 #include "tests/unit/built_benches.h"
@@ -105,6 +109,43 @@ static char *read_file(const char *path)
     assert_true(fread(text, 1, FILE_MOST - 1, in) < FILE_MOST - 1);
     fclose(in);
     return text;
+}
+
+/* The document's table says what the benchmarks' do: see test_document(). */
+static void test_every_metric_is_listed(void **state)
+{
+    /* a metric, or two to choose from, behind arguments that are names */
+    static const char call[] =
+        "(point_series|point_figure|add_figure|tell)\\(([&a-z]+,[[:space:]]+)+([a-z]+ \\? )?"
+        "\"([a-z_-]+)\"([[:space:]]+: \"([a-z_-]+)\")?";
+    char *document = read_file(DOCUMENT), listed[64];
+    size_t n = 0;
+    regmatch_t m[7];
+    regex_t re;
+    glob_t g;
+
+    (void)state;
+    assert_int_equal(regcomp(&re, call, REG_EXTENDED), 0);
+    assert_int_equal(glob("{benches,core}/{,*/,*/*/}*.c", GLOB_BRACE, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        char *text = read_file(g.gl_pathv[i]);
+
+        for (char *at = text; !regexec(&re, at, 7, m, 0); at += m->rm_eo)
+            for (int k = 4; k < 7; k += 2)
+                if (m[k].rm_so >= 0) {
+                    snprintf(listed, sizeof(listed), "| `%.*s` | ", (int)(m[k].rm_eo - m[k].rm_so),
+                             at + m[k].rm_so);
+                    if (!strstr(document, listed))
+                        fail_msg("%s of %s is in no table of metrics: is it to be judged?", listed,
+                                 g.gl_pathv[i]);
+                    n++;
+                }
+        free(text);
+    }
+    assert_true(n > 50); /* of 56; or the search has become blind */
+    globfree(&g);
+    regfree(&re);
+    free(document);
 }
 
 static const char *better_of(const struct bench_metric *m)
@@ -217,8 +258,8 @@ static void test_document(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_which_metrics_are_judged),
-                                       TEST(test_a_figure_that_one_side_left_out),
-                                       cmocka_unit_test(test_document)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_which_metrics_are_judged), TEST(test_a_figure_that_one_side_left_out),
+        cmocka_unit_test(test_every_metric_is_listed), cmocka_unit_test(test_document)};
     return cmocka_run_group_tests_name("pairs_metrics", tests, NULL, NULL);
 }

@@ -340,6 +340,23 @@ static void test_autocorrelation_time_of_ar1(void **unused)
     free(x);
 }
 
+// Neighbours share a term: their correlation is 1/2, that of their signs 1/3, all others 0. That is no chance, even though
+// no lag beyond tells of it.
+static void test_autocorrelation_time_of_neighbours(void **unused)
+{
+    (void)unused;
+    double x[100], mean = 0;
+    struct rng r;
+
+    rng_seed(&r, 5);
+    for (int k = 0; k < 1000; k++) {
+        for (double last = rng_normal(&r), *at = x, next; at < x + 100; last = next)
+            *at++ = last + (next = rng_normal(&r));
+        mean += stats_autocorrelation_time(x, 100) / 1000;
+    }
+    assert_true(mean > 1.55 && mean < 1.95); // 1 + 2/3
+}
+
 static void test_correlation_is_never_below_one(void **unused)
 {
     (void)unused;
@@ -482,6 +499,7 @@ int main(void)
                                        cmocka_unit_test(test_unmeasured_is_nan),
                                        cmocka_unit_test(test_interval_by_hand),
                                        cmocka_unit_test(test_autocorrelation_time_of_ar1),
+                                       cmocka_unit_test(test_autocorrelation_time_of_neighbours),
                                        cmocka_unit_test(test_correlation_is_never_below_one),
                                        cmocka_unit_test(test_correlation_on_a_coarse_clock),
                                        cmocka_unit_test(test_coverage),

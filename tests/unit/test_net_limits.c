@@ -37,7 +37,7 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
             *r = (struct nic_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
             snprintf(r->name, sizeof(r->name), "card%u:1", i);
             snprintf(r->address, sizeof(r->address), "0000:0%u:00.0", i + 1);
-            snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of %s", r->name);
+            snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of card%u:1", i);
         }
     }
 }

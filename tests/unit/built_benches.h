@@ -28,19 +28,6 @@ static inline struct bench_list built_benches(void)
     return list;
 }
 
-/* run.json of a run of this benchmark, on a machine of which nothing is known. The caller frees it. */
-static inline char *built_bench_meta(const char *bench)
-{
-    struct bench_list list = built_benches();
-    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O}}", "schema", 1, "run", "made", "machine",
-                             "benchmarks", bench, bench_list_find(&list, bench)->described);
-    char *text = json_dumps(meta, 0);
-
-    json_decref(meta);
-    bench_list_release(&list);
-    return text;
-}
-
 static inline const struct bench_rows *rows_of(const struct bench_list *list, const char *bench)
 {
     const struct bench_info *b = bench_list_find(list, bench);

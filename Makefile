@@ -164,7 +164,7 @@ $(call obj,$(wildcard tests/unit/*.c)): ALL_CFLAGS += $(UNIT_CFLAGS)
 $(call unit_bin,$(UNIT_HARNESS_SRC)): | $(UNIT_HARNESS_LIB)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_LIB) | $(UNIT_CORE_LIB)
 	$(call say,LINK,$@)$(CC) $(SANITIZE) $(LDFLAGS) -Wl,--as-needed -Wl,-z,lazy -Wl,--unresolved-symbols=ignore-in-shared-libs \
-		-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' $< $(UNIT_HELP_LIB) $(filter %-tests.so,$|) -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
+		-Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' $< $(UNIT_HELP_LIB) $(filter %-tests.so,$|) -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
 
 self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
 $(BUILD)/selftest/verdicts: $(call self_obj,verdicts trial noise replay recording promise)

@@ -18,6 +18,15 @@ static inline uint64_t clock_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* CPU time that this thread has used, for accounts of what the program itself costs. */
+static inline uint64_t clock_cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* What the clock itself costs on this machine, measured. */
 struct clock_quality {
     uint64_t resolution_ns; /* the smallest step seen between two different readings */

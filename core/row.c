@@ -117,6 +117,9 @@ const struct row_column row_columns[] = {
     {"unit", ROW_TEXT, AT(unit),
      "unit of value, of the interval and of every quantile; GB/s is 1e9 bytes, Gb/s 1e9 bits"},
     {"value", ROW_NUMBER, AT(value), "the median of the samples"},
+    {"sustained", ROW_NUMBER, AT(sustained),
+     "all of the work over all of the time of the samples, with pauses that a CPU quota or other "
+     "guests made between or in them; of samples that were measured here"},
     {"value_is", ROW_TEXT, AT(value_is),
      "what value is where it is not the median: the column, mean, that others have it in; "
      "of imported rows alone"},

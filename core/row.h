@@ -29,6 +29,7 @@ struct row {
 
     const char *metric, *unit;
     double value;         /* the median of the samples */
+    double sustained;     /* the same over all of the time, see row.c */
     const char *value_is; /* NULL; or what it is in place of it: "mean" */
     const char *differs;  /* NULL; or how its definition differs: of imported rows */
     struct summary summary;

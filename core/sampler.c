@@ -202,7 +202,11 @@ static int collect(struct sampling *s)
             return err;
         out->stop = SAMPLER_CONVERGED;
         if (out->n >= next_check) {
-            if (converged(s))
+            uint64_t begin_ns = clock_cpu_ns();
+            bool enough = converged(s);
+
+            out->own_ns += clock_cpu_ns() - begin_ns;
+            if (enough)
                 return 0;
             next_check = out->n + out->n / CHECK_EVERY_SHARE + 1;
         }
@@ -231,6 +235,20 @@ int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, 
     for (size_t i = 0; i < n_series; i++)
         out->doubt[i] = err ? SAMPLER_WIDE : look(&s, i);
     return err;
+}
+
+double samples_stretch(const struct samples *s)
+{
+    double *usual = s->n ? malloc(s->n * sizeof(*usual)) : NULL, stretch;
+
+    if (!usual)
+        return NAN;
+    for (uint64_t i = 0; i < s->n; i++)
+        usual[i] = (double)(s->end_ns[i] - (i ? s->end_ns[i - 1] : s->begin_ns));
+    stretch = (double)(s->end_ns[s->n - 1] - s->begin_ns - s->own_ns) /
+              ((double)s->n * stats_median(usual, s->n));
+    free(usual);
+    return stretch;
 }
 
 void samples_release(struct samples *s)

@@ -50,6 +50,7 @@ struct samples {
                                        time order */
     uint64_t begin_ns;              /* by clock_now_ns(), when the first was begun */
     uint64_t *end_ns;               /* of each sample; the next one began there or later */
+    uint64_t own_ns;                /* CPU time that the sampler itself took between samples */
     uint64_t n, capacity;
     uint64_t discarded; /* samples of calibration and warm-up */
     uint64_t inner;     /* operations in one sample */
@@ -65,6 +66,13 @@ struct samples {
 int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, size_t n_series,
                 struct samples *out);
 void samples_release(struct samples *s);
+
+/* How many times as long all samples took, from the begin of the first to the end of the last, as
+ * if each had been the median one with what usually lies between two: 1.25 where a CPU quota or
+ * other guests held the work a fifth of the time, in samples or between them. The sampler's own
+ * work (own_ns) is left out. It holds for each series: a median divided by it is a rate over all of
+ * the time. NaN: there are no samples. */
+double samples_stretch(const struct samples *s);
 
 /* Same text as the row's `stop`. */
 const char *sampler_stop_name(enum sampler_stop stop);

@@ -212,6 +212,9 @@ static int fill_values(struct runner *r, struct point *pt, const struct samples 
     if (!err) {
         struct levels levels;
         row->value = row->summary.p50;
+        if (!strcmp(pt->origin, "measured"))
+            row->sustained = unit->rate ? row->value / samples_stretch(samples)
+                                        : row->value * samples_stretch(samples);
         if (!levels_of_samples(values, samples->n, &levels) && levels.two)
             row->levels = levels;
         keep_samples(r, pt, samples, values);

@@ -36,9 +36,10 @@ static int take_level(struct pool *pool, const json_t *from, struct accepted_lev
 {
     const char *key, *label, *unit, *run, *reason, *by, *at_utc;
 
-    if (json_unpack((json_t *)from, "{s:s, s:s, s:s, s:F, s:s, s:s, s:s, s:s}", "key", &key,
+    to->sustained = NAN;
+    if (json_unpack((json_t *)from, "{s:s, s:s, s:s, s:F, s:s, s:s, s:s, s:s, s?F}", "key", &key,
                     "label", &label, "unit", &unit, "level", &to->level, "run", &run, "reason",
-                    &reason, "by", &by, "at_utc", &at_utc) ||
+                    &reason, "by", &by, "at_utc", &at_utc, "sustained", &to->sustained) ||
         !(to->level > 0))
         return -EBADMSG;
     to->key = pool_text(pool, "%s", key);
@@ -84,17 +85,20 @@ const struct accepted_level *accepted_of(const struct accepted *a, const char *k
     return NULL;
 }
 
-/* Above 1: the value is better than the level. */
+/* Above 1: the value is better than the level. Of the figure that the case was judged by; NaN: it
+ * was not told when the level was accepted. */
 static double over_level(const struct accepted_level *level, const struct decide_case *c,
                          double value)
 {
-    return c->higher_is_better ? value / level->level : level->level / value;
+    double of = c->judged_by == DECIDE_BY_SUSTAINED ? level->sustained : level->level;
+
+    return c->higher_is_better ? value / of : of / value;
 }
 
-/* Of the median of the run, as a logarithm. */
+/* Of that figure of the run, as a logarithm. */
 static double error_of(const struct decide_case *c)
 {
-    return c->judged_by == DECIDE_BY_MEDIAN
+    return c->judged_by != DECIDE_BY_FAST
                ? c->error
                : log(c->median_high / c->median_ratio) / dist_t_quantile(0.975, c->freedom);
 }
@@ -106,13 +110,13 @@ bool accepted_covers(const struct accepted *a, const struct accepted_level *leve
     double error = M_SQRT2 * error_of(c);
     double t = dist_t_quantile(1 - ACCEPTED_ALARMS / (double)a->n, c->freedom);
 
-    return log(over_level(level, c, c->b_value)) + t * error >= log(1 - c->margin);
+    return log(over_level(level, c, decide_value_b(c))) + t * error >= log(1 - c->margin);
 }
 
 /* Has the baseline come down to it? */
 static bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c)
 {
-    return over_level(level, c, c->a_value) <= 1 + c->margin;
+    return over_level(level, c, decide_value_a(c)) <= 1 + c->margin;
 }
 
 int accepted_decide(const struct accepted *a, struct pairs *p, const struct decide_options *options)
@@ -168,9 +172,13 @@ const char *accepted_list(const struct accepted *a, const struct gate *g)
 
 static json_t *level_json(const struct accepted_level *l)
 {
-    return json_pack("{s:s, s:s, s:s, s:f, s:s, s:s, s:s, s:s}", "key", l->key, "label", l->label,
-                     "unit", l->unit, "level", l->level, "run", l->run, "reason", l->reason, "by",
-                     l->by, "at_utc", l->at_utc);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:s, s:s, s:s, s:s}", "key", l->key, "label",
+                          l->label, "unit", l->unit, "level", l->level, "run", l->run, "reason",
+                          l->reason, "by", l->by, "at_utc", l->at_utc);
+
+    if (isfinite(l->sustained))
+        json_object_set_new(o, "sustained", json_real(l->sustained));
+    return o;
 }
 
 /* A reader sees the old file, or the new one. */
@@ -221,6 +229,7 @@ int accepted_add(struct accepted *a, const struct gate *g, const struct history_
                                            .label = pair->label,
                                            .unit = pair->c->unit,
                                            .level = pair->decide.b_value,
+                                           .sustained = pair->decide.sustained_b,
                                            .run = by->run,
                                            .reason = by->reason,
                                            .by = by->by,

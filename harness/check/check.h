@@ -114,7 +114,8 @@ struct gate_tally {
  * both runs: at most 1 % of runs at the accepted levels alarm. */
 struct accepted_level {
     const char *key, *label, *unit, *run, *reason, *by, *at_utc;
-    double level;
+    double level;     /* the median */
+    double sustained; /* NaN: the run did not tell it */
 };
 
 struct accepted {

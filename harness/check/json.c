@@ -176,7 +176,9 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
                    {"anchor_ratio", c->anchor_ratio},
                    {"anchor_low", c->anchor_low},
                    {"anchor_high", c->anchor_high},
-                   {"median_ratio", c->judged_by == DECIDE_BY_FAST ? c->median_ratio : c->ratio}};
+                   {"median_ratio", c->judged_by == DECIDE_BY_MEDIAN ? c->ratio : c->median_ratio},
+                   {"baseline_sustained", c->sustained_a},
+                   {"sustained", c->sustained_b}};
 
     json_object_set_new(o, "decision", json_string(decision_name(c->decision)));
     json_object_set_new(o, "judged_by", json_string(decide_figure_name(c->judged_by)));

@@ -117,8 +117,8 @@ static const char *loss_words(const struct lookup *l, const struct history *h,
 
     if (c->pair->decide.slipped)
         return "unknown: the loss came slowly, over many runs, which plumb history shows";
-    if (c->pair->decide.judged_by == DECIDE_BY_FAST)
-        return "unknown: the loss shows in the best launches, and the history has the medians";
+    if (c->pair->decide.judged_by != DECIDE_BY_MEDIAN)
+        return "unknown: the medians do not show the loss, and the history has them alone";
     if (s)
         t = stretch_of(l, s, &c->pair->decide, limit);
     return t.n_known ? stretch_words(l->pool, &t)

@@ -18,6 +18,7 @@
 struct sums {
     size_t steal, quota, gpu; /* rows that know it */
     double *taken;            /* one a row */
+    bool keeps_quota; /* it is in the figures that were judged, and belongs to the machine */
 };
 
 static double percent_of(double ms, double elapsed_s)
@@ -61,7 +62,7 @@ static void add_row(struct disturbance *d, struct sums *s, const struct report_r
 
     if (isnan(quota))
         quota = percent_of(row_number(rows, row, FIELD_QUOTA) / cpus, elapsed);
-    s->taken[d->rows++] = taken_percent(rows, row, steal, quota) / 100;
+    s->taken[d->rows++] = taken_percent(rows, row, steal, s->keeps_quota ? NAN : quota) / 100;
     d->noisy += !strcmp(row_text(rows, row, FIELD_STATUS), "noisy");
     d->throttled += row_number(rows, row, FIELD_THROTTLE) > 0;
     d->quiet += !(steal > 100 * DISTURB_STEAL) && !(quota > QUOTA_SEEN);
@@ -74,7 +75,7 @@ static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t
                           struct disturbance *of)
 {
     struct disturbance d = {.steal_percent = NAN, .quota_percent = NAN, .gpu_percent = NAN};
-    struct sums s = {0};
+    struct sums s = {.keeps_quota = isfinite(pair->decide.sustained_b)};
     size_t most = 1;
 
     for (size_t run = first; run < end; run++)

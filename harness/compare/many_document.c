@@ -407,8 +407,9 @@ static void add_ratios(struct cell *cells, struct pool *pool, const struct many 
             if (!pair || pair->state != PAIR_READY)
                 continue;
             if (!found)
-                cells[base] = cell_text(pool_text(
-                    pool, "%s %s", document_number(pool, pair->decide.a_value), pair->c->unit));
+                cells[base] = cell_text(
+                    pool_text(pool, "%s %s", document_number(pool, decide_value_a(&pair->decide)),
+                              pair->c->unit));
             found = true;
             cells[run] = cell_text(view_figures(pool, pair).both);
         }

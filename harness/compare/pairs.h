@@ -170,7 +170,8 @@ size_t pairs_without_partner(const struct pairs *p, size_t *first);
 int pairs_decide(struct pairs *p, const struct decide_options *options);
 
 /* Measures the disturbance of both sides of each case, in launches that are not left out. Then the
- * time that others took is given back to both sides. A difference becomes inconclusive where its
+ * time that others took is given back to both sides: steal, and a CPU quota where the case is not
+ * decided by what was sustained, which has the quota's pauses in it. A difference becomes inconclusive where its
  * interval then holds "no change", an equivalence where its interval then leaves the margin.
  * `overall` counts the cases of PAIR_TAKEN as inconclusive. For compare, not for gates. 0 or
  * -ENOMEM. */
@@ -298,6 +299,9 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
  * has; the pool's `failed` is set where memory is short. */
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out);
+
+/* Are all of them numbers above 0? */
+bool are_known(const double *values, size_t n);
 
 /* Has the row a value that may be held against another, and did others take no more of the CPU
  * (steal) while it was measured than this share? 0: it is not asked. */

@@ -461,7 +461,7 @@ struct turn_side {
     const struct report_rows *rows;
     const struct report_point *point;
     const struct run_turns *turns;
-    double *values;
+    double *values, *sustained;
     bool *first;
 };
 
@@ -476,7 +476,10 @@ static struct turn_side side_of(const struct pairing *g, size_t run, const struc
 {
     struct pool *pool = &g->p->report.pool;
 
-    return (struct turn_side){&b->rows[run], &c->points[run], &g->turns[run],
+    return (struct turn_side){&b->rows[run],
+                              &c->points[run],
+                              &g->turns[run],
+                              pool_alloc(pool, most, sizeof(double)),
                               pool_alloc(pool, most, sizeof(double)),
                               pool_alloc(pool, most, sizeof(bool))};
 }
@@ -498,6 +501,8 @@ static void add_launch(struct turn *t, size_t own, size_t other)
     t->unknown |= !a || !b || a == b;
     t->a.values[t->n] = row_number(t->a.rows, own, FIELD_VALUE);
     t->b.values[t->n] = row_number(t->b.rows, other, FIELD_VALUE);
+    t->a.sustained[t->n] = row_number(t->a.rows, own, FIELD_SUSTAINED);
+    t->b.sustained[t->n] = row_number(t->b.rows, other, FIELD_SUSTAINED);
     t->a.first[t->n] = a == TURN_FIRST;
     t->b.first[t->n++] = b == TURN_FIRST;
 }
@@ -517,8 +522,11 @@ static void add_launches(struct turn *t, double limit, bool *twice)
 
 static struct decide_run run_of(const struct turn *t, const struct turn_side *side)
 {
-    return (struct decide_run){
-        .values = side->values, .n = t->n, .went_first = t->unknown ? NULL : side->first};
+    return (struct decide_run){.values = side->values,
+                               .sustained =
+                                   are_known(side->sustained, t->n) ? side->sustained : NULL,
+                               .n = t->n,
+                               .went_first = t->unknown ? NULL : side->first};
 }
 
 bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,

@@ -106,29 +106,37 @@ static double mean_of(const struct report_rows *rows, size_t row)
     return row_number(rows, row, *row_text(rows, row, FIELD_VALUE_IS) ? FIELD_VALUE : FIELD_MEAN);
 }
 
+/* The figures of a run's launches; each has room for all rows. */
+struct figures {
+    double *values, *fast, *sustained;
+};
+
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
  * are one case (a size asked for twice) are one launch's word, and not several: their mean.
  * fast_field: FIELD_P05 or FIELD_P95, the low quantile of time. */
 static size_t run_values(const struct report_rows *rows, const struct report_point *p,
-                         double steal_limit, bool means, enum row_field fast_field, double *values,
-                         double *fast)
+                         double steal_limit, bool means, enum row_field fast_field,
+                         const struct figures *f)
 {
     size_t n = 0, same = 0, last = 0;
 
     for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
         double value = row_number(rows, row, FIELD_VALUE), best = row_number(rows, row, fast_field);
+        double sustained = row_number(rows, row, FIELD_SUSTAINED);
 
         value = means ? mean_of(rows, row) : value;
         if (!row_counts(rows, row, steal_limit) || !isfinite(value))
             continue;
         if (n && rows_are_one_launch(rows, last, row)) {
             same++;
-            values[n - 1] = mean_with(values[n - 1], value, same);
-            fast[n - 1] = mean_with(fast[n - 1], best, same);
+            f->values[n - 1] = mean_with(f->values[n - 1], value, same);
+            f->fast[n - 1] = mean_with(f->fast[n - 1], best, same);
+            f->sustained[n - 1] = mean_with(f->sustained[n - 1], sustained, same);
         } else {
-            values[n] = value;
-            fast[n++] = best;
+            f->values[n] = value;
+            f->sustained[n] = sustained;
+            f->fast[n++] = best;
             same = 1;
         }
         last = row;
@@ -145,6 +153,15 @@ static void set_role(struct decide_run *run, const struct pairs_role *role, unsi
         *level = role->level + 1;
 }
 
+bool are_known(const double *values, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && isfinite(values[i]) && values[i] > 0)
+        i++;
+    return i == n;
+}
+
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out)
 {
@@ -158,15 +175,17 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct report_point *p = &c->points[side->first + i];
-        double *values = p->n_rows ? pool_alloc(pool, 2 * p->n_rows, sizeof(*values)) : NULL;
-        double *fast = values ? values + p->n_rows : NULL;
+        double *room = p->n_rows ? pool_alloc(pool, 3 * p->n_rows, sizeof(*room)) : NULL;
+        struct figures f = {room, room + p->n_rows, room + 2 * p->n_rows};
 
-        if (values)
+        if (room) {
             runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit,
                                    compares_means(b, c, g->p->report.n_runs),
-                                   c->more_is_better ? FIELD_P95 : FIELD_P05, values, fast);
-        runs[i].values = values;
-        runs[i].fast = g->options->fast ? fast : NULL;
+                                   c->more_is_better ? FIELD_P95 : FIELD_P05, &f);
+            runs[i].values = f.values;
+            runs[i].fast = g->options->fast ? f.fast : NULL;
+            runs[i].sustained = are_known(f.sustained, runs[i].n) ? f.sustained : NULL;
+        }
         if (side->roles)
             set_role(&runs[i], &side->roles[i], &level);
         all += side_has(side, side->first + i) ? runs[i].n : 0;

@@ -242,9 +242,11 @@ static void add_case(const struct making *m, struct document_table *t, const str
     struct cell *row = document_row(t);
 
     row[COMPONENT] = cell_text(pair->pipe);
-    row[LABEL] = cell_text(pair->label);
-    row[VALUE_A] = value_cell(m, c->a_value, pair->c->unit);
-    row[VALUE_B] = value_cell(m, c->b_value, pair->c->unit);
+    row[LABEL] = cell_text(c->judged_by == DECIDE_BY_SUSTAINED
+                               ? pool_text(m->pool, "%s, sustained", pair->label)
+                               : pair->label);
+    row[VALUE_A] = value_cell(m, decide_value_a(c), pair->c->unit);
+    row[VALUE_B] = value_cell(m, decide_value_b(c), pair->c->unit);
     row[RATIO] = cell_text(f.both);
     row[VERDICT] = cell_word(f.verdict, tone_of(c->decision));
     cell_note(&row[VERDICT], document_note(m->d, caution(pair)));

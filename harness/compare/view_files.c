@@ -12,7 +12,8 @@
 static const char header[] =
     "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
     "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
-    "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken\n";
+    "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken,judged_by,"
+    "a_sustained,b_sustained\n";
 
 static void put_number(FILE *out, double value)
 {
@@ -75,6 +76,9 @@ static void put_disturbance(FILE *out, const struct pair *pair)
     put_number(out, pair->noise_b.steal_percent);
     put_number(out, pair->noise_a.taken);
     put_number(out, pair->noise_b.taken);
+    fprintf(out, ",%s", decide_figure_name(pair->decide.judged_by));
+    put_number(out, pair->decide.sustained_a);
+    put_number(out, pair->decide.sustained_b);
 }
 
 static const char *state_name(const struct pair *pair)
@@ -112,7 +116,7 @@ int view_print_csv(FILE *out, struct view *v)
         if (pair->state == PAIR_READY)
             put_disturbance(out, pair);
         else
-            fputs(",,,,,", out);
+            fputs(",,,,,,,,", out);
         fputc('\n', out);
     }
     return ferror(out) ? -EIO : 0;
@@ -195,6 +199,8 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
                    {"margin", c->margin},
                    {"a_value", c->a_value},
                    {"b_value", c->b_value},
+                   {"a_sustained", c->sustained_a},
+                   {"b_sustained", c->sustained_b},
                    {"p_worse", c->p_worse},
                    {"p_better", c->p_better},
                    {"standard_error", c->error},
@@ -202,6 +208,7 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
                    {"smallest_loss_shown", c->smallest}};
 
     json_object_set_new(o, "verdict", json_string(decision_name(c->decision)));
+    json_object_set_new(o, "judged_by", json_string(decide_figure_name(c->judged_by)));
     json_object_set_new(o, "proven", json_boolean(c->proven));
     json_object_set_new(o, "beyond", json_boolean(c->beyond));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)

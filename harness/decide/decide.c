@@ -12,6 +12,8 @@
 
 #define DECIDE_ALARM_LEVEL 0.005 /* of a suite; kept below the 1 % that is promised */
 #define DECIDE_CONFIDENCE  0.95
+#define SUSTAINED_SHOWN                                                                            \
+    0.98 /* of the medians' ratio: below it, that of what was sustained is told */
 
 /* ---- What the data could have shown, and what more of it would ---- */
 
@@ -330,6 +332,7 @@ static void case_clear(struct decide_case *c)
     c->more_launches = 0;
     c->judged_by = c->shown_by = DECIDE_BY_MEDIAN;
     c->median_ratio = c->median_low = c->median_high = NAN;
+    c->sustained_a = c->sustained_b = NAN;
 }
 
 /* Every case's own figures; which cases can be judged. */
@@ -625,112 +628,174 @@ static int decide_by_one(struct decide_case *cases, size_t n, const struct decid
     return err;
 }
 
-/* ---- Two figures ---- */
+/* ---- Several figures ---- */
 
-/* The side's runs with values; 0: one has no fast figures. */
-static size_t fast_runs(const struct decide_side *side)
+static const double *values_of(const struct decide_run *run, enum decide_figure figure)
+{
+    return figure == DECIDE_BY_FAST ? run->fast : run->sustained;
+}
+
+/* The side's runs with values; 0: one has none of that figure. */
+static size_t runs_with(const struct decide_side *side, enum decide_figure figure)
 {
     size_t n = 0;
 
     for (size_t r = 0; r < side->n; r++) {
-        if (side->runs[r].n && !side->runs[r].fast)
+        if (side->runs[r].n && !values_of(&side->runs[r], figure))
             return 0;
         n += side->runs[r].n > 0;
     }
     return n;
 }
 
-static bool has_fast(const struct decide_case *c)
+static bool has_figure(const struct decide_case *c, enum decide_figure figure)
 {
-    return !c->paired && fast_runs(&c->a) >= DECIDE_FAST_RUNS && fast_runs(&c->b);
+    size_t a = runs_with(&c->a, figure), b = runs_with(&c->b, figure);
+
+    return figure == DECIDE_BY_FAST ? !c->paired && a >= DECIDE_FAST_RUNS && b : a && b;
 }
 
-/* The side by its fast figures; `to` has room for its runs. Returns what follows them. */
-static struct decide_run *side_by_fast(struct decide_side *side, int best, struct decide_run *to)
+/* The side by that figure; `to` has room for its runs. Returns what follows them. */
+static struct decide_run *side_by(struct decide_side *side, enum decide_figure figure, int best,
+                                  struct decide_run *to)
 {
     for (size_t r = 0; r < side->n; r++) {
         to[r] = side->runs[r];
-        to[r].values = to[r].fast;
+        to[r].values = values_of(&to[r], figure);
         to[r].best = best;
     }
     side->runs = to;
     return to + side->n;
 }
 
+/* What is told of the case is what the other figure says of it, but for the medians. */
+static void take_figure(struct decide_case *c, const struct decide_case *by,
+                        enum decide_figure figure)
+{
+    struct decide_case before = *c;
+
+    *c = *by;
+    c->a = before.a;
+    c->b = before.b;
+    c->a_value = before.a_value;
+    c->b_value = before.b_value;
+    c->smallest = before.smallest;
+    c->detectable = before.detectable;
+    c->shown_by = before.shown_by;
+    c->judged_by = figure;
+    c->median_ratio = before.judged_by == DECIDE_BY_MEDIAN ? before.ratio : before.median_ratio;
+    c->median_low = before.judged_by == DECIDE_BY_MEDIAN ? before.low : before.median_low;
+    c->median_high = before.judged_by == DECIDE_BY_MEDIAN ? before.high : before.median_high;
+}
+
 /* What the median leaves open, the fast figure may decide. `fast`: the case as decided by that. */
-static void case_join(struct decide_case *c, const struct decide_case *fast)
+static void join_fast(struct decide_case *c, const struct decide_case *fast)
 {
     bool decides = fast->decision == DECISION_WORSE || fast->decision == DECISION_BETTER;
     bool doubts = fast->obstacle == OBSTACLE_JUMPS || fast->obstacle == OBSTACLE_SHAPE ||
                   fast->obstacle == OBSTACLE_TOGETHER;
-    struct decide_case median = *c;
 
-    if (isnan(c->error) || isnan(fast->error))
-        return;
     if (c->decision == DECISION_INCONCLUSIVE &&
-        (decides || (doubts && c->obstacle == OBSTACLE_NONE))) {
-        *c = *fast;
-        c->a = median.a;
-        c->b = median.b;
-        c->a_value = median.a_value;
-        c->b_value = median.b_value;
-        c->judged_by = DECIDE_BY_FAST;
-        c->median_ratio = median.ratio;
-        c->median_low = median.low;
-        c->median_high = median.high;
-    }
-    c->shown_by = fast->smallest < median.smallest ? DECIDE_BY_FAST : DECIDE_BY_MEDIAN;
-    c->smallest = fmin(median.smallest, fast->smallest);
-    c->detectable = fmin(median.detectable, fast->detectable);
+        (decides || (doubts && c->obstacle == OBSTACLE_NONE)))
+        take_figure(c, fast, DECIDE_BY_FAST);
+    c->shown_by = fast->smallest < c->smallest ? DECIDE_BY_FAST : DECIDE_BY_MEDIAN;
+    c->smallest = fmin(c->smallest, fast->smallest);
+    c->detectable = fmin(c->detectable, fast->detectable);
 }
 
-static int decide_by_fast(struct decide_case *cases, size_t n, size_t n_fast, size_t n_runs,
-                          const struct decide_options *options)
+/* The worse one of the two figures counts; of equal decisions that which shows a greater loss. */
+static void join_sustained(struct decide_case *c, const struct decide_case *sustained)
 {
-    struct decide_case *fast = calloc(n_fast, sizeof(*fast));
+    static const int rank[] = {[DECISION_EQUIVALENT] = 0,
+                               [DECISION_BETTER] = 1,
+                               [DECISION_INCONCLUSIVE] = 2,
+                               [DECISION_WORSE] = 3};
+    double a = sustained->a_value, b = sustained->b_value;
+
+    if (rank[sustained->decision] > rank[c->decision] ||
+        (sustained->decision == c->decision && sustained->ratio < SUSTAINED_SHOWN * c->ratio))
+        take_figure(c, sustained, DECIDE_BY_SUSTAINED);
+    c->sustained_a = a;
+    c->sustained_b = b;
+}
+
+static int decide_by(enum decide_figure figure, struct decide_case *cases, size_t n,
+                     const struct decide_options *options)
+{
+    size_t n_with = 0, n_runs = 0, k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        n_with += has_figure(&cases[i], figure);
+        n_runs += cases[i].a.n + cases[i].b.n;
+    }
+    if (!n_with)
+        return 0;
+    struct decide_case *with = calloc(n_with, sizeof(*with));
     struct decide_run *runs = calloc(n_runs, sizeof(*runs)), *to = runs;
     struct decide_overall overall;
-    size_t k = 0;
-    int err = fast && runs ? 0 : -ENOMEM;
+    int err = with && runs ? 0 : -ENOMEM;
 
     for (size_t i = 0; !err && i < n; i++) {
-        int best = cases[i].higher_is_better ? 1 : -1;
+        int best = figure != DECIDE_BY_FAST ? 0 : cases[i].higher_is_better ? 1 : -1;
 
-        if (!has_fast(&cases[i]))
+        if (!has_figure(&cases[i], figure))
             continue;
-        fast[k] = cases[i];
-        to = side_by_fast(&fast[k].a, best, to);
-        to = side_by_fast(&fast[k++].b, best, to);
+        with[k] = cases[i];
+        to = side_by(&with[k].a, figure, best, to);
+        to = side_by(&with[k++].b, figure, best, to);
     }
-    err = err ? err : decide_by_one(fast, n_fast, options, &overall);
+    err = err ? err : decide_by_one(with, n_with, options, &overall);
     k = 0;
     for (size_t i = 0; !err && i < n; i++) {
-        if (has_fast(&cases[i]))
-            case_join(&cases[i], &fast[k++]);
+        if (!has_figure(&cases[i], figure))
+            continue;
+        const struct decide_case *by = &with[k++];
+        if (isnan(cases[i].error) || isnan(by->error))
+            continue;
+        if (figure == DECIDE_BY_FAST)
+            join_fast(&cases[i], by);
+        else
+            join_sustained(&cases[i], by);
     }
-    free(fast);
+    free(with);
     free(runs);
     return err;
+}
+
+static bool any_has(const struct decide_case *cases, size_t n, enum decide_figure figure)
+{
+    size_t i = 0;
+
+    while (i < n && !has_figure(&cases[i], figure))
+        i++;
+    return i < n;
 }
 
 int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
                  struct decide_overall *overall)
 {
-    struct decide_options half = *options;
-    size_t n_fast = 0, n_runs = 0;
+    struct decide_options sustained = *options, rest;
 
-    for (size_t i = 0; i < n; i++) {
-        n_fast += has_fast(&cases[i]);
-        n_runs += has_fast(&cases[i]) ? cases[i].a.n + cases[i].b.n : 0;
-    }
-    if (n_fast)
-        half.alarm_level =
-            (options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level) / 2;
-    int err = decide_by_one(cases, n, &half, overall);
+    sustained.alarm_level = options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level;
+    if (any_has(cases, n, DECIDE_BY_SUSTAINED))
+        sustained.alarm_level /= 2;
+    rest = sustained; /* shared by the medians and the best launches */
+    if (any_has(cases, n, DECIDE_BY_FAST))
+        rest.alarm_level /= 2;
+    int err = decide_by_one(cases, n, &rest, overall);
 
-    if (err || !n_fast)
-        return err;
-    err = decide_by_fast(cases, n, n_fast, n_runs, &half);
+    err = err ? err : decide_by(DECIDE_BY_FAST, cases, n, &rest);
+    err = err ? err : decide_by(DECIDE_BY_SUSTAINED, cases, n, &sustained);
     decide_count(cases, err ? 0 : n, overall);
     return err;
+}
+
+double decide_value_a(const struct decide_case *c)
+{
+    return c->judged_by == DECIDE_BY_SUSTAINED ? c->sustained_a : c->a_value;
+}
+
+double decide_value_b(const struct decide_case *c)
+{
+    return c->judged_by == DECIDE_BY_SUSTAINED ? c->sustained_b : c->b_value;
 }

@@ -64,6 +64,12 @@
  *             leave open has what the best launches prove. (Fewer runs do not show how the best of
  *             few launches vary, where these are on two levels.)
  *
+ *   sustained  A median never sees what a CPU quota or other guests take between samples, or in a few
+ *             of them. Where the launches of both sides have all of their work over all of their
+ *             time, too, the suite is decided by that as well; each of the two figures gets half of
+ *             the alarm level. A case is worse where one of them is, equivalent or better only
+ *             where neither is worse or left open.
+ *
  * The decision of a case:
  *   equivalent    the interval lies within the margin, proven difference or not
  *   worse  proven, and not equivalent; `beyond` where the whole interval is beyond the margin
@@ -112,10 +118,11 @@ enum decide_role {
 };
 
 struct decide_run {
-    const double *values; /* launches' medians, in time order, in the row's unit */
-    const double *fast;   /* of the same launches a low quantile of time, as value; NULL: none */
-    size_t n;             /* 0: the run has none of this case, and is left out */
-    int best;             /* 0: all launches count. decide_suite() sets others in its own copy: 1:
+    const double *values;    /* launches' medians, in time order, in the row's unit */
+    const double *fast;      /* of the same launches a low quantile of time, as value; NULL: none */
+    const double *sustained; /* of the same launches all work over all time; NULL: none */
+    size_t n;                /* 0: the run has none of this case, and is left out */
+    int best; /* 0: all launches count. decide_suite() sets others in its own copy: 1:
                              the highest three of five count, -1: the lowest */
     enum decide_role role;
     bool breaks; /* its level is meant to be another than that of the run before: their difference
@@ -124,7 +131,7 @@ struct decide_run {
 };
 
 /* By which figure of the launches a case is decided. */
-enum decide_figure { DECIDE_BY_MEDIAN, DECIDE_BY_FAST };
+enum decide_figure { DECIDE_BY_MEDIAN, DECIDE_BY_FAST, DECIDE_BY_SUSTAINED };
 
 struct decide_side {
     const struct decide_run *runs;
@@ -169,6 +176,7 @@ struct decide_case {
     bool more_of_a;       /* more_launches counts further runs of A alone: options.b_stays */
     bool by_runs;         /* runs are what varies: more_launches counts runs */
     bool by_pairs;        /* what varies are the differences of those that were measured in turn */
+    double sustained_a, sustained_b; /* as a_value and b_value; NaN: a side has none */
     /* What decides: ratio, interval, p and error are of this figure; a_value, b_value are not. */
     enum decide_figure judged_by;
     enum decide_figure shown_by;                  /* the figure of which `smallest` is */
@@ -221,7 +229,12 @@ void decide_count(const struct decide_case *cases, size_t n, struct decide_overa
 const char *decision_name(enum decision decision);               /* "worse" */
 const char *decide_obstacle_name(enum decide_obstacle obstacle); /* "together"; "" for none */
 
-const char *decide_figure_name(enum decide_figure figure); /* "medians", "best launches" */
+const char *
+decide_figure_name(enum decide_figure figure); /* "medians", "best launches", "sustained" */
+
+/* What A, or B, has of the figure that ratio is of: sustained, or the median. */
+double decide_value_a(const struct decide_case *c);
+double decide_value_b(const struct decide_case *c);
 
 /* One sentence on a case, without its full stop: what holds, with figures, and what would decide.
  * 0, or -ENOSPC where it was cut. */

@@ -58,7 +58,11 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
 
 const char *decide_figure_name(enum decide_figure figure)
 {
-    return figure == DECIDE_BY_FAST ? "best launches" : "medians";
+    static const char *const names[] = {[DECIDE_BY_MEDIAN] = "medians",
+                                        [DECIDE_BY_FAST] = "best launches",
+                                        [DECIDE_BY_SUSTAINED] = "sustained"};
+
+    return names[figure];
 }
 
 /* Two digits of what is below 10 %, and no false ones above. */
@@ -142,7 +146,9 @@ static void say_figure(struct words *w, const struct decide_case *c)
         return;
     median.low = c->median_low;
     median.high = c->median_high;
-    say(w, "; by the best launches. The medians show ");
+    say(w, "; by %s. The medians show ",
+        c->judged_by == DECIDE_BY_FAST ? "the best launches"
+                                       : "all work over all time (sustained)");
     say_change(w, c->median_ratio, 0);
     say(w, ", ");
     say_range(w, &median);

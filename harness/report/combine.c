@@ -10,6 +10,7 @@
 #include "core/bench/bench.h"
 #include "core/row.h"
 #include "core/stats.h"
+#include "core/units.h"
 #include "harness/report/show.h"
 
 #define MACHINE_CHANGED 1.2  /* the largest of the launches' own ceilings over the smallest */
@@ -497,6 +498,53 @@ static void take_texts(struct pool *pool, const struct report_rows *rows, struct
     p->limit_source = join_texts(pool, rows, p, FIELD_LIMIT_SOURCE);
 }
 
+#define SUSTAINED_WORSE 0.02 /* by how much it is worth telling beside the median */
+#define CAUSE_SEEN      1.0  /* % */
+
+/* What took the time, by the ledgers of the launches. */
+static const char *cause_of(struct pool *pool, const struct report_rows *rows,
+                            const struct report_point *p, double *scratch)
+{
+    static const struct {
+        enum row_field field;
+        const char *says;
+    } causes[] = {{FIELD_QUOTA_PERCENT, "the CPU quota held it"},
+                  {FIELD_STEAL, "other guests took the CPU for (steal)"}};
+    const char *text = "";
+
+    for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
+        double percent = median_of(rows, p, causes[i].field, scratch);
+
+        if (percent >= CAUSE_SEEN)
+            text = pool_text(pool, "%s%s%s %.2g %% of the time", text, *text ? ", " : "",
+                             causes[i].says, percent);
+    }
+    if (*first_text(rows, p, FIELD_GPU_THROTTLE))
+        text = pool_text(pool, "%s%sa GPU was held back", text, *text ? ", " : "");
+    return *text ? text : "in single slow samples or between samples: no quota or steal was seen";
+}
+
+static void take_sustained(struct pool *pool, const struct report_rows *rows,
+                           struct report_point *p, double *scratch)
+{
+    const struct unit *unit = p->n_rows ? units_find(row_text(rows, p->rows[0], FIELD_UNIT)) : NULL;
+    size_t n = collect(rows, p, FIELD_SUSTAINED, scratch);
+    double value = stats_centre(scratch, n);
+    double share = unit && unit->higher_is_better ? value / p->value : p->value / value;
+    struct median_ci ci;
+
+    p->sustained.value = p->sustained.low = p->sustained.high = NAN;
+    p->sustained.cause = "";
+    if (!n || n != p->n_values || !(share < 1 - SUSTAINED_WORSE))
+        return;
+    p->sustained.value = value;
+    if (!stats_ci_launches(scratch, n, 0.95, &ci)) {
+        p->sustained.low = ci.low;
+        p->sustained.high = ci.high;
+    }
+    p->sustained.cause = cause_of(pool, rows, p, scratch);
+}
+
 /* Of the launches that have a value. */
 static double least_samples(const struct report_rows *rows, const struct report_point *p)
 {
@@ -520,6 +568,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_centre(scratch, p->n_values);
     take_interval(p, scratch);
+    take_sustained(pool, rows, p, scratch);
     take_limit(rows, p);
     take_own_ceilings(rows, p);
     if (least_samples(rows, p) >= TAIL_SAMPLES)

@@ -194,10 +194,24 @@ static void remark_buckets(const struct search *s, const struct bucket_sweeps *a
                 remark(s, h, all->all[i].best);
 }
 
+/* The line shows what was sustained, and here is what its samples show without the pauses. */
+static void remark_sustained(const struct search *s, struct headline_run *h)
+{
+    const struct report_point *p = h->point;
+
+    if (isfinite(p->sustained.value))
+        remark(s, h,
+               pool_text(&s->r->pool,
+                         "sustained over all of the time; the median of its samples is %s %s: %s",
+                         document_number(&s->r->pool, p->value), h->best->unit,
+                         p->sustained.cause));
+}
+
 /* What stands beside the best case: the same on the other GPUs, and with one thing changed. */
 void headline_remarks(const struct search *s, const struct headlines *out, size_t run,
                       struct headline_run *h)
 {
+    remark_sustained(s, h);
     if (s->rule && s->rule->flags & HEADLINE_COST)
         remark(s, h, headline_cost(s->r, s->bench, h->best, run));
     remark_gpus(s, run, h);

@@ -19,6 +19,7 @@ static const char *const field_names[FIELDS] = {
     [FIELD_METRIC] = "metric",
     [FIELD_UNIT] = "unit",
     [FIELD_VALUE] = "value",
+    [FIELD_SUSTAINED] = "sustained",
     [FIELD_VALUE_IS] = "value_is",
     [FIELD_DIFFERS] = "differs",
     [FIELD_MEAN] = "mean",

@@ -30,6 +30,7 @@ enum row_field {
     FIELD_METRIC,
     FIELD_UNIT,
     FIELD_VALUE,
+    FIELD_SUSTAINED,
     FIELD_VALUE_IS,
     FIELD_DIFFERS,
     FIELD_MEAN,
@@ -110,6 +111,10 @@ struct report_point {
     const size_t *rows; /* of that run's table; none: the run lacks the case */
     size_t n_rows, n_values, n_noisy, n_disturbed; /* launches; those with a value; ... */
     double value, low, high, limit, percent;       /* NaN: not measured, unknown */
+    struct { /* all work over all time, where that is worse than value by over 2 % */
+        double value, low, high; /* NaN: it is not, or not known; low, high: over launches */
+        const char *cause;       /* "the CPU quota held it 20 % of the time" */
+    } sustained;
     double p999;        /* the launches' 99.9 % quantiles: their median */
     size_t n_throttled; /* launches in which a GPU was held back */
     size_t n_twice;     /* launches that measured their ceiling before and after the samples */

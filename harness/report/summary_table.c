@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the first screen, and what has no line in it: see summary.h. */
+#include <math.h>
+
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 #include "harness/report/summary.h"
@@ -54,10 +56,13 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
         cell_note(word, document_note(s->d, m->text));
     if (!p || !p->n_values)
         return;
-    scale = show_scale(p->value, at->best->unit);
-    *cell_of(l, row, VALUE) = cell_value(p->value * scale.factor, scale.unit);
-    *cell_of(l, row, SIDES) = cell_interval(p->value, p->low, p->high);
-    *cell_of(l, row, SHARE) = cell_share(p->percent, p->reference);
+    bool pauses = isfinite(p->sustained.value);
+    double value = pauses ? p->sustained.value : p->value;
+    scale = show_scale(value, at->best->unit);
+    *cell_of(l, row, VALUE) = cell_value(value * scale.factor, scale.unit);
+    *cell_of(l, row, SIDES) = pauses ? cell_interval(value, p->sustained.low, p->sustained.high)
+                                     : cell_interval(value, p->low, p->high);
+    *cell_of(l, row, SHARE) = cell_share(p->percent * value / p->value, p->reference);
 }
 
 /* The first few, of each matrix; the page has all. Slow hosts are remarks on their tests. */

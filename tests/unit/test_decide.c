@@ -810,6 +810,50 @@ static void three_of_five_launches_count(void **state)
     assert_int_equal(c.shown_by, DECIDE_BY_MEDIAN);
 }
 
+#define STEADY  100, 101, 99, 100.5, 99.5
+#define HELD    80, 80.8, 79.2, 80.4, 79.6
+#define FASTER  110, 111.1, 108.9, 110.5, 109.5
+#define SWAYING 100, 60, 140, 75, 130
+
+static enum decision both_decide(const double *a[2], const double *b[2], struct decide_case *c)
+{
+    struct decide_run runs[2] = {{.values = a[0], .sustained = a[1], .n = 5},
+                                 {.values = b[0], .sustained = b[1], .n = 5}};
+
+    *c = (struct decide_case){
+        .a = {&runs[0], 1}, .b = {&runs[1], 1}, .higher_is_better = true, .margin = 0.05};
+    decided(c, 1, false);
+    return c->decision;
+}
+
+/* A quota or other guests take time that no median shows. */
+static void both_figures_must_be_equivalent(void **state)
+{
+    const double steady[] = {STEADY}, held[] = {HELD}, faster[] = {FASTER}, swaying[] = {SWAYING};
+    const double *same[2] = {steady, steady}, *quota[2] = {steady, held},
+                 *noisy[2] = {steady, swaying}, *better[2] = {faster, faster},
+                 *mixed[2] = {faster, held}, *old[2] = {steady, NULL};
+    struct decide_case c;
+
+    (void)state;
+    assert_int_equal(both_decide(same, same, &c), DECISION_EQUIVALENT);
+    assert_int_equal(c.judged_by, DECIDE_BY_MEDIAN);
+    assert_int_equal(both_decide(same, quota, &c), DECISION_WORSE);
+    assert_int_equal(c.judged_by, DECIDE_BY_SUSTAINED);
+    assert_float_equal(c.ratio, 0.8, 1e-9);
+    assert_float_equal(c.median_ratio, 1, 1e-9);
+    assert_float_equal(c.sustained_b / c.sustained_a, 0.8, 1e-9);
+    assert_float_equal(c.b_value, c.a_value, 1e-9);
+    assert_int_equal(both_decide(same, noisy, &c), DECISION_INCONCLUSIVE);
+    assert_int_equal(c.judged_by, DECIDE_BY_SUSTAINED);
+    assert_int_equal(both_decide(same, mixed, &c), DECISION_WORSE);
+    assert_int_equal(both_decide(same, better, &c), DECISION_BETTER);
+    assert_int_equal(both_decide(quota, same, &c), DECISION_BETTER);
+    assert_int_equal(c.judged_by, DECIDE_BY_SUSTAINED);
+    assert_int_equal(both_decide(old, quota, &c), DECISION_EQUIVALENT);
+    assert_true(isnan(c.sustained_b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -839,6 +883,7 @@ int main(void)
         cmocka_unit_test(rubbish_is_survived),
         cmocka_unit_test(best_launches_show_what_medians_cannot),
         cmocka_unit_test(no_loss_hides_behind_the_best_launches),
-        cmocka_unit_test(three_of_five_launches_count)};
+        cmocka_unit_test(three_of_five_launches_count),
+        cmocka_unit_test(both_figures_must_be_equivalent)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

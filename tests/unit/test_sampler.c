@@ -415,6 +415,22 @@ static void test_series_stay_in_step(void **state)
     finish(f, &s);
 }
 
+/* A pause counts in a sample and between two, but not the sampler's own work, nor what lies between any two samples. */
+static void test_pauses_stretch_the_time(void **state)
+{
+    uint64_t end_ns[10] = {0};
+    struct samples s = {.n_series = 1, .begin_ns = 1000, .end_ns = end_ns, .n = 10};
+
+    (void)state;
+    for (uint64_t i = 0, at = s.begin_ns; i < s.n; i++)
+        end_ns[i] = at += i == 4 ? 35 : 10;
+    assert_float_equal(samples_stretch(&s), 1.25, 1e-12);
+    s.own_ns = 25;
+    assert_float_equal(samples_stretch(&s), 1, 1e-12);
+    s.n = 0;
+    assert_true(isnan(samples_stretch(&s)));
+}
+
 static void test_wrong_number_of_series(void **state)
 {
     (void)state;
@@ -468,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_what_converges_is_mostly_right),
         cmocka_unit_test(test_few_independent_samples_do_not_converge),
         cmocka_unit_test(test_series_stay_in_step),
+        cmocka_unit_test(test_pauses_stretch_the_time),
         cmocka_unit_test(test_wrong_number_of_series),
         cmocka_unit_test(test_steadiness)};
 

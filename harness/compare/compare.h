@@ -167,12 +167,15 @@ struct reference {
     double distance;         /* sum of the weights of what differs */
     size_t n_alike, n_facts; /* 0 of 0 where no run is asked about */
     const char *differs;     /* "cores 2 against 64, GPUs none against 8 x NVIDIA H200"; "" */
+    /* Cases that it and the run have both, of those of the run; 0 of 0: not counted. */
+    size_t n_comparable, n_cases;
 };
 
 struct references {
     struct pool pool;
     const char *folder;
-    json_t *run;           /* of the run that is asked about; NULL */
+    const char *run_path;  /* the run that is asked about; NULL */
+    json_t *run;           /* its run.json; NULL */
     struct reference *all; /* the nearest first, and of these the newest */
     size_t n;
 };
@@ -182,7 +185,8 @@ struct references {
  * error set; to be released in any case. */
 int references_load(struct references *r, const char *run, char *error, size_t len);
 void references_release(struct references *r);
-/* By name; "auto": the nearest. NULL with error set. */
+/* By name; "auto": of those with which nearly as many of the run's cases can be compared as with
+ * any, the nearest. NULL with error set. */
 const struct reference *references_find(struct references *r, const char *name, char *error,
                                         size_t len);
 /* "epyc of 2026-01-02, commit 1234abc: 5 of 7 facts of the machine agree; differs: ..." */

@@ -403,6 +403,12 @@ static bool lacks_feature(const json_t *meta, const char *name)
 
 /* Those that this run has and another, of whichever side, has not; where a run does not tell,
  * nothing. */
+static const char *processor_text(const struct differ *d, const json_t *meta, const void *arg)
+{
+    (void)arg;
+    return differ_processor(d->pool, differ_find(meta, "machine.cpu"));
+}
+
 static const char *features_text(const struct differ *d, const json_t *meta, const void *arg)
 {
     const json_t *own = differ_find(meta, "machine.cpu.features"), *has;
@@ -458,6 +464,7 @@ static void differ_all(struct differ *d)
     differ_fact(d, "virtualisation", nature_text, NULL, "");
     differ_fact(d, "container", container_text, NULL, "");
     differ_fact(d, "NUMA nodes", nodes_text, NULL, ON_MEMORY ", " ON_PCIE);
+    differ_fact(d, "processor", processor_text, NULL, "Matrix core, " ON_MEMORY ", " ON_NETWORK);
     differ_fact(d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
     differ_fact(d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
     add_facts(d, limits, N_OF(limits), limit_text);

@@ -366,6 +366,8 @@ void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const
 /* A value of JSON as people write it: a list's different members each once, true as "on"; "" for
  * null. */
 const char *differ_text(struct pool *pool, const json_t *value);
+/* "AuthenticAMD family 26 model 2", of machine.cpu: names that are sold are given to several. */
+const char *differ_processor(struct pool *pool, const json_t *cpu);
 /* The value behind "cpu.clock.max_mhz". */
 const json_t *differ_find(const json_t *object, const char *path);
 /* "2 x a; b": each text once, with how often. */

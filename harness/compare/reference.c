@@ -32,7 +32,7 @@ static const struct fact {
 #define SAME_BYTES 0.1 /* log: a guest sees less memory than it was given */
 
 /* Family and model number of x86; elsewhere, the maker has other numbers. */
-static const char *model_text(struct pool *pool, const json_t *cpu)
+const char *differ_processor(struct pool *pool, const json_t *cpu)
 {
     const char *vendor = differ_text(pool, json_object_get(cpu, "vendor"));
     const char *family = differ_text(pool, json_object_get(cpu, "family"));
@@ -62,7 +62,7 @@ static const char *fact_text(struct pool *pool, const json_t *run, const struct 
 
     switch (f->kind) {
     case FACT_MODEL:
-        return model_text(pool, value);
+        return differ_processor(pool, value);
     case FACT_GPUS:
         return gpus_text(pool, value);
     case FACT_BYTES:
@@ -224,6 +224,7 @@ int references_load(struct references *r, const char *run, char *error, size_t l
 
     *r = (struct references){0};
     r->folder = find_folder(&r->pool);
+    r->run_path = run ? pool_text(&r->pool, "%s", run) : NULL;
     r->run = run ? load_meta(&r->pool, run) : NULL;
     dir = *r->folder ? opendir(r->folder) : NULL;
     if (!dir) {
@@ -265,17 +266,58 @@ static bool is_own(const json_t *run, const json_t *reference)
     return same == 2;
 }
 
+/* What cannot be loaded has no comparable case; naming it says why. */
+static void count_cases(const struct references *r, struct reference *one)
+{
+    const struct pairs_options options = {.margin = 0.05};
+    const char *a = one->path, *b = r->run_path;
+    struct pairs p;
+    char error[512];
+
+    if (b && !pairs_load(&p, &a, 1, &b, 1, &options, error, sizeof(error)))
+        for (size_t i = 0; i < p.n; i++) {
+            const struct pair *pair = &p.all[i];
+
+            one->n_comparable += pair->state == PAIR_READY;
+            one->n_cases += pair->c->points[p.n_a].n_values > 0;
+        }
+    if (b)
+        pairs_release(&p);
+}
+
+#define NEARLY 0.9 /* of the cases that can be compared with the reference that has most of them */
+
+static const struct reference *nearest(struct references *r)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->n > 1 && is_own(r->run, r->all[i].meta))
+            continue;
+        count_cases(r, &r->all[i]);
+        most = r->all[i].n_comparable > most ? r->all[i].n_comparable : most;
+    }
+    for (size_t i = 0; i < r->n; i++)
+        if ((r->n == 1 || !is_own(r->run, r->all[i].meta)) &&
+            (double)r->all[i].n_comparable >= NEARLY * (double)most)
+            return &r->all[i];
+    return NULL;
+}
+
 const struct reference *references_find(struct references *r, const char *name, char *error,
                                         size_t len)
 {
     const char *names = "";
 
-    for (size_t i = 0; i < r->n && !strcmp(name, "auto"); i++)
-        if (r->n == 1 || !is_own(r->run, r->all[i].meta))
-            return &r->all[i];
+    const struct reference *one = strcmp(name, "auto") ? NULL : nearest(r);
+
+    if (one)
+        return one;
     for (size_t i = 0; i < r->n; i++) {
-        if (!strcmp(r->all[i].name, name))
+        if (!strcmp(r->all[i].name, name)) {
+            count_cases(r, &r->all[i]);
             return &r->all[i];
+        }
         names = show_joined(&r->pool, names, r->all[i].name);
     }
     snprintf(error, len, "there is no reference '%.200s' in '%.400s', but %.400s, and auto", name,
@@ -292,9 +334,13 @@ const char *reference_text(struct pool *pool, const struct reference *one)
 {
     const char *commit = text_of(pool, one->meta, "commit", 40);
 
-    return pool_text(pool, "%s of %s%s%s: %zu of %zu facts of the machine agree%s%s", one->name,
+    const char *cases = one->n_cases ? pool_text(pool, "%zu of %zu cases can be compared, ",
+                                                 one->n_comparable, one->n_cases)
+                                     : "";
+
+    return pool_text(pool, "%s of %s%s%s: %s%zu of %zu facts of the machine agree%s%s", one->name,
                      text_of(pool, one->meta, "started_utc", strlen("2026-01-02")),
-                     *commit ? ", commit " : "", commit, one->n_alike, one->n_facts,
+                     *commit ? ", commit " : "", commit, cases, one->n_alike, one->n_facts,
                      *one->differs ? "; differs: " : "", one->differs);
 }
 

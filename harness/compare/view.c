@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/program.h"
+#include "core/row.h"
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/report/described.h"
@@ -280,6 +281,38 @@ static bool has_finding(struct exam *x, const struct exam_result *finding)
     return false;
 }
 
+/* Does a case that is worse or better go over a network? Where no path is told it may. */
+static bool is_on_network(const struct view *v, const struct view_pipe *pipe)
+{
+    const unsigned network = CARRIER_RDMA | CARRIER_SOCKETS | CARRIER_LOOPBACK;
+
+    for (size_t i = 0; i < pipe->n; i++) {
+        const struct pair *pair = pipe->pairs[i];
+        unsigned kinds = 0;
+
+        if (pair->decide.decision != DECISION_WORSE && pair->decide.decision != DECISION_BETTER)
+            continue;
+        for (size_t run = 0; run < v->p->report.n_runs; run++) {
+            const struct report_point *p = &pair->c->points[run];
+
+            for (size_t k = 0; k < p->n_rows; k++)
+                kinds |=
+                    carriers_read(row_text(&pair->bench->rows[run], p->rows[k], FIELD_CARRIER));
+        }
+        if (!kinds || kinds & network)
+            return true;
+    }
+    return false;
+}
+
+static bool is_of_network(const struct exam_result *finding)
+{
+    const char *area = "";
+
+    exam_find(finding->check->id, &area);
+    return !strcmp(area, "network") || !strcmp(area, "rdma");
+}
+
 /* What plumb doctor finds on the machine of one side alone, and can explain the component. */
 static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bool of_b)
 {
@@ -288,7 +321,8 @@ static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bo
 
     for (const struct exam_result *r = x && other ? exam_results(x) : NULL; r; r = r->next)
         if (r->state == EXAM_FOUND && !exam_repeats(x, r) && pipe->n_causes < room &&
-            exam_explains(x, r, pipe->name) && !has_finding(other, r))
+            exam_explains(x, r, pipe->name) && !has_finding(other, r) &&
+            (!is_of_network(r) || is_on_network(v, pipe)))
             pipe->causes[pipe->n_causes++] =
                 pool_text(v->pool, "found in %s alone: %s", of_b ? "B" : "A", exam_sentence(x, r));
 }
@@ -309,7 +343,8 @@ static int fill_causes(struct view *v)
             return -ENOMEM;
         for (size_t k = 0; k < v->n_differences; k++)
             if (is_known(&v->differences[k]) && *v->differences[k].pipes &&
-                words_has_pipe(v->differences[k].pipes, pipe->name))
+                words_has_pipe(v->differences[k].pipes, pipe->name) &&
+                (strcmp(v->differences[k].pipes, ON_NETWORK) != 0 || is_on_network(v, pipe)))
                 pipe->causes[pipe->n_causes++] = words_difference(v->pool, &v->differences[k]);
         add_findings(v, pipe, room, true);
         add_findings(v, pipe, room, false);

@@ -188,10 +188,10 @@ END
     export PLUMB_REFERENCES=$PWD/refs
     compare mine --to auto --json to.json
     [ "$status" -eq 0 ]
-    grep -q "^Reference *guest of 2026-01-02, commit 1234abc: 7 of 7 facts of the machine agree$" out
+    tr -s ' \n' ' ' < out | grep -q "Reference guest of 2026-01-02, .* 50 of 50 cases .* 7 of 7 facts"
     compare mine --to small --json small.json
     tr -s ' \n' ' ' < out > line
-    grep -q "Reference small of 2026-01-02, commit 1234abc: 4 of 7 facts of the machine agree; differs: microarchitecture AuthenticAMD family 26 model 17 against AuthenticAMD family 25 model 17, cores 2 against 64, virtualisation none against kvm" line
+    grep -q "Reference small of 2026-01-02, .* 4 of 7 facts .* differs: microarchitecture AuthenticAMD family 26 model 17 against AuthenticAMD family 25 model 17, cores 2 against 64, virtualisation none against kvm" line
     python3 -c 'import json
 to, small = (json.load(open(name))["reference"] for name in ("to.json", "small.json"))
 assert (to["name"], to["alike"], to["facts"], to["distance"]) == ("guest", 7, 7, 0), to
@@ -205,6 +205,11 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
     cp -r refs/old refs/new
     set_meta refs/new "m['started_utc'] = '2026-01-03T00:00:00Z'; m['run'] = 'new'"
     compare --to auto mine
+    grep -q "^Reference *new of 2026-01-03" out
+    # Nearness counts only among those with which nearly all of the run's cases can be compared.
+    make_run refs/nearest --seed 9 --machine guest --drop 'memory*' --drop 'net*'
+    set_meta refs/nearest "m['machine'] = json.load(open('mine/run.json'))['machine']"
+    compare mine --to auto
     grep -q "^Reference *new of 2026-01-03" out
     compare mine --to none
     [ "$status" -eq 2 ]
@@ -453,4 +458,57 @@ END
     compare a1,a2 b1,b2
     run grep -c "^kernel" out
     [ "$output" -eq 0 ]
+}
+
+sustain() { # sustain RUN SHARE [QUOTA_PERCENT]: what its rows sustained, as a share of the median
+    python3 - "$@" <<'END'
+import csv, glob, sys
+for path in glob.glob(f"{sys.argv[1]}/*.csv"):
+    rows = list(csv.DictReader(open(path)))
+    if "value" not in rows[0]:
+        continue
+    for row in rows:
+        share = float(sys.argv[2]) if row["unit"] not in ("us", "ns", "ms") else 1 / float(sys.argv[2])
+        row["sustained"] = float(row["value"]) * share if row["value"] else ""
+        row["quota_percent"] = sys.argv[3] if len(sys.argv) > 3 else ""
+    out = csv.DictWriter(open(path, "w", newline=""), rows[0], lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+END
+}
+
+@test "what a CPU quota takes shows in no median, and makes a case worse all the same" {
+    make_run a --seed 1
+    make_run b --seed 2
+    sustain a 1
+    sustain b 1
+    compare a b
+    [ "$status" -eq 0 ]
+    sustain b 0.77 23
+    compare a b
+    [ "$status" -eq 1 ]
+    tr -s ' \n' ' ' < out | grep -q "held by the CPU quota 23 %"
+    compare a b --csv cases.csv
+    [ "$(cells cases.csv judged_by worse | sort -u)" = sustained ]
+    cells cases.csv ratio worse | awk '!($1 > 0.74 && $1 < 0.8) { exit 1 } END { exit !NR }'
+    [ -z "$(cells cases.csv ratio equivalent)" ]
+}
+
+@test "a processor that is sold under the same name is told, and no network where none was used" {
+    for run in a b; do
+        make_run $run --seed 1 $([ $run = a ] || echo --shift '*=0.5')
+        set_meta $run "m['machine']['cpu'].update(family=25, model_number=17)
+m['machine']['network'] = [{'name': 'eth0', 'driver': 'mlx5_core', 'speed_mbits': 100000 if '$run' == 'a' else 10000}]
+m['machine']['tcp'] = {'congestion_control': 'cubic' if '$run' == 'a' else 'bbr'}"
+    done
+    set_meta b "m['machine']['cpu'].update(family=26, model_number=2)"
+    compare a b
+    tr -s ' \n' ' ' < out > line
+    grep -q "processor: AuthenticAMD family 25 model 17 against AuthenticAMD family 26 model 2" line
+    grep -q bbr line
+    disturb a '*' carrier=shm
+    disturb b '*' carrier=shm
+    compare a b
+    grep -q "processor: AuthenticAMD" out
+    ! grep -q bbr out || return 1
 }

@@ -13,6 +13,8 @@
 #include "core/option.h"
 #include "core/program.h"
 #include "core/text.h"
+#include "core/units.h"
+#include "harness/forecast/versus.h"
 #include "harness/plan/plan.h"
 #include "harness/report/report.h"
 
@@ -179,7 +181,7 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
 
 struct options {
     double margin, steal;
-    const char *to, *only, *html, *markdown, *csv, *json;
+    const char *to, *model, *price, *only, *html, *markdown, *csv, *json;
     bool against, all, as_measured, help;
 };
 
@@ -195,6 +197,16 @@ static const struct opt compare_table[] = {
      .offset = AT(to),
      .arg = "NAME",
      .help = "A is the reference machine NAME, or the nearest one (auto); list: shows them"},
+    {.name = "model",
+     .type = OPT_STRING,
+     .offset = AT(model),
+     .arg = "NAME",
+     .help = "one line more: how much faster one node of B trains this model (configs/models/)"},
+    {.name = "price",
+     .type = OPT_STRING,
+     .offset = AT(price),
+     .arg = "A:B",
+     .help = "with --model: what a node of A and of B costs, in any currency: 9000:12500"},
     {.name = "margin",
      .letter = 'm',
      .type = OPT_FRACTION,
@@ -392,9 +404,43 @@ static bool refuse_only(struct command *c)
     return true;
 }
 
+/* "9000:12500". */
+static int read_price(const char *text, double *a, double *b)
+{
+    char first[32];
+    size_t n = strcspn(text, ":");
+
+    snprintf(first, sizeof(first), "%.*s", (int)n, text);
+    return text[n] && n < sizeof(first) && !units_parse_double(first, a) &&
+                   !units_parse_double(text + n + 1, b) && *a > 0 && *b > 0
+               ? 0
+               : -EINVAL;
+}
+
+/* What training of a model makes of the two sides, where it is asked for. */
+static int add_training(struct command *c, struct view *v, struct versus *versus)
+{
+    const struct report *r = &v->p->report;
+    const char **paths = pool_alloc(v->pool, r->n_runs, sizeof(*paths));
+
+    if (!c->options.model)
+        return 0;
+    if (!paths)
+        return -ENOMEM;
+    for (size_t i = 0; i < r->n_runs; i++)
+        paths[i] = r->runs[i].path;
+    if (c->options.price)
+        read_price(c->options.price, &v->price_a, &v->price_b);
+    v->versus = versus;
+    return versus_make(c->options.model, (struct side_runs){paths, v->p->n_a},
+                       (struct side_runs){paths + v->p->n_a, v->p->n_b}, v->pool, versus, c->error,
+                       sizeof(c->error));
+}
+
 /* Shown from here on; what was not shown whole for want of memory is no comparison. */
 static int show(struct command *c, struct pairs *pairs)
 {
+    struct versus versus;
     struct view view;
     int err;
 
@@ -402,6 +448,10 @@ static int show(struct command *c, struct pairs *pairs)
         return fail(c, EXIT_USAGE);
     err = view_make(pairs, &view);
     view.reference = c->reference;
+    if (!err)
+        err = add_training(c, &view, &versus);
+    if (err == -EINVAL)
+        return fail(c, EXIT_USAGE);
     if (!err)
         err = write_outputs(c, &(struct shown){.view = &view});
     if (!err && pairs->report.pool.failed)
@@ -550,8 +600,19 @@ static int check_and_compare(struct command *c, size_t before)
         snprintf(c->error, sizeof(c->error), "%s", STEAL_REFUSED);
         return fail(c, EXIT_USAGE);
     }
+    double a, b;
+    if (c->options.price && (!c->options.model || read_price(c->options.price, &a, &b))) {
+        snprintf(c->error, sizeof(c->error),
+                 "--price is what a node of A and of B costs, for --model: --model gpt2-xl "
+                 "--price 9000:12500");
+        return fail(c, EXIT_USAGE);
+    }
     if (c->options.to)
         return compare_to(c);
+    if (c->options.model && !c->options.against && c->o.n_args > 2) {
+        snprintf(c->error, sizeof(c->error), "--model compares two sides: name A and B");
+        return fail(c, EXIT_USAGE);
+    }
     if (!c->options.against && c->o.n_args > 2)
         return compare_many(c);
     err = compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,

@@ -81,6 +81,8 @@ struct view {
     const char *verdict;               /* sentences, without the last full stop */
     const char *basis;                 /* what it rests on */
     const struct reference *reference; /* that A is; NULL */
+    const struct versus *versus;       /* in training steps of a model; NULL: not asked for */
+    double price_a, price_b;           /* NaN: not known */
     const char **remarks;              /* what to know before believing it */
     size_t n_remarks;
     double margin;              /* NaN: cases have several */
@@ -100,7 +102,7 @@ struct view {
     size_t n_differences;
 };
 
-/* 0 or -ENOMEM. v->reference is NULL, and the caller's to set. */
+/* 0 or -ENOMEM. v->reference and v->versus are NULL, and the caller's to set. */
 int view_make(struct pairs *p, struct view *v);
 
 /* The exit code that this comparison asks for: see compare.h. */

@@ -372,7 +372,7 @@ int view_make(struct pairs *p, struct view *v)
 {
     int err;
 
-    *v = (struct view){.p = p, .pool = &p->report.pool};
+    *v = (struct view){.p = p, .pool = &p->report.pool, .price_a = NAN, .price_b = NAN};
     err = pairs_disturb(p);
     if (!err)
         err = fill_pipes(v);

@@ -8,6 +8,7 @@
 #include "harness/compare/compare.h"
 #include "harness/document/html.h"
 #include "harness/document/plot.h"
+#include "harness/forecast/versus.h"
 #include "harness/report/assets.h"
 #include "harness/report/show.h"
 
@@ -104,6 +105,9 @@ static void add_answers(const struct making *m)
     bool act = view_exit(v) == EXIT_BAD || view_exit(v) == EXIT_INCOMPLETE;
 
     document_answer(m->d, "Verdict", v->name, act ? TONE_LOW : TONE_NONE, v->verdict);
+    if (v->versus)
+        document_answer(m->d, "Training", "", TONE_NONE,
+                        versus_text(m->pool, v->versus, v->price_a, v->price_b));
     document_answer(m->d, "A", "", TONE_NONE, v->a);
     document_answer(m->d, "B", "", TONE_NONE, v->b);
     document_answer(m->d, "Rests on", "", TONE_NONE,

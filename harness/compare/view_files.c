@@ -5,6 +5,7 @@
 
 #include "core/text.h"
 #include "harness/compare/compare.h"
+#include "harness/forecast/versus.h"
 
 /* A comparison as CSV: a line a case, whatever became of it; an empty cell is what cannot be
  * told. */
@@ -248,6 +249,16 @@ static json_t *difference_json(struct view *v, const struct machine_difference *
                      *d->b ? text(v->pool, d->b) : json_null(), "pipes", text(v->pool, d->pipes));
 }
 
+static json_t *versus_json(struct view *v)
+{
+    const struct versus *of = v->versus;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "model", text(v->pool, of->model),
+                     "a_samples_per_s", number(of->a), "b_samples_per_s", number(of->b), "ratio",
+                     number(of->ratio), "ratio_low", number(of->low), "ratio_high",
+                     number(of->high), "reason", text(v->pool, of->why));
+}
+
 static json_t *reference_json(struct view *v)
 {
     const struct reference *r = v->reference;
@@ -282,6 +293,8 @@ int view_print_json(FILE *out, struct view *v)
                   counts_json(counts), "a", runs_json(v, 0, v->p->n_a), "b",
                   runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes, "cases", cases, "differences",
                   differences, "reference", reference_json(v));
+    if (o && v->versus)
+        json_object_set_new(o, "training", versus_json(v));
     if (o) {
         err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
         json_decref(o);

@@ -512,3 +512,18 @@ m['machine']['tcp'] = {'congestion_control': 'cubic' if '$run' == 'a' else 'bbr'
     grep -q "processor: AuthenticAMD" out
     ! grep -q bbr out || return 1
 }
+
+@test "in training steps of a model, a machine of twice the speed is twice the other" {
+    made_by tools/make-run.py a
+    made_by tools/make-run.py b --factor 2 --seed 3
+    compare a b --model gpt2-xl --price 100:150 --json -
+    python3 -c 'import json
+t = json.load(open("out"))["training"]
+assert t["ratio_low"] < 2 < t["ratio_high"] and abs(t["ratio"] - 2) < 0.1, t'
+    compare a b --model gpt2-xl --price 100:150
+    tr -s " \n" " " < out | grep -q "Training for gpt2-xl .* 1\.3[0-9] ([0-9.]* to [0-9.]*) times for the same money"
+    compare a b --model gpt2-nosuch
+    [ "$status" -eq 2 ]
+    compare a b --price 100:150
+    [ "$status" -eq 2 ]
+}

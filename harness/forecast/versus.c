@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two sides of a comparison by what one node of each makes of a job: see versus.h. */
+#include "harness/forecast/versus.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/forecast/forecast.h"
+#include "harness/report/report.h"
+
+/* What moves the update of Adam for each parameter, as in docs/forecast.md. */
+#define ADAM_BYTES 28
+
+/* Samples a second of one node, with its interval; NaN: no forecast, and *why says so. */
+struct rate {
+    double value, low, high;
+};
+
+static int rate_of(const struct model *model, const struct bench_list *benches, struct side_runs of,
+                   struct pool *pool, struct rate *rate, const char **why)
+{
+    struct report r;
+    struct parts parts;
+    struct forecast_point point;
+    const double nodes = 1;
+    char error[512] = "";
+    int err = report_load(&r, of.runs, of.n, error, sizeof(error));
+
+    *rate = (struct rate){NAN, NAN, NAN};
+    err = err ? err : parts_read(&r, benches, NULL, NULL, 0, &parts);
+    if (!err) {
+        parts_find_host(&parts, model);
+        double element = parts_element_bytes(&parts);
+        struct forecast f = {.job = {.model = model,
+                                     .batch = 1,
+                                     .sequence = model->sequence,
+                                     .tp = 1,
+                                     .pp = 1,
+                                     .ep = 1,
+                                     .micro = 1,
+                                     .element_bytes = element,
+                                     .prefetch = 1,
+                                     .bucket_bytes = 25 << 20,
+                                     .update_bytes = ADAM_BYTES,
+                                     .state_bytes = forecast_state_bytes("adam", element),
+                                     .overlap = true,
+                                     .compute_s = NAN}};
+        forecast_use(&f, &parts, 0);
+        err = forecast_make(&f, &nodes, &point, 1);
+        if (!err && isnan(point.low_s))
+            *why = pool_text(pool, "%s", forecast_why(&r.pool, &f, &point));
+        else if (!err)
+            *rate =
+                (struct rate){point.samples_s, point.samples_s * point.time.step_s / point.high_s,
+                              point.samples_s * point.time.step_s / point.low_s};
+    } else if (err != -ENOMEM) {
+        *why = pool_text(pool, "%s", error);
+        err = 0;
+    }
+    report_release(&r);
+    return err;
+}
+
+/* What either side may be off by is independent of the other: their squares are added. */
+static double off(double of_b, double of_a)
+{
+    return exp(hypot(log(of_b), log(of_a)));
+}
+
+int versus_make(const char *name, struct side_runs a, struct side_runs b, struct pool *pool,
+                struct versus *v, char *error, size_t len)
+{
+    struct bench_list benches;
+    struct model model;
+    struct rate rates[2];
+    const char *whys[2] = {"", ""};
+
+    *v = (struct versus){.model = name, .ratio = NAN, .low = NAN, .high = NAN, .why = ""};
+    if (model_load(name, &model, error, len))
+        return -EINVAL;
+    int err = bench_list_load(&benches) ? -ENOMEM : 0;
+    err = err ? err : rate_of(&model, &benches, a, pool, &rates[0], &whys[0]);
+    err = err ? err : rate_of(&model, &benches, b, pool, &rates[1], &whys[1]);
+    v->a = rates[0].value;
+    v->b = rates[1].value;
+    v->ratio = v->b / v->a;
+    v->low = v->ratio / off(v->b / rates[1].low, rates[0].high / v->a);
+    v->high = v->ratio * off(rates[1].high / v->b, v->a / rates[0].low);
+    for (int i = 0; i < 2; i++)
+        if (*whys[i])
+            v->why =
+                pool_text(pool, "%s%sof %c: %s", v->why, *v->why ? "; " : "", "AB"[i], whys[i]);
+    model_release(&model);
+    bench_list_release(&benches);
+    return err;
+}
+
+const char *versus_text(struct pool *pool, const struct versus *v, double price_a, double price_b)
+{
+    double times = price_a / price_b;
+    const char *money = "";
+
+    if (isnan(v->ratio))
+        return pool_text(pool, "no forecast for %s: %s", v->model, v->why);
+    if (isfinite(times))
+        money = pool_text(pool, ", and %.2f (%.2f to %.2f) times for the same money",
+                          v->ratio * times, v->low * times, v->high * times);
+    return pool_text(pool, "for %s B is %.2f (%.2f to %.2f) times A%s", v->model, v->ratio, v->low,
+                     v->high, money);
+}

@@ -175,7 +175,7 @@ static const struct bench_start starts[] = {
 #define NCCL_FIGURE(collective_, op_, columns_, figure)                                            \
     {                                                                                              \
         .program = "nccl-tests",                                                                   \
-        .where = "collective=" collective_ " groups=1 barrier= kernels= unaligned=",               \
+        .where = "collective=" collective_ " groups=1 barrier= kernels= unaligned= maker=",        \
         .quantity = figure, .metric = figure,                                                      \
         .columns = "backend=nccl op=" op_ " dtype=@dtype " columns_ " size=@size ranks=@ranks "    \
                    "in_place=@in_place model= overlap= nodes=@nodes pipelined=@queued "            \
@@ -228,6 +228,21 @@ static const struct bench_imported imported[] = {
     NCCL_TESTS("scatter", "scatter", "root=@root"),
     OSU("Allreduce-Latency-Test", "op=allreduce redop=sum"),
     OSU("Broadcast-Latency-Test", "op=broadcast root=0"),
+    NOT_OURS("osu-micro-benchmarks", "test=Allreduce-Latency-Test,Broadcast-Latency-Test full=",
+             "it is the mean over ranks, and ours is the time of the slowest: run it with -f"),
+    NOT_OURS("osu-micro-benchmarks",
+             "test=Allreduce-Latency-Test,Broadcast-Latency-Test memory!=,CUDA",
+             "its buffers are on GPUs of a maker that has no name here"),
+    NOT_OURS("nccl-tests", "groups=0", "it does not list its ranks"),
+    NOT_OURS("nccl-tests", "groups!=0,1",
+             "several groups of ranks run at once, and here a case is one group alone"),
+    NOT_OURS("nccl-tests", "barrier!=", "a barrier behind each operation is in its time (-z 1)"),
+    NOT_OURS("nccl-tests", "collective=hypercube",
+             "it is an all-gather by an algorithm of its own"),
+    NOT_OURS("nccl-tests", "collective=alltoallv",
+             "its parts are of unequal size, and no benchmark here has such"),
+    NOT_OURS("nccl-tests", "maker=AMD",
+             "its GPUs are AMD's and its library is RCCL, which has no name here"),
     NOT_OURS("nccl-tests", "kernels=own",
              "kernels of nccl-tests itself move the data (-D), and not those of NCCL"),
     NOT_OURS("nccl-tests", "unaligned=1", "its buffers are not aligned (-u), and ours are"),
@@ -237,6 +252,8 @@ static const struct bench_imported imported[] = {
              "it calls MPI's function for parts of unequal size, and no benchmark here does"),
     NOT_OURS("imb", "test=Multi-*",
              "several groups of ranks run at once, and here a case is one group alone"),
+    NOT_OURS("imb", "test=Bcast",
+             "it takes another root for each operation, and ours has one of all"),
     NOT_OURS("imb", "memory=gpu", "its buffers are on GPUs, and it does not tell of which maker"),
     IMB("Allreduce", "op=allreduce redop=sum dtype=@dtype size=@size"),
     IMB("Allgather", "op=all-gather size=@total"),

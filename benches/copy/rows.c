@@ -230,6 +230,9 @@ static const struct bench_imported imported[] = {
     NVBANDWIDTH_NOT("op= source=cuda:* destination=cuda:* test!=device_local_copy",
                     "since 0.5 its kernels' read test of one and all GPUs is the write test once "
                     "more"),
+    NVBANDWIDTH_NOT("test=*_tma", "its copies are made by TMA, and no benchmark here has such"),
+    NVBANDWIDTH_NOT("test=device_local_*_sm",
+                    "which bytes of a kernel within a GPU it counts was not read in its sources"),
     NVBANDWIDTH_NOT("chain=host",
                     "before 0.8 its chain between GPUs leads through the host's memory"),
     NVBANDWIDTH_NOT("direction=total",

@@ -169,13 +169,14 @@ static const struct bench_start starts[] = {
 
 /* One port, one operation a call, a reliable connection: what ours does. Names of devices, MTU and
  * GID index are of the other machine. */
-#define PLAIN "direction=forward connection=RC dual= post_list="
+#define PLAIN "direction=forward connection=RC dual= post_list= received= way= memory=,cuda:*"
 #define VERB_BANDWIDTH(verbs, direction)                                                           \
     {                                                                                              \
         .program = "perftest", .where = "test=bandwidth verb=" verbs " " PLAIN,                    \
         .quantity = "average_bandwidth", .metric = "average_bandwidth",                            \
         .columns = "transport=rdma pattern=bandwidth direction=" direction                         \
-                   " verb=@verb size=@size streams=@qps depth=@depth completion=@completion"       \
+                   " verb=@verb size=@size streams=@qps depth=@depth completion=@completion "      \
+                   "memory=@memory"                                                                \
     }
 #define TCP_STREAM "transport=tcp pattern=bandwidth "
 /* MPI is no transport of ours: such rows stand for themselves. */
@@ -200,7 +201,23 @@ static const struct bench_imported imported[] = {
      .where = "test=latency verb=write,read,send " PLAIN,
      .quantity = "latency",
      .metric = "latency",
-     .columns = "transport=rdma pattern=latency verb=@verb size=@size completion=@completion"},
+     .columns = "transport=rdma pattern=latency verb=@verb size=@size completion=@completion "
+                "memory=@memory"},
+    NOT_OURS("perftest", "connection!=,RC", "its connection is not a reliable one (RC)"),
+    NOT_OURS("perftest", "direction=both",
+             "with -b it adds the rates of both directions, and the sum here is all bytes over the "
+             "time of both"),
+    NOT_OURS("perftest", "post_list!=", "it posts several operations at a time (Post List, -l)"),
+    NOT_OURS("perftest", "received!=",
+             "it posts several receives at a time (Recv Post List, --recv_post_list)"),
+    NOT_OURS("perftest", "dual=ON", "it uses both ports of the device at once (-O, Dual-port)"),
+    NOT_OURS("perftest", "verb=atomic", "no benchmark here measures atomics"),
+    NOT_OURS("perftest", "verb=send-imm | verb=write-imm test=latency",
+             "no benchmark here has its verb, with immediate data"),
+    NOT_OURS("perftest", "way=multicast", "no benchmark here measures multicast"),
+    NOT_OURS("perftest", "way=forwarding", "no benchmark here measures forwarding"),
+    NOT_OURS("perftest", "memory=other",
+             "its buffers are on GPUs of a maker that has no name here"),
     {.program = "iperf3",
      .where = "protocol=TCP direction=forward,reverse paced=",
      .quantity = "average_bandwidth",
@@ -217,6 +234,15 @@ static const struct bench_imported imported[] = {
      .quantity = "latency",
      .metric = "latency",
      .columns = "transport=tcp pattern=latency size=@size"},
+    NOT_OURS(
+        "iperf3", "direction=both",
+        "with --bidir each direction has a rate of its own, and ours are over the time of both"),
+    NOT_OURS("iperf3", "protocol!=,TCP", "no benchmark here measures its protocol"),
+    NOT_OURS("sockperf", "protocol!=,TCP", "no benchmark here measures its protocol"),
+    NOT_OURS("qperf", "test=udp_*", "no benchmark here measures its protocol"),
+    NOT_OURS("ucx_perftest", "",
+             "nothing of ucx_perftest is imported: it does not state its "
+             "transport; plumb crosscheck runs it"),
     NOT_OURS("iperf3", "paced=1", "it sends at a rate that was asked for (-b, --fq-rate)"),
     {.program = "sockperf",
      .where = "protocol=TCP load=",
@@ -234,6 +260,8 @@ static const struct bench_imported imported[] = {
            "pattern=bandwidth direction=forward streams=@pairs", OF_PAIRS),
     BY_MPI("Multiple-Bandwidth-/-Message-Rate-Test", "message_rate",
            "pattern=rate direction=forward streams=@pairs", OF_PAIRS),
+    NOT_OURS("osu-micro-benchmarks",
+             "sent!=", "less is sent of a derived type (-D) than its size says"),
     NOT_OURS("osu-micro-benchmarks", "test=Multi-Latency-Test",
              "it is the latency of several pairs at once, and no benchmark here measures that"),
     {.program = NULL},

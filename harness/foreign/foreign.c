@@ -14,22 +14,44 @@
 #include "core/condition.h"
 #include "core/units.h"
 
+#define NCCL_HEADER      "^# *nThread [0-9]+ nGpus [0-9]+"
+#define PERFTEST_HEADER  "^ *#bytes +#iterations +"
+#define SOCKPERF_HEADER  "^sockperf: "
+#define SOCKPERF_VERSION "^sockperf: [^a-zA-Z]*[0-9;m]*== version"
+#define QPERF_TESTS      "^(tcp|udp)_(lat|bw):"
+#define UCX_HEADER       "^iterations,.*overall_"
+#define IMB_TITLE        "^#? *Intel ?\\(R\\) MPI Benchmarks"
+
 const struct foreign_format foreign_formats[] = {
-    {"nvbandwidth", "JSON", "nvbandwidth", 4, 8, read_nvbandwidth_json},
-    {"nvbandwidth", "text", "^nvbandwidth Version:", 4, 8, read_nvbandwidth_text},
-    {"nccl-tests", "JSON", "nccl_version", 0, 0, read_nccl_json},
-    {"nccl-tests", "text", "# nThread [0-9]+ nGpus [0-9]+", 2000, 2019, read_nccl_text},
-    {"perftest", "JSON", "test_info.test", 0, 0, read_perftest_json},
-    {"perftest", "text", " #bytes +#iterations +", 0, 0, read_perftest_text},
-    {"iperf3", "JSON", "end.sum_received", 3000, 3020, read_iperf3},
-    {"iperf3", "JSON", "start.version", 3000, 3020, read_iperf3}, /* it failed */
-    {"sockperf", "text", "sockperf: ", 3000, 3010, read_sockperf},
-    {"qperf", "text", "^(tcp|udp)_(lat|bw):", 0, 0, read_qperf},
-    {"ucx_perftest", "CSV", "^iterations,.*overall_", 0, 0, read_ucx},
+    {"nvbandwidth", "JSON", "nvbandwidth", 4, 10, read_nvbandwidth_json, .of = "test"},
+    {"nvbandwidth", "text", "^nvbandwidth Version:", 4, 10, read_nvbandwidth_text, .of = "test",
+     .once = "^nvbandwidth Version:"},
+    {"nccl-tests", "JSON", "nccl_version", 0, 0, read_nccl_json, .of = "collective"},
+    {"nccl-tests", "JSON", "rccl_version", 0, 0, read_nccl_json, .of = "collective"},
+    {"nccl-tests", "text", NCCL_HEADER, 2000, 2020, read_nccl_text, .of = "collective",
+     .once = NCCL_HEADER, .first = "^# ([nr]ccl-tests version|Collective test starting:)",
+     .last = "^# Avg bus bandwidth"},
+    {"perftest", "JSON", "test_info.test", 0, 0, read_perftest_json,
+     .of = "verb test direction connection"},
+    {"perftest", "text", PERFTEST_HEADER, 0, 0, read_perftest_text,
+     .of = "verb test direction connection", .once = PERFTEST_HEADER,
+     .first = PERFTEST_TITLE "|^(initializing|Listing all) CUDA|^Picking GPU"},
+    {"iperf3", "JSON", "end.sum_received", 3000, 3020, read_iperf3, .of = "protocol"},
+    {"iperf3", "JSON", "start.version", 3000, 3020, read_iperf3, .of = "protocol"}, /* it failed */
+    {"sockperf", "text", SOCKPERF_HEADER, 3000, 3010, read_sockperf, .of = "protocol",
+     .once = SOCKPERF_VERSION},
+    {"qperf", "text", QPERF_TESTS, 0, 0, read_qperf, .of = "test"},
+    {"ucx_perftest", "CSV", UCX_HEADER, 0, 0, read_ucx, .of = "", .once = UCX_HEADER},
     {"osu-micro-benchmarks", "text", "^# (OSU [A-Z]|Size +.*(Latency|Bandwidth))", 3000, 7005,
-     read_osu},
-    {"imb", "text", "Intel\\(R\\) MPI Benchmarks|#bytes #repetitions", 2017000, 2021999, read_imb},
-    {NULL, NULL, NULL, 0, 0, NULL},
+     read_osu, .of = "test", .once = "^# OSU "},
+    {"imb", "text", IMB_TITLE "|^( *Group)? *#bytes #repetitions", 2017000, 2021999, read_imb,
+     .of = "test", .once = IMB_TITLE},
+    {"iperf3", "JSON", "event", .refused = "it is JSON of iperf3 with --json-stream: use -J alone"},
+    {"iperf3", "text", "^\\[ *ID\\] +Interval ",
+     .refused = "it is text of iperf, whose figures are rounded: run iperf3 with -J"},
+    {"ucx_perftest", "text", "^\\|.*# iterations|^Final: +[0-9]",
+     .refused = "it is a table of ucx_perftest, of which nothing is imported"},
+    {.program = NULL},
 };
 
 /* ---- Reading ---- */
@@ -55,9 +77,9 @@ static bool fits(const char *text, const char *pattern)
     return found;
 }
 
-static bool is_json(const char *text)
+static bool is_text(const struct foreign_format *f)
 {
-    return text[strspn(text, " \t\r\n")] == '{';
+    return strcmp(f->kind, "JSON") != 0;
 }
 
 static const struct foreign_format *format_of(const char *program, const char *text,
@@ -66,7 +88,7 @@ static const struct foreign_format *format_of(const char *program, const char *t
     const struct foreign_format *f = foreign_formats;
 
     for (; f->program; f++)
-        if ((!program || !strcmp(program, f->program)) && !strcmp(f->kind, "JSON") == !!json &&
+        if ((!program || !strcmp(program, f->program)) && is_text(f) == !json &&
             (json ? reading_at(json, f->mark) != NULL : fits(text, f->mark)))
             return f;
     return NULL;
@@ -76,8 +98,8 @@ static const char *programs(struct pool *pool)
 {
     const char *list = "", *last = "";
 
-    for (const struct foreign_format *f = foreign_formats; f->program; f++) {
-        if (strcmp(f->program, last) != 0)
+    for (const struct foreign_format *f = foreign_formats; f->read; f++) {
+        if (strcmp(f->program, last) != 0 && *f->of)
             list = pool_text(pool, "%s%s%s", list, *list ? ", " : "", f->program);
         last = f->program;
     }
@@ -98,58 +120,248 @@ static int check_version(struct foreign_reading *r)
     return -EPROTO;
 }
 
-static int read_as(const char *program, struct foreign_reading *r)
+/* One output of the file's: what it tells of itself is that of the first. */
+static int read_one(struct foreign_reading *r, const char *text, const json_t *json)
 {
     struct foreign_output *out = r->out;
+    struct foreign_output first = *out;
 
-    out->format = format_of(program, r->text, r->json);
+    r->text = text;
+    r->json = json;
     out->version = out->command = out->host = out->started = "";
-    if (!out->format) {
-        if (program)
-            snprintf(r->error, r->len, "its output is none of %s", program);
-        else
-            snprintf(r->error, r->len, "it is no output of a program that is known here: %s",
-                     programs(&out->pool));
-        return -ENOENT;
-    }
     int err = out->format->read(r);
     if (!err && !r->any_version)
         err = check_version(r);
-    if (!err && !out->n)
+    if (!err && out->n == first.n)
         err = reading_bad(r, "it has no results of %s", out->format->program);
+    if (!err && first.n && strcmp(first.version, out->version) != 0)
+        err =
+            reading_bad(r, "it holds outputs of %s %s and of %s: a file takes those of one version",
+                        out->format->program, first.version, out->version);
+    if (first.n) {
+        out->command = first.command;
+        out->host = first.host;
+        out->started = first.started;
+    }
+    return err;
+}
+
+/* Where the next output begins in a text of several, by the lines that each has at its head. */
+static const char *next_output(const struct foreign_format *f, const char *text)
+{
+    regex_t once, first;
+    regmatch_t at;
+    bool held = false;
+    const char *next = NULL;
+
+    if (!f->once || regcomp(&once, f->once, REG_EXTENDED | REG_NEWLINE | REG_NOSUB))
+        return NULL;
+    if (regcomp(&first, f->first ? f->first : f->once, REG_EXTENDED | REG_NEWLINE)) {
+        regfree(&once);
+        return NULL;
+    }
+    while (!next && *text) {
+        size_t n = strcspn(text, "\n");
+        at = (regmatch_t){.rm_so = 0, .rm_eo = (regoff_t)n};
+        bool head = !regexec(&once, text, 1, &at, REG_STARTEND);
+        at = (regmatch_t){.rm_so = 0, .rm_eo = (regoff_t)n};
+        if (held && (head || !regexec(&first, text, 1, &at, REG_STARTEND)))
+            next = text;
+        held = held || head;
+        text += n + (text[n] == '\n');
+    }
+    regfree(&once);
+    regfree(&first);
+    return next;
+}
+
+/* All outputs in a text, one after another; those that were printed at once, line by line, are one
+ * for the reader to refuse. */
+static int read_texts(struct foreign_reading *r, const char *text)
+{
+    const struct foreign_format *f = r->out->format;
+    bool parted = true;
+    int err = 0;
+
+    for (const char *at = text, *next; f->last && at; at = next) {
+        next = next_output(f, at);
+        parted = parted &&
+                 fits(next ? pool_text(&r->out->pool, "%.*s", (int)(next - at), at) : at, f->last);
+    }
+    while (!err && text) {
+        const char *next = parted ? next_output(f, text) : NULL;
+
+        err = read_one(r, next ? pool_text(&r->out->pool, "%.*s", (int)(next - text), text) : text,
+                       NULL);
+        text = next;
+    }
+    return err;
+}
+
+/* ---- JSON: one document or several, with text before and between ---- */
+
+struct document {
+    json_t *json;
+    const char *twice; /* a member of it that is there twice; "" */
+};
+
+struct documents {
+    struct document *all;
+    size_t n;
+    json_error_t why;
+    bool damaged;
+};
+
+/* The first line from here on that begins a document. */
+static const char *json_start(const char *text)
+{
+    while (*text) {
+        text += strspn(text, " \t\r\n");
+        if (*text == '{')
+            return text;
+        text += strcspn(text, "\n");
+    }
+    return NULL;
+}
+
+static struct document load(struct pool *pool, const char *text, json_error_t *why)
+{
+    size_t n = strlen(text), flags = JSON_DISABLE_EOF_CHECK;
+    struct document d = {json_loadb(text, n, flags | JSON_REJECT_DUPLICATES, why), ""};
+
+    if (!d.json) {
+        d.twice = pool_text(pool, "%s", why->text);
+        d.json = json_loadb(text, n, flags, why);
+    }
+    return d;
+}
+
+static void load_documents(struct foreign_reading *r, const char *text, struct documents *d)
+{
+    for (const char *at = text; (at = json_start(at)) != NULL; at += d->why.position) {
+        struct document one = load(&r->out->pool, at, &d->why), *grown = NULL;
+
+        if (one.json)
+            grown = realloc(d->all, (d->n + 1) * sizeof(*grown));
+        if (!grown) {
+            d->damaged = true;
+            for (const char *line = text; line < at; line++)
+                d->why.line += *line == '\n';
+            json_decref(one.json);
+            return;
+        }
+        d->all = grown;
+        d->all[d->n++] = one;
+    }
+}
+
+static int read_documents(struct foreign_reading *r, const char *program, const struct documents *d)
+{
+    struct foreign_output *out = r->out;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < d->n; i++) {
+        const struct foreign_format *f = format_of(program, NULL, d->all[i].json);
+
+        if (!f) /* a line of a log */
+            continue;
+        if (out->format && strcmp(out->format->program, f->program) != 0)
+            return reading_bad(r, "it holds outputs of %s and of %s: a file takes those of one",
+                               out->format->program, f->program);
+        out->format = f;
+        r->twice = d->all[i].twice;
+        if (*r->twice && strcmp(f->program, "iperf3") != 0)
+            return reading_bad(r, "its JSON contradicts itself: %s", r->twice);
+        err = f->refused ? reading_bad(r, "%s", f->refused) : read_one(r, NULL, d->all[i].json);
+    }
+    return err;
+}
+
+/* ---- A file ---- */
+
+/* A second program in the file, whose results would be lost. */
+static int check_alone(struct foreign_reading *r, const char *text)
+{
+    const struct foreign_format *own = r->out->format;
+
+    for (const struct foreign_format *f = foreign_formats; f->program; f++)
+        if (is_text(f) && f != own && fits(text, f->mark))
+            return reading_bad(r,
+                               "it holds outputs of %s (%s) and of %s (%s): a file takes those "
+                               "of one",
+                               own->program, own->kind, f->program, f->kind);
+    return 0;
+}
+
+static int read_as(const char *program, const char *text, struct foreign_reading *r)
+{
+    struct foreign_output *out = r->out;
+    struct documents d = {0};
+    int err = 0;
+
+    out->version = out->command = out->host = out->started = "";
+    load_documents(r, text, &d);
+    err = read_documents(r, program, &d);
+    if (!err && out->format) {
+        err = program ? 0 : check_alone(r, text);
+        if (!err && d.damaged)
+            err = reading_bad(r, "its JSON is damaged or cut off: line %d: %s", d.why.line,
+                              d.why.text);
+    } else if (!err && (out->format = format_of(program, text, NULL)) != NULL) {
+        err = program ? 0 : check_alone(r, text);
+        if (!err)
+            err = out->format->refused ? reading_bad(r, "%s", out->format->refused)
+                                       : read_texts(r, text);
+    } else if (!err && d.damaged) {
+        err = reading_bad(r, "its JSON is damaged or cut off: line %d: %s", d.why.line, d.why.text);
+    } else if (!err) {
+        if (program)
+            snprintf(r->error, r->len, "its output is none of %s", program);
+        else
+            snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s",
+                     programs(&out->pool),
+                     *r->prefixed ? "; most of its lines, but not all, begin like " : "",
+                     r->prefixed);
+        err = -ENOENT;
+    }
+    for (size_t i = 0; i < d.n; i++)
+        json_decref(d.all[i].json);
+    free(d.all);
     for (size_t i = 0; !err && i < out->n; i++)
         if (!out->lines[i].n_figures && !strcmp(out->lines[i].status, "ok"))
             err = reading_bad(r, "a result of it has no figure above 0");
     return out->pool.failed ? -ENOMEM : err;
 }
 
-static int read_text(const char *program, const char *text, size_t size, bool any_version,
-                     struct foreign_output *out, char *error, size_t len)
+bool foreign_is_known(const char *text)
 {
-    struct foreign_reading r = {
-        .out = out, .text = text, .any_version = any_version, .error = error, .len = len};
-    json_error_t why;
+    return json_start(text) || format_of(NULL, text, NULL) != NULL;
+}
+
+static int read_text(const char *name, const char *program, const char *text, size_t size,
+                     bool any_version, struct foreign_output *out, char *error, size_t len)
+{
+    struct foreign_reading r = {.out = out,
+                                .name = name,
+                                .twice = "",
+                                .prefixed = "",
+                                .any_version = any_version,
+                                .error = error,
+                                .len = len};
 
     *out = (struct foreign_output){0};
     snprintf(error, len, "%s", "");
     if (!size || size > FOREIGN_BYTES_MAX)
         return reading_bad(&r, size ? "it is too large" : "it is empty");
-    if (memchr(text, 0, size))
-        return reading_bad(&r, "it has bytes that are no text");
-    json_t *json = is_json(text) ? json_loadb(text, size, JSON_DISABLE_EOF_CHECK, &why) : NULL;
-    if (is_json(text) && !json)
-        return reading_bad(&r, "its JSON is damaged or cut off: line %d: %s", why.line, why.text);
-    r.json = json;
-    int err = read_as(program, &r);
-    json_decref(json);
-    return err;
+    const char *plain = plain_text(&r, text, size);
+    return out->pool.failed ? -ENOMEM : plain ? read_as(program, plain, &r) : -EBADMSG;
 }
 
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
                  struct foreign_output *out, char *error, size_t len)
 {
     char why[512];
-    int err = read_text(NULL, text, size, any_version, out, why, sizeof(why));
+    int err = read_text(name, NULL, text, size, any_version, out, why, sizeof(why));
 
     if (err)
         snprintf(error, len, "'%.200s': %s", name, err == -ENOMEM ? "out of memory" : why);
@@ -159,7 +371,7 @@ int foreign_read(const char *name, const char *text, size_t size, bool any_versi
 int foreign_read_as(const char *program, const char *text, size_t size, struct foreign_output *out,
                     char *error, size_t len)
 {
-    return read_text(program, text, size, true, out, error, len);
+    return read_text("", program, text, size, true, out, error, len);
 }
 
 void foreign_release(struct foreign_output *out)
@@ -301,6 +513,14 @@ void reading_figure(struct foreign_line *line, const char *quantity, const char 
                                     .believed = printed * printed_units[unit].believed};
 }
 
+bool reading_amount(const char *word, double *value)
+{
+    char *end;
+
+    *value = strtod(word, &end);
+    return end != word && !*end && isfinite(*value) && *value >= 0;
+}
+
 /* A rate or a time of 0 means that nothing was measured. */
 int reading_number(struct foreign_reading *r, const char *word, double *value)
 {
@@ -347,18 +567,34 @@ const char *reading_json_text(struct foreign_reading *r, const json_t *root, con
     return text ? pool_text(&r->out->pool, "%s", text) : "";
 }
 
-const char *reading_match(struct foreign_reading *r, const char *text, const char *pattern)
+size_t reading_find(const char *text, const char *pattern, size_t group, size_t *at)
 {
-    regmatch_t found[2];
+    regmatch_t found[4];
     regex_t compiled;
 
-    if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NEWLINE))
-        return "";
-    bool fit = !regexec(&compiled, text, 2, found, 0) && found[1].rm_so >= 0;
+    *at = 0;
+    if (group > 3 || regcomp(&compiled, pattern, REG_EXTENDED | REG_NEWLINE))
+        return 0;
+    bool fit = !regexec(&compiled, text, 4, found, 0) && found[group].rm_so >= 0;
     regfree(&compiled);
-    return fit ? pool_text(&r->out->pool, "%.*s", (int)(found[1].rm_eo - found[1].rm_so),
-                           text + found[1].rm_so)
-               : "";
+    *at = fit ? (size_t)found[group].rm_so : 0;
+    return fit ? (size_t)(found[group].rm_eo - found[group].rm_so) : 0;
+}
+
+const char *reading_match(struct foreign_reading *r, const char *text, const char *pattern)
+{
+    size_t at, n = reading_find(text, pattern, 1, &at);
+
+    return pool_text(&r->out->pool, "%.*s", (int)n, text + at);
+}
+
+size_t reading_count(const char *text, const char *pattern)
+{
+    size_t n = 0, at, len;
+
+    for (; (len = reading_find(text, pattern, 0, &at)) > 0; text += at + len)
+        n++;
+    return n;
 }
 
 bool reading_line(struct foreign_reading *r, const char **at, const char **line)

@@ -22,7 +22,7 @@
 
 #include "harness/document/pool.h"
 
-#define FOREIGN_FACTS_MAX   20
+#define FOREIGN_FACTS_MAX   24
 #define FOREIGN_FIGURES_MAX 12
 #define FOREIGN_BYTES_MAX   (64u << 20) /* of one output */
 
@@ -63,6 +63,13 @@ struct foreign_format {
     /* The versions that were read: major * 1000 + minor. 0: any, or the output tells none. */
     unsigned from, to;
     int (*read)(struct foreign_reading *r);
+    /* The facts that name what a result is of, which a file without its head does not state:
+     * "verb test". "": none of its results is imported. */
+    const char *of;
+    /* Of a text: a line that each output has once, at its head; NULL: outputs behind one another
+     * read like one. Lines before it that belong to it; a line that each has, unless it is cut off. */
+    const char *once, *first, *last;
+    const char *refused; /* why it is not read; then it has no `read` */
 };
 
 extern const struct foreign_format foreign_formats[]; /* ends with a NULL program */
@@ -100,13 +107,21 @@ unsigned foreign_version(const char *output, char *text, size_t len);
 
 struct foreign_reading {
     struct foreign_output *out;
-    const char *text;
-    const json_t *json; /* of JSON */
+    const char *name;     /* of the file; "" */
+    const char *text;     /* of one output: a file may hold several */
+    const json_t *json;   /* of JSON */
+    const char *twice;    /* of JSON: a message on a member that is there twice; "" */
+    const char *prefixed; /* what stands before many lines, but not before all; "" */
     bool any_version;
     char *error;
     size_t len;
 };
 
+/* The text of a file as its program printed it (plain.c); NULL, with the error set. */
+const char *plain_text(struct foreign_reading *r, const char *text, size_t size);
+bool foreign_is_known(const char *text); /* of a program, or with a line that begins JSON */
+
+#define PERFTEST_TITLE "^ *([A-Z][A-Za-z_ ]+ Test) *$"
 int read_nvbandwidth_json(struct foreign_reading *r);
 int read_nvbandwidth_text(struct foreign_reading *r);
 int read_nccl_json(struct foreign_reading *r);
@@ -149,7 +164,9 @@ double reading_scale(enum foreign_unit unit); /* printed * this = value */
 
 /* A number above 0 that is all of a word. 0 or -EBADMSG. */
 int reading_number(struct foreign_reading *r, const char *word, double *value);
-/* The same of a member of JSON, "end.sum_received.bits_per_second"; NaN is no number. */
+/* A number that may be 0, such as a count of errors. */
+bool reading_amount(const char *word, double *value);
+/* reading_number() of a member of JSON, "end.sum_received.bits_per_second"; NaN is no number. */
 int reading_json_number(struct foreign_reading *r, const json_t *root, const char *path,
                         double *value);
 const json_t *reading_at(const json_t *root, const char *path);
@@ -157,6 +174,9 @@ const json_t *reading_at(const json_t *root, const char *path);
 const char *reading_json_text(struct foreign_reading *r, const json_t *root, const char *path);
 /* The first group of a regular expression in the text; "" if it does not fit. */
 const char *reading_match(struct foreign_reading *r, const char *text, const char *pattern);
+/* Where a group of it (0: all) stands, and its length; 0: it does not fit, or is empty. */
+size_t reading_find(const char *text, const char *pattern, size_t group, size_t *at);
+size_t reading_count(const char *text, const char *pattern); /* how often it fits */
 
 /* A line of the text, cut into words. */
 #define READING_WORDS 48

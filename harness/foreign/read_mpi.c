@@ -136,28 +136,33 @@ static const char *hyphened(struct foreign_reading *r, const char *text)
     return copy;
 }
 
+/* With -T all a title has a table for each type, and each table names its own. */
 int read_osu(struct foreign_reading *r)
 {
     const char *title = reading_match(r, r->text, "^# OSU (.*)$"), *at = r->text, *line;
     const char *memory = reading_match(r, title, "^MPI-([A-Z]+)");
     const char *test = reading_match(r, title, "^MPI[-A-Z]* (.*) v[0-9]");
-    const struct osu of = {
-        .test = hyphened(r, test),
-        .memory = memory,
-        .dtype = reading_match(r, r->text, "^# Datatype: *([A-Z_0-9]+)"),
-        .pairs = reading_match(r, r->text, "^# \\[ pairs: *([0-9]+) *\\]"),
-        .sender = osu_place(r, "^# Send Buffer on [A-Z ]*\\(([A-Z]+)\\)", memory),
-        .receiver =
-            osu_place(r, "^# Send Buffer on .*Receive Buffer on [A-Z ]*\\(([A-Z]+)\\)", memory)};
+    struct osu of = {.test = hyphened(r, test),
+                     .memory = memory,
+                     .dtype = "",
+                     .pairs = reading_match(r, r->text, "^# \\[ pairs: *([0-9]+) *\\]"),
+                     .sender = osu_place(r, "^# Send Buffer on [A-Z ]*\\(([A-Z]+)\\)", memory),
+                     .receiver = osu_place(
+                         r, "^# Send Buffer on .*Receive Buffer on [A-Z ]*\\(([A-Z]+)\\)", memory)};
     struct words header = {.n = 0}, w;
     int err = 0;
 
     r->out->version = reading_match(r, title, " v([0-9.]+)");
     while (!err && reading_line(r, &at, &line)) {
         reading_words(r, line, &w);
-        if (w.n > 2 && !strcmp(w.all[0], "#") && !strcmp(w.all[1], "Size"))
+        if (w.n > 2 && !strcmp(w.all[0], "#") && !strcmp(w.all[1], "Datatype:")) {
+            of.dtype = reading_match(r, line, "Datatype: *([A-Z_0-9]+)");
+            header.n = 0;
+        } else if (w.n > 2 && !strcmp(w.all[0], "#") && !strcmp(w.all[1], "Size")) {
+            if (header.n)
+                return reading_bad(r, "it holds several tables, and one title that says of what");
             cut_columns(r, line, &header);
-        else if (header.n && w.n && isdigit((unsigned char)*w.all[0]))
+        } else if (header.n && w.n && isdigit((unsigned char)*w.all[0]))
             err = osu_row(r, &header, &w, &of);
     }
     if (!err && r->text[strlen(r->text) - 1] != '\n')
@@ -265,12 +270,11 @@ static int imb_values(struct foreign_reading *r, const struct imb_table *t, cons
         if (!err)
             reading_figure(line, columns[i][1], columns[i][2], value, PRINTED_USEC);
     }
-    if (!err && defects < w->n && !(err = reading_number(r, w->all[defects], &value)) &&
-        value > IMB_DEFECT) {
-        line->status = "wrong";
-        line->reason = "the program found wrong data";
-    }
-    return err;
+    if (err || defects >= w->n || (reading_amount(w->all[defects], &value) && value <= IMB_DEFECT))
+        return err;
+    line->status = "wrong";
+    line->reason = "the program found wrong data";
+    return 0;
 }
 
 static int imb_row(struct foreign_reading *r, const struct imb_table *t, const struct words *w)

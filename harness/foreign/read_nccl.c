@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl-tests: text, and JSON (-J FILE). Read in its sources, versions 2.0 to 2.19.
+ * nccl-tests: text, and JSON (-J FILE). Read in its sources, versions 2.0 to 2.19; of 2.20 are its
+ * options and formats, as far as 2.19 has them.
  *
  * `time` is the mean of the timed operations of a launch; over ranks that are threads or processes
  * it is their mean, too, unless -a says otherwise. algbw is size / time, in 1e9 bytes a second, and
@@ -13,9 +14,17 @@
  * begin at the end of their group, so that 1 and 2 wait for nothing, and 3 waits for each group.
  * Ranks in a process are its threads times GPUs of each (-t, -g). Of several threads each calls the
  * library by itself, as processes do; with one thread a process calls for all of its GPUs.
+ * -I adds columns of single operations, by events, and leaves `time` what it is.
+ *
+ * Before 2.16.7 the text does not name the collective. Before 2.13 its last column is an error, of
+ * the largest element, and no count: that data was wrong is said at the end alone.
+ *
+ * rccl-tests are AMD's copy, of the same formats.
+ *
  * The header has -n, and since 2.13 -m and -G; -R (registered buffers) is in the command alone. So
  * is -D: since 2.17, kernels of nccl-tests itself may move the data in place of NCCL's.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +49,8 @@ struct nccl {
     const char *each;    /* ranks in a process of one thread; "": not told, or of several threads */
     const char *kernels; /* "own": not those of NCCL; "": those, or not told */
     const char *unaligned; /* "1": the buffers are, as was asked for */
+    const char *named_by;  /* who names the collective; "" is the output */
+    const char *maker;     /* of the GPUs: "AMD"; "" is NVIDIA, or not told */
 };
 
 enum blocking { BLOCK_NONE, BLOCK_BARRIER, BLOCK_EACH, BLOCK_GROUP, BLOCK_UNKNOWN }; /* -z */
@@ -49,16 +60,52 @@ struct result {
     const char *size, *type, *redop, *root;
 };
 
+/* Builds have suffixes: "all_reduce_perf_mpi", "all_reduce_perf.exe". */
 static const char *collective_of(struct foreign_reading *r, const char *program)
 {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
-    size_t n = strlen(name);
+    const char *end = strstr(name, "_perf");
 
-    if (n > 4 && !strcmp(name + n - 4, ".exe"))
-        n -= 4;
-    if (n > 5 && !strncmp(name + n - 5, "_perf", 5))
-        n -= 5;
-    return pool_text(&r->out->pool, "%.*s", (int)n, name);
+    return pool_text(&r->out->pool, "%.*s", (int)(end ? (size_t)(end - name) : strlen(name)), name);
+}
+
+/* The one collective in the name of a file, "all_reduce-8gpus.txt"; "": none, or several. */
+static const char *collective_in_name(struct foreign_reading *r)
+{
+    static const char *const names[][2] = {{"reduce_scatter", "reduce[-_]?scatter"},
+                                           {"all_reduce", "all[-_]?reduce"},
+                                           {"all_gather", "all[-_]?gather"},
+                                           {"alltoallv", "all[-_]?to[-_]?allv"},
+                                           {"alltoall", "all[-_]?to[-_]?all"},
+                                           {"sendrecv", "send[-_]?recv"},
+                                           {"broadcast", "broadcast"},
+                                           {"hypercube", "hypercube"},
+                                           {"gather", "gather"},
+                                           {"scatter", "scatter"},
+                                           {"reduce", "reduce"}};
+    const char *slash = strrchr(r->name, '/'), *found = "";
+    char *name = (char *)pool_text(&r->out->pool, "%s", slash ? slash + 1 : r->name);
+    size_t n = 0;
+
+    for (char *at = name; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *pattern = pool_text(&r->out->pool, "(^|[^a-z])(%s)([^a-z]|$)", names[i][1]);
+        size_t at, len = reading_find(name, pattern, 2, &at);
+
+        if (!len)
+            continue;
+        memset(name + at, '-', len); /* "reduce" is no further one in "all_reduce" */
+        found = names[i][0];
+        n++;
+    }
+    return n == 1 ? found : "";
+}
+
+static const char *maker_of(struct foreign_reading *r, const char *devices)
+{
+    return *reading_match(r, devices, "(AMD |Radeon|Instinct|gfx[0-9]|MI[23][0-9][0-9])") ? "AMD"
+                                                                                          : "";
 }
 
 /* How many operations are queued before a wait. */
@@ -73,14 +120,15 @@ static void set_queue(struct nccl *n, const char *iterations, enum blocking how)
     n->barrier = how == BLOCK_BARRIER ? "1" : how == BLOCK_UNKNOWN ? "?" : "";
 }
 
-/* Names of the hosts of ranks, each with the address of its GPU. */
+/* Names of the hosts of ranks, each with its GPU. */
 struct hosts {
     char **all;
     size_t n, room;
     bool lost; /* one of them is not known */
 };
 
-static void hosts_add(struct hosts *h, const char *host, const char *gpu)
+/* A whole address is of one GPU. Without its domain the number of the device stands beside it. */
+static void hosts_add(struct hosts *h, const char *host, const char *device, const char *address)
 {
     if (h->n == h->room) {
         size_t room = h->room ? 2 * h->room : 64;
@@ -92,7 +140,8 @@ static void hosts_add(struct hosts *h, const char *host, const char *gpu)
         h->all = grown;
         h->room = room;
     }
-    if (!*host || asprintf(&h->all[h->n], "%s\t%s", host, gpu) < 0)
+    if (!*host ||
+        asprintf(&h->all[h->n], "%s\t%s %s", host, strchr(address, ':') ? "" : device, address) < 0)
         h->lost = true;
     else
         h->n++;
@@ -104,7 +153,7 @@ static int compare_texts(const void *x, const void *y)
 }
 
 /* Distinct hosts; 0: not known. A GPU has one rank: where one is named twice, two hosts have the
- * same name. Old versions print no domain of a GPU: then this cannot be told. */
+ * same name. */
 static size_t hosts_count(struct hosts *h)
 {
     size_t n = 0;
@@ -117,7 +166,7 @@ static size_t hosts_count(struct hosts *h)
 
         if (name != strcspn(before, "\t") || strncmp(h->all[i], before, name) != 0)
             n++;
-        else if (strchr(h->all[i] + name, ':') && !strcmp(h->all[i], before))
+        else if (!strcmp(h->all[i], before))
             h->lost = true;
     }
     for (size_t i = 0; i < h->n; i++)
@@ -165,8 +214,7 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
     reading_fact(r, line, "in_place", "%s", in_place);
     if (n->ranks)
         reading_fact(r, line, "ranks", "%zu", n->ranks);
-    if (n->groups)
-        reading_fact(r, line, "groups", "%zu", n->groups);
+    reading_fact(r, line, "groups", "%zu", n->groups);
     if (n->nodes)
         reading_fact(r, line, "nodes", "%zu", n->nodes);
     reading_fact(r, line, "each", "%s", n->each);
@@ -178,6 +226,8 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
     reading_fact(r, line, "library", "%s", n->library);
     reading_fact(r, line, "kernels", "%s", n->kernels);
     reading_fact(r, line, "unaligned", "%s", n->unaligned);
+    reading_fact(r, line, "maker", "%s", n->maker);
+    reading_fact(r, line, "named_by", "%s", n->named_by);
     reading_figure(line, quantity, "mean", us, PRINTED_US);
     if (algbw > 0)
         reading_figure(line, "algbw", "", algbw, PRINTED_GB_S);
@@ -188,6 +238,22 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
         line->reason = pool_text(&r->out->pool, "nccl-tests found %s wrong elements", wrong);
     }
     return 0;
+}
+
+/* Data was wrong somewhere, and no line says where. */
+static void find_wrong(struct foreign_reading *r, size_t before, const char *count)
+{
+    struct foreign_output *out = r->out;
+
+    for (size_t i = before; i < out->n; i++)
+        if (strcmp(out->lines[i].status, "ok") != 0)
+            return;
+    for (size_t i = before; i < out->n; i++) {
+        out->lines[i].status = "wrong";
+        out->lines[i].reason = pool_text(
+            &out->pool,
+            "nccl-tests found %s values out of bounds, in which results it does not say", count);
+    }
 }
 
 /* 22703 is 2.27.3; of NCCL before 2.9, 2804 is 2.8.4. */
@@ -211,8 +277,7 @@ static int read_place_json(struct foreign_reading *r, const struct nccl *n,
     if (!json_is_object(body))
         return 0;
     int err = reading_json_number(r, body, cpu ? "cpu_time" : "time", &us);
-    if (!err)
-        err = reading_json_number(r, body, "alg_bw", &algbw);
+    algbw = json_number_value(json_object_get(body, "alg_bw")); /* of small sizes it is 0 */
     if (!err && !cpu)
         err = check_rate(r, n, strtod(res->size, NULL), us, algbw, ulps);
     busbw = json_number_value(json_object_get(body, "bus_bw"));
@@ -233,6 +298,8 @@ static int read_result_json(struct foreign_reading *r, const struct nccl *n, con
 
     if (!json_is_integer(size) || !*res.type)
         return reading_bad(r, "a result of it has no size or type");
+    if (!json_integer_value(size)) /* too small for all ranks: nothing was moved */
+        return 0;
     res.root += strspn(res.root, " ");
     res.size = pool_text(&r->out->pool, "%lld", (long long)json_integer_value(size));
     int err = read_place_json(r, n, &res, json_object_get(one, "out_of_place"), "");
@@ -275,9 +342,12 @@ static size_t nodes_of(const json_t *devices)
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const json_t *device = json_array_get(devices, i);
         const char *host = json_string_value(json_object_get(device, "hostname"));
-        const char *gpu = json_string_value(json_object_get(device, "device_hex"));
+        const char *address = json_string_value(json_object_get(device, "device_hex"));
+        json_int_t number = json_integer_value(json_object_get(device, "device"));
+        char text[24];
 
-        hosts_add(&hosts, host ? host : "", gpu ? gpu : "");
+        snprintf(text, sizeof(text), "%lld", (long long)number);
+        hosts_add(&hosts, host ? host : "", text, address ? address : "");
     }
     return hosts_count(&hosts);
 }
@@ -373,6 +443,12 @@ int read_nccl_json(struct foreign_reading *r)
         return reading_bad(r, "it is cut off: it does not say when it ended");
     n.ranks = n.groups > 1 ? 0 : ranks_of(config);
     n.collective = collective_of(r, program ? program : "");
+    n.named_by = "";
+    n.maker = json_object_get(r->json, "rccl_version") ? "AMD" : "";
+    for (size_t i = 0; !*n.maker && i < json_array_size(json_object_get(config, "devices")); i++)
+        n.maker =
+            maker_of(r, reading_json_text(r, json_array_get(json_object_get(config, "devices"), i),
+                                          "device_info"));
     n.library = library_text(
         r, (unsigned long)json_integer_value(json_object_get(r->json, "nccl_version")));
     n.nodes = nodes_of(json_object_get(config, "devices"));
@@ -385,8 +461,13 @@ int read_nccl_json(struct foreign_reading *r)
         registered_of(args, json_integer_value(json_object_get(r->json, "nccl_version")));
     set_queue(&n, json_count(r, config, "iterations"), blocking_of(r, config, args));
     r->out->command = joined(r, args);
+    size_t before = r->out->n;
     for (size_t i = 0; !err && i < json_array_size(list); i++)
         err = read_result_json(r, &n, json_array_get(list, i));
+    const json_t *wrong = reading_at(r->json, "out_of_bounds.count");
+    if (!err && json_integer_value(wrong) > 0)
+        find_wrong(r, before,
+                   pool_text(&r->out->pool, "%lld", (long long)json_integer_value(wrong)));
     return err;
 }
 
@@ -402,6 +483,7 @@ struct columns {
         size_t time, algbw, busbw, wrong;
     } place[PLACES];
     bool cpu;
+    bool counts; /* wrong elements; before 2.13 it is an error, which is of good data, too */
 };
 
 static size_t column_named(const struct words *w, const char *name, size_t from)
@@ -425,6 +507,7 @@ static bool read_header(struct words *w, struct columns *c)
         size_t wrong, from = words_find(w, time, at);
 
         wrong = words_find(w, "#wrong", from);
+        c->counts = wrong < w->n;
         wrong = wrong < w->n ? wrong : words_find(w, "error", from);
         c->place[i].time = column_named(w, time, at);
         c->place[i].algbw = column_named(w, "algbw", from);
@@ -463,8 +546,9 @@ static int read_place_text(struct foreign_reading *r, const struct nccl *n, cons
     if (!err && !c->cpu)
         err = check_rate(r, n, strtod(res.size, NULL), us, rate, ulps);
     return err ? err
-               : add_result(r, n, &res, place ? "1" : "", w->all[c->place[place].wrong], us, rate,
-                            bus, c->cpu ? "cpu_time" : "time");
+               : add_result(r, n, &res, place ? "1" : "",
+                            c->counts ? w->all[c->place[place].wrong] : "", us, rate, bus,
+                            c->cpu ? "cpu_time" : "time");
 }
 
 /* Sizes that are too small for all ranks have a time and no rate: nothing was moved. */
@@ -517,9 +601,9 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
 }
 
 /* The lines of ranks: a rank that is missing was cut off by a limit of its own. */
-static void read_ranks(struct foreign_reading *r, struct nccl *n)
+static int read_ranks(struct foreign_reading *r, struct nccl *n)
 {
-    size_t found = 0, last = 0, groups = 0;
+    size_t found = 0, last = 0, groups = 0, firsts = 0;
     struct hosts hosts = {0};
     const char *at = r->text, *line;
     struct words w;
@@ -532,14 +616,23 @@ static void read_ranks(struct foreign_reading *r, struct nccl *n)
         size_t group = strcmp(w.all[3], "Group") ? 0 : strtoul(w.all[4], NULL, 10);
         last = rank > last ? rank : last;
         groups = group > groups ? group : groups;
+        firsts += !rank;
         found++;
+        n->maker = *n->maker ? n->maker : maker_of(r, line);
         size_t on = words_find(&w, "on", 5);
-        hosts_add(&hosts, on + 1 < w.n ? w.all[on + 1] : "", on + 4 < w.n ? w.all[on + 4] : "");
+        hosts_add(&hosts, on + 1 < w.n ? w.all[on + 1] : "", on + 3 < w.n ? w.all[on + 3] : "",
+                  on + 4 < w.n ? w.all[on + 4] : "");
     }
     n->groups = found ? groups + 1 : 0;
     n->ranks = found && found == last + 1 && !groups ? found : 0;
     n->nodes = hosts_count(&hosts);
     n->nodes = n->ranks ? n->nodes : 0;
+    if (firsts < 2 && found <= last + 1)
+        return 0;
+    return reading_bad(r,
+                       "rank 0 stands there %zu times: its processes did not see each other, as "
+                       "those of nccl-tests built without MPI=1 do not",
+                       firsts);
 }
 
 /* Up to 2.18 the line of -z 2 is that of 1 in some versions: what names a barrier has one. */
@@ -555,11 +648,16 @@ static enum blocking blocking_text(struct foreign_reading *r)
 
 int read_nccl_text(struct foreign_reading *r)
 {
-    struct nccl n = {0};
+    struct nccl n = {.maker = *reading_match(r, r->text, "(rccl-(tests|library))") ? "AMD" : "",
+                     .named_by = ""};
+    size_t before = r->out->n, outputs = reading_count(r->text, "^# *nThread "),
+           starts = reading_count(r->text, "^# Collective test starting:");
 
     r->out->version = reading_match(r, r->text, "^# nccl-tests version ([0-9.]+)");
     n.collective =
         collective_of(r, reading_match(r, r->text, "^# Collective test starting: *([^ ]+)"));
+    if (!*n.collective && *(n.collective = collective_in_name(r)))
+        n.named_by = "collective by the file's name";
     n.library =
         library_text(r, strtoul(reading_match(r, r->text, "nccl-library=([0-9]+)"), NULL, 10));
     n.registered = n.kernels = "";
@@ -569,8 +667,21 @@ int read_nccl_text(struct foreign_reading *r)
     n.each = reading_match(r, r->text, "^# nThread 1 nGpus ([0-9]+) ");
     set_queue(&n, reading_match(r, r->text, "^# nThread .*warmup iters: [0-9]+ iters: ([0-9]+)"),
               blocking_text(r));
-    read_ranks(r, &n);
-    if (!*reading_match(r, r->text, "^# (Avg bus bandwidth)"))
+    size_t ends = reading_count(r->text, "^# Avg bus bandwidth");
+    if (!ends)
         return reading_bad(r, "it is cut off: it has no line 'Avg bus bandwidth'");
-    return read_results(r, &n);
+    outputs = starts > outputs ? starts : outputs;
+    if (ends < outputs)
+        return reading_bad(r, "it holds %zu outputs, of which %zu are cut off", outputs,
+                           outputs - ends);
+    int err = read_ranks(r, &n);
+    if (!err && outputs > 1)
+        err = reading_bad(r, "it holds %zu outputs line by line: each takes a file of its own",
+                          outputs);
+    if (!err)
+        err = read_results(r, &n);
+    const char *wrong = reading_match(r, r->text, "^# Out of bounds values : ([0-9]+) FAILED");
+    if (!err && *wrong)
+        find_wrong(r, before, wrong);
+    return err;
 }

@@ -22,6 +22,20 @@
 
 /* ---- iperf3 ---- */
 
+/* Of --bidir the start has a flag since 3.13. From 3.8 on the reverse sums have names of their own;
+ * before, they stand there twice under one. Each direction has its streams. */
+static bool is_both(const struct foreign_reading *r)
+{
+    const json_t *test = reading_at(r->json, "start.test_start");
+
+    return json_integer_value(json_object_get(test, "bidir")) == 1 || strstr(r->twice, "sum") ||
+           reading_at(r->json, "end.sum_sent_bidir_reverse") ||
+           reading_at(r->json, "end.sum_received_bidir_reverse") ||
+           (json_integer_value(json_object_get(test, "num_streams")) > 0 &&
+            (json_int_t)json_array_size(reading_at(r->json, "end.streams")) >
+                json_integer_value(json_object_get(test, "num_streams")));
+}
+
 /* Was a rate asked for? Versions have it at one place or two; old ones do not tell. */
 static bool is_paced(const struct foreign_reading *r)
 {
@@ -41,7 +55,7 @@ static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
                  *n = json_object_get(test, "num_streams");
     const json_t *seconds = reading_at(r->json, "start.timestamp.timesecs");
     bool reverse = json_integer_value(json_object_get(test, "reverse")) == 1;
-    bool both = json_integer_value(json_object_get(test, "bidir")) == 1;
+    bool both = is_both(r);
     time_t when = (time_t)json_integer_value(seconds);
     struct tm utc;
     char text[32];
@@ -125,8 +139,15 @@ int read_sockperf(struct foreign_reading *r)
     struct foreign_line *line;
     double value;
 
-    if (!*reading_match(r, r->text, figures[0].pattern))
+    size_t results = reading_count(r->text, figures[0].pattern);
+
+    if (!results)
         return reading_bad(r, "it has no percentiles of a latency");
+    if (results > 1)
+        return reading_bad(r,
+                           "it holds %zu results under one head, as of several servers at once: no "
+                           "benchmark here measures that",
+                           results);
     if (!*reading_match(r, r->text, figures[5].pattern))
         return reading_bad(r, "it is cut off: its last percentile is missing");
     line = reading_add(r);
@@ -215,7 +236,8 @@ int read_qperf(struct foreign_reading *r)
             reading_fact(r, line, "size", "%s", qperf_size(r, &w));
         } else if (line && w.n > 2 && (!strcmp(w.all[0], "latency") || !strcmp(w.all[0], "bw"))) {
             wants_time = *w.all[0] == 'l';
-            err = qperf_value(r, &w, 2, &value, &is_time);
+            err = line->n_figures ? reading_bad(r, "a test of it has two results")
+                                  : qperf_value(r, &w, 2, &value, &is_time);
             if (!err && is_time != wants_time)
                 err = reading_bad(r, "its %s is in %s", w.all[0], w.all[3]);
             if (!err && is_time)

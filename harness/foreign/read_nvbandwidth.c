@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvbandwidth: JSON (-j) and text. Read in its sources, versions 0.4 to 0.8.
+ * nvbandwidth: JSON (-j) and text. Read in its sources, versions 0.4 to 0.8. Of 0.10 a
+ * text and its list of tests were seen: what has an old name is taken to be what it was.
  *
  * A cell is the median of --testSamples samples (the mean with --useMean, which the output does not
  * tell), each of --loopCount copies behind a kernel that holds the stream. GB/s are 1e9 bytes, and
@@ -21,6 +22,9 @@
  * A latency is the mean time of one load of the row's processor from the column's memory, or of the
  * column's GPU from the host's, in 2 MiB. Before 0.8 the chain of two GPUs was a copy of one in the
  * host's memory, with its addresses: all loads but the first are from there.
+ *
+ * Where the data of a copy is wrong, or a call fails, the program ends at once: its test has no
+ * matrix.
  */
 #include <errno.h>
 #include <math.h>
@@ -30,7 +34,8 @@
 
 #include "harness/foreign/foreign.h"
 
-#define ALL "cuda:all"
+#define ALL     "cuda:all"
+#define ANY_GPU SIZE_MAX
 
 /* What a test's name says of its cells. */
 struct test {
@@ -93,6 +98,8 @@ static void place(struct foreign_reading *r, struct foreign_line *line, const ch
 {
     if (!strcmp(what, "host") || !strcmp(what, ALL))
         reading_fact(r, line, name, "%s", what);
+    else if (row == ANY_GPU)
+        reading_fact(r, line, name, "cuda:*");
     else
         reading_fact(r, line, name, "cuda:%zu", !strcmp(what, "row") ? row : column);
 }
@@ -158,20 +165,35 @@ static int check_sum(struct foreign_reading *r, const char *name, double sum, do
     return 0;
 }
 
+/* A test that has no matrix: of whatever GPUs. */
 static int add_outcome(struct foreign_reading *r, const char *name, const char *status,
                        const char *reason)
 {
     struct foreign_line *line = reading_add(r);
     const char *engine;
+    const struct test *t = test_of(name, &engine);
 
     if (!line)
         return -ENOMEM;
-    test_of(name, &engine);
     reading_fact(r, line, "test", "%s", name);
     reading_fact(r, line, "engine", "%s", engine);
+    if (t->name)
+        add_case(r, line, t, engine, 0, ANY_GPU, ANY_GPU);
+    reading_fact(r, line, "quantity", "%s", is_latency(name) ? "latency" : "bandwidth");
     line->status = status;
     line->reason = reason;
     return 0;
+}
+
+/* A line by which it ended before its time, and what that says of the test; NULL: another line. */
+static const char *status_of(const char *line)
+{
+    return strstr(line, "checking the pattern") || strstr(line, "h_errorFlag") ? "wrong"
+           : !strncmp(line, "Waived", 6)                                       ? "skipped"
+           : !strncmp(line, "Error", 5) || !strncmp(line, "ERROR", 5) ||
+                   !strncmp(line, "NVML_ERROR", 10) || strstr(line, " in expression ")
+               ? "failed"
+               : NULL;
 }
 
 /* ---- JSON ---- */
@@ -219,9 +241,12 @@ static int read_test_json(struct foreign_reading *r, const json_t *test)
                                 json_object_get(test, "sum"));
     if (!strcmp(status, "Waived"))
         return add_outcome(r, name, "skipped", "nvbandwidth waived it");
-    return add_outcome(r, name, "failed",
-                       pool_text(&r->out->pool, "nvbandwidth says %s: %s", status,
-                                 reading_json_text(r, test, "error")));
+    const char *error = reading_json_text(r, test, "error"), *how;
+    error = *error ? error : reading_json_text(r, r->json, "nvbandwidth.error");
+    how = status_of(error);
+    return add_outcome(r, name, how && *how == 'w' ? how : "failed",
+                       pool_text(&r->out->pool, "nvbandwidth says %s: %.*s", status,
+                                 (int)strcspn(error, "\n"), error));
 }
 
 int read_nvbandwidth_json(struct foreign_reading *r)
@@ -291,20 +316,19 @@ static int read_matrix_text(struct foreign_reading *r, struct text_state *s, con
         return reading_bad(r, "it is cut off in the matrix of %s", s->test);
     reading_words(r, line, &words);
     columns = words.n;
-    while (!err && reading_line(r, &s->at, &line)) {
+    bool ended = false;
+    while (!err && !ended && reading_line(r, &s->at, &line)) {
         reading_words(r, line, &words);
-        if (!words.n)
-            break;
+        ended = words.n && (!strcmp(words.all[0], "SUM") || !strcmp(words.all[0], "&&&&"));
+        if (!words.n || ended) /* logs lose empty lines */
+            continue;
         err = read_row(r, &words, columns, s->test, part, &sum);
         cells += columns;
     }
     if (err)
         return err;
-    if (!reading_line(r, &s->at, &line))
+    if (!ended)
         return reading_bad(r, "it is cut off: the matrix of %s has no sum", s->test);
-    reading_words(r, line, &words);
-    if (words.n < 3 || (strcmp(words.all[0], "SUM") != 0 && strcmp(words.all[0], "&&&&") != 0))
-        return reading_bad(r, "the matrix of %s has no sum", s->test);
     size_t number = strcmp(words.all[0], "SUM") ? 3 : 2;
     if (words.n <= number || reading_number(r, words.all[number], &told))
         return reading_bad(r, "the matrix of %s has no sum", s->test);
@@ -330,15 +354,16 @@ static int read_line_text(struct foreign_reading *r, struct text_state *s, const
     }
     if (!s->test)
         return 0;
-    if (s->found && !strncmp(line, "Waived", 6)) /* another test, whose name is not told */
+    const char *status = status_of(line);
+    if (s->found && status && *status == 's') /* another test, whose name is not told */
         return 0;
-    if (!strncmp(line, "Waived", 6) || !strncmp(line, "Error", 5) || !strncmp(line, "ERROR", 5)) {
-        bool waived = *line == 'W';
+    if (status) {
         const char *test = s->test;
 
         s->test = NULL;
-        return add_outcome(r, test, waived ? "skipped" : "failed",
-                           waived ? "nvbandwidth waived it" : line);
+        return add_outcome(
+            r, test, status,
+            pool_text(&r->out->pool, "nvbandwidth says: %s", line + strspn(line, " ")));
     }
     if (strstr(line, "(GB/s)") || strstr(line, "(ns)"))
         return read_matrix_text(r, s, line);

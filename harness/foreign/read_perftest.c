@@ -20,12 +20,13 @@
 static void add_test(struct foreign_reading *r, struct foreign_line *line, const char *title)
 {
     reading_fact(r, line, "verb", "%s",
-                 strstr(title, "RDMA_Write_IMM") || strstr(title, "Write with") ? "write-imm"
-                 : strstr(title, "RDMA_Write")                                  ? "write"
-                 : strstr(title, "RDMA_Read")                                   ? "read"
-                 : strstr(title, "Send")                                        ? "send"
-                 : strstr(title, "Atomic")                                      ? "atomic"
-                                                                                : "");
+                 strcasestr(title, "Write_imm") || strstr(title, "Write with") ? "write-imm"
+                 : strstr(title, "RDMA_Write")                                 ? "write"
+                 : strstr(title, "RDMA_Read")                                  ? "read"
+                 : strcasestr(title, "Send_imm")                               ? "send-imm"
+                 : strstr(title, "Send")                                       ? "send"
+                 : strstr(title, "Atomic")                                     ? "atomic"
+                                                                               : "");
     reading_fact(r, line, "test", "%s",
                  strstr(title, "Latency") ? "latency"
                  : strstr(title, "BW")    ? "bandwidth"
@@ -34,6 +35,17 @@ static void add_test(struct foreign_reading *r, struct foreign_line *line, const
         reading_fact(r, line, "direction", "%s",
                      strstr(title, "Bidirectional") ? "both" : "forward");
     reading_fact(r, line, "post_list", "%s", strstr(title, "Post") ? "1" : "");
+    reading_fact(r, line, "way", "%s",
+                 strstr(title, "forwarding")  ? "forwarding"
+                 : strstr(title, "Multicast") ? "multicast"
+                                              : "");
+}
+
+/* Of this end's buffers. Where none is named they are the host's, or those of a GPU that an older
+ * version does not name. */
+static void add_memory(struct foreign_reading *r, struct foreign_line *line, bool other, bool gpu)
+{
+    reading_fact(r, line, "memory", "%s", other ? "other" : gpu ? "cuda:*" : "");
 }
 
 static bool near(double a, double b, double slack)
@@ -171,15 +183,16 @@ static int read_row(struct foreign_reading *r, const struct words *header, const
 static void add_settings(struct foreign_reading *r, struct foreign_line *line)
 {
     static const char *const settings[][2] = {
-        {"device", "Device *: ([^ \t]+)"},
+        {"device", "[^-_]Device *: *([^ \t]+)"},
         {"qps", "Number of qps *: ([0-9]+)"},
-        {"connection", "Connection type : (.+)\tUsing"},
+        {"connection", "Connection type *: *([A-Za-z]+)"},
         {"depth", "TX depth *: ([0-9]+)"},
         {"moderation", "CQ Moderation *: ([0-9]+)"},
         {"mtu", "Mtu *: ([0-9]+)"},
         {"inline", "Max inline data *: ([0-9]+)"},
         {"dual", "Dual-port *: (ON)"},
         {"link", "Link type *: ([A-Za-z]+)"},
+        {"received", "Recv Post List *: ([0-9]+)"},
     };
     const char *events = reading_match(r, r->text, "^ *(Test with events)");
 
@@ -189,14 +202,18 @@ static void add_settings(struct foreign_reading *r, struct foreign_line *line)
         reading_fact(r, line, settings[i][0], "%.*s", (int)strcspn(value, "\t"), value);
     }
     reading_fact(r, line, "completion", "%s", *events ? "event" : "poll");
+    add_memory(r, line,
+               *reading_match(r, r->text, "(Use (ROCm|MUSA) memory *: ON|Using ROCm)") != 0,
+               *reading_match(r, r->text, "(Picking GPU number|GPU buffer)") != 0);
 }
 
 /* The figures stand under the header, up to a line of '-'. */
 int read_perftest_text(struct foreign_reading *r)
 {
-    const char *title = reading_match(r, r->text, "^ {10,}([A-Z][A-Za-z_ ]+ Test)"), *at = r->text;
+    const char *title = reading_match(r, r->text, PERFTEST_TITLE), *at = r->text;
     const char *line;
     struct words header = {.n = 0}, w;
+    size_t before = r->out->n;
     bool ended = false;
     int err = 0;
 
@@ -212,9 +229,9 @@ int read_perftest_text(struct foreign_reading *r)
             err = read_row(r, &header, &w, title);
         }
     }
-    if (!err && !ended)
+    if (!err && (!ended || reading_count(r->text, PERFTEST_TITLE) > 1))
         err = reading_bad(r, "it is cut off: its results have no end");
-    for (size_t i = 0; !err && i < r->out->n; i++)
+    for (size_t i = before; !err && i < r->out->n; i++)
         add_settings(r, &r->out->lines[i]);
     return err;
 }
@@ -237,6 +254,11 @@ static void add_settings_json(struct foreign_reading *r, struct foreign_line *li
                  *reading_json_text(r, info, "Test with events") ? "event" : "poll");
     reading_fact(r, line, "dual", "%s",
                  strcmp(reading_json_text(r, info, "Dual_port"), "ON") ? "" : "ON");
+    reading_fact(r, line, "received", "%s", json_object_get(info, "Recv_Post_List") ? "1" : "");
+    add_memory(r, line,
+               json_object_get(info, "musa_device") ||
+                   !strcmp(reading_json_text(r, info, "Use_ROCm_memory"), "ON"),
+               json_object_get(info, "cuda_device") != NULL);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         const json_t *value = json_object_get(info, names[i][1]);
 

@@ -72,16 +72,17 @@ static void print_help(const struct opts *o)
          "can then be compared with one that was measured here. Each file is a launch: several\n"
          "files of one program and case are launches of one case.\n");
     opts_help(o, stdout);
-    puts(
-        "\n"
-        "examples:\n"
-        "  plumb import vendor/all_reduce.json --out results/vendor\n"
-        "  plumb import nvbandwidth.json --set size=512M --out results/vendor\n"
-        "  plumb compare results/vendor results/here\n"
-        "\n"
-        "exit: 0 all files are in the folder; 2 usage; 4 the folder cannot be written;\n"
-        "      5 a file is damaged, cut off, of an unknown version or of another program: then no\n"
-        "      folder is made");
+    puts("\n"
+         "examples:\n"
+         "  plumb import vendor/all_reduce.json --out results/vendor\n"
+         "  plumb import nvbandwidth.json --set size=512M --out results/vendor\n"
+         "  plumb import old-nccl-tests.txt --set collective=all_reduce\n"
+         "  plumb compare results/vendor results/here\n"
+         "\n"
+         "exit: 0 all files are in the folder; 2 usage; 4 the folder cannot be written;\n"
+         "      5 a file is damaged, cut off, of an unknown version or of another program, or has "
+         "no\n"
+         "        case here: then no folder is made");
 }
 
 /* ---- What the user knows ---- */
@@ -134,16 +135,24 @@ static int refuse_unused(struct importing *im)
 
 /* ---- Files ---- */
 
-static int say_nothing_fits(struct importing *im, const struct import_file *f)
+static const char *why_left(struct pool *pool, const struct import_left *left)
 {
-    const struct import_left *left = f->left;
+    return left->lack == LACK_PURPOSE ? left->why
+           : left->lack == LACK_NAME
+               ? pool_text(pool, "the file does not state its %s: add --set %.*s=VALUE", left->why,
+                           (int)strcspn(left->why, ","), left->why)
+               : "no benchmark has such a case";
+}
 
-    if (f->n_left && *left->why)
-        snprintf(im->error, sizeof(im->error), "'%.300s': not imported: %.200s (%.100s)", f->path,
-                 left->why, left->such);
-    else
-        snprintf(im->error, sizeof(im->error), "'%.300s': no benchmark has a case like %.100s",
-                 f->path, f->n_left ? left->such : "its results");
+static int say_nothing_fits(struct importing *im, struct import_file *f)
+{
+    struct pool *pool = &f->output.pool;
+    const char *all = "";
+
+    for (size_t i = 0; i < f->n_left; i++)
+        all = pool_text(pool, "%s%s%s (%s)", all, *all ? "; " : "", why_left(pool, &f->left[i]),
+                        f->left[i].such);
+    snprintf(im->error, sizeof(im->error), "'%.300s': not imported: %.600s", f->path, all);
     return -ENOENT;
 }
 
@@ -419,22 +428,15 @@ static int write_folder(struct importing *im)
 
 /* ---- What was done ---- */
 
-static void print_left(const struct import_left *left)
+static void print_left(struct pool *pool, const struct import_left *left)
 {
-    char text[400];
-    const char *s = left->n == 1 ? "" : "s";
-
-    if (*left->why)
-        snprintf(text, sizeof(text), "left out: %zu result%s, such as %s: %s", left->n, s,
-                 left->such, left->why);
-    else
-        snprintf(text, sizeof(text),
-                 "left out: %zu result%s without an equal case here, such as %s", left->n, s,
-                 left->such);
-    wrap_print(stdout, text, 4, 80);
+    wrap_print(stdout,
+               pool_text(pool, "left out: %zu result%s, such as %s: %s", left->n,
+                         left->n == 1 ? "" : "s", left->such, why_left(pool, left)),
+               4, 80);
 }
 
-static void print_file(const struct import_file *f, const char *last_unknown)
+static void print_file(struct import_file *f, const char *last_unknown)
 {
     const struct foreign_output *out = &f->output;
 
@@ -444,7 +446,7 @@ static void print_file(const struct import_file *f, const char *last_unknown)
         printf("%s%s", i ? ", " : " of ", f->benches[i].bench->name);
     putchar('\n');
     for (size_t i = 0; i < f->n_left; i++)
-        print_left(&f->left[i]);
+        print_left(&f->output.pool, &f->left[i]);
     if (*f->unknown && strcmp(f->unknown, last_unknown) != 0) {
         char text[600];
         snprintf(text, sizeof(text), "not told, so that any value fits: %s", f->unknown);

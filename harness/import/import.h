@@ -34,13 +34,21 @@ struct import_rows {
     const struct bench_info *bench;
     const char **names; /* of its parameters */
     struct row *rows;
+    const char **keys; /* of each row's case */
     size_t n;
     const char *key; /* of its cases: the same text, the same cases in the same order */
 };
 
+enum import_lack {
+    LACK_CASE,    /* no benchmark knows such results */
+    LACK_PURPOSE, /* left out, and a benchmark says why (bench_imported) */
+    LACK_NAME     /* the file does not state of what its results are */
+};
+
 /* Lines that have no case here. */
 struct import_left {
-    const char *why;  /* a benchmark says it (bench_imported); "": none does */
+    enum import_lack lack;
+    const char *why;  /* the reason, or what is not stated: "verb, test" */
     const char *such; /* the first of them: "test all_to_host_memcpy_ce" */
     size_t n;
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,14 +226,17 @@ static bool take_figures(struct making *m, struct row *row)
 
 static const char *evidence_of(const struct making *m)
 {
+    const char *named_by = foreign_value(m->line, "named_by");
     struct pool *pool = &m->file->output.pool;
     const struct foreign_output *out = &m->file->output;
     const char *library = foreign_value(m->line, "library");
     const char *device = foreign_value(m->line, "device");
 
-    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s%s%s", out->format->program,
-                     *out->version ? " " : "", out->version, m->file->name, *library ? "; " : "",
-                     library, *device ? "; device " : "", device,
+    if (*named_by)
+        named_by = pool_text(pool, "; %s", named_by);
+    return pool_text(pool, "by %s%s%s, file %s%s%s%s%s%s%s%s", out->format->program,
+                     *out->version ? " " : "", out->version, m->file->name, named_by,
+                     *library ? "; " : "", library, *device ? "; device " : "", device,
                      *m->stated ? "; not by the file, by --set: " : "", m->stated);
 }
 
@@ -266,7 +270,8 @@ static bool fill_row(struct making *m, struct row *row, const char **names)
         row->unit = metric_unit(m->bench, row->metric, &m->file->output.pool);
     if (!ok && strcmp(m->line->status, "wrong") != 0)
         row->value = NAN;
-    return has_value || !ok;
+    const char *of = foreign_value(m->line, "quantity"); /* of what has no figure */
+    return has_value || (!ok && (!*of || !strcmp(of, m->rule->quantity)));
 }
 
 /* ---- All lines of a file ---- */
@@ -284,9 +289,10 @@ static struct import_rows *rows_of(struct import_file *f, const struct bench_inf
     for (const struct bench_imported *rule = b->rows.imported; rule->program; rule++)
         most++;
     *r = (struct import_rows){.bench = b, .key = ""};
+    r->keys = pool_alloc(pool, most * f->output.n + 1, sizeof(*r->keys));
     r->names = pool_alloc(pool, b->n_columns + 1, sizeof(*r->names));
     r->rows = pool_alloc(pool, most * f->output.n + 1, sizeof(*r->rows));
-    if (!r->names || !r->rows)
+    if (!r->names || !r->rows || !r->keys)
         return NULL;
     for (size_t i = 0; i < b->n_columns; i++)
         r->names[i] = b->columns[i];
@@ -317,18 +323,31 @@ static void note_unknown(struct import_file *f, const struct making *m)
     }
 }
 
-/* Two lines of a file that read alike cannot be told apart: whatever differs is not known here. */
+static const char *size_of(const struct import_rows *r, const struct row *row)
+{
+    size_t i = column_of(r->bench, "size", 4);
+
+    return i < r->bench->n_columns ? row->params[i] : UNKNOWN;
+}
+
+/* Lines of a file that read alike cannot be told apart: whatever differs is not known here. */
 static int refuse_alike(const struct import_file *f, const struct import_rows *r, char *error,
                         size_t len)
 {
-    struct pool *pool = (struct pool *)&f->output.pool;
-    const char *last = row_key(pool, &r->rows[r->n - 1]);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct row *row = &r->rows[i];
+        size_t alike = 1;
 
-    for (size_t i = 0; i + 1 < r->n; i++)
-        if (!strcmp(row_key(pool, &r->rows[i]), last)) {
-            snprintf(error, len, "'%s': two of its results are of one case: %.200s", f->name, last);
-            return -EBADMSG;
-        }
+        for (size_t k = i + 1; k < r->n; k++)
+            alike += !strcmp(r->keys[i], r->keys[k]);
+        if (alike == 1)
+            continue;
+        snprintf(error, len,
+                 "'%s': %zu of its %zu results are of one case, %s of size %s: put each run into a "
+                 "file of its own",
+                 f->name, alike, r->n, row->metric, size_of(r, row));
+        return -EBADMSG;
+    }
     return 0;
 }
 
@@ -347,11 +366,10 @@ static int add_row(struct making *m, struct import_known *known, char *error, si
     if (!fill_row(m, &r->rows[r->n], r->names))
         return 0;
     note_unknown(m->file, m);
-    r->key = pool_text(&m->file->output.pool, "%s\n%s", r->key,
-                       row_key(&m->file->output.pool, &r->rows[r->n]));
+    r->keys[r->n] = row_key(&m->file->output.pool, &r->rows[r->n]);
     r->n++;
     m->file->n_rows++;
-    return refuse_alike(m->file, r, error, len);
+    return 0;
 }
 
 /* What a line is of, by its first facts. */
@@ -362,26 +380,109 @@ static const char *line_text(struct pool *pool, const struct foreign_line *line)
 }
 
 /* More reasons than there is room for are told as the last one. */
-static void leave_out(struct import_file *f, const struct foreign_line *line, const char *why)
+static void leave_out(struct import_file *f, const struct foreign_line *line, enum import_lack lack,
+                      const char *why)
 {
     size_t i = 0;
 
-    while (i < f->n_left && strcmp(f->left[i].why, why) != 0)
+    while (i < f->n_left && (f->left[i].lack != lack || strcmp(f->left[i].why, why) != 0))
         i++;
     i = i == IMPORT_LEFT_MAX ? i - 1 : i;
     if (i == f->n_left)
-        f->left[f->n_left++] = (struct import_left){why, line_text(&f->output.pool, line), 0};
+        f->left[f->n_left++] = (struct import_left){lack, why, line_text(&f->output.pool, line), 0};
     f->left[i].n++;
 }
 
-static int import_line(struct import_file *f, const struct foreign_line *line,
+/* ---- What a file without its head does not state: of what its results are ---- */
+
+/* The value of NAME=VALUE among words; NULL: it is not there. */
+static const char *word_value(const char *words, const char *name, size_t *n)
+{
+    size_t len = strlen(name);
+
+    for (words += strspn(words, " "); *words; words += strspn(words, " ")) {
+        size_t word = strcspn(words, " ");
+
+        if (word > len && !strncmp(words, name, len) && words[len] == '=') {
+            *n = word - len - 1;
+            return words + len + 1;
+        }
+        words += word;
+    }
+    return NULL;
+}
+
+/* The one name of results whose rows have this value in a column: "all_reduce" of op=allreduce. */
+static const char *name_by_column(const struct import_file *f, const struct bench_list *benches,
+                                  const char *name, const struct import_known *k)
+{
+    const char *found = "";
+
+    for (size_t i = 0; i < benches->n; i++)
+        for (const struct bench_imported *rule = benches->benches[i].rows.imported; rule->program;
+             rule++) {
+            size_t n = 0, len = 0;
+            const char *value = word_value(rule->columns, k->column, &n);
+            const char *of = word_value(rule->where ? rule->where : "", name, &len);
+
+            if (strcmp(rule->program, f->output.format->program) != 0 || !value || !of ||
+                n != strlen(k->value) || strncmp(value, k->value, n) != 0)
+                continue;
+            of = pool_text((struct pool *)&f->output.pool, "%.*s", (int)len, of);
+            if (strchr(of, ',') || (*found && strcmp(found, of) != 0))
+                return "";
+            found = of;
+        }
+    return found;
+}
+
+/* Adds what --set says of the line's names; those that still are missing: "verb, test". */
+static const char *take_names(struct import_file *f, struct foreign_line *line,
+                              const struct bench_list *benches, struct import_known *known)
+{
+    struct pool *pool = &f->output.pool;
+    const char *missing = "", *taken = "";
+    bool alone = !strchr(f->output.format->of, ' ');
+
+    for (const char *at = f->output.format->of; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        const char *name = pool_text(pool, "%.*s", (int)n, at), *value = "";
+
+        at += n;
+        if (*foreign_value(line, name))
+            continue;
+        for (struct import_known *k = known; k->column && !*value; k++) {
+            bool itself = !strcmp(k->column, name);
+
+            value = itself ? k->value : alone ? name_by_column(f, benches, name, k) : "";
+            k->used = k->used || itself;
+        }
+        if (!*value || line->n_facts + 2 > FOREIGN_FACTS_MAX) {
+            missing = pool_text(pool, "%s%s%s", missing, *missing ? ", " : "", name);
+            continue;
+        }
+        line->facts[line->n_facts++] = (struct foreign_fact){name, value};
+        taken = pool_text(pool, "%s%s%s", taken, *taken ? ", " : "", name);
+    }
+    if (*taken)
+        line->facts[line->n_facts++] =
+            (struct foreign_fact){"named_by", pool_text(pool, "%s by --set", taken)};
+    return missing;
+}
+
+static int import_line(struct import_file *f, const struct foreign_line *stated,
                        const struct bench_list *benches, struct import_known *known, char *error,
                        size_t len)
 {
+    struct foreign_line *line = pool_alloc(&f->output.pool, 1, sizeof(*line));
     size_t before = f->n_rows;
-    const char *refused = "";
+    const char *refused = "", *missing;
     int err = 0;
 
+    if (!line)
+        return -ENOMEM;
+    *line = *stated;
+    missing = take_names(f, line, benches, known);
     for (size_t i = 0; !err && i < benches->n; i++)
         for (const struct bench_imported *rule = benches->benches[i].rows.imported;
              !err && rule->program; rule++) {
@@ -398,8 +499,24 @@ static int import_line(struct import_file *f, const struct foreign_line *line,
         }
     f->n_lines += f->n_rows > before;
     if (!err && f->n_rows == before)
-        leave_out(f, line, refused);
+        leave_out(f, line,
+                  *refused   ? LACK_PURPOSE
+                  : *missing ? LACK_NAME
+                             : LACK_CASE,
+                  *refused ? refused : missing);
     return err;
+}
+
+static void join_keys(struct pool *pool, struct import_rows *r)
+{
+    size_t size = 1;
+
+    for (size_t i = 0; i < r->n; i++)
+        size += strlen(r->keys[i]) + 1;
+    char *key = pool_alloc(pool, size, 1), *end = key;
+    for (size_t i = 0; key && i < r->n; i++)
+        end += sprintf(end, "%s\n", r->keys[i]);
+    r->key = key ? key : "";
 }
 
 int import_rows_make(struct import_file *f, const struct bench_list *benches,
@@ -418,6 +535,10 @@ int import_rows_make(struct import_file *f, const struct bench_list *benches,
         return -ENOMEM;
     for (size_t i = 0; !err && i < f->output.n; i++)
         err = import_line(f, &f->output.lines[i], benches, known, error, len);
+    for (size_t i = 0; !err && i < f->n_benches; i++) {
+        join_keys(&f->output.pool, &f->benches[i]);
+        err = refuse_alike(f, &f->benches[i], error, len);
+    }
     err = err ? err : check_known(f, known, error, len);
     return err ? err : f->output.pool.failed ? -ENOMEM : 0;
 }

@@ -67,7 +67,7 @@ assert words == ["plumb", "import", sys.argv[1], "--set", "register=none", "--ou
     # A barrier in the time is no case of ours.
     sed 's/^# Using devices/# Blocking Enabled: wait and barrier after each inner iteration (-m)\n&/' "$t" >barrier.txt
     run -5 plumb import barrier.txt --out barrier
-    [[ $output == *"no benchmark has a case like"* ]]
+    [[ $output == *"not imported: a barrier"*"-z 1"* ]]
 }
 
 @test "nvbandwidth: every test of the table in docs/copy.md is a case that its command measures" {
@@ -146,7 +146,7 @@ END
     done
     sed 's/alltoall_perf/hypercube_perf/; s/none      -1/          -1/' "$t" >hypercube.txt
     run -5 plumb import hypercube.txt --out hypercube
-    [[ $output == *"no benchmark has a case like"*hypercube* ]]
+    [[ $output == *"not imported: it is an all-gather"*hypercube* ]]
 }
 
 # What osu_mbw_mr.c prints: the same title, and no line on buffers, with -d cuda as without.
@@ -165,7 +165,7 @@ END
     run -0 plumb import more.json --out m
     said=$(tr -s ' \n' ' ' <<<"$output")
     [[ $said == *"left out: 5 results, such as test multinode_device_to_device_memcpy_read_ce: its GPUs are those of ranks"* ]]
-    [[ $said == *"left out: 2 results without an equal case here, such as test tomorrows_test_ce"* ]]
+    [[ $said == *"left out: 2 results, such as test tomorrows_test_ce: no benchmark has"* ]]
     run -5 plumb import nodes.json --out n
     [[ $output == *"'nodes.json': not imported: its GPUs are those of ranks, and it does not tell on which hosts these are (test multinode_device_to_device_memcpy_read_ce)"* ]]
     [ ! -e n ]
@@ -176,4 +176,52 @@ END
     [ ! -e n ]
     sed 's|OSU MPI Latency|OSU MPI Allgatherv Latency|' "$w/osu-latency-7.4.txt" >v.txt
     run -5 plumb import v.txt --out n
+    # Each of these would get the name of another case.
+    left()
+    {
+        sed "$2" "$w/$1" >left
+        run -5 plumb import left --out n
+        [[ $output == *"not imported: "*"$3"* ]] || { echo "$1 $2: $output"; false; }
+    }
+    left iperf3-3.12.json 's/"reverse":	0/"reverse": 0, "bidir": 1/' --bidir
+    left iperf3-3.12.json 's/"TCP"/"UDP"/' protocol
+    left ib_write_bw-6.06.txt 's/RDMA_Write BW/RDMA_Write Bidirectional BW/' -b
+    left ib_write_bw-6.06.txt 's/RDMA_Write BW/RDMA_Write Post List BW/' "Post List"
+    left ib_write_bw-6.06.txt 's/Dual-port       : OFF/Dual-port       : ON/' Dual-port
+    left ib_write_bw-6.06.txt 's/RDMA_Write BW/Atomic FETCH_AND_ADD BW/' atomics
+    left ib_write_bw-6.06.txt 's/: RC/: UC/' RC
+    left nccl-allreduce-2.19.6.txt 's/all_reduce_perf/alltoallv_perf/' "unequal size"
+    left nccl-allreduce-2.19.6.txt 's/NVIDIA H200/AMD Instinct MI300X/' RCCL
+    left osu-allreduce-7.4.txt 's/Latency(us).*Iter.*/Latency(us)/; s/^\([0-9]* *[0-9.]*\) .*/\1/' -f
+    left ucx_perftest-tag_bw-1.13.1.txt '' ucx_perftest
+    [ ! -e n ]
+}
+
+@test "of a text without its head the user says of what it is; another run in the file is refused" {
+    local t=$w/nccl-allreduce-2.19.6.txt
+    sed '/Collective test starting/d' "$t" >old.txt
+    run -5 plumb import old.txt --out r
+    [[ $output == *"does not state its collective"*"--set collective="* ]]
+    [ ! -e r ]
+    run -0 plumb import "$t" --out named
+    cp old.txt all_reduce.txt
+    for how in 'old.txt --set collective=all_reduce' 'old.txt --set op=allreduce' all_reduce.txt; do
+        # shellcheck disable=SC2086 # several words
+        run -0 plumb import $how --out "r $how"
+        [ "$(cells "r $how/allreduce.csv" op redop size metric value)" = \
+            "$(cells named/allreduce.csv op redop size metric value)" ]
+        [[ $(cells "r $how/allreduce.csv" evidence) == *"; collective by "* ]]
+    done
+    cat "$t" "$t" >twice.txt
+    run -5 plumb import twice.txt --out r
+    [[ $output == *": 2 of its 40 results are of one case"* ]]
+    sed 's/RDMA_Write BW Test//' "$w/ib_write_bw-6.06.txt" >head.txt
+    run -5 plumb import head.txt --out r
+    [[ $output == *"does not state its verb, test, direction"* ]]
+    run -0 plumb import head.txt --set verb=write --set test=bandwidth --set direction=forward --out r
+    [ "$(cells r/net.csv verb direction metric)" = write,forward,average_bandwidth ]
+    sed '/Running device_to_host_memcpy_ce/,$d' "$w/nvbandwidth-0.8.txt" >wrong.txt
+    printf '%s\n' 'Running device_to_host_memcpy_ce.' ' Invalid value when checking the pattern at 0x71' >>wrong.txt
+    run -0 plumb import wrong.txt --out wrong
+    [[ $(cells wrong/copy.csv source destination status value) == *"cuda:*,node*,wrong,"* ]]
 }

@@ -69,7 +69,7 @@ assert r["imported"][0]["program"] == "nvbandwidth" and r["imported"][0]["versio
     [[ $output == *"cut off"* ]]
     sed 's/"v0.8"/"v0.99"/' "$w/nvbandwidth-0.8.json" >new.json
     run -5 plumb import new.json --out r
-    [[ $output == *"nvbandwidth 0.99, and its format is known of versions 0.4 to 0.8; --any-version"* ]]
+    [[ $output == *"nvbandwidth 0.99, and its format is known of versions 0.4 to 0.10; --any-version"* ]]
     run -0 plumb import new.json --any-version --out any
     cp "$w/iperf3-3.12.json" again.json
     run -2 plumb import "$w/iperf3-3.12.json" again.json --out r

@@ -367,10 +367,12 @@ static void test_imb_failures(void **state)
     struct foreign_output out = read_changed(
         IMB,
         PAIRS("t_avg[usec]\n", "t_avg[usec]      defects\n", IMB_LINE,
-              "        65536        20000       178.75       178.75       178.75         0.01\n"
+              "        65536        20000       178.75       178.75       178.75         0.00\n"
+              "        98304        20000       178.75       178.75       178.75         0.01\n"
               "       131072        20000       178.75       178.75       178.75         0.02\n"));
     assert_string_equal(out.lines[0].status, "ok");
-    assert_string_equal(out.lines[1].status, "wrong");
+    assert_string_equal(out.lines[1].status, "ok");
+    assert_string_equal(out.lines[2].status, "wrong");
     foreign_release(&out);
     out = read_changed(IMB, PAIRS(IMB_LINE,
                                   IMB_LINE "       131072 time-out.; Time limit (secs_per_sample * "
@@ -441,13 +443,327 @@ static void test_refusals(void **state)
     foreign_release(&out);
 }
 
+#define PERF     "ib_write_bw-6.06.txt"
+#define IPERF    "iperf3-3.12.json"
+#define OSU      "osu-latency-7.4.txt"
+#define SOCKPERF "sockperf-3.7.txt"
+
+static struct buffer witness(const char *file)
+{
+    struct buffer b = {0};
+    char path[256];
+
+    snprintf(path, sizeof(path), "tests/witness/%s", file);
+    assert_int_equal(file_read(path, 1u << 20, &b), 0);
+    return b;
+}
+
+/* Each line of a text with one of `n` prefixes in turn. */
+static struct buffer prefixed(const char *text, const char *const *prefixes, size_t n)
+{
+    struct buffer b = {0};
+
+    for (size_t i = 0, len; *text; text += len, i++) {
+        len = strcspn(text, "\n") + 1;
+        assert_int_equal(buffer_add(&b, prefixes[i % n], strlen(prefixes[i % n])), 0);
+        assert_int_equal(buffer_add(&b, text, len), 0);
+    }
+    return b;
+}
+
+static void same_as(const char *file, const char *text, size_t size, const char *how)
+{
+    struct foreign_output out, wanted = read_changed(file, NULL);
+    char error[512];
+
+    if (foreign_read("it", text, size, false, &out, error, sizeof(error)))
+        fail_msg("%s, %s: %s", file, how, error);
+    assert_int_equal(out.n, wanted.n);
+    for (size_t i = 0; i < out.n; i++) {
+        assert_string_equal(out.lines[i].status, wanted.lines[i].status);
+        for (size_t k = 0; k < wanted.lines[i].n_facts; k++)
+            assert_string_equal(foreign_value(&out.lines[i], wanted.lines[i].facts[k].name),
+                                wanted.lines[i].facts[k].value);
+        for (size_t k = 0; k < wanted.lines[i].n_figures; k++)
+            assert_true(out.lines[i].figures[k].value == wanted.lines[i].figures[k].value);
+    }
+    foreign_release(&out);
+    foreign_release(&wanted);
+}
+
+/* What editors, launchers and logs do to a file: the results are the same. */
+static void test_surroundings(void **state)
+{
+    (void)state;
+    static const char *const files[] = {NCCL, NVB, NVBJ, PERF, IPERF, OSU, IMB, SOCKPERF};
+    static const char *const prefixes[][2] = {
+        {"[1,0]<stdout>:", "[1,0]<stdout>:"},
+        {"[prterun-red-7@1,0]<stdout>: ", "[prterun-red-7@1,0]<stderr>: "},
+        {"[0] ", "[0] "},
+        {"00: ", "00: "},
+        {"[pod/bench-0/nccl] ", "[pod/bench-0/nccl] "},
+        {"bench-0  | ", "bench-0  | "},
+        {"2026-05-06T07:08:09.120000Z ", "2026-05-06T07:08:09.130000+02:00 "},
+        {"Oct  1 08:00:00 red bench[12]: ", "Oct  1 08:00:01 red bench[12]: "},
+        {"2026-05-06T07:08:09Z 0: ", "2026-05-06T07:08:10Z 0: "}};
+    for (size_t i = 0; i < N(files); i++) {
+        struct buffer b = witness(files[i]), changed = {0};
+
+        for (int big = 0; big < 2; big++) { /* and byte order marks */
+            const char *mark = big ? "\xfe\xff" : "\xff\xfe";
+            buffer_add(&changed, mark, 2);
+            for (size_t k = 0; k < b.size; k++)
+                buffer_add(&changed, (char[]){big ? 0 : b.text[k], big ? b.text[k] : 0}, 2);
+            same_as(files[i], changed.text, changed.size, "UTF-16");
+            buffer_release(&changed);
+        }
+        buffer_add(&changed, "\xef\xbb\xbf", 3);
+        for (const char *at = b.text; *at; at++)
+            buffer_add(&changed, *at == '\n' ? "\r\n" : at, *at == '\n' ? 2 : 1);
+        same_as(files[i], changed.text, changed.size, "CR LF");
+        buffer_release(&changed);
+        for (size_t k = 0; k < N(prefixes); k++) {
+            struct buffer with = prefixed(b.text, prefixes[k], 2);
+
+            same_as(files[i], with.text, with.size, prefixes[k][0]);
+            buffer_add(&changed, "srun: job 7 has been allocated resources\n", 41);
+            buffer_add(&changed, with.text, with.size);
+            same_as(files[i], changed.text, changed.size, "a launcher's line");
+            buffer_release(&changed);
+            buffer_release(&with);
+        }
+        buffer_release(&b);
+    }
+}
+
+/* Lines of processes side by side are those of the one that printed results, or of none. */
+static void test_processes(void **state)
+{
+    (void)state;
+    struct buffer b = witness(NCCL), with, doubled = {0};
+    struct foreign_output out;
+    char error[512];
+    for (const char *at = b.text; *at; at += strcspn(at, "\n") + 1)
+        for (int i = 0; i < 2; i++)
+            buffer_add(&doubled, at, strcspn(at, "\n") + 1);
+    with = prefixed(doubled.text, (const char *const[]){"0: ", "1: "}, 2);
+    assert_int_equal(foreign_read("it", with.text, with.size, false, &out, error, sizeof(error)),
+                     -EBADMSG);
+    assert_non_null(strstr(error, "2 processes"));
+    foreign_release(&out);
+    buffer_release(&with);
+    with = prefixed(b.text, (const char *const[]){"1: NCCL INFO of another\n0: "}, 1);
+    same_as(NCCL, with.text, with.size, "NCCL INFO of another");
+    buffer_release(&with);
+    buffer_release(&doubled);
+    buffer_release(&b);
+}
+
+/* Outputs behind one another: every result of them, or none; 0: refused. */
+static void test_several_outputs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        size_t n;
+    } cases[] = {{NCCL, "nccl-allreduce-2.19.6.txt", 2},
+                 {NVB, NVB, 2},
+                 {NVBJ, NVBJ, 2},
+                 {IPERF, IPERF, 2},
+                 {NCCLJ, NCCLJ, 2},
+                 {PERF, PERF, 2},
+                 {IMB, IMB, 2},
+                 {OSU, OSU, 2},
+                 {SOCKPERF, SOCKPERF, 2},
+                 {"qperf-tcp_bw-0.4.11.txt", "qperf-tcp_bw-0.4.11.txt", 2},
+                 {"ucx_perftest-tag_bw-1.13.1.txt", "ucx_perftest-tag_bw-1.13.1.txt", 2},
+                 {NCCL, OSU, 0},
+                 {NVBJ, IPERF, 0},
+                 {NVB, NVBJ, 0},
+                 {OSU, "osu-bw-5.9.txt", 0}};
+    struct foreign_output out;
+    char error[512];
+    for (size_t i = 0; i < N(cases); i++) {
+        struct foreign_output one = read_changed(cases[i].first, NULL);
+        struct buffer a = witness(cases[i].first), b = witness(cases[i].second);
+
+        buffer_add(&a, b.text, b.size);
+        int err = foreign_read("it", a.text, a.size, false, &out, error, sizeof(error));
+        if (err != (cases[i].n ? 0 : -EBADMSG) || (!err && out.n != cases[i].n * one.n))
+            fail_msg("%s and %s: %zu, %s", cases[i].first, cases[i].second, out.n, error);
+        foreign_release(&out);
+        /* the first one is cut off in its head, or its results */
+        for (int tenth = 1; cases[i].n && tenth < 10; tenth++) {
+            struct buffer cut = {0};
+            buffer_add(&cut, a.text, (a.size - b.size) * (size_t)tenth / 10);
+            buffer_add(&cut, "\n", 1);
+            buffer_add(&cut, b.text, b.size);
+            if (!foreign_read("it", cut.text, cut.size, false, &out, error, sizeof(error)) &&
+                out.n != one.n && strcmp(cases[i].first, OSU) != 0 &&
+                strncmp(cases[i].first, "ucx", 3) != 0)
+                fail_msg("%s, cut at %d/10: %zu", cases[i].first, tenth, out.n);
+            foreign_release(&out);
+            buffer_release(&cut);
+        }
+        foreign_release(&one);
+        buffer_release(&a);
+        buffer_release(&b);
+    }
+    /* several servers under one head; several types under one title */
+    assert_int_equal(read_as(SOCKPERF,
+                             PAIRS("sockperf: ---> <MIN>", "sockperf: ---> percentile 50.000 = "
+                                                           "9.1\nsockperf: ---> <MIN>"),
+                             &out),
+                     -EBADMSG);
+    foreign_release(&out);
+    out = read_text("# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_CHAR.\n"
+                    "# Size       Avg Latency(us)\n4      2.31\n# Datatype: MPI_FLOAT.\n"
+                    "# Size       Avg Latency(us)\n4      3.5\n");
+    figure(&out, "dtype=i8 size=4", "latency", "mean", "us", 2.31);
+    figure(&out, "dtype=f32 size=4", "latency", "mean", "us", 3.5);
+    foreign_release(&out);
+}
+
+/* What names the collective and its library; who says that data was wrong. */
+static void test_nccl_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *pairs[7], *fact, *wanted, *status;
+    } cases[] = {
+        {NCCL, {"all_reduce_perf", "all_reduce_perf_mpi"}, "collective", "all_reduce", "ok"},
+        {NCCLJ, {"all_reduce_perf", "all_reduce_perf_mpi"}, "collective", "all_reduce", "ok"},
+        {NCCL, {NULL}, "maker", "", "ok"},
+        {NCCL, {"NVIDIA H200", "AMD Instinct MI300X"}, "maker", "AMD", "ok"},
+        {NCCL,
+         {"# Using devices", "rccl-tests: Version develop:1\n# Using devices"},
+         "maker",
+         "AMD",
+         "ok"},
+        {NCCLJ, {"NVIDIA H200", "AMD Instinct MI300X"}, "maker", "AMD", "ok"},
+        {NCCL, {"values : 0 OK", "values : 3 FAILED"}, "maker", "", "wrong"},
+        {NCCLJ,
+         {"\"count\":0,\"okay\":\"true\"", "\"count\":3,\"okay\":\"false\""},
+         "maker",
+         "",
+         "wrong"}};
+    static const char *const names[][2] = {{"dir_broadcast/all_reduce-8.txt", "all_reduce"},
+                                           {"AllReduce.log", "all_reduce"},
+                                           {"reduce_scatter_perf.out", "reduce_scatter"},
+                                           {"reduce-then-broadcast.txt", ""},
+                                           {"gathered.txt", ""},
+                                           {"nccl.txt", ""}};
+    struct foreign_output out;
+    for (size_t i = 0; i < N(cases); i++) {
+        out = read_changed(cases[i].file, cases[i].pairs);
+        if (strcmp(foreign_value(&out.lines[0], cases[i].fact), cases[i].wanted) ||
+            strcmp(out.lines[0].status, cases[i].status))
+            fail_msg("case %zu: '%s', %s", i, foreign_value(&out.lines[0], cases[i].fact),
+                     out.lines[0].status);
+        foreign_release(&out);
+    }
+    struct buffer b = witness(NCCL);
+    char *start = strstr(b.text, "# Collective test starting"), error[512];
+    memmove(start, strchr(start, '\n') + 1, strlen(strchr(start, '\n')));
+    for (size_t i = 0; i < N(names); i++) {
+        assert_int_equal(
+            foreign_read(names[i][0], b.text, strlen(b.text), false, &out, error, sizeof(error)),
+            0);
+        assert_string_equal(foreign_value(&out.lines[0], "collective"), names[i][1]);
+        foreign_release(&out);
+    }
+    buffer_release(&b);
+}
+
+static const char before_213[] =
+    "# Collective test starting: all_reduce_perf\n"
+    "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 \n"
+    "#   Rank  0 Pid     90 on  localhost device  0 [0x00] A100-SXM4-40GB\n"
+    "#   Rank  1 Pid     91 on  localhost device  %c [0x00] A100-SXM4-40GB\n"
+    "#       size         count      type   redop     time   algbw   busbw   error     time   "
+    "algbw   busbw   error\n"
+    "     2097152        524288     float     sum     80.4   26.07   26.07   2e-07     80.4   "
+    "26.07   26.07   2e-07\n"
+    "# Out of bounds values : %s\n# Avg bus bandwidth    : 26.07 \n";
+
+/* Its last column is an error, of good data, too. A device that a host has twice is of two hosts. */
+static void test_nccl_before_213(void **state)
+{
+    (void)state;
+    char text[2048];
+    for (int bad = 0; bad < 2; bad++) {
+        snprintf(text, sizeof(text), before_213, bad ? '0' : '1', bad ? "3 FAILED" : "0 OK");
+        struct foreign_output out = read_text(text);
+        assert_string_equal(out.lines[0].status, bad ? "wrong" : "ok");
+        assert_string_equal(foreign_value(&out.lines[0], "nodes"), bad ? "" : "1");
+        foreign_release(&out);
+    }
+}
+
+/* Facts that decide whether a result is of a case of ours, and what a program says of its end. */
+static void test_stated(void **state)
+{
+    (void)state;
+    static const char title[] = "RDMA_Write BW Test";
+    static const struct {
+        const char *file, *pairs[5], *fact, *wanted;
+    } cases[] = {{PERF, {title, "RDMA_Write Bidirectional BW Test"}, "direction", "both"},
+                 {PERF, {title, "RDMA_Write Post List BW Test"}, "post_list", "1"},
+                 {PERF, {" Mtu", " Recv Post List  : 16\n Mtu"}, "received", "16"},
+                 {PERF, {"Dual-port       : OFF", "Dual-port       : ON"}, "dual", "ON"},
+                 {PERF, {title, "Atomic FETCH_AND_ADD BW Test"}, "verb", "atomic"},
+                 {PERF, {title, "RDMA_Write_imm BW Test"}, "verb", "write-imm"},
+                 {PERF, {title, "Send_imm BW Test"}, "verb", "send-imm"},
+                 {PERF,
+                  {"                    RDMA_Write", "RDMA_Write", " #bytes", "#bytes"},
+                  "verb",
+                  "write"},
+                 {PERF, {" Data ex.", " Use ROCm memory : ON\n Data ex."}, "memory", "other"},
+                 {PERF, {" Data ex.", " Use MUSA memory : OFF\n Data ex."}, "memory", ""},
+                 {PERF, {" Data ex.", "Picking GPU number 0\n Data ex."}, "memory", "cuda:*"},
+                 {IPERF, {NULL}, "direction", "forward"},
+                 {IPERF, {"\"reverse\":\t0", "\"reverse\":\t0, \"bidir\": 1"}, "direction", "both"},
+                 {IPERF,
+                  {"\"sum_received\":", "\"sum_received_bidir_reverse\": {}, \"sum_received\":"},
+                  "direction",
+                  "both"},
+                 {IPERF,
+                  {"\"sum_received\":", "\"sum_received\": {}, \"sum_received\":"},
+                  "direction",
+                  "both"}};
+    for (size_t i = 0; i < N(cases); i++) {
+        struct foreign_output out = read_changed(cases[i].file, cases[i].pairs);
+        if (strcmp(foreign_value(&out.lines[0], cases[i].fact), cases[i].wanted))
+            fail_msg("case %zu: '%s'", i, foreign_value(&out.lines[0], cases[i].fact));
+        foreign_release(&out);
+    }
+    static const struct {
+        const char *line, *status;
+    } ends[] = {{" Invalid value when checking the pattern at 0x71", "wrong"},
+                {"[CUDA_ERROR_OUT_OF_MEMORY] out of memory in expression cuMemAlloc(&x)", "failed"},
+                {"Waived: too few GPUs", "skipped"}};
+    for (size_t i = 0; i < N(ends); i++) {
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "nvbandwidth Version: v0.10.0\nRunning device_to_device_memcpy_read_ce.\n%s\n",
+                 ends[i].line);
+        struct foreign_output out = read_text(text);
+        assert_string_equal(out.lines[0].status, ends[i].status);
+        assert_string_equal(foreign_value(&out.lines[0], "destination"), "cuda:*");
+        foreign_release(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),       cmocka_unit_test(test_nvbandwidth_versions),
-        cmocka_unit_test(test_nccl_settings), cmocka_unit_test(test_nccl_blank_column),
-        cmocka_unit_test(test_settings),      cmocka_unit_test(test_imb_groups),
-        cmocka_unit_test(test_imb_failures),  cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_surroundings),    cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_several_outputs), cmocka_unit_test(test_nccl_names),
+        cmocka_unit_test(test_nccl_before_213), cmocka_unit_test(test_stated),
+        cmocka_unit_test(test_figures),         cmocka_unit_test(test_nvbandwidth_versions),
+        cmocka_unit_test(test_nccl_settings),   cmocka_unit_test(test_nccl_blank_column),
+        cmocka_unit_test(test_settings),        cmocka_unit_test(test_imb_groups),
+        cmocka_unit_test(test_imb_failures),    cmocka_unit_test(test_refusals)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,28 +108,6 @@ static void look_for_gpu(struct reading *in, const struct report_bench *b,
     in->parts->gpu |= case_is_gpu(b, c);
 }
 
-/* Of the data types that a network is trained in, the fastest. */
-static void look_for_dtype(struct reading *in, const struct report_bench *b,
-                           const struct report_case *c, const struct report_point *p,
-                           const struct bench_part *part)
-{
-    static const char trained[] = "f32 tf32 bf16 f16";
-    const char *dtype = report_param(b, c, "dtype");
-    double rate = base_of(c, p->value);
-
-    (void)part;
-    if (case_is_gpu(b, c) != in->parts->gpu || !word_in(trained, dtype))
-        return;
-    if (in->parts->products && in->parts->products[0].flops >= rate)
-        return;
-    if (!in->parts->products)
-        in->parts->products = pool_alloc(&in->r->pool, 1, sizeof(*in->parts->products));
-    if (!in->parts->products)
-        return;
-    in->parts->products[0].flops = rate;
-    in->parts->dtype = dtype;
-}
-
 static void count_product(struct reading *in, const struct report_bench *b,
                           const struct report_case *c, const struct report_point *p,
                           const struct bench_part *part)
@@ -259,23 +237,62 @@ static void add_product(struct reading *in, const struct report_bench *b,
     *at = found;
 }
 
-static int read_products(struct reading *in, const char *dtype)
+/* The products of p->dtype. */
+static int list_products(struct reading *in)
 {
     struct parts *p = in->parts;
 
-    each_case(in, JOB_PRODUCT, look_for_gpu);
-    each_case(in, JOB_PRODUCT, look_for_dtype);
-    p->products = NULL;
-    if (dtype)
-        p->dtype = dtype;
-    if (!p->dtype)
-        return 0;
+    p->n_products = 0;
     each_case(in, JOB_PRODUCT, count_product);
     p->products = pool_alloc(&in->r->pool, p->n_products + 1, sizeof(*p->products));
     p->n_products = 0;
     if (!p->products)
         return -ENOMEM;
     each_case(in, JOB_PRODUCT, add_product);
+    return 0;
+}
+
+/* Of the data types that a network is trained in, the fastest; one of which too few shapes were
+ * measured only where that holds of all. NULL: none was measured. */
+static int choose_dtype(struct reading *in)
+{
+    static const char *const trained[] = {"f32", "tf32", "bf16", "f16"};
+    struct parts *p = in->parts;
+    const char *best = NULL;
+    double most = 0;
+    bool best_known = false;
+
+    for (size_t i = 0; i < sizeof(trained) / sizeof(*trained); i++) {
+        double rate = 0;
+
+        p->dtype = trained[i];
+        if (list_products(in))
+            return -ENOMEM;
+        for (size_t k = 0; k < p->n_products; k++)
+            rate = fmax(rate, p->products[k].flops);
+        bool known = p->n_products >= PARTS_SHAPES;
+        if (known > best_known || (known == best_known && rate > most)) {
+            best = trained[i];
+            most = rate;
+            best_known = known;
+        }
+    }
+    p->dtype = best;
+    return 0;
+}
+
+static int read_products(struct reading *in, const char *dtype)
+{
+    struct parts *p = in->parts;
+
+    each_case(in, JOB_PRODUCT, look_for_gpu);
+    int err = dtype ? 0 : choose_dtype(in);
+    if (dtype)
+        p->dtype = dtype;
+    if (err || !p->dtype)
+        return err;
+    if ((err = list_products(in)))
+        return err;
     find_devices(in);
     parts_product_spread(p);
     p->power = parts_power(p);

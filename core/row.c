@@ -443,11 +443,22 @@ static void say_doubt(const struct row *row, char text[ROW_SAYS_BYTES])
             sides, row->level_changes, STATS_INDEPENDENT_MIN, row->stop ? row->stop : "");
 }
 
+double row_sustained_share(double sustained, double value, const char *unit)
+{
+    const struct unit *of = unit ? units_find(unit) : NULL;
+
+    return !of ? NAN : of->higher_is_better ? sustained / value : value / sustained;
+}
+
 const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_BYTES])
 {
+    double share = row_sustained_share(row->sustained, row->value, row->unit);
     char above[128];
 
     text[0] = 0;
+    if (which & ROW_SAYS_SUSTAINED && share < 1 - ROW_SUSTAINED_WORSE)
+        add(text, "sustained over all of the time: %.4g %s, %.0f %% of the median", row->sustained,
+            row->unit, 100 * share);
     if (which & ROW_SAYS_RAISED && !isnan(row->limit_raised_from))
         add(text, "the limit, %.4g %s, was exceeded and is raised", row->limit_raised_from,
             row->unit ? row->unit : "");

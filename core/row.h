@@ -92,14 +92,18 @@ void row_init(struct row *row);
 /* Sentences that are made of columns where a row is shown, and stand in none: any of them, "; "
  * between. */
 enum {
-    ROW_SAYS_RAISED = 1, /* its limit was exceeded, and raised */
-    ROW_SAYS_ABOVE = 2,  /* its value is above the limit */
-    ROW_SAYS_WIDE = 4,   /* its interval is wider than asked */
-    ROW_SAYS_NONE = 8,   /* it has too few samples for an interval */
-    ROW_SAYS_ALL = 15
+    ROW_SAYS_RAISED = 1,     /* its limit was exceeded, and raised */
+    ROW_SAYS_ABOVE = 2,      /* its value is above the limit */
+    ROW_SAYS_WIDE = 4,       /* its interval is wider than asked */
+    ROW_SAYS_NONE = 8,       /* it has too few samples for an interval */
+    ROW_SAYS_SUSTAINED = 16, /* over all of the time it is more than 2 % worse than its median */
+    ROW_SAYS_ALL = 31
 };
-#define ROW_SAYS_BYTES 400
-/* Of value, unit, ci_low, ci_high, width_wanted, noise, stop, percent_of_limit and
+#define ROW_SAYS_BYTES      400
+#define ROW_SUSTAINED_WORSE 0.02
+/* sustained as a share of value, turned round for times: 0.8 is a loss of a fifth; NaN */
+double row_sustained_share(double sustained, double value, const char *unit);
+/* Of value, unit, sustained, ci_low, ci_high, width_wanted, noise, stop, percent_of_limit and
  * limit_raised_from. Returns text. */
 const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_BYTES]);
 

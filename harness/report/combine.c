@@ -10,7 +10,6 @@
 #include "core/bench/bench.h"
 #include "core/row.h"
 #include "core/stats.h"
-#include "core/units.h"
 #include "harness/report/show.h"
 
 #define MACHINE_CHANGED 1.2  /* the largest of the launches' own ceilings over the smallest */
@@ -498,8 +497,7 @@ static void take_texts(struct pool *pool, const struct report_rows *rows, struct
     p->limit_source = join_texts(pool, rows, p, FIELD_LIMIT_SOURCE);
 }
 
-#define SUSTAINED_WORSE 0.02 /* by how much it is worth telling beside the median */
-#define CAUSE_SEEN      1.0  /* % */
+#define CAUSE_SEEN 1.0 /* % */
 
 /* What took the time, by the ledgers of the launches. */
 static const char *cause_of(struct pool *pool, const struct report_rows *rows,
@@ -527,15 +525,14 @@ static const char *cause_of(struct pool *pool, const struct report_rows *rows,
 static void take_sustained(struct pool *pool, const struct report_rows *rows,
                            struct report_point *p, double *scratch)
 {
-    const struct unit *unit = p->n_rows ? units_find(row_text(rows, p->rows[0], FIELD_UNIT)) : NULL;
     size_t n = collect(rows, p, FIELD_SUSTAINED, scratch);
     double value = stats_centre(scratch, n);
-    double share = unit && unit->higher_is_better ? value / p->value : p->value / value;
+    double share = row_sustained_share(value, p->value, row_text(rows, p->rows[0], FIELD_UNIT));
     struct median_ci ci;
 
     p->sustained.value = p->sustained.low = p->sustained.high = NAN;
     p->sustained.cause = "";
-    if (!n || n != p->n_values || !(share < 1 - SUSTAINED_WORSE))
+    if (!n || n != p->n_values || !(share < 1 - ROW_SUSTAINED_WORSE))
         return;
     p->sustained.value = value;
     if (!stats_ci_launches(scratch, n, 0.95, &ci)) {

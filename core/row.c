@@ -2,6 +2,7 @@
 /* Rows: the table of columns and the CSV of rows; the table for people is in row_table.c. */
 #include "core/row.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -215,6 +216,8 @@ const struct row_column row_columns[] = {
      "ok, noisy (the interval is wider than asked, or of too few independent samples), wrong (data "
      "or path), skipped (cannot run "
      "here) or failed"},
+    {"code", ROW_TEXT, AT(code),
+     "why status is wrong, skipped or failed, in one word that stays the same; else empty"},
     {"reason", ROW_TEXT, AT(reason),
      "for people: why it is not ok, and remarks that no other column makes"},
     {"elapsed_s", ROW_NUMBER, AT(ledger.elapsed_s),
@@ -279,6 +282,53 @@ const struct row_column row_columns[] = {
 };
 
 const char *const row_statuses[] = {"ok", "noisy", "wrong", "skipped", "failed", NULL};
+const char *const row_codes[] = {
+    "no-device",   "no-library",     "needs-root",     "no-memory",      "no-space",
+    "unsupported", "wrong-usage",    "wrong-data",     ROW_CODE_TIMEOUT, ROW_CODE_PEER_LOST,
+    "interrupted", ROW_CODE_CRASHED, ROW_CODE_NO_ROWS, ROW_CODE_FAILED,  NULL};
+
+const char *row_code(int err)
+{
+    switch (-err) {
+    case 0:
+        return "";
+    case ENODEV:
+    case ENXIO:
+        return "no-device";
+    case ELIBACC:
+        return "no-library";
+    case EPERM:
+    case EACCES:
+        return "needs-root";
+    case ENOMEM:
+        return "no-memory";
+    case ENOSPC:
+        return "no-space";
+    case EOPNOTSUPP:
+    case ENOSYS:
+        return "unsupported";
+    case EINVAL:
+        return "wrong-usage";
+    case EBADMSG:
+        return "wrong-data";
+    case ETIMEDOUT:
+        return ROW_CODE_TIMEOUT;
+    case EPIPE:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ECONNREFUSED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ENOTCONN:
+        return ROW_CODE_PEER_LOST;
+    case EINTR:
+    case ECANCELED:
+        return "interrupted";
+    default:
+        return ROW_CODE_FAILED;
+    }
+}
+
 const char *const row_origins[] = {"measured", "modelled", "simulated", "imported", NULL};
 const char *const row_stops[] = {"converged", "time", "samples", "interrupted", NULL};
 const char *const row_noises[] = {ROW_NOISE_WIDE, ROW_NOISE_DEPENDENT, ROW_NOISE_FEW_CHANGES,
@@ -456,9 +506,6 @@ const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_B
     char above[128];
 
     text[0] = 0;
-    if (which & ROW_SAYS_SUSTAINED && share < 1 - ROW_SUSTAINED_WORSE)
-        add(text, "sustained over all of the time: %.4g %s, %.0f %% of the median", row->sustained,
-            row->unit, 100 * share);
     if (which & ROW_SAYS_RAISED && !isnan(row->limit_raised_from))
         add(text, "the limit, %.4g %s, was exceeded and is raised", row->limit_raised_from,
             row->unit ? row->unit : "");
@@ -473,5 +520,8 @@ const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_B
         add(text, "too few samples for an interval");
     if (which & ROW_SAYS_NONE && is_noise(row, ROW_NOISE_ALIKE))
         add(text, "too few samples for an interval: each is like the one before");
+    if (which & ROW_SAYS_SUSTAINED && share < 1 - ROW_SUSTAINED_WORSE)
+        add(text, "sustained over all of the time: %.4g %s, %.0f %% of the median", row->sustained,
+            row->unit, 100 * share);
     return text;
 }

@@ -50,7 +50,7 @@ struct row {
     double limit_before, limit_after;
     const char *carrier, *carrier_device; /* see row.h */
     double carrier_gid;
-    const char *evidence, *origin, *status, *reason;
+    const char *evidence, *origin, *status, *code, *reason;
     struct ledger ledger;
     struct gpu_ledger gpu; /* of the GPUs that the case used */
     const char *gpu_throttle, *gpu_clocks_set;
@@ -74,8 +74,16 @@ struct row_column {
 extern const struct row_column row_columns[]; /* ends with a NULL name */
 
 extern const char *const row_statuses[]; /* ok noisy wrong skipped failed NULL */
-extern const char *const row_origins[];  /* measured modelled simulated imported NULL */
-extern const char *const row_stops[];    /* converged time samples interrupted NULL */
+/* Why a row has no good value, for programs: the column code. Of -errno; "" for 0. */
+const char *row_code(int err);
+extern const char *const row_codes[]; /* all of them; ends with NULL */
+#define ROW_CODE_CRASHED   "crashed"  /* the process died of a signal */
+#define ROW_CODE_TIMEOUT   "timeout"
+#define ROW_CODE_NO_ROWS   "no-rows" /* what it printed is no table of rows */
+#define ROW_CODE_PEER_LOST "peer-lost"
+#define ROW_CODE_FAILED    "failed"     /* anything else: the sentence says what */
+extern const char *const row_origins[]; /* measured modelled simulated imported NULL */
+extern const char *const row_stops[];   /* converged time samples interrupted NULL */
 
 /* Why an interval is not as narrow as asked. */
 #define ROW_NOISE_DEPENDENT "dependent" /* it is not, but made of too few independent samples */

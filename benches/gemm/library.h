@@ -90,7 +90,7 @@ struct gemm_request {
  *
  *   open -> limit -> (begin -> sample, many times -> check, evidence -> end)* -> close
  *
- * Hooks return 0 or -errno, having said why by point_reason(): -ENODEV and -EOPNOTSUPP mean that it
+ * Hooks return 0 or -errno, having said why by point_reason(): -ENODEV, -ELIBACC and -EOPNOTSUPP mean that it
  * cannot be done here. All are required, but for those that say otherwise.
  */
 struct gemm_where {

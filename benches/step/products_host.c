@@ -65,7 +65,7 @@ static struct gemm_engine *open_library(enum gemm_dtype dtype, int *err, char *w
     *err = gemm_problem_open(&p, dtype, &small, SEED);
     if (*err)
         return NULL;
-    *err = -ENODEV;
+    *err = -ELIBACC;
     for (const struct gemm_library *const *at = gemm_host_libraries; *at; at++) {
         if (!((*at)->dtypes >> dtype & 1))
             continue;

@@ -226,7 +226,7 @@ static int fill_values(struct runner *r, struct point *pt, const struct samples 
 
 static const char *status_of(const struct outcome *oc, int err, bool narrow)
 {
-    if (err == -EOPNOTSUPP || err == -ENODEV)
+    if (err == -EOPNOTSUPP || err == -ENODEV || err == -ELIBACC)
         return "skipped";
     if (oc->check_error == -EBADMSG)
         return "wrong";
@@ -292,6 +292,7 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         }
     }
     row.status = status_of(oc, err, quiet);
+    row.code = row_code(oc->check_error == -EBADMSG || !err ? oc->check_error : err);
     row.reason = pt->reason;
     row.evidence = pt->evidence;
     row.carrier = carriers_print(pt->carriers, carriers_text);
@@ -332,6 +333,7 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.host = r->host;
     row.time_utc = oc->time_utc;
     row.status = status_of(oc, 0, !f->remark[0]);
+    row.code = row_code(oc->check_error);
     row.reason = oc->check_error ? pt->reason : f->remark[0] ? f->remark : f->note;
     print_row(r, &row);
     r->launch_rows++;

@@ -279,7 +279,7 @@ static int nccl_open(struct collective *c)
         return collective_fail(c, -ENOMEM, "nccl: out of memory");
     s->nccl = module_of(error, sizeof(error));
     if (!s->nccl)
-        return collective_fail(c, -ENODEV, "nccl: %s", error);
+        return collective_fail(c, -ELIBACC, "nccl: %s", error);
     int err = library_devices(c);
     err = err ? err : make_ranks(c);
     err = err ? err : nccl_each(c, open_rank, NULL);

@@ -132,9 +132,9 @@ void *gemm_dlopen(const char *file, const char *const *names, const char *packag
     *err = 0;
     if (!handle && file) {
         const char *text = dlerror();
-        *err = gemm_why(why, -ENODEV, "cannot open library '%s': %s", file, text ? text : "");
+        *err = gemm_why(why, -ELIBACC, "cannot open library '%s': %s", file, text ? text : "");
     } else if (!handle) {
-        *err = gemm_why(why, -ENODEV, "library '%s' is not here: install Debian package '%s'",
+        *err = gemm_why(why, -ELIBACC, "library '%s' is not here: install Debian package '%s'",
                         names[0], package);
     }
     return handle;
@@ -145,7 +145,7 @@ int gemm_dlsym(void *handle, const struct gemm_symbol *symbols, void *table, cha
     for (; symbols->name; symbols++) {
         void *at = dlsym(handle, symbols->name);
         if (!at && !symbols->optional)
-            return gemm_why(why, -ENODEV,
+            return gemm_why(why, -ELIBACC,
                             "this library has no function '%s': it is another one or too old",
                             symbols->name);
         memcpy((char *)table + symbols->offset, &at, sizeof(at));

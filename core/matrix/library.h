@@ -54,7 +54,7 @@ struct gemm_threads {
  * A benchmark opens each library once, while the caller may use all the CPUs that a later bind
  * names: a library counts the CPUs when it is loaded and starts threads then, which are noted to
  * be bound (threads_unbind_self() in library.h). Every hook that can fail says why in `why` (no
- * full stop): 0; -ENODEV: the library is not here; -EOPNOTSUPP: it cannot do this; any other
+ * full stop): 0; -ELIBACC: the library is not here; -EOPNOTSUPP: it cannot do this; any other
  * -errno: an error.
  */
 struct gemm_library {
@@ -107,13 +107,13 @@ struct gemm_symbol {
     int optional;
 };
 
-/* Opens `file`, or else the first of `names` (NULL-terminated) that is there. NULL with -ENODEV:
+/* Opens `file`, or else the first of `names` (NULL-terminated) that is there. NULL with -ELIBACC:
  * the reason names the Debian package. An engine keeps its handle open when it is closed: libraries
  * whose threads still wait for work must not be unmapped. */
 void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,
                   char *why);
 
-/* Fills function pointers in *table from symbols (ends with a NULL name). 0 or -ENODEV. */
+/* Fills function pointers in *table from symbols (ends with a NULL name). 0 or -ELIBACC. */
 int gemm_dlsym(void *handle, const struct gemm_symbol *symbols, void *table, char *why);
 
 /*

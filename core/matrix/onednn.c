@@ -179,7 +179,7 @@ static int start(struct onednn *e, const char *file, char *why)
     bool complete = e->release3 ? e->api.md3_create && e->api.md3_destroy && e->api.matmul3_create
                                 : e->api.md2_init && e->api.matmul2_init && e->api.pd2_create;
     if (v->major < 2 || !complete) {
-        err = gemm_why(why, -ENODEV, "oneDNN %d.%d is not a release this program knows: 2 or 3",
+        err = gemm_why(why, -ELIBACC, "oneDNN %d.%d is not a release this program knows: 2 or 3",
                        v->major, v->minor);
         goto out;
     }

@@ -197,12 +197,12 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
 static json_t *case_json(const struct check_result *r, const struct gate_case *c)
 {
     const struct pair *pair = c->pair;
-    json_t *o =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "key", text(r, pair->key),
-                  "label", text(r, pair->label), "pipe", text(r, pair->pipe), "bench",
-                  text(r, pair->bench->name), "metric", text(r, pair->c->metric), "unit",
-                  text(r, pair->c->unit), "state", gate_state_name(c->state), "sentence",
-                  text(r, c->text), "differs", text(r, pair->differs ? pair->differs : ""));
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "key",
+                          text(r, pair->key), "label", text(r, pair->label), "pipe",
+                          text(r, pair->pipe), "bench", text(r, pair->bench->name), "metric",
+                          text(r, pair->c->metric), "unit", text(r, pair->c->unit), "state",
+                          gate_state_name(c->state), "sentence", text(r, c->text), "differs",
+                          text(r, pair->differs ? pair->differs : ""), "code", text(r, pair->code));
 
     if (o && pair->state == PAIR_READY && !r->gate.options.first)
         add_figures(o, &pair->decide, r->gate.options.see);

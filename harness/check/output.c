@@ -373,8 +373,8 @@ static void print_case_junit(FILE *out, struct pool *pool, const struct gate_cas
     fprintf(out, "><%s", names[element]);
     attribute(out, "message", words_whole(pool, c));
     attribute(out, "type", gate_state_name(c->state));
-    fputs("></", out);
-    fprintf(out, "%s></testcase>\n", names[element]);
+    fprintf(out, ">%s%s</%s></testcase>\n", *c->pair->code ? "code: " : "", c->pair->code,
+            names[element]);
 }
 
 static void property(FILE *out, const char *name, const char *value)

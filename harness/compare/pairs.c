@@ -206,6 +206,7 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
 
     pair->differs = "";
     pair->reason = b.text;
+    pair->code = *b.code ? b.code : a.code;
     const char *taken_a = side_taken(g, pair, &g->a), *taken_b = side_taken(g, pair, &g->b);
     pair->taken = show_joined(pool, taken_a, taken_b);
     if ((n_a || *taken_a) && (n_b || *taken_b)) { /* both measured it */
@@ -295,7 +296,7 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
 {
     struct pool *pool = &g->p->report.pool;
 
-    *pair = (struct pair){.bench = b, .c = c, .label = ""};
+    *pair = (struct pair){.bench = b, .c = c, .label = "", .code = ""};
     pair->pipe = described_pipe(&g->p->report, b, c);
     pair->key = case_key(pool, b, c);
     g->a.roles = roles_of(g->options, pair->key);

@@ -75,6 +75,7 @@ struct pair {
     const char *key;
     enum pair_state state;
     const char *reason; /* "" where there is none; READY: some launches of B failed */
+    const char *code;   /* the column code of such a row of B, or else of A; "" */
     /* Launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "". */
     const char *taken;
     /* What the library of either side calls itself, where that differs; NULL. */
@@ -315,6 +316,7 @@ const char *pair_refusal(struct pairing *g, struct pair *pair);
 /* Why a side has no value, for people. */
 struct lost {
     const char *text; /* "B skipped it: why"; "": it has one */
+    const char *code; /* of its rows, of the same; "" */
     const char
         *of_all; /* where it is of all launches, what stands behind the side's name; else NULL */
 };

@@ -227,6 +227,7 @@ struct tally {
     size_t n, n_usable, n_wrong, n_failed, n_skipped, n_late, n_todo;
     size_t n_numberless; /* measured, they say, and the value is NaN or infinite */
     const char *reason;  /* of the worst */
+    const char *code;    /* of the same */
     bool others;         /* the side ran the same command, which gave other cases */
 };
 
@@ -246,10 +247,11 @@ static void tally_rows(const struct pair *pair, const struct side *side, struct 
             t->n_failed += failed;
             t->n_skipped += !strcmp(status, "skipped");
             t->n_numberless += is_measured(rows, p->rows[i]) && !row_is_usable(rows, p->rows[i]);
-            if (wrong || (failed && !t->n_wrong) || !*t->reason)
-                t->reason = row_is_usable(rows, p->rows[i])
-                                ? t->reason
-                                : row_text(rows, p->rows[i], FIELD_REASON);
+            if ((wrong || (failed && !t->n_wrong) || !*t->reason) &&
+                !row_is_usable(rows, p->rows[i])) {
+                t->reason = row_text(rows, p->rows[i], FIELD_REASON);
+                t->code = row_text(rows, p->rows[i], FIELD_CODE);
+            }
         }
     }
 }
@@ -295,7 +297,8 @@ static struct lost tell(struct pool *pool, const struct side *side, const struct
                         const char *what)
 {
     const char *rest = pool_text(pool, " %s%s%s", what, *t->reason ? ": " : "", t->reason);
-    struct lost lost = {.text = pool_text(pool, "%s%s", side->name, rest), .of_all = rest};
+    struct lost lost = {
+        .text = pool_text(pool, "%s%s", side->name, rest), .code = t->code, .of_all = rest};
 
     if (t->n != n) {
         lost.text = pool_text(pool, "%zu of %zu launches of %s", n, t->n, lost.text);
@@ -306,7 +309,8 @@ static struct lost tell(struct pool *pool, const struct side *side, const struct
 
 static struct lost tell_none(struct pool *pool, const struct side *side, const char *rest)
 {
-    return (struct lost){.text = pool_text(pool, "%s%s", side->name, rest), .of_all = rest};
+    return (struct lost){
+        .text = pool_text(pool, "%s%s", side->name, rest), .code = "", .of_all = rest};
 }
 
 static bool has_column(const struct report_bench *b, const struct side *side, size_t param)
@@ -340,7 +344,7 @@ struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct
                         bool *failed)
 {
     struct pool *pool = &g->p->report.pool;
-    struct tally t = {.reason = ""};
+    struct tally t = {.reason = "", .code = ""};
 
     tally_rows(pair, side, &t);
     if (!t.n)
@@ -355,7 +359,7 @@ struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct
     if (t.n_numberless)
         return tell(pool, side, &t, t.n_numberless, "has no number");
     if (t.n_usable)
-        return (struct lost){.text = ""};
+        return (struct lost){.text = "", .code = ""};
     if (t.n_skipped)
         return tell(pool, side, &t, t.n_skipped, "skipped it");
     if (t.n_todo)
@@ -372,7 +376,7 @@ struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct
 
 bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *side)
 {
-    struct tally t = {.reason = ""};
+    struct tally t = {.reason = "", .code = ""};
 
     tally_rows(pair, side, &t);
     if (!t.n)

@@ -14,7 +14,7 @@ static const char header[] =
     "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
     "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
     "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken,judged_by,"
-    "a_sustained,b_sustained\n";
+    "a_sustained,b_sustained,code\n";
 
 static void put_number(FILE *out, double value)
 {
@@ -118,6 +118,8 @@ int view_print_csv(FILE *out, struct view *v)
             put_disturbance(out, pair);
         else
             fputs(",,,,,,,,", out);
+        fputc(',', out);
+        csv_print(out, pair->code);
         fputc('\n', out);
     }
     return ferror(out) ? -EIO : 0;
@@ -232,10 +234,11 @@ static json_t *case_json(struct view *v, const struct pair *pair)
         [PAIR_READY] = "compared",   [PAIR_REFUSED] = "refused",     [PAIR_LOST_A] = "lost-a",
         [PAIR_LOST_B] = "lost-b",    [PAIR_LOST_BOTH] = "lost-both", [PAIR_TAKEN] = "taken",
         [PAIR_LEFT_OUT] = "left-out"};
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "key", text(v->pool, pair->key),
-                          "label", text(v->pool, pair->label), "pipe", text(v->pool, pair->pipe),
-                          "unit", text(v->pool, pair->c->unit), "state", states[pair->state],
-                          "failed_b", (int)pair->failed_b, "reason", text(v->pool, pair->reason));
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o}", "key",
+                          text(v->pool, pair->key), "label", text(v->pool, pair->label), "pipe",
+                          text(v->pool, pair->pipe), "unit", text(v->pool, pair->c->unit), "state",
+                          states[pair->state], "failed_b", (int)pair->failed_b, "reason",
+                          text(v->pool, pair->reason), "code", text(v->pool, pair->code));
 
     if (o && pair->state == PAIR_READY)
         add_decision(v, o, pair);

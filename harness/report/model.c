@@ -51,6 +51,7 @@ static const char *const field_names[FIELDS] = {
     [FIELD_CARRIER_DEVICE] = "carrier_device",
     [FIELD_ORIGIN] = "origin",
     [FIELD_STATUS] = "status",
+    [FIELD_CODE] = "code",
     [FIELD_REASON] = "reason",
     [FIELD_ELAPSED] = "elapsed_s",
     [FIELD_STEAL] = "steal_percent",

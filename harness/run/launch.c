@@ -117,7 +117,7 @@ static const char *origin_of(const struct launching *g)
 }
 
 /* The row of a launch that gave none: its parameters, status failed and why. 0 or -ENOMEM. */
-static int print_failed_row(struct launching *g, const char *reason, FILE *out)
+static int print_failed_row(struct launching *g, const char *code, const char *reason, FILE *out)
 {
     const struct bench_info *b = g->bench;
     const char **names = column_names(b);
@@ -142,6 +142,7 @@ static int print_failed_row(struct launching *g, const char *reason, FILE *out)
     snprintf(number, sizeof(number), "%u", g->l->case_number);
     row.origin = origin_of(g);
     row.status = "failed";
+    row.code = code;
     row.reason = reason;
     row.run = g->c->run;
     row.case_id = number;
@@ -311,9 +312,10 @@ static const char *known_problem(const struct launching *g)
     return problem;
 }
 
-/* Why the launch cannot stand, as far as its end tells; "" when it ended well. */
-static void judge_end(const struct launching *g, char *reason, size_t len)
+/* Why the launch cannot stand, as far as its end tells; "" when it ended well. Returns its code. */
+static const char *judge_end(const struct launching *g, char *reason, size_t len)
 {
+    const char *code = ROW_CODE_FAILED;
     const struct child_result *r = &g->out->child;
     const char *known = known_problem(g);
     char line[400];
@@ -324,24 +326,29 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
     g->out->lost = launch_has_group(g->l) && r->status == HOST_LAUNCH_LOST;
     if (g->out->lost)
         snprintf(g->out->summary, sizeof(g->out->summary), "%.250s", line);
-    if (known)
+    if (g->out->lost || known)
+        code = ROW_CODE_PEER_LOST;
+    if (known) {
         snprintf(reason, len, "%s", known);
-    else if (r->timed_out)
+    } else if (r->timed_out) {
         snprintf(reason, len, "over its time-out of %.3g s", (double)g->l->timeout_ns * 1e-9);
-    else if (launch_has_hosts(g->l) && r->status == HOST_LAUNCH_FAILED)
+        code = ROW_CODE_TIMEOUT;
+    } else if (launch_has_hosts(g->l) && r->status == HOST_LAUNCH_FAILED)
         snprintf(reason, len, "%s", line);
     else if (r->flooded)
         snprintf(reason, len, "stopped: its rows, messages or samples were over %u MiB",
                  CHILD_OUTPUT_MAX >> 20);
-    else if (r->signal)
+    else if (r->signal) {
         snprintf(reason, len, "killed by signal %d (%s)%s%s", r->signal, strsignal(r->signal),
                  colon, line);
-    else if (!g->out->lost && !exit_has_rows(r->status))
+        code = ROW_CODE_CRASHED;
+    } else if (!g->out->lost && !exit_has_rows(r->status))
         snprintf(reason, len, "ended with status %d%s%s", r->status, colon, line);
     size_t at = strlen(reason);
     if (at && g->before)
         snprintf(reason + at, len - at, " (its process had measured %u other case%s)", g->before,
                  g->before == 1 ? "" : "s");
+    return code;
 }
 
 static enum launch_state state_of(const struct launching *g, const struct table *t)
@@ -389,7 +396,7 @@ static int take_samples(struct launching *g)
 }
 
 /* Turns the output into rows; `reason` says why it cannot, or stays as it is. */
-static int take_rows(struct launching *g, char *reason, size_t len)
+static int take_rows(struct launching *g, const char *code, char *reason, size_t len)
 {
     struct launched *o = g->out;
     struct table t = {0};
@@ -409,7 +416,7 @@ static int take_rows(struct launching *g, char *reason, size_t len)
     FILE *out = open_memstream(&o->rows, &size);
     err = out ? 0 : -ENOMEM;
     if (!err && *reason) {
-        err = print_failed_row(g, reason, out);
+        err = print_failed_row(g, code, reason, out);
         o->record.n_rows = 1;
         o->record.state = o->child.timed_out ? LAUNCH_LATE : LAUNCH_FAIL;
         snprintf(o->summary, sizeof(o->summary), "%.250s", reason);
@@ -511,8 +518,8 @@ static int launch_found(struct launching *g)
     o->header = make_header(g->bench);
     if (!o->header || make_stored_header(g))
         return -ENOMEM;
-    judge_end(g, reason, sizeof(reason));
-    err = take_rows(g, reason, sizeof(reason));
+    const char *code = judge_end(g, reason, sizeof(reason));
+    err = take_rows(g, *reason ? code : ROW_CODE_NO_ROWS, reason, sizeof(reason));
     o->record.header = o->stored_header;
     o->record.rows = o->rows ? o->rows : "";
     o->record.samples = o->samples ? o->samples : "";

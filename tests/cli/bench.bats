@@ -227,7 +227,7 @@ END
     [ "$(grep -c '^[123] .* skipped \[simulated\]$' "$out")" -eq 1 ]
     [ "$(tail -n 1 "$out")" = '# and 2 more, skipped for the same reason' ]
     bench --csv --fault skip --number 1,2,3
-    [ "$(grep -c ',skipped,asked to be skipped,' "$out")" -eq 3 ]
+    [ "$(grep -c ',skipped,unsupported,asked to be skipped,' "$out")" -eq 3 ]
 }
 
 @test "wrong data: exit 1, and the row says wrong" {

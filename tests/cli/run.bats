@@ -239,3 +239,20 @@ END
     [ "$(grep -c 'launches done' said)" -eq 0 ]
     [ "$(grep -c $'\r' said)" -eq 0 ]
 }
+
+@test "every row without a good value says why in one word" {
+    suite <<'END'
+  - bench: "null"
+    fault: [none, skip, fail, wrong, garbage, crash]
+    repeat: 1
+  - bench: "null"
+    fault: hang
+    repeat: 1
+    timeout: 2s
+END
+    run "$plumb" run t.yaml --out r --no-report
+    python3 -c 'import csv
+rows = {row["fault"]: (row["status"], row["code"]) for row in csv.DictReader(open("r/null.csv"))}
+assert rows == {"none": ("ok", ""), "skip": ("skipped", "unsupported"), "fail": ("failed", "failed"), "wrong": ("wrong", "wrong-data"),
+                "garbage": ("failed", "no-rows"), "crash": ("failed", "crashed"), "hang": ("failed", "timeout")}, rows'
+}

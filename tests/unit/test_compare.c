@@ -62,6 +62,7 @@ static struct pair *add_pair(struct scene *s, const char *pipe, const char *labe
     *pair = (struct pair){.c = &s->c,
                           .pipe = pipe,
                           .label = label,
+                          .code = "",
                           .key = label,
                           .state = state,
                           .reason = "",

@@ -45,10 +45,10 @@ static void print_words(FILE *out)
     const struct {
         const char *column;
         const char *const *words;
-    } lists[] = {{"status", row_statuses},    {"stop", row_stops},
-                 {"origin", row_origins},     {"noise_kind", row_noises},
-                 {"limit_kind", limit_kinds}, {"limit_link", limit_links},
-                 {"limit_scope", scopes},     {"carrier", carriers}};
+    } lists[] = {
+        {"status", row_statuses},    {"code", row_codes},        {"stop", row_stops},
+        {"origin", row_origins},     {"noise_kind", row_noises}, {"limit_kind", limit_kinds},
+        {"limit_link", limit_links}, {"limit_scope", scopes},    {"carrier", carriers}};
 
     fputs("| column | values |\n|---|---|\n", out);
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

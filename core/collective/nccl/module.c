@@ -109,10 +109,10 @@ static int find(void **handle, char *error, size_t len)
                  "no NCCL (" FILE_NAME
                  "): install libnccl2 of NVIDIA's, or set PLUMB_LIBNCCL to its "
                  "path: in a Python environment with torch site-packages/nvidia/nccl/lib has one");
-    return -ENODEV;
+    return -ELIBACC;
 }
 
-/* 0; -ENODEV with which library is missing, and where one may be had. It stays mapped. */
+/* 0; -ELIBACC with which library is missing, and where one may be had. It stays mapped. */
 static int nccl_library_open(struct nccl_library *lib, char *error, size_t len)
 {
     int err = find(&lib->handle, error, len);
@@ -126,7 +126,7 @@ static int nccl_library_open(struct nccl_library *lib, char *error, size_t len)
                  "the NCCL that was found has no %s: install version 2.14 or newer, or name "
                  "another in PLUMB_LIBNCCL",
                  functions[i].symbol);
-        err = -ENODEV;
+        err = -ELIBACC;
     }
     for (size_t i = 0; i < sizeof(newer) / sizeof(*newer) && !err; i++) {
         void *at = dlsym(lib->handle, newer[i].symbol);

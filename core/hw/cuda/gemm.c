@@ -206,7 +206,7 @@ static int find(struct gpu *gpu, void **library)
     if (given && *given) {
         *library = dlopen(given, RTLD_NOW | RTLD_LOCAL);
         return *library ? 0
-                        : cuda_error(gpu, -ENODEV,
+                        : cuda_error(gpu, -ELIBACC,
                                      "the library named by PLUMB_LIBCUBLASLT does not load: %.200s",
                                      dlerror());
     }
@@ -217,14 +217,14 @@ static int find(struct gpu *gpu, void **library)
         *library = dlopen("libcublasLt.so", RTLD_NOW | RTLD_LOCAL);
     return *library
                ? 0
-               : cuda_error(gpu, -ENODEV,
+               : cuda_error(gpu, -ELIBACC,
                             "no cuBLASLt (" FILE_NAME "): install NVIDIA's libcublas, or set "
                             "PLUMB_LIBCUBLASLT to its path: the toolkit's lib64 has one, and in a "
                             "Python environment with torch site-packages/nvidia: cu13/lib for "
                             "CUDA 13, cublas/lib for CUDA 12");
 }
 
-/* 0; -ENODEV with gpu_error(): which library is missing, and where one may be had. It stays
+/* 0; -ELIBACC with gpu_error(): which library is missing, and where one may be had. It stays
  * mapped. */
 static int gemm_library_open(struct gpu *gpu, struct gemm_library *lib)
 {
@@ -236,11 +236,11 @@ static int gemm_library_open(struct gpu *gpu, struct gemm_library *lib)
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         void *at = dlsym(lib->library, functions[i].symbol);
         if (!at) {
-            cuda_error(gpu, -ENODEV,
+            cuda_error(gpu, -ELIBACC,
                        "the cuBLASLt that was found has no %s: it wants version " TEXT_OF(
                            CUBLAS_VER_MAJOR) " or newer",
                        functions[i].symbol);
-            return -ENODEV;
+            return -ELIBACC;
         }
         memcpy((char *)lib + functions[i].offset, &at, sizeof(at));
     }

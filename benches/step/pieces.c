@@ -253,9 +253,10 @@ int pieces_data(struct pieces *p, uint64_t seed, int (*each)(struct collective *
 int pieces_unheard(struct pieces *p, uint64_t for_ns)
 {
     for (unsigned i = 0; i < p->plan->n_parts && p->all && p->by->unheard; i++) {
-        struct collective seen = p->all[i].c;
+        const struct collective *c = &p->all[i].c;
+        /* What does not change while a lane works on it: that writes its counts and its error. */
+        struct collective seen = {.ops = c->ops, .world = c->world, .state = c->state};
 
-        seen.error[0] = 0;
         int err = seen.ops ? p->by->unheard(&seen, for_ns) : 0;
         if (err)
             return collective_fail(p->whole, err, "%s", seen.error);

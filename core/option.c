@@ -147,16 +147,20 @@ int opts_set(struct opts *o, const char *name, const char *text)
     return err;
 }
 
+int opts_imply(struct opts *o, const char *name, const char *text)
+{
+    int err = opts_set(o, name, text);
+
+    if (!err)
+        o->values[index_of(o, name, strlen(name))].given = false;
+    return err;
+}
+
 int opts_default(struct opts *o, const char *name, const char *text)
 {
     const struct opt_values *v = opts_values(o, name);
 
-    if (!text || (v && v->given))
-        return 0;
-    int err = opts_set(o, name, text);
-    if (!err)
-        o->values[index_of(o, name, strlen(name))].given = false;
-    return err;
+    return !text || (v && v->given) ? 0 : opts_imply(o, name, text);
 }
 
 /* Handles argv[*at], an option; moves *at on when the value is the next word. */

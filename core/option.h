@@ -97,6 +97,8 @@ void opts_release(struct opts *o);
 
 /* Sets one option from text, as the command line would. */
 int opts_set(struct opts *o, const char *name, const char *text);
+/* The same, as if it was not given: what follows from other options. */
+int opts_imply(struct opts *o, const char *name, const char *text);
 /* The same where it was not given: for a default that hangs on other options. NULL: leaves it. */
 int opts_default(struct opts *o, const char *name, const char *text);
 

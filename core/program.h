@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exit status of every program of the suite. */
+/* How every program of the suite begins and ends, and its exit status. */
 #ifndef PLUMB_CORE_PROGRAM_H
 #define PLUMB_CORE_PROGRAM_H
 
@@ -13,6 +13,15 @@ enum exit_code {
     EXIT_INCOMPLETE = 4, /* something could not be measured, or was interrupted */
     EXIT_DAMAGED = 5     /* a file is damaged */
 };
+
+/* First of all: whoever started it may have left it without a standard stream (the next file that is
+ * opened would take its place), with signals blocked, children that nobody can wait for, a umask
+ * that keeps its own files from it, or a signal in place of an error where a file grows too
+ * large. */
+void program_begin(void);
+/* Last of all: status, or EXIT_INCOMPLETE with a sentence where not all of stdout could be
+ * written. From then on the process has some seconds to end. */
+int program_end(const char *program, int status);
 
 /* Has a benchmark that ended so printed all its rows? */
 static inline bool exit_has_rows(int status)

@@ -2,13 +2,33 @@
 /* Text: see text.h. */
 #include "core/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 /* ---- CSV ---- */
+
+int stream_finish(FILE *out)
+{
+    int lost = ferror(out), err = 0;
+
+    errno = 0;
+    if (lost) /* the cause went with the bytes: another one shows it again */
+        fputc('\n', out);
+    if (fflush(out) || lost)
+        err = errno ? -errno : -EIO;
+    if (out != stdout && fclose(out) && !err)
+        err = -errno;
+    if (out == stdout && err) { /* who called says it: once is enough */
+        __fpurge(out);
+        clearerr(out);
+    }
+    return err;
+}
 
 void csv_print(FILE *out, const char *field)
 {

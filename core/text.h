@@ -11,6 +11,9 @@
 /* One field, quoted if it holds , " CR or LF; NULL prints nothing. */
 void csv_print(FILE *out, const char *field);
 void csv_print_number(FILE *out, double value); /* nine digits; NaN prints nothing: not measured */
+/* Flushes, and closes what is not stdout. 0, or -errno where not all of it was written, which the
+ * caller says. */
+int stream_finish(FILE *out);
 /* A string of JSON, with its quotes. Texts may hold any bytes: what is not UTF-8 becomes '?'. */
 void json_print(FILE *out, const char *text);
 

@@ -60,14 +60,14 @@ static void become(const struct child_spec *spec, int lines, int write_ends[PIPE
         lines = open("/dev/null", O_RDONLY);
     if (lines >= 0)
         dup2(lines, STDIN_FILENO);
-    /* The pipes' own numbers may be 1, 2 or 3: move them out of the way first. */
-    int high[PIPES] = {-1, -1, -1, -1};
+    /* The pipes' own numbers may be 1 to 4: move them out of the way first. */
+    for (int i = 0; i < PIPES; i++)
+        if (write_ends[i] >= 0 && write_ends[i] <= PIPES &&
+            (write_ends[i] = fcntl(write_ends[i], F_DUPFD_CLOEXEC, PIPES + 1)) < 0)
+            _exit(127);
     for (int i = 0; i < PIPES; i++)
         if (write_ends[i] >= 0)
-            high[i] = fcntl(write_ends[i], F_DUPFD_CLOEXEC, 16);
-    for (int i = 0; i < PIPES; i++)
-        if (high[i] >= 0)
-            dup2(high[i], STDOUT_FILENO + i);
+            dup2(write_ends[i], STDOUT_FILENO + i);
     if (spec->body)
         _exit(spec->body(spec->body_arg));
     execv(spec->argv[0], (char *const *)spec->argv);

@@ -300,12 +300,31 @@ static bool is_given(const struct opts *o, const char *name)
     return opts_values(o, name)->given;
 }
 
+/* --root -1: each rank of the largest communicator. */
+static int set_roots(struct opts *o)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    unsigned long most = 1;
+    char text[32];
+
+    if (opts_values(o, "root")->n < WORLD_RANKS_MAX)
+        return 0;
+    for (size_t i = 0; i < ranks->n; i++) {
+        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
+        most = n > most ? n : most;
+    }
+    snprintf(text, sizeof(text), "0..%lu+1", most - 1);
+    return opts_set(o, "root", text);
+}
+
 static int defaults(struct opts *o)
 {
     int err = nccl_tests_ranks(o);
 
     if (!err)
         err = ranks_defaults(o);
+    if (!err)
+        err = set_roots(o);
     if (!err)
         err = nccl_tests_sizes(o);
     if (!err)
@@ -451,6 +470,20 @@ static bool wanted(struct point *pt)
     return can;
 }
 
+static int possible(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    struct collective_call *calls = calloc(COLLECTIVE_CALLS_MAX, sizeof(*calls));
+    struct collective_point c;
+    unsigned n_calls;
+    int err = calls ? collective_point_of(pt, (unsigned)p->ranks, &c, calls, &n_calls) : -ENOMEM;
+
+    free(calls);
+    if (!err && p->per_process == 1)
+        err = ranks_possible(pt, &p->group, p->ranks);
+    return err;
+}
+
 const struct bench bench = {
     .name = "allreduce",
     .help = "allreduce and the other collectives, over groups of 1 to N processes",
@@ -473,6 +506,7 @@ const struct bench bench = {
     .defaults = defaults,
     .instead = collective_bench_instead,
     .wanted = wanted,
+    .possible = possible,
     .open = collective_bench_open,
     .close = collective_bench_close,
     .setup = collective_bench_setup,

@@ -158,6 +158,13 @@ int nccl_tests_sizes(struct opts *o)
         return 0;
     least = least ? least : most;
     most = most ? most : least;
+    if (is_given(o, "size") || least > most) {
+        snprintf(o->error, sizeof(o->error), "%s",
+                 least > most ? "--min-bytes is more than --max-bytes"
+                              : "--min-bytes and --max-bytes are a range in place of --size: leave "
+                                "--size out");
+        return -EINVAL;
+    }
     if (factor > 1)
         snprintf(text, sizeof(text), "%llu..%llux%llu", (unsigned long long)least,
                  (unsigned long long)most, (unsigned long long)factor);

@@ -202,6 +202,22 @@ static int instead(struct opts *o, const struct bench_common *common, const vola
     return pair_serve(&params.meet, &service, cancel);
 }
 
+static int possible(struct point *pt)
+{
+    const struct copy_params *p = pt->params;
+    const char *const names[2] = {p->source, p->destination};
+    struct place ends[2] = {{0}};
+    int peer = copy_peer_end(p);
+    char ignored[160];
+
+    for (int i = 0; i < 2; i++)
+        if (place_parse(names[i], PLACE_ANY, &ends[i], ignored, sizeof(ignored)))
+            ends[i].gpu = copy_is_all(names[i]);
+    if (peer >= 0)
+        return ends[1 - peer].gpu ? 0 : copy_ends(pt, ends);
+    return ends[0].gpu || ends[1].gpu ? 0 : host_copy_possible(pt);
+}
+
 static int setup(struct point *pt)
 {
     struct copy_session *session = pt->bench_state;
@@ -244,6 +260,7 @@ const struct bench bench = {
     .close = close_session,
     .wanted = copy_wanted,
     .backends = gpus_say,
+    .possible = possible,
     .setup = setup,
     .sample = work_sample,
     .check = work_check,

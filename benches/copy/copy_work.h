@@ -93,5 +93,6 @@ bool copy_wanted(struct point *pt);
 struct series *copy_series(struct point *pt, const char *direction, double bytes);
 
 extern const struct device_work host_copy_work, gpu_copy_work;
+int host_copy_possible(struct point *pt); /* of struct bench, between places of the host */
 
 #endif

@@ -53,7 +53,10 @@ static int measure_ceiling(struct point *pt, const struct state *st, unsigned fr
     char error[160] = "";
     int err = topo_bind_self(point_topo(pt), st->cpus[from]);
 
-    if (!err)
+    if (err)
+        snprintf(error, sizeof(error), "cannot bind this thread to CPU %u: %s", st->cpus[from],
+                 strerror(-err));
+    else
         err = lanes_alloc(&l, point_topo(pt), st->memory, error, sizeof(error));
     if (!err) {
         lanes_fill(&l, 0, pt->common->seed);
@@ -127,11 +130,14 @@ static int explain(struct point *pt, int err)
 {
     const struct state *st = pt->state;
 
-    if (st->wire && st->wire->attaches && (err == -EPERM || err == -EACCES || err == -ENOSYS))
+    if (err == -EREMOTEIO)
         return point_reason(pt, -EOPNOTSUPP,
-                            "cross-memory attach is refused (%s): as root, sysctl "
-                            "kernel.yama.ptrace_scope=1; in a container, --cap-add SYS_PTRACE",
-                            strerror(-err));
+                            "the system refuses cross-memory attach: as root, sysctl "
+                            "kernel.yama.ptrace_scope=1; in a container, --cap-add SYS_PTRACE");
+    if (err == -EOPNOTSUPP)
+        return point_reason(pt, err,
+                            "this kernel has no cross-memory attach "
+                            "(CONFIG_CROSS_MEMORY_ATTACH), or a container's filter hides it");
     if (err == -ECONNRESET || err == -EPIPE)
         return point_reason(pt, -ECONNRESET, "the process at the other end died");
     if (err == -ETIMEDOUT)
@@ -153,6 +159,26 @@ static int find_ends(struct point *pt, struct state *st)
     return choose_cpus(pt, st);
 }
 
+/* The host has nothing for parameters that are of GPUs alone. */
+int host_copy_possible(struct point *pt)
+{
+    const struct copy_params *p = pt->params;
+
+    if (p->engine >= COPY_CE)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "'%s' takes a GPU at one end: --source or --destination cuda:0",
+                            copy_engines[p->engine]);
+    if (p->memory > COPY_HUGETLB)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "'%s' memory comes from a GPU's driver: it takes a GPU at one end",
+                            copy_memories[p->memory]);
+    if (p->metric == COPY_LOAD_LATENCY)
+        return point_reason(
+            pt, -EOPNOTSUPP,
+            "loads are those of a GPU: of the host's memory this benchmark has none");
+    return 0;
+}
+
 /* What the host takes of parameters that were meant for GPUs too. */
 static int take_params(struct point *pt, struct state *st)
 {
@@ -166,19 +192,10 @@ static int take_params(struct point *pt, struct state *st)
     point_option(pt, "engine", "%s", copy_engines[st->engine]);
     if (p->memory == COPY_MEMORY_AUTO)
         point_option(pt, "memory", "pageable");
-    if (st->engine >= COPY_CE)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "'%s' takes a GPU at one end: --source or --destination cuda:0",
-                            copy_engines[st->engine]);
+    int err = host_copy_possible(pt);
+    if (err)
+        return err;
     st->wire = wires[st->engine];
-    if (p->memory > COPY_HUGETLB)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "'%s' memory comes from a GPU's driver: it takes a GPU at one end",
-                            copy_memories[p->memory]);
-    if (p->metric == COPY_LOAD_LATENCY)
-        return point_reason(
-            pt, -EOPNOTSUPP,
-            "loads are those of a GPU: of the host's memory this benchmark has none");
     st->memory = kinds[p->memory];
     st->lanes.bytes = p->size;
     st->lanes.used = p->direction == COPY_BOTH ? 2 : 1;

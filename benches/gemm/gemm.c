@@ -93,6 +93,21 @@ static int read_shape(struct point *pt, struct gemm_shape *shape)
     return 0;
 }
 
+static int possible(struct point *pt)
+{
+    const struct params *p = pt->params;
+    const struct gemm_where *where;
+    struct gemm_shape shape;
+    char ignored[160];
+    unsigned index;
+    int err = read_shape(pt, &shape);
+
+    if (err || gemm_where_find(p->ask.device, &where, &index, ignored, sizeof(ignored)) ||
+        where->gpu)
+        return err;
+    return point_topo(pt) ? gemm_has_cpus(pt, (unsigned)p->ask.threads) : -EIO;
+}
+
 static int setup(struct point *pt)
 {
     const struct params *p = pt->params;
@@ -330,6 +345,7 @@ const struct bench bench = {
     .rows = &bench_rows,
     .defaults = default_types,
     .wanted = wanted,
+    .possible = possible,
     .setup = setup,
     .sample = sample,
     .check = check,

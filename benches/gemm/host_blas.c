@@ -308,6 +308,15 @@ struct host_run {
     struct task_times begin; /* when sampling began */
 };
 
+int gemm_has_cpus(struct point *pt, unsigned threads)
+{
+    unsigned cpus = topo_cpus(point_topo(pt));
+
+    return threads <= cpus ? 0
+                           : point_reason(pt, -EOPNOTSUPP, "%u threads asked for, %u CPUs usable",
+                                          threads, cpus);
+}
+
 static int place(struct host_run *r)
 {
     struct point *pt = r->base.pt;
@@ -317,13 +326,13 @@ static int place(struct host_run *r)
 
     if (!topo)
         return -EIO;
-    if (n > topo_cpus(topo))
-        return point_reason(pt, -EOPNOTSUPP, "%u threads asked for, %u CPUs usable", n,
-                            topo_cpus(topo));
+    int err = gemm_has_cpus(pt, n);
+    if (err)
+        return err;
     r->cpus = calloc(n, sizeof(*r->cpus));
     if (!r->cpus)
         return -ENOMEM;
-    int err = topo_spread(topo, -1, n, r->cpus);
+    err = topo_spread(topo, -1, n, r->cpus);
     if (err)
         return err;
     r->threads = (struct gemm_threads){topo, r->cpus, n};

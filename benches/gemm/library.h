@@ -122,7 +122,8 @@ struct gemm_where {
 };
 
 extern const struct gemm_where gemm_on_host, gemm_on_gpu;
-extern const struct gemm_where *const gemm_wheres[]; /* NULL-terminated */
+int gemm_has_cpus(struct point *pt, unsigned threads); /* of the host. 0, or -EOPNOTSUPP */
+extern const struct gemm_where *const gemm_wheres[];   /* NULL-terminated */
 
 /* What the places' own structs begin with. */
 struct gemm_run {

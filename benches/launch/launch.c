@@ -103,6 +103,17 @@ static int set_defaults(struct opts *o)
     return opts_default(o, "min-samples", MIN_SAMPLES);
 }
 
+static int possible(struct point *pt)
+{
+    const struct params *p = pt->params;
+
+    if (!point_topo(pt))
+        return -EIO;
+    if (p->node >= 0 && !placement_has_node(point_topo(pt), p->node))
+        return point_reason(pt, -EOPNOTSUPP, "this machine has no NUMA node %d", p->node);
+    return 0;
+}
+
 static int find_gpu(struct point *pt, const char *name, struct gpu **gpu)
 {
     char error[160] = "";
@@ -291,6 +302,7 @@ const struct bench bench = {
     .params_size = sizeof(struct params),
     .rows = &bench_rows,
     .defaults = set_defaults,
+    .possible = possible,
     .setup = setup,
     .sample = sample,
     .check = check,

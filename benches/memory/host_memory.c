@@ -451,6 +451,23 @@ static int choose_size(struct point *pt, struct state *st)
     return 0;
 }
 
+int host_memory_possible(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    bool latency = p->op == MEMORY_LATENCY;
+    struct placement place;
+    char error[160];
+
+    if (latency && p->threads > 1)
+        return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
+    if (p->memory_node == PLACEMENT_REMOTE && topo_nodes(point_topo(pt)) < 2)
+        return 0;
+    int err = placement_resolve(point_topo(pt), (unsigned)p->threads, p->node, p->memory_node,
+                                &place, error, sizeof(error));
+    placement_release(&place);
+    return err ? point_reason(pt, err, "%s", error) : 0;
+}
+
 /* What cannot be. */
 static int refuse(struct point *pt, const struct memory_params *p)
 {
@@ -458,7 +475,7 @@ static int refuse(struct point *pt, const struct memory_params *p)
 
     if (p->op == MEMORY_LATENCY && p->threads > 1)
         return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
-    if (p->op != MEMORY_LATENCY && p->size > available - available / 8)
+    if (p->size > available - available / 8)
         return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
                             (unsigned long long)(available >> 20));
     return 0;

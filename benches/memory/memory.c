@@ -205,6 +205,17 @@ static void close_session(struct point *ctx)
     free(session);
 }
 
+static int possible(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    struct place place;
+    char ignored[160];
+
+    if (!place_parse(p->device, PLACE_GPU, &place, ignored, sizeof(ignored)))
+        return 0;
+    return point_topo(pt) ? host_memory_possible(pt) : -EIO;
+}
+
 static int setup(struct point *pt)
 {
     const struct memory_params *p = pt->params;
@@ -240,6 +251,7 @@ const struct bench bench = {
     .rows = &bench_rows,
     .open = open_session,
     .close = close_session,
+    .possible = possible,
     .setup = setup,
     .sample = work_sample,
     .check = work_check,

@@ -110,6 +110,7 @@ const char *memory_host_sizes(void);
 const char *memory_host_latency_sizes(void);
 
 extern const struct device_work host_memory_work, gpu_memory_work;
+int host_memory_possible(struct point *pt); /* of struct bench */
 
 /* What the parts of memory on a GPU share: bandwidth (gpu_memory.c) and latency (gpu_latency.c). */
 

@@ -269,11 +269,12 @@ int net_pong(struct net_end *e)
 static void *run_pong(void *arg)
 {
     struct net_end *e = arg;
-    int err = topo_bind_self(e->topo, e->cpus[e->n_cpus - 1]);
+    unsigned cpu = e->cpus[e->n_cpus - 1];
+    int err = topo_bind_self(e->topo, cpu);
 
-    if (!err)
-        err = net_pong(e);
     if (err)
+        net_fail(e, err, "cannot bind a thread to CPU %u: %s", cpu, strerror(-err));
+    else if ((err = net_pong(e)))
         net_fail(e, err, "%s: answering failed: %s", e->ops->name, strerror(-err));
     return NULL;
 }

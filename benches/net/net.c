@@ -437,6 +437,7 @@ const struct bench bench = {
     .wanted = is_wanted,
     .open = net_bench_open,
     .close = net_bench_close,
+    .possible = net_bench_possible,
     .setup = net_bench_setup,
     .begin = net_bench_begin,
     .sample = net_bench_sample,

@@ -602,6 +602,34 @@ static int begin_point(struct point *pt, struct net_session *s, const struct net
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
 }
 
+int net_bench_possible(struct point *pt)
+{
+    const struct net_params *p = pt->params;
+    bool alone = pair_kind(&p->meet) == PAIR_NONE; /* the peer is on this machine */
+    const int nodes[] = {p->node, alone ? p->peer_node : NET_NODE_NEAR};
+    struct net_point point;
+
+    if (!point_topo(pt))
+        return -EIO;
+    net_point_of(p, pt->common->seed, &point);
+    for (size_t i = 0; i < 2; i++)
+        if (nodes[i] >= 0 && !placement_has_node(point_topo(pt), nodes[i]))
+            return point_reason(pt, -EOPNOTSUPP, "this machine has no NUMA node %d", nodes[i]);
+    if (p->segment_bytes && (p->segment_bytes < 88 || p->segment_bytes > 32767))
+        return point_reason(pt, -EOPNOTSUPP, "--segment: Linux takes 88 to 32767 bytes");
+    if (traits_of(&point).way == WIRE_BLOCK && point.threads != point.connections)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "with --mode blocking each of the %u streams has a thread: leave "
+                            "--threads out, or take --mode epoll",
+                            point.connections);
+    if (point.threads > NET_WORKERS_MAX / 2)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "%u streams want as many threads, there are %d at most: --mode epoll "
+                            "--threads 2, say",
+                            point.connections, NET_WORKERS_MAX / 2);
+    return 0;
+}
+
 int net_bench_setup(struct point *pt)
 {
     const struct net_params *p = pt->params;
@@ -616,19 +644,11 @@ int net_bench_setup(struct point *pt)
     s->begun = false;
     s->samples = s->windows.n = 0;
     net_point_of(p, pt->common->seed, &s->point);
-    if (traits_of(&s->point).way == WIRE_BLOCK && s->point.threads != s->point.connections)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "with --mode blocking each of the %u streams has a thread: leave "
-                            "--threads out, or take --mode epoll",
-                            s->point.connections);
-    if (s->point.threads > NET_WORKERS_MAX / 2)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "%u streams want as many threads, there are %d at most: --mode epoll "
-                            "--threads 2, say",
-                            s->point.connections, NET_WORKERS_MAX / 2);
     show_point(pt, &s->point);
     net_rows_series_of(pt, s, NULL, 0); /* so that a row that fails says what it was to measure */
-    int err = need_lead(pt, s);         /* which may fork: before a driver is started here */
+    int err = net_bench_possible(pt);
+    if (!err)
+        err = need_lead(pt, s); /* which may fork: before a driver is started here */
     net_peer_locals(p, &own, &peers);
     if (!err)
         err = need_rail(pt, &own, &peers);

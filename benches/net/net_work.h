@@ -45,6 +45,7 @@ void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *p
 /* Hooks of struct bench: a point. */
 int net_bench_open(struct point *ctx);
 void net_bench_close(struct point *ctx);
+int net_bench_possible(struct point *pt);
 int net_bench_setup(struct point *pt);
 int net_bench_begin(struct point *pt);
 int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns);

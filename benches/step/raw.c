@@ -6,6 +6,7 @@
 
 #include "benches/step/run.h"
 #include "benches/step/work.h"
+#include "core/text.h"
 
 static void put(FILE *to, unsigned job, const char *what, uint64_t sample, unsigned rank,
                 double value)
@@ -53,10 +54,8 @@ void raw_sent(const struct step_work *w, unsigned rank, double bytes)
 
 int raw_end(struct step_work *w)
 {
-    int bad = w->raw && ferror(w->raw);
+    int err = w->raw ? stream_finish(w->raw) : 0;
 
-    if (w->raw)
-        bad = fclose(w->raw) || bad;
     w->raw = NULL;
-    return bad ? -EIO : 0;
+    return err;
 }

@@ -289,11 +289,12 @@ static int make_spec(struct point *pt, struct step_work *w)
         step_layers(&model, p->sequence ? p->sequence : model.sequence, w->layers);
         fill_spec(p, w, (unsigned)model.n_layers);
     }
-    if (!err && !(p->memory_rate > 0 && isfinite(p->memory_rate))) {
+    if (!err && !(p->memory_rate > 0 && p->tflops > 0)) {
         err = -EINVAL;
-        snprintf(error, sizeof(error), "--memory-rate is to be more than 0");
+        snprintf(error, sizeof(error), "--%s is to be more than 0",
+                 p->tflops > 0 ? "memory-rate" : "tflops");
     }
-    if (!err && !(flop_of(w->layers, w->spec.n_layers) > 0 && p->tflops > 0)) {
+    if (!err && !(flop_of(w->layers, w->spec.n_layers) > 0)) {
         err = -EOPNOTSUPP;
         snprintf(error, sizeof(error), "'%s' has no operations to compute", p->model);
     }
@@ -410,6 +411,20 @@ static int name_kernel(struct point *pt, const struct step_work *w)
         return point_reason(pt, err, "%s", why);
     point_column(pt, "kernel", "%s", kernel);
     return 0;
+}
+
+static int possible(struct point *pt)
+{
+    const struct step_params *p = pt->params;
+    struct step_work *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return -ENOMEM;
+    w->n = (unsigned)p->ranks;
+    int err = make_spec(pt, w);
+    free(w->layers);
+    free(w);
+    return err ? err : ranks_possible(pt, &p->group, p->ranks);
 }
 
 static int setup(struct point *pt)
@@ -639,6 +654,7 @@ const struct bench bench = {
     .wanted = wanted,
     .open = open_bench,
     .close = close_bench,
+    .possible = possible,
     .setup = setup,
     .begin = begin,
     .sample = sample,

@@ -32,7 +32,7 @@ struct bench_common {
     double confidence, width;
     uint64_t min_samples, max_samples;
     uint64_t repeats, seed;
-    bool csv, json, describe, help, version, no_color;
+    bool csv, json, planned, describe, help, version, no_color;
     const char *samples_path, *output_path, *batch_path;
 };
 
@@ -81,6 +81,13 @@ struct bench {
     /* Not required. Is this combination of values worth a point, in a sweep? Those that are not are
      * left out without a row, unless none would be left. pt as at setup, but for the reason. */
     bool (*wanted)(struct point *pt);
+
+    /* Not required. Can these values be meant, of this machine and with one another? 0, or -errno
+     * with the reason where they never can: more threads than CPUs, a rank that is not there. What
+     * is absent (a GPU, a library, free memory) is setup's to say. Asked before open() and before
+     * anything is measured: a value that was given and that no point can have is wrong usage, in a
+     * run's launch (--planned) a skipped row. */
+    int (*possible)(struct point *pt);
 
     /* Not required. Called when the command line was read: sets options that were not given by
      * those that were (opts_values(), opts_set()). 0, or -errno with o->error set. */

@@ -331,6 +331,11 @@ static const struct opt common_options[] = {
      .arg = "FILE",
      .help = "measure each line of standard input as one command line, in this process; FILE gets "
              "a line when one begins, and its exit status when it ends"},
+    {.name = "planned",
+     .type = OPT_FLAG,
+     .flags = OPT_HIDDEN,
+     .offset = offsetof(struct bench_common, planned),
+     .help = "the values are those of a run's plan: where one cannot be, its row is skipped"},
     {.name = "describe",
      .type = OPT_FLAG,
      .offset = offsetof(struct bench_common, describe),
@@ -412,9 +417,9 @@ static int run(struct opts *o, const struct bench_common *common, struct runner_
     int err = runner_run(&bench, o, common, out, &cancel, session, &result);
     alarm(0);
     *stuck = result.stuck;
-    int bad = ferror(out);
-    if (((out == stdout ? fflush(out) : fclose(out)) || bad) && !err) {
-        fprintf(stderr, "plumb-%s: rows are not complete: %s\n", bench.name, strerror(errno));
+    int lost = stream_finish(out);
+    if (lost && !err) {
+        fprintf(stderr, "plumb-%s: rows are not complete: %s\n", bench.name, strerror(-lost));
         err = -EIO;
     }
     if (err == -EINVAL || err == -E2BIG)
@@ -454,6 +459,16 @@ static int read_options(struct opts *o, struct bench_common *common, int argc, c
     }
     if (!err && common->csv && common->json) {
         snprintf(o->error, sizeof(o->error), "rows are CSV or JSON: leave out --csv or --json");
+        err = -EINVAL;
+    }
+    if (!err && (common->confidence <= 0 || common->confidence >= 1)) {
+        snprintf(o->error, sizeof(o->error),
+                 "option '--confidence': from above 0%% to below 100%%");
+        err = -EINVAL;
+    }
+    if (!err && opts_values(o, "min-samples")->given && opts_values(o, "max-samples")->given &&
+        common->min_samples > common->max_samples) {
+        snprintf(o->error, sizeof(o->error), "--min-samples is more than --max-samples");
         err = -EINVAL;
     }
     if (err)
@@ -553,6 +568,7 @@ int main(int argc, char **argv)
     bool stuck = false;
     int status = EXIT_GOOD;
 
+    program_begin();
     if (read_options(&o, &common, argc, argv))
         status = EXIT_USAGE;
     else if (common.help || common.version || common.describe)
@@ -561,6 +577,7 @@ int main(int argc, char **argv)
         status = obey_all(common.batch_path, &session, &stuck);
     else
         status = measure(&o, &common, &session, &stuck);
+    status = program_end(program_invocation_short_name, status);
     if (stuck)
         _exit(status); /* exit() would wait for a device that does not answer */
     runner_session_release(&bench, &session);

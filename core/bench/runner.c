@@ -15,6 +15,7 @@
 #include "core/option.h"
 #include "core/rng.h"
 #include "core/row.h"
+#include "core/text.h"
 
 static size_t count_points(const struct runner *r)
 {
@@ -187,10 +188,15 @@ static bool is_of_gpu(const struct runner *r, const size_t *pick)
     return false;
 }
 
+static void *new_params(const struct runner *r)
+{
+    return calloc(1, r->b->params_size ? r->b->params_size : 1);
+}
+
 static int run_point(struct runner *r, size_t index)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
-    void *params = calloc(1, r->b->params_size ? r->b->params_size : 1);
+    void *params = new_params(r);
     struct outcome oc = {0};
     struct point pt = r->proto;
 
@@ -255,7 +261,7 @@ static bool is_wanted(struct runner *r, size_t index)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
     struct point pt = r->proto;
-    void *params = r->b->wanted ? calloc(1, r->b->params_size ? r->b->params_size : 1) : NULL;
+    void *params = r->b->wanted ? new_params(r) : NULL;
 
     pick_values(r, index, pick);
     pt.params = params;
@@ -279,6 +285,94 @@ static size_t choose_points(struct runner *r, size_t points, uint32_t *chosen)
         if (!is_repetition(r, i))
             chosen[n++] = (uint32_t)i;
     return n;
+}
+
+/* ---- Values that cannot be meant ---- */
+
+/* Does an option name a node or a GPU by a number that none has, where there are others? */
+static int find_places(struct runner *r, const size_t *pick, struct point *pt)
+{
+    struct place place;
+    char error[512];
+    int err = 0;
+
+    for (size_t i = 0; i < r->n_own && !err; i++) {
+        const struct opt_values *v = &own_values(r)[i];
+        const char *name = v->n ? v->texts[pick[i]] : "";
+        if (place_parse(name, PLACE_PART | PLACE_GPU, &place, error, sizeof(error)))
+            continue;
+        if (!place.gpu) {
+            err = point_topo(pt) ? place_find(name, point_topo(pt), &place, error, sizeof(error))
+                                 : -EIO;
+        } else if (place.index) {
+            r->gpus = r->gpus ? r->gpus : gpus_count_apart() + 1;
+            if (r->gpus > 1 && place.index >= r->gpus - 1)
+                err = gpus_no_such("cuda", r->gpus - 1, place.index, error, sizeof(error));
+        }
+        if (err)
+            point_reason(pt, err, "%s", error);
+    }
+    return err;
+}
+
+/* Can the values of this point be meant? If not, `why` says why not. */
+static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
+{
+    size_t pick[ROW_PARAMS_MAX * 2];
+    struct point pt = r->proto;
+    void *params = new_params(r);
+    int err = params ? 0 : -ENOMEM;
+
+    pick_values(r, index, pick);
+    pt.params = params;
+    if (!err && opts_apply(r->o, r->b->options, pick, params))
+        err = point_reason(&pt, -EINVAL, "%s", r->o->error);
+    if (!err)
+        err = apply_scopes(r, pick, &pt, params);
+    if (!err)
+        err = find_places(r, pick, &pt);
+    if (!err && r->b->possible)
+        err = r->b->possible(&pt);
+    keep_loaded(&r->proto, &pt);
+    free(params);
+    snprintf(why, len, "%s", pt.reason[0] ? pt.reason : strerror(-err));
+    return !err;
+}
+
+/* Can value k of own option i be meant in any point? `stride`: how many points in a row have it.
+ * Those that are not measured anyhow say nothing. */
+static bool value_is_possible(struct runner *r, size_t points, size_t i, size_t k, size_t stride,
+                              char *why, size_t len)
+{
+    bool tried = false;
+
+    for (size_t block = k * stride; block < points; block += stride * own_values(r)[i].n)
+        for (size_t at = block; at < block + stride; at++) {
+            if (is_repetition(r, at) || is_left_out(r, at))
+                continue;
+            if (is_possible(r, at, why, len))
+                return true;
+            tried = true;
+        }
+    return !tried;
+}
+
+/* A value that was given and cannot be meant in any point is wrong usage. */
+static int refuse_values(struct runner *r, size_t points)
+{
+    char why[sizeof(r->proto.reason)];
+    size_t stride = points;
+
+    for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt_values *v = &own_values(r)[i];
+        stride /= v->n ? v->n : 1;
+        for (size_t k = 0; v->given && k < v->n; k++)
+            if (!value_is_possible(r, points, i, k, stride, why, sizeof(why))) {
+                fprintf(stderr, "plumb-%s: %s\n", r->b->name, why);
+                return -EINVAL;
+            }
+    }
+    return 0;
 }
 
 static int run_all(struct runner *r, size_t points)
@@ -324,13 +418,11 @@ static int close_samples(struct runner *r, int err)
 {
     if (!r->samples_out)
         return err;
-    int bad = ferror(r->samples_out);
-    if ((fclose(r->samples_out) || bad) && !err) {
-        err = -EIO;
+    int lost = stream_finish(r->samples_out);
+    if (lost)
         fprintf(stderr, "plumb-%s: samples in '%s' are not complete: %s\n", r->b->name,
-                r->common->samples_path, strerror(errno));
-    }
-    return err;
+                r->common->samples_path, strerror(-lost));
+    return err || !lost ? err : -EIO;
 }
 
 static int run_open(struct runner *r, struct runner_session *session, size_t points)
@@ -381,7 +473,9 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     r.proto.common = common;
     r.proto.cancel = cancel;
     r.jobs = common->csv || common->json ? NULL : runner_jobs_new(b);
-    int err = open_samples(&r);
+    int err = common->planned ? 0 : refuse_values(&r, points);
+    if (!err)
+        err = open_samples(&r);
     if (!err)
         err = run_open(&r, session, points);
     runner_jobs_free(r.jobs);

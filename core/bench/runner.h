@@ -71,6 +71,7 @@ struct runner {
     char host[256];
     struct point proto; /* what every point starts from: open()'s state and the topology */
     uint64_t repeat, launch_rows;
+    unsigned gpus; /* of this machine, and 1; 0: not counted */
     struct runner_result *result;
 };
 

@@ -476,14 +476,33 @@ static int open_all(const struct addrinfo *found, uint16_t *port, int fds[MEET_L
     return err;
 }
 
+const char *meet_refuse_host(const char *name)
+{
+    struct in_addr lax, strict;
+
+    if (!inet_aton(name, &lax))
+        return NULL;
+    if (inet_pton(AF_INET, name, &strict) != 1)
+        return "is a number that the system reads as some other address: write a.b.c.d in full, or "
+               "a name with a letter";
+    return ntohl(lax.s_addr) >> 24
+               ? NULL
+               : "is no host's address, as nothing of 0.0.0.0/8 is: write another";
+}
+
 int meet_open_listeners(const char *address, uint16_t *port, int fds[MEET_LISTENERS_MAX], size_t *n,
                         char *error, size_t len)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
     const char *shown = address ? address : "localhost";
     uint16_t asked = *port;
+    const char *why = address && strcmp(address, "0.0.0.0") != 0 ? meet_refuse_host(address) : NULL;
     int err = -EADDRINUSE;
 
+    if (why) {
+        snprintf(error, len, "cannot listen on it: '%s' %s", address, why);
+        return -EINVAL;
+    }
     int code = getaddrinfo(address, "0", &hints, &found); /* NULL: loopback, of both families */
     if (code) {
         snprintf(error, len, "cannot listen on '%s': %s", shown, gai_strerror(code));

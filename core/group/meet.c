@@ -36,7 +36,10 @@ static int open_private(const char *path, int *fd, char *error, size_t len)
     if (fstat(*fd, &st) || !S_ISREG(st.st_mode) || !(st.st_mode & 077))
         return 0;
     close(*fd);
-    snprintf(error, len, "the secret in '%s' is open to others: chmod 600 '%s'", path, path);
+    snprintf(error, len,
+             "others can read the secret in '%s': make a new file that is yours alone: umask 077; "
+             "openssl rand -hex 32 >FILE",
+             path);
     return -EACCES;
 }
 
@@ -327,10 +330,15 @@ int meet_connect(const struct meet_connect *m, struct channel **c, char *error, 
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
     uint64_t until_ns = fd_until(m->wait_ns);
     char port[8];
+    const char *why = meet_refuse_host(m->host);
     int err = secret_supported(error, len);
 
     if (err)
         return err;
+    if (why) {
+        snprintf(error, len, "'%s' %s", m->host, why);
+        return -EINVAL;
+    }
     snprintf(port, sizeof(port), "%u", m->port);
     int code = getaddrinfo(m->host, port, &hints, &found);
     if (code) {

@@ -186,6 +186,9 @@ int meet_say(int fd, struct shake *s);
  * -errno. */
 int meet_hear(int fd, struct shake *s);
 
+/* What is wrong with it, to be read behind the name; NULL: nothing. "0131" and "10.1" are refused:
+ * the resolver reads them as the addresses 0.0.0.89 and 10.0.0.1, whatever hosts are called so. */
+const char *meet_refuse_host(const char *name);
 /* Opens up to MEET_LISTENERS_MAX sockets; *port is the one that was asked for, or found. 0 or
  * -errno with error. */
 int meet_open_listeners(const char *address, uint16_t *port, int fds[MEET_LISTENERS_MAX], size_t *n,

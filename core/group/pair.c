@@ -12,12 +12,20 @@
 
 int pair_defaults(struct opts *o)
 {
-    if (o->n_args != 1)
-        return 0;
-    int err = opts_set(o, "host", o->args[0]);
-    if (!err)
+    int err = o->n_args == 1 ? opts_set(o, "host", o->args[0]) : 0;
+
+    if (!err && o->n_args == 1)
         o->n_args = 0;
-    return err;
+    if (err || !opts_values(o, "host")->n)
+        return err;
+    const char *host = opts_values(o, "host")->texts[0], *why = meet_refuse_host(host);
+    if (why)
+        snprintf(o->error, sizeof(o->error), "'%s' %s", host, why);
+    else if (!strcmp(opts_values(o, "port")->texts[0], "0"))
+        snprintf(o->error, sizeof(o->error), "--port 0 is no port that a HOST listens on");
+    else
+        return 0;
+    return -EINVAL;
 }
 
 enum pair_kind pair_kind(const struct pair_params *p)

@@ -194,18 +194,16 @@ unsigned gpus_count_apart(void)
 }
 
 /* Where there are GPUs, a number that none of them has is a mistake of who asks. */
-static int no_such(const struct gpus *gpus, unsigned index, char *error, size_t len)
+int gpus_no_such(const char *name, unsigned count, unsigned index, char *error, size_t len)
 {
-    const char *name = gpus->ops->name;
-
-    if (!gpus->count)
+    if (!count)
         snprintf(error, len, "there is no %s:%u: this machine shows no GPU", name, index);
-    else if (gpus->count == 1)
+    else if (count == 1)
         snprintf(error, len, "there is no %s:%u: there is 1 GPU: %s:0", name, index, name);
     else
         snprintf(error, len, "there is no %s:%u: there are %u GPUs: %s:0..%s:%u", name, index,
-                 gpus->count, name, name, gpus->count - 1);
-    return gpus->count ? -EINVAL : -ENODEV;
+                 count, name, name, count - 1);
+    return count ? -EINVAL : -ENODEV;
 }
 
 int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len)
@@ -219,7 +217,7 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
         return -ENODEV;
     }
     if (index >= gpus->count)
-        return no_such(gpus, index, error, len);
+        return gpus_no_such(ops->name, gpus->count, index, error, len);
     struct gpu **slot = &gpus->opened[index];
     if (*slot && gpu_base(*slot)->silent) {
         snprintf(error, len, "not tried: %s:%u did not answer in a case before this one", ops->name,

@@ -254,6 +254,8 @@ unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
 /* The same, asked by a child process: for a process that forks later. A driver that was started is
  * of no use to children. */
 unsigned gpus_count_apart(void);
+/* The sentence for a number that none of so many has. -EINVAL; -ENODEV where there is none. */
+int gpus_no_such(const char *name, unsigned count, unsigned index, char *error, size_t len);
 /* "simulated" where a library underneath is a stand-in, whether it started or not; else
  * "measured". */
 const char *gpus_origin(struct gpus *gpus);

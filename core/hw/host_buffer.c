@@ -81,10 +81,8 @@ static int bind_to_node(const struct topo *topo, void *at, size_t bytes, int nod
     if (hwloc_set_area_membind(topo_hwloc(topo), at, bytes, one, HWLOC_MEMBIND_BIND,
                                HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_STRICT)) {
         err = -errno;
-        snprintf(error, len,
-                 "memory cannot be bound to node %d: %s; in a container, add "
-                 "--cap-add SYS_NICE",
-                 node, strerror(errno));
+        snprintf(error, len, "memory cannot be bound to node %d: %s%s", node, strerror(-err),
+                 err == -EPERM ? "; in a container, add --cap-add SYS_NICE" : "");
         err = err == -ENOSYS || err == -EPERM ? -EOPNOTSUPP : err;
     }
     hwloc_bitmap_free(one);
@@ -128,10 +126,13 @@ void host_free(struct host_buffer *b)
 
 static int explain_hugetlb(int err, size_t rounded, size_t huge, char *error, size_t len)
 {
-    snprintf(error, len,
-             "the pool of reserved huge pages has no %zu of %zu MiB for this: as root, sysctl "
-             "vm.nr_hugepages=N",
-             rounded / huge, huge >> 20);
+    if (err == -ENOMEM)
+        snprintf(error, len,
+                 "the pool of reserved huge pages has no %zu of %zu MiB for this: as root, sysctl "
+                 "vm.nr_hugepages=N",
+                 rounded / huge, huge >> 20);
+    else
+        snprintf(error, len, "no huge pages of %zu MiB: %s", huge >> 20, strerror(-err));
     return err == -ENOMEM || err == -EPERM ? -EOPNOTSUPP : err;
 }
 
@@ -142,7 +143,7 @@ int host_alloc(struct host_buffer *b, const struct topo *topo, size_t bytes, enu
 
     *b = (struct host_buffer){.bytes = bytes, .memory = memory};
     int err = map_aligned(b, rounded, huge);
-    if (err && memory == HOST_PAGES_HUGETLB)
+    if (err && memory == HOST_PAGES_HUGETLB && b->map) /* there is address space for them */
         err = explain_hugetlb(err, rounded, huge, error, len);
     else if (err)
         snprintf(error, len, "no %zu bytes of memory: %s", bytes, strerror(-err));

@@ -284,7 +284,7 @@ static unsigned cores_of(const struct topo *topo, int node)
     return n;
 }
 
-static bool has_node(const struct topo *topo, int node)
+bool placement_has_node(const struct topo *topo, int node)
 {
     for (unsigned i = 0; i < topo_nodes(topo); i++)
         if ((int)topo_node_id(topo, i) == node)
@@ -310,7 +310,7 @@ static int resolve_memory(const struct topo *topo, int memory, struct placement 
                           size_t len)
 {
     p->memory_node = memory;
-    if (memory >= 0 && !has_node(topo, memory)) {
+    if (memory >= 0 && !placement_has_node(topo, memory)) {
         snprintf(error, len, "this machine has no NUMA node %d for memory", memory);
         return -EOPNOTSUPP;
     }
@@ -332,7 +332,7 @@ int placement_resolve(const struct topo *topo, unsigned threads, int node, int m
                       struct placement *p, char *error, size_t len)
 {
     *p = (struct placement){.threads = threads};
-    if (node >= 0 && !has_node(topo, node)) {
+    if (node >= 0 && !placement_has_node(topo, node)) {
         snprintf(error, len, "this machine has no NUMA node %d for threads", node);
         return -EOPNOTSUPP;
     }

@@ -79,5 +79,6 @@ struct placement {
 int placement_resolve(const struct topo *topo, unsigned threads, int node, int memory,
                       struct placement *p, char *error, size_t len);
 void placement_release(struct placement *p);
+bool placement_has_node(const struct topo *topo, int node);
 
 #endif

@@ -224,11 +224,24 @@ int ranks_instead(const struct opts *o, const struct ranks_params *p,
 {
     char unknown[320];
 
+    if (p->leader && !p->port) {
+        fprintf(stderr, "%s: --port 0 is no port that a leader listens on\n",
+                program_invocation_short_name);
+        return EXIT_USAGE;
+    }
     if (p->leader && !p->rank) {
         fprintf(stderr,
                 "%s: --leader HOST is for ranks 1 and on: say which by --rank, or leave --leader "
                 "out and --listen on this one\n",
                 program_invocation_short_name);
+        return EXIT_USAGE;
+    }
+    if (p->rank >= p->np || (p->rank && group_of(p) == GROUP_LOCAL)) {
+        fprintf(stderr,
+                "%s: --rank %llu of %llu: ranks that are started by hand are 0 to %llu, "
+                "and those from 1 on have a --leader\n",
+                program_invocation_short_name, (unsigned long long)p->rank,
+                (unsigned long long)p->np, (unsigned long long)p->np - 1);
         return EXIT_USAGE;
     }
     if (group_of(p) == GROUP_MPI && p->np != mpi_launched()) {
@@ -248,6 +261,18 @@ int ranks_instead(const struct opts *o, const struct ranks_params *p,
     }
     int status = serve_other(p, service, cancel);
     return status < 0 && p->who ? print_who(p, cancel) : status;
+}
+
+int ranks_possible(struct point *pt, const struct ranks_params *p, uint64_t ranks)
+{
+    return ranks <= p->np
+               ? 0
+               : point_reason(
+                     pt, -EOPNOTSUPP,
+                     "a communicator of %llu ranks, but there are %llu: give --np %llu, or "
+                     "start more",
+                     (unsigned long long)ranks, (unsigned long long)p->np,
+                     (unsigned long long)ranks);
 }
 
 static int open_session(struct point *pt, struct ranks *r, const struct ranks_params *p, bool watch)
@@ -398,7 +423,7 @@ static int set_ranks(struct opts *o, unsigned np)
     for (unsigned n = 1; n < np; n *= 2)
         at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
     snprintf(text + at, sizeof(text) - at, "%u", np);
-    return opts_set(o, "ranks", text);
+    return opts_imply(o, "ranks", text);
 }
 
 /* Between machines shared memory is no way; a launcher's MPI is what people compare with. */

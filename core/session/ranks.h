@@ -37,7 +37,7 @@ extern const struct opt_scope way_by_own, way_by_tcp, way_by_rdma, way_by_librar
 
 /* clang-format off */
 #define RANKS_OPTIONS(at)                                                                          \
-    {.name = "np", .type = OPT_U64, at(np), .max = WORLD_RANKS_MAX, .arg = "N",                    \
+    {.name = "np", .type = OPT_U64, at(np), .min = 1, .max = WORLD_RANKS_MAX, .arg = "N",          \
      .help = "number of processes; default: as many as mpirun or srun started, or as --ranks "     \
              "needs, else a few on this machine"},                                                 \
     {.name = "rank", .type = OPT_U64, at(rank), .def = "0", .max = WORLD_RANKS_MAX - 1,            \
@@ -109,6 +109,9 @@ int ranks_defaults(struct opts *o);
  * takes part. The exit status, or -1: it is rank 0, and measures. */
 int ranks_instead(const struct opts *o, const struct ranks_params *p,
                   const struct session_service *service, const volatile int *cancel);
+
+/* For a bench's `possible`: there are so many ranks. */
+int ranks_possible(struct point *pt, const struct ranks_params *p, uint64_t ranks);
 
 /* Rank 0's: the world and its session, which outlive the points. */
 struct ranks {

@@ -61,7 +61,10 @@ static int copy_failed(struct wire_link *l, const char *what, ssize_t n)
     if (error == ESRCH)
         return wire_shm_gone(l);
     world_name(l->worker->wire->world, l->peer, name, sizeof(name));
-    return wire_fail(l->worker->wire, -error, "%s of %s failed: %s", what, name, strerror(error));
+    int err = error == EPERM || error == EACCES ? -EREMOTEIO
+              : error == ENOSYS                 ? -EOPNOTSUPP
+                                                : -error;
+    return wire_fail(l->worker->wire, err, "%s of %s failed: %s", what, name, strerror(error));
 }
 
 /* The oldest message, where both ends have posted it: its bytes, 0, or -errno. A peer that has
@@ -196,27 +199,17 @@ static void write_describe(struct wire *w, char *text, size_t len)
 }
 
 const struct wire_ops wire_cma = {
-    WIRE_SHM_HOOKS,
-    .send = wire_shm_send,
-    .name = "cma",
-    .help = "the receiver reads the sender's memory",
-    .attaches = true,
-    .open = cma_open,
-    .worker = read_worker,
-    .join = cma_join,
-    .describe = read_describe,
+    WIRE_SHM_HOOKS,     .send = wire_shm_send,
+    .name = "cma",      .help = "the receiver reads the sender's memory",
+    .open = cma_open,   .worker = read_worker,
+    .join = cma_join,   .describe = read_describe,
     .close = cma_close,
 };
 
 const struct wire_ops wire_cma_write = {
-    WIRE_SHM_HOOKS,
-    .send = wire_shm_send,
-    .name = "cma-write",
-    .help = "the sender writes the receiver's memory",
-    .attaches = true,
-    .open = cma_open,
-    .worker = write_worker,
-    .join = cma_join,
-    .describe = write_describe,
+    WIRE_SHM_HOOKS,      .send = wire_shm_send,
+    .name = "cma-write", .help = "the sender writes the receiver's memory",
+    .open = cma_open,    .worker = write_worker,
+    .join = cma_join,    .describe = write_describe,
     .close = cma_close,
 };

@@ -219,8 +219,6 @@ struct wire_ops {
     bool windows;
     /* The ranks copy the bytes themselves: of such a copy by one core there is a reference. */
     bool own_copies;
-    /* It reaches into the other process, which the system may refuse: -EPERM, -EACCES, -ENOSYS. */
-    bool attaches;
     void (*backends)(backend_say_fn *say, void *arg); /* not required: it is there, always */
     /* Changes what wire_traits_of() says without it, where the options want that. Not required. */
     void (*traits)(const struct wire_options *o, struct wire_traits *t);
@@ -288,7 +286,8 @@ struct wire {
 
 extern const struct wire_ops wire_shm, wire_tcp, wire_rdma;
 /* For copies between two processes of a machine; cma: the receiver reads the sender's memory,
- * cma_write: the sender writes the receiver's. */
+ * cma_write: the sender writes the receiver's; -EREMOTEIO: the system refuses it, -EOPNOTSUPP: it
+ * has no such call. */
 extern const struct wire_ops wire_pipe, wire_cma, wire_cma_write;
 
 /* The first way that it can of poll, block, events and yield; both ends act. Of options, those of

@@ -204,3 +204,14 @@ int wire_parse_auto(const char *text, void *value, char *error, size_t len)
     *(int *)value = (int)number;
     return 0;
 }
+
+int wire_parse_mtu(const char *text, void *value, char *error, size_t len)
+{
+    uint64_t *mtu = value;
+
+    if (!units_parse_u64(text, mtu) &&
+        (!*mtu || (*mtu >= 256 && *mtu <= 4096 && !(*mtu & (*mtu - 1)))))
+        return 0;
+    snprintf(error, len, "'%s' is not 256, 512, 1024, 2048, 4096 or 0", text);
+    return -EINVAL;
+}

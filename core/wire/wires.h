@@ -35,6 +35,8 @@ extern const char *const wire_tcp_modes[], *const wire_verbs[], *const wire_conn
                                                                     *const wire_completions[];
 /* As struct opt's `parse`, of an int: "auto" (-1) or a number. */
 int wire_parse_auto(const char *text, void *value, char *error, size_t len);
+/* The same, of a uint64_t: 0, or what RDMA has as an MTU. */
+int wire_parse_mtu(const char *text, void *value, char *error, size_t len);
 
 /* What is sent over a rail. */
 struct wire_load {
@@ -78,8 +80,8 @@ bool wire_switches_may_sum(const struct nic_rail *r);
 #define WIRE_OPT_DATA_PORT(...)                                                                    \
     {.name = "data-port", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 65000}
 #define WIRE_OPT_MTU(...)                                                                          \
-    {.name = "mtu", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 4096,                         \
-     .help = "path MTU; 0: the port's"}
+    {.name = "mtu", .type = OPT_CUSTOM, __VA_ARGS__, .def = "0", .arg = "N",                       \
+     .parse = wire_parse_mtu, .help = "path MTU; 0: the port's"}
 #define WIRE_OPT_GID_INDEX(...)                                                                    \
     {.name = "gid-index", .letter = 'x', .type = OPT_CUSTOM, __VA_ARGS__, .def = "auto",           \
      .arg = "auto|N", .parse = wire_parse_auto, .help = "index of the port's GID (RoCE v1 or v2)"}

@@ -10,6 +10,7 @@
 
 #include "core/option.h"
 #include "core/program.h"
+#include "core/text.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
 #include "harness/plan/plan.h"
@@ -23,17 +24,14 @@ struct writer {
 
 static int write_file(struct check_command *c, const struct check_result *r, const struct writer *w)
 {
-    bool to_stdout = !strcmp(w->path, "-");
-    FILE *out = to_stdout ? stdout : fopen(w->path, w->mode);
+    FILE *out = strcmp(w->path, "-") ? fopen(w->path, w->mode) : stdout;
     int err = out ? w->write(out, r) : -errno;
+    int lost = out ? stream_finish(out) : 0;
 
-    if (out && fflush(out) && !err)
-        err = -errno;
-    if (out && !to_stdout && fclose(out) && !err)
-        err = -errno;
+    err = lost ? lost : err;
     if (err)
         snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", w->path, strerror(-err));
-    return err;
+    return err && out ? -EIO : err; /* else it is the option's value that is wrong */
 }
 
 /* Everything that was asked for. 0, or -errno with c->error set. A step of GitHub has a page of its
@@ -163,7 +161,9 @@ static int tell(struct check_command *c, struct check_result *r)
     unwritten = unwritten ? unwritten : check_write(c, r);
     if (unwritten)
         fprintf(stderr, "plumb check: %s\n", c->error);
-    return (err || unwritten) && (!r->exit || r->exit == 3) ? exit_of(err) : r->exit;
+    if (r->exit && r->exit != EXIT_UNDECIDED)
+        return r->exit;
+    return !err && unwritten == -EIO ? EXIT_INCOMPLETE : err || unwritten ? exit_of(err) : r->exit;
 }
 
 /* What the baseline has and the run has not is asked for every night from now on. */
@@ -386,11 +386,12 @@ static void print_help(const struct opts *o)
         "\n"
         "exit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no run "
         "found, or a\n"
-        "      file that cannot be written, 3 nothing could be decided, or there is no baseline, 4 "
-        "the run is\n"
-        "      incomplete: cases failed or are missing, 5 a run folder or the history is damaged; "
-        "if several\n"
-        "      apply, the first of 1, 4, 3\n"
+        "      file that cannot be made, 3 nothing could be decided, or there is no baseline, 4 "
+        "the "
+        "run is\n"
+        "      incomplete: cases failed or are missing; or a file is not whole, 5 a run folder or "
+        "the\n"
+        "      history is damaged; if several apply, the first of 1, 4, 3\n"
         "docs: check.md, and deciding.md for the method; examples/ci/ for GitHub, GitLab and cron");
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/report/show.h"
@@ -138,7 +139,7 @@ static int write_unmeasured(struct check_command *c, const struct run_folder *ru
          pool_text(pool, "%s, suite %s: %s", tonight.host, tonight.suite, c->error));
     line(out, pool, "Since", u.since);
     line(out, pool, "Changed", changed_unmeasured(pool, &u));
-    return out == stdout ? 0 : fclose(out) ? -errno : 0;
+    return stream_finish(out);
 }
 
 int check_mail_unmeasured(struct check_command *c)

@@ -348,25 +348,13 @@ struct shown {
     struct many *many;
 };
 
-static int write_to(FILE *out, const struct shown *s, const struct writer *w)
-{
-    int err;
-
-    errno = 0;
-    err = s->view ? w->view(out, s->view) : w->many(out, s->many);
-    if (fflush(out) && !err)
-        err = errno ? -errno : -EIO;
-    return err;
-}
-
 static int write_file(struct command *c, const struct shown *s, const struct writer *w)
 {
-    bool to_stdout = !strcmp(w->path, "-");
-    FILE *out = to_stdout ? stdout : fopen(w->path, "we");
-    int err = out ? write_to(out, s, w) : -errno;
+    FILE *out = strcmp(w->path, "-") ? fopen(w->path, "we") : stdout;
+    int err = !out ? -errno : s->view ? w->view(out, s->view) : w->many(out, s->many);
+    int lost = out ? stream_finish(out) : 0;
 
-    if (out && !to_stdout && fclose(out) && !err)
-        err = -errno;
+    err = lost ? lost : err;
     if (err)
         snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", w->path, strerror(-err));
     return err;

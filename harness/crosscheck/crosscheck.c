@@ -451,17 +451,15 @@ static int write_results(struct crosscheck *c)
 
     for (int i = 0; !err && i < 2; i++) {
         FILE *out = fopen(crosscheck_path(c, names[i], path), "we");
+        err = out ? 0 : -errno;
         if (out && i == 0)
             show_csv(out, c);
         else if (out)
             err = show_json(out, c);
-        int bad = out ? ferror(out) : 1;
-        if (out && fclose(out))
-            bad = 1;
-        if (bad || err) {
-            err = -EIO;
-            snprintf(c->error, sizeof(c->error), "cannot write '%.400s': is the disk full", path);
-        }
+        int lost = out ? stream_finish(out) : 0;
+        err = lost ? lost : err;
+        if (err)
+            snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", path, strerror(-err));
     }
     return err;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/text.h"
 #include "harness/forecast/forecast.h"
 #include "harness/report/plot.h"
 #include "harness/report/report.h"
@@ -217,9 +218,10 @@ static int write_markdown(struct pool *pool, const struct document *d, const cha
     int err = document_write_markdown(head, out);
     fputc('\n', out);
     err = err ? err : document_write_markdown(d, out);
-    if (fclose(out))
-        return failed(path, error, len);
-    return err;
+    int lost = stream_finish(out);
+    if (lost)
+        snprintf(error, len, "cannot write '%s': %s", path, strerror(-lost));
+    return lost ? -EIO : err;
 }
 
 int forecast_write(struct pool *pool, const struct document *d, const struct forecast_files *files,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/program.h"
+#include "core/text.h"
 #include "harness/command.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
@@ -452,9 +453,7 @@ static int write_csv(const char *path, const struct trends *t, char *error, size
 
     if (out) {
         trends_csv(out, t);
-        err = fflush(out) || ferror(out) ? -EIO : 0;
-        if (out != stdout && fclose(out) && !err)
-            err = -errno;
+        err = stream_finish(out);
     } else {
         err = -errno;
     }

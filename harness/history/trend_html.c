@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/program.h"
+#include "core/text.h"
 #include "harness/document/document.h"
 #include "harness/document/html.h"
 #include "harness/history/history.h"
@@ -382,21 +383,19 @@ static int cannot(const char *path, int err, char *error, size_t len)
 /* Written beside, then renamed: a page is whole or the old one. */
 static int replace_page(const char *path, const struct drawn *d, char *error, size_t len)
 {
-    FILE *out = fopen(d->fresh, "we");
-    int err = 0;
+    struct stat st;
+    bool device = !stat(path, &st) && !S_ISREG(st.st_mode); /* or a pipe: not to be replaced */
+    FILE *out = fopen(device ? path : d->fresh, "we");
 
     if (!out)
         return cannot(path, -errno, error, len);
     write_page(out, d);
-    if (fflush(out) || ferror(out))
-        err = errno ? -errno : -EIO;
-    if (fclose(out) && !err)
-        err = -errno;
+    int err = stream_finish(out);
     if (!err && d->t->history->pool.failed)
         err = -ENOMEM;
-    if (!err && rename(d->fresh, path))
+    if (!err && !device && rename(d->fresh, path))
         err = -errno;
-    if (err)
+    if (err && !device)
         unlink(d->fresh);
     return err ? cannot(path, err, error, len) : 0;
 }

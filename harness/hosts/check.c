@@ -165,6 +165,39 @@ static void say_problem(const struct plan *plan, const struct host *h, const cha
             n == 1 ? "launch that needs it fails" : "launches that need it fail");
 }
 
+/* Is the address one of those that the host said it has? */
+static bool has_address(const struct host *h, const char *address)
+{
+    size_t len = address ? strlen(address) : 0;
+
+    for (size_t i = 0; len && h->networks && h->networks[i]; i++) {
+        const char *at = strrchr(h->networks[i], '|');
+        for (at = at ? at + 1 : ""; *at; at += strspn(at, " ")) {
+            size_t n = strcspn(at, " ");
+            if (n == len && !memcmp(at, address, n))
+                return true;
+            at += n;
+        }
+    }
+    return false;
+}
+
+/* Two names of one machine: what is measured between them is no network. */
+static void say_same(const struct hosts *hosts)
+{
+    for (size_t i = 0; i < hosts->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const struct host *a = &hosts->all[k], *b = &hosts->all[i];
+            if (!has_address(a, b->address) && !has_address(b, a->address))
+                continue;
+            fprintf(stderr,
+                    "plumb run: warning: '%s' and '%s' are one machine, which has the address %s: "
+                    "between them no network is measured; list it once\n",
+                    a->name, b->name, has_address(a, b->address) ? b->address : a->address);
+            break;
+        }
+}
+
 /* The table, and each problem with how many launches it concerns. */
 static void check_say(const struct hosts_run *run, const struct plan *plan)
 {
@@ -172,6 +205,7 @@ static void check_say(const struct hosts_run *run, const struct plan *plan)
 
     fprintf(stderr, "plumb run: asked %s:\n", launcher_by(run, by));
     print_table(run);
+    say_same(&run->hosts);
     for (size_t i = 0; i < run->hosts.n; i++) {
         const struct host *h = &run->hosts.all[i];
         if (h->problem)

@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/group/meet.h"
 #include "core/option.h"
 #include "harness/text.h"
 
@@ -155,6 +156,12 @@ static int take_host(const struct reader *r, const struct said *said)
     size_t at = 0;
     int err = 0;
 
+    const char *user = strchr(said->name, '@');
+    const char *target = said->address ? said->address : user ? user + 1 : said->name;
+    const char *why = meet_refuse_host(target);
+    if (why)
+        return refuse(r, "'%.64s' %s%s", target, why,
+                      said->address ? "" : ", or address=ADDR beside it");
     while (at < hosts->n && !is_same(&hosts->all[at], said))
         at++;
     bool again = at < hosts->n;
@@ -319,7 +326,7 @@ static int look_up(const char *name, char address[HOSTS_ADDRESSES])
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
     int code = getaddrinfo(name, NULL, &hints, &found);
 
-    if (!code && !numeric(found->ai_addr, address))
+    if (!code && (!numeric(found->ai_addr, address) || !strncmp(address, "0.", 2)))
         code = EAI_FAIL;
     if (found)
         freeaddrinfo(found);

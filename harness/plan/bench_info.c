@@ -428,11 +428,16 @@ static int bench_info_ask(const char *name, char *path, const char *const *words
         snprintf(error, len, "%s: %s", path, strerror(-err));
     }
     if (!err) {
-        json_t *said = json_loadb(result.out.text, result.out.size, JSON_REJECT_DUPLICATES, NULL);
+        json_error_t fault;
+        json_t *said = json_loadb(result.out.text, result.out.size, JSON_REJECT_DUPLICATES, &fault);
 
-        err = read_description(b, said, why, sizeof(why));
+        err = !said && json_error_code(&fault) <= json_error_out_of_memory
+                  ? -ENOMEM
+                  : read_description(b, said, why, sizeof(why));
         json_decref(said);
-        if (err)
+        if (err == -ENOMEM)
+            snprintf(error, len, "%s: out of memory for its description", path);
+        else if (err)
             snprintf(error, len, "%s does not describe itself as a benchmark of this version%s%s",
                      path, *why ? ": " : "", why);
     }
@@ -525,7 +530,7 @@ char *bench_find_program(const char *name)
 /* A program that was found, and what came of asking it. */
 struct program {
     const char *name; /* within path */
-    char *path;       /* bench_info_ask() takes it over */
+    char *path;
     struct bench_info info;
     char error[512];
     int err;
@@ -542,7 +547,10 @@ static void *ask_program(void *arg)
 {
     struct program *p = arg;
 
-    p->err = bench_info_ask(p->name, p->path, NULL, &p->info, p->error, sizeof(p->error));
+    char *path = strdup(p->path); /* the description's own, which an error frees */
+
+    p->err =
+        path ? bench_info_ask(p->name, path, NULL, &p->info, p->error, sizeof(p->error)) : -ENOMEM;
     return NULL;
 }
 
@@ -591,7 +599,10 @@ static void ask_all(struct programs *programs)
         struct program *p = &programs->all[i];
         if (p->runs)
             pthread_join(p->thread, NULL);
-        else
+    }
+    for (size_t i = 0; i < programs->n; i++) { /* what was too much at once is not so one by one */
+        struct program *p = &programs->all[i];
+        if (!p->runs || p->err == -EMFILE || p->err == -EAGAIN || p->err == -ENOMEM)
             ask_program(p);
     }
 }
@@ -620,6 +631,7 @@ static int take_programs(struct bench_list *list, struct programs *programs)
             bench_info_release(&p->info);
         else if (!err)
             err = add_problem(list, p->error);
+        free(p->path);
     }
     return list->benches ? err : -ENOMEM;
 }

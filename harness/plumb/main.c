@@ -19,6 +19,7 @@
 #include "harness/history/history.h"
 #include "harness/import/import.h"
 #include "harness/plan/bench_info.h"
+#include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
 #include "harness/report/report.h"
 
@@ -66,8 +67,15 @@ static int unknown(const char *name)
 {
     struct bench_list benches = {0};
     const char *names[160], *near;
+    char error[512], *suite = suite_find(name, error, sizeof(error));
     size_t n = 0;
 
+    if (suite && !access(suite, R_OK)) {
+        fprintf(stderr, "plumb: '%s' is a suite: did you mean 'plumb run %s'?\n", name, name);
+        free(suite);
+        return EXIT_USAGE;
+    }
+    free(suite);
     for (const struct command *c = commands; c->name; c++)
         names[n++] = c->name;
     bench_list_load(&benches);
@@ -98,15 +106,21 @@ static int run_bench(int argc, char **argv)
     return EXIT_USAGE;
 }
 
-int main(int argc, char **argv)
+static int obey(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "--help";
+    char help[] = "--help";
 
+    if (!strcmp(name, "help") && argc > 2) { /* plumb help run is plumb run --help */
+        name = argv[1] = argv[2];
+        argv[2] = help;
+        argc = 3;
+    }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         print_help(argc > 1 ? stdout : stderr);
         return argc > 1 ? EXIT_GOOD : EXIT_USAGE;
     }
-    if (!strcmp(name, "--version")) {
+    if (!strcmp(name, "--version") || !strcmp(name, "-v") || !strcmp(name, "version")) {
         printf("plumb %s (%s, %s, %s)\n", PLUMB_VERSION,
                *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
         return 0;
@@ -115,4 +129,10 @@ int main(int argc, char **argv)
         if (!strcmp(c->name, name))
             return c->run(argc - 1, argv + 1);
     return run_bench(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    program_begin();
+    return program_end("plumb", obey(argc, argv));
 }

@@ -280,11 +280,7 @@ static int probe_and_show(const char *sysroot, uint64_t watch_ns, bool json)
     if (!complete)
         fprintf(stderr,
                 "plumb probe: the processor could not be read; the rest is as far as it goes\n");
-    if (rc || fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "plumb probe: cannot write the whole output\n");
-        return EXIT_INCOMPLETE;
-    }
-    return complete ? EXIT_GOOD : EXIT_INCOMPLETE;
+    return complete && !rc ? EXIT_GOOD : EXIT_INCOMPLETE;
 }
 
 int cmd_probe(int argc, char **argv)

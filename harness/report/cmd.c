@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/program.h"
+#include "core/text.h"
 #include "harness/command.h"
 #include "harness/report/report.h"
 
@@ -119,19 +120,16 @@ static int write_markdown(const char *path, const char *const *runs, size_t n, c
                           size_t len)
 {
     FILE *out = fopen(path, "we");
-    int err;
 
     if (!out) {
-        err = -errno;
         snprintf(error, len, "cannot write \"%s\": %s", path, strerror(errno));
-        return err == -ENOENT ? -EIO : err; /* the run is there */
+        return -EIO; /* -ENOENT would say that there is no run */
     }
-    err = report_markdown(out, runs, n, error, len);
-    if (fclose(out) && !err) {
-        err = -EIO;
-        snprintf(error, len, "cannot write \"%s\": %s", path, strerror(errno));
-    }
-    return err;
+    int err = report_markdown(out, runs, n, error, len);
+    int lost = stream_finish(out);
+    if (lost)
+        snprintf(error, len, "cannot write \"%s\": %s", path, strerror(-lost));
+    return lost ? -EIO : err;
 }
 
 static int make(struct making *m, const struct opts *o, const struct options *options)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "harness/child.h"
 
 #define GNUPLOT_TIMEOUT_NS 120000000000ull
@@ -84,10 +85,8 @@ static int write_script(const struct plot *plots, size_t n, const char *folder, 
         return -ENOMEM;
     out = fopen(path, "we");
     if (out) {
-        errno = 0;
         plot_script_write(out, plots, n);
-        err = ferror(out) ? (errno ? -errno : -EIO) : 0;
-        err = fclose(out) && !err ? -errno : err;
+        err = stream_finish(out);
     } else {
         err = -errno;
     }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "harness/report/page.h"
 #include "harness/report/scaling.h"
 
@@ -27,7 +28,7 @@ struct making {
 static int cannot_write(struct making *m, const char *path, int err)
 {
     snprintf(m->error, m->len, "cannot write \"%s\": %s", path, strerror(-err));
-    return err;
+    return -EIO; /* -ENOENT would say that there is no run */
 }
 
 static int make_folder(struct making *m, const char *path)
@@ -71,15 +72,11 @@ static int write_page(struct making *m, const char *path)
                               .plots_error = m->plots_error,
                               .verdicts = m->verdicts,
                               .unfolded = m->unfolded};
-    int err = 0;
 
     if (!out)
         return cannot_write(m, path, -errno);
     page_write(&page);
-    if (fflush(out) || ferror(out) || fsync(fileno(out)))
-        err = errno ? -errno : -EIO;
-    if (fclose(out) && !err)
-        err = -errno;
+    int err = stream_finish(out);
     if (!err && m->report.pool.failed)
         err = -ENOMEM;
     return err ? cannot_write(m, path, err) : 0;

@@ -184,6 +184,7 @@ static int make_arguments(struct launching *g)
     }
     snprintf(g->seed, sizeof(g->seed), "%llu", (unsigned long long)seed_of(g->c->seed, g->l));
     g->argv[n++] = "--csv";
+    g->argv[n++] = "--planned";
     g->argv[n++] = "--seed";
     g->argv[n++] = g->seed;
     if (!launch_has_hosts(g->l)) { /* of hosts samples come with the rows */

@@ -625,7 +625,10 @@ static int load_benches(struct run *r)
     }
     if (r->benches.problems)
         fprintf(stderr, "plumb run: not used: %s", r->benches.problems);
-    return EXIT_GOOD;
+    if (r->benches.n)
+        return EXIT_GOOD;
+    snprintf(r->error, sizeof(r->error), "no benchmark was found, or none could be asked");
+    return fail(r, EXIT_INCOMPLETE);
 }
 
 static void release(struct run *r)

@@ -47,9 +47,9 @@ static struct store_file *store_file(struct store *s, const char *name)
 
 static int complain(struct store *s, const char *name, int err, char *error, size_t len)
 {
-    const char *hint = err == -ENOSPC || err == -EDQUOT
-                           ? ": free some space, then go on with `plumb run --resume`"
-                           : "";
+    const char *hint = err != -ENOSPC && err != -EDQUOT ? ""
+                       : s->plan_fd < 0 ? ": free some space, then start it again" /* no folder */
+                                        : ": free some space first";
 
     snprintf(error, len, "cannot write '%s/%s': %s%s", s->path, name, strerror(-err), hint);
     return err;
@@ -122,6 +122,17 @@ static void undo(struct store *s, const char *name)
         f->size = f->undo;
 }
 
+/* Some file systems know neither: what is written there is as safe as it gets. */
+static bool is_unknown_there(int err)
+{
+    return err == EINVAL || err == ENOSYS || err == EOPNOTSUPP || err == ENOLCK;
+}
+
+static int sync_file(int (*sync)(int fd), int fd)
+{
+    return sync(fd) && !is_unknown_there(errno) ? -errno : 0;
+}
+
 /* Writes a file whole: beside it, synced, renamed. */
 static int store_replace(struct store *s, const char *name, const char *text, size_t size)
 {
@@ -130,8 +141,8 @@ static int store_replace(struct store *s, const char *name, const char *text, si
     int fd = openat(s->dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     int err = fd < 0 ? -errno : write_all(fd, text, size);
 
-    if (!err && fsync(fd))
-        err = -errno;
+    if (!err)
+        err = sync_file(fsync, fd);
     if (fd >= 0 && close(fd) && !err)
         err = -errno;
     if (!err && renameat(s->dir, temporary, s->dir, name))
@@ -186,9 +197,11 @@ static int store_open_folder(const char *path, struct plan *plan, struct store *
     if (s->dir < 0) {
         err = -errno;
         snprintf(error, len, "cannot open the run folder '%s': %s", path, strerror(-err));
-    } else if (flock(s->dir, LOCK_EX | LOCK_NB)) {
+    } else if (flock(s->dir, LOCK_EX | LOCK_NB) && !is_unknown_there(errno)) {
         err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-        snprintf(error, len, "'%s' is being written by another plumb", path);
+        snprintf(error, len, "'%s' %s%s", path,
+                 err == -EBUSY ? "is being written by another plumb" : "cannot be locked: ",
+                 err == -EBUSY ? "" : strerror(-err));
     }
     if (err) {
         store_close(s);
@@ -307,12 +320,12 @@ static int sync_now(struct store *s)
     int err = 0;
 
     for (size_t i = 0; i < s->n_files; i++) {
-        if (s->files[i].dirty && fdatasync(s->files[i].fd) && !err)
-            err = -errno;
+        int one = s->files[i].dirty ? sync_file(fdatasync, s->files[i].fd) : 0;
+        err = err ? err : one;
         s->files[i].dirty = false;
     }
-    if (s->plan_fd >= 0 && fdatasync(s->plan_fd) && !err)
-        err = -errno;
+    int plan = s->plan_fd >= 0 ? sync_file(fdatasync, s->plan_fd) : 0;
+    err = err ? err : plan;
     s->last_sync_ns = clock_now_ns();
     return err;
 }
@@ -355,6 +368,7 @@ static int commit(struct store *s, struct launch *l, const struct launch_record 
     marked.state = r->state;
     marked.rows = r->n_rows;
     plan_mark_text(&marked, mark);
+    errno = 0;
     if (!err && pwrite(s->plan_fd, mark, PLAN_MARK_BYTES, (off_t)l->mark_at) != PLAN_MARK_BYTES) {
         err = complain(s, "plan.csv", errno ? -errno : -EIO, error, len);
         undo(s, rows_name);
@@ -561,10 +575,10 @@ static int mark_todo(struct cutting *c, struct launch *l)
     l->state = LAUNCH_TODO;
     l->rows = 0;
     plan_mark_text(l, mark);
+    errno = 0;
     if (pwrite(c->store->plan_fd, mark, PLAN_MARK_BYTES, (off_t)l->mark_at) == PLAN_MARK_BYTES)
         return 0;
-    snprintf(c->error, c->len, "cannot write '%s/plan.csv': %s", c->store->path, strerror(errno));
-    return -EIO;
+    return complain(c->store, "plan.csv", errno ? -errno : -EIO, c->error, c->len);
 }
 
 /* A launch that says done but whose rows are not all there (power was lost) is to do again. */

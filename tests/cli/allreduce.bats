@@ -60,7 +60,7 @@ allreduce() {
     [[ $output == *"--leader HOST is for ranks 1 and on"* ]]
     run -2 "$bin" --backend rng
     [[ $output == *"ring"* ]]
-    run "$bin" --np 2 --ranks 4 --size 8
+    run -2 "$bin" --np 2 --ranks 4 --size 8
     [[ $output == *"a communicator of 4 ranks, but there are 2"* ]]
 }
 

@@ -110,7 +110,7 @@ near()
     cells reason | head -1 | grep -qi 'cuMemAlloc.*memory'
 }
 
-@test "no driver, no module: skipped with the remedy; no GPU of that number: failed" {
+@test "no driver, no module: skipped with the remedy; no GPU of that number: wrong usage" {
     machine
     fault no_device
     gemm --size 64 --dtype f16
@@ -119,9 +119,8 @@ near()
     [ -n "$(cells reason)" ]
     machine
     gemm --size 64 --dtype f16 --device cuda:7
-    [ "$status" -eq 4 ]
-    [ "$(cells status)" = failed ]
-    cells reason | grep -q 'there is no cuda:7: there are 2 GPUs: cuda:0..cuda:1'
+    [ "$status" -eq 2 ]
+    grep -q 'there is no cuda:7: there are 2 GPUs: cuda:0..cuda:1' "$err"
     PLUMB_CUDA_MODULE=/nowhere/plumb-cuda.so gemm --size 64 --dtype f16
     [ "$(cells status)" = skipped ]
     cells reason | grep -q '/nowhere/plumb-cuda.so'

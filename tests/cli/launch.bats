@@ -55,12 +55,11 @@ stream-sync event event-query alloc alloc-ordered pinned-alloc driver-call copy-
     [ "$(cells status | sort -u)" = wrong ]
 }
 
-@test "no GPU at all, no module: skipped, with what to do; no such GPU: failed" {
+@test "no GPU at all, no module: skipped, with what to do; no such GPU: wrong usage" {
     simulate one
     launch --op launch --device cuda:7
-    [ "$status" -eq 4 ]
-    [ "$(cells status)" = failed ]
-    says "$out" 'there is no cuda:7: there is 1 GPU: cuda:0'
+    [ "$status" -eq 2 ]
+    says "$err" 'there is no cuda:7: there is 1 GPU: cuda:0'
     PLUMB_LIBCUDA=/nonexistent/libcuda.so.1 launch --op launch
     [ "$(cells status)" = skipped ]
     says "$out" 'driver'

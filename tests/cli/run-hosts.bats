@@ -49,6 +49,26 @@ END
     [ -z "$(ls tmp)" ]
 }
 
+@test "a number that is no address is refused as a host, unless its address is given; so is 0.0.0.0/8" {
+    local name
+    for name in 0131 10.1 user@017 0.0.0.89; do
+        printf 'alpha address=127.0.0.1\n%s\n' "$name" > hosts
+        run -2 "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run
+        [[ $output == *"hosts:2: '${name#*@}'"* ]]
+    done
+    printf 'alpha address=127.0.0.1\n0131 address=127.0.0.1\n' > hosts
+    run -0 "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run
+}
+
+@test "two names of one machine: a warning says so" {
+    local address
+    address=$(ip -4 -o address show scope global | awk '{ sub("/.*", "", $4); print $4; exit }')
+    [ -n "$address" ] || skip "this machine has no address but loopback"
+    printf 'alpha address=%s\nbeta address=%s\n' "$address" "$address" > hosts
+    run -0 "$plumb" run t.yaml --hosts hosts --rsh ./rsh --only 'tcp*size 8 ' --out two
+    [[ $output == *"warning: 'alpha' and 'beta' are one machine"*"$address"* ]]
+}
+
 @test "the secret is on no command line and in no file" {
     cat > rsh <<'END'
 #!/bin/sh

@@ -133,11 +133,26 @@ static int take_interface(struct wire *w, const struct ifaddrs *all, const char 
     const struct ifaddrs *i = best_address(all, name, family);
     const char *kind = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
 
+    for (const struct ifaddrs *any = all; any; any = any->ifa_next)
+        if (!strcmp(any->ifa_name, name) && !(any->ifa_flags & IFF_UP))
+            return wire_fail(w, -EINVAL, "interface '%s' is down: ip link set %s up", name, name);
     if (!i)
         return wire_fail(w, -EINVAL, "interface '%s' has no %saddress", name, kind);
-    if (!(i->ifa_flags & IFF_UP))
-        return wire_fail(w, -EINVAL, "interface '%s' is down: ip link set %s up", name, name);
     return take(w, i->ifa_addr, name, true);
+}
+
+/* Of an address that no interface has. The loopback interface has its own only while it is up. */
+static int no_owner(struct wire *w, const struct ifaddrs *all, const struct sockaddr *a)
+{
+    char host[64] = "?", names[160];
+
+    getnameinfo(a, length_of(a), host, sizeof(host), NULL, 0, NI_NUMERICHOST);
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        if (is_loopback(a) && i->ifa_flags & IFF_LOOPBACK && !(i->ifa_flags & IFF_UP))
+            return wire_fail(w, -ENODEV, "interface '%s' is down: ip link set %s up", i->ifa_name,
+                             i->ifa_name);
+    return wire_fail(w, -EINVAL, "'%s' is no address of this machine: it has %s", host,
+                     list_interfaces(all, names, sizeof(names)));
 }
 
 /* An interface's name, or an address of one. */
@@ -152,9 +167,8 @@ static int take_device(struct wire *w, const struct ifaddrs *all, const char *te
         return wire_fail(w, -EINVAL, "no network interface '%s' here: there are %s", text,
                          list_interfaces(all, names, sizeof(names)));
     const struct ifaddrs *owner = owner_of(all, found->ai_addr);
-    int err = owner ? take(w, found->ai_addr, owner->ifa_name, false)
-                    : wire_fail(w, -EINVAL, "'%s' is no address of this machine: it has %s", text,
-                                list_interfaces(all, names, sizeof(names)));
+    int err =
+        owner ? take(w, found->ai_addr, owner->ifa_name, false) : no_owner(w, all, found->ai_addr);
     freeaddrinfo(found);
     return err;
 }
@@ -200,13 +214,11 @@ static int take_chosen(struct wire *w, const struct ifaddrs *all, bool known,
 {
     const struct sockaddr *a = (const struct sockaddr *)own;
     const struct ifaddrs *owner = known ? owner_of(all, a) : NULL;
-    char text[80];
 
     if (!known)
         return take_only(w, all, same_machine);
     if (!owner)
-        return wire_fail(w, -ENODEV, "%s is no address of this machine any more",
-                         tcp_address_text(own, text, sizeof(text)));
+        return no_owner(w, all, a);
     if (owner_of(all, (const struct sockaddr *)peer))
         for (const struct ifaddrs *i = all; i; i = i->ifa_next)
             if (i->ifa_flags & IFF_LOOPBACK)

@@ -126,7 +126,7 @@ static int begin(struct wire_link *l)
     int fd = socket(own.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
-        return wire_fail(w, -errno, "a TCP socket: %s (ulimit -n)", strerror(errno));
+        return wire_fail(w, -errno, "a TCP socket: %s%s", strerror(errno), tcp_limit_hint(errno));
     tl->fd = fd;
     int err = tcp_prepare_socket(w, fd, rail, is_local(l));
     if (err)
@@ -377,8 +377,8 @@ static int let_in(struct joining *p, const struct pollfd *listener, uint64_t now
         err = listen_to(p, g, now_ns);
     }
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        err = wire_fail(p->w, -errno, "no connection more can be taken: %s (ulimit -n)",
-                        strerror(errno));
+        err = wire_fail(p->w, -errno, "no connection more can be taken: %s%s", strerror(errno),
+                        tcp_limit_hint(errno));
     return err;
 }
 

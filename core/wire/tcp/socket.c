@@ -42,10 +42,12 @@ static int refuse_congestion(struct wire *w, int err)
         names[strcspn(names, "\n")] = 0;
     if (f)
         fclose(f);
-    return wire_fail(w, -EOPNOTSUPP,
-                     "the kernel refuses congestion control '%.15s': %s; it has %s (as root, "
-                     "modprobe tcp_NAME adds one)",
-                     w->options.tcp.congestion, strerror(-err), names);
+    return wire_fail(
+        w, -EOPNOTSUPP, "the kernel refuses congestion control '%.15s': %s; it has %s%s",
+        w->options.tcp.congestion, strerror(-err), names,
+        err == -ENOENT  ? " (as root, modprobe tcp_NAME adds one)"
+        : err == -EPERM ? ", of which users may take net.ipv4.tcp_allowed_congestion_control"
+                        : "");
 }
 
 static int set_congestion(struct wire *w, int fd)

@@ -40,7 +40,7 @@ static int open_epoll(struct wire *w, struct tcp_side *side)
 
     side->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (side->epoll < 0)
-        return wire_fail(w, -errno, "epoll: %s (ulimit -n)", strerror(errno));
+        return wire_fail(w, -errno, "epoll: %s%s", strerror(errno), tcp_limit_hint(errno));
     return busy.usecs && ioctl(side->epoll, SET_BUSY_PARAMS, &busy)
                ? wire_fail(w, -EOPNOTSUPP,
                            "this kernel's epoll cannot busy-poll: %s; Linux 6.9 can, or use "

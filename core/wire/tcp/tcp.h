@@ -19,6 +19,7 @@
 #ifndef PLUMB_CORE_WIRE_TCP_TCP_H
 #define PLUMB_CORE_WIRE_TCP_TCP_H
 
+#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,6 +127,12 @@ int tcp_find_rails(struct wire *w, const struct tcp_route *route);
 void tcp_backends(backend_say_fn *say, void *arg);
 /* "10.77.0.1 port 5201"; text needs 80 bytes. */
 const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_t len);
+
+/* What to do about it, behind its sentence; "" where it is no limit of this process. */
+static inline const char *tcp_limit_hint(int err)
+{
+    return err == EMFILE ? " (ulimit -n)" : "";
+}
 
 /* join.c */
 /* What who connects says first; the answer is another token. */

@@ -329,9 +329,12 @@ static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
         err = point_reason(&pt, -EINVAL, "%s", r->o->error);
     if (!err)
         err = apply_scopes(r, pick, &pt, params);
-    if (!err)
+    if (err ==
+        -EOPNOTSUPP) /* it says nothing of this point: where of none, that was refused before */
+        err = 0;
+    else if (!err)
         err = find_places(r, pick, &pt);
-    if (!err && r->b->possible)
+    if (!err && !pt.reason[0] && r->b->possible)
         err = r->b->possible(&pt);
     keep_loaded(&r->proto, &pt);
     free(params);

@@ -76,7 +76,9 @@ static int write_page(struct making *m, const char *path)
     if (!out)
         return cannot_write(m, path, -errno);
     page_write(&page);
-    int err = stream_finish(out);
+    bool synced = !fflush(out) && (!fsync(fileno(out)) || errno == EINVAL || errno == ENOSYS);
+    int err = synced ? 0 : -errno, lost = stream_finish(out);
+    err = lost ? lost : err;
     if (!err && m->report.pool.failed)
         err = -ENOMEM;
     return err ? cannot_write(m, path, err) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of which interface programs and libraries take. See exam.h. */
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,8 +95,8 @@ static bool fits(const struct entry *e, const char *name)
 
 /* What the list names, of this machine. */
 struct chosen {
-    size_t n, adapters;
-    double gbits; /* of the fastest; 0: not known */
+    size_t n, adapters, here; /* here: that lead to no other host */
+    double gbits;             /* of the fastest; 0: not known */
 };
 
 static double port_gbits(const json_t *device)
@@ -123,6 +124,20 @@ static bool may_carry(const json_t *nic)
     return exam_is(nic, "state", "up") || exam_is(nic, "state", "unknown");
 }
 
+/* By which no other host is reached: loopback, and bridges that containers and guests of this host
+ * are on. */
+static bool stays_here(const json_t *nic)
+{
+    static const char *const bridges[] = {"docker*", "br-????????????", "podman*", "cni*",
+                                          "lxcbr*",  "lxdbr*",          "virbr*"};
+
+    for (size_t i = 0; exam_is(nic, "kind", "bridge") && i < sizeof(bridges) / sizeof(*bridges);
+         i++)
+        if (!fnmatch(bridges[i], exam_name(nic, "name"), 0))
+            return true;
+    return exam_is(nic, "kind", "loopback");
+}
+
 static void choose(const struct exam *x, const struct chooser *by, const struct entry *e,
                    struct chosen *c)
 {
@@ -130,8 +145,10 @@ static void choose(const struct exam *x, const struct chooser *by, const struct 
     size_t i;
 
     json_array_foreach (json_object_get(exam_machine(x), "network"), i, one)
-        if (by->interfaces && may_carry(one) && fits(e, exam_name(one, "name")))
+        if (by->interfaces && may_carry(one) && fits(e, exam_name(one, "name"))) {
             add_choice(c, false, exam_nic_gbits(one));
+            c->here += stays_here(one);
+        }
     json_array_foreach (json_object_get(exam_machine(x), "rdma"), i, one)
         if (by->adapters && port_gbits(one) > 0 && fits(e, exam_name(one, "name")))
             add_choice(c, true, port_gbits(one));
@@ -190,6 +207,13 @@ static void judge_choice(struct exam *x, const struct chooser *by, const struct 
         exam_remedy(x, r, "unset %s, or name one of: ip -br link; ibv_devices", by->name);
         return;
     }
+    if (c->n == c->here) {
+        r = exam_found(x, by->name, "with its value \"%.40s\", it names no way to another host",
+                       value_of(x, by->name));
+        exam_remedy(x, r, "unset %s, or name one that leads to the other hosts: ip route",
+                    by->name);
+        return;
+    }
     /* Sockets only set connections up where adapters carry the data. */
     if ((!by->adapters && has_adapters(x)) || goes_elsewhere(x, by))
         return;
@@ -200,8 +224,13 @@ static void judge_choice(struct exam *x, const struct chooser *by, const struct 
         r = exam_found(x, by->name,
                        "with its value \"%.40s\", it names %.4g Gb/s; others have %.4g",
                        value_of(x, by->name), c->gbits, best);
-    else
+    else if (c->gbits > 0 || c->adapters)
         return;
+    else {
+        exam_unknown(x, by->name, "how fast what its value \"%.40s\" names is",
+                     value_of(x, by->name));
+        return;
+    }
     if (c->gbits > 0 && c->gbits < best)
         exam_price(x, r, 1 - c->gbits / best, by->of, "1 - %.4g/%.4g Gb/s", c->gbits, best);
     exam_remedy(x, r, "unset %s, or name the fastest", by->name);

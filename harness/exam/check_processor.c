@@ -193,15 +193,31 @@ static void look_clock_source(struct exam *x)
 
 /* ---- How much may be used */
 
+/* From where the group is set: in a container there are no units of its host's systemd. */
 static void remedy_group(struct exam *x, struct exam_result *r, const char *docker,
                          const char *systemd)
 {
-    const json_t *container = exam_get(x, NULL, "virtualization.container");
+    const char *container =
+        json_string_value(exam_get(x, NULL, "virtualization.container")); /* NULL: not known */
 
-    if (json_is_string(container) && !strcmp(json_string_value(container), "docker"))
-        exam_remedy(x, r, "docker update %s CONTAINER", docker);
-    else
+    if (!container || !strcmp(container, "none"))
         exam_remedy(x, r, "sudo systemctl set-property UNIT %s", systemd);
+    else if (!strcmp(container, "docker") || !strcmp(container, "podman"))
+        exam_remedy(x, r, "%s update %s CONTAINER", container, docker);
+    else if (!strcmp(container, "kubernetes"))
+        exam_remedy(x, r,
+                    "in the pod's resources leave limits.cpu out, or give whole CPUs where the "
+                    "nodes have the static CPU manager");
+    else
+        exam_remedy(x, r, "start the %s container without this limit of CPUs", container);
+}
+
+/* Does the control group allow more CPUs than this process may use? Then its own mask is narrow. */
+static bool is_mask(struct exam *x, double allowed)
+{
+    const char *set = json_string_value(exam_get(x, NULL, "virtualization.limits.cpuset"));
+
+    return set && exam_cpus(set) > allowed;
 }
 
 /* Of quota and set, the smaller one decides: the other costs nothing beside it. Where the set leaves
@@ -297,8 +313,11 @@ static void look_cpus(struct exam *x)
     r = exam_found(x, PROCESSOR, "only %.0f of %.0f CPUs may be used: %s", allowed, threads, list);
     exam_price(x, r, 1 - allowed / threads, "CPU throughput of all threads", "1 - %.0f/%.0f CPUs",
                allowed, threads);
-    remedy_group(x, r, exam_format(x, "--cpuset-cpus 0-%.0f", threads - 1),
-                 exam_format(x, "AllowedCPUs=0-%.0f", threads - 1));
+    if (is_mask(x, allowed))
+        exam_remedy(x, r, "start it without taskset, numactl or CPUAffinity=");
+    else
+        remedy_group(x, r, exam_format(x, "--cpuset-cpus 0-%.0f", threads - 1),
+                     exam_format(x, "AllowedCPUs=0-%.0f", threads - 1));
 }
 
 /* ---- Mitigations */

@@ -155,3 +155,21 @@ END
     over_hosts --sysroot trees/node0
     [ "$status" -eq 2 ]
 }
+
+@test "the remedy is one of where the limit is set: docker, podman, a pod, the process itself" {
+    [ -d "$machines/docker-quota/root" ] || skip "make machines did not run"
+    remedy() { # remedy TREE CHECK
+        "$plumb" doctor --sysroot "$1" --json | jq -r '.results[] | select(.check == "'"$2"'" and .state == "found") | .remedy'
+    }
+    machines=$PWD/$machines
+    cd "$BATS_TEST_TMPDIR"
+    cp -r "$machines/docker-quota/root" pod
+    rm pod/.dockerenv
+    cp -r pod podman
+    mkdir -p pod/run/secrets/kubernetes.io podman/run
+    : >podman/run/.containerenv
+    [[ "$(remedy "$machines/docker-quota/root" cpu-quota)" == "docker update --cpus"* ]]
+    [[ "$(remedy podman cpu-quota)" == "podman update --cpus"* ]]
+    [[ "$(remedy pod cpu-quota)" == *limits.cpu* ]]
+    [ "$(remedy pod cpu-quota | grep -c 'systemctl\|sudo')" -eq 0 ]
+}

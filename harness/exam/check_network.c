@@ -77,11 +77,34 @@ static bool has_frames(struct exam *x, const json_t *nic, const char *name)
     return false;
 }
 
+/* A pair that leads out of this container by the default route: an overlay, whose headers each packet
+ * gets on its way, leaves less than the standard. */
+static bool is_overlay(struct exam *x, const json_t *nic, const char *name)
+{
+    const json_t *names = exam_get(x, NULL, "tcp.default_interfaces"), *one;
+    size_t i;
+
+    json_array_foreach (names, i, one)
+        if (json_is_string(one) && !strcmp(json_string_value(one), name))
+            return exam_is(nic, "kind", "veth") && exam_value(nic, "mtu", STANDARD) < STANDARD;
+    return false;
+}
+
 static void mtu_of(struct exam *x, const json_t *nic, const char *name)
 {
     struct exam_result *r;
     double mtu, now, best, wanted;
 
+    if (is_overlay(x, nic, name)) {
+        r = exam_found(x, name,
+                       "it leads out of this container with an MTU of %.0f bytes: an overlay wraps "
+                       "each packet",
+                       exam_value(nic, "mtu", 0));
+        exam_remedy(x, r,
+                    "give the container the host's network (hostNetwork: true, --network "
+                    "host), or an adapter of its own");
+        return;
+    }
     if (!has_frames(x, nic, name) || !exam_number(x, name, nic, "mtu", &mtu))
         return;
     wanted = wanted_mtu(x, nic);

@@ -191,7 +191,7 @@ int ours_read(const struct witness *w, const char *csv, size_t size, struct ours
 #define LONGER_S   2
 #define MESSAGES_S 10000
 #define OUR_WORDS                                                                                  \
-    " --budget {seconds}s --width 0.0001% --min-samples 1000000000 --max-samples 100000000 --csv"
+    " --budget {seconds}s --width 0.0001% --min-samples 100000000 --max-samples 100000000 --csv"
 #define SERVER_TRIES 3 /* a port may be taken between our look and its use */
 
 struct texts {

@@ -100,7 +100,8 @@ load collective
     nccl --np 1 --ranks 3 --per-process 3 --size 24K
     [[ $(times reason) == *"--per-process 3 does not divide the GPUs of this machine, of which there are 8"* ]]
     nccl --np 2 --ranks 3 --per-process 2 --size 24K
-    [[ $(times reason) == *"--per-process 2 does not divide 3 ranks"* ]]
+    [ "$status" -eq 2 ]
+    grep -q -- '--per-process 2 does not divide 3 ranks' "$err"
     # A graph for each GPU, in one process and in two; wrong data of any of them is found.
     for np in 1 2; do
         nccl --np $np --ranks 4 --per-process $((4 / np)) --size 24K --pipelined 3 -m 2 -G 0,5 --op allreduce,all-gather,broadcast
@@ -146,7 +147,8 @@ load collective
     all_good 2
     [ "$(times pipelined)" = "$(printf '\n8')" ]
     nccl --np 2 --ranks 2 --size 64K --pipelined 8 --overlap
-    times reason | grep -q -- '--overlap is of single operations'
+    [ "$status" -eq 2 ]
+    grep -q -- '--overlap is of single operations' "$err"
 }
 
 @test "nccl: registered buffers, as a window the kernels of windows, and an end to each; where it takes none, a reason" {

@@ -283,9 +283,10 @@ const struct row_column row_columns[] = {
 
 const char *const row_statuses[] = {"ok", "noisy", "wrong", "skipped", "failed", NULL};
 const char *const row_codes[] = {
-    "no-device",   "no-library",     "needs-root",     "no-memory",      "no-space",
-    "unsupported", "wrong-usage",    "wrong-data",     ROW_CODE_TIMEOUT, ROW_CODE_PEER_LOST,
-    "interrupted", ROW_CODE_CRASHED, ROW_CODE_NO_ROWS, ROW_CODE_FAILED,  NULL};
+    "no-device",      "no-library",       "needs-root",    "no-memory",
+    "no-space",       "unsupported",      "wrong-usage",   "wrong-data",
+    ROW_CODE_TIMEOUT, ROW_CODE_PEER_LOST, "not-timed",     "interrupted",
+    ROW_CODE_CRASHED, ROW_CODE_NO_ROWS,   ROW_CODE_FAILED, NULL};
 
 const char *row_code(int err)
 {
@@ -321,6 +322,8 @@ const char *row_code(int err)
     case ENETUNREACH:
     case ENOTCONN:
         return ROW_CODE_PEER_LOST;
+    case ENODATA:
+        return "not-timed";
     case EINTR:
     case ECANCELED:
         return "interrupted";

@@ -348,8 +348,9 @@ static void add_facts(struct point *pt, const struct collective_work *w)
  * links of GPUs of one node. 0: not known.
  *
  * All of them must send, or one must send or get, what busbw counts: 1. But for an allreduce in which
- * switches add (NVLS; kernels that load sums): each GPU's own vector leaves it, and the sums come
- * in: S each way, in place of 2 (n-1)/n S (docs/measuring.md).
+ * switches add (NVLS; kernels that load sums): who adds reads its part of all vectors through the
+ * switch, its own too, and what it stores comes back to it: (n+1)/n S each way, in place of
+ * 2 (n-1)/n S (docs/measuring.md).
  */
 static double per_link(const struct collective_work *w, const struct collective_report *told)
 {
@@ -359,7 +360,7 @@ static double per_link(const struct collective_work *w, const struct collective_
         return 1;
     if (w->point.aggregated > 1) /* what was told is of single calls */
         return 0;
-    return told->switches_add ? 2.0 * (w->size - 1) / w->size : told->members_add ? 1 : 0;
+    return told->switches_add ? 2.0 * (w->size - 1) / (w->size + 1) : told->members_add ? 1 : 0;
 }
 
 static void set_gpus(struct point *pt, const struct collective_work *w,

@@ -153,6 +153,7 @@ struct point {
     uint64_t max_samples; /* from the options; setup may lower it */
     uint64_t max_inner;   /* operations of one sample at most; 0: no bound; setup may set it */
     bool noisy;           /* check may set it, with the reason: whatever the intervals are */
+    bool untimed;         /* the work is done and checked, but its times are not to be used */
     bool enough;          /* sample may set it: no further ones are wanted */
     const char *origin;   /* "measured", unless the benchmark or the device says otherwise */
     const struct device_work *work; /* see work_setup() */

@@ -235,6 +235,7 @@ void point_gpu_origin(struct point *pt)
 {
     if (open_gpus(pt))
         return;
+    pt->untimed = getenv(GPU_NO_HOLD) != NULL;
     bool works = gpus_module(pt->gpus_loaded, NULL) != NULL; /* else there is nothing to watch */
     if (!strcmp(gpus_origin(pt->gpus_loaded), "simulated") ||
         (works && gpu_watch_simulated(pt->watch)))

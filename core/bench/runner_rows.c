@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/bench/runner.h"
+#include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/levels.h"
 #include "core/row.h"
@@ -226,7 +227,7 @@ static int fill_values(struct runner *r, struct point *pt, const struct samples 
 
 static const char *status_of(const struct outcome *oc, int err, bool narrow)
 {
-    if (err == -EOPNOTSUPP || err == -ENODEV || err == -ELIBACC)
+    if (err == -EOPNOTSUPP || err == -ENODEV || err == -ELIBACC || err == -ENODATA)
         return "skipped";
     if (oc->check_error == -EBADMSG)
         return "wrong";
@@ -269,6 +270,10 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         row.metric = s->metric;
         row.unit = s->unit;
     }
+    if (!err && !oc->check_error && pt->untimed) {
+        pt->reason[0] = 0; /* of its times */
+        err = point_reason(pt, -ENODATA, "not timed, because of " GPU_NO_HOLD);
+    }
     if (!err && s) {
         err = fill_values(r, pt, &oc->samples, index, &row);
         if (err)
@@ -310,6 +315,8 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
 {
     struct row row;
 
+    if (pt->untimed)
+        return;
     row_init(&row);
     fill_params(r, pt, pick, NULL, &row);
     for (size_t i = 0; i < FIGURE_SET_MAX && f->set[i].column[0]; i++)

@@ -125,7 +125,8 @@ struct gpu_ops {
     /* What is queued from here on waits for gpu_release(), so that the cost of queueing is not in
      * the times. A hold that is not released ends by itself after GPU_HOLD_NS, and the next
      * stream_wait then fails with -ETIMEDOUT. Queue no more than GPU_HELD_MAX operations meanwhile:
-     * the driver's queue is bounded, and a full one would wait for itself. */
+     * the driver's queue is bounded, and a full one would wait for itself. With GPU_NO_HOLD in the
+     * environment nothing waits, and what is timed says nothing. */
     int (*hold)(struct gpu_stream *stream);
     int (*release)(struct gpu_stream *stream);
 
@@ -190,6 +191,7 @@ struct gpu_ops {
     const struct gpu_gemm_ops *gemm; /* NULL: no library for matrix products was built in */
 };
 
+#define GPU_NO_HOLD  "PLUMB_NO_HOLD" /* for tools that run kernels one by one */
 #define GPU_HOLD_NS  10000000000u
 #define GPU_HELD_MAX 256
 

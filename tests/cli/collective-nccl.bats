@@ -160,6 +160,7 @@ load collective
     [ "$(times library_algorithm | sort | uniq -c | xargs)" = "4 ring 2 symmetric" ]
     [ "$(times library_protocol | sort -u | xargs)" = "AllGather_STMC AllReduce_RSxLDMC_AGxSTMC simple" ]
     [ "$(times library_channels | sort -n | uniq -c | xargs)" = "4 2 2 16" ]
+    [ "$(times busbw_per_link | sort -n | uniq -c | xargs)" = "1 0.666667 5 1" ] # switches add in one: 2 (n-1)/(n+1)
     [ "$(grep -c 'registered=0$' "$PLUMB_SIM_NCCL_TALLY")" -eq "$(wc -l <"$PLUMB_SIM_NCCL_TALLY")" ]
     nccl --np 2 --ranks 2 --size 64K -R 2 --in-place --pipelined 3 -G 1
     all_good 1

@@ -20,6 +20,13 @@ memory()
     run build/bin/plumb-memory --device cuda --op copy --size 1M --csv --budget 50ms
 }
 
+@test "on a guest's GPU without managed memory or pinning the rest of the memory table is tested" {
+    printf '%s\n' '[machine]' 'gpus = 1' '[gpu]' 'managed = no' 'host_register = no' >"$BATS_TEST_TMPDIR/guest.conf"
+    simulate "$BATS_TEST_TMPDIR/guest.conf"
+    PLUMB_TEST_GPU=real run build/tests/test_cuda_module # as it is: not the fixture's own machine
+    [[ $output == *"OK ] memory_of_every_kind"* ]]
+}
+
 @test "the module has one symbol, and is linked with nothing but the C library" {
     [ "$(nm -D --defined-only "$module" | awk '{ print $3 }')" = plumb_gpu_module ]
     needed=$(objdump -p "$module" | awk '$1 == "NEEDED" { print $2 }' | grep -vE '^lib(c|dl)\.so\.[0-9]+$' || true)

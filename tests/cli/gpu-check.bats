@@ -9,7 +9,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    unset PLUMB_LIBCUBLASLT
+    unset PLUMB_LIBCUBLASLT PLUMB_LIBNCCL
     top=$BATS_TEST_TMPDIR/top
     out=$BATS_TEST_TMPDIR/out
     export FAKE=$BATS_TEST_TMPDIR/fake
@@ -19,7 +19,7 @@ setup() {
         # Each reads on, as a program may: it must not take what the script goes through.
         program "$top/bin/plumb-$bench" '
 name=${0##*/plumb-}
-printf "%s %s lt=%s\n" "$name" "$*" "${PLUMB_LIBCUBLASLT-}" >>"$FAKE/asked"
+printf "%s %s lt=%s nccl=%s\n" "$name" "$*" "${PLUMB_LIBCUBLASLT-}" "${PLUMB_LIBNCCL-}" >>"$FAKE/asked"
 cat >/dev/null
 while [ $# -gt 0 ]; do
     [ "$1" != --output ] || exec >"$2"
@@ -35,7 +35,7 @@ echo "cuda:0,,measured,noisy,\"samples, too few\""'
 echo "plumb $*" >>"$FAKE/asked"
 case $1 in
 probe) cat "$FAKE/probe.json" 2>/dev/null || echo "{\"gpus\": [{\"name\": \"Made-up GPU\"}]}" ;;
-run) mkdir -p "$(eval echo \${$#})"; exit "$(cat "$FAKE/run.exit" 2>/dev/null || echo 0)" ;;
+run) eval "dir=\${$#}"; mkdir -p "$dir"; cp "$FAKE"/suite/* "$dir" 2>/dev/null; exit "$(cat "$FAKE/run.exit" 2>/dev/null || echo 0)" ;;
 esac'
     for unit in test_cuda_module test_cuda_gemm; do
         program "$top/tests/$unit" 'cat >/dev/null; cat "$FAKE/${0##*/}.said" 2>/dev/null; exit "$(cat "$FAKE/${0##*/}.exit" 2>/dev/null || echo 0)"'
@@ -114,6 +114,54 @@ step() {
     check --steps tests
     [ "$status" -eq 1 ]
     [[ $(step tests) == *": exit 3; see "* ]]
+}
+
+@test "wrong data and a lost GPU make later steps worthless, a failed unit test and a failed row do not" {
+    echo 1 >"$FAKE/test_cuda_module.exit"
+    answers copy 1 'cuda:0,,measured,failed,no such call'
+    check
+    [[ $(step tests) == "tests wrong 3 of 8; "* && $(step gemm) == "gemm good "* && $(step suite) == "suite good "* ]]
+    answers copy 1 'cuda:0,,measured,failed,no such call' 'cuda:0,,measured,wrong,bits'
+    check --again
+    [[ $(step gemm) == "gemm partial left out: tests found wrong data "* ]]
+    answers copy 1 'cuda:0,,measured,failed,lost'
+    program "$top/tests/test_cuda_gemm" "echo 1 >'$FAKE/launch.exit'; echo 'cuda:0,,,failed,lost' >'$FAKE/launch.rows'"
+    check --again
+    [[ $(step gemm) == "gemm partial left out: after tests no GPU answers "* ]]
+}
+
+@test "a suite's run in which a benchmark has no number is partial, and no reference" {
+    mkdir "$FAKE/suite"
+    for bench in gemm memory allreduce; do
+        printf '%s\n' origin,status,reason 'measured,skipped,"no NCCL, here"' measured,ok, >"$FAKE/suite/$bench.csv"
+    done
+    sed -i '$d' "$FAKE"/suite/{gemm,allreduce}.csv
+    cp "$FAKE/suite/gemm.csv" "$FAKE/suite/plan.csv"
+    check --steps suite
+    [ "$status" -eq 4 ]
+    [[ $(step suite) == "suite partial nothing of allreduce, gemm was measured"* ]]
+    [ ! -e "$top/results/reference" ]
+}
+
+@test "NCCL and cuBLASLt of a Python environment are named to the programs that find none" {
+    local site=$BATS_TEST_TMPDIR/site
+    for name in nccl/lib/libnccl.so.2 cublas/lib/libcublasLt.so.13; do
+        install -D /dev/null "$site/nvidia/$name"
+    done
+    cp "$top/bin/plumb-gemm" "$top/bin/plumb-allreduce"
+    answers gemm 0 'cuda:0,,,skipped,"no cuBLASLt (libcublasLt.so.13): install it"'
+    answers allreduce 0 'cuda:0,,,skipped,"no NCCL (libnccl.so.2): install it"'
+    PYTHONPATH=$site check --steps tests
+    [[ $stderr == *"$site/nvidia/nccl/lib/libnccl.so.2"* ]]
+    grep -q "^gemm .* lt=$site/nvidia/cublas/lib/libcublasLt.so.13 nccl=$site/nvidia/nccl/lib/libnccl.so.2" "$FAKE/asked"
+}
+
+@test "under compute-sanitizer nothing is held, and rows that say so are good" {
+    echo '[ "$PLUMB_NO_HOLD" ] || exit 99' | tee "$FAKE/memcheck.says" >"$FAKE/racecheck.says"
+    sed -i 's/^echo "device,evidence,origin,status,reason"/echo "device,evidence,origin,status,reason,code"/' "$top/bin/plumb-launch"
+    answers launch 0 'cuda:0,,measured,skipped,not timed,not-timed'
+    check --steps sanitizer
+    [ "$(step sanitizer)" = "sanitizer good 11 runs clean" ]
 }
 
 @test "steps one by one into one folder: the table has what earlier ones left, the exit code counts it" {

@@ -53,6 +53,23 @@ ends_soon()
     took_s=$((SECONDS - begin))
 }
 
+@test "PLUMB_NO_HOLD: nothing is held or timed, right data is said to be untimed, and wrong data is wrong" {
+    simulate one
+    fault launch_failed:kernel=spin # the kernel that holds
+    export PLUMB_NO_HOLD=1
+    for line in "memory --device cuda:0 --op copy,latency --size 1M" "gemm --device cuda:0 --library cublaslt --size 256" \
+        "copy --source node0 --destination cuda:0 --size 1M --direction one-way,both --engine ce,sm" "launch --device cuda:0"; do
+        # shellcheck disable=SC2086 # several words
+        bench $line --budget 50ms --warmup 1ms --max-samples 5
+        [ "$status" -eq 0 ]
+        [ "$(cells status | sort -u) $(cells code | sort -u)" = "skipped not-timed" ]
+        [ -z "$(cells value | tr -d '\n')" ]
+    done
+    fault launch_failed:kernel=spin corrupt:kernel=copy:times=1000000
+    memory --budget 50ms
+    [ "$status" -eq 1 ] && [ "$(cells status | sort -u)" = wrong ]
+}
+
 @test "samples: each says where it is from, and those of a GPU that was held back by what" {
     simulate one
     fault throttle:reason=thermal:from_ms=1000:for_ms=400

@@ -277,26 +277,28 @@ static void first_product_of_a_held_stream(void **state)
     ops->unplan(bed->gemm);
 }
 
-/* Another type would be measured than the row says. */
+/* Another type would be measured than the row says. A switch whose value changes nothing is no reason. */
 static void types_that_the_environment_changes(void **state)
 {
+    enum { F64, F32, TF32, BF16 = 5 };
     static const struct {
-        const char *variable;
-        int form, other;
-    } cases[] = {{"NVIDIA_TF32_OVERRIDE", 2, 5},
-                 {"NVIDIA_TF32_OVERRIDE", 1, 0},
-                 {"CUBLAS_EMULATE_SINGLE_PRECISION", 1, 5},
-                 {"CUBLAS_EMULATE_DOUBLE_PRECISION", 0, 1}};
+        const char *variable, *value;
+        int changed, same;
+    } cases[] = {{"NVIDIA_TF32_OVERRIDE", "0", TF32, F32},
+                 {"NVIDIA_TF32_OVERRIDE", "1", F32, TF32},
+                 {"NVIDIA_TF32_OVERRIDE", "1", F32, BF16},
+                 {"CUBLAS_EMULATE_SINGLE_PRECISION", "1", F32, BF16},
+                 {"CUBLAS_EMULATE_DOUBLE_PRECISION", "1", F64, F32}};
     struct bed *bed = bed_of(state);
     const struct gpu_gemm_ops *ops = bed->ops->gemm;
     unsigned n;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct gpu_gemm_problem p = problem_of(&forms[cases[i].form], true);
-        setenv(cases[i].variable, "0", 1);
+        struct gpu_gemm_problem p = problem_of(&forms[cases[i].changed], true);
+        setenv(cases[i].variable, cases[i].value, 1);
         assert_int_equal(ops->plan(bed->gemm, &p, 1, &n), -EOPNOTSUPP);
         assert_non_null(strstr(gpu_error(bed->gpu), cases[i].variable));
-        p = problem_of(&forms[cases[i].other], true);
+        p = problem_of(&forms[cases[i].same], true);
         OK(bed, ops->plan(bed->gemm, &p, 1, &n));
         unsetenv(cases[i].variable);
     }

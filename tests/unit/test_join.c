@@ -217,7 +217,7 @@ static void test_collectives_of_one_node(void **state)
           {"allreduce,busbw,nccl,1,,,B+A,1,GB/s,75", 100},
           /* by switches each reaches each by all of its links: the slowest GPU's */
           {"allreduce,busbw,nccl,1,,,A+E,1,GB/s,300", 400},
-          {"allreduce,busbw,nccl,1,,,A+E,1.75,GB/s,630", 700}, /* switches add */
+          {"allreduce,busbw,nccl,1,,,A+E,1.5,GB/s,540", 600}, /* switches add */
           /* a mesh of three: 100 and 60 lead from B to the others, of its 400 */
           {"allreduce,busbw,nccl,1,,,A+B+F,1,GB/s,75", 160},
           {"allreduce,busbw,nccl,1,,,A+B,,GB/s,300", NAN},  /* who adds is not told */

@@ -130,13 +130,13 @@ int cuda_error_add(struct gpu *gpu, int err, const char *format, ...)
 
 int cuda_check(struct gpu *gpu, CUresult result, const char *call)
 {
-    const struct meaning *meaning = find(result);
     char text[160];
 
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) /* first and alone: it is in every call that is timed */
         return 0;
     if (result == CUDA_ERROR_NOT_READY) /* an answer, not an error */
         return -EAGAIN;
+    const struct meaning *meaning = find(result);
     gpu->base.lost |= meaning->lost;
     return cuda_error(gpu, meaning->err, "%s: %s%s%s", call,
                       cuda_error_text(gpu->driver, result, text, sizeof(text)),

@@ -308,25 +308,28 @@ static void gemm_unplan(struct gpu_gemm *gemm)
     gemm->n = 0;
 }
 
-/* Switches of NVIDIA's that make one type out of another behind the caller's back. */
+/* Switches of NVIDIA's that make one type out of another behind the caller's back, and the value that does
+ * not. NVIDIA_TF32_OVERRIDE=0 forbids TF32, also where a program asks for it. */
 static int check_environment(struct gpu_gemm *gemm, enum gpu_gemm_compute compute)
 {
     static const struct {
         const char *name;
-        enum gpu_gemm_compute of[2];
+        enum gpu_gemm_compute compute;
+        const char *harmless;
     } switches[] = {
-        {"NVIDIA_TF32_OVERRIDE", {GPU_GEMM_F32, GPU_GEMM_TF32}},
-        {"CUBLAS_EMULATE_SINGLE_PRECISION", {GPU_GEMM_F32, GPU_GEMM_F32}},
-        {"CUBLAS_EMULATE_DOUBLE_PRECISION", {GPU_GEMM_F64, GPU_GEMM_F64}},
+        {"NVIDIA_TF32_OVERRIDE", GPU_GEMM_F32, "0"},
+        {"NVIDIA_TF32_OVERRIDE", GPU_GEMM_TF32, "1"},
+        {"CUBLAS_EMULATE_SINGLE_PRECISION", GPU_GEMM_F32, ""},
+        {"CUBLAS_EMULATE_DOUBLE_PRECISION", GPU_GEMM_F64, ""},
     };
 
-    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
-        if ((switches[i].of[0] == compute || switches[i].of[1] == compute) &&
-            getenv(switches[i].name))
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+        const char *set = getenv(switches[i].name);
+        if (set && switches[i].compute == compute && strcmp(set, switches[i].harmless))
             return cuda_error(gemm->gpu, -EOPNOTSUPP,
-                              "%s is set, which changes how products of this type are computed: "
-                              "unset it",
-                              switches[i].name);
+                              "%s=%s changes how products of this type are computed: unset it",
+                              switches[i].name, set);
+    }
     return 0;
 }
 

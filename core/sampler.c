@@ -237,8 +237,21 @@ int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, 
     return err;
 }
 
+/* Of a series: more time than there was, beyond what two clocks differ by? */
+static bool claims_more(const struct samples *s, size_t series)
+{
+    double sum = 0;
+
+    for (uint64_t i = 0; i < s->n; i++)
+        sum += s->ns[series][i];
+    return sum > 1.01 * (double)(s->end_ns[s->n - 1] - s->begin_ns);
+}
+
 double samples_stretch(const struct samples *s)
 {
+    for (size_t i = 0; s->n && i < s->n_series; i++)
+        if (claims_more(s, i))
+            return NAN;
     double *usual = s->n ? malloc(s->n * sizeof(*usual)) : NULL, stretch;
 
     if (!usual)

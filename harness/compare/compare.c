@@ -399,7 +399,7 @@ static int read_price(const char *text, double *a, double *b)
     size_t n = strcspn(text, ":");
 
     snprintf(first, sizeof(first), "%.*s", (int)n, text);
-    return text[n] && n < sizeof(first) && !units_parse_double(first, a) &&
+    return n < sizeof(first) && text[n] && !units_parse_double(first, a) &&
                    !units_parse_double(text + n + 1, b) && *a > 0 && *b > 0
                ? 0
                : -EINVAL;

@@ -176,9 +176,10 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
     for (size_t i = 0; i < n; i++) {
         const struct report_point *p = &c->points[side->first + i];
         double *room = p->n_rows ? pool_alloc(pool, 3 * p->n_rows, sizeof(*room)) : NULL;
-        struct figures f = {room, room + p->n_rows, room + 2 * p->n_rows};
 
         if (room) {
+            const struct figures f = {room, room + p->n_rows, room + 2 * p->n_rows};
+
             runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit,
                                    compares_means(b, c, g->p->report.n_runs),
                                    c->more_is_better ? FIELD_P95 : FIELD_P05, &f);

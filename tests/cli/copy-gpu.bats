@@ -461,7 +461,7 @@ peer_copy()
 @test "wrong data: found after the last timed copy, and in the copy of fresh data; exit 1" {
     machine 1
     # One copy to get ready, two timed ones, then the check fetches what arrived, and one more is made.
-    one="--metric latency --max-samples 1 --warmup 0ms --size 4K"
+    one="--metric latency --min-samples 1 --max-samples 1 --warmup 0ms --size 4K"
     for after in 2 4; do
         fault corrupt:kernel=copy:after=$after
         # shellcheck disable=SC2086 # one is several words

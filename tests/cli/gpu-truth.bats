@@ -90,12 +90,12 @@ ends_soon()
 
 @test "a case that is refused before a GPU is opened is simulated where the machine is" {
     simulate one
-    refused="--device cuda:0 --size 1M --op triad --engine driver"
+    refused="--planned --device cuda:0 --size 1M --op triad --engine driver"
     # shellcheck disable=SC2086 # refused is several words
     bench memory $refused
     [ "$(cells origin)" = simulated ]
     [ "$(cells status)" = skipped ]
-    bench memory --device cuda:7 --size 1M --op copy --launch plain
+    bench memory --planned --device cuda:7 --size 1M --op copy --launch plain # as a run does
     [ "$(cells origin)" = simulated ]
     unset PLUMB_SIM_MACHINE PLUMB_LIBCUBLASLT LD_LIBRARY_PATH
     # shellcheck disable=SC2086

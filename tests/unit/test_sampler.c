@@ -419,7 +419,8 @@ static void test_series_stay_in_step(void **state)
 static void test_pauses_stretch_the_time(void **state)
 {
     uint64_t end_ns[10] = {0};
-    struct samples s = {.n_series = 1, .begin_ns = 1000, .end_ns = end_ns, .n = 10};
+    double ns[10] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
+    struct samples s = {.n_series = 1, .ns = {ns}, .begin_ns = 1000, .end_ns = end_ns, .n = 10};
 
     (void)state;
     for (uint64_t i = 0, at = s.begin_ns; i < s.n; i++)
@@ -427,6 +428,8 @@ static void test_pauses_stretch_the_time(void **state)
     assert_float_equal(samples_stretch(&s), 1.25, 1e-12);
     s.own_ns = 25;
     assert_float_equal(samples_stretch(&s), 1, 1e-12);
+    ns[4] = 60; /* no time of this clock */
+    assert_true(isnan(samples_stretch(&s)));
     s.n = 0;
     assert_true(isnan(samples_stretch(&s)));
 }

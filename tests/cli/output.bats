@@ -73,11 +73,11 @@ lost()
 @test "a page of a history goes into a pipe that is there, and does not replace it" {
     "$bin/plumb" run one.yaml --out r --no-report
     mkfifo page
-    timeout 60 cat page >read &
+    timeout 60 cat page >received &
     "$bin/plumb" history r --html page
     wait $!
     [ -p page ]
-    grep -q '</html>' read
+    grep -q '</html>' received
 }
 
 @test "closed standard streams: exit 4, and no file takes their place" {

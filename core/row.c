@@ -322,7 +322,7 @@ const char *row_code(int err)
     case ENETUNREACH:
     case ENOTCONN:
         return ROW_CODE_PEER_LOST;
-    case ENODATA:
+    case ENOTRECOVERABLE:
         return "not-timed";
     case EINTR:
     case ECANCELED:

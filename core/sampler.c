@@ -15,6 +15,10 @@
 /* one step of calibration at most: a first, cold operation may mislead */
 #define INNER_GROWTH      16
 #define CALIBRATION_STEPS 40
+/* What the longest series has of the time between samples, so that this is the time of the work; two
+ * clocks differ a little. */
+#define COVERED_LEAST 0.5
+#define COVERED_MOST  1.01
 #define CHECK_EVERY_SHARE                                                                          \
     8 /* the interval is looked at again when an eighth more samples are there */
 
@@ -23,6 +27,8 @@ struct sampling {
     sampler_fn *fn;
     void *arg;
     struct samples *out;
+    uint64_t
+        look_ns; /* CPU time of the last look: it lies between samples if another one follows */
 };
 
 static bool cancelled(const struct sampling *s)
@@ -151,6 +157,8 @@ static int keep_one(struct sampling *s)
     for (size_t i = 0; i < out->n_series; i++)
         out->ns[i][out->n] = (double)ns[i];
     out->end_ns[out->n++] = clock_now_ns();
+    out->own_ns += s->look_ns;
+    s->look_ns = 0;
     return 0;
 }
 
@@ -205,7 +213,7 @@ static int collect(struct sampling *s)
             uint64_t begin_ns = clock_cpu_ns();
             bool enough = converged(s);
 
-            out->own_ns += clock_cpu_ns() - begin_ns;
+            s->look_ns = clock_cpu_ns() - begin_ns;
             if (enough)
                 return 0;
             next_check = out->n + out->n / CHECK_EVERY_SHARE + 1;
@@ -222,7 +230,7 @@ static int collect(struct sampling *s)
 int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, size_t n_series,
                 struct samples *out)
 {
-    struct sampling s = {config, fn, arg, out};
+    struct sampling s = {.config = config, .fn = fn, .arg = arg, .out = out};
     int err;
 
     *out = (struct samples){.n_series = n_series, .inner = 1, .stop = SAMPLER_INTERRUPTED};
@@ -237,31 +245,30 @@ int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, 
     return err;
 }
 
-/* Of a series: more time than there was, beyond what two clocks differ by? */
-static bool claims_more(const struct samples *s, size_t series)
+/* Of the longest series: the share of the usual time from one sample's end to the next one's. */
+static double covered(const struct samples *s, double usual_ns)
 {
-    double sum = 0;
+    double most = 0;
 
-    for (uint64_t i = 0; i < s->n; i++)
-        sum += s->ns[series][i];
-    return sum > 1.01 * (double)(s->end_ns[s->n - 1] - s->begin_ns);
+    for (size_t i = 0; i < s->n_series; i++)
+        most = fmax(most, stats_median(s->ns[i], s->n));
+    return most / usual_ns;
 }
 
 double samples_stretch(const struct samples *s)
 {
-    for (size_t i = 0; s->n && i < s->n_series; i++)
-        if (claims_more(s, i))
-            return NAN;
-    double *usual = s->n ? malloc(s->n * sizeof(*usual)) : NULL, stretch;
+    double *between = s->n ? malloc(s->n * sizeof(*between)) : NULL;
 
-    if (!usual)
+    if (!between)
         return NAN;
     for (uint64_t i = 0; i < s->n; i++)
-        usual[i] = (double)(s->end_ns[i] - (i ? s->end_ns[i - 1] : s->begin_ns));
-    stretch = (double)(s->end_ns[s->n - 1] - s->begin_ns - s->own_ns) /
-              ((double)s->n * stats_median(usual, s->n));
-    free(usual);
-    return stretch;
+        between[i] = (double)(s->end_ns[i] - (i ? s->end_ns[i - 1] : s->begin_ns));
+    double usual = stats_median(between, s->n), share = covered(s, usual);
+    double all = (double)(s->end_ns[s->n - 1] - s->begin_ns) - (double)s->own_ns;
+
+    free(between);
+    return share >= COVERED_LEAST && share <= COVERED_MOST && all > 0 ? all / ((double)s->n * usual)
+                                                                      : NAN;
 }
 
 void samples_release(struct samples *s)

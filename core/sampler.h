@@ -71,8 +71,9 @@ void samples_release(struct samples *s);
  * if each had been the median one with what usually lies between two: 1.25 where a CPU quota or
  * other guests held the work a fifth of the time, in samples or between them. The sampler's own
  * work (own_ns) is left out. It holds for each series: a median divided by it is a rate over all of
- * the time. NaN: there are no samples, or they claim more time than passed, so that they are no
- * times of this machine. */
+ * the time. NaN: there are no samples; they claim more time than passed, so that they are no times of
+ * this machine; or half of the time and more is other work, whose pauses would be taken for the
+ * samples'. */
 double samples_stretch(const struct samples *s);
 
 /* Same text as the row's `stop`. */

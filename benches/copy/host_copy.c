@@ -134,7 +134,7 @@ static int explain(struct point *pt, int err)
         return point_reason(pt, -EOPNOTSUPP,
                             "the system refuses cross-memory attach: as root, sysctl "
                             "kernel.yama.ptrace_scope=1; in a container, --cap-add SYS_PTRACE");
-    if (err == -EOPNOTSUPP)
+    if (err == -EOPNOTSUPP && !strncmp(copy_engines[st->engine], "cma", 3))
         return point_reason(pt, err,
                             "this kernel has no cross-memory attach "
                             "(CONFIG_CROSS_MEMORY_ATTACH), or a container's filter hides it");

@@ -298,7 +298,8 @@ static int find_places(struct runner *r, const size_t *pick, struct point *pt)
 
     for (size_t i = 0; i < r->n_own && !err; i++) {
         const struct opt_values *v = &own_values(r)[i];
-        const char *name = v->n ? v->texts[pick[i]] : "";
+        bool peers = !strncmp(r->b->options[i].name, "peer", 4); /* of another machine, it may be */
+        const char *name = v->n && !peers ? v->texts[pick[i]] : "";
         if (place_parse(name, PLACE_PART | PLACE_GPU, &place, error, sizeof(error)))
             continue;
         if (!place.gpu) {

@@ -227,7 +227,7 @@ static int fill_values(struct runner *r, struct point *pt, const struct samples 
 
 static const char *status_of(const struct outcome *oc, int err, bool narrow)
 {
-    if (err == -EOPNOTSUPP || err == -ENODEV || err == -ELIBACC || err == -ENODATA)
+    if (err == -EOPNOTSUPP || err == -ENODEV || err == -ELIBACC || err == -ENOTRECOVERABLE)
         return "skipped";
     if (oc->check_error == -EBADMSG)
         return "wrong";
@@ -272,7 +272,7 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
     }
     if (!err && !oc->check_error && pt->untimed) {
         pt->reason[0] = 0; /* of its times */
-        err = point_reason(pt, -ENODATA, "not timed, because of " GPU_NO_HOLD);
+        err = point_reason(pt, -ENOTRECOVERABLE, "not timed, because of " GPU_NO_HOLD);
     }
     if (!err && s) {
         err = fill_values(r, pt, &oc->samples, index, &row);

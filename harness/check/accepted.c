@@ -110,7 +110,13 @@ bool accepted_covers(const struct accepted *a, const struct accepted_level *leve
     double error = M_SQRT2 * error_of(c);
     double t = dist_t_quantile(1 - ACCEPTED_ALARMS / (double)a->n, c->freedom);
 
-    return log(over_level(level, c, decide_value_b(c))) + t * error >= log(1 - c->margin);
+    /* A loss of the medians as well, below their level, is not what was accepted. */
+    bool medians = c->judged_by != DECIDE_BY_SUSTAINED ||
+                   (c->higher_is_better ? c->b_value / level->level : level->level / c->b_value) >=
+                       1 - c->margin;
+
+    return medians &&
+           log(over_level(level, c, decide_value_b(c))) + t * error >= log(1 - c->margin);
 }
 
 /* Has the baseline come down to it? */

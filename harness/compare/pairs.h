@@ -171,8 +171,8 @@ size_t pairs_without_partner(const struct pairs *p, size_t *first);
 int pairs_decide(struct pairs *p, const struct decide_options *options);
 
 /* Measures the disturbance of both sides of each case, in launches that are not left out. Then the
- * time that others took is given back to both sides: steal, and a CPU quota where the case is not
- * decided by what was sustained, which has the quota's pauses in it. A difference becomes inconclusive where its
+ * time that others took is given back to both sides: steal, and a CPU quota where the rows of
+ * a side do not say what was sustained, which has the quota's pauses in it. A difference becomes inconclusive where its
  * interval then holds "no change", an equivalence where its interval then leaves the margin.
  * `overall` counts the cases of PAIR_TAKEN as inconclusive. For compare, not for gates. 0 or
  * -ENOMEM. */

@@ -635,24 +635,28 @@ static const double *values_of(const struct decide_run *run, enum decide_figure 
     return figure == DECIDE_BY_FAST ? run->fast : run->sustained;
 }
 
-/* The side's runs with values; 0: one has none of that figure. */
-static size_t runs_with(const struct decide_side *side, enum decide_figure figure)
+/* The side's runs with that figure. *lacking: another one has values, and not that. */
+static size_t runs_with(const struct decide_side *side, enum decide_figure figure, bool *lacking)
 {
     size_t n = 0;
 
     for (size_t r = 0; r < side->n; r++) {
-        if (side->runs[r].n && !values_of(&side->runs[r], figure))
-            return 0;
-        n += side->runs[r].n > 0;
+        bool has = side->runs[r].n && values_of(&side->runs[r], figure);
+
+        *lacking |= side->runs[r].n && !has;
+        n += has;
     }
     return n;
 }
 
 static bool has_figure(const struct decide_case *c, enum decide_figure figure)
 {
-    size_t a = runs_with(&c->a, figure), b = runs_with(&c->b, figure);
+    bool lacking = false;
+    size_t a = runs_with(&c->a, figure, &lacking), b = runs_with(&c->b, figure, &lacking);
 
-    return figure == DECIDE_BY_FAST ? !c->paired && a >= DECIDE_FAST_RUNS && b : a && b;
+    if (figure == DECIDE_BY_FAST)
+        return !lacking && !c->paired && a >= DECIDE_FAST_RUNS && b;
+    return a && b && !(lacking && c->paired); /* earlier baselines may be without it */
 }
 
 /* The side by that figure; `to` has room for its runs. Returns what follows them. */
@@ -662,6 +666,7 @@ static struct decide_run *side_by(struct decide_side *side, enum decide_figure f
     for (size_t r = 0; r < side->n; r++) {
         to[r] = side->runs[r];
         to[r].values = values_of(&to[r], figure);
+        to[r].n = to[r].values ? to[r].n : 0;
         to[r].best = best;
     }
     side->runs = to;
@@ -675,6 +680,10 @@ static void take_figure(struct decide_case *c, const struct decide_case *by,
     struct decide_case before = *c;
 
     *c = *by;
+    c->slipped |= before.slipped;
+    c->more_launches = c->more_launches && before.more_launches > c->more_launches
+                           ? before.more_launches
+                           : c->more_launches;
     c->a = before.a;
     c->b = before.b;
     c->a_value = before.a_value;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "harness/forecast/forecast.h"
 #include "harness/report/report.h"
@@ -15,6 +16,7 @@
 /* Samples a second of one node, with its interval; NaN: no forecast, and *why says so. */
 struct rate {
     double value, low, high;
+    const char *dtype;
 };
 
 static int rate_of(const struct model *model, const struct bench_list *benches, struct side_runs of,
@@ -27,9 +29,10 @@ static int rate_of(const struct model *model, const struct bench_list *benches, 
     char error[512] = "";
     int err = report_load(&r, of.runs, of.n, error, sizeof(error));
 
-    *rate = (struct rate){NAN, NAN, NAN};
+    *rate = (struct rate){NAN, NAN, NAN, ""};
     err = err ? err : parts_read(&r, benches, NULL, NULL, 0, &parts);
     if (!err) {
+        rate->dtype = pool_text(pool, "%s", parts.dtype ? parts.dtype : "");
         parts_find_host(&parts, model);
         double element = parts_element_bytes(&parts);
         struct forecast f = {.job = {.model = model,
@@ -53,7 +56,7 @@ static int rate_of(const struct model *model, const struct bench_list *benches, 
         else if (!err)
             *rate =
                 (struct rate){point.samples_s, point.samples_s * point.time.step_s / point.high_s,
-                              point.samples_s * point.time.step_s / point.low_s};
+                              point.samples_s * point.time.step_s / point.low_s, rate->dtype};
     } else if (err != -ENOMEM) {
         *why = pool_text(pool, "%s", error);
         err = 0;
@@ -82,6 +85,8 @@ int versus_make(const char *name, struct side_runs a, struct side_runs b, struct
     int err = bench_list_load(&benches) ? -ENOMEM : 0;
     err = err ? err : rate_of(&model, &benches, a, pool, &rates[0], &whys[0]);
     err = err ? err : rate_of(&model, &benches, b, pool, &rates[1], &whys[1]);
+    v->dtypes[0] = rates[0].dtype;
+    v->dtypes[1] = rates[1].dtype;
     v->a = rates[0].value;
     v->b = rates[1].value;
     v->ratio = v->b / v->a;
@@ -106,6 +111,9 @@ const char *versus_text(struct pool *pool, const struct versus *v, double price_
     if (isfinite(times))
         money = pool_text(pool, ", and %.2f (%.2f to %.2f) times for the same money",
                           v->ratio * times, v->low * times, v->high * times);
-    return pool_text(pool, "for %s B is %.2f (%.2f to %.2f) times A%s", v->model, v->ratio, v->low,
-                     v->high, money);
+    const char *types = strcmp(v->dtypes[0], v->dtypes[1])
+                            ? pool_text(pool, " (A in %s, B in %s)", v->dtypes[0], v->dtypes[1])
+                            : pool_text(pool, " in %s", v->dtypes[0]);
+    return pool_text(pool, "for %s%s B is %.2f (%.2f to %.2f) times A%s", v->model, types, v->ratio,
+                     v->low, v->high, money);
 }

@@ -20,6 +20,7 @@ struct side_runs {
 struct versus {
     const char *model;
     double a, b;             /* samples a second; NaN: no forecast */
+    const char *dtypes[2];   /* of the products of A and B: the fastest that each measured; "" */
     double ratio, low, high; /* b / a, with its interval; NaN */
     const char *why;         /* there is none; "" */
 };
@@ -28,7 +29,7 @@ struct versus {
 int versus_make(const char *model, struct side_runs a, struct side_runs b, struct pool *pool,
                 struct versus *v, char *error, size_t len);
 
-/* "for gpt2-xl B is 1.9 (1.6 to 2.2) times A"; with prices also what that is for the same money;
+/* "for gpt2-xl in bf16 B is 1.9 (1.6 to 2.2) times A"; with prices also what that is for the same money;
  * prices are NaN where none is known. */
 const char *versus_text(struct pool *pool, const struct versus *v, double price_a, double price_b);
 

@@ -138,6 +138,9 @@ static int read_one(struct foreign_reading *r, const char *text, const json_t *j
         err =
             reading_bad(r, "it holds outputs of %s %s and of %s: a file takes those of one version",
                         out->format->program, first.version, out->version);
+    if (!err && first.n && *first.host && *out->host && strcmp(first.host, out->host) != 0)
+        err = reading_bad(r, "it holds outputs of the hosts %s and %s: give each a file of its own",
+                          first.host, out->host);
     if (first.n) {
         out->command = first.command;
         out->host = first.host;

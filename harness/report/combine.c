@@ -527,7 +527,11 @@ static void take_sustained(struct pool *pool, const struct report_rows *rows,
 {
     size_t n = collect(rows, p, FIELD_SUSTAINED, scratch);
     double value = stats_centre(scratch, n);
-    double share = row_sustained_share(value, p->value, row_text(rows, p->rows[0], FIELD_UNIT));
+    const char *unit = "";
+
+    for (size_t i = 0; i < p->n_rows && !*unit; i++)
+        unit = is_usable(rows, p->rows[i]) ? row_text(rows, p->rows[i], FIELD_UNIT) : "";
+    double share = row_sustained_share(value, p->value, unit);
     struct median_ci ci;
 
     p->sustained.value = p->sustained.low = p->sustained.high = NAN;

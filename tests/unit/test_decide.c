@@ -850,6 +850,14 @@ static void both_figures_must_be_equivalent(void **state)
     assert_int_equal(both_decide(same, better, &c), DECISION_BETTER);
     assert_int_equal(both_decide(quota, same, &c), DECISION_BETTER);
     assert_int_equal(c.judged_by, DECIDE_BY_SUSTAINED);
+    /* Earlier baselines may be without it. */
+    struct decide_run runs[3] = {{.values = steady, .n = 5},
+                                 {.values = steady, .sustained = steady, .n = 5},
+                                 {.values = steady, .sustained = held, .n = 5}};
+    c.a = (struct decide_side){&runs[0], 2};
+    c.b = (struct decide_side){&runs[2], 1};
+    decided(&c, 1, false);
+    assert_float_equal(c.sustained_b / c.sustained_a, 0.8, 1e-9);
     assert_int_equal(both_decide(old, quota, &c), DECISION_EQUIVALENT);
     assert_true(isnan(c.sustained_b));
 }

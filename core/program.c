@@ -51,7 +51,7 @@ int program_end(const char *program, int status)
         err = -errno;
     if (err)
         fprintf(stderr, "%s: cannot write the whole output: %s\n", program, strerror(-err));
-    ended = err && (status == EXIT_GOOD || status == EXIT_UNDECIDED) ? EXIT_INCOMPLETE : status;
+    ended = err ? EXIT_INCOMPLETE : status;
     signal(SIGALRM, leave);
     alarm(PATIENCE_S);
     return ended;

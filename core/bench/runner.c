@@ -330,8 +330,7 @@ static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
         err = point_reason(&pt, -EINVAL, "%s", r->o->error);
     if (!err)
         err = apply_scopes(r, pick, &pt, params);
-    if (err ==
-        -EOPNOTSUPP) /* it says nothing of this point: where of none, that was refused before */
+    if (err == -EOPNOTSUPP) /* an option that no point uses was refused before */
         err = 0;
     else if (!err)
         err = find_places(r, pick, &pt);
@@ -344,7 +343,7 @@ static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
 }
 
 /* Can value k of own option i be meant in any point? `stride`: how many points in a row have it.
- * Those that are not measured anyhow say nothing. */
+ * Points that are not measured anyhow do not count. */
 static bool value_is_possible(struct runner *r, size_t points, size_t i, size_t k, size_t stride,
                               char *why, size_t len)
 {

@@ -22,7 +22,7 @@ int pair_defaults(struct opts *o)
     if (why)
         snprintf(o->error, sizeof(o->error), "'%s' %s", host, why);
     else if (!strcmp(opts_values(o, "port")->texts[0], "0"))
-        snprintf(o->error, sizeof(o->error), "--port 0 is no port that a HOST listens on");
+        snprintf(o->error, sizeof(o->error), "--port 0: a HOST listens on a port from 1 to 65535");
     else
         return 0;
     return -EINVAL;

@@ -95,10 +95,10 @@ static double over_level(const struct accepted_level *level, const struct decide
     return c->higher_is_better ? value / of : of / value;
 }
 
-/* Of that figure of the run, as a logarithm. */
-static double error_of(const struct decide_case *c)
+/* Of the median of the run, as a logarithm. */
+static double median_error(const struct decide_case *c)
 {
-    return c->judged_by != DECIDE_BY_FAST
+    return c->judged_by == DECIDE_BY_MEDIAN
                ? c->error
                : log(c->median_high / c->median_ratio) / dist_t_quantile(0.975, c->freedom);
 }
@@ -107,16 +107,13 @@ static double error_of(const struct decide_case *c)
 bool accepted_covers(const struct accepted *a, const struct accepted_level *level,
                      const struct decide_case *c)
 {
-    double error = M_SQRT2 * error_of(c);
-    double t = dist_t_quantile(1 - ACCEPTED_ALARMS / (double)a->n, c->freedom);
+    double t = M_SQRT2 * dist_t_quantile(1 - ACCEPTED_ALARMS / (double)a->n, c->freedom);
+    double median = c->higher_is_better ? c->b_value / level->level : level->level / c->b_value;
 
-    /* A loss of the medians as well, below their level, is not what was accepted. */
-    bool medians = c->judged_by != DECIDE_BY_SUSTAINED ||
-                   (c->higher_is_better ? c->b_value / level->level : level->level / c->b_value) >=
-                       1 - c->margin;
-
-    return medians &&
-           log(over_level(level, c, decide_value_b(c))) + t * error >= log(1 - c->margin);
+    if (!(log(median) + t * median_error(c) >= log(1 - c->margin)))
+        return false;
+    return c->judged_by != DECIDE_BY_SUSTAINED ||
+           log(over_level(level, c, c->sustained_b)) + t * c->error >= log(1 - c->margin);
 }
 
 /* Has the baseline come down to it? */

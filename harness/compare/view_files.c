@@ -256,12 +256,13 @@ static json_t *versus_json(struct view *v)
 {
     const struct versus *of = v->versus;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "model",
                      text(v->pool, of->model), "a_dtype", text(v->pool, of->dtypes[0]), "b_dtype",
                      text(v->pool, of->dtypes[1]), "a_samples_per_s", number(of->a),
                      "b_samples_per_s", number(of->b), "ratio", number(of->ratio), "ratio_low",
                      number(of->low), "ratio_high", number(of->high), "reason",
-                     text(v->pool, of->why));
+                     text(v->pool, of->why), "a_recomputes", (int)of->tight[0], "b_recomputes",
+                     (int)of->tight[1]);
 }
 
 static json_t *reference_json(struct view *v)

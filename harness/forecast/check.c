@@ -54,6 +54,11 @@ void parts_find_host(struct parts *p, const struct model *model)
     p->host_waits = find_host(p, model, true);
 }
 
+double forecast_update_bytes(const char *update)
+{
+    return !strcmp(update, "adam") ? 28 : !strcmp(update, "sgd") ? 12 : 0;
+}
+
 double forecast_state_bytes(const char *update, double element_bytes)
 {
     double kept = fmax(4, element_bytes), narrow = element_bytes < 4 ? 4 : 0;

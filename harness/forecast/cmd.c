@@ -22,10 +22,8 @@ struct options {
     bool alone, json, help;
 };
 
-/* Bytes through memory for each parameter: read and written, with its gradient. */
 static const char *const update_names[] = {"none", "sgd", "adam", NULL};
 static const char *const core_names[] = {"unknown", "full", NULL};
-static const double update_bytes[] = {0, 12, 28};
 
 #define AT(member) .offset = offsetof(struct options, member)
 
@@ -261,7 +259,7 @@ static void set_job(struct asked *a)
                 .zero = (unsigned)o->zero,
                 .prefetch = 1,
                 .bucket_bytes = (double)o->bucket,
-                .update_bytes = update_bytes[o->update],
+                .update_bytes = forecast_update_bytes(update_names[o->update]),
                 .state_bytes = forecast_state_bytes(update_names[o->update], element),
                 .overlap = !o->alone,
                 .compute_s = o->compute_ns ? (double)o->compute_ns * NS : NAN}};

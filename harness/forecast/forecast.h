@@ -244,6 +244,8 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
 /* What an update keeps for each parameter, in bytes: adam two moments of f32, 8; of f64 16. With
  * elements of less than 4 bytes, parameters in f32, too: 4 more. */
 double forecast_state_bytes(const char *update, double element_bytes);
+/* Bytes through memory for each parameter: read and written, with its gradient. */
+double forecast_update_bytes(const char *update);
 
 /* Bytes of a rank's device; NaN: not known. */
 double forecast_memory(const struct forecast *f);

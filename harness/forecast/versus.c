@@ -10,13 +10,11 @@
 #include "harness/forecast/forecast.h"
 #include "harness/report/report.h"
 
-/* What moves the update of Adam for each parameter, as in docs/forecast.md. */
-#define ADAM_BYTES 28
-
 /* Samples a second of one node, with its interval; NaN: no forecast, and *why says so. */
 struct rate {
     double value, low, high;
     const char *dtype;
+    bool tight; /* its memory holds the job only where activations are computed again */
 };
 
 static int rate_of(const struct model *model, const struct bench_list *benches, struct side_runs of,
@@ -29,7 +27,6 @@ static int rate_of(const struct model *model, const struct bench_list *benches, 
     char error[512] = "";
     int err = report_load(&r, of.runs, of.n, error, sizeof(error));
 
-    *rate = (struct rate){NAN, NAN, NAN, ""};
     err = err ? err : parts_read(&r, benches, NULL, NULL, 0, &parts);
     if (!err) {
         rate->dtype = pool_text(pool, "%s", parts.dtype ? parts.dtype : "");
@@ -45,7 +42,7 @@ static int rate_of(const struct model *model, const struct bench_list *benches, 
                                      .element_bytes = element,
                                      .prefetch = 1,
                                      .bucket_bytes = 25 << 20,
-                                     .update_bytes = ADAM_BYTES,
+                                     .update_bytes = forecast_update_bytes("adam"),
                                      .state_bytes = forecast_state_bytes("adam", element),
                                      .overlap = true,
                                      .compute_s = NAN}};
@@ -56,7 +53,9 @@ static int rate_of(const struct model *model, const struct bench_list *benches, 
         else if (!err)
             *rate =
                 (struct rate){point.samples_s, point.samples_s * point.time.step_s / point.high_s,
-                              point.samples_s * point.time.step_s / point.low_s, rate->dtype};
+                              point.samples_s * point.time.step_s / point.low_s, rate->dtype,
+                              job_memory_all(&point.time.memory) > forecast_memory(&f) &&
+                                  forecast_memory(&f) > 0};
     } else if (err != -ENOMEM) {
         *why = pool_text(pool, "%s", error);
         err = 0;
@@ -76,7 +75,7 @@ int versus_make(const char *name, struct side_runs a, struct side_runs b, struct
 {
     struct bench_list benches;
     struct model model;
-    struct rate rates[2];
+    struct rate rates[2] = {{NAN, NAN, NAN, "", false}, {NAN, NAN, NAN, "", false}};
     const char *whys[2] = {"", ""};
 
     *v = (struct versus){.model = name, .ratio = NAN, .low = NAN, .high = NAN, .why = ""};
@@ -87,6 +86,8 @@ int versus_make(const char *name, struct side_runs a, struct side_runs b, struct
     err = err ? err : rate_of(&model, &benches, b, pool, &rates[1], &whys[1]);
     v->dtypes[0] = rates[0].dtype;
     v->dtypes[1] = rates[1].dtype;
+    v->tight[0] = rates[0].tight;
+    v->tight[1] = rates[1].tight;
     v->a = rates[0].value;
     v->b = rates[1].value;
     v->ratio = v->b / v->a;
@@ -114,6 +115,14 @@ const char *versus_text(struct pool *pool, const struct versus *v, double price_
     const char *types = strcmp(v->dtypes[0], v->dtypes[1])
                             ? pool_text(pool, " (A in %s, B in %s)", v->dtypes[0], v->dtypes[1])
                             : pool_text(pool, " in %s", v->dtypes[0]);
-    return pool_text(pool, "for %s%s B is %.2f (%.2f to %.2f) times A%s", v->model, types, v->ratio,
-                     v->low, v->high, money);
+    const char *tight = !v->tight[0] && !v->tight[1]
+                            ? ""
+                            : pool_text(pool,
+                                        "; %s must compute activations again for want of memory, "
+                                        "which takes time that is not in this",
+                                        !v->tight[1]   ? "A"
+                                        : !v->tight[0] ? "B"
+                                                       : "both");
+    return pool_text(pool, "for %s%s B is %.2f (%.2f to %.2f) times A%s%s", v->model, types,
+                     v->ratio, v->low, v->high, money, tight);
 }

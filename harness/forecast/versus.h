@@ -7,6 +7,7 @@
 #ifndef PLUMB_FORECAST_VERSUS_H
 #define PLUMB_FORECAST_VERSUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "harness/document/pool.h"
@@ -21,6 +22,7 @@ struct versus {
     const char *model;
     double a, b;             /* samples a second; NaN: no forecast */
     const char *dtypes[2];   /* of the products of A and B: the fastest that each measured; "" */
+    bool tight[2];           /* A, B: see versus_text() */
     double ratio, low, high; /* b / a, with its interval; NaN */
     const char *why;         /* there is none; "" */
 };
@@ -29,8 +31,8 @@ struct versus {
 int versus_make(const char *model, struct side_runs a, struct side_runs b, struct pool *pool,
                 struct versus *v, char *error, size_t len);
 
-/* "for gpt2-xl in bf16 B is 1.9 (1.6 to 2.2) times A"; with prices also what that is for the same money;
- * prices are NaN where none is known. */
+/* "for gpt2-xl in bf16 B is 1.9 (1.6 to 2.2) times A"; with prices also what that is for the same money
+ * (NaN: none is known), and which side would have to compute activations again, which is not in it. */
 const char *versus_text(struct pool *pool, const struct versus *v, double price_a, double price_b);
 
 #endif

@@ -519,7 +519,8 @@ m['machine']['tcp'] = {'congestion_control': 'cubic' if '$run' == 'a' else 'bbr'
     compare a b --model gpt2-xl --price 100:150 --json -
     python3 -c 'import json
 t = json.load(open("out"))["training"]
-assert t["ratio_low"] < 2 < t["ratio_high"] and abs(t["ratio"] - 2) < 0.1, t'
+assert t["ratio_low"] < 2 < t["ratio_high"] and abs(t["ratio"] - 2) < 0.1, t
+assert t["a_recomputes"] and t["b_recomputes"], t  # 32.6 GB of 25.3 GB'
     compare a b --model gpt2-xl --price 100:150
     tr -s " \n" " " < out | grep -q "Training for gpt2-xl .* 1\.3[0-9] ([0-9.]* to [0-9.]*) times for the same money"
     compare a b --model gpt2-nosuch

@@ -752,7 +752,8 @@ static int wait_attached(struct wire_link *l)
 
     world_name(w->world, l->peer, name, sizeof(name));
     while (!atomic_load(&sl->in->attached)) {
-        if (wire_shm_dead(sl) || atomic_load(&sl->out->receiver_ended))
+        bool ended = wire_shm_dead(sl) || atomic_load(&sl->out->receiver_ended);
+        if (ended && !atomic_load(&sl->in->attached)) /* a peer may attach, and end at once */
             return wire_fail(w, -ECONNRESET, "%s ended before it shared memory with this rank",
                              name);
         if (clock_now_ns() > until_ns)

@@ -125,7 +125,7 @@ in_group()
 }
 
 @test "variables that steer libraries: those that cost, by name" {
-    examine env OPENBLAS_CORETYPE=Haswell NCCL_DEBUG=INFO OMP_NUM_THREADS=1
+    examine env OPENBLAS_CORETYPE=Prescott NCCL_DEBUG=INFO OMP_NUM_THREADS=1
     is settings OPENBLAS_CORETYPE found
     [[ -z $(result settings NCCL_DEBUG state) ]]
     if (($(lscpu -p=core | grep -v '^#' | sort -u | wc -l) > 1)); then is threads OMP_NUM_THREADS found; fi

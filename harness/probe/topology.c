@@ -335,6 +335,22 @@ static void set_count(struct probe *p, json_t *cpu, const char *key, hwloc_topol
     hwloc_bitmap_free(cpus);
 }
 
+/* Before 5.20 Linux gave each cluster of an ARM device tree the id of a package. They are one chip
+ * where their cores are of different types, or where the tree's map has clusters and no sockets. */
+static bool clusters_are_packages(const struct tree *tree)
+{
+    char text[65536], first[32], part[32];
+
+    if (read_cpuinfo(tree, text, sizeof(text)) ||
+        !text_field(text, "CPU part", first, sizeof(first)))
+        return false;
+    for (const char *at = text; (at = strstr(at, "\nCPU part")) != NULL; at++)
+        if (text_field(at + 1, "CPU part", part, sizeof(part)) && strcmp(part, first) != 0)
+            return true;
+    return tree_exists(tree, "proc/device-tree/cpus/cpu-map/cluster0") &&
+           !tree_exists(tree, "proc/device-tree/cpus/cpu-map/socket0");
+}
+
 /* Each online CPU has a folder that hwloc counts; where the list names more, some were not read. */
 static void set_threads(struct probe *p, json_t *cpu, hwloc_topology_t topology)
 {
@@ -500,6 +516,8 @@ void probe_topology(struct probe *p)
         return;
     }
     set_count(p, cpu, "sockets", topology, HWLOC_OBJ_PACKAGE);
+    if (fact_integer(cpu, "sockets", 1) > 1 && clusters_are_packages(&p->tree))
+        fact_set_number(cpu, "sockets", 1);
     set_count(p, cpu, "cores", topology, HWLOC_OBJ_CORE);
     set_threads(p, cpu, topology);
     add_caches_topology(p, topology);

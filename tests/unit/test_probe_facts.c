@@ -273,6 +273,16 @@ static const struct fact_case {
     {FOUR_CPUS "proc/cpuinfo=processor\t: 0\ncpu\t\t: POWER9 (architected), altivec supported\n\n"
                "model\t\t: IBM,9009-42A",
      "cpu.vendor=null|cpu.model='POWER9 (architected), altivec supported'"},
+    /* Clusters of one ARM chip, which older kernels number as packages; and two equal sockets. */
+    {FOUR_CPUS "proc/cpuinfo=processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\n"
+               "processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd41\n",
+     "cpu.sockets=1|cpu.cores=4"},
+    {FOUR_CPUS "proc/cpuinfo=processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n|"
+               "proc/device-tree/cpus/cpu-map/cluster0/core0/cpu=0",
+     "cpu.sockets=1"},
+    {FOUR_CPUS "proc/cpuinfo=processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n"
+               "processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+     "cpu.sockets=2"},
     /* A package whose file lacks, and packages that overlap, of which hwloc drops one. */
     {FOUR_CPUS "!cpu:cpu2/topology/package_cpus|!cpu:cpu3/topology/package_cpus",
      "cpu.sockets=null|cpu.cores=4"},

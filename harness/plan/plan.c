@@ -3,6 +3,7 @@
 #include "harness/plan/plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,30 @@ void plan_release(struct plan *plan)
     *plan = (struct plan){0};
 }
 
+int plan_repeat(struct plan *plan, size_t i)
+{
+    struct launch *grown = realloc(plan->launches, (plan->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    plan->launches = grown;
+    struct launch *more = &grown[plan->n++];
+    *more = grown[i];
+    more->state = LAUNCH_TODO;
+    more->rows = 0;
+    more->repeat = 0;
+    for (size_t k = 0; k + 1 < plan->n; k++)
+        if (grown[k].case_number == more->case_number && grown[k].repeat > more->repeat)
+            more->repeat = grown[k].repeat;
+    more->repeat++;
+    char **const texts[] = {&more->bench, &more->arguments, &more->from, &more->to, &more->hosts};
+    bool whole = true;
+    for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+        if (*texts[k])
+            whole &= (*texts[k] = strdup(*texts[k])) != NULL;
+    return whole ? 0 : -ENOMEM;
+}
+
 void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1])
 {
     snprintf(text, PLAN_MARK_BYTES + 1, "%s,%04u", states[l->state], l->rows % (PLAN_ROWS_MAX + 1));
@@ -298,6 +323,12 @@ int plan_print(FILE *out, struct plan *plan)
     return ferror(out) ? -EIO : 0;
 }
 
+static int read_margin(const char *text, double *margin)
+{
+    *margin = NAN;
+    return *text ? units_parse_double(text, margin) : 0;
+}
+
 static int read_launch(const struct table *t, size_t row, struct launch *l)
 {
     uint64_t rows, number, repeat;
@@ -310,6 +341,7 @@ static int read_launch(const struct table *t, size_t row, struct launch *l)
         units_parse_u64(table_text(t, row, "case"), &number) ||
         units_parse_u64(table_text(t, row, "repeat"), &repeat) ||
         units_parse_duration(table_text(t, row, "timeout_s"), &l->timeout_ns) ||
+        read_margin(table_text(t, row, "margin"), &l->margin) ||
         !launch_turn_parse(table_text(t, row, "turn"), &l->turn))
         return -EBADMSG;
     l->state = (enum launch_state)s;

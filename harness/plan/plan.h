@@ -32,7 +32,7 @@ struct launch {
     char *from, *to; /* the hosts that it runs between; "": none */
     char *hosts;     /* those that it runs over at once, "a;b;c"; "": none */
     uint64_t timeout_ns;
-    double margin;    /* that the suite says for its case; not above 0: none. Not read back */
+    double margin;    /* that the suite says for its case; not above 0: none */
     uint64_t mark_at; /* where its state stands in plan.csv */
 };
 
@@ -51,6 +51,9 @@ void plan_release(struct plan *plan);
 /* Does `only` ("A|B", NULL: all) keep the case? See plan.h. */
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments);
+
+/* One more repetition of the case of launch i, to do, at the end of the plan. 0 or -ENOMEM. */
+int plan_repeat(struct plan *plan, size_t i);
 
 /* Is it between two hosts? Over a group of them? Either? Else it is this machine's. */
 static inline bool launch_has_pair(const struct launch *l)

@@ -324,13 +324,14 @@ static int check_defaults(const struct reader *r)
 
 static void read_suite(struct yaml_doc *doc, struct reader *r)
 {
-    static const char *const keys[] = {"suite", "about", "defaults", "cases", NULL};
+    static const char *const keys[] = {"suite", "about", "again", "defaults", "cases", NULL};
     struct yaml_value root = yaml_doc_root(doc);
     const char *name = NULL, *about = "";
 
     yaml_keys(root, keys);
     yaml_text(yaml_need(root, "suite"), &name);
     yaml_text(yaml_get(root, "about"), &about);
+    read_duration(yaml_get(root, "again"), &r->suite->again_ns);
     r->defaults = yaml_get(root, "defaults");
     yaml_want(r->defaults, YAML_KIND_MAP);
     struct yaml_value cases = yaml_need(root, "cases");

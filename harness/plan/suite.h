@@ -5,6 +5,7 @@
  *
  *   suite: quick
  *   about: one line
+ *   again: 2m                      # time for more repetitions of what looks slow
  *   defaults: {repeat: 3, timeout: 60s, budget: 500ms}
  *   cases:
  *     - bench: memory
@@ -58,6 +59,7 @@ struct suite_case {
 
 struct suite {
     char *name, *about;
+    uint64_t again_ns; /* for repetitions beyond the planned ones, where they decide; 0: none */
     struct suite_case *cases;
     size_t n;
     const struct bench_list *benches; /* the cases are of */

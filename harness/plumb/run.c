@@ -42,6 +42,11 @@ static const struct opt run_table[] = {
      .arg = "DIR",
      .help = "continue a stopped run; finished launches stay, also failed ones, unless --retry is "
              "given"},
+    {.name = "again",
+     .type = OPT_DURATION,
+     .offset = AT(again_ns),
+     .help = "time for more repetitions, after the planned ones, of what looks slow among its like "
+             "(GPUs, pairs, rails); 0: none; default: as the suite says"},
     {.name = "retry",
      .type = OPT_FLAG,
      .offset = AT(retry),
@@ -143,6 +148,10 @@ static const struct opt run_table[] = {
      .type = OPT_FLAG,
      .offset = AT(no_report),
      .help = "make no report; plumb report can make it later"},
+    {.name = "allow-skip",
+     .type = OPT_FLAG,
+     .offset = AT(allow_skip),
+     .help = "exit 0 also where nothing of a benchmark could be measured (all of it was skipped)"},
     {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
     {.name = NULL},
 };
@@ -180,7 +189,7 @@ static void print_help(const struct opts *o)
     puts("\n"
          "exit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
          "interrupt, a full\n"
-         "      disk), 5 damaged files; with --against, if both runs are complete, the code of "
+         "      disk, nothing of a benchmark measured), 5 damaged files; with --against, if both runs are complete, the code of "
          "plumb compare:\n"
          "      0 equivalent or better, 1 worse, 3 inconclusive");
 }
@@ -198,12 +207,12 @@ static const char *given_of(const struct opts *o, const char *const *names)
 static const char *const with_resume_no[] = {
     "out",    "only",       "seed",      "dry-run",       "hosts", "launcher", "rsh",
     "port",   "remote-dir", "host-wait", "launcher-args", "slots", "against",  "of",
-    "repeat", "processes",  NULL};
+    "repeat", "processes",  "again",     NULL};
 
 /* Refused with --against: it measures no hosts. */
 static const char *const with_against_no[] = {
     "hosts",     "slots",         "launcher", "rsh",       "remote-dir", "port",
-    "host-wait", "launcher-args", "repeat",   "processes", NULL};
+    "host-wait", "launcher-args", "repeat",   "processes", "allow-skip", "again", NULL};
 
 /* Is the value of this option the word after it? */
 static bool takes_next(const char *word)
@@ -292,6 +301,7 @@ static int run_given(const struct opts *o, void *context)
     if (given->launcher >= 0)
         given->run.launcher = launchers[given->launcher];
     given->run.processes = process_rules[given->processes];
+    given->run.again_given = opts_values(o, "again")->given;
     if (given->run.only && !only) {
         refuse("out of memory");
         return EXIT_INCOMPLETE;

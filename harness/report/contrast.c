@@ -8,11 +8,16 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "harness/decide/decide.h"
 #include "harness/report/cases.h"
 #include "harness/report/show.h"
 
-#define GPUS_MAX  128
+#define GPUS_MAX  CONTRAST_GPUS_MAX
 #define NAMED_MAX 3 /* GPUs that failed */
+
+#define BEHIND_ALARMS   0.001 /* of one comparison: a run has some dozens */
+#define BEHIND_LAUNCHES 3     /* of the one that is behind */
+#define BEHIND_OTHERS   3     /* GPUs that it is held against */
 
 static bool is_measured(const struct report_case *c, size_t run)
 {
@@ -326,7 +331,47 @@ static bool surely_behind(const struct of_gpu *all, size_t run, const struct con
     return higher ? ratio < 1 - SPREAD_BEHIND : ratio > 1 + SPREAD_BEHIND;
 }
 
-static void compare(const struct of_gpu *all, size_t run, struct contrast_gpus *out)
+/* The same where most have a single launch: the others, as one side's runs, show what GPUs differ
+ * by, and each of several launches of the worst is behind, so that it is no stall. */
+static bool proven_behind(struct report *r, const struct report_bench *b, const struct of_gpu *all,
+                          size_t run, const struct contrast_gpus *g)
+{
+    struct decide_run runs[GPUS_MAX];
+    struct decide_overall overall;
+    const struct report_case *worst = g->worst_case;
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->all; i++) {
+        const struct report_point *p = &all[i].best->points[run];
+        double *values = p->n_values ? pool_alloc(&r->pool, p->n_rows, sizeof(*values)) : NULL;
+
+        if (values && all[i].best != worst)
+            runs[n++] = (struct decide_run){.values = values,
+                                            .n = combine_values(&b->rows[run], p, values)};
+    }
+    const struct report_point *p = &worst->points[run];
+    double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));
+    struct decide_run own = {.values = values,
+                             .n = values ? combine_values(&b->rows[run], p, values) : 0};
+    struct decide_case c = {.a = {runs, n},
+                            .b = {&own, 1},
+                            .margin = SPREAD_BEHIND,
+                            .higher_is_better = worst->more_is_better};
+    const struct decide_options options = {.alarm_level = BEHIND_ALARMS};
+
+    if (own.n < BEHIND_LAUNCHES || n < BEHIND_OTHERS ||
+        decide_suite(&c, 1, &options, &overall) || c.decision != DECISION_WORSE || !c.beyond)
+        return false;
+    for (size_t i = 0; i < own.n; i++) {
+        double ratio = c.higher_is_better ? own.values[i] / c.a_value : c.a_value / own.values[i];
+        if (!(ratio < 1 - SPREAD_BEHIND))
+            return false;
+    }
+    return true;
+}
+
+static void compare(struct report *r, const struct report_bench *b, const struct of_gpu *all,
+                    size_t run, struct contrast_gpus *out)
 {
     const struct report_case *best = NULL;
     double values[GPUS_MAX];
@@ -351,9 +396,36 @@ static void compare(const struct of_gpu *all, size_t run, struct contrast_gpus *
     if (out->n < 2)
         return;
     bool seems = fabs(out->worst / stats_median(values, out->n) - 1) > SPREAD_BEHIND;
-    out->behind = seems && surely_behind(all, run, out);
+    out->behind =
+        seems && (surely_behind(all, run, out) || proven_behind(r, b, all, run, out));
     out->undecided = seems && !out->behind;
     out->alike = !seems && are_alike(&best->points[run], &out->worst_case->points[run]);
+}
+
+static size_t gather(const struct report_bench *b, size_t run, const struct report_case *c,
+                     struct of_gpu *all)
+{
+    const char *gpu, *host;
+    size_t n = 0;
+
+    if (!find_ends(b, c, &gpu, &host) || !is_measured(c, run))
+        return 0;
+    for (size_t i = 0; i < b->n_cases; i++)
+        if (b->cases[i].points[run].n_rows && same_work(b, run, c, &b->cases[i], gpu, host))
+            take(all, &n, report_param(b, &b->cases[i], gpu), &b->cases[i], run);
+    return n;
+}
+
+size_t contrast_group(const struct report_bench *b, size_t run, const struct report_case *c,
+                      const struct report_case **cases)
+{
+    struct of_gpu all[GPUS_MAX];
+    size_t n = gather(b, run, c, all), kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (is_measured(all[i].best, run))
+            cases[kept++] = all[i].best;
+    return kept;
 }
 
 struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *b, size_t run,
@@ -361,14 +433,11 @@ struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *
 {
     struct contrast_gpus out = {.worst_gpu = "", .lost = ""};
     struct of_gpu all[GPUS_MAX];
-    const char *gpu, *host;
 
-    if (!find_ends(b, c, &gpu, &host) || !is_measured(c, run))
+    out.all = gather(b, run, c, all);
+    if (!out.all)
         return out;
-    for (size_t i = 0; i < b->n_cases; i++)
-        if (b->cases[i].points[run].n_rows && same_work(b, run, c, &b->cases[i], gpu, host))
-            take(all, &out.all, report_param(b, &b->cases[i], gpu), &b->cases[i], run);
-    compare(all, run, &out);
+    compare(r, b, all, run, &out);
     note_lost(r, all, run, &out);
     return out;
 }

@@ -60,6 +60,11 @@ struct contrast_gpus {
      * intervals leave open no more than CONTRAST_MARGIN. */
     bool alike;
 };
+/* The cases of such a group that contrast_gpus() would compare, one a GPU, in `cases` of
+ * CONTRAST_GPUS_MAX; 0: it is of no GPU. */
+#define CONTRAST_GPUS_MAX 128
+size_t contrast_group(const struct report_bench *b, size_t run, const struct report_case *c,
+                      const struct report_case **cases);
 #define SPREAD_BEHIND 0.05
 #define SPREAD_ALIKE  0.005
 struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *b, size_t run,

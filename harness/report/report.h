@@ -47,6 +47,13 @@ int report_make_with(const char *const *runs, size_t n, const char *out_dir,
 /* The same answers and table for a comment or a wiki. 0, or -errno with error set, as above. */
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len);
 
+/* Which cases of the plan should be measured once more, at most `room` of them in `cases`: first
+ * what looks slow among its like (GPUs, pairs, rails) and is not proven, up to AGAIN_MOST launches;
+ * then the slowest of its like that has a single launch, since one launch may stall. 0 or -errno. */
+#define AGAIN_MOST    5
+#define AGAIN_SLOWEST 2
+int report_again(const struct run_folder *run, unsigned *cases, size_t room, size_t *n);
+
 /* The answers and the table that end a run. 0, -EIO or -ENOMEM. */
 int report_summary(FILE *out, const struct run_folder *run);
 

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/program.h"
+#include "core/row.h"
 #include "core/text.h"
 #include "harness/child.h"
 #include "harness/hosts/check.h"
@@ -25,6 +26,8 @@
 #include "harness/run/progress.h"
 #include "harness/store/store.h"
 #include "harness/text.h"
+
+#define AGAIN_ROUND 256 /* cases that are measured once more before it is looked again */
 
 #define COST_KEPT_NS                                                                               \
     1000000000ull /* of launches, after which run.json has their cost at the latest */
@@ -44,6 +47,7 @@ struct run {
     struct pace pace;
     size_t failed, late, done;
     bool wrong;
+    uint64_t again_ns; /* for repetitions beyond the plan */
     uint64_t planned_ns, child_ns;                           /* where the time went */
     uint64_t told_planned_ns, told_stored_ns, told_child_ns; /* of it, what run.json has */
     const volatile int *cancel; /* set: the current launch ends, and no other starts */
@@ -100,6 +104,9 @@ static void say_time(const struct run *r)
 
     if (e.n)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&e, &earlier, text));
+    if (e.n && r->again_ns)
+        fprintf(stderr, "plumb run: up to %.3g min more for what looks slow among its like\n",
+                (double)r->again_ns / 60e9);
     earlier_release(&earlier);
 }
 
@@ -322,6 +329,9 @@ static int start_new(struct run *r, const char *suite_name, int argc, char **arg
                             .argc = argc,
                             .argv = argv});
         snprintf(r->error, sizeof(r->error), "out of memory");
+        r->again_ns = r->options.again_given ? r->options.again_ns : r->suite.again_ns;
+        if (r->meta && r->again_ns)
+            json_object_set_new(r->meta, "again_s", json_real((double)r->again_ns * 1e-9));
         if (!r->meta ||
             store_create(r->path, r->meta, &r->plan, &r->store, r->error, sizeof(r->error)))
             status = fail(r, EXIT_INCOMPLETE);
@@ -400,6 +410,7 @@ static int start_again(struct run *r)
         return fail(r, err == -EBADMSG                     ? EXIT_DAMAGED
                        : err == -ENOENT || err == -ENOTDIR ? EXIT_USAGE
                                                            : EXIT_INCOMPLETE);
+    r->again_ns = (uint64_t)(1e9 * json_number_value(json_object_get(r->meta, "again_s")));
     r->options.seed = run_meta_seed(r->meta);
     r->options.processes = run_meta_processes(r->meta);
     const char *name = json_string_value(json_object_get(r->meta, "run"));
@@ -496,6 +507,61 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
     return err;
 }
 
+/* Plans and runs one more repetition of launch i's case. */
+static int run_once_more(struct run *r, size_t i, const struct launch_context *context)
+{
+    int err = plan_repeat(&r->plan, i);
+
+    pace_release(&r->pace); /* it is of a plan as long as it was */
+    if (!err)
+        err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
+    if (err)
+        snprintf(r->error, sizeof(r->error), "out of memory");
+    if (!err)
+        err = store_extend(r->store, r->error, sizeof(r->error));
+    r->progress.total = r->plan.n;
+    return err ? err : run_launch(r, r->plan.n - 1, context);
+}
+
+/* A launch of this case of the plan that has ended; SIZE_MAX: none. */
+static size_t launch_of_case(const struct run *r, unsigned number)
+{
+    for (size_t i = 0; i < r->plan.n; i++)
+        if (r->plan.launches[i].case_number == number && r->plan.launches[i].state == LAUNCH_DONE)
+            return i;
+    return SIZE_MAX;
+}
+
+/* Repetitions beyond the planned ones, where they decide, until nothing is open or the time is used
+ * up. */
+static int run_again(struct run *r, const struct launch_context *context)
+{
+    uint64_t until_ns = clock_now_ns() + r->again_ns;
+    unsigned cases[AGAIN_ROUND];
+    size_t n = 1, before = r->plan.n;
+    int err = 0;
+
+    while (!err && n && !*r->cancel && clock_now_ns() < until_ns) {
+        struct run_folder folder;
+        err = run_folder_load(r->path, &folder, r->error, sizeof(r->error));
+        if (err)
+            break;
+        err = report_again(&folder, cases, AGAIN_ROUND, &n);
+        run_folder_release(&folder);
+        for (size_t k = 0; !err && k < n && !*r->cancel && clock_now_ns() < until_ns; k++) {
+            size_t i = launch_of_case(r, cases[k]);
+            err = i == SIZE_MAX ? 0 : run_once_more(r, i, context);
+        }
+        batches_release(&r->batches);
+    }
+    if (r->plan.n > before) {
+        progress_clear(&r->progress);
+        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n",
+                r->plan.n - before, n && !*r->cancel ? "; the time for these is used up" : "");
+    }
+    return err;
+}
+
 static int run_launches(struct run *r)
 {
     struct launch_context context = {.benches = &r->benches,
@@ -526,6 +592,8 @@ static int run_launches(struct run *r)
     for (size_t i = 0; !err && !*r->cancel && i < r->plan.n; i++)
         if (r->plan.launches[i].state == LAUNCH_TODO)
             err = run_launch(r, i, &context);
+    if (!err && !*r->cancel && r->again_ns)
+        err = run_again(r, &context);
     progress_clear(&r->progress);
     batches_release(&r->batches);
     return err;
@@ -580,21 +648,68 @@ static int finish(struct run *r, int err)
     return r->failed || r->late ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
+static bool has_value(const struct table *rows)
+{
+    for (size_t i = 0; i < rows->n_rows; i++)
+        if (!strcmp(table_text(rows, i, "status"), "ok") ||
+            !strcmp(table_text(rows, i, "status"), "noisy"))
+            return true;
+    return false;
+}
+
+/* Is what these rows need simply not in this machine? A GPU that it has and that does not answer is
+ * another thing. */
+static bool needs_other_machine(const struct run *r, const struct table *rows)
+{
+    const json_t *gpus = json_object_get(json_object_get(r->meta, "machine"), "gpus");
+    bool other = !json_array_size(json_object_get(gpus, "devices"));
+
+    for (size_t i = 0; other && i < rows->n_rows; i++)
+        other = !strcmp(table_text(rows, i, "code"), row_code(-ENODEV));
+    return other;
+}
+
+/* Names the benchmarks of which nothing was measured, unless this machine lacks the device and
+ * other benchmarks were measured. How many. */
+static size_t tell_unmeasured(const struct run *r, const struct run_folder *folder)
+{
+    size_t measured = 0, n = 0;
+
+    for (size_t i = 0; i < folder->n_benches; i++)
+        measured += has_value(&folder->benches[i].rows);
+    for (size_t i = 0; i < folder->n_benches; i++) {
+        const struct run_bench *b = &folder->benches[i];
+        if (!b->rows.n_rows || has_value(&b->rows) ||
+            (measured && needs_other_machine(r, &b->rows)))
+            continue;
+        fprintf(stderr, "plumb run: nothing of '%s' was measured: %s\n", b->name,
+                table_text(&b->rows, 0, "reason"));
+        n++;
+    }
+    if (n)
+        fputs("plumb run: so this run is incomplete; --allow-skip ends with 0 all the same\n",
+              stderr);
+    return n;
+}
+
 static int show_results(struct run *r, int status)
 {
     const char *runs[] = {r->path};
     struct run_folder folder;
     char error[1024] = "";
-
-    if (r->options.no_report)
-        return status;
     int err = run_folder_load(r->path, &folder, error, sizeof(error));
+
     if (err) {
         fprintf(stderr, "plumb run: %s\n", error);
         return EXIT_DAMAGED;
     }
-    report_summary(stdout, &folder);
+    if (!r->options.no_report)
+        report_summary(stdout, &folder);
+    if (status == EXIT_GOOD && !r->options.allow_skip && tell_unmeasured(r, &folder))
+        status = EXIT_INCOMPLETE;
     run_folder_release(&folder);
+    if (r->options.no_report)
+        return status;
     err = report_make(runs, 1, NULL, error, sizeof(error));
     if (err) {
         fprintf(stderr,

@@ -17,8 +17,10 @@ struct run_options {
     const char *processes;    /* of process_rules */
     const char *against, *of; /* commands that start targets: harness/against */
     uint64_t seed, port, host_wait_ns, slots;
-    uint64_t repeat; /* launches of each case; 0: as the suite says */
-    bool retry, dry_run, no_report, agent, help;
+    uint64_t repeat;   /* launches of each case; 0: as the suite says */
+    uint64_t again_ns; /* for repetitions beyond these */
+    bool again_given;  /* else as the suite says */
+    bool retry, dry_run, no_report, allow_skip, agent, help;
 };
 
 /* Measures a suite into a new run folder, and shows its results. argc and argv are the command line

@@ -218,6 +218,16 @@ static int store_open_plan(struct store *s, char *error, size_t len)
     return s->plan_fd < 0 ? complain(s, "plan.csv", -errno, error, len) : 0;
 }
 
+int store_extend(struct store *s, char *error, size_t len)
+{
+    int err = write_plan(s, error, len);
+
+    if (err)
+        return err;
+    close(s->plan_fd);
+    return store_open_plan(s, error, len);
+}
+
 static int make_subfolders(struct store *s, char *error, size_t len)
 {
     static const char *const names[] = {"samples", "log"};

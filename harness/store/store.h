@@ -58,6 +58,10 @@ int store_retry(struct store *store, char *error, size_t len);
 int store_commit(struct store *store, size_t launch, const struct launch_record *record,
                  char *error, size_t len);
 
+/* Writes the plan anew, with the launches that were added to its end since. 0 or -errno with error.
+ */
+int store_extend(struct store *store, char *error, size_t len);
+
 /* Replaces run.json whole. */
 int store_meta(struct store *store, const json_t *meta, char *error, size_t len);
 

@@ -13,9 +13,6 @@ many() {
     in_work "$work/many.conf"
 }
 
-# The text with its lines put together again: they are wrapped, and what goes on is indented.
-flat() { sed ':a; N; $!ba; s/\n  */ /g' "$1"; }
-
 @test "a matrix of eight GPUs: every pair has the configured rate, limit and origin; the summary and the page show it" {
     in_work eight
     suite <<'END'

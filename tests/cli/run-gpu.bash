@@ -29,3 +29,6 @@ suite() { # suite: the cases on stdin
 cases() { # cases SUITE: arguments of its plan
     "$plumb" run "$1" --dry-run 2>/dev/null | tail -n +2 | cut -d, -f5-
 }
+
+# The text with its lines put together again: they are wrapped, and what goes on is indented.
+flat() { sed ':a; N; $!ba; s/\n  */ /g' "$1"; }

@@ -256,3 +256,20 @@ rows = {row["fault"]: (row["status"], row["code"]) for row in csv.DictReader(ope
 assert rows == {"none": ("ok", ""), "skip": ("skipped", "unsupported"), "fail": ("failed", "failed"), "wrong": ("wrong", "wrong-data"),
                 "garbage": ("failed", "no-rows"), "crash": ("failed", "crashed"), "hang": ("failed", "timeout")}, rows'
 }
+
+@test "a run of which a whole benchmark was skipped is incomplete, and --allow-skip accepts it" {
+    suite <<'END'
+  - bench: "null"
+    fault: skip
+  - bench: memory
+    op: triad
+    size: 64K
+END
+    run "$plumb" run t.yaml --out some --no-report
+    [ "$status" -eq 4 ]
+    [ "$(grep -c "nothing of 'null'" <<<"$output")" -eq 1 ]
+    [ "$(grep -c "nothing of 'memory'" <<<"$output")" -eq 0 ]
+    "$plumb" run t.yaml --out accepted --no-report --allow-skip
+    sed -i 's/fault: skip/fault: [skip, none]/' t.yaml
+    "$plumb" run t.yaml --out part --no-report # one case of two has a value
+}

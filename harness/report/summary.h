@@ -27,7 +27,8 @@ int summary_all(struct report *r, const struct headlines *h, struct document *d)
  *
  *   smallest  of each judged case that was measured, the loss that plumb compare would prove, four
  *             times in five, between this run and another one like it (harness/decide/decide.h,
- *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all.
+ *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all,
+ *             unless it is of at least four places that are alike: together they are one case
  *   grade     A up to 2 %, B up to 5 %, C up to 10 %, else D
  *   repeats   launches of each case that reach the next grade, if nothing else changes: errors
  *             shrink with the root of their number. Below DECIDE_FEW_LAUNCHES a loss must also

@@ -120,9 +120,6 @@ $(call obj,$(wildcard harness/history/history_db_sqlite*.c)): ALL_CFLAGS += $(SQ
 $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)
 $(call obj,harness/document/page.c): harness/document/document.css
 
-# So is what benchmarks of before said of their rows.
-$(call obj,harness/plan/bench_info.c): harness/plan/benches-before.json
-
 # An archive, of which a program takes the objects that it uses, and so is linked with the libraries of these alone: the
 # linker drops unused sections too late for that. Made again, too, when the list of its objects or libraries changes.
 $(CORE_LIB): $(CORE_OBJ) $(CORE_LIB).list

@@ -70,7 +70,7 @@ void evidence_add(char *text, size_t len, const char *format, ...)
 const char *const limit_kinds[] = {[LIMIT_TOLD] = "told",         [LIMIT_SYSFS] = "sysfs",
                                    [LIMIT_NVML] = "nvml",         [LIMIT_DATASHEET] = "datasheet",
                                    [LIMIT_MEASURED] = "measured", [LIMIT_REFERENCE] = "reference",
-                                   [LIMIT_OUTDATED] = "outdated", NULL};
+                                   NULL};
 const char *const limit_links[] = {LIMIT_LINK_NVLINK, LIMIT_LINK_PCIE, LIMIT_LINK_INFINIBAND,
                                    LIMIT_LINK_ROCE, NULL};
 
@@ -175,8 +175,7 @@ const struct row_column row_columns[] = {
      "the most that is physically possible here, in the row's unit"},
     {"limit_kind", ROW_TEXT, AT(limit_kind),
      "how the limit is known (docs/limits.md): datasheet, sysfs, nvml, told (otherwise), measured, "
-     "reference (no limit: the same work on the same machine), or outdated (an earlier version "
-     "measured it); empty: there is none"},
+     "reference (no limit: the same work on the same machine); empty: there is none"},
     {"limit_link", ROW_TEXT, AT(limit_link),
      "the link that the limit is of: nvlink, pcie, infiniband, roce; empty: another, or none"},
     {"limit_scope", ROW_TEXT, AT(limit_scope),

@@ -183,8 +183,6 @@ enum limit_kind {
     LIMIT_DATASHEET, /* "datasheet": the vendor or a standard does */
     LIMIT_MEASURED,  /* "measured": what no program exceeds, by other loops than the row's own */
     LIMIT_REFERENCE, /* "reference": the same work on the same machine; no verdict depends on it */
-    /* "outdated": measured in a way that was corrected since; no verdict depends on it */
-    LIMIT_OUTDATED,
 };
 extern const char *const limit_kinds[]; /* by that number; ends with NULL */
 enum limit_kind limit_kind_of(const char *word);

@@ -161,9 +161,6 @@ int common_first(const struct plan *a, const struct plan *b, size_t i)
 
     if (x->case_number != y->case_number || x->repeat != y->repeat)
         return -1;
-    /* A run of an older version kept no record, and alternated along the plan. */
-    if (!x->turn && !y->turn)
-        return (int)(i % 2);
     if (!x->turn || !y->turn || x->turn == y->turn)
         return -1;
     return x->turn == TURN_SECOND;

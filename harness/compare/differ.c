@@ -287,24 +287,10 @@ static const char *fact_text(const struct differ *d, const json_t *meta, const v
     const char *text =
         strcmp(f->unit, "B") ? differ_text(d->pool, value) : size_text(d->pool, value);
 
-    return *text && *f->unit && strcmp(f->unit, "B") ? pool_text(d->pool, "%s%s", text, f->unit)
-                                                     : differ_listed(d, value, text);
-}
-
-/* The first version of the probe wrote null where there are control groups and no limit is in them;
- * since then that is "none", and null is what could not be read. */
-static const char *limit_text(const struct differ *d, const json_t *meta, const void *fact)
-{
-    const json_t *value = differ_find(meta, ((const struct fact *)fact)->path);
-    const json_t *all = differ_find(meta, "machine.virtualization.limits");
-    bool first = json_integer_value(differ_find(meta, "machine.probe_schema")) < 2;
-
-    if (json_is_string(value))
-        return json_string_value(value);
-    return first && !json_is_number(value) &&
-                   json_is_integer(json_object_get(all, "cgroup_version"))
-               ? "none"
-               : fact_text(d, meta, fact);
+    /* "none" has no unit */
+    return json_is_number(value) && *f->unit && strcmp(f->unit, "B")
+               ? pool_text(d->pool, "%s%s", text, f->unit)
+               : differ_listed(d, value, text);
 }
 
 /* As their makers write them. */
@@ -467,7 +453,7 @@ static void differ_all(struct differ *d)
     differ_fact(d, "processor", processor_text, NULL, "Matrix core, " ON_MEMORY ", " ON_NETWORK);
     differ_fact(d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
     differ_fact(d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
-    add_facts(d, limits, N_OF(limits), limit_text);
+    add_facts(d, limits, N_OF(limits), fact_text);
     add_facts(d, facts, N_OF(facts), fact_text);
     differ_fact(d, "library settings", otherwise_text, &settings, "");
     d->aside = true;

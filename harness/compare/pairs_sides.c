@@ -396,33 +396,18 @@ static int compare_turns(const void *x, const void *y)
     return d ? d : strcmp(a->repeat, b->repeat);
 }
 
-/* Of a run of an older version, which kept no record: its pairs went a b, b a ... along the plan,
- * and it says so. */
-static enum launch_turn turn_by_order(const struct table *plan, size_t row, bool of_a)
-{
-    uint64_t order;
-
-    if (units_parse_u64(table_text(plan, row, "order"), &order))
-        return TURN_NONE;
-    return (order % 2 == 1) == of_a ? TURN_FIRST : TURN_SECOND;
-}
-
 static void read_run(const struct pairs *p, size_t run, struct run_turns *turns)
 {
     const struct table *plan = &p->report.runs[run].plan;
-    bool recorded = table_column(plan, "turn") != TABLE_NO_COLUMN;
-    bool of_a = !strcmp(sides_against(p, run, "side"), "a");
 
-    if (!recorded && strcmp(sides_against(p, run, "order"), "ABBA") != 0)
+    if (table_column(plan, "turn") == TABLE_NO_COLUMN)
         return;
     for (turns->n = 0; turns->n < plan->n_rows; turns->n++) {
         struct planned_turn *t = &turns->all[turns->n];
 
         *t = (struct planned_turn){.case_id = table_text(plan, turns->n, "case"),
                                    .repeat = table_text(plan, turns->n, "repeat")};
-        if (!recorded)
-            t->turn = turn_by_order(plan, turns->n, of_a);
-        else if (!launch_turn_parse(table_text(plan, turns->n, "turn"), &t->turn))
+        if (!launch_turn_parse(table_text(plan, turns->n, "turn"), &t->turn))
             t->turn = TURN_NONE;
     }
     qsort(turns->all, turns->n, sizeof(*turns->all), compare_turns);

@@ -492,6 +492,15 @@ static bool outcome_differs(struct pairing *g, const struct pair *pair, size_t p
            !has_text(pair, &g->b, param, *a);
 }
 
+/* Was this column left to the benchmark in the case, and does what it chose make another quantity? */
+static bool is_deciding_choice(const struct pair *pair, size_t param)
+{
+    const char *name = pair->bench->params[param];
+
+    return !*pair->c->params[param] && described_left_by(pair->bench, name) &&
+           described_flag(pair->bench, name, COLUMN_DECIDES);
+}
+
 /* Differing outcomes: the first that decides is the refusal, the others are told. */
 static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
 {
@@ -500,7 +509,8 @@ static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
     const char *refused = "", *a, *b;
 
     for (size_t i = 0; i < bench->n_params; i++) {
-        if (!bench->follows[i] || !outcome_differs(g, pair, i, &a, &b))
+        if ((!bench->follows[i] && !is_deciding_choice(pair, i)) ||
+            !outcome_differs(g, pair, i, &a, &b))
             continue;
         bool path = !strcmp(bench->params[i], "path"); /* the way between two GPUs */
 
@@ -544,7 +554,8 @@ static void tell_choices(struct pairing *g, struct pair *pair)
     const struct report_bench *bench = pair->bench;
 
     for (size_t i = 0; i < bench->n_params; i++) {
-        if (*pair->c->params[i] || !described_left_by(bench, bench->params[i]))
+        if (*pair->c->params[i] || !described_left_by(bench, bench->params[i]) ||
+            is_deciding_choice(pair, i))
             continue;
         const char *a = choice_of(g, pair, &g->a, i), *b = choice_of(g, pair, &g->b, i);
 

@@ -158,7 +158,7 @@ static void add_power(const struct report_rows *rows, const struct report_point 
 /* A limit that was no more than the same work again is none. */
 static double limit_of(const struct report_case *c, const struct report_point *p)
 {
-    return p->reference || p->outdated ? NAN : base_of(c, p->limit);
+    return p->reference ? NAN : base_of(c, p->limit);
 }
 
 /* Of GPUs or of hosts, as products are. */

@@ -315,8 +315,6 @@ struct sqlite3_stmt *history_statement(struct history_db *db, const char *sql, c
                                        ...);
 /* The same, run to its end. An SQLite code. */
 int history_execute(struct history_db *db, const char *sql, const char *types, ...);
-/* The file's schema; -1: it cannot be read. */
-int64_t history_schema(struct history_db *db);
 /* The number of that environment, which is added where it is new. 0: it went wrong, or json is
  * NULL. Within a transaction that writes. */
 int64_t history_environment_id(struct history_db *db, const char *json);

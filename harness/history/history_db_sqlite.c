@@ -31,147 +31,40 @@ int history_out_of_memory(char *error, size_t len)
     return -ENOMEM;
 }
 
-/* What other guests took of the CPU, filled in where a history is older than the column. */
+/* ---- The tables of the history ---- */
 
-static int failed(struct history_db *db, char *error, size_t len)
-{
-    return history_sqlite_error(db, "bring up the history", error, len);
-}
-
-/* A launch is known by its number and its value: rows that say something else are of another time.
- */
-static int fill_case(struct history_db *db, const struct history_run *run, struct pairs *p,
-                     const struct pair *pair, char *error, size_t len)
-{
-    const struct decide_run *of = &pair->decide.b.runs[0];
-    const double *steal = steal_of_launches(&p->report.pool, pair, p->n_a, of->n);
-    int code = SQLITE_OK;
-
-    if (!steal)
-        return history_out_of_memory(error, len);
-    for (size_t i = 0; code == SQLITE_OK && i < of->n; i++)
-        if (!isnan(steal[i]))
-            code = history_execute(db,
-                                   "UPDATE launches SET steal = ? WHERE run = ? AND launch = ? AND"
-                                   " value = ? AND series = (SELECT id FROM series WHERE host = ?"
-                                   " AND suite = ? AND key = ?)",
-                                   "riirttt", steal[i], run->id, (int64_t)i, of->values[i],
-                                   run->host, run->suite, pair->key);
-    return code == SQLITE_OK ? 0 : failed(db, error, len);
-}
-
-/* By the rows themselves, which lie there as the history keeps them: damaged, of a schema that this
- * program does not know, or none. Everything else (memory, files that cannot be opened) may pass.
- */
-static bool are_unreadable(int err)
-{
-    return err == -EBADMSG || err == -EPROTO || err == -EINVAL || err == -ENOENT;
-}
-
-/* A run whose rows cannot be read stays as it was: of its launches it is not known. */
-static int fill_from(struct history_db *db, const struct history_run *run, const char *folder,
-                     char *error, size_t len)
-{
-    struct pairs p = {0};
-    int err = history_cases(&p, folder, error, len);
-
-    if (are_unreadable(err))
-        err = 0;
-    else
-        for (size_t i = 0; !err && i < p.n; i++)
-            if (p.all[i].state == PAIR_READY)
-                err = fill_case(db, run, &p, &p.all[i], error, len);
-    pairs_release(&p);
-    return err;
-}
-
-static int fill_run(struct history_db *db, const struct history_run *run, char *error, size_t len)
-{
-    char *folder = NULL;
-    int err = scratch_make(&folder, error, len);
-
-    if (!err)
-        err = history_restore(db, run->id, folder, error, len);
-    if (!err)
-        err = fill_from(db, run, folder, error, len);
-    else if (err == -EILSEQ)
-        err = 0; /* a name that leads out of the folder: these rows cannot be read */
-    scratch_remove(folder);
-    return err;
-}
-
-static int has_rows(struct history_db *db, const struct history_run *run, bool *has, char *error,
-                    size_t len)
-{
-    sqlite3_stmt *s =
-        history_statement(db, "SELECT 1 FROM files WHERE run = ? LIMIT 1", "i", run->id);
-    int code = s ? sqlite3_step(s) : SQLITE_ERROR;
-    int err = code == SQLITE_ROW || code == SQLITE_DONE ? 0 : failed(db, error, len);
-
-    *has = code == SQLITE_ROW;
-    sqlite3_finalize(s);
-    return err;
-}
-
-/* Fills in what others took of the CPU in the launches whose rows the file keeps. 0 or -errno with
- * error set. Within a transaction that writes. */
-static int history_fill_steal(struct history_db *db, char *error, size_t len)
-{
-    struct history_run *runs = NULL;
-    size_t n = 0;
-    int err = history_db_runs(db, "", "", 0, &runs, &n, error, len);
-
-    for (size_t i = 0; !err && i < n; i++) {
-        bool has;
-
-        err = has_rows(db, &runs[i], &has, error, len);
-        if (!err && has)
-            err = fill_run(db, &runs[i], error, len);
-    }
-    history_runs_release(runs, n);
-    return err;
-}
-
-/* ---- The tables of the history, and how an older file gets those that it lacks ---- */
-
-/* What each schema adds to the one before. A file is read as it is, of whatever schema; who writes
- * to it brings it to the newest. */
-static const char *const schemas[HISTORY_SCHEMA] = {
+static const char schema[] =
+    "CREATE TABLE environments (id INTEGER PRIMARY KEY, json TEXT NOT NULL);"
+    /* state, ended: of the run and its launches; environment: what it was measured by */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
     " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
-    " commit_id TEXT NOT NULL, standing INTEGER NOT NULL, UNIQUE (name, host, started_utc));"
+    " commit_id TEXT NOT NULL, standing INTEGER NOT NULL,"
+    " environment INTEGER REFERENCES environments, state TEXT, ended INTEGER,"
+    " UNIQUE (name, host, started_utc));"
     "CREATE TABLE series (id INTEGER PRIMARY KEY, host TEXT NOT NULL, suite TEXT NOT NULL,"
     " key TEXT NOT NULL, label TEXT NOT NULL, pipe TEXT NOT NULL, unit TEXT NOT NULL,"
     " higher_is_better INTEGER NOT NULL, place INTEGER NOT NULL, UNIQUE (host, suite, key));"
+    /* steal: what other guests took of the CPU, in percent; NULL: not known */
     "CREATE TABLE launches (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
-    " REFERENCES runs, launch INTEGER NOT NULL, value REAL NOT NULL,"
+    " REFERENCES runs, launch INTEGER NOT NULL, value REAL NOT NULL, steal REAL,"
     " PRIMARY KEY (series, run, launch)) WITHOUT ROWID;"
     "CREATE TABLE files (run INTEGER NOT NULL REFERENCES runs, name TEXT NOT NULL,"
     " text BLOB NOT NULL, PRIMARY KEY (run, name));"
-    "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);",
-    /* 2: what a run was measured by, once for all runs where it is the same, and what its rows say
-     * of that. */
-    "CREATE TABLE environments (id INTEGER PRIMARY KEY, json TEXT NOT NULL);"
-    "ALTER TABLE runs ADD COLUMN environment INTEGER REFERENCES environments;"
-    "ALTER TABLE runs ADD COLUMN state TEXT;"
-    "ALTER TABLE runs ADD COLUMN ended INTEGER;" /* launches */
+    "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);"
     "CREATE TABLE outcomes (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
-    " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;",
-    /* 3: what other guests took of the CPU meanwhile, in percent; NULL: not known. */
-    "ALTER TABLE launches ADD COLUMN steal REAL;",
-    /* 4: what somebody accepted, and what is known of single cases of a run: enum history_mark. */
+    " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;"
     "CREATE TABLE accepted (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs,"
     " at_utc TEXT NOT NULL, by TEXT NOT NULL, reason TEXT NOT NULL);"
     "CREATE TABLE accepted_cases (accepted INTEGER NOT NULL REFERENCES accepted, key TEXT NOT NULL,"
     " PRIMARY KEY (accepted, key)) WITHOUT ROWID;"
+    /* what is known of single cases of a run: enum history_mark */
     "CREATE TABLE marks (run INTEGER NOT NULL REFERENCES runs, key TEXT NOT NULL,"
     " mark INTEGER NOT NULL, settled_by INTEGER REFERENCES runs,"
-    " PRIMARY KEY (run, key)) WITHOUT ROWID;",
-};
+    " PRIMARY KEY (run, key)) WITHOUT ROWID;";
 
 static int64_t history_number(struct history_db *db, const char *sql, int64_t other);
 
-int64_t history_schema(struct history_db *db)
+static int64_t history_schema(struct history_db *db)
 {
     return history_number(db, "PRAGMA user_version", -1);
 }
@@ -194,82 +87,29 @@ int64_t history_environment_id(struct history_db *db, const char *json)
     return id;
 }
 
-/* Of the run whose run.json the file keeps. One that is damaged tells nothing; that memory is short
- * may pass. */
-static int fill_run_schema(struct history_db *db, int64_t run, const char *text, size_t size)
-{
-    struct pool pool = {0};
-    json_error_t at;
-    json_t *meta = json_loadb(text, size, 0, &at);
-    const char *state = json_string_value(json_object_get(meta, "state"));
-    const char *environment = history_environment(&pool, meta);
-    int64_t id = history_environment_id(db, environment);
-    int code = SQLITE_OK;
-
-    if (!environment &&
-        (json_is_object(meta) || (!meta && json_error_code(&at) == json_error_out_of_memory)))
-        code = SQLITE_NOMEM;
-    else if (environment && !id)
-        code = SQLITE_ERROR;
-    else if (id)
-        code = history_execute(db, "UPDATE runs SET environment = ?, state = ? WHERE id = ?", "iti",
-                               id, state, run);
-    json_decref(meta);
-    pool_release(&pool);
-    return code;
-}
-
-static int fill_environments(struct history_db *db)
-{
-    sqlite3_stmt *s =
-        history_statement(db, "SELECT run, text FROM files WHERE name = 'run.json'", "");
-    int code = s ? SQLITE_OK : sqlite3_errcode(db->sqlite);
-
-    while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
-        code = fill_run_schema(db, sqlite3_column_int64(s, 0), sqlite3_column_blob(s, 1),
-                               (size_t)sqlite3_column_bytes(s, 1));
-    sqlite3_finalize(s);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
-}
-
 static int failed_schema(struct history_db *db, char *error, size_t len)
 {
     return history_sqlite_error(db, "make the tables of the history", error, len);
 }
 
-static int bring_up(struct history_db *db, int64_t from, char *error, size_t len)
+/* Makes the tables of an empty file. 0 or -errno with error set. Others may be at it at this moment:
+ * one does it, the rest find it done. */
+static int history_schema_make(struct history_db *db, char *error, size_t len)
 {
     char mark[96];
-    int code = SQLITE_OK, err = 0;
 
     snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
              HISTORY_APPLICATION, HISTORY_SCHEMA);
-    for (int64_t i = from; code == SQLITE_OK && i < HISTORY_SCHEMA; i++)
-        code = sqlite3_exec(db->sqlite, schemas[i], NULL, NULL, NULL);
-    if (code == SQLITE_OK && from == 1)
-        code = fill_environments(db);
-    if (code == SQLITE_OK && from > 0 && from < 3)
-        err = history_fill_steal(db, error, len);
-    if (code == SQLITE_OK && !err)
-        code = sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL);
-    if (code == SQLITE_NOMEM)
-        err = history_out_of_memory(error, len); /* also where it was not SQLite that had none */
-    return err ? err : code == SQLITE_OK ? 0 : failed_schema(db, error, len);
-}
-
-/* Makes the tables, or those that an older schema lacks, from what the file has. 0 or -errno with
- * error set. Others may be at it at this moment: one does it, the rest find it done. */
-static int history_schema_make(struct history_db *db, char *error, size_t len)
-{
     if (history_execute(db, "BEGIN IMMEDIATE", "") != SQLITE_OK)
         return failed_schema(db, error, len);
-    int64_t from = history_schema(db);
-    int err = from < 0 ? failed_schema(db, error, len) : 0;
+    bool made = history_schema(db) == HISTORY_SCHEMA;
 
-    if (!err && from < HISTORY_SCHEMA)
-        err = bring_up(db, from, error, len);
-    if (!err && history_execute(db, "COMMIT", "") != SQLITE_OK)
-        err = failed_schema(db, error, len);
+    if (!made)
+        made = sqlite3_exec(db->sqlite, schema, NULL, NULL, NULL) == SQLITE_OK &&
+               sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL) == SQLITE_OK;
+    made = made && history_execute(db, "COMMIT", "") == SQLITE_OK;
+    int err = made ? 0 : failed_schema(db, error, len);
+
     if (err)
         sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
     return err;
@@ -461,11 +301,13 @@ static int check_schema(struct history_db *db, char *error, size_t len)
         return refuse(-EPROTO, error, len,
                       "'%s' is a database of another program, and no history: name another file",
                       db->path);
-    if (version > HISTORY_SCHEMA)
+    if (version != HISTORY_SCHEMA)
         return refuse(-EPROTO, error, len,
-                      "the history '%s' has schema %lld, this plumb knows %d: use the plumb that "
-                      "made it, or a newer one",
-                      db->path, (long long)version, HISTORY_SCHEMA);
+                      "the history '%s' has schema %lld, this plumb knows %d: %s",
+                      db->path, (long long)version, HISTORY_SCHEMA,
+                      version > HISTORY_SCHEMA
+                          ? "use the plumb that made it, or a newer one"
+                          : "it is of before the first release; begin a new one");
     return 0;
 }
 
@@ -483,8 +325,6 @@ static int settle(struct history_db *db, bool create, char *error, size_t len)
     int err = is_empty(db) ? history_schema_make(db, error, len) : 0;
     if (!err)
         err = check_schema(db, error, len);
-    if (!err && create && history_schema(db) < HISTORY_SCHEMA)
-        err = history_schema_make(db, error, len);
     return err;
 }
 

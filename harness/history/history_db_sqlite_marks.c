@@ -8,7 +8,6 @@
 
 #include "harness/history/history_db.h"
 
-#define MARK_SCHEMA 4 /* before it nothing is known of single cases */
 
 static int failed(const struct adding *a)
 {
@@ -232,8 +231,6 @@ int history_marks(struct history_db *db, const struct history_run *run, struct p
 {
     *all = NULL;
     *n = 0;
-    if (history_schema(db) < MARK_SCHEMA)
-        return 0;
     sqlite3_stmt *s = history_statement(
         db,
         "SELECT m.run, m.mark, m.key, count(*) OVER () FROM marks m JOIN runs r ON r.id = m.run"
@@ -315,8 +312,6 @@ int history_accepted(struct history_db *db, const char *host, const char *suite,
 
     *all = NULL;
     *n = 0;
-    if (history_schema(db) < MARK_SCHEMA)
-        return 0;
     sqlite3_stmt *s = history_statement(db, ACCEPTED, "tt", host, suite);
     while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW)
         err = take_accepted(&r, s);

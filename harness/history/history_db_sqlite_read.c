@@ -98,51 +98,40 @@ int history_db_runs(struct history_db *db, const char *host, const char *suite, 
 
 /* started_utc counts whole seconds: what stands between two of them is the order they were added
  * in. */
-#define EARLIER(state)                                                                             \
-    "SELECT " RUN_COLUMNS ", " state ", EXISTS (SELECT 1 FROM files WHERE run = r.id)"             \
-    " FROM runs r WHERE host = ?1 AND suite = ?2"                                                  \
-    " AND (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4 AND host = ?1"      \
-    " AND started_utc = ?3), 9223372036854775807)) ORDER BY started_utc DESC, id DESC"
+static const char earlier[] =
+    "SELECT " RUN_COLUMNS ", state, EXISTS (SELECT 1 FROM files WHERE run = r.id)"
+    " FROM runs r WHERE host = ?1 AND suite = ?2"
+    " AND (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4 AND host = ?1"
+    " AND started_utc = ?3), 9223372036854775807)) ORDER BY started_utc DESC, id DESC";
 
 int history_earlier(struct history_db *db, const struct history_run *run, struct history_run **runs,
                     size_t *n, char *error, size_t len)
 {
-    const char *sql = history_schema(db) < 2 ? EARLIER("NULL") : EARLIER("state");
     sqlite3_stmt *s =
-        history_statement(db, sql, "tttt", run->host, run->suite, run->started_utc, run->name);
+        history_statement(db, earlier, "tttt", run->host, run->suite, run->started_utc, run->name);
 
     return take_runs(db, s, true, runs, n, error, len);
 }
 
 char *history_environment_of(struct history_db *db, int64_t run)
 {
-    sqlite3_stmt *s = history_statement(
-        db,
-        history_schema(db) < 2
-            ? "SELECT text FROM files WHERE name = 'run.json' AND run = ?"
-            : "SELECT e.json FROM environments e JOIN runs r ON r.environment = e.id"
-              " WHERE r.id = ?",
-        "i", run);
+    sqlite3_stmt *s =
+        history_statement(db,
+                          "SELECT e.json FROM environments e JOIN runs r ON r.environment = e.id"
+                          " WHERE r.id = ?",
+                          "i", run);
     char *json = s && sqlite3_step(s) == SQLITE_ROW ? strdup(history_column_text(s, 0)) : NULL;
 
     sqlite3_finalize(s);
     return json;
 }
 
-/* Before schema 3 nothing is known of what others took. */
-static bool knows_steal(struct history_db *db)
-{
-    return history_schema(db) >= 3;
-}
-
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit)
 {
-    sqlite3_stmt *s = knows_steal(db)
-                          ? history_statement(db,
-                                              "SELECT " LEAST_STEAL " FROM runs r WHERE name = ?"
-                                              " AND host = ? AND started_utc = ?",
-                                              "ttt", run->name, run->host, run->started_utc)
-                          : NULL;
+    sqlite3_stmt *s = history_statement(db,
+                                        "SELECT " LEAST_STEAL " FROM runs r WHERE name = ?"
+                                        " AND host = ? AND started_utc = ?",
+                                        "ttt", run->name, run->host, run->started_utc);
     bool taken = s && sqlite3_step(s) == SQLITE_ROW &&
                  steal_is_over(sqlite3_column_double(s, 0), steal_limit);
 
@@ -253,17 +242,14 @@ static struct run_place *index_runs(const struct history *h)
     return places;
 }
 
-/* Until schema 2 there is run.json, of the last runs. One environment's runs follow each other, and
- * it is kept once. */
+/* One environment's runs follow each other, and it is kept once. */
 static int keep_environments(struct history_db *db, struct history *h,
                              const struct run_place *places, char *error, size_t len)
 {
     sqlite3_stmt *s = history_statement(
         db,
-        history_schema(db) < 2
-            ? "SELECT run, run, text FROM files WHERE name = 'run.json'"
-            : "SELECT r.id, e.id, e.json FROM environments e JOIN runs r ON r.environment = e.id"
-              " ORDER BY e.id",
+        "SELECT r.id, e.id, e.json FROM environments e JOIN runs r ON r.environment = e.id"
+        " ORDER BY e.id",
         "");
     const char *kept = NULL;
     int64_t last = 0;
@@ -365,27 +351,17 @@ static int take_value(struct values_reading *v, sqlite3_stmt *s)
     return 0;
 }
 
-#define VALUES                                                                                     \
-    "SELECT s.id, s.key, s.label, s.pipe, s.host, s.suite, s.unit, s.higher_is_better, s.place,"   \
-    " l.run, l.value, (SELECT count(*) FROM launches WHERE series = l.series AND run = l.run)"
-#define OUTCOMES ", (SELECT json FROM outcomes WHERE series = l.series AND run = l.run)"
-#define VALUES_FROM                                                                                \
-    " FROM launches l JOIN series s ON s.id = l.series WHERE (?1 = '' OR s.host = ?1)"             \
-    " AND (?2 = '' OR s.suite = ?2) ORDER BY l.series, l.run, l.launch"
-
-/* An older file lacks what came later. */
-static const char *values_of(int64_t schema)
-{
-    if (schema < 2)
-        return VALUES ", NULL, NULL" VALUES_FROM;
-    return schema < 3 ? VALUES OUTCOMES ", NULL" VALUES_FROM
-                      : VALUES OUTCOMES ", l.steal" VALUES_FROM;
-}
+static const char values[] =
+    "SELECT s.id, s.key, s.label, s.pipe, s.host, s.suite, s.unit, s.higher_is_better, s.place,"
+    " l.run, l.value, (SELECT count(*) FROM launches WHERE series = l.series AND run = l.run),"
+    " (SELECT json FROM outcomes WHERE series = l.series AND run = l.run), l.steal"
+    " FROM launches l JOIN series s ON s.id = l.series WHERE (?1 = '' OR s.host = ?1)"
+    " AND (?2 = '' OR s.suite = ?2) ORDER BY l.series, l.run, l.launch";
 
 static int read_values(struct history_db *db, struct values_reading *v, const char *host,
                        const char *suite, char *error, size_t len)
 {
-    sqlite3_stmt *s = history_statement(db, values_of(history_schema(db)), "tt", host, suite);
+    sqlite3_stmt *s = history_statement(db, values, "tt", host, suite);
     int code = SQLITE_ERROR, err = 0;
 
     while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW)

@@ -15,14 +15,6 @@
 
 /* ---- What benchmarks said of their rows ---- */
 
-/* The path is from the root of the sources, where make runs. */
-__asm__(".pushsection .rodata.benches_before,\"a\"\n"
-        "benches_before:\n"
-        ".incbin \"harness/plan/benches-before.json\"\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const char benches_before[];
-
 static int choice_of(const struct rows_field *f, const char *text)
 {
     for (int i = 0; text && f->choices[i]; i++)
@@ -149,11 +141,6 @@ int rows_described_add_columns(struct bench_rows *rows, const struct bench_rows 
         }
     rows->columns = all;
     return 0;
-}
-
-json_t *rows_described_before(void)
-{
-    return json_loads(benches_before, 0, NULL);
 }
 
 #define DESCRIBE_TIMEOUT_NS 60000000000ull /* a driver may start every GPU of the machine first */

@@ -19,9 +19,7 @@
 
 /* What benchmarks said of their rows (core/bench_rows.h), read from JSON: of --describe, or of a
  * run folder, whose run.json keeps the object `rows` of every benchmark that was installed, by
- * name, under `benchmarks`. Older folders have none, or none of a table that came later: for those
- * this program has the descriptions that their benchmarks would have given (benches-before.json).
- * An entry there is not changed any more. */
+ * name, under `benchmarks`. */
 
 /* Reads one such object. All tables are there, ended as bench_rows.h says; their texts are the
  * JSON's, which is to live as long. A text that every entry needs is there. 0; -EBADMSG: it is
@@ -31,9 +29,6 @@ void rows_described_release(struct bench_rows *rows);
 
 /* Adds those columns of `from` that `rows` lacks: another version's. 0 or -ENOMEM. */
 int rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from);
-
-/* The descriptions of the benchmarks of older runs, by name. A new object, or NULL: no memory. */
-json_t *rows_described_before(void);
 
 /* As core/backend.h; a text that is not known is "". */
 struct bench_backend {

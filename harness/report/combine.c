@@ -275,9 +275,7 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
             p->limit_from = rows->limits_from[p->rows[i]];
         }
         p->middle_limit = fmax(p->middle_limit, rows->middle_limits[p->rows[i]]);
-        if (kind_of(rows, p->rows[i]) == LIMIT_OUTDATED)
-            p->outdated = true;
-        if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE || p->outdated)
+        if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE)
             p->reference = true;
         change = ceiling_change(row_number(rows, p->rows[i], FIELD_LIMIT_BEFORE),
                                 row_number(rows, p->rows[i], FIELD_LIMIT_AFTER));

@@ -45,46 +45,14 @@ const struct bench_rows *described_of(const struct described *described, const c
     return known ? &known->rows : &nothing;
 }
 
-static const json_t *told_before(struct described *described)
-{
-    if (!described->before)
-        described->before = rows_described_before();
-    return described->before;
-}
-
-/* Runs that were measured before benchmarks told the terms of their operations. */
-static int take_terms_of_before(struct described *described, const char *name,
-                                struct bench_rows *rows)
-{
-    const json_t *before = told_before(described), *json = json_object_get(before, name);
-    const struct bench_terms *none = rows->terms;
-    struct bench_rows then;
-    char why[8];
-    int err = json ? rows_described_read(json, &then, why, sizeof(why)) : 0;
-
-    if (!before)
-        return -ENOMEM;
-    if (!json || err)
-        return err;
-    rows->terms = then.terms;
-    then.terms = none;
-    rows_described_release(&then);
-    return 0;
-}
-
-static int read_rows(struct described *described, const char *name, const json_t *json,
-                     struct bench_rows *rows, char *error, size_t len)
+static int read_rows(const char *name, const json_t *json, struct bench_rows *rows, char *error,
+                     size_t len)
 {
     char why[200] = "";
     int err = rows_described_read(json, rows, why, sizeof(why));
 
     if (err == -EBADMSG)
         snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
-    if (err || json_object_get(json, "terms"))
-        return err;
-    err = take_terms_of_before(described, name, rows);
-    if (err)
-        rows_described_release(rows);
     return err;
 }
 
@@ -93,7 +61,7 @@ static int add(struct described *described, const char *name, const json_t *json
 {
     struct told_bench *known = find(described, name);
     struct bench_rows rows;
-    int err = read_rows(described, name, json, &rows, error, len);
+    int err = read_rows(name, json, &rows, error, len);
 
     if (err)
         return err;
@@ -186,9 +154,7 @@ int described_load(struct report *r, char *error, size_t len)
     for (size_t i = r->n_runs; !err && i-- > 0;) {
         const json_t *benches = json_object_get(r->runs[i].meta, "benchmarks");
 
-        if (!benches)
-            benches = told_before(described);
-        err = benches ? add_all(described, benches, error, len) : -ENOMEM;
+        err = add_all(described, benches, error, len);
     }
     if (!err && described->n)
         qsort(described->benches, described->n, sizeof(*described->benches), by_stage);
@@ -201,7 +167,6 @@ void described_release(struct described *described)
         rows_described_release(&described->benches[i].rows);
     free(described->benches);
     free(described->headlines);
-    json_decref(described->before);
     *described = (struct described){0};
 }
 

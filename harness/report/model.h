@@ -127,7 +127,6 @@ struct report_point {
     bool machine_changed;
     double middle_limit; /* the median of the limits that are made as this one; NaN: none */
     bool reference;      /* the limit is none, but what the same work reached: core/row.h */
-    bool outdated;       /* so is it, because an earlier version measured it */
     size_t n_two;        /* launches whose own samples fall on two levels */
     struct report_range share_low; /* of these: the shares of samples on the lower level */
     enum report_two two;
@@ -163,7 +162,6 @@ struct described {
     size_t n;
     struct told_headline *headlines; /* of all of them, in that order */
     size_t n_headlines;
-    json_t *before; /* of runs that keep none */
 };
 
 struct report_bench {

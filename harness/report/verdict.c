@@ -103,10 +103,6 @@ const char *verdict_device_findings(struct report *r, size_t run, const struct r
 
 #define ABOVE_LIMIT "the limit is too low, or the data did not take that path"
 #define REFERENCE   "ref.: a share of the best rate of the same work, which is no limit"
-#define OUTDATED                                                                                   \
-    "ref.: a share of a limit that an earlier version measured, in a way since corrected: "        \
-    "measure "                                                                                     \
-    "again"
 
 static struct verdict of_kind(enum verdict_kind kind)
 {
@@ -230,10 +226,9 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
 
         v = of_kind(above ? VERDICT_ABOVE : VERDICT_NOT_JUDGED);
         verdict_remark(&r->pool, &v,
-                       p->reference && p->outdated ? OUTDATED
-                       : p->reference              ? REFERENCE
-                       : above                     ? ABOVE_LIMIT
-                                                   : unjudged_text(&r->pool, p));
+                       p->reference ? REFERENCE
+                       : above      ? ABOVE_LIMIT
+                                    : unjudged_text(&r->pool, p));
         return v;
     }
     v = judge(&r->pool, p, rule->low_below);

@@ -60,6 +60,9 @@ static int check_meta(const json_t *meta, const char *path, struct error e)
         return fail(e, -EBADMSG, "\"%s\" is damaged: it is not a JSON object", path);
     if (!json_is_integer(schema) || json_integer_value(schema) < 1)
         return fail(e, -EBADMSG, "\"%s\" is damaged: it has no schema number", path);
+    if (json_integer_value(schema) < ROW_SCHEMA_VERSION)
+        return fail(e, -EBADMSG, "\"%s\" is of a version before the first release: measure again",
+                    path);
     if (json_integer_value(schema) > ROW_SCHEMA_VERSION)
         return fail(e, -EBADMSG,
                     "\"%s\" has schema %" JSON_INTEGER_FORMAT
@@ -448,9 +451,6 @@ static int load_benches(struct run_folder *run, struct error e)
         run->n_benches++;
         strcpy(b->name, launches.all[i].bench);
         err = load_bench(run, b, &launches, e);
-        if (!err && json_integer_value(json_object_get(run->meta, "schema")) < 2 &&
-            (err = schema1_derive(&b->rows)) == -ENOMEM)
-            fail(e, err, "out of memory");
     }
     free(launches.all);
     return err;

@@ -9,7 +9,7 @@
  *                         where launches are for hosts, margin where the suite says one, and turn
  *                         (first, second) where they are measured in turn with those of another run
  *   BENCH.csv             rows, see core/row.h
- *   samples/BENCH.csv  case,repeat,row,value,origin,disturbed; of older runs without the last two
+ *   samples/BENCH.csv     case,repeat,row,value,origin,disturbed
  *                         every sample in its row's unit; row counts from 0 within a launch
  *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything;
  *                         before it the choices that it was given: harness/run/launch.h
@@ -52,14 +52,5 @@ void run_folder_release(struct run_folder *run);
 int run_folder_samples(const struct run_folder *run, const char *bench, const char *case_id,
                        const char *repeat, size_t row, double **values, size_t *n, char *error,
                        size_t len);
-
-/* Runs of schema 1 had sentences where later ones have columns. Here, and nowhere else, such
- * sentences are read: once, when a folder of schema 1 is loaded, so that all that follows finds the
- * columns of today (docs/schema.md). Runs of schema 2 and on never come here. */
-
-/* Adds to the rows of a benchmark the columns that schema 1 lacked, and takes out of `reason`,
- * `gpu_throttle` and `path` what these now say. A column that is there already is filled in where
- * it is empty. 0; -ENOMEM, and the rows are as they were. */
-int schema1_derive(struct table *rows);
 
 #endif

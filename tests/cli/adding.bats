@@ -81,9 +81,9 @@ for name in os.listdir(folder):
 @test "two runs whose benchmark has another name pair and judge as they did, and are reported alike" {
     local name
     for name in gemm foo; do
-        renamed xeon-amx-2vcpu gemm $name
+        renamed xeon-avx512-2vcpu gemm $name
         renamed epyc-zen5-2vcpu gemm $name
-        "$bin/plumb" compare "$work/xeon-amx-2vcpu-$name" "$work/epyc-zen5-2vcpu-$name" --csv - 2>/dev/null |
+        "$bin/plumb" compare "$work/xeon-avx512-2vcpu-$name" "$work/epyc-zen5-2vcpu-$name" --csv - 2>/dev/null |
             sed 's/\bgemm\([ |]\)/foo\1/g' | sort >"$work/$name.pairs"
         "$bin/plumb" report "$work/epyc-zen5-2vcpu-$name" --out "$work/out" 2>/dev/null |
             sed '/^report:/d; s/\bplumb gemm /plumb foo /' >"$work/$name.said"

@@ -11,7 +11,7 @@ setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
     work="$(mktemp -d)"
-    noise=$top/results/reference/epyc-zen4-2vcpu
+    noise=$top/results/reference/epyc-zen5-2vcpu
     cd "$work" || return 1
     unset GITHUB_STEP_SUMMARY NO_COLOR
 }

@@ -21,8 +21,11 @@ import math
 import os
 import random
 import re
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT + "/tests/tools")
+from told import told  # noqa: E402 pylint: disable=wrong-import-position
 
 BARE = {
     "host": {"hostname": "node7", "kernel": "6.1.0-18-amd64", "architecture": "x86_64",
@@ -192,7 +195,8 @@ class Maker:
                 "suite": "node", "seed": o.seed, "command": ["plumb", "run", "node"],
                 "started_utc": f"2026-01-02T03:{o.seed % 60:02}:00Z", "finished_utc": "2026-01-02T03:59:00Z",
                 "state": "complete", "config_hash": "00112233aabbccdd", "config": "suite: node\n",
-                "machine": guest() if o.machine == "guest" else json.loads(json.dumps(BARE)), "limits": []}
+                "machine": guest() if o.machine == "guest" else json.loads(json.dumps(BARE)), "limits": [],
+                "benchmarks": told({row[3] for row in plan})}
         for path, _, value in (text.partition("=") for text in o.fact):
             *rooms, name = path.split(".")
             part = meta["machine"]

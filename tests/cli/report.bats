@@ -151,7 +151,7 @@ page() {
 }
 
 @test "a run without a column that was always there is damaged" {
-    cp -r "$top"/results/reference/epyc-zen4-2vcpu r
+    cp -r "$top"/results/reference/epyc-zen5-2vcpu r
     sed -i '1s/,metric,/,metrik,/' r/copy.csv
     run page r --out made
     [ "$status" -eq 5 ]

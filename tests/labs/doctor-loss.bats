@@ -35,7 +35,6 @@ setup_file() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     guest_setup
     [[ -x build/bin/plumb && -x build/bin/plumb-net ]] || no_guest 'plumb and plumb-net are not built'
-    SECTION_SECONDS=400 # 28 launches, each of some seconds
     sections --devices 1
 }
 

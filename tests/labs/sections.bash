@@ -9,7 +9,7 @@
 # PLUMB_SECTIONS='NAME...': only these run, for who works on one test; the tests of the others fail.
 
 # So wide that only a hang reaches them; together less than the 40 minutes that run-tests gives a file of the long tier.
-SECTION_SECONDS=600   # for one section
+SECTION_SECONDS=1200  # for one section
 SECTIONS_SECONDS=1400 # for all of the guest
 AGAIN_SECONDS=800     # for what is run again
 

@@ -16,6 +16,8 @@ import os
 import random
 import re
 
+from told import told
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 MACHINE = {
@@ -422,9 +424,9 @@ class Maker:
             for i, (bench, case, repeat) in enumerate(order, 1):
                 state, n = plan[bench, case, repeat]
                 out.write(f"{state},{n:04},{i},{case},{repeat},{bench},,60\n")
-        self.write_meta(folder)
+        self.write_meta(folder, benches)
 
-    def write_meta(self, folder):
+    def write_meta(self, folder, benches):
         machine = machine_with_gpus(self.options.gpus, self.options.simulated) if self.options.gpus else MACHINE
         if self.options.machine:
             with open(self.options.machine, encoding="utf-8") as source:
@@ -433,14 +435,14 @@ class Maker:
             machine = json.loads(json.dumps(machine))
             machine["host"]["hostname"] = HOSTILE
             machine["host"]["clocksource"] = HOSTILE
-        meta = {"schema": 1, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
+        meta = {"schema": 2, "program": "plumbline", "version": "0.1.0", "commit": "1234abc",
                 "run": HOSTILE if self.options.hostile else self.options.name, "suite": "node",
                 "seed": self.options.seed, "command": ["plumb", "run", "node", "--seed",
                                                        str(self.options.seed)],
                 "started_utc": "2026-01-02T03:00:00Z", "finished_utc": "2026-01-02T03:20:00Z",
                 "state": "complete", "config_hash": "00112233aabbccdd",
                 "config": "suite: node\ncases:\n  - bench: memory\n    op: [read, triad]\n",
-                "machine": machine, "limits": []}
+                "machine": machine, "limits": [], "benchmarks": told(benches)}
         with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as out:
             json.dump(meta, out, indent=1)
 

@@ -23,6 +23,8 @@ import shutil
 import statistics
 import subprocess
 
+from told import told
+
 CASES, PLANTED = 40, 3
 
 
@@ -81,12 +83,12 @@ def write(folder, columns, number, values, factors):
                 writer.writerow({"op": "triad", "size": 4096 * case, "value": value, "ci_low": value,
                                  "ci_high": value, "case": case, "repeat": repeat, **said})
                 plan.write(f"done,0001,{order},{case},{repeat},memory,--op triad --size {4096 * case},60\n")
-    run = {"schema": 1, "program": "plumbline", "version": "0.1.0", "commit": "1", "run": os.path.basename(folder),
+    run = {"schema": 2, "program": "plumbline", "version": "0.1.0", "commit": "1", "run": os.path.basename(folder),
            "suite": "node", "seed": number, "command": ["plumb", "run", "node"], "state": "complete",
            "started_utc": f"2026-01-{1 + number // 24:02}T{number % 24:02}:00:00Z", "config": "suite: node\n",
            "config_hash": "0", "finished_utc": f"2026-01-{1 + number // 24:02}T{number % 24:02}:30:00Z",
            "machine": {"host": {"hostname": "node7"}, "cpu": {"threads": 8}}, "limits": [],
-           "harness_cost": {"benchmarks_ms": 60000.0 * len(values[0])}}
+           "benchmarks": told(["memory"]), "harness_cost": {"benchmarks_ms": 60000.0 * len(values[0])}}
     with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
         json.dump(run, file)
 

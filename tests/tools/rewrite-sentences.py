@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies a run folder with all its sentences replaced, for tests that no verdict and no number hangs on one.
 
-A folder of schema 1 is written as one of schema 2: what its sentences say becomes columns, by rules of this file's own.
-
 usage: rewrite-sentences.py FROM TO keep|plain|traps|bare
 
 keep    sentences as they are
@@ -30,40 +28,6 @@ STARTS = sorted({" ".join(trap.split(" ")[:n]) for trap in TRAPS for n in range(
 CUT = re.compile(r"[; ]*(?:x+|" + "|".join(re.escape(start) for start in STARTS) + r")?;? \.\.\.")
 # The first use of a word is a link to what it means. A sentence that holds the word takes the link from the place after it.
 TERM = re.compile(r"<a class='d-term'[^>]*>([^<]*)</a>")
-ADDED = ("width_wanted", "noise_kind", "limit_kind", "limit_link", "limit_scope", "limit_raised_from", "carrier",
-         "carrier_device", "gpu_clocks_set")
-
-
-def columns_of(row):
-    """What schema 2 has of a row of schema 1."""
-    new = dict.fromkeys(ADDED, "")
-    source, evidence = row["limit_source"], row["evidence"]
-    if row["limit"]:
-        kind = source.split(":")[0]
-        new["limit_kind"] = kind if kind in ("sysfs", "nvml", "datasheet", "measured", "reference") else "told"
-    for link, word in (("nvlink", "NVLink"), ("infiniband", "InfiniBand"), ("roce", "RoCE"), ("pcie", "narrower than")):
-        new["limit_link"] = new["limit_link"] or (link if word in source else "")
-    new["limit_scope"] = "node" if "any algorithm" in source else ""
-    kinds = []
-    for device in re.findall(r"(?:^|: )([a-z][a-z0-9_:]*) (?:over [a-z0-9]+ )?(?:sent|received|moved) ", evidence):
-        kinds.append("rdma" if ":" in device else "loopback" if device == "lo" else "sockets")
-    kinds += ["shm"] * ("shared memory" in evidence)
-    new["carrier"] = "+".join(k for k in ("rdma", "sockets", "loopback", "shm") if k in kinds)
-    if "peer_detail" in row:
-        new["carrier_device"] = row["detail"].split(" ")[0]
-    left = []
-    for remark in row["reason"].split("; "):
-        width = re.match(r"interval is .*wanted ([0-9.e+-]+) %", remark)
-        raised = re.match(r"the measured ceiling, (\S+) .*exceeded and is raised", remark)
-        if width:
-            new.update(noise_kind="wide", width_wanted=f"{float(width[1]) / 100:.9g}")
-        elif raised:
-            new["limit_raised_from"] = raised[1]
-        elif remark.startswith("too few samples for an interval"):
-            new["noise_kind"] = "alike" if "like" in remark else "few"
-        elif not re.match(r"\d+ % of the limit: the limit is", remark):
-            left.append(remark)
-    return dict(row, **new, reason="; ".join(left))
 
 
 class Sentences:
@@ -88,7 +52,6 @@ def main(source, target, how):
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("report.html", "plots", "log"))
     with open(os.path.join(target, "run.json"), encoding="utf-8") as file:
         meta = json.load(file)
-    old, meta["schema"] = meta["schema"], 2
     for finding in meta["machine"].get("findings") or []:
         finding["text"] = sentences.of(finding["text"])
     with open(os.path.join(target, "run.json"), "w", encoding="utf-8") as file:
@@ -98,7 +61,7 @@ def main(source, target, how):
         if not name.endswith(".csv") or name == "plan.csv":
             continue
         with open(path, encoding="utf-8", newline="") as file:
-            rows = [columns_of(row) if old == 1 else row for row in csv.DictReader(file)]
+            rows = list(csv.DictReader(file))
         for row in rows:
             row.update({column: sentences.of(row[column]) for column in PROSE if column in row})
         with open(path, "w", encoding="utf-8", newline="") as file:

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "harness/compare/pairs.h"
+#include "tests/unit/built_benches.h"
 #include "tests/unit/fake_run.h"
 
 #define SCENE_PLAN "state,rows,order,case,repeat,bench,arguments,timeout_s,margin\n"
@@ -52,13 +53,34 @@ static inline void scene_file(const struct fake_run *root, const char *run, cons
     fake_run_write(root, path, text);
 }
 
+/* run.json of a run of the benchmarks as they were built; `more`: further members, or "". */
+static inline void scene_meta(const struct fake_run *root, const char *run, const char *more)
+{
+    static char *told;
+
+    if (!told) {
+        struct bench_list list = built_benches();
+        json_t *all = json_object();
+
+        for (size_t i = 0; i < list.n; i++)
+            json_object_set(all, list.benches[i].name, list.benches[i].described);
+        told = json_dumps(all, 0);
+        json_decref(all);
+        bench_list_release(&list);
+    }
+    char *text = NULL;
+    assert_true(asprintf(&text, "{\"schema\": 2, \"benchmarks\": %s, %s}\n", told, more) > 0);
+    scene_file(root, run, "run.json", text);
+    free(text);
+}
+
 static inline struct scene_run scene_begin(const struct fake_run *root, const char *name,
                                            const char *bench, const char *const *params, size_t n)
 {
     struct scene_run r = {root, name, bench, params, n, 0, NULL, NULL};
     char path[256];
 
-    scene_file(root, name, "run.json", "{\"schema\": 2, \"run\": \"one\", \"machine\": {}}\n");
+    scene_meta(root, name, "\"run\": \"one\", \"machine\": {}");
     snprintf(path, sizeof(path), "%s/%s.csv", name, bench);
     r.rows = fake_run_open(root, path, "w");
     snprintf(path, sizeof(path), "%s/plan.csv", name);

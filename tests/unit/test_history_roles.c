@@ -108,7 +108,7 @@ static void add_told(const struct scene *s, unsigned i, int standing, const char
     write_run(s, "one", i, path, sizeof(path));
     snprintf(name, sizeof(name), "one-%u/run.json", i);
     snprintf(text, sizeof(text),
-             "{\"schema\": 1, \"run\": \"one-%u\", \"suite\": \"quick\", \"version\": \"1.2\","
+             "{\"schema\": 2, \"run\": \"one-%u\", \"suite\": \"quick\", \"version\": \"1.2\","
              " \"commit\": \"abc\", \"started_utc\": \"2026-01-%02uT00:00:00Z\", \"state\": \"%s\","
              " \"machine\": {\"host\": {\"hostname\": \"one\", \"kernel\": \"%s\"}}}\n",
              i, i + 1, state, kernel);

@@ -241,7 +241,7 @@ static void test_folder_of_runs(void **state)
         snprintf(name, sizeof(name), "many/%d", i);
         write_run(*state, name, (double[]){10 + (i * 7) % MANY, 10}, 2);
         snprintf(text, sizeof(text),
-                 "{\"schema\": 1, \"run\": \"%s\", \"started_utc\": \"2026-01-%02dT00:00:00Z\"}",
+                 "{\"schema\": 2, \"run\": \"%s\", \"started_utc\": \"2026-01-%02dT00:00:00Z\"}",
                  name, 1 + (i * 7) % MANY);
         scene_file(*state, name, "run.json", text);
     }
@@ -281,7 +281,7 @@ static void test_damaged(void **state)
     } cases[] = {{"run.json", "{\"run\": \"one\"}", -EPROTO, "schema"},
                  {"run.json", "{\"schema\": \"1\"}", -EPROTO, "schema"},
                  {"run.json", "{\"schema\": 999}", -EPROTO, "999"},
-                 {"run.json", "{\"schema\": 1,\n", -EBADMSG, "a/run.json\" is damaged at line 2"},
+                 {"run.json", "{\"schema\": 2,\n", -EBADMSG, "a/run.json\" is damaged at line 2"},
                  {"run.json", "[1]\n", -EBADMSG, "a/run.json"},
                  {"run.json", "", -EBADMSG, "a/run.json"},
                  {"memory.csv", "op,size\na,b\na,\"b\nc,d,e\n", -EBADMSG, "a/memory.csv"}};

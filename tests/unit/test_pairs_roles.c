@@ -121,7 +121,7 @@ static void test_what_is_no_level_says_nothing_of_a_case(void **state)
     fputs("done,1,6,c0,2,memory,--op op0,60\ndone,1,7,c9,0,memory,--op op9,60\n", rows);
     fclose(rows);
     fake_run_write(&s->root, "r0/run.json",
-                   "{\"schema\": 1, \"run\": \"r0\", \"suite\": \"quick\", \"version\": \"0.9\","
+                   "{\"schema\": 2, \"run\": \"r0\", \"suite\": \"quick\", \"version\": \"0.9\","
                    " \"commit\": \"abc\", \"started_utc\": \"2026-01-01T00:00:00Z\","
                    " \"state\": \"complete\", \"machine\": {\"host\": {\"hostname\": \"one\"}}}\n");
     load(s, roles, 1, &p);

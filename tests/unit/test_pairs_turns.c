@@ -8,22 +8,18 @@ static const char *const params[] = {"op", "stores", "size", "level"};
 static const char *const triad[] = {"triad", "", "65536", "L2"};
 
 /* A run of plumb run --against, "one-a", whose launches' values are these: x failed, - is not there; behind each
- * an f where it went first and an s where second; or of an older version, which kept no record of that: @ and where
- * the launch was in the run's order, of a run in which they alternated, or % of one in which who went first was
- * drawn. Returns what stands behind a bar. */
+ * an f where it went first and an s where second. Returns what stands behind a bar. */
 static const char *write_run(const struct fake_run *root, const char *name, const char *pair,
                              const char *launches)
 {
     size_t len = strcspn(launches, "|");
     char text[256], *word, *rest = text, side = name[strlen(name) - 1];
     struct scene_run r = scene_begin(root, name, "memory", params, 4);
-    char rule = launches[strcspn(launches, "@%|")];
 
     snprintf(text, sizeof(text), "%.*s", (int)len, launches);
     rewind(r.plan);
     assert_int_equal(ftruncate(fileno(r.plan), 0), 0);
-    fprintf(r.plan, "state,rows,order,case,repeat,bench,arguments,timeout_s,%s\n",
-            rule == '@' || rule == '%' ? "margin" : "turn");
+    fprintf(r.plan, "state,rows,order,case,repeat,bench,arguments,timeout_s,turn\n");
     for (uint64_t i = 1; (word = strtok_r(rest, " ", &rest)) != NULL; i++) {
         bool failed = *word == 'x';
         struct row row;
@@ -33,8 +29,6 @@ static const char *write_run(const struct fake_run *root, const char *name, cons
         fake_row_init(&row, "1", i, "bandwidth", "GB/s", failed ? NAN : strtod(word, NULL));
         row.status = failed ? "failed" : "ok";
         scene_row(&r, &row, triad);
-        const char *order = strpbrk(word, "@%");
-        r.order = order ? strtoul(order + 1, NULL, 10) - 1 : r.order;
         scene_launch(&r, failed ? "fail" : "done", 1, "1", i,
                      strchr(word, 'f')   ? "first"
                      : strchr(word, 's') ? "second"
@@ -42,10 +36,9 @@ static const char *write_run(const struct fake_run *root, const char *name, cons
     }
     scene_end(&r);
     snprintf(text, sizeof(text),
-             "{\"schema\": 1, \"run\": \"%s\", \"machine\": {}, \"against\": {\"pair\": \"%s\", "
-             "\"side\": \"%c\", \"order\": \"%s\"}}\n",
-             name, pair, side, rule == '@' ? "ABBA" : "drawn");
-    scene_file(root, name, "run.json", text);
+             "\"run\": \"%s\", \"machine\": {}, \"against\": {\"pair\": \"%s\", \"side\": \"%c\"}",
+             name, pair, side);
+    scene_meta(root, name, text);
     return launches + len + (launches[len] == '|');
 }
 
@@ -124,11 +117,6 @@ static void test_launches_in_turn(void **state)
          0, 0},
         {"10f 11s|20s 21|30f 31s|40s 41f", "one-a two-a", "one-b two-b",
          "10/20 11/21; 30/40f 31/41s", 0, 0},
-        /* what was drawn is not told by the order; what alternated is, unless both say the same */
-        {"10%1 11%3 12%6|20%1 21%3 22%6|30@2 31@5 32@8|40@2 41@5 42@8", "one-a two-a",
-         "one-b two-b", "10/20 11/21 12/22; 30/40s 31/41f 32/42s", 0, 0},
-        {"10@1 11@3 12@6|20@1 21@3 22@6|30@2 31@5 32@8|40@1 41@2 42@3", "one-a two-a",
-         "one-b two-b", "10/20f 11/21f 12/22s; 30/40 31/41 32/42", 0, 0},
     };
     static const char *const names[][2] = {
         {"one-a", "one"}, {"one-b", "one"}, {"two-a", "two"}, {"two-b", "two"}};

@@ -10,12 +10,7 @@ setup() {
     cd "$top" || return 1
     bin="${PLUMB_BIN:-$top/build/bin}"
     export PLUMB_CONFIGS=$top/configs
-    work="$(mktemp -d)"
-}
-
-teardown() {
-    cd / || return 1
-    rm -rf "$work"
+    work=$BATS_TEST_TMPDIR
 }
 
 run_at() { # run_at SPEED FOLDER

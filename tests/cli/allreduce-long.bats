@@ -33,7 +33,7 @@ load allreduce
     [ "$(cells root | sort -u | xargs)" = "1 2" ]
     allreduce --np 3 --ranks 3 --size 40K --root 3 --op reduce
     [ "$status" -eq 2 ]
-    grep -q -- "--root 3: the communicator has ranks 0 to 2" "$err"
+    grep -q -- "--root 3: .* 0 to 2" "$err"
     allreduce --np 3 --ranks 3 --size 300K --root 2 --op scatter --inject corrupt
     [ "$status" -eq 1 ]
     [[ $(of time reason) == *"element "*", must be "* ]]
@@ -62,9 +62,9 @@ load allreduce
     allreduce --np 2 --ranks 2 --size 60K --dtype e4m3,e5m2 --op all-gather,broadcast --budget 20ms
     all_good
     allreduce --np 2 --ranks 2 --size 60K --redop avg --budget 20ms
-    cells reason | grep -q 'averages are made by NCCL alone: take --redop sum, or --backend nccl'
+    cells reason | grep -q -- '--redop sum, .*--backend nccl'
     allreduce --np 2 --ranks 2 --size 60K --dtype e5m2 --budget 20ms
-    cells reason | grep -q 'fp8 is reduced by NCCL alone: take another type, or --backend nccl'
+    cells reason | grep -q 'fp8 .*--backend nccl'
 }
 
 @test "algbw is bytes over time, busbw its factor; a rank alone has none" {

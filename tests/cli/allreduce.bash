@@ -9,12 +9,6 @@ teardown() {
     done
 }
 
-# of METRIC COLUMN [RANKS]: in the first row of that metric, and of so many ranks.
-of() {
-    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
-        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
-}
-
 all_good() {
     [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-300 "$out" && return 1; }
     [ "$(cells status | grep -cE 'wrong|failed')" -eq 0 ]

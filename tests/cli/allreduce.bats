@@ -51,17 +51,17 @@ allreduce() {
     [ "$status" -ne 0 ]
     [[ $output != *busbw* ]]
     run -2 env OMPI_COMM_WORLD_SIZE=4 "$bin" --np 2 --size 8 # it would be 4
-    [[ $output == *"--np 2, but the launcher started 4"* ]]
+    [[ $output == *"--np 2, "*" 4"* ]]
     run -2 env FLUX_JOB_SIZE=4 "$bin" --np 2 --size 8
-    [[ $output == *"--np 2, but the launcher started 4"* ]]
+    [[ $output == *"--np 2, "*" 4"* ]]
     run -2 env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 timeout 600 "$bin" --size 8
-    [[ $output == *"torchrun started 4 processes"*"start them by mpirun or srun"* && $output != *busbw* ]]
+    [[ $output == *"torchrun "*" 4 processes"*mpirun* && $output != *busbw* ]]
     run -2 "$bin" --leader node0
-    [[ $output == *"--leader HOST is for ranks 1 and on"* ]]
+    [[ $output == *"--leader HOST"* ]]
     run -2 "$bin" --backend rng
     [[ $output == *"ring"* ]]
     run -2 "$bin" --np 2 --ranks 4 --size 8
-    [[ $output == *"a communicator of 4 ranks, but there are 2"* ]]
+    [[ $output == *" 4 ranks, "*" 2"* ]]
 }
 
 @test "a launcher that tells ranks and no number is refused, unless --np says that this process is alone" {
@@ -69,7 +69,7 @@ allreduce() {
     for set in PMIX_RANK=0 PALS_RANKID=1 MPI_LOCALNRANKS=2 'WORLD_SIZE=2 RANK=1'; do
         # shellcheck disable=SC2086 # several variables
         run -2 env $set timeout 600 "$bin" --size 8
-        [[ $output == *"a launcher set "*"--listen to one and --leader to the others; --np N"* && $output != *busbw* ]]
+        [[ $output == *launcher*--listen*--leader*"--np N"* && $output != *busbw* ]]
         # shellcheck disable=SC2086
         run -2 env $set timeout 600 "$bin" --who
     done

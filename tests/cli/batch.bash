@@ -2,9 +2,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
 # What the files of tests of this name share: batch.bats, batch-long.bats.
 
-teardown() {
-    cd / || return 1
-    rm -rf "$work"
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    work=$BATS_TEST_TMPDIR
+    export PLUMB_CONFIGS=$top/configs
+    cd "$top" || return 1
 }
 
 suite() { # suite DEFAULTS: the cases on stdin

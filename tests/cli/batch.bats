@@ -1,19 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # of variables that the files of this name share
 # Many cases in one process: plumb run --processes, and --commands of the benchmarks.
 
 bats_require_minimum_version 1.5.0
 load ../sim/env
 load batch
-
-setup() {
-    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
-    bin="${PLUMB_BIN:-$top/build/bin}"
-    plumb="$bin/plumb"
-    work="$(mktemp -d)"
-    export PLUMB_CONFIGS=$top/configs
-    cd "$top" || return 1
-}
 
 @test "--commands: each line is a command line, with its rows, and the marks say where it ends and how" {
     cd "$work"

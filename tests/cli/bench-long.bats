@@ -1,18 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
-# shellcheck disable=SC2034 # of variables that the files of this name share
+# shellcheck disable=SC2154 # of variables that the files of this name share
 # What every benchmark's command line does, shown on plumb-null, whose samples are made up.
 
+load rows
 load bench
-
-setup()
-{
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-null
-    quick="--budget 20s --max-samples 2000"
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
-}
 
 @test "--level is the median of all noise, also of two levels" {
     for noise in normal lognormal ar1 two-levels; do

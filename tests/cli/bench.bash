@@ -2,13 +2,15 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
 # What the files of tests of this name share: bench.bats, bench-long.bats.
 
-# bench ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-bench()
+setup()
 {
-    status=0
-    # shellcheck disable=SC2086 # quick is several words
-    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=${PLUMB_BIN:-build/bin}/plumb-null
+    quick="--budget 20s --max-samples 2000" # ends with the samples, however busy this machine is
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
 }
+
+bench() { measure "$@"; }
 
 # cell COLUMN [LINE]: a cell of the CSV in $out, which holds no quotes; LINE 1 (the default) is the first row.
 cell()

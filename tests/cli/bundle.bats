@@ -67,7 +67,7 @@ missing()
 @test "a benchmark finds the GPU module of the bundle, and says that there is no driver" {
     [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
     clean PLUMB_LIBCUDA=/nonexistent "$bundle/bin/plumb-memory" --device cuda --op copy --size 1M --csv >said
-    grep -q ',skipped,.*the CUDA driver named by PLUMB_LIBCUDA does not load' said
+    grep -q ',skipped,.*PLUMB_LIBCUDA' said
     rm "$bundle/lib/plumbline/plumb-cuda.so"
     clean "$bundle/bin/plumb-memory" --device cuda --op copy --size 1M --csv >said
     grep -q ',skipped,.*no GPU module' said
@@ -86,7 +86,7 @@ missing()
     # What the whole of it does with no GPU: it says so, from the bundle's own programs.
     clean PATH="$PATH" PLUMB_LIBCUDA=/nonexistent "$bundle/scripts/gpu-check" --out "$BATS_TEST_TMPDIR/check" >said 2>&1 ||
         [ "$?" -eq 2 ]
-    grep -q "no GPU answers as 'cuda:0': skipped: .*PLUMB_LIBCUDA" said
+    grep -q "'cuda:0': skipped: .*PLUMB_LIBCUDA" said
     if [ -x "$root/build/tests/test_cuda_module" ]; then
         run foreign PLUMB_LIBCUDA=/nonexistent "$bundle/tests/test_cuda_module"
         [ -z "$output" ]
@@ -99,7 +99,7 @@ missing()
     name=$(grep -aom1 'libcublasLt\.so\.[0-9]*' "$root/build/lib/plumbline/plumb-cuda.so" | head -n 1) ||
         skip "there is no GPU module with matrix products here"
     [ ! -e "$bundle/lib/$name" ]
-    grep -q "^  $name, for gemm on GPUs: half a gigabyte; BUNDLE_CUBLASLT=yes" "$bundle/README"
+    grep -q "^  $name.*BUNDLE_CUBLASLT=yes" "$bundle/README"
     [ -e "$root/build/sim/$name" ] || skip "the simulated cuBLASLt was not built"
     cd "$root" || exit
     GNUPLOT=no BUNDLE_CUBLASLT=yes PLUMB_LIBCUBLASLT="$root/build/sim/$name" \

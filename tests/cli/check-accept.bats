@@ -5,6 +5,7 @@
 
 bats_require_minimum_version 1.5.0
 load made
+load check
 load check-accept
 
 triad='memory triad 1073741824 *'
@@ -23,7 +24,7 @@ limits='o["machine"]["virtualization"]["limits"]'
     night 3 n1 1
     night 0 n2 2
     night 0 n3 3
-    grep -q "this run was added, but is not a baseline: .*CPU quota 0.3 CPUs against none; if it is meant: plumb check RUN --accept" out
+    grep -q 'CPU quota 0.3 CPUs against none.*--accept' out
     [ "$(json n3.json "o['kept']['standing']")" = apart ]
     [ "$(json n3.json "o['kept']['environment']['other']")" = \
         "[{'what': 'CPU quota', 'baseline': 'none', 'run': '0.3 CPUs', 'environment': True}]" ]
@@ -32,11 +33,11 @@ limits='o["machine"]["virtualization"]["limits"]'
     # Nor does it tell how runs differ: it is of another environment.
     [ "$(json n4.json "o['baseline']['spread']")" = '[]' ]
     check 0 n3 --accept --reason 'the quota stays'
-    grep -q '^History  *accepted: .*; and with it the environment: CPU quota 0.3 CPUs against none; reason: the quota stays$' out
+    grep -q '^History  *accepted: .*CPU quota 0.3 CPUs against none; reason: the quota stays$' out
     tell n5 "${limits}['cpu_quota'] = 0.3"
     night 0 n5 5
     [ "$(level n5)" = 'n3 n4' ]
-    grep -q 'as a baseline for later ones' out
+    [ "$(json n5.json "o['kept']['standing']")" = baseline ]
 }
 
 # --- accepting ---
@@ -46,15 +47,15 @@ limits='o["machine"]["virtualization"]["limits"]'
     made lost 4 --shift "$triad=0.9"
     check 1 lost --update-baseline
     check 0 lost --accept --only '*op=triad*size=1073741824*' --reason 'driver 580 costs 10 % in triad' --json j.json --markdown m.md
-    grep -q '^History  *accepted: the level of 1 case (memory triad.*) in this run, .*; the other cases: .*, as a baseline for later ones; reason: driver 580' out
+    grep -q '^History  *accepted: .*1 case (memory triad.*reason: driver 580' out
     grep -q '^Verdict  *accepted: ' out
-    grep -q 'accepted: the level of 1 case' m.md
+    grep -q 'accepted: .*1 case' m.md
     [ "$(json j.json "o['exit'], o['accepted'], o['kept']['standing'], len(o['kept']['accepted']['cases']), o['kept']['accepted']['reason']")" = \
         "(0, True, 'baseline', 1, 'driver 580 costs 10 % in triad')" ]
     # The level of that case is the run's; another case is held against all.
     night 0 n5 5 --shift "$triad=0.9"
     [ "$(level n5)" = 'n1 n2 n3 lost' ]
-    grep -q 'accepted: run lost, memory .*(.*): driver 580 costs 10 % in triad' out
+    grep -q 'accepted: run lost, memory .*driver 580 costs 10 % in triad' out
     [ "$(json n5.json "o['baseline']['accepted'][0]['reason']")" = 'driver 580 costs 10 % in triad' ]
     made n6 6 --shift "$triad=0.81"
     check 1 n6 --baseline history
@@ -78,8 +79,8 @@ limits='o["machine"]["virtualization"]["limits"]'
     # Without one it is accepted all the same, and said.
     made more 4 --shift '*triad*=0.8'
     check 0 more --accept
-    grep -q 'no reason is kept: --reason TEXT keeps one' out
-    "$plumb" history results/history.db --all | grep -q 'run more, all cases (.*): no reason given'
+    grep -q -- '--reason TEXT' out
+    "$plumb" history results/history.db --all | grep -q 'run more, all cases'
 }
 
 @test "--reason, --only and --accept that make no sense are refused, and nothing is written" {
@@ -98,12 +99,12 @@ limits='o["machine"]["virtualization"]["limits"]'
 @test "a gain is believed after a second run: both become baselines, and those cases start at the first" {
     for i in 1 2 3; do night $((i == 1 ? 3 : 0)) n$i $i; done
     night 0 n4 4 --shift "$triad=1.1"
-    grep -q 'this run was added, and is no baseline yet: better in 1 case (memory triad.*); it becomes one with the next run' out
+    grep -q 'no baseline.*1 case (memory triad' out
     [ "$(json n4.json "o['kept']['standing'], len(o['kept']['gains']['waiting'])")" = "('probation', 1)" ]
     night 0 n5 5 --shift "$triad=1.1"
     [ "$(level n5)" = 'n1 n2 n3' ]
     [ "$(json n5.json "o['baseline']['spread']")" = "['n4']" ]
-    grep -q 'as a baseline for later ones; gain of n4 confirmed by this run in 1 case (memory triad.*): their level starts there' out
+    grep -q 'gain of n4 confirmed .*1 case (memory triad' out
     [ "$(json n5.json "o['kept']['standing'], [g['run'] for g in o['kept']['gains']['confirmed']], o['kept']['gains']['waiting']")" = "('baseline', ['n4'], [])" ]
     made n6 6
     check 1 n6 --baseline history --json n6.json

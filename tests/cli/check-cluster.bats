@@ -44,7 +44,7 @@ judge() {
     rows 1.15
     judge
     [ "$status" -eq 1 ]
-    [[ $output == *'BAD   1 MiB: the model predicts 0.870'* ]]
+    [[ $output == *'BAD   1 MiB: '*' 0.870'* ]]
     rows 1.05
     judge
     [ "$status" -eq 0 ]
@@ -54,7 +54,7 @@ judge() {
     : >"$folder/report"
     judge
     [ "$status" -eq 1 ]
-    [[ $output == *'BAD   the report names no host as slow'* ]]
+    [[ $output == *'BAD   '*' no host '* ]]
     echo "slow: bandwidth: node4: its 7 links carry 0.50 of the others'" >"$folder/report"
     judge
     [ "$status" -eq 1 ]
@@ -64,7 +64,7 @@ judge() {
     sed -i 's/\(node[^5],node[^5],.*\),0.012/\1,0.006/' "$folder/net.csv"
     judge
     [ "$status" -eq 1 ]
-    [[ $output == *"BAD   node5: its 7 links carry 1.00 of the others'"* ]]
+    [[ $output == *'BAD   node5: '*' 7 links '*' 1.00 '* ]]
 }
 
 @test "a row that was not measured, or a number of ranks that is missing" {
@@ -74,5 +74,5 @@ judge() {
     sed -i '/^[48],/d' "$folder/allreduce.csv"
     judge
     [ "$status" -eq 1 ]
-    [[ $output == *'BAD   0 sizes of 1 MiB or more over 8 hosts'* ]]
+    [[ $output == *'BAD   0 sizes of 1 MiB'* ]]
 }

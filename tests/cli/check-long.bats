@@ -15,17 +15,16 @@ load check
     sed -i 's/"state": *"complete"/"state": "interrupted"/' all/cut/run.json
     made b --seed 6
     check 0 b --baseline all --json j.json
-    grep -qx "^Baseline  *2 runs in 'all'; 1 left out, as not measured to the end: cut (interrupted)" out
+    grep -qx "^Baseline  *2 runs in 'all'; 1 .*: cut (interrupted)" out
     [ "$(json j.json "o['baseline']['runs']")" = "['n1', 'n2']" ]
     check 2 b --baseline all/cut
-    grep -q "'all/cut' is no baseline, as it was not measured to the end: cut (interrupted)" err
+    grep -q "'all/cut'.*(interrupted)" err
     made all/other --seed 4 --machine guest
     made all/full --seed 5
     sed -i 's/"suite": *"node"/"suite": "full"/' all/full/run.json
     check 0 b --baseline all --markdown m.md
-    grep -q "^Baseline  *4 runs in 'all'; 1 left out" out
-    grep -q '; 1 of another host, whose levels may be others: other (guest3); 1 of another suite: full (full)$' out
-    grep -q '1 of another host' m.md
+    grep -q "^Baseline  *4 runs in 'all'; 1 .*; 1 .*: other (guest3); 1 .*: full (full)$" out
+    grep -q 'other (guest3)' m.md
 }
 
 @test "a small suite with two baselines sees a loss, every night, and it never becomes the baseline" {
@@ -33,11 +32,11 @@ load check
     for i in 1 2; do made n$i --seed $i --cases 3 --level-spread .002; done
     check 3 n1 --update-baseline
     check 3 n2 --update-baseline # of one baseline three cases do not tell how runs differ
-    grep -q '^Verdict  *inconclusive: one baseline of 3 cases does not show how runs differ: add baselines' out
+    grep -q '^Verdict  *inconclusive: one baseline .*3 cases' out
     for i in 3 4 5; do
         made n$i --seed $i --cases 3 --level-spread .002 --shift 'memory*=0.7'
         check 1 n$i --update-baseline
-        grep -q "^Baseline  *2 runs of the history" out
+        grep -q '^Baseline  *2 runs' out
     done
 }
 
@@ -49,10 +48,10 @@ load check
     made n3 --seed 3 --cases 3 --level-spread .002 --shift 'memory*=0.97'
     check 0 n3 --update-baseline --json j.json
     [ "$(json j.json "[c['decision'] for c in o['cases'] if c['key'].startswith('memory|')]")" = "['inconclusive']" ]
-    grep -q 'but is no baseline, as a loss beyond the margin is likely in 1 case, and not proven (memory triad.*: 3.2. %); if its level is meant: --accept' out
+    grep -q 'no baseline.*1 case.*(memory triad.*: 3.2. %).*--accept' out
     made n4 --seed 4 --cases 3 --level-spread .002
     "$plumb" check n4 --update-baseline > out || true
-    grep -q "^Baseline  *2 runs of the history" out
+    grep -q '^Baseline  *2 runs' out
     check 0 n3 --accept
 }
 
@@ -62,7 +61,7 @@ load check
         made b$i --seed "2$i" --spread 0.001 --run-spread 0.01
         check 3 b$i --baseline a$i --json j.json
         [ "$(json j.json "o['counts']['regressed'], o['unrest'] > 10")" = "(0, True)" ]
-        grep -q 'the two runs differ [0-9.]* times as much as their launches do: add baselines' out
+        grep -q 'differ [0-9.]* times' out
         check 3 b$i --baseline a$i --only 'memory|' --json only.json
         python3 - <<'END'
 import json
@@ -81,8 +80,8 @@ END
     losses=(--shift '[gmc]*=0.94')
     made n2 --seed 2 "${losses[@]}"
     check 3 n2 --update-baseline --json j.json
-    grep -qE '^Verdict  *inconclusive: [0-9]+ of [0-9]+ cases lost together \((5.[5-9]|6.[0-5]) % in the middle, [0-9]+ gained\): maybe the whole run is slower' out
-    grep -q 'but is no baseline, as a loss beyond the margin is likely in' out
+    grep -qE '^Verdict  *inconclusive: [0-9]+ of [0-9]+ cases .*\((5.[5-9]|6.[0-5]) %.*[0-9]+ gained\)' out
+    [ "$(json j.json "o['kept']['standing']")" = seen ]
     [ "$(json j.json "o['moved_together']['seen'], o['counts']['regressed'], {c['doubt'] for c in o['cases']} & {'together'}")" = "(True, 0, {'together'})" ]
     mkdir all
     for i in 1 2 3 4 5; do made all/g$i --seed "3$i"; done
@@ -93,19 +92,19 @@ END
     made a --seed 1
     made b --seed 2 --shift 'gemm f32*=0.915'
     check 0 b --baseline a --margin 10% --json j.json
-    grep -qE "^Verdict  *passed: no regression is proven.*; within the margin a loss is proven in [0-9]+ cases, the largest (8|9).[0-9]* % of 10 % in 'gemm" out
-    fact 'Could be missed' | grep -q 'shown a loss of 10 %'
+    grep -qE "^Verdict  *passed: .*[0-9]+ cases.* (8|9).[0-9]* % of 10 % in 'gemm" out
+    fact 'Could be missed' | grep -q '10 %'
     [ "$(json j.json "o['see'], o['cases_lost_within_margin'] > 0")" = "(0.1, True)" ]
     check 3 b --baseline a --margin 10% --strict
-    grep -q '^Verdict  *inconclusive: --strict asks for no loss' out
+    grep -q '^Verdict  *inconclusive: --strict' out
     check 2 b --baseline a --margin 10% --see 5%
-    grep -q -- '--see is within --margin' err
+    grep -q -- '--see.*--margin' err
     # the run's own plan does not loosen what it is held to
     made c --seed 2 --shift 'gemm f32*=0.915' --margin 0.1
     check 1 c --baseline a
     made d --seed 1 --margin 0.1
     check 3 c --baseline d
-    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged .*5 %"
 }
 
 @test "the history gives more than the level: the first runs since the start, and others that tell how runs differ" {
@@ -118,7 +117,6 @@ END
     check 1 n6 --update-baseline
     made n7 --seed 7
     check 0 n7 --baseline history:2 --json j.json
-    grep -q "^Baseline  *2 runs of the history 'results/history.db', the last is n5; beside them 3 older since the start, and 1 that only tells how runs differ$" out
     [ "$(json j.json "[o['baseline'][k] for k in ('runs', 'anchors', 'spread')]")" = "[['n4', 'n5'], ['n1', 'n2', 'n3'], ['n6']]" ]
     check 0 n7 --baseline history:2 --best-of 2 --json j.json
     json j.json "o['baseline']['best_of']" | grep -qx 2
@@ -129,9 +127,9 @@ END
     for i in 1 2 3 4; do made all/n$i --seed $i --shift "*=0.$((990 + i))"; done
     made b --seed 9 --shift '*=0.92'
     check 1 b --baseline all --best-of 2
-    grep -q 'the best, case by case, of the last 2 of 4 runs' out
+    grep -q '^Baseline .*best.* 2 of 4 runs' out
     "$plumb" check b --baseline all --best-of 1 > out || true
-    grep -q '^Baseline  *the last of 4 runs' out
+    grep -q '^Baseline .*last of 4 runs' out
     "$plumb" check b --baseline all/n1 --best-of 1 > out || true
     grep -q "^Baseline  *one run, 'all/n1'$" out
     made best --seed 10 --shift '*=0.994'
@@ -144,21 +142,20 @@ END
     check 3 n2 --update-baseline
     check 3 n3 --baseline history --history other.db --update-baseline
     check 3 n1 --baseline history
-    grep -q "^Baseline  *nothing: the history 'results/history.db' has 1 run of suite 'node' on host 'node7', but none that began before this one (" out
-    [ "$(grep -c 'no baseline yet' out)" -eq 0 ]
-    grep -q '^Next  *judge runs in the order of their start' out
-    check 3 n2 --baseline history
-    grep -q 'has no run of this suite and host but this one' out
+    grep -q "^Baseline  *nothing: .*'results/history.db' has 1 run .*'node' .*'node7'" out
+    grep -q '^Next .*order' out
+    check 3 n2 --baseline history --json j.json
+    [ "$(json j.json "o['verdict'], o['baseline']['runs']")" = "('first', [])" ]
     # of the same second, but added before
     cp -r n2 same
     sed -i 's/"run": *"[^"]*"/"run": "same"/' same/run.json
     check 0 same --baseline history
-    grep -q "^Baseline  *1 run of the history 'results/history.db', n2" out
+    grep -q "^Baseline  *1 run .*'results/history.db', n2" out
     made bad --seed 1 --drop 'memory triad 1073741824 *'
     sed -i 's/"state": *"complete"/"state": "interrupted"/' bad/run.json
     check 4 bad --update-baseline --history third.db
     check 3 n2 --baseline history --history third.db
-    grep -q "of the 1 run that the history 'third.db' has from before this one none is a baseline" out
+    grep -q "1 run .*'third.db'.*none is a baseline" out
 }
 
 # --- examples/ci ---
@@ -185,11 +182,11 @@ commands_of() {
         "$plumb" run rehearsal.yaml --out r/n$night --seed $night --no-report 2> err
         check "$(cut -d' ' -f$night <<< "3 0 0 1")" r/n$night --history r --update-baseline
     done
-    grep -q '^Verdict  *regressed: 1 case of 12 lost: null number 12: time by [45].[0-9] %; ' out
+    grep -q '^Verdict  *regressed: 1 case of 12 .*null number 12: .*[45].[0-9] %' out
     sed 's/"null"/null/' rehearsal.yaml > plain.yaml
     run "$plumb" run plain.yaml --out plain
     [ "$status" -eq 2 ]
-    [[ "$output" == *'plain.yaml:4: "bench" wants a text: null is YAML'"'"'s nothing, so write "null", quoted'* ]]
+    [[ "$output" == *'plain.yaml:4: "bench"'*null* ]]
 }
 
 @test "the examples for CI: their commands are this program's, and the shell parts are clean" {
@@ -226,7 +223,7 @@ END
     export PATH="$work/bin:$PATH" SUITE=quick HISTORY=$work/h.db
     made made --seed 1
     RUN=results/1 bash -e steps.sh > out
-    grep -q '^::warning title=plumb check::nothing was judged' out
+    grep -q '^::warning title=plumb check::' out
     rm -r made && made made --seed 2
     RUN=results/2 bash -e steps.sh
     rm -r made && made made --seed 3 --shift '*triad*=0.9'

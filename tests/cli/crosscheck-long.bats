@@ -29,7 +29,7 @@ END
     [ "$status" -eq 0 ]
     says 'imb-allreduce 64 KiB 2 20 20 us 1.000 0.99[0-9] to 1.00[0-9] agree'
     says 'osu-allreduce 64 KiB 2 20 20 us 1.000 0.99[0-9] to 1.00[0-9] agree'
-    says 'converted: its t_max, not its t_avg'
+    says 'converted: its t_max'
     [ "$(grep -cx 'mpirun 2 plumb-allreduce' "$FAKE_LOG")" -eq 16 ]
     [ "$(grep -cx 'mpirun 2 IMB-MPI1' "$FAKE_LOG")" -eq 8 ]
     grep -q -- '^ours --backend mpi --ranks 2 --size 65536 --no-cpu --gap 1us --budget 1s' "$FAKE_LOG"
@@ -51,7 +51,7 @@ END
     # A test that nvbandwidth was not asked for is no figure.
     check --only 'nvbandwidth-from-gpu' --pairs 1 --out "$work/third"
     [ "$status" -eq 4 ]
-    says 'its output has 0 results that were asked for, not 1'
+    says ' has 0 results .*, not 1'
 }
 
 @test "one that hangs is stopped and named, and the rest goes on" {
@@ -63,7 +63,7 @@ END
     check --only iperf3-4,sockperf,iperf3-1 --pairs 6 --timeout 40s # of which those that work take a part too
     [ "$status" -eq 4 ]
     says 'iperf3-1 .* agree'
-    says 'sockperf failed: sockperf in pair 1: it did not end in 40 s'
+    says 'sockperf failed: sockperf in pair 1: .* 40 s'
     nothing_left
 }
 

@@ -27,7 +27,7 @@ load crosscheck
     FAKE_VALUE=1.3 check --only sockperf --pairs 6
     [ "$status" -eq 0 ]
     says 'ours faster'
-    says 'what differs all the same: it leaves out its first 400 ms'
+    says 'what differs.* 400 ms'
 }
 
 @test "one that fails is a row with its last words, and the rest goes on" {
@@ -40,7 +40,7 @@ exit 1
 END
     FAKE_OURS=8 FAKE_VALUE=8000 check --only iperf3-1,qperf-latency --pairs 6
     [ "$status" -eq 4 ]
-    says 'iperf3-1 failed: iperf3 in pair 1: its server ended before it listened: cannot do this'
+    says 'iperf3-1 failed: iperf3 in pair 1: .*: cannot do this'
     says 'qperf-latency 64 B 1 8 8 us 1.000 .* agree'
     [ -s "$work/results/log/iperf3-1-001-server.err" ]
 }
@@ -49,8 +49,8 @@ END
     fakes iperf3
     check --only 'iperf3-1,sockperf,ib_*' --pairs 6
     [ "$status" -eq 0 ]
-    says "sockperf absent: 'sockperf' is not on PATH (Debian: sockperf)"
-    says "ib_send_lat absent: 'ib_send_lat' is not on PATH (Debian: perftest)"
+    says "sockperf absent: .*(Debian: sockperf)"
+    says "ib_send_lat absent: .*(Debian: perftest)"
     rm -r "$work/results"
     check --only sockperf
     [ "$status" -eq 4 ]
@@ -60,17 +60,17 @@ END
     fakes iperf3
     FAKE_STATUS=wrong FAKE_REASON='byte 7 differs' check --only iperf3-1
     [ "$status" -eq 4 ]
-    says 'failed: ours in pair 1: our row is wrong: byte 7 differs'
+    says 'failed: ours in pair 1: .*byte 7 differs'
     rm -r "$work/results"
     FAKE_STATUS=skipped FAKE_REASON='no such port' check --only iperf3-1
     [ "$status" -eq 4 ]
-    says 'iperf3-1 skipped: our row is skipped: no such port'
+    says 'iperf3-1 skipped: .*no such port'
 }
 
 @test "wrong usage is status 2 and says what there is" {
     check --only nothing
     [ "$status" -eq 2 ]
-    grep -q "no witness is named as --only 'nothing' says; there are: iperf3-1 iperf3-4 iperf3-cpu sockperf" "$err"
+    grep -q "'nothing'.* iperf3-1 iperf3-4 iperf3-cpu sockperf" "$err"
     check --pairs 0
     [ "$status" -eq 2 ]
     check --csv --json
@@ -78,5 +78,5 @@ END
     mkdir "$work/results"
     check --only sockperf
     [ "$status" -eq 2 ]
-    grep -q "cannot make the folder '.*results': File exists; name another with --out" "$err"
+    grep -q "'.*results': File exists.*--out" "$err"
 }

@@ -116,7 +116,7 @@ machine_code()
 @test "a driver that is not there: a skipped row that says so, and what to do" {
     PLUMB_LIBCUDA=/nonexistent/libcuda.so.1 memory
     [ "$status" -eq 0 ]
-    grep -q ',skipped,.*the CUDA driver named by PLUMB_LIBCUDA does not load' <<<"$output"
+    grep -q ',skipped,.*PLUMB_LIBCUDA' <<<"$output"
     [ "$(grep -cE ',(ok|noisy|failed|wrong),' <<<"$output")" -eq 0 ]
 }
 
@@ -137,7 +137,7 @@ driver()
     driver 9020
     memory
     [ "$status" -eq 0 ]
-    grep -qE ',skipped,.*the driver supports CUDA 9\.2, this build needs 1[0-9]\.0: install driver [0-9]+ or newer' <<<"$output"
+    grep -qE ',skipped,.* 9\.2, .* 1[0-9]\.0: .*driver [0-9]+' <<<"$output"
 }
 
 # older_toolkit: a CUDA 12.8 toolkit made of the one that is here, in $older; its nvcc gives the kernels that there are.
@@ -174,7 +174,7 @@ here()
     older_toolkit
     NVCC_OLDER=$older/bin/nvcc scripts/configure "$BATS_TEST_TMPDIR/config"
     grep -q '^CUDA_OLDER := 12$' "$BATS_TEST_TMPDIR/config/config.mk"
-    grep -q 'GPU drivers before 580: by a second module, built with CUDA 12.8' "$BATS_TEST_TMPDIR/config/config.txt"
+    grep -q 'before 580: .*CUDA 12.8' "$BATS_TEST_TMPDIR/config/config.txt"
     mapfile -t settings < <(sed -n 's/^\(CUDA_OLDER\|OLDER_[A-Z]*\) := \(.*\)/\1=\2/p' "$BATS_TEST_TMPDIR/config/config.mk")
     env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make BUILD="$BATS_TEST_TMPDIR/b" "${settings[@]}" \
         "$BATS_TEST_TMPDIR/b/lib/plumbline/plumb-cuda12.so" >"$BATS_TEST_TMPDIR/made" 2>&1 || { cat "$BATS_TEST_TMPDIR/made"; false; }
@@ -185,5 +185,5 @@ here()
     rm "$BATS_TEST_TMPDIR/lib/plumbline/plumb-cuda12.so"
     here "$module"
     [ "$status" -eq 0 ]
-    grep -q ",skipped,.*the driver supports CUDA 12\.4, this build needs 13\.0: install driver 580 or newer.*or put 'plumb-cuda12.so'" <<<"$output"
+    grep -q ",skipped,.* 12\.4, .* 13\.0: .*driver 580 .*'plumb-cuda12.so'" <<<"$output"
 }

@@ -85,7 +85,7 @@ for m, truth in ((low, .2), (late, .25)):
     near(m["share_high"], truth, 1e-6)
 assert not low["of_time"] and late["of_time"]
 assert low["command"] == "plumb dial --speed 80, against --speed 100", low["command"]'
-    grep -q '^plumb doctor: measures 2 causes with and without, in turn, 14 times each or more: ' "$err"
+    grep -q '^plumb doctor: .* 2 causes .* 14 times' "$err"
 }
 
 @test "a variable of the environment is a cause: one side lacks it, and it is there again after that" {
@@ -99,7 +99,7 @@ assert brake["command"] == "plumb dial, against the same without DIAL_BRAKE", br
 assert {round(v, 3) for t in brake["turns"] for v in t["values"]} == {75, 100}, brake
 assert {round(v, 3) for t in low["turns"] for v in t["values"]} == {60, 75}, low'
     measure dial-brake
-    check 'assert measured[0]["reason"] == "no such variable is set: DIAL_* NOT_THERE", measured'
+    check 'assert "DIAL_* NOT_THERE" in measured[0]["reason"], measured'
 }
 
 @test "pageable and pinned memory of a simulated GPU: at least the half that its description says, marked as simulated" {

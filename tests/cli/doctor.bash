@@ -21,12 +21,6 @@ doctor()
     "$plumb" doctor "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
-# says FILE TEXT: FILE has the text, or we see FILE.
-says()
-{
-    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
-}
-
 # found CHECK: how many findings it has in $out, which is of --json.
 found()
 {

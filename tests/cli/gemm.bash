@@ -11,13 +11,7 @@ setup()
     cpus=$(nproc)
 }
 
-# gemm ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-gemm()
-{
-    status=0
-    # shellcheck disable=SC2086 # quick is several words
-    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+gemm() { measure "$@"; }
 
 needs_library()
 {

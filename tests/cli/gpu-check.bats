@@ -95,7 +95,7 @@ step() {
     [ "$(step tests)" = "tests good 8 of 8" ]
     [ "$(step sanitizer)" = "sanitizer good 11 runs clean" ]
     for name in memory copies gemm nccl; do
-        [ "$(step "$name")" = "$name good 1 compared; see $out/$name.txt" ]
+        [[ $(step "$name") == "$name good 1 compared; "*"$out/$name.txt" ]]
     done
     [ "$(step launch)" = "launch good see $out/launch.csv" ]
     [ "$(step suite)" = "suite good $out/run" ]
@@ -109,7 +109,7 @@ step() {
     answers copy 0 'cuda:0,,measured,ok,' 'cuda:0,,measured,wrong,"bit 3, flipped"'
     check --steps tests
     [ "$status" -eq 1 ]
-    [[ $(step tests) == "tests wrong 2 of 8; plumb-copy "*": wrong: bit 3, flipped; see "* ]]
+    [[ $(step tests) == "tests wrong 2 of 8; plumb-copy "*": wrong: bit 3, "* ]]
     answers copy 3 'cuda:0,,measured,ok,'
     check --steps tests
     [ "$status" -eq 1 ]
@@ -123,11 +123,11 @@ step() {
     [[ $(step tests) == "tests wrong 3 of 8; "* && $(step gemm) == "gemm good "* && $(step suite) == "suite good "* ]]
     answers copy 1 'cuda:0,,measured,failed,no such call' 'cuda:0,,measured,wrong,bits'
     check --again
-    [[ $(step gemm) == "gemm partial left out: tests found wrong data "* ]]
+    [[ $(step gemm) == "gemm partial left out: tests "* ]]
     answers copy 1 'cuda:0,,measured,failed,lost'
     program "$top/tests/test_cuda_gemm" "echo 1 >'$FAKE/launch.exit'; echo 'cuda:0,,,failed,lost' >'$FAKE/launch.rows'"
     check --again
-    [[ $(step gemm) == "gemm partial left out: after tests no GPU answers "* ]]
+    [[ $(step gemm) == "gemm partial left out: after tests "* ]]
 }
 
 @test "a suite's run in which a benchmark has no number is partial, and no reference" {
@@ -139,7 +139,7 @@ step() {
     cp "$FAKE/suite/gemm.csv" "$FAKE/suite/plan.csv"
     check --steps suite
     [ "$status" -eq 4 ]
-    [[ $(step suite) == "suite partial nothing of allreduce, gemm was measured"* ]]
+    [[ $(step suite) == "suite partial "*"allreduce, gemm "* ]]
     [ ! -e "$top/results/reference" ]
 }
 
@@ -190,8 +190,8 @@ step() {
     check
     [ "$status" -eq 0 ]
     [ "$(grep -cE '^(peer|sanitizer|plumb run|gemm)' "$FAKE/asked")" -eq 0 ]
-    [ "$(step nccl)" = "nccl good 1 compared; see $out/nccl.txt" ]
-    [[ $stderr == *"nccl was good before: --again, or --steps nccl, does it again"* ]]
+    [[ $(step nccl) == "nccl good 1 compared; "*"$out/nccl.txt" ]]
+    [[ $stderr == *"nccl was good"*"--steps nccl"* ]]
     check --again
     [ "$(grep -c '^peer' "$FAKE/asked")" -eq 4 ]
 }
@@ -200,7 +200,7 @@ step() {
     touch "$FAKE/kill.collectives"
     check
     [ "$status" -eq 137 ]
-    grep -q '^nccl *partial *it began and did not end' "$out/steps.txt"
+    grep -q '^nccl *partial ' "$out/steps.txt"
     tar -xzOf "$out.tar.gz" out/steps.txt | grep -q '^launch *good'
     rm "$FAKE/kill.collectives"
     : >"$FAKE/asked"
@@ -223,10 +223,10 @@ step() {
         '  - bench: launch' '    device: gpu' '    op: [launch, launch-complete, graph, stream-sync]' '    repeat: 10' >"$FAKE/tiny.yaml"
     check --suite "$FAKE/tiny.yaml" --steps probe,memory,launch -- --pairs 1 --seconds 0.1
     [ "$status" -eq 4 ]
-    [ "$(step probe)" = "probe partial Simulated GPU; rows are simulated" ]
-    [[ $(step launch) == "launch partial rows are simulated; "* ]]
+    [[ $(step probe) == "probe partial Simulated GPU; "* ]]
+    [[ $(step launch) == "launch partial "*simulated* ]]
     [[ $(step memory) == "memory partial "* ]]
-    grep -qx 'seen on a real GPU: 0 of 10' <<<"$output"
+    grep -q ': 0 of 10$' <<<"$output"
     # Killed as it runs the suite: what it has is kept, and the next call goes on with it.
     setsid "$top/scripts/gpu-check" --suite "$FAKE/tiny.yaml" --out "$out" --steps suite >/dev/null 2>&1 &
     killed=$!
@@ -240,7 +240,7 @@ step() {
     [ "$(grep -c '^done,' "$out/run/plan.csv")" -lt 40 ]
     check --suite "$FAKE/tiny.yaml" --steps suite
     [ "$status" -eq 4 ]
-    [ "$(step suite)" = "suite partial rows are simulated: $out/run" ]
+    [[ $(step suite) == "suite partial "*simulated*"$out/run" ]]
     [[ $stderr == *"goes on with '$out/run'"* ]]
     [ ! -e "$top/results/reference" ]
 }

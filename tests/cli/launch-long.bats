@@ -99,15 +99,15 @@ below()
     launch --op alloc,alloc-ordered --size 512M
     [ "$status" -eq 0 ]
     [ "$(cells status | sort -u)" = skipped ]
-    [[ $(cells reason | head -n 1) == "needs 0.537 GB of the GPU's memory, has 0."*" GB: take a smaller --size" ]]
-    [[ $(cells reason | tail -n 1) == "needs 1.074 GB of the GPU's memory, has 0."* ]] # one is kept, one is measured
+    [[ $(cells reason | head -n 1) == *" 0.537 GB "*" 0."*" GB: "*"--size" ]]
+    [[ $(cells reason | tail -n 1) == *" 1.074 GB "*" 0."* ]] # one is kept, one is measured
     [ "$(cells origin metric | sort -u | wc -l)" -eq 1 ]
     launch --op alloc,alloc-ordered --size 100M # fits once, not twice
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "ok skipped" ]
     launch --op pinned-alloc --size 64T
     [ "$status" -eq 0 ]
     [ "$(cells status)" = skipped ]
-    says "$out" "of the host's memory, has "
+    says "$out" "host's memory"
 }
 
 @test "held back while it ran: marked, by what, and kept" {

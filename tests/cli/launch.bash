@@ -10,19 +10,7 @@ setup()
     out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
 }
 
-# launch ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-launch()
-{
-    status=0
-    # shellcheck disable=SC2086 # quick is several words
-    timeout 600 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
-
-# says FILE TEXT: FILE has the text, or we see FILE.
-says()
-{
-    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
-}
+launch() { measure "$@"; }
 
 # machine LINE...: a machine of its own, of two GPUs, each with these lines
 machine()

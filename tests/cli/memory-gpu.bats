@@ -1,9 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # tier: long
+# shellcheck disable=SC2034 # of variables that rows.bash reads
 # plumb-memory on a GPU, a simulated one of known figures: what it measures, what it finds, and what it says where it cannot.
 
 load ../sim/env
+load rows
 
 setup()
 {
@@ -35,30 +37,7 @@ END
     simulate "$machine"
 }
 
-# memory ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-memory()
-{
-    status=0
-    # shellcheck disable=SC2086 # quick is several words
-    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
-
-# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
-cells()
-{
-    awk -v name="$1" '
-        {
-            line = ""; quoted = 0
-            for (i = 1; i <= length($0); i++) {
-                c = substr($0, i, 1)
-                if (c == "\"") { quoted = !quoted; continue }
-                line = line (c == "," && !quoted ? "\t" : c)
-            }
-            n = split(line, cell, "\t")
-        }
-        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
-        { print at ? cell[at] : "no such column" }' "$out"
-}
+memory() { measure "$@"; }
 
 # near VALUE WANTED: within 5 %.
 near()
@@ -132,18 +111,18 @@ all_good()
         memory --op copy --size 64K $option
         [ "$status" -eq 2 ]
         [ ! -s "$out" ]
-        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for "*" host"* ]]
+        [[ $(<"$err") == *"'${option%% *}' "*" host"* ]]
     done
     for option in "--launch tuned" "--launch plain" "--engine driver"; do
         # shellcheck disable=SC2086 # two words
         memory --device host --op copy --size 64K $option
         [ "$status" -eq 2 ]
-        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for "*" GPU"* ]]
+        [[ $(<"$err") == *"'${option%% *}' "*" GPU"* ]]
     done
     memory --op copy,latency --size 64K --launch plain
     [ "$status" -eq 0 ]
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "ok skipped" ]
-    [[ $(cells reason | tail -n 1) == *"--launch does not apply here"* ]]
+    [[ $(cells reason | tail -n 1) == *"--launch does not"* ]]
     memory --launch plain --op copy --size 64K
     [ "$(cells launch)" = plain ]
     memory --launch tuned --op copy --size 64K
@@ -214,5 +193,5 @@ all_good()
     [ "$(cells status | sort -u)" = skipped ]
     memory --device node0 --op copy --size 128K
     [ "$status" -eq 2 ]
-    [[ $(<"$err") == *"'node0' is no device of its own: host, cuda:0, gpus; --node and --memory-node choose nodes"* ]]
+    [[ $(<"$err") == *"'node0' "*"--node and --memory-node"* ]]
 }

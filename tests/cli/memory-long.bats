@@ -23,12 +23,12 @@ load memory
     for op in read latency read,latency; do
         memory --op $op --stores nt --size 64K
         [ "$status" -eq 2 ]
-        grep -q "option '--stores' does not apply here: it is for operations of the host that store; leave it out" "$err"
+        grep -q "'--stores' " "$err"
     done
     memory --op read,copy --stores nt --size 64K
     [ "$status" -eq 0 ]
     [ "$(cells status | head -n 1)" = skipped ]
-    [[ $(cells reason | head -n 1) == "--stores does not apply here"* ]]
+    [[ $(cells reason | head -n 1) == "--stores "* ]]
 }
 
 @test "threads: 0 is one a core, and the row says how many" {
@@ -48,7 +48,7 @@ load memory
     [ "$status" -eq 0 ]
     [[ $(cells evidence | head -n 1) == *" 0 % on huge pages"* ]]
     if grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled; then
-        [[ $(cells reason | tail -n 1) == *"asked for 'thp' pages, but only 0 %"* ]]
+        [[ $(cells reason | tail -n 1) == *"'thp' pages, but only 0 %"* ]]
     else
         [[ $(cells evidence | tail -n 1) == *"% on huge pages"* ]]
     fi
@@ -84,8 +84,8 @@ END
     [ "$(cells reason | grep -c "asked for 'thp' pages, but only 0 %")" -eq 3 ]
     # shellcheck disable=SC2086 # quick is several words
     "$wrapper" "${PLUMB_BIN:-build/bin}/plumb-copy" --csv --budget 30ms --engine memcpy --size 4M --memory huge >"$out"
-    [[ $(cells reason) == *"asked for huge pages, but only 0 % of the source"* ]]
-    [[ $(cells reason) == *"asked for huge pages, but only 0 % of the destination"* ]]
+    [[ $(cells reason) == *" 0 % of the source"* ]]
+    [[ $(cells reason) == *" 0 % of the destination"* ]]
 }
 
 @test "level: chooses a size that this level serves, on machines with other caches another one" {
@@ -100,15 +100,15 @@ END
     HWLOC_SYNTHETIC="pack:1 l2:1(size=40960) l1:1(size=32768) core:1 pu:1" memory --op write --level L2
     [ "$status" -eq 0 ]
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == "no size is served by L2 alone: a thread has 40K of it, and 32K of L1"* ]]
+    [[ $(cells reason) == *"L2 "*" 40K "*" 32K of L1"* ]]
     HWLOC_SYNTHETIC=$two_nodes memory --op write --level L4
-    [[ $(cells reason) == "no L4 cache is visible here" ]]
+    [[ $(cells reason) == *"L4 cache"* ]]
     HWLOC_SYNTHETIC="pack:1 core:2 pu:1" memory --op write --level DRAM
-    [[ $(cells reason) == *"no cache is visible: this size is taken to be far beyond the last one"* ]]
+    [[ $(cells reason) == *"no cache "* ]]
     [ "$(cells level)" = "" ]
     memory --op write --level L2 --size 1M
     [ "$status" -eq 2 ]
-    grep -q "'--size' does not apply here: it is for points without --level, which chooses the size" "$err"
+    grep -q "'--size' .*--level" "$err"
 }
 
 @test "nodes: the memory really is bound to the node that is named" {
@@ -116,7 +116,7 @@ END
     HWLOC_THISSYSTEM=1 HWLOC_SYNTHETIC=$two_nodes memory --op write,latency --size 64K --memory-node 1
     for row in 1 2; do
         if [ "$(cells status | sed -n ${row}p)" = failed ]; then
-            [[ $(cells reason | sed -n ${row}p) == *"memory cannot be bound to node 1"* ]]
+            [[ $(cells reason | sed -n ${row}p) == *" node 1"* ]]
         else
             [[ $(cells evidence | sed -n ${row}p) == *"node1 "* ]]
         fi

@@ -13,10 +13,4 @@ setup()
     two_nodes="pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
 }
 
-# memory ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-memory()
-{
-    status=0
-    # shellcheck disable=SC2086 # quick is several words
-    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+memory() { measure "$@"; }

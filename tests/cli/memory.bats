@@ -85,7 +85,7 @@ limits_agree() {
     [ "$(cells status)" = skipped ]
     memory --op write --size 64K --memory-node nowhere
     [ "$status" -eq 2 ]
-    grep -q "'nowhere' is not a node: a number or local or remote" "$err"
+    grep -q "'nowhere' .* local or remote" "$err"
 }
 
 @test "isa: every unit that is here gives right results, one that is not is skipped" {
@@ -93,7 +93,7 @@ limits_agree() {
         memory --op triad,copy --size 32K --isa $isa
         [ "$status" -eq 0 ]
         if [ "$(cells status | head -n 1)" = skipped ]; then
-            [[ $(cells reason | head -n 1) == *"this CPU has no '$isa'"* ]]
+            [[ $(cells reason | head -n 1) == *"'$isa'"* ]]
         else
             [ "$(cells isa | sort -u)" = $isa ]
         fi

@@ -39,7 +39,7 @@ directions() { paste -d' ' <(cells metric) <(cells direction) | awk -v m="$1" '$
         # shellcheck disable=SC2086 # two words
         net --transport tcp --pattern latency --size 8 $asked --max-samples 300
         [ "$(cells samples)" = 300 ]
-        [[ $(cells reason) == *"ended at 300 samples (--max-samples), before the "* ]]
+        [[ $(cells reason) == *" 300 samples (--max-samples)"* ]]
     done
     for asked in "-D 100ms" "-n 300 --max-samples 300"; do
         # shellcheck disable=SC2086

@@ -20,13 +20,7 @@ teardown()
     fi
 }
 
-# net ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
-net()
-{
-    status=0
-    # shellcheck disable=SC2086 # quick is several words
-    timeout 600 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
+net() { measure "$@"; }
 
 # serve: a listener in the background, ready when this returns; sets server.
 serve()

@@ -25,13 +25,13 @@ judge() { # CONTENDER...: more of them
 @test "a contender that always fails is said, and no reason to call the rest good" {
     judge openmpi-rabenseifner
     [ "$status" -eq 1 ]
-    [[ $output == *'openmpi-rabenseifner failed in 3 of 3 rounds: short'* ]]
-    [[ $output == *'best of Open MPI (openmpi-ring): 1.0066'*good* ]]
+    [[ $output == *'openmpi-rabenseifner failed in 3 of 3 '*': short'* ]]
+    [[ $output == *'(openmpi-ring): 1.0066'*good* ]]
     sed -i '/ ring/d' "$rounds"
     judge
     [ "$status" -eq 1 ]
-    [[ $output == *'ring failed in 3 of 3 rounds: short'* ]]
-    [[ $output == *'to the best of Open MPI (openmpi-ring): not measured in one round: short'* ]]
+    [[ $output == *'ring failed in 3 of 3 '*': short'* ]]
+    [[ $output == *'(openmpi-ring): not measured'*': short'* ]]
 }
 
 @test "a round that failed leaves the pairs of the others as they are" {
@@ -40,7 +40,7 @@ judge() { # CONTENDER...: more of them
     mv "$rounds.slow" "$rounds"
     judge
     [ "$status" -eq 1 ]
-    [[ $output == *'ring failed in 1 of 3 rounds: short'* ]]
+    [[ $output == *'ring failed in 1 of 3 '*': short'* ]]
     [[ $output == *'(openmpi-ring): 1.0066 (1.0066 to 1.0066) good'* ]]
 }
 

@@ -43,15 +43,15 @@ peer() {
 @test "every comparison: median against median, the best against BabelStream's best" {
     peer
     [ "$status" -eq 0 ]
-    [[ ${lines[0]} == "matmul: ratio 1.0127 (1.0127 to 1.0127, 3 pairs; asked 1.00: met); plumb 800, torch.matmul 790 TFLOP/s" ]]
-    [[ ${lines[1]} == "copy: ratio 1.0233 "*"plumb 4400, torch copy_ 4300 GB/s" ]]
-    [[ ${lines[2]} == "triad: ratio 1.0714 "*"plumb 4500, BabelStream, best 4200 GB/s" ]]
+    [[ ${lines[0]} == "matmul: ratio 1.0127 (1.0127 to 1.0127, 3 pairs;"*"1.00: met"*"plumb 800, torch.matmul 790 TFLOP/s" ]]
+    [[ ${lines[1]} == "copy: ratio 1.0233 "*"plumb 4400,"*" 4300 GB/s" ]]
+    [[ ${lines[2]} == "triad: ratio 1.0714 "*"plumb 4500,"*" 4200 GB/s" ]]
     [[ ${lines[3]} == "to-device: ratio 0.9928 "*"asked 0.99: met"* ]]
     [[ ${lines[4]} == "from-device: ratio 0.9928 "* ]]
-    [[ ${lines[5]} == "collectives 1 rank 64K out of place: not compared: "* ]]
+    [[ ${lines[5]} == "collectives 1 rank 64K "*": not compared: "* ]]
     peer --only nonsense
     [ "$status" -eq 2 ]
-    [[ $stderr == *"there is no comparison 'nonsense'"* ]]
+    [[ $stderr == *"'nonsense'"* ]]
 }
 
 @test "figures.csv has each result typed: reached to two decimals, missed, undecided, not compared, nothing asked" {
@@ -82,11 +82,11 @@ peer() {
     value gemm 800 900 failed
     peer --only matmul
     [ "$status" -eq 2 ]
-    [[ ${lines[0]} == "matmul: not compared: "*"gives no number: failed: why" ]]
+    [[ ${lines[0]} == "matmul: not compared: "*"failed: why" ]]
     value gemm 800 900 wrong
     peer --only matmul
     [ "$status" -eq 1 ]
-    [[ ${lines[0]} == "matmul: WRONG DATA: plumb-gemm: why" ]]
+    [[ ${lines[0]} == "matmul: WRONG DATA: "*": why" ]]
 }
 
 @test "what is asked of our benchmarks is what the peers do" {
@@ -98,7 +98,7 @@ peer() {
     [ "$(grep -c -- '--source nodes' "$fake/copy.args")" -eq 1 ]
     NEAR=remote peer --only to-device
     [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"does not tell which node is near the GPU"*"--node" ]]
+    [[ ${lines[0]} == *"--node" ]]
     : >"$fake/copy.args"
     NEAR=remote peer --only to-device --node node0
     [ "$status" -eq 0 ]
@@ -191,11 +191,11 @@ collectives() {
     nccl
     collectives --sizes 64K,64M --pairs 6
     [ "$status" -eq 0 ]
-    [ "${lines[0]}" = "collectives 1 rank 64K out of place: ratio 1.0100 (1.0100 to 1.0100, 6 pairs; within 2 %: yes); plumb 101, nccl-tests 100 us; NCCL 2.28.9" ]
-    [[ ${lines[1]} == "collectives 1 rank 64M out of place: ratio 1.0100 "* ]]
-    [[ ${lines[2]} == "collectives 2 ranks 64K out of place: ratio 1.0100 "*"; the ranks share the GPU, by sockets: a rehearsal" ]]
-    [[ ${lines[4]} == "collectives 2 ranks 64K in place: ratio 1.0040 "*"plumb 50.2, nccl-tests 50 us"* ]]
-    [[ ${lines[9]} == "collectives 4 ranks 64M in place: ratio 1.0040 "* ]]
+    [[ ${lines[0]} == "collectives 1 rank 64K out of place: ratio 1.0100 (1.0100 to 1.0100, 6 pairs; within 2 %: yes); plumb 101, nccl-tests 100 us; NCCL 2.28.9" ]]
+    [[ ${lines[1]} == "collectives 1 rank 64M out "*": ratio 1.0100 "* ]]
+    [[ ${lines[2]} == "collectives 2 ranks 64K out "*": ratio 1.0100 "*rehearsal ]]
+    [[ ${lines[4]} == "collectives 2 ranks 64K in "*": ratio 1.0040 "*"plumb 50.2, nccl-tests 50 us"* ]]
+    [[ ${lines[9]} == "collectives 4 ranks 64M in "*": ratio 1.0040 "* ]]
     [ "${#lines[@]}" -eq 10 ] # one rank in place has nothing to do
 }
 
@@ -204,21 +204,21 @@ collectives() {
     echo 110 50 >"$fake/ours"
     collectives --sizes 4M --pairs 6
     [ "$status" -eq 1 ]
-    [[ ${lines[1]} == "collectives 2 ranks 4M out of place: ratio 1.1000 (1.1000 to 1.1000, 6 pairs; within 2 %: NO, ours takes longer)"* ]]
-    [[ ${lines[2]} == "collectives 2 ranks 4M in place: ratio 1.0000 "*"within 2 %: yes)"* ]]
+    [[ ${lines[1]} == "collectives 2 ranks 4M out "*": ratio 1.1000 (1.1000 to 1.1000, 6 pairs; within 2 %: NO, ours takes longer)"* ]]
+    [[ ${lines[2]} == "collectives 2 ranks 4M in "*": ratio 1.0000 "*"within 2 %: yes)"* ]]
     echo 120.00 50.00 >"$fake/theirs"
     collectives --sizes 4M --pairs 6
     [ "$status" -eq 1 ]
-    [[ ${lines[0]} == *"ratio 0.9167 "*"within 2 %: NO, ours takes less)"* ]]
+    [[ ${lines[0]} == *"ratio 0.9167 "*"NO, ours takes less)"* ]]
     echo 100.00 50.00 >"$fake/ours"
     collectives --sizes 4M --pairs 5
     [ "$status" -eq 3 ]
-    [[ ${lines[2]} == *"ratio 1.0000 (1.0000 to 1.0000, 5 pairs; within 2 %: not decided, an interval takes 6 pairs)"* ]]
+    [[ ${lines[2]} == *"ratio 1.0000 (1.0000 to 1.0000, 5 pairs;"*"not decided"* ]]
     : >"$ORDER"
     echo 'out=$((90 + 10 * ($(grep -c theirs "$ORDER") / 3 % 3))).00' >"$fake/theirs.says" # another one in each round
     collectives --sizes 4M --pairs 6
     [ "$status" -eq 3 ]
-    [[ ${lines[0]} == *"(0.9091 to 1.1111, 6 pairs; within 2 %: not decided)"* ]]
+    [[ ${lines[0]} == *"(0.9091 to 1.1111, 6 pairs;"*"not decided"* ]]
 }
 
 @test "collectives: wrong data of either side are a finding, and named" {
@@ -227,12 +227,12 @@ collectives() {
     collectives
     [ "$status" -eq 1 ]
     [[ ${lines[0]} == "collectives 1 rank 64K "*": ratio 1.0100 "* ]]
-    [[ ${lines[1]} == "collectives 2 ranks 64K out of place: WRONG DATA: nccl-tests: 37 wrong elements of 65536 bytes, by its own check" ]]
+    [[ ${lines[1]} == "collectives 2 ranks 64K out "*": WRONG DATA: nccl-tests: 37 "*" 65536 "* ]]
     [[ ${lines[3]} == "collectives 4 ranks 64K "*": ratio 1.0100 "* ]]
     echo 'bounds=1' >"$fake/theirs.says"
     collectives
     [ "$status" -eq 1 ]
-    [[ ${lines[0]} == *"WRONG DATA: nccl-tests: 1 out of bounds, by its own check" ]]
+    [[ ${lines[0]} == *"WRONG DATA: nccl-tests: 1 out of bounds"* ]]
     rm "$fake/theirs.says"
     echo 'status=wrong reason="rank 1 element 7"' >"$fake/ours.says"
     collectives
@@ -245,19 +245,19 @@ collectives() {
     echo '[ "$ranks" != 2 ] || [ "$(grep -c "^-b .*peer-rank-0" "$here/theirs.args")" -lt 4 ] || stop=before' >"$fake/theirs.says"
     collectives --pairs 3
     [ "$status" -eq 3 ]
-    [[ ${lines[1]} == "collectives 2 ranks 64K out of place: not compared: nccl-tests "*"(64K); plumb 101 us" ]]
+    [[ ${lines[1]} == "collectives 2 ranks 64K out "*": not compared: nccl-tests "*"(64K); plumb 101 us" ]]
     [[ ${lines[1]} == *"ended with 137"* ]]
     [[ ${lines[3]} == "collectives 4 ranks 64K "*": ratio 1.0100 "* ]]
     echo 'stop=before' >"$fake/theirs.says"
     collectives
     [ "$status" -eq 2 ]
-    [[ ${lines[0]} == *"not compared: nccl-tests was killed by SIGKILL: "* ]]
+    [[ ${lines[0]} == *"not compared: nccl-tests "*SIGKILL* ]]
     echo 'stop=after' >"$fake/theirs.says"
     collectives
-    [[ ${lines[0]} == *"not compared: nccl-tests: its output stops before its end (64K)"* ]]
+    [[ ${lines[0]} == *"not compared: nccl-tests: "*"(64K)"* ]]
     echo 'echo "node: Test NCCL failure common.cu:958 '"'unhandled system error'"'"; exit 3' >"$fake/theirs.says"
     collectives
-    [[ ${lines[0]} == *"not compared: nccl-tests ended with 3: node: Test NCCL failure common.cu:958 'unhandled system error' (64K); plumb 101 us" ]]
+    [[ ${lines[0]} == *"not compared: nccl-tests "*" 3: node: Test NCCL failure common.cu:958 'unhandled system error' (64K); plumb 101 us" ]]
 }
 
 @test "everything is kept: pairs as they end, what each program printed; a signal ends the run with what there is" {
@@ -274,7 +274,7 @@ collectives 1 rank 64K out of place,1,ours,101.0,100.0,us" ]
     run --separate-stderr sh -c 'echo $$ >"$1/pid"; shift; exec "$@"' sh "$fake" env -u PLUMB_LIBNCCL scripts/peer-gpu --bin "$fake" \
         --python "$fake/python" --only collectives --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 6 --sizes 64K
     [ "$status" -eq 3 ]
-    [[ ${lines[0]} == *"collectives 1 rank 64K out of place: ratio 1.0100 "*" of 6 pairs, ended by SIGTERM; within 2 %: not decided"* ]]
+    [[ ${lines[0]} == *"collectives 1 rank 64K out "*": ratio 1.0100 "*" of 6 pairs, "*"SIGTERM;"*"not decided"* ]]
     [ "${#lines[@]}" -eq 5 ]
 }
 
@@ -305,5 +305,5 @@ collectives 1 rank 64K out of place,1,ours,101.0,100.0,us" ]
     fault corrupt:kernel=AllReduce:gpu=0:times=1000000
     simulated
     [ "$status" -eq 1 ]
-    [[ ${lines[1]} == "collectives 2 ranks 4K out of place: WRONG DATA: plumb-allreduce: "* ]]
+    [[ ${lines[1]} == "collectives 2 ranks 4K out "*": WRONG DATA: plumb-allreduce: "* ]]
 }

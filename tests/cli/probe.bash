@@ -21,12 +21,6 @@ probe()
     "$plumb" probe "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
-# says FILE TEXT: FILE has the text, or we see FILE.
-says()
-{
-    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && tail -n 120 "$1" && false; }
-}
-
 # settled [KEY...]: the facts in $out but for those that change from call to call (docs/probe.md),
 # and but for these keys, a line each.
 settled()

@@ -100,7 +100,7 @@ open("r/plan.csv", "w").write(f"state,rows,order,case,repeat,bench,arguments,tim
 END
     "$plumb" report r
     grep -q 'over eth7, .*size 1M' r/report.html
-    grep -q 'CPU 0.310 s/GB at this end, 0.470 at the peer' r/report.html
+    grep -q 'CPU 0.310 s/GB .*0.470 at the peer' r/report.html
     grep -q "data-of='of limit'>93.6 %</td><td class='d-word' data-of='word'>undecided" r/report.html
     grep -q '<code>OPENBLAS_CORETYPE=Haswell &#60;b&#62;</code>' r/report.html
     ls r/plots > plots

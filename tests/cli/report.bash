@@ -5,13 +5,8 @@
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
-    work="$(mktemp -d)"
+    work=$BATS_TEST_TMPDIR
     cd "$work" || return 1
-}
-
-teardown() {
-    cd / || return 1
-    rm -rf "$work"
 }
 
 make_run() { # make_run DIR [options of make-run.py]

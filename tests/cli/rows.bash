@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# For bats: the rows that a benchmark printed as CSV to the file $out.
+# For bats: a benchmark is run, and the rows that it printed as CSV to the file $out are read.
 
-# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
+# measure ARGUMENTS...: runs $bin with $quick and these; sets status, and leaves stdout and stderr in $out and $err.
+measure()
+{
+    status=0
+    # shellcheck disable=SC2034,SC2086 # quick is several words, status is read by tests
+    timeout 600 "${bin:?}" ${quick-} "$@" >"${out:?}" 2>"${err:?}" </dev/null || status=$?
+}
+
+# cells COLUMN...: columns of the CSV in $out, a line for each row; quoted commas are no separators. Of several columns there are blanks
+# between, and an empty cell is "-".
 cells()
 {
-    awk -v name="$1" '
+    awk -v names="$*" '
         {
             line = ""; quoted = 0
             for (i = 1; i <= length($0); i++) {
@@ -15,6 +24,29 @@ cells()
             }
             n = split(line, cell, "\t")
         }
-        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
-        { print at ? cell[at] : "no such column" }' "${out:?}"
+        NR == 1 {
+            wanted = split(names, name, " ")
+            for (w = 1; w <= wanted; w++)
+                for (i = 1; i <= n; i++) if (cell[i] == name[w]) at[w] = i
+            next
+        }
+        {
+            text = ""
+            for (w = 1; w <= wanted; w++)
+                text = text (w > 1 ? " " : "") (!at[w] ? "no such column" : cell[at[w]] == "" && wanted > 1 ? "-" : cell[at[w]])
+            print text
+        }' "${out:?}"
+}
+
+# of METRIC COLUMN [RANKS]: in the first row of that metric, and of so many ranks.
+of()
+{
+    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
+        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
+}
+
+# says FILE TEXT: FILE has the text, or we see FILE.
+says()
+{
+    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
 }

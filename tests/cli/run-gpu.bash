@@ -7,13 +7,8 @@ setup() {
     cd "$top" || return 1
     bin="${PLUMB_BIN:-$top/build/bin}"
     plumb="$bin/plumb"
-    work="$(mktemp -d)"
+    work=$BATS_TEST_TMPDIR
     export PLUMB_CONFIGS=$top/configs
-}
-
-teardown() {
-    cd / || return 1
-    rm -rf "$work"
 }
 
 # in_work MACHINE: simulates it, from an empty folder.

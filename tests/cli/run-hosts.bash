@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154 # tests read what setup sets
-# What the files of tests of this name share: run-hosts.bats, run-hosts-long.bats.
+# What the files of tests of this name share: run-hosts.bats, run-hosts-long.bats; and run-cluster.bats.
 
-setup() {
+# An empty folder with a stand-in for ssh. A host may have commands of its own in fake/HOST, and benchmarks in other/HOST.
+hosts_here() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     bin="${PLUMB_BIN:-$top/build/bin}"
     plumb="$bin/plumb"
-    if "$bin/plumb-net" --listen loopback --port 0 --runs 1 --secret-file /nowhere 2>&1 | grep -q 'libsodium'; then
-        skip "this build has no library to prove a secret with"
-    fi
     work="$(mktemp -d)"
     cd "$work" || return 1
-    export TMPDIR="$work/tmp" out="$work/r/net.csv"
-    mkdir tmp
-    # The command line of what this test starts holds $work: it is how leftovers are found.
-    mkdir bin
-    ln -s "$bin"/plumb-net bin/plumb-net
+    export TMPDIR="$work/tmp"
+    mkdir tmp bin # the command line of what this test starts holds $work: it is how leftovers are found
     cat > rsh <<'END'
 #!/bin/sh
 host=$1
@@ -25,9 +20,20 @@ case $host in
 gone) echo "rsh: connect to host gone: No route to host" >&2; exit 255 ;;
 mute) exec sleep 300 ;;
 esac
+[ -d "fake/$host" ] && PATH=$PWD/fake/$host:$PATH
+[ -d "other/$host" ] && set -- "$(echo "$*" | sed "s:$PWD/bin/:$PWD/other/$host/:g")"
 exec sh -c "$*"
 END
     chmod +x rsh
+}
+
+setup() {
+    hosts_here || return 1
+    if "$bin/plumb-net" --listen loopback --port 0 --runs 1 --secret-file /nowhere 2>&1 | grep -q 'libsodium'; then
+        skip "this build has no library to prove a secret with"
+    fi
+    export out="$work/r/net.csv"
+    ln -s "$bin"/plumb-net bin/plumb-net
     printf 'alpha slots=2 address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
     cat > t.yaml <<'END'
 suite: t

@@ -87,7 +87,7 @@ END
     run "${as[@]}" env PLUMB_CONFIGS="$top/configs" "$plumb" run quick --only memory --no-report
     echo "$output"
     [ "$status" -eq 4 ]
-    [[ "$output" == *"cannot make the folder 'results' here: Permission denied; name a folder with --out"* ]]
+    [[ "$output" == *"'results' "*"Permission denied"*"--out"* ]]
 }
 
 @test "two writers: the second is refused" {
@@ -171,7 +171,7 @@ END
     mount -o remount,size=$(($(df -k --output=used small | tail -n 1)))k small
     run "$plumb" run --resume small/r
     [ "$status" -eq 4 ]
-    [[ "$output" == *"no report: "*"No space left"*"the run is kept; to make its report: $plumb report small/r"* ]]
+    [[ "$output" == *"no report: "*"No space left"*": $plumb report small/r"* ]]
     mount -o remount,size=8m small
     "$plumb" report small/r
     [ -s small/r/report.html ]
@@ -185,7 +185,7 @@ END
         # shellcheck disable=SC2086 # an option and its value
         run "$plumb" run --resume r $option
         [ "$status" -eq 2 ]
-        [[ "$output" == *"does not go with --resume"* ]]
+        [[ "$output" == *"--resume"* ]]
     done
     diff -r r before
 }

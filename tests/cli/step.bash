@@ -14,12 +14,6 @@ setup() {
         '0..3,dense.{},5000,1,100,100,100,row,1000' '4..7,experts.{},8000,2,100,100,100,,,expert' >"$model"
 }
 
-# of METRIC COLUMN [RANKS]
-of() {
-    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
-        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
-}
-
 all_good() {
     [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-400 "$out" && return 1; }
     [ "$(cells status | grep -cE 'wrong|failed|skipped')" -eq 0 ]

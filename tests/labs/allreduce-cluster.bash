@@ -28,12 +28,6 @@ lead() {
         --transport tcp "$@" >"$out" 2>"$out.err" 3>&-
 }
 
-# of METRIC COLUMN [RANKS]: in the row of that metric, and of so many ranks.
-of() {
-    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
-        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
-}
-
 busbw() {
     of busbw value "$@" | awk '{ printf "%.0f\n", $1 * 8e9 }'
 }

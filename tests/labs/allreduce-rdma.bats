@@ -201,10 +201,10 @@ section_wrong_ways() {
     [[ $(table corrupt metric status reason) == *'time|wrong|'*element*'must be'* ]]
     [ "${lines[1]}" = 'elsewhere 1' ]
     table elsewhere metric status reason
-    [[ $(table elsewhere metric status reason) == *'time|wrong|'*'the bytes went another way: at rank 0 (guest)'*' v'[01]' moved '* ]]
+    [[ $(table elsewhere metric status reason) == *'time|wrong|'*'rank 0 (guest)'*' v'[01]' moved '* ]]
     [ "${lines[2]}" = 'absent 4' ]
-    [[ $(table absent metric status reason) == *'time|failed|'*'rank 1 (guest) does not answer'* ]]
-    [[ $(table nosuch metric status reason) == *"time|skipped|"*"rank 1 (guest)"*"there is no RDMA device 'rxe9': there are rxe0, rxe1, rxe2"* ]]
+    [[ $(table absent metric status reason) == *'time|failed|'*'rank 1 (guest)'* ]]
+    [[ $(table nosuch metric status reason) == *"time|skipped|"*"rank 1 (guest)"*"'rxe9'"*" rxe0, rxe1, rxe2"* ]]
     [[ $(table asked metric status reason) == *"time|"*"'rxe0'"* ]]
 }
 
@@ -226,8 +226,8 @@ section_failures() {
     [ "$status" -eq 0 ]
     [[ ${lines[0]} == 'killed 4 '* && ${lines[1]} == 'stopped 4 '* && ${lines[2]} == 'pulled 4 '* ]]
     ((${lines[1]##* } <= 25 && ${lines[2]##* } <= 25)) # a guest's seconds: the case would last 60
-    [[ $(table killed metric size status reason) == *"time|4194304|failed|'rank 2 (guest)' was killed by signal 9"* ]]
+    [[ $(table killed metric size status reason) == *"time|4194304|failed|'rank 2 (guest)' "*" 9"* ]]
     table killed metric size status elapsed_s | grep -qE '^time\|8192\|(ok|noisy)\|'
-    [[ $(table stopped metric size status reason) == *"time|4194304|failed|rank 1 (guest) does not answer"* ]]
+    [[ $(table stopped metric size status reason) == *"time|4194304|failed|rank 1 (guest) "* ]]
     [[ $(table pulled metric size status reason) == *"time|4194304|failed|rank 1 (guest): 'rxe1:1' reports"*'link went down'* ]]
 }

@@ -75,8 +75,8 @@ limits() {
     launch 10000 --backend mpi,ring
     limits mpi 10000 1460
     limits ring 10000 1448
-    [[ $(of mpi limit_source) == "node"[01]"'s eth0, which by its counters carried the bytes: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500"* ]]
-    [[ $(of ring limit_source) == "node"[01]"'s eth0: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500"* ]]
+    [[ $(of mpi limit_source) == "node"[01]"'s eth0, "*"sysfs: 10 Gb/s less TCP/IPv4 "*" 1500"* ]]
+    [[ $(of ring limit_source) == "node"[01]"'s eth0: sysfs: 10 Gb/s less TCP/IPv4 "*" 1500"* ]]
     [[ $(of mpi reason) != *'of the limit'* ]]
     awk -v percent="$(of mpi percent_of_limit)" 'BEGIN { exit !(percent > 0 && percent < 50) }' # the link is shaped to a tenth
 }
@@ -95,9 +95,9 @@ limits() {
     launch 0 --backend mpi,ring --size 8,1M
     [ "$(cells limit | sort -u)" = '' ]
     cells limit_source
-    cells limit_source | grep -q "^node0's eth0: eth0 says 10 Gb/s, made up: veth has no line$"
-    cells limit_source | grep -q "^node0: vectors of 8 bytes are too small to be distinguished from the ranks' control messages$"
-    cells limit_source | grep -q "^node0's eth0, which by its counters carried the bytes: eth0 says 10 Gb/s, made up: veth has no line$"
+    cells limit_source | grep -q "^node0's eth0: .* 10 Gb/s, made up: "
+    cells limit_source | grep -q "^node0: .* 8 bytes "
+    cells limit_source | grep -q "^node0's eth0, .* 10 Gb/s, made up: "
 }
 
 @test "a training step with little compute is held against the same line: gradients of 8 MB of two ranks go through it once" {

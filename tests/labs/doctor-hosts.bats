@@ -7,6 +7,7 @@
 # takes: cluster
 # waits: for hosts that come up
 load env
+load ../cli/rows
 
 setup_file()
 {
@@ -31,12 +32,6 @@ teardown_file()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     lab_clean
-}
-
-# says FILE TEXT: FILE has the text, or we see FILE.
-says()
-{
-    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
 }
 
 # quota_group: makes a control group with half a CPU, version 1 or 2.

@@ -31,7 +31,7 @@ load net-cluster
     cat "$out.err" && cut -c 1-400 "$out"
     [ "$status" -eq 4 ]
     ((SECONDS - began <= NAMED_S))
-    [[ $(cell reason) == "node1, which leads, is cut off: its interface 'eth0' is down" ]]
+    [[ $(cell reason) == "node1, "*"'eth0' is down" ]]
     scripts/lab-cluster link 1 up
     in_time 300 next
 }
@@ -44,7 +44,7 @@ load net-cluster
     asking=$(pgrep -f -- "[p]lumb-net node0 --secret-file $secret")
     # shellcheck disable=SC2086 # some processes
     kill -STOP $asking
-    in_time "$NAMED_S" grep -q "node1 .* does not answer: it hangs or was cut off" "$BATS_TEST_TMPDIR/server"
+    in_time "$NAMED_S" grep -q "node1 .* does not answer" "$BATS_TEST_TMPDIR/server"
     # shellcheck disable=SC2086
     kill -KILL $asking
     wait "$client" || true

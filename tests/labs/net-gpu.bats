@@ -173,13 +173,13 @@ section_no_way() {
     in_section no_way
     [ "$status" -eq 0 ]
     [ "$(cells status) $(cells origin)" = 'skipped simulated' ]
-    [[ $(cells reason) == "memory 'cuda:0' cannot be registered with 'rxe1:1': as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; "*'ibv_reg_mr: Bad address (nvidia-peermem is not loaded)'* ]]
+    [[ $(cells reason) == *"'cuda:0' "*"'rxe1:1': as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; "*'ibv_reg_mr: Bad address ('*nvidia-peermem* ]]
     out=$job/out2
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *10.0.0.1*"memory 'cuda:0' cannot be registered with 'rxe0:1'"* ]]
+    [[ $(cells reason) == *10.0.0.1*"'cuda:0' "*"'rxe0:1'"* ]]
     out=$job/out3
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *'as dma-buf: the CUDA driver exports no memory of this GPU'*'Bad address'* ]]
+    [[ $(cells reason) == *'as dma-buf: '*'Bad address'* ]]
     out=$job/out4
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == *'inline'*'leave --inline out'* ]]
@@ -235,10 +235,10 @@ bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
     [ "$(paste -d' ' <(cells metric) <(cells rail) <(cells peer_detail) | grep -c '^bandwidth 1 rxe1:1.*cuda:1 by')" -eq 2 ]
     out=$job/out2
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *'this machine has no rail 2: it has 0 to 1'* ]]
+    [[ $(cells reason) == *'rail 2: '* ]]
     out=$job/out3
     [ "$(cells status)" = failed ]
-    [[ $(cells reason) == *'this end is given --device rxe0, and rail 1 has one of its own'* ]]
+    [[ $(cells reason) == *'--device rxe0'*'rail 1 '* ]]
     out=$job/out4
     [ "$(cells status) $(cells rail) $(cells rail_gpu) $(cells gpu_direct)" = 'skipped 1 cuda:1 refused' ]
     [[ $(cells reason) == *'cannot be registered'* ]]
@@ -247,7 +247,7 @@ bandwidth 1 cuda:1 rxe1:1 rxe1:1 rail rail yes simulated' ]
     [[ $(cells reason) == *10.0.0.1*'cannot be registered'* ]]
     out=$job/out6
     [ "$(cells status)" = skipped ]
-    [[ $(cells reason) == *10.0.0.1*'rail 1 of this end has no GPU, that of the other end has one'* ]]
+    [[ $(cells reason) == *10.0.0.1*'rail 1 '*'no GPU'* ]]
 }
 
 section_rail_report() {
@@ -263,6 +263,6 @@ section_rail_report() {
     in_section rail_report
     [ "$status" -eq 0 ]
     text=$(tr -s ' \n' ' ' <"$out")
-    [[ $text == *'Missing'*'rail 0 (rxe0:1, cuda:0'*') has no GPUDirect: an adapter of either end cannot register GPU memory'* ]]
+    [[ $text == *'Missing'*'rail 0 (rxe0:1, cuda:0'*') has no GPUDirect'* ]]
     [[ $text == *'rail 1 (rxe1:1, cuda:1'*') has no GPUDirect'* ]]
 }

@@ -241,7 +241,7 @@ ms() {
         cat "$out"
         build/bin/plumb report "$BATS_TEST_TMPDIR/run" --out "$BATS_TEST_TMPDIR/page" --markdown "$BATS_TEST_TMPDIR/run.md" >/dev/null 3>&-
         head -n 3 "$BATS_TEST_TMPDIR/run.md"
-        ! sed -nE 's/.*\*\*Answer\*\*: .* is bounded by the network: (5[0-6]) % of the step waits for it; buckets of 1 MiB would save ([0-9.]+) % of the time.*/\2/p' \
+        ! sed -nE 's/.*\*\*Answer\*\*: .* network: (5[0-6]) % .* 1 MiB .* ([0-9.]+) % of the time.*/\2/p' \
             "$BATS_TEST_TMPDIR/run.md" | awk -v wanted="$wanted" '{ n++; off = $1 - wanted; print $1, "of", wanted } END { exit !(n == 1 && off < 2 && off > -2) }' ||
             return 0
     done

@@ -22,10 +22,12 @@ static const struct {
     {"gpu.0.fp8_f16acc_tflops", "TFLOP/s", "datasheet", "A", 600},
     {"gpu.0.int8_tops", "TOP/s", "datasheet", "A", 2000},
     {"gpu.0.memory_gbytes_per_s", "GB/s", "datasheet", "A", 4000},
+    {"gpu.4.memory_gbytes_per_s", "GB/s", "nvml", "E", 0.5},
     {"pcie.A.gbytes_per_s", "GB/s", "sysfs", "", 63},
     {"pcie.B.gbytes_per_s", "GB/s", "sysfs", "", 63},
     {"pcie.B.path_gbytes_per_s", "GB/s", "sysfs", "", 31.5},
     {"pcie.C.gbytes_per_s", "GB/s", "sysfs", "", 15.75},
+    {"pcie.C.path_gbytes_per_s", "GB/s", "sysfs", "", 0}, /* not known: none */
     {"gpu.0.nvlink_gbytes_per_s", "GB/s", "nvml", "A", 450},
     {"gpu.1.nvlink_gbytes_per_s", "GB/s", "nvml", "B", 400},
     {"gpu.2.nvlink_gbytes_per_s", "GB/s", "nvml", "C", 300},
@@ -116,7 +118,8 @@ static void test_memory(void **state)
           {"triad,32,any,local,DRAM,,bandwidth,GB/s,75", NAN}, /* need not reach all channels */
           {"read,,,,HBM,A,bandwidth,GB/s,3600", 4000}, {"read,,,,DRAM,A,bandwidth,GB/s,3600", 4000},
           {"read,64,any,local,L2,A,bandwidth,GB/s,9000", NAN},
-          {"latency,,,,HBM,A,latency,ns,500", NAN}, {"read,,,,HBM,B,bandwidth,GB/s,3600", NAN},
+          {"read,,,,HBM,E,bandwidth,GB/s,0.25", 0.5}, {"latency,,,,HBM,A,latency,ns,500", NAN},
+          {"read,,,,HBM,B,bandwidth,GB/s,3600", NAN},
           /* a GPU's row does not pass for the host's */
           {"triad,64,any,local,DRAM,B,bandwidth,GB/s,200", NAN});
     CHECK("copy", memory, {"triad,64,any,local,DRAM,,bandwidth,GB/s,150", NAN});
@@ -188,6 +191,7 @@ static void test_copies(void **state)
     CHECK("copy", "source,destination,direction,access,path,address,unit,value",
           {"node0,cuda:0,one-way,,,A,GB/s,50", 63}, {"cuda:0,node0,forward,,,A,GB/s,50", 63},
           {"cuda:0,node0,sum,,,A,GB/s,90", 126}, {"node0,cuda:1,one-way,,,B,GB/s,25", 31.5},
+          {"node0,cuda:2,one-way,,,C,GB/s,12", 15.75},
           {"cuda,cuda:0,one-way,,within the GPU,A,GB/s,1500", NAN},
           {"node0,cuda:0,one-way,,,,GB/s,50", NAN}, {"node0,cuda:0,one-way,,,A,us,5", NAN},
           {"cuda:0,cuda:1,one-way,on,,A+B,GB/s,90", 100},

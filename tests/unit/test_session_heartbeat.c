@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,10 +247,13 @@ static void hear_stderr(void (*act)(struct fixture *f), struct fixture *f, char 
 /* The first that is killed; the launcher kills the others for its sake; then those that end because they may. */
 static void kill_two(struct fixture *f)
 {
-    for (unsigned rank = 2; rank; rank--) {
-        kill(channel_child(world_channel(f->w, rank)), SIGKILL);
-        usleep(1500000);
-    }
+    struct stat said = {0};
+
+    kill(channel_child(world_channel(f->w, 2)), SIGKILL);
+    for (int i = 0; i < 6000 && !said.st_size; i++, fstat(STDERR_FILENO, &said))
+        usleep(10000);
+    kill(channel_child(world_channel(f->w, 1)), SIGKILL);
+    usleep(1500000); /* it would say so in this time */
     session_close(f->s);
     world_close(f->w);
 }
@@ -259,7 +263,6 @@ static void said_at_once(struct fixture *f)
 {
     char said[512], name[WORLD_NAME_MAX + 32];
 
-    usleep(700000); /* from its next turn on the thread looks */
     world_name(f->w, 2, name, sizeof(name));
     hear_stderr(kill_two, f, said, sizeof(said));
     if (strncmp(said, name, strlen(name)) || strchr(said, '\n') != said + strlen(said) - 1)

@@ -270,7 +270,8 @@ install: programs
 	$(if $(wildcard results/reference),cp -R results/reference $(SHARE))
 	cp -R $(wildcard README.md LICENSE docs examples) $(DOC)
 
-bundle: programs
+# With the two tests of GPUs that scripts/gpu-check runs.
+bundle: programs $(if $(HAVE_CUDA),$(if $(HAVE_CMOCKA),$(call unit_bin,$(wildcard tests/unit/test_cuda_module.c tests/unit/test_cuda_gemm.c))))
 	@scripts/bundle build/plumbline-$(VERSION)-$(shell uname -m)
 
 clean:
@@ -287,7 +288,7 @@ help:
 #@ make format           lay out the C files
 #@ make config           look again for what this machine has to build with
 #@ make install          to PREFIX (/usr/local), under DESTDIR
-#@ make bundle           a folder with all it needs, to carry to another machine
+#@ make bundle           a folder with all it needs, to carry to another machine (BUNDLE=gpu: only what GPUs need)
 #@ make clean            remove what was built
 
 .PHONY: all programs module generated units selftests selftest fuzz config run test test-all test-long lint format install bundle clean help FORCE

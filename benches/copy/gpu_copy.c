@@ -514,7 +514,7 @@ static void describe(struct point *pt, const struct gpu_copy *c)
 
     evidence_add(text, len, "%s:%u %s", gpu->ops->name, gpu->index, gpu->facts.name);
     if (c->chain)
-        evidence_add(text, len, "one thread of kernel chase_cg");
+        evidence_add(text, len, "one thread of kernel chase_sys");
     else if (l->kernel)
         evidence_add(text, len, "kernel %s, %u blocks of %u", l->kernel_name, l->grid, l->block);
     else
@@ -527,6 +527,7 @@ static void describe(struct point *pt, const struct gpu_copy *c)
     evidence_add(text, len, "called from cpu%d", c->cpu);
     if (c->groups > 1)
         evidence_add(text, len, "%u %s at once", c->groups, gpu_copy_pattern(c) ? "pairs" : "GPUs");
+    gpu_tell_connections(text, len);
 }
 
 static void remark_overlap(struct point *pt, const struct gpu_copy *c)

@@ -42,7 +42,7 @@ struct gpu_copy_memory { /* zeroed: not allocated */
     size_t rounded;            /* to whole words of the device */
     struct host_buffer buffer; /* where it is not the driver's own */
     bool pinned;
-    struct gpu_stream *stream; /* for what is not timed */
+    struct gpu_stream *stream; /* gpu_aside_open()'s: for what is not timed */
 };
 
 /* Host memory comes from the node of the calling thread, or where it is not the driver's own from

@@ -455,7 +455,7 @@ int gpu_copy_chain_open(struct point *pt, struct gpu_copy *c)
     int err = make_order(chain, pt->common->seed);
     if (err)
         return err;
-    if ((err = ops->kernel(lane->gpu, "chase_cg", &chain->kernel)) ||
+    if ((err = ops->kernel(lane->gpu, "chase_sys", &chain->kernel)) ||
         (err = ops->alloc(lane->gpu, GPU_DEVICE, LINE, &chain->end)) ||
         (err = write_chain(chain)) || (err = warm_chain(chain)))
         return gpu_copy_failed(pt, c, err);

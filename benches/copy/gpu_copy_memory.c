@@ -66,7 +66,7 @@ int gpu_copy_memory_alloc(struct gpu_copy_memory *m, const struct topo *topo,
 {
     *m = (struct gpu_copy_memory){.config = *config,
                                   .rounded = (config->bytes + ROUND - 1) / ROUND * ROUND};
-    int err = ops_of(m)->stream_open(config->gpu, &m->stream);
+    int err = gpu_aside_open(config->gpu, &m->stream);
 
     if (err)
         return fail(m, err, error, len);
@@ -94,7 +94,7 @@ void gpu_copy_memory_free(struct gpu_copy_memory *m)
     else if (!m->config.lent)
         ops_of(m)->free(m->config.gpu, driver_kind(m), m->at);
     if (m->stream)
-        ops_of(m)->stream_close(m->stream);
+        gpu_aside_close(m->config.gpu);
     *m = (struct gpu_copy_memory){0};
 }
 

@@ -435,6 +435,7 @@ static struct backend library_backend(struct gpus *gpus, char text[GPU_ERROR_BYT
         snprintf(text, GPU_ERROR_BYTES, "%s", opens ? ops->gemm->version(gemm) : gpu_error(gpu));
         b.state = opens ? BACKEND_PRESENT : BACKEND_ABSENT;
         b.version = opens ? text : NULL;
+        b.what = opens ? ops->gemm->file(gemm) : NULL;
         b.why = opens ? NULL : text;
     }
     if (gemm)

@@ -516,7 +516,8 @@ static int make_lanes(struct runner *r)
     return r->done_ns ? 0 : -ENOMEM;
 }
 
-/* A library takes calls of one thread alone: that of the session. A product may take long, and
+/* A library takes calls of one thread alone: that of the session. NCCL's communicators of one GPU may deadlock if several
+ * threads use them in an order of their own. A product may take long, and
  * meanwhile nobody else would see to the channels. */
 static int choose_own_lane(struct runner *r)
 {

@@ -173,6 +173,7 @@ static void nccl_backends(backend_say_fn *say, void *arg)
         nccl->version(version, sizeof(version));
         b.state = BACKEND_PRESENT;
         b.version = version;
+        b.what = nccl->file();
         b.why = NULL;
         b.simulated = nccl->simulated();
     }
@@ -478,16 +479,6 @@ static int nccl_join(struct collective *c, const struct collective_address *addr
     return err;
 }
 
-/* How many of a GPU's queues a process's streams share: with 1, as some trainers set it, kernels of
- * different streams wait for each other. */
-static void tell_connections(struct collective_report *told)
-{
-    const char *set = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-
-    if (set && *set)
-        evidence_add(told->detail, sizeof(told->detail), "CUDA_DEVICE_MAX_CONNECTIONS=%.8s", set);
-}
-
 static void nccl_tell(struct collective *c, struct collective_report *told)
 {
     const struct nccl_state *s = c->state;
@@ -507,7 +498,7 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
     snprintf(told->library_protocol, sizeof(told->library_protocol), "%s", says->protocol);
     told->library_channels = says->channels;
     told->carriers = says->carriers;
-    tell_connections(told);
+    gpu_tell_connections(told->detail, sizeof(told->detail));
     sockets_of_nccl(told->sockets, sizeof(told->sockets));
     told->members_add = says->members_add;
     told->switches_add = says->switches_add;

@@ -14,7 +14,7 @@
 
 #include "core/collective/collective.h"
 
-#define NCCL_MODULE_ABI    5u
+#define NCCL_MODULE_ABI    6u
 #define NCCL_MODULE_SYMBOL "plumb_nccl_module" /* const struct nccl_module, its one symbol */
 #define NCCL_ID_BYTES      128
 
@@ -44,6 +44,7 @@ struct nccl_module {
     int (*open)(char *error, size_t len);
     /* After open(). */
     void (*version)(char *text, size_t len); /* "NCCL 2.28.9" */
+    const char *(*file)(void);               /* the library's path */
     unsigned (*number)(void);                /* 22809 of 2.28.9 */
     bool (*simulated)(void);                 /* the library is a stand-in */
     /* Takes NCCL_DEBUG and its kin from the environment once more. false: this library cannot. */

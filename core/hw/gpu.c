@@ -12,6 +12,7 @@
 #include "core/backend.h"
 #include "core/clock.h"
 #include "core/hw/gpu_watch.h"
+#include "core/row.h"
 
 /* ---- The GPU module and its devices, opened when they are first asked for ---- */
 
@@ -271,6 +272,34 @@ void gpus_say(backend_say_fn *say, void *arg)
 #define COMPARED_RUNS   5 /* fewer may all have been disturbed */
 #define AGREE_SHARE     0.02
 #define WAKE_UP_NS      30000.0
+
+int gpu_aside_open(struct gpu *gpu, struct gpu_stream **stream)
+{
+    struct gpu_base *base = gpu_base(gpu);
+    int err = base->aside ? 0 : base->ops->stream_open(gpu, &base->aside);
+
+    base->asides += !err;
+    *stream = err ? NULL : base->aside;
+    return err;
+}
+
+void gpu_aside_close(struct gpu *gpu)
+{
+    struct gpu_base *base = gpu_base(gpu);
+
+    if (--base->asides)
+        return;
+    base->ops->stream_close(base->aside);
+    base->aside = NULL;
+}
+
+void gpu_tell_connections(char *text, size_t len)
+{
+    const char *set = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+
+    if (set && *set)
+        evidence_add(text, len, "CUDA_DEVICE_MAX_CONNECTIONS=%.8s", set);
+}
 
 int gpu_timer_open(struct gpu_timer *t, struct gpu *gpu, struct gpu_watch *watch)
 {

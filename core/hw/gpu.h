@@ -23,7 +23,7 @@
 #include "core/backend.h"
 #include "core/hw/gpu_kernels.h"
 
-#define GPU_MODULE_ABI    8u
+#define GPU_MODULE_ABI    9u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 #define GPU_HANDLE_BYTES  64
@@ -208,6 +208,8 @@ struct gpu_base { /* what every struct gpu begins with */
     uint64_t patience_ns;             /* 0: GPU_PATIENCE_NS */
     uint64_t expected_ns, longest_ns; /* the first is set where a product is planned */
     const volatile int *cancel;
+    struct gpu_stream *aside; /* see gpu_aside_open() */
+    unsigned asides;
 };
 
 #define GPU_PATIENCE_NS    60000000000u
@@ -240,6 +242,13 @@ struct gpus;
 
 struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */
 void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
+/* The GPU's one stream for what is not timed. A GPU has 8 hardware queues (CUDA_DEVICE_MAX_CONNECTIONS), round which its
+ * streams go: two timed ones that share a queue wait for each other, and each stream beside them makes that likelier.
+ * Opened for the first that asks, closed with the last. */
+int gpu_aside_open(struct gpu *gpu, struct gpu_stream **stream);
+void gpu_aside_close(struct gpu *gpu);
+/* Adds CUDA_DEVICE_MAX_CONNECTIONS to evidence, where it is set: it limits the queues. */
+void gpu_tell_connections(char *text, size_t len);
 /* Waits for devices that are opened from now on end soon after *cancel is set. */
 void gpus_heed(struct gpus *gpus, const volatile int *cancel);
 /* This process, or the one that it was forked from, has started a GPU's driver: a child that is
@@ -300,6 +309,7 @@ struct gpu_gemm_ops {
     int (*open)(struct gpu *gpu, struct gpu_gemm **gemm);
     void (*close)(struct gpu_gemm *gemm);                /* NULL is left alone */
     const char *(*version)(const struct gpu_gemm *gemm); /* "cuBLASLt 13.1.0" */
+    const char *(*file)(const struct gpu_gemm *gemm);    /* the library's path */
 
     /* Asks the library's heuristics for at most `most` ways to compute this problem, its choice
      * first, which fit in the workspace; their number in *n. -EOPNOTSUPP: none, on this device. One

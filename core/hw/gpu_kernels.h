@@ -8,7 +8,8 @@
  *   empty                         gpu_empty_args      nothing
  *   <op>_<type>_u<U>[_cs]         gpu_pass_args       a memory operation; see below
  *   chase                         gpu_chase_args      one thread follows a chain of addresses
- *   chase_cg                      gpu_chase_args      the same, round the first-level cache
+ *   chase_sys                     gpu_chase_args      the same, by loads that no cache of this GPU answers
+ *                                                     for others' memory
  *   copy16                        gpu_copy_args       copies 16 bytes a step; all of it a multiple
  *                                 of 16
  *   copy1                         gpu_copy_args       copies bytes: any length and alignment
@@ -19,7 +20,7 @@
  * 16-byte accesses a thread has in flight; _cs marks stores and loads as streaming (evict first).
  * All threads of the grid go over the arrays together (a grid-stride loop), so that any grid does.
  * Their loads go round the first-level cache: a pass over a set that L2 holds is served by L2.
- * Those of `chase` go through every cache, and nothing but a load is between one and the next.
+ * Those of `chase` go through every cache. In a chain, nothing but a load is between one and the next.
  */
 #ifndef PLUMB_CORE_HW_GPU_KERNELS_H
 #define PLUMB_CORE_HW_GPU_KERNELS_H

@@ -127,8 +127,13 @@ void *gemm_dlopen(const char *file, const char *const *names, const char *packag
     const char *const *try = file ? one : names;
     void *handle = NULL;
 
-    for (; *try && !handle; try++)
-        handle = dlopen(*try, RTLD_NOW | RTLD_LOCAL);
+    for (; *try && !handle; try++) {
+        char bundled[64];
+
+        snprintf(bundled, sizeof(bundled), "plumb-%s", *try);
+        handle = file ? NULL : dlopen(bundled, RTLD_NOW | RTLD_LOCAL);
+        handle = handle ? handle : dlopen(*try, RTLD_NOW | RTLD_LOCAL);
+    }
     *err = 0;
     if (!handle && file) {
         const char *text = dlerror();

@@ -107,7 +107,8 @@ struct gemm_symbol {
     int optional;
 };
 
-/* Opens `file`, or else the first of `names` (NULL-terminated) that is there. NULL with -ELIBACC:
+/* Opens `file`, or else the first of `names` (NULL-terminated) that is there, that of a bundle (scripts/bundle: plumb-NAME
+ * leads to it) before the machine's own. NULL with -ELIBACC:
  * the reason names the Debian package. An engine keeps its handle open when it is closed: libraries
  * whose threads still wait for work must not be unmapped. */
 void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,

@@ -41,7 +41,7 @@ foreign()
 missing()
 {
     objdump -p "$@" 2>/dev/null | awk '$1 == "NEEDED" { print $2 }' | sort -u | while read -r name; do
-        [[ $name =~ $glibc || -e $bundle/lib/$name || -e $bundle/lib/gnuplot/$name ]] || echo "$name"
+        [[ $name =~ $glibc || -e $bundle/lib/$name || -e $bundle/lib/gnuplot/$name || -e $bundle/lib/math/$name ]] || echo "$name"
     done
 }
 
@@ -62,6 +62,44 @@ missing()
         [ "$status" -eq 0 ]
         [ -z "$output" ]
     done
+}
+
+@test "oneDNN and OpenBLAS are the bundle's own, with all that they need" {
+    [ -e "$bundle/lib/math" ] || skip "neither is installed here"
+    run foreign "$bundle/bin/plumb-gemm" --library onednn,openblas --dtype f32 --size 64 --csv --budget 10ms
+    [ -z "$output" ]
+    [ "$(grep -cE ',(ok|noisy),' "$BATS_TEST_TMPDIR/said")" -eq "$(find "$bundle/lib" -name 'plumb-lib*.so.*' | wc -l)" ]
+}
+
+# What NVIDIA's libraries need, NCCL libstdc++ above all, may be newer on the machine than in the bundle.
+@test "a library of the machine takes the machine's libstdc++, not the bundle's" {
+    [ -e "$bundle/lib/plumbline/plumb-nccl.so" ] || skip "plumb-nccl.so was not built: there is no nccl.h here"
+    theirs=$(ldconfig -p | sed -n 's/.*libstdc++\.so\.6 .*=> //p' | head -n 1)
+    [ "$theirs" ] || skip "there is no libstdc++ here"
+    echo 'int x;' | "${CC:-cc}" -shared -fPIC -x c - -x none -Wl,--no-as-needed "$theirs" -o libnccl.so.2
+    clean PLUMB_LIBNCCL="$PWD/libnccl.so.2" LD_DEBUG=libs LD_DEBUG_OUTPUT="$PWD/debug" \
+        "$bundle/bin/plumb" list >said
+    mapfile -t loaded < <(grep -l 'calling init: .*libnccl.so.2' debug.*)
+    [ "${#loaded[@]}" -gt 0 ]
+    cat "${loaded[@]}" | sed -n 's/.*calling init: \(.*libstdc++.*\)/\1/p' | sort -u | while read -r path; do
+        [ "$path" -ef "$theirs" ] || echo "$path"
+    done >others
+    [ ! -s others ]
+    grep -q 'calling init: .*libstdc++' "${loaded[@]}"
+}
+
+@test "BUNDLE=gpu has what a GPU is measured with, the tests of the GPU module too, and no more" {
+    [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
+    cd "$root" || exit
+    BUNDLE=gpu scripts/bundle "$BATS_TEST_TMPDIR/slim" >"$BATS_TEST_TMPDIR/said"
+    [ -e "$BATS_TEST_TMPDIR/slim.tar.gz" ]
+    [ -z "$(find "$BATS_TEST_TMPDIR/slim" -name 'libdnnl*' -o -name 'libopenblas*' -o -name 'libstdc++*' -o -name 'libgcc_s*' -o -name gnuplot)" ]
+    for file in plumb scripts/gpu-check lib/plumbline/plumb-cuda.so; do
+        [ -e "$BATS_TEST_TMPDIR/slim/$file" ]
+    done
+    if [ -x build/tests/test_cuda_module ]; then
+        clean PLUMB_LIBCUDA=/nonexistent "$BATS_TEST_TMPDIR/slim/tests/test_cuda_module" 2>&1 | grep -q 'test(s) run'
+    fi
 }
 
 @test "a benchmark finds the GPU module of the bundle, and says that there is no driver" {
@@ -96,8 +134,8 @@ missing()
 }
 
 @test "cuBLASLt is left out, which is said, unless BUNDLE_CUBLASLT=yes" {
-    name=$(grep -aom1 'libcublasLt\.so\.[0-9]*' "$root/build/lib/plumbline/plumb-cuda.so" | head -n 1) ||
-        skip "there is no GPU module with matrix products here"
+    grep -q '^HAVE_CUBLASLT := yes' "$root/build/config.mk" || skip "there is no GPU module with matrix products here"
+    name=libcublasLt.so.$(sed -n 's/^CUDA_RELEASE := \([0-9]*\).*/\1/p' "$root/build/config.mk")
     [ ! -e "$bundle/lib/$name" ]
     grep -q "^  $name.*BUNDLE_CUBLASLT=yes" "$bundle/README"
     [ -e "$root/build/sim/$name" ] || skip "the simulated cuBLASLt was not built"

@@ -85,7 +85,8 @@ machine()
 @test "all at once: one GPU to all others, all to one, all to all, by engines and by kernels" {
     links='[link all]'
     machine 4 "$links" 'kind = nvlink' 'gbps = 10' 'both_gbps = 20'
-    copy --source cuda:1 --destination cuda:all --size 1M --engine ce,sm --op write,read
+    CUDA_DEVICE_MAX_CONNECTIONS=32 copy --source cuda:1 --destination cuda:all --size 1M --engine ce,sm --op write,read
+    [ "$(cells evidence | grep -c 'CUDA_DEVICE_MAX_CONNECTIONS=32')" -eq 4 ]
     [ "$status" -eq 0 ]
     [ "$(cells source destination | sort -u)" = "cuda:1 cuda:all" ]
     cells value engine | awk '{ print $1, 3 * 10 * ($2 == "sm" ? 0.95 : 1), $2 }' | within 0.06

@@ -35,7 +35,7 @@ memory()
 
 @test "every kernel that core knows by name is in it" {
     missing=''
-    for name in spin empty chase chase_cg copy16 copy1 fill \
+    for name in spin empty chase chase_sys copy16 copy1 fill \
         {read,write,copy,scale,add,triad}_{f32,f64}_u{1,2,4,8}{,_cs}; do
         grep -aqE "(^|[^a-z0-9_])\.?text\.$name([^a-z0-9_]|\$)" "$image" || missing+=" $name"
     done
@@ -58,12 +58,12 @@ memory()
     done
 }
 
-# make_ptx: the kernels for the newest GPU, as the compiler hands them to the assembler.
+# make_ptx [CODE]: the kernels for the newest GPU, or for this one, as the compiler hands them to the assembler.
 make_ptx()
 {
     nvcc=$(sed -n 's/^NVCC := //p' build/config.mk)
     newest=$(sed -n 's/^CUDA_PTX := .* //p' build/config.mk)
-    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/hw/cuda/kernels.cu \
+    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_${1-$newest}" core/hw/cuda/kernels.cu \
         -o "$BATS_TEST_TMPDIR/kernels.ptx"
 }
 
@@ -86,6 +86,26 @@ make_ptx()
         END { exit bad || kernels != 96 }' "$BATS_TEST_TMPDIR/kernels.ptx"
 }
 
+@test "registers leave an H100's SM room for all its threads where reads have few accesses in flight each" {
+    grep -q '^CUDA_CODES := .*\<90\>' build/config.mk || skip "this toolkit makes no code for it"
+    make_ptx 90
+    ptxas=$(dirname "$nvcc")/ptxas
+    [[ -x $ptxas ]] || skip "ptxas is not beside nvcc"
+    "$ptxas" -v -arch sm_90 "$BATS_TEST_TMPDIR/kernels.ptx" -o "$BATS_TEST_TMPDIR/kernels.cubin" 2>&1 | awk '
+        /Compiling entry function/ { split($0, quoted, "\047"); name = quoted[2] }
+        name ~ /^read_f32_u[124](_cs)?$/ && /Used [0-9]+ registers/ {
+            match($0, /Used [0-9]+/); n = substr($0, RSTART + 5, RLENGTH - 5) + 0; kernels++
+            if (n > 32) { print name ": " n " registers"; bad = 1 } } # 65536 for 2048 threads
+        END { exit bad || kernels != 6 }'
+}
+
+@test "a chain for another's memory asks the memory: loads of the system's scope" {
+    make_ptx
+    sed -n '/\.entry chase_sys(/,/^}/p' "$BATS_TEST_TMPDIR/kernels.ptx" >"$BATS_TEST_TMPDIR/chain"
+    [ "$(grep -c 'ld\.relaxed\.sys\.global\.u64' "$BATS_TEST_TMPDIR/chain")" -eq 9 ]
+    [ "$(grep -cE 'ld\.[a-z.0-9]*global' "$BATS_TEST_TMPDIR/chain")" -eq 9 ]
+}
+
 # machine_code KERNEL: its instructions, for the newest GPU that the build has machine code for.
 machine_code()
 {
@@ -105,10 +125,10 @@ machine_code()
     machine_code copy_f32_u4 | grep -qE 'MUFU\.RCP' # what the line above looks for is what a division is
 }
 
-@test "machine code: a chain for another's memory is loaded round the first-level cache, and one for the levels through it" {
+@test "machine code: a chain for another's memory goes past this GPU's caches, and one for the levels through them" {
     command -v cuobjdump >/dev/null || skip "cuobjdump is not here: it comes with the CUDA toolkit"
-    [ "$(machine_code chase_cg | grep 'LDG\.E\.64' | grep -cv STRONG.GPU)" -eq 0 ]
-    [ "$(machine_code chase_cg | grep -c 'LDG\.E\.64\.STRONG\.GPU')" -ge 9 ]
+    [ "$(machine_code chase_sys | grep 'LDG\.E\.64' | grep -cv STRONG.SYS)" -eq 0 ]
+    [ "$(machine_code chase_sys | grep -c 'LDG\.E\.64\.STRONG\.SYS')" -ge 9 ]
     [ "$(machine_code chase | grep -c 'LDG\.E\.64\.STRONG')" -eq 0 ]
     [ "$(machine_code chase | grep -c 'LDG\.E\.64 ')" -ge 9 ]
 }
@@ -186,4 +206,47 @@ here()
     here "$module"
     [ "$status" -eq 0 ]
     grep -q ",skipped,.* 12\.4, .* 13\.0: .*driver 580 .*'plumb-cuda12.so'" <<<"$output"
+}
+
+# wheels: a folder as pip makes it, in $home, with an assembler of CUDA 12.8 that says what it was given and refuses PTX before 8.1.
+wheels()
+{
+    home=$BATS_TEST_TMPDIR/wheels
+    older_toolkit
+    mkdir -p "$home/nvidia/cuda_nvcc/bin" "$home/nvidia/cuda_runtime"
+    mv "$older/include" "$home/nvidia/cuda_runtime"
+    cat >"$home/nvidia/cuda_nvcc/bin/ptxas" <<'END'
+#!/bin/sh
+case $1 in
+--version) echo 'Cuda compilation tools, release 12.8, V12.8.1'; exit ;;
+--help) echo "Allowed values: 'sm_75','sm_90','sm_200'"; exit ;;
+esac
+grep '^\.version' "$2" | tee -a "$ASKED"
+grep -q '^\.version 8\.0' "$2" && exit 1
+echo "machine code for $1" >"$4"
+END
+    chmod +x "$home/nvidia/cuda_nvcc/bin/ptxas"
+}
+
+@test "the second module by the assembler of CUDA 12 alone: PTX is lowered to what it takes, and both are in the image" {
+    wheels
+    export ASKED=$BATS_TEST_TMPDIR/asked
+    CUDA12_HOME=$home scripts/configure "$BATS_TEST_TMPDIR/config"
+    grep -q 'GPU drivers before 580: by a second module, built with CUDA 12.8' "$BATS_TEST_TMPDIR/config/config.txt"
+    grep -q '^OLDER_CODES := 75 90$' "$BATS_TEST_TMPDIR/config/config.mk"
+    CUDA12_HOME=$BATS_TEST_TMPDIR/nothing scripts/configure "$BATS_TEST_TMPDIR/none"
+    grep -q '^CUDA_OLDER' "$BATS_TEST_TMPDIR/none/config.mk" || grep -q 'nvidia-cuda-nvcc-cu12' "$BATS_TEST_TMPDIR/none/config.txt"
+    # A compiler and its fatbinary that are quick.
+    mkdir "$BATS_TEST_TMPDIR/newer"
+    # shellcheck disable=SC2016 # their own shells expand it
+    printf '#!/bin/sh\nfor o; do :; done\nprintf ".version 9.0\\n.target $2\\n" >"$o"\n' >"$BATS_TEST_TMPDIR/newer/nvcc"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nfor o; do case $o in --image3*) echo "${o%%%%,file*}"; cat "${o##*file=}" ;; --create=*) to=${o#*=} ;; esac; done >"$ASKED.image"; mv "$ASKED.image" "$to"\n' \
+        >"$BATS_TEST_TMPDIR/newer/fatbinary"
+    chmod +x "$BATS_TEST_TMPDIR"/newer/*
+    scripts/nvcc-older "$BATS_TEST_TMPDIR/newer/nvcc" "$home/nvidia/cuda_nvcc/bin/ptxas" -fatbin -std=c++14 -t 2 -I. \
+        -gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_75,code=compute_75 \
+        kernels.cu -o "$BATS_TEST_TMPDIR/image"
+    [ "$(paste -sd ' ' <"$ASKED")" = ".version 8.0 .version 8.1 .version 8.0 .version 8.1" ]
+    [ "$(paste -sd ' ' <"$BATS_TEST_TMPDIR/image")" = "--image3=kind=elf,sm=75 machine code for -arch=sm_75 --image3=kind=elf,sm=90 machine code for -arch=sm_90 --image3=kind=ptx,sm=75 .version 8.1 .target -arch=compute_75" ]
 }

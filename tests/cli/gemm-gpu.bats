@@ -153,3 +153,47 @@ near()
     [ "$status" -eq 2 ]
     grep -q 'exclude each other' "$err"
 }
+
+toolkits()
+{
+    realpath -m /usr/local/cuda/lib "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")/../lib"
+}
+
+# Folders in which the loader finds such a library.
+loaders()
+{
+    PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's|.*lib\(cublasLt\|nccl\)\..*=> \(.*\)/.*|\2|p' | xargs -r realpath
+}
+
+# without_toolkit COMMAND...: where the toolkit's own libraries are not to be seen.
+without_toolkit()
+{
+    local homes
+    mapfile -t homes < <({ toolkits; loaders; } | sort -u)
+    # shellcheck disable=SC2016 # the inner shell expands it
+    env -u PLUMB_LIBCUBLASLT -u PLUMB_LIBNCCL -u LD_LIBRARY_PATH -u CUDA_HOME -u CUDA_PATH -u CONDA_PREFIX -u NCCL_HOME "HOME=$BATS_TEST_TMPDIR" \
+        unshare -rm sh -ec 'while [ "$1" != -- ]; do [ ! -d "$1" ] || mount -t tmpfs none "$1"; shift; done; shift; exec "$@"' sh "${homes[@]}" -- "$@"
+}
+
+@test "the libraries of a Python environment with torch are found, those of CUDA 12, too, and plumb list names the files" {
+    machine
+    unshare -rm true 2>/dev/null || skip "no namespace can be made here"
+    ! loaders | grep -v cuda || skip "the system's own folder has one, which cannot be hidden"
+    site=$BATS_TEST_TMPDIR/env/lib/python3.11/site-packages/nvidia
+    nothing=$(without_toolkit build/bin/plumb list)
+    install -D "$PLUMB_LIBCUBLASLT" "$site/cublas/lib/libcublasLt.so.12"
+    install -D "$PLUMB_LIBNCCL" "$site/nccl/lib/libnccl.so.2"
+    active=$(VIRTUAL_ENV=$BATS_TEST_TMPDIR/env without_toolkit build/bin/plumb list)
+    mkdir "$BATS_TEST_TMPDIR/env/bin"
+    ln -s /bin/true "$BATS_TEST_TMPDIR/env/bin/python3"
+    first=$(PATH=$BATS_TEST_TMPDIR/env/bin:$PATH without_toolkit build/bin/plumb list)
+    grep -q '^ *gemm *cublaslt .*absent.*PLUMB_LIBCUBLASLT' <<<"$nothing"
+    grep -q ' nccl .*absent.*PLUMB_LIBNCCL' <<<"$nothing"
+    for said in "$active" "$first"; do
+        grep -q "^ *gemm *cublaslt .*$site/cublas/lib/libcublasLt.so.12" <<<"$said"
+        grep -q " nccl .*$site/nccl/lib/libnccl.so.2" <<<"$said"
+    done
+    # Those of the newer CUDA first.
+    install -D "$PLUMB_LIBCUBLASLT" "$site/cu13/lib/libcublasLt.so.13"
+    VIRTUAL_ENV=$BATS_TEST_TMPDIR/env without_toolkit build/bin/plumb list | grep -q "cublaslt .*$site/cu13/lib/libcublasLt.so.13"
+}

@@ -50,7 +50,7 @@ while [ $# -gt 1 ]; do
 done
 [ ! -e "$FAKE/figures.$only" ] || {
     mkdir -p "$dir"
-    { echo comparison,verdict,asked,ratio,low,high,pairs,ours,theirs,unit,peer,origin,reason; cat "$FAKE/figures.$only"; } >"$dir/figures.csv"
+    { echo comparison,verdict,asked,ratio,low,high,pairs,ours,theirs,unit,peer,origin,reason,ours_by,theirs_by; cat "$FAKE/figures.$only"; } >"$dir/figures.csv"
 }
 [ ! -e "$FAKE/kill.$only" ] || kill -KILL "$PPID"
 exit "$(cat "$FAKE/$what.exit" 2>/dev/null || echo 0)"'
@@ -143,17 +143,19 @@ step() {
     [ ! -e "$top/results/reference" ]
 }
 
-@test "NCCL and cuBLASLt of a Python environment are named to the programs that find none" {
+@test "NCCL and cuBLASLt are those of the Python environment with torch, whichever CUDA they are of, unless they do nothing" {
     local site=$BATS_TEST_TMPDIR/site
-    for name in nccl/lib/libnccl.so.2 cublas/lib/libcublasLt.so.13; do
+    for name in nccl/lib/libnccl.so.2 cublas/lib/libcublasLt.so.12; do
         install -D /dev/null "$site/nvidia/$name"
     done
     cp "$top/bin/plumb-gemm" "$top/bin/plumb-allreduce"
-    answers gemm 0 'cuda:0,,,skipped,"no cuBLASLt (libcublasLt.so.13): install it"'
-    answers allreduce 0 'cuda:0,,,skipped,"no NCCL (libnccl.so.2): install it"'
     PYTHONPATH=$site check --steps tests
     [[ $stderr == *"$site/nvidia/nccl/lib/libnccl.so.2"* ]]
-    grep -q "^gemm .* lt=$site/nvidia/cublas/lib/libcublasLt.so.13 nccl=$site/nvidia/nccl/lib/libnccl.so.2" "$FAKE/asked"
+    grep -q "^gemm .* lt=$site/nvidia/cublas/lib/libcublasLt.so.12 nccl=$site/nvidia/nccl/lib/libnccl.so.2" "$FAKE/asked"
+    : >"$FAKE/asked"
+    answers allreduce 0 'cuda:0,,,skipped,"the library does not load"'
+    PYTHONPATH=$site check --steps tests
+    grep -q "^gemm .* lt=$site/nvidia/cublas/lib/libcublasLt.so.12 nccl=\$" "$FAKE/asked"
 }
 
 @test "under compute-sanitizer nothing is held, and rows that say so are good" {

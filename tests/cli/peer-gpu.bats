@@ -78,6 +78,16 @@ peer() {
     [[ ${lines[0]} == *"asked 1.00: not decided)"* ]]
 }
 
+@test "figures.csv has what each side is by, and different versions of cuBLASLt are told" {
+    program plumb-gemm 'echo status,reason,origin,value,max,kernel; echo "ok,,measured,800,900,cuBLASLt 13.1.0"'
+    program python 'case "$1:$2" in -c:*) ;; *:matmul*) echo 790 torch 2.9.0+cu128, cuBLASLt 12.8.4 ;; esac'
+    program nvbandwidth 'echo "{\"nvbandwidth\": {\"Driver Version\": \"580.65\", \"git_version\": \"v0.8\", \"testcases\": [{\"name\": \"$2\", \"bandwidth_matrix\": [[\"55.40\"]]}]}}"'
+    peer --out "$BATS_TEST_TMPDIR/o" --only matmul,to-device
+    [[ ${lines[0]} == *"by cuBLASLt 13.1.0 and cuBLASLt 12.8.4" ]]
+    grep -q '^matmul,.*,cuBLASLt 13.1.0,"torch 2.9.0+cu128, cuBLASLt 12.8.4"$' "$BATS_TEST_TMPDIR/o/figures.csv"
+    grep -q '^to-device,.*,plumb,"nvbandwidth, Driver Version: 580.65, git_version: v0.8"$' "$BATS_TEST_TMPDIR/o/figures.csv"
+}
+
 @test "a row that is skipped or failed is no number, a wrong one is a finding" {
     value gemm 800 900 failed
     peer --only matmul
@@ -197,6 +207,20 @@ collectives() {
     [[ ${lines[4]} == "collectives 2 ranks 64K in "*": ratio 1.0040 "*"plumb 50.2, nccl-tests 50 us"* ]]
     [[ ${lines[9]} == "collectives 4 ranks 64M in "*": ratio 1.0040 "* ]]
     [ "${#lines[@]}" -eq 10 ] # one rank in place has nothing to do
+}
+
+@test "collectives: nccl-tests is built with the NCCL of PyPI's package, which has no name for a linker" {
+    nccl
+    wheel=$BATS_TEST_TMPDIR/wheel/nvidia/nccl
+    install -D /dev/null "$wheel/lib/libnccl.so.2"
+    install -D /dev/null "$wheel/include/nccl.h"
+    install -D /dev/null "$BATS_TEST_TMPDIR/tests/src/all_reduce.cu"
+    program nvcc ''
+    program make 'for word; do case $word in NCCL_HOME=*) ls -L "${word#*=}/lib" "${word#*=}/include" ;; esac; done >>"'"$fake"'/made"; exit 1'
+    PATH=$fake:$PATH NVCC=$fake/nvcc run --separate-stderr env -u NCCL_HOME PLUMB_LIBNCCL="$wheel/lib/libnccl.so.2" scripts/peer-gpu --bin "$fake" \
+        --python "$fake/python" --only collectives --nccl-tests "$BATS_TEST_TMPDIR/tests" --mpirun "$fake/mpirun" --sizes 64K --pairs 1
+    grep -qx libnccl.so "$fake/made"
+    grep -qx nccl.h "$fake/made"
 }
 
 @test "collectives: a known slow-down of either side is out of 2 %; few pairs and a wide interval decide nothing" {

@@ -51,6 +51,10 @@ class Collectives:
         args, programs, why = self.args, [], ""
         os.environ.pop("NCCL_HOSTID", None)  # each rank's own
         nccl_tests.share_settings(os.environ)
+        library = os.environ.get("PLUMB_LIBNCCL") or nccl_tests.library_in_python(args.python)
+        home = library and "NCCL_HOME" not in os.environ and nccl_tests.home_of(library, self.folder)
+        if home:
+            os.environ["NCCL_HOME"] = home
         try:
             programs = nccl_tests.find(args.nccl_tests, lambda words: args.runs.output_of(words, hangs_s=BUILDS_S))
         except (nccl_tests.Absent, CannotRun) as error:
@@ -145,6 +149,10 @@ class Collectives:
     def name(self, ranks, place, size):
         return f"collectives {ranks} {'GPU' if self.args.spread else 'rank'}{'s' * (ranks > 1)} {self.sizes[size]} {place}"
 
+    def by(self):
+        """Both, or it is not compared: see run_theirs()."""
+        return [f"NCCL {self.library}" if self.library else ""] * 2
+
     def say(self, outcome):
         for ranks in self.args.ranks:
             for place in self.places(ranks):
@@ -156,11 +164,11 @@ class Collectives:
         pairs, mine = self.pairs[key], f"; plumb {self.mine[key]:.5g} us" if key in self.mine else ""
         if ranks in self.wrong:
             outcome.bad += 1
-            self.args.runs.figure(name, "wrong-data", *[""] * 8, "nccl-tests", origin(self.args), self.wrong[ranks])
+            self.args.runs.figure(name, "wrong-data", *[""] * 8, "nccl-tests", origin(self.args), self.wrong[ranks], *self.by())
             return told(self.args, f"{name}: WRONG DATA: {self.wrong[ranks]}")
         if ranks in self.why or not pairs:
             why = self.why.get(ranks, self.args.runs.no_time())
-            self.args.runs.figure(name, "not-compared", *[""] * 8, "nccl-tests", origin(self.args), why)
+            self.args.runs.figure(name, "not-compared", *[""] * 8, "nccl-tests", origin(self.args), why, *self.by())
             return told(self.args, f"{name}: not compared: {why}{mine}")
         ratios = [a / b for a, b in pairs]
         words, bad, undecided = verdict(ratios)
@@ -171,7 +179,7 @@ class Collectives:
         shared = "; the ranks share the GPU, by sockets: a rehearsal" if ranks > 1 and not self.args.spread else ""
         self.args.runs.figure(name, "missed" if bad else "undecided" if undecided else "reached", 1.00,
                               *(f"{value:.5g}" for value in (statistics.median(ratios), low, high)), len(pairs),
-                              *(f"{statistics.median(side):.6g}" for side in zip(*pairs)), "us", "nccl-tests", origin(self.args), "")
+                              *(f"{statistics.median(side):.6g}" for side in zip(*pairs)), "us", "nccl-tests", origin(self.args), "", *self.by())
         return told(self.args, f"{name}: ratio {statistics.median(ratios):.4f} ({low:.4f} to {high:.4f}, "
                     f"{of_pairs(self.args, pairs)}; within 2 %: {words}); plumb {statistics.median(a for a, _ in pairs):.5g}, "
                     f"nccl-tests {statistics.median(b for _, b in pairs):.5g} us; NCCL {self.library}{shared}")

@@ -54,6 +54,19 @@ def codes():
     return " ".join(f"-gencode=arch=compute_{code},code=sm_{code}" for code in found)
 
 
+def home_of(library, folder):
+    """A folder to be NCCL_HOME, or nothing: PyPI's package has the library without the name that a linker looks for."""
+    include = os.path.join(os.path.dirname(os.path.dirname(library)), "include")
+    if not os.path.exists(os.path.join(include, "nccl.h")):
+        return None
+    home = os.path.join(folder, "nccl")
+    os.makedirs(os.path.join(home, "lib"))
+    os.symlink(include, os.path.join(home, "include"))
+    for name in ("libnccl.so", "libnccl.so.2"):
+        os.symlink(os.path.realpath(library), os.path.join(home, "lib", name))
+    return home
+
+
 def build_command(folder):
     """make's words: one program of the eleven; with MPI where its compiler is, which knows its own headers and libraries."""
     out, words = os.path.join(os.path.abspath(folder), "build"), []

@@ -12,8 +12,8 @@ import time
 
 HANGS_S = 120  # a program that has not ended by then hangs
 GRACE_S = 3  # from the asking to the killing
-# Of figures.csv. verdict: reached, missed, undecided, shown (nothing is asked), not-compared, wrong-data.
-FIGURES = ["comparison", "verdict", "asked", "ratio", "low", "high", "pairs", "ours", "theirs", "unit", "peer", "origin", "reason"]
+# Of figures.csv. ours_by, theirs_by: the libraries and programs of each side, with their versions. verdict: reached, missed, undecided, shown (nothing is asked), not-compared, wrong-data.
+FIGURES = ["comparison", "verdict", "asked", "ratio", "low", "high", "pairs", "ours", "theirs", "unit", "peer", "origin", "reason", "ours_by", "theirs_by"]
 ROUNDED = 0.005  # 1.00 is asked for with two decimals
 END_S = 8  # of --limit, to end what runs and say what there is
 
@@ -141,6 +141,12 @@ def rows_of(args, bench, seconds, metric, *options):
         raise CannotRun(f"'{' '.join(command)}' gives no number: {why}")
     args.simulated |= any(row["origin"] != "measured" for row in rows)
     return rows, command
+
+
+def made_by(row):
+    """NVIDIA's library that a row of ours is by, with its version, or nothing."""
+    found = re.search(r"(cuBLASLt|NCCL) [0-9.]*[0-9]", f"{row.get('kernel')} {row.get('detail')}")
+    return found.group() if found else ""
 
 
 def of_pairs(args, pairs):

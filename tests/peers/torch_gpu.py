@@ -5,9 +5,10 @@ usage: torch_gpu.py matmul[-TYPE] SIZE SECONDS | torch_gpu.py copy BYTES SECONDS
 
 Prints the median of its samples: TFLOP/s of a torch.matmul (bf16, or TYPE: f16, tf32, f32, f64; e4m3 by torch._scaled_mm with
 fast sums, int8 by torch._int_mm) of random SIZE x SIZE matrices, or GB/s, read and written
-bytes both counted, of torch's copy between two buffers on the device. Timed by CUDA events around ten calls, so that the
+bytes both counted, of torch's copy between two buffers on the device; then what computed it, with its versions. Timed by CUDA events around ten calls, so that the
 cost of a call is out of it; operands rotate through more than the second-level cache holds.
 """
+import ctypes
 import statistics
 import sys
 import time
@@ -40,13 +41,14 @@ def median_seconds(call, seconds):
     return statistics.median(times)
 
 
-def random(size):
-    return torch.rand(size, size, device="cuda") * 2 - 1
+def random(size, dtype=torch.float32):
+    return torch.rand(size, size, device="cuda", dtype=dtype) * 2 - 1
 
 
 def plain(dtype):
     def operands(size):
-        a, b = random(size).to(dtype), random(size).to(dtype)
+        # All bits of f64 are random, as ours: at its power cap a GPU is faster with zeros.
+        a, b = (random(size, torch.float64 if dtype == torch.float64 else torch.float32).to(dtype) for _ in range(2))
         c = torch.empty_like(a)
         return lambda: torch.matmul(a, b, out=c)
 
@@ -83,12 +85,23 @@ def copy(size, seconds):
     return 2 * size / median_seconds(lambda _: b.copy_(a), seconds) / 1e9
 
 
+def libraries():
+    """torch, and the cuBLASLt that it has loaded by now."""
+    words = [f"torch {torch.__version__}"]
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        path = next((line.split()[-1] for line in maps if "libcublasLt.so" in line), "")
+    if path:
+        version = ctypes.CDLL(path).cublasLtGetVersion()
+        words.append(f"cuBLASLt {version // 10000}.{version // 100 % 100}.{version % 100}")
+    return ", ".join(words)
+
+
 def main():
     name, _, kind = (sys.argv + [""])[1].partition("-")
     if len(sys.argv) != 4 or name not in ("matmul", "copy") or (kind or "bf16") not in PRODUCTS:
         sys.exit(__doc__)
     size, seconds = int(sys.argv[2]), float(sys.argv[3])
-    print(f"{copy(size, seconds) if name == 'copy' else matmul(kind or 'bf16', size, seconds):.6g}")
+    print(f"{copy(size, seconds) if name == 'copy' else matmul(kind or 'bf16', size, seconds):.6g} {libraries()}")
 
 
 main()

@@ -13,7 +13,7 @@ static const struct {
     {"spin", SIM_SPIN, sizeof(struct gpu_spin_args)},
     {"empty", SIM_EMPTY, sizeof(struct gpu_empty_args)},
     {"chase", SIM_CHASE, sizeof(struct gpu_chase_args)},
-    {"chase_cg", SIM_CHASE, sizeof(struct gpu_chase_args)},
+    {"chase_sys", SIM_CHASE, sizeof(struct gpu_chase_args)},
     {"copy16", SIM_COPY16, sizeof(struct gpu_copy_args)},
     {"multicast16", SIM_MULTICAST, sizeof(struct gpu_copy_args)},
     {"copy1", SIM_COPY1, sizeof(struct gpu_copy_args)},
@@ -60,7 +60,7 @@ bool sim_kernel_by_name(const char *name, struct sim_kernel *k)
         if (!strcmp(plain[i].name, name)) {
             k->family = plain[i].family;
             k->args_bytes = plain[i].args_bytes;
-            k->round_l1 = !strcmp(name, "chase_cg");
+            k->round_l1 = !strcmp(name, "chase_sys");
             return true;
         }
     return pass_by_name(name, k);

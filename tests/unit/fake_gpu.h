@@ -205,7 +205,8 @@ static int prefetch(struct gpu_stream *s, void *at, size_t bytes, bool to_device
 
 static int find_kernel(struct gpu *gpu, const char *name, struct gpu_kernel **kernel)
 {
-    static struct gpu_kernel kernels[] = {{"fill"}, {"copy16"}, {"copy1"}, {"chase_cg"}, {"empty"}};
+    static struct gpu_kernel kernels[] = {
+        {"fill"}, {"copy16"}, {"copy1"}, {"chase_sys"}, {"empty"}};
 
     for (size_t i = 0; i < 5; i++)
         if (!strcmp(kernels[i].name, name)) {
@@ -246,7 +247,7 @@ static int launch(struct gpu_stream *s, struct gpu_kernel *kernel, unsigned grid
     }
     if (!strcmp(kernel->name, "fill"))
         run_fill(args);
-    if (!strcmp(kernel->name, "chase_cg")) {
+    if (!strcmp(kernel->name, "chase_sys")) {
         *chase->end = (uintptr_t)chase->start;
         for (uint64_t i = 0; i < chase->hops; i++)
             *chase->end = *(const uint64_t *)*chase->end;

@@ -80,6 +80,26 @@ static void test_every_byte_is_checked(void **state)
     }
 }
 
+/* Each stream beside those that are timed may share a hardware queue with one that is. */
+static void test_a_gpu_has_one_stream_for_what_is_not_timed(void **state)
+{
+    struct gpu gpu = fake_gpu(1), other = fake_gpu(1);
+    struct gpu_copy_memory m[3];
+
+    (void)state;
+    make_memory(&m[0], &gpu, COPY_PINNED, true, 64);
+    make_memory(&m[1], &gpu, COPY_PINNED, false, 64);
+    make_memory(&m[2], &other, COPY_PINNED, false, 64);
+    assert_ptr_equal(m[0].stream, m[1].stream);
+    assert_ptr_not_equal(m[0].stream, m[2].stream);
+    assert_int_equal(gpu.opened, 2 + 1);
+    gpu_copy_memory_free(&m[0]);
+    assert_int_equal(gpu_copy_memory_fill(&m[1], 3, false), 0); /* it is still there */
+    gpu_copy_memory_free(&m[1]);
+    gpu_copy_memory_free(&m[2]);
+    assert_int_equal(gpu.opened + other.opened, 0);
+}
+
 static void make_lane(struct gpu_copy_lane *l, struct gpu *gpu, enum gpu_copy_how how, size_t bytes)
 {
     *l = (struct gpu_copy_lane){.gpu = gpu, .how = how, .to_device = true, .bytes = bytes};
@@ -364,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample_of_pairs),
         cmocka_unit_test(test_every_byte_is_checked),
+        cmocka_unit_test(test_a_gpu_has_one_stream_for_what_is_not_timed),
         cmocka_unit_test(test_lanes_carry_their_bytes),
         cmocka_unit_test(test_times_of_lanes),
         cmocka_unit_test(test_failing_lanes_are_released),

@@ -2,7 +2,6 @@
 /* The module's one symbol: the table of nccl_module.h. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "core/collective/nccl/nccl_library.h"
 #include "core/collective/nccl_module.h"
+#include "core/hw/nvidia_library.h"
 
 /* Every function that is called; a library from 2.14 on has them. */
 #define NCCL_FUNCTIONS(X)                                                                          \
@@ -70,45 +70,21 @@ static const struct {
              {"ncclCommWindowRegister", offsetof(struct nccl_library, register_window)},
              {"ncclCommWindowDeregister", offsetof(struct nccl_library, deregister_window)}};
 
-/* Folders of their own, which the loader does not know. */
-static void *open_below(const char *variable)
-{
-    static const char *const folders[] = {"lib64", "lib", "build/lib"};
-    const char *home = getenv(variable);
-    char path[PATH_MAX];
-    void *handle = NULL;
-
-    for (size_t i = 0; home && *home && i < sizeof(folders) / sizeof(*folders) && !handle; i++) {
-        snprintf(path, sizeof(path), "%s/%s/" FILE_NAME, home, folders[i]);
-        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    return handle;
-}
-
-static void *open_any(void)
-{
-    static const char *const homes[] = {"NCCL_HOME", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"};
-    void *handle = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-
-    for (size_t i = 0; i < sizeof(homes) / sizeof(*homes) && !handle; i++)
-        handle = open_below(homes[i]);
-    return handle ? handle : dlopen("/usr/local/cuda/lib64/" FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-}
-
 static int find(void **handle, char *error, size_t len)
 {
     const char *given = getenv("PLUMB_LIBNCCL");
 
-    *handle = given && *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : open_any();
+    *handle = given && *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : nvidia_open(FILE_NAME);
     if (*handle)
         return 0;
     if (given && *given)
         snprintf(error, len, "the library named by PLUMB_LIBNCCL does not load: %.200s", dlerror());
     else
-        snprintf(error, len,
-                 "no NCCL (" FILE_NAME
-                 "): install libnccl2 of NVIDIA's, or set PLUMB_LIBNCCL to its "
-                 "path: in a Python environment with torch site-packages/nvidia/nccl/lib has one");
+        snprintf(
+            error, len,
+            "no NCCL (" FILE_NAME
+            "): install libnccl2 of NVIDIA's, or torch, whose environment is looked into if it "
+            "is active or its python3 is the first on PATH, or set PLUMB_LIBNCCL to its path");
     return -ELIBACC;
 }
 
@@ -221,6 +197,11 @@ static void version(char *text, size_t len)
 
     the_library.ncclGetVersion(&v); /* 22809; before 2.9 it had a digit less */
     snprintf(text, len, "NCCL %d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+}
+
+static const char *file(void)
+{
+    return nvidia_path(the_library.handle);
 }
 
 static unsigned number(void)
@@ -626,6 +607,7 @@ __attribute__((visibility("default"))) const struct nccl_module plumb_nccl_modul
     .abi = NCCL_MODULE_ABI,
     .open = open_library,
     .version = version,
+    .file = file,
     .number = number,
     .simulated = simulated,
     .debug_again = debug_again,

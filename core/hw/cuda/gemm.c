@@ -4,17 +4,15 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/hw/cuda/gpu_cuda.h"
 #include "core/hw/gpu.h"
+#include "core/hw/nvidia_library.h"
 
 /* LT(gemm, cublasLtMatmul, ...): the call, and 0 or -errno with gpu_error() set. */
 #define LT(gemm, call, ...) gemm_check(gemm, (gemm)->lib.call(__VA_ARGS__), #call)
@@ -145,8 +143,10 @@ static const char *gemm_algo_text(const struct gemm_library *lib, const cublasLt
 
 #define TEXT(x)    #x
 #define TEXT_OF(x) TEXT(x)
-/* The one whose header this was built with: other major versions have other names. */
-#define FILE_NAME "libcublasLt.so." TEXT_OF(CUBLAS_VER_MAJOR)
+/* What is called here has the same names, numbers and structs in cuBLASLt 12 and 13, so either does, whichever header this was
+ * built with. A driver runs those of its own CUDA or older: the newer that this toolkit's drivers run is looked for first. */
+#define NEWEST (CUDA_VERSION / 1000)
+#define OLDEST 12
 
 #define FUNCTION(name) {TEXT_OF(name), offsetof(struct gemm_library, name)},
 
@@ -155,54 +155,12 @@ static const struct {
     size_t offset;
 } functions[] = {GEMM_FUNCTIONS(FUNCTION)};
 
-static void *open_below(const char *home)
-{
-    static const char *const folders[] = {"lib64", "lib"};
-    void *library = NULL;
-    char path[PATH_MAX];
-
-    for (size_t i = 0; i < 2 && !library; i++) {
-        snprintf(path, sizeof(path), "%s/%s/" FILE_NAME, home, folders[i]);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    return library;
-}
-
-/* Beside the bin folder of the first nvcc on the path, links followed; NULL where there is none. */
-static void *open_beside_nvcc(void)
-{
-    char file[PATH_MAX], home[PATH_MAX];
-
-    for (const char *at = getenv("PATH"); at && *at; at += *at == ':') {
-        size_t n = strcspn(at, ":");
-        snprintf(file, sizeof(file), "%.*s/nvcc", (int)n, at);
-        at += n;
-        if (!n || access(file, X_OK) || !realpath(file, home))
-            continue;
-        snprintf(file, sizeof(file), "%s/..", dirname(home));
-        return open_below(file);
-    }
-    return NULL;
-}
-
-/* Toolkits that lie in a folder of their own, which the loader does not know. */
-static void *open_toolkit(void)
-{
-    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"};
-    void *library = NULL;
-
-    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]) && !library; i++) {
-        const char *home = getenv(homes[i]);
-        if (home && *home)
-            library = open_below(home);
-    }
-    return library ? library : open_beside_nvcc();
-}
-
 static int find(struct gpu *gpu, void **library)
 {
     const char *given = getenv("PLUMB_LIBCUBLASLT");
+    char name[32];
 
+    *library = NULL;
     if (given && *given) {
         *library = dlopen(given, RTLD_NOW | RTLD_LOCAL);
         return *library ? 0
@@ -210,18 +168,17 @@ static int find(struct gpu *gpu, void **library)
                                      "the library named by PLUMB_LIBCUBLASLT does not load: %.200s",
                                      dlerror());
     }
-    *library = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-    if (!*library)
-        *library = open_toolkit();
-    if (!*library)
-        *library = dlopen("libcublasLt.so", RTLD_NOW | RTLD_LOCAL);
+    for (int major = NEWEST; major >= OLDEST && !*library; major--) {
+        snprintf(name, sizeof(name), "libcublasLt.so.%d", major);
+        *library = nvidia_open(name);
+    }
     return *library
                ? 0
                : cuda_error(gpu, -ELIBACC,
-                            "no cuBLASLt (" FILE_NAME "): install NVIDIA's libcublas, or set "
-                            "PLUMB_LIBCUBLASLT to its path: the toolkit's lib64 has one, and in a "
-                            "Python environment with torch site-packages/nvidia: cu13/lib for "
-                            "CUDA 13, cublas/lib for CUDA 12");
+                            "no cuBLASLt (libcublasLt.so.%d%s): install NVIDIA's libcublas, or "
+                            "torch, whose environment is looked into if it is active or its "
+                            "python3 is the first on PATH, or set PLUMB_LIBCUBLASLT to its path",
+                            NEWEST, NEWEST > OLDEST ? " to 12" : "");
 }
 
 /* 0; -ELIBACC with gpu_error(): which library is missing, and where one may be had. It stays
@@ -236,10 +193,10 @@ static int gemm_library_open(struct gpu *gpu, struct gemm_library *lib)
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         void *at = dlsym(lib->library, functions[i].symbol);
         if (!at) {
-            cuda_error(gpu, -ELIBACC,
-                       "the cuBLASLt that was found has no %s: it wants version " TEXT_OF(
-                           CUBLAS_VER_MAJOR) " or newer",
-                       functions[i].symbol);
+            cuda_error(
+                gpu, -ELIBACC,
+                "the cuBLASLt that was found ('%.120s') has no %s: it wants version %d or newer",
+                nvidia_path(lib->library), functions[i].symbol, OLDEST);
             return -ELIBACC;
         }
         memcpy((char *)lib + functions[i].offset, &at, sizeof(at));
@@ -569,6 +526,11 @@ static const char *gemm_version(const struct gpu_gemm *gemm)
     return gemm->version;
 }
 
+static const char *gemm_file(const struct gpu_gemm *gemm)
+{
+    return nvidia_path(gemm->lib.library);
+}
+
 static uint64_t gemm_workspace_bytes(const struct gpu_gemm *gemm)
 {
     return gemm->workspace_bytes;
@@ -629,6 +591,7 @@ const struct gpu_gemm_ops cuda_gemm_ops = {
     .open = gemm_open,
     .close = gemm_close,
     .version = gemm_version,
+    .file = gemm_file,
     .plan = gemm_plan,
     .unplan = gemm_unplan,
     .workspace_bytes = gemm_workspace_bytes,

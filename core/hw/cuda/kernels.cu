@@ -78,10 +78,11 @@ static __device__ __forceinline__ uint64_t hop(uint64_t at)
     return at;
 }
 
-/* Round the first-level cache, which keeps lines of other GPUs' memory and of the host's as well. */
-static __device__ __forceinline__ uint64_t hop_cg(uint64_t at)
+/* To where the memory is: of another GPU's memory and of the host's, a weak load may be answered from lines that this GPU's
+ * caches kept, L2 too. One that is relaxed at the system's scope may not. */
+static __device__ __forceinline__ uint64_t hop_sys(uint64_t at)
 {
-    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at));
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%0];" : "+l"(at));
     return at;
 }
 
@@ -108,9 +109,9 @@ extern "C" __global__ void chase(const gpu_chase_args args)
     follow<hop>(args);
 }
 
-extern "C" __global__ void chase_cg(const gpu_chase_args args)
+extern "C" __global__ void chase_sys(const gpu_chase_args args)
 {
-    follow<hop_cg>(args);
+    follow<hop_sys>(args);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1) copy16(const gpu_copy_args args)

@@ -200,6 +200,7 @@ __device__ __forceinline__ void add_block_sum(unsigned long long *total, unsigne
     __syncthreads();
     if (threadIdx.x)
         return;
+#pragma unroll 1 /* unrolled, it would take registers that fewer threads then have: reads in flight, lost */
     for (unsigned i = 1; i < warps; i++)
         sum += of_warp[i];
     atomicAdd(total, sum);

@@ -328,7 +328,7 @@ bool gate_is_blind(const struct decide_case *c, double see)
         return true;
     if (c->decision == DECISION_EQUIVALENT)
         return false;
-    return !(c->smallest <= see);
+    return !(c->detectable <= see);
 }
 
 static bool is_doubtful(const struct decide_case *c)

@@ -180,8 +180,8 @@ int sight_make(struct sight *out, const struct gate *g, const struct sight_asked
     out->n = s.n_wanted + s.n_taken;
     if (!err && out->n && !g->options.first) {
         out->today = median_with(&s, &(struct decide_later){0});
-        for (size_t i = 0; i < out->n; i++)
-            out->n_see += s.losses[i] <= g->options.see;
+        for (size_t i = 0; i < s.n_wanted; i++)
+            out->n_see += !gate_is_blind(&s.cases[i], g->options.see);
         if (out->today > g->options.see && out->today < 1)
             forecast(&s, out);
     }

@@ -18,7 +18,7 @@ limits='o["machine"]["virtualization"]["limits"]'
 @test "a night under a CPU quota is judged as any other, and is not a baseline until it is accepted" {
     for i in 1 2 3 4 5; do
         made n$i $i
-        tell n$i "$limits = {'cgroup_version': 2, 'cpu_quota': None}"
+        tell n$i "$limits = {'cgroup_version': 2, 'cpu_quota': 'none'}"
     done
     tell n3 "${limits}['cpu_quota'] = 0.3"
     night 3 n1 1

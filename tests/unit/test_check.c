@@ -60,7 +60,7 @@ static void test_what_could_have_been_seen(void **state)
 {
     static const struct {
         enum decision decision;
-        double smallest, low, margin, see;
+        double detectable, low, margin, see;
         bool blind;
     } cases[] = {{DECISION_INCONCLUSIVE, 0.04, 0.9, 0, 0.05, false},
                  {DECISION_INCONCLUSIVE, 0.04, 0.9, 0, 0.03, true},
@@ -75,7 +75,7 @@ static void test_what_could_have_been_seen(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct decide_case c = {.decision = cases[i].decision,
-                                .smallest = cases[i].smallest,
+                                .detectable = cases[i].detectable,
                                 .low = cases[i].low,
                                 .margin = cases[i].margin};
 

@@ -577,15 +577,11 @@ static void write_end(const struct pen *pen, double value, double y)
 static void write_row_point(const struct pen *pen, size_t line, const struct plot_point *p)
 {
     const struct plot *plot = pen->p;
-    double y = row_y(pen, line, p->x), x = row_x(pen, p->y), r = plot->bars ? 2.4 : 3.4;
-    double zero = row_x(pen, plot->ratio ? 1 : pen->x.log ? pen->x.low : 0);
+    double y = row_y(pen, line, p->x), x = row_x(pen, p->y);
     enum tone tone = TONE_NONE;
 
     for (size_t i = 0; plot->rows && i < plot->n_ticks; i++)
         tone = plot->ticks[i].at == p->x ? plot->rows[i].tone : tone;
-    if (plot->bars)
-        fprintf(pen->out, "<path class='fill%s' d='M%.1f,%.1fH%.1fv6H%.1fz'/>", tone_class[tone],
-                zero, y - 3, x, zero);
     if (plot_shows(plot, p->low) && plot_shows(plot, p->high)) {
         fprintf(pen->out, "<path class='bar%s' d='M%.1f,%.1fH%.1f", tone_class[tone],
                 row_x(pen, p->low), y, row_x(pen, p->high));
@@ -594,7 +590,7 @@ static void write_row_point(const struct pen *pen, size_t line, const struct plo
         fputs("'/>", pen->out);
     }
     if (p->y >= pen->x.low && p->y <= pen->x.high)
-        write_marker(pen, &plot->lines[line], p, x, y, r, tone);
+        write_marker(pen, &plot->lines[line], p, x, y, 3.4, tone);
 }
 
 static void write_rows(const struct pen *pen)
@@ -617,9 +613,7 @@ void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FIL
 {
     struct pen *pen = pool_alloc(pool, 1, sizeof(*pen));
 
-    if (plot->matrix)
-        plot_write_matrix(pool, plot, narrow, out);
-    if (!pen || plot->matrix)
+    if (!pen)
         return;
     *pen = (struct pen){.out = out, .pool = pool, .p = plot, .narrow = narrow};
     pen->width = narrow ? 340 : 560;

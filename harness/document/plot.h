@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A chart as data, and its picture as SVG for a page: lines over an axis, named rows with values
- * and intervals (also as bars, or as ratios around 1), and a heat map.
+ * and intervals (also as ratios around 1).
  *
  *   colours   text and axes are currentColor, lines var(--series-0..7), what needs an action
  *             var(--d-low) and var(--d-bad): all from document_style, so dark and print work.
@@ -72,26 +72,11 @@ struct plot_key {
     bool colourless; /* it stands for the dash and the marker alone */
 };
 
-struct plot_cell {
-    double value;     /* NaN: not measured */
-    const char *text; /* in the cell, where it has room */
-    const char *tip;
-    enum tone tone; /* frames the cell */
-};
-
-/* Row i, column k is from names[i] to names[k]. */
-struct plot_matrix {
-    const char *const *names;
-    size_t n;
-    const struct plot_cell *cells; /* n * n, row by row */
-};
-
 struct plot {
     const char *name; /* of the files, without the ending: letters, digits, '-' and '_' only */
     const char *title, *x_label, *y_label; /* axes with their units: "bandwidth (GB/s)" */
     bool x_log, y_log, y_from_zero;
     bool categories; /* the y axis names things, its ticks are all shown; x carries the values */
-    bool bars;       /* of categories: bars in place of markers */
     bool ratio;      /* the values are ratios: their axis shows "-5 %", or "x2" where it is wide */
     const struct plot_tick *ticks; /* of x, or of y where `categories`; those that fit are shown */
     size_t n_ticks;
@@ -106,7 +91,6 @@ struct plot {
     double band_low, band_high;   /* shaded, as a margin around 1; both 0: none */
     double shown_low, shown_high; /* the value axis ends there, what lies beyond gets an arrow; 0 */
     const char *watermark;        /* "simulated"; NULL: none */
-    const struct plot_matrix *matrix; /* a heat map: no line and no axis is drawn; or NULL */
 };
 
 /* The legend and both pictures. Ends of memory show in the pool. */

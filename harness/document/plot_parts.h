@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of a chart that plot.c puts together: axes and their ticks (plot_scale.c), texts
- * (plot_words.c), and the heat map (plot_matrix.c). */
+ * (plot_words.c). */
 #ifndef PLUMB_DOCUMENT_PLOT_PARTS_H
 #define PLUMB_DOCUMENT_PLOT_PARTS_H
 
@@ -46,8 +46,5 @@ const char *text_cut(struct pool *pool, const char *text, double font, double wi
 /* "triad: size (bytes) 64K, 12.3 (12.1 to 12.4)": the tooltip of a point. */
 const char *plot_point_text(struct pool *pool, const struct plot *plot,
                             const struct plot_line *line, const struct plot_point *point);
-
-/* The picture of plot->matrix. */
-void plot_write_matrix(struct pool *pool, const struct plot *plot, bool narrow, FILE *out);
 
 #endif

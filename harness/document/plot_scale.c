@@ -250,7 +250,7 @@ void scale_of_values(const struct plot *p, struct scale *s)
         }
     if (p->y_top > 0)
         reach(p, s, p->y_top);
-    if (p->y_from_zero || p->bars)
+    if (p->y_from_zero)
         reach(p, s, 0);
     if (p->band_high > 0) {
         reach(p, s, p->band_low);

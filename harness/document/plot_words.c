@@ -68,31 +68,12 @@ const char *plot_range_text(struct pool *pool, const struct plot *plot,
                      place_text(pool, plot, to), points);
 }
 
-static const char *describe_matrix(struct pool *pool, const struct plot *plot)
-{
-    const struct plot_matrix *m = plot->matrix;
-    double low = INFINITY, high = -INFINITY;
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->n * m->n; i++)
-        if (!isnan(m->cells[i].value)) {
-            low = fmin(low, m->cells[i].value);
-            high = fmax(high, m->cells[i].value);
-            n++;
-        }
-    return n ? pool_text(pool, "%s: %s to %s between %zu pairs of %zu", plot->y_label,
-                         document_number(pool, low), document_number(pool, high), n, m->n)
-             : pool_text(pool, "%s: no value", plot->y_label);
-}
-
 const char *plot_description(struct pool *pool, const struct plot *plot)
 {
     const char *text = plot->categories
                            ? plot->x_label
                            : pool_text(pool, "%s over %s", plot->y_label, plot->x_label);
 
-    if (plot->matrix)
-        return describe_matrix(pool, plot);
     if (plot->watermark)
         text = pool_text(pool, "%s (%s)", text, plot->watermark);
     for (size_t i = 0; i < plot->n_lines && i < LINES_DESCRIBED; i++) {

@@ -308,10 +308,9 @@ void document_figure(struct document *d, const struct plot *plot, const char *no
     b->plot = plot;
     b->text = plot->title;
     b->word = note;
-    b->label = plot->matrix       ? plot_description(d->pool, plot)
-               : plot->categories ? plot->x_label
-                                  : pool_text(d->pool, "%s over %s", plot->y_label, plot->x_label);
-    b->table = plot->matrix ? NULL : figure_table(d->pool, plot);
+    b->label = plot->categories ? plot->x_label
+                                : pool_text(d->pool, "%s over %s", plot->y_label, plot->x_label);
+    b->table = figure_table(d->pool, plot);
 }
 
 struct document *document_fold(struct document *d, const char *title)

@@ -36,9 +36,7 @@ static void write_data(FILE *out, const struct plot *plot)
 {
     fprintf(out,
             "{\"kind\":\"%s\",\"x_log\":%d,\"y_log\":%d,\"x_label\":\"%s\",\"y_label\":\"%s\",",
-            plot->matrix       ? "matrix"
-            : plot->categories ? "rows"
-                               : "lines",
+            plot->categories ? "rows" : "lines",
             plot->x_log, plot->y_log, plot->x_label, plot->y_label);
     if (plot->shown_high > 0)
         fprintf(out, "\"shown\":[%g,%g],", plot->shown_low, plot->shown_high);
@@ -224,7 +222,7 @@ static void labels_of_marks_have_room(void **state)
 
 #define ROWS 7
 
-/* Ratios around 1, one far out, as a forest; then the same as bars. */
+/* Ratios around 1, one far out, as a forest; then other labels and two lines. */
 static void rows_are_where_they_must_be(void **state)
 {
     static const char *const names[ROWS] = {
@@ -274,12 +272,11 @@ static void rows_are_where_they_must_be(void **state)
     check(&plot);
     points[3] = points[2];
     points[3].x = 3;
-    plot = (struct plot){.name = "bars",
+    plot = (struct plot){.name = "two-runs",
                          .title = "two runs",
                          .x_label = "bandwidth (GB/s)",
                          .y_label = "",
                          .categories = true,
-                         .bars = true,
                          .ticks = ticks,
                          .n_ticks = ROWS,
                          .lines = lines,
@@ -290,34 +287,6 @@ static void rows_are_where_they_must_be(void **state)
         "a name that is much longer than any axis of a chart on any screen has room for it";
     plot.name = "long-names";
     check(&plot);
-}
-
-static void a_heat_map_has_its_names_and_values(void **state)
-{
-    const char *names[16];
-    char texts[16][16];
-    struct plot_cell cells[256];
-    struct plot_matrix matrix = {.names = names, .cells = cells};
-    struct plot plot = {.name = "matrix",
-                        .title = "between hosts",
-                        .x_label = "",
-                        .y_label = "bandwidth (GB/s)",
-                        .matrix = &matrix};
-
-    (void)state;
-    for (size_t i = 0; i < 16; i++) {
-        snprintf(texts[i], sizeof(texts[i]), "node-%zu", i + 1);
-        names[i] = texts[i];
-    }
-    for (size_t n = 2; n <= 16; n += 14) {
-        for (size_t i = 0; i < n * n; i++)
-            cells[i] = (struct plot_cell){.value = i == 5 ? NAN : 10 + (double)i,
-                                          .text = i == 5 ? "" : "12.3",
-                                          .tip = "from here to there: 12.3 GB/s",
-                                          .tone = i == 7 ? TONE_LOW : TONE_NONE};
-        matrix.n = n;
-        check(&plot);
-    }
 }
 
 /* Nothing to draw, and values that no axis has. */
@@ -353,9 +322,8 @@ static void empty_charts_are_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(points_are_where_they_must_be),       TEST(labels_have_room),
-        TEST(labels_of_marks_have_room),           TEST(rows_are_where_they_must_be),
-        TEST(a_heat_map_has_its_names_and_values), cmocka_unit_test(empty_charts_are_whole)};
+        TEST(points_are_where_they_must_be), TEST(labels_have_room), TEST(labels_of_marks_have_room),
+        TEST(rows_are_where_they_must_be), cmocka_unit_test(empty_charts_are_whole)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

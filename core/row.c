@@ -67,9 +67,12 @@ void evidence_add(char *text, size_t len, const char *format, ...)
     va_end(args);
 }
 
-const char *const limit_kinds[] = {[LIMIT_TOLD] = "told",         [LIMIT_SYSFS] = "sysfs",
-                                   [LIMIT_NVML] = "nvml",         [LIMIT_DATASHEET] = "datasheet",
-                                   [LIMIT_MEASURED] = "measured", [LIMIT_REFERENCE] = "reference",
+const char *const limit_kinds[] = {[LIMIT_TOLD] = "told",
+                                   [LIMIT_SYSFS] = "sysfs",
+                                   [LIMIT_NVML] = "nvml",
+                                   [LIMIT_DATASHEET] = "datasheet",
+                                   [LIMIT_MEASURED] = "measured",
+                                   [LIMIT_REFERENCE] = "reference",
                                    NULL};
 const char *const limit_links[] = {LIMIT_LINK_NVLINK, LIMIT_LINK_PCIE, LIMIT_LINK_INFINIBAND,
                                    LIMIT_LINK_ROCE, NULL};

@@ -302,12 +302,11 @@ static int check_schema(struct history_db *db, char *error, size_t len)
                       "'%s' is a database of another program, and no history: name another file",
                       db->path);
     if (version != HISTORY_SCHEMA)
-        return refuse(-EPROTO, error, len,
-                      "the history '%s' has schema %lld, this plumb knows %d: %s",
-                      db->path, (long long)version, HISTORY_SCHEMA,
-                      version > HISTORY_SCHEMA
-                          ? "use the plumb that made it, or a newer one"
-                          : "it is of before the first release; begin a new one");
+        return refuse(
+            -EPROTO, error, len, "the history '%s' has schema %lld, this plumb knows %d: %s",
+            db->path, (long long)version, HISTORY_SCHEMA,
+            version > HISTORY_SCHEMA ? "use the plumb that made it, or a newer one"
+                                     : "it is of before the first release; begin a new one");
     return 0;
 }
 

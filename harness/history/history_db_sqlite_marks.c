@@ -8,7 +8,6 @@
 
 #include "harness/history/history_db.h"
 
-
 static int failed(const struct adding *a)
 {
     return history_sqlite_error(a->db, "add what a run was found to be to the history", a->error,

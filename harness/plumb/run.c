@@ -189,7 +189,8 @@ static void print_help(const struct opts *o)
     puts("\n"
          "exit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
          "interrupt, a full\n"
-         "      disk, nothing of a benchmark measured), 5 damaged files; with --against, if both runs are complete, the code of "
+         "      disk, nothing of a benchmark measured), 5 damaged files; with --against, if both "
+         "runs are complete, the code of "
          "plumb compare:\n"
          "      0 equivalent or better, 1 worse, 3 inconclusive");
 }
@@ -205,14 +206,14 @@ static const char *given_of(const struct opts *o, const char *const *names)
 
 /* Refused with --resume: they would change what is measured. */
 static const char *const with_resume_no[] = {
-    "out",    "only",       "seed",      "dry-run",       "hosts", "launcher", "rsh",
-    "port",   "remote-dir", "host-wait", "launcher-args", "slots", "against",  "of",
-    "repeat", "processes",  "again",     NULL};
+    "out",     "only", "seed",       "dry-run",   "hosts",         "launcher",
+    "rsh",     "port", "remote-dir", "host-wait", "launcher-args", "slots",
+    "against", "of",   "repeat",     "processes", "again",         NULL};
 
 /* Refused with --against: it measures no hosts. */
 static const char *const with_against_no[] = {
-    "hosts",     "slots",         "launcher", "rsh",       "remote-dir", "port",
-    "host-wait", "launcher-args", "repeat",   "processes", "allow-skip", "again", NULL};
+    "hosts",         "slots",  "launcher",  "rsh",        "remote-dir", "port", "host-wait",
+    "launcher-args", "repeat", "processes", "allow-skip", "again",      NULL};
 
 /* Is the value of this option the word after it? */
 static bool takes_next(const char *word)

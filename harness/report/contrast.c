@@ -359,8 +359,8 @@ static bool proven_behind(struct report *r, const struct report_bench *b, const 
                             .higher_is_better = worst->more_is_better};
     const struct decide_options options = {.alarm_level = BEHIND_ALARMS};
 
-    if (own.n < BEHIND_LAUNCHES || n < BEHIND_OTHERS ||
-        decide_suite(&c, 1, &options, &overall) || c.decision != DECISION_WORSE || !c.beyond)
+    if (own.n < BEHIND_LAUNCHES || n < BEHIND_OTHERS || decide_suite(&c, 1, &options, &overall) ||
+        c.decision != DECISION_WORSE || !c.beyond)
         return false;
     for (size_t i = 0; i < own.n; i++) {
         double ratio = c.higher_is_better ? own.values[i] / c.a_value : c.a_value / own.values[i];
@@ -396,8 +396,7 @@ static void compare(struct report *r, const struct report_bench *b, const struct
     if (out->n < 2)
         return;
     bool seems = fabs(out->worst / stats_median(values, out->n) - 1) > SPREAD_BEHIND;
-    out->behind =
-        seems && (surely_behind(all, run, out) || proven_behind(r, b, all, run, out));
+    out->behind = seems && (surely_behind(all, run, out) || proven_behind(r, b, all, run, out));
     out->undecided = seems && !out->behind;
     out->alike = !seems && are_alike(&best->points[run], &out->worst_case->points[run]);
 }

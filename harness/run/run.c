@@ -47,7 +47,7 @@ struct run {
     struct pace pace;
     size_t failed, late, done;
     bool wrong;
-    uint64_t again_ns; /* for repetitions beyond the plan */
+    uint64_t again_ns;                                       /* for repetitions beyond the plan */
     uint64_t planned_ns, child_ns;                           /* where the time went */
     uint64_t told_planned_ns, told_stored_ns, told_child_ns; /* of it, what run.json has */
     const volatile int *cancel; /* set: the current launch ends, and no other starts */
@@ -556,8 +556,8 @@ static int run_again(struct run *r, const struct launch_context *context)
     }
     if (r->plan.n > before) {
         progress_clear(&r->progress);
-        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n",
-                r->plan.n - before, n && !*r->cancel ? "; the time for these is used up" : "");
+        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n", r->plan.n - before,
+                n && !*r->cancel ? "; the time for these is used up" : "");
     }
     return err;
 }

@@ -36,8 +36,8 @@ static void write_data(FILE *out, const struct plot *plot)
 {
     fprintf(out,
             "{\"kind\":\"%s\",\"x_log\":%d,\"y_log\":%d,\"x_label\":\"%s\",\"y_label\":\"%s\",",
-            plot->categories ? "rows" : "lines",
-            plot->x_log, plot->y_log, plot->x_label, plot->y_label);
+            plot->categories ? "rows" : "lines", plot->x_log, plot->y_log, plot->x_label,
+            plot->y_label);
     if (plot->shown_high > 0)
         fprintf(out, "\"shown\":[%g,%g],", plot->shown_low, plot->shown_high);
     else
@@ -321,9 +321,10 @@ static void empty_charts_are_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(points_are_where_they_must_be), TEST(labels_have_room), TEST(labels_of_marks_have_room),
-        TEST(rows_are_where_they_must_be), cmocka_unit_test(empty_charts_are_whole)};
+    const struct CMUnitTest tests[] = {TEST(points_are_where_they_must_be), TEST(labels_have_room),
+                                       TEST(labels_of_marks_have_room),
+                                       TEST(rows_are_where_they_must_be),
+                                       cmocka_unit_test(empty_charts_are_whole)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One word per habit: make, make run, make test, make test-all, make lint, make format, make install, make bundle;
 # `make help` lists them, docs/building.md explains. What is built goes to build/, with SAN=1 (ASan
-# and UBSan) to build-san/. V=1 shows the commands.
+# and UBSan) to build-san/, with SAN=thread (TSan) to build-tsan/. V=1 shows the commands.
 
 MAKEFLAGS += --no-builtin-rules
 ifeq ($(MAKELEVEL),0)
@@ -18,7 +18,7 @@ endif
 export CC
 SAN ?=
 FUZZ ?=
-BUILD := build$(if $(SAN),-san)$(if $(FUZZ),-fuzz)
+BUILD := build$(if $(SAN),$(if $(filter thread,$(SAN)),-tsan,-san))$(if $(FUZZ),-fuzz)
 PREFIX ?= /usr/local
 DESTDIR ?=
 SUITE ?= quick
@@ -41,7 +41,8 @@ UNIT_CFLAGS := $(if $(filter file,$(origin CFLAGS)),-O0 -g1)
 WERROR ?= -Werror
 WARN := -Wall -Wextra $(WERROR) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla
 ifneq ($(SAN)$(FUZZ),)
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# Our fences order memory that processes share, of which ThreadSanitizer knows nothing.
+SANITIZE := $(if $(filter thread,$(SAN)),-fsanitize=thread -Wno-unknown-warning-option -Wno-tsan,-fsanitize=address,undefined -fno-sanitize-recover=undefined)
 endif
 ifneq ($(FUZZ),)
 override CC := $(LIBFUZZER_CC)
@@ -275,11 +276,11 @@ bundle: programs $(if $(HAVE_CUDA),$(if $(HAVE_CMOCKA),$(call unit_bin,$(wildcar
 	@scripts/bundle build/plumbline-$(VERSION)-$(shell uname -m)
 
 clean:
-	rm -rf build build-san build-fuzz
+	rm -rf build build-san build-tsan build-fuzz
 
 help:
 	@sed -n 's/^#@ //p' Makefile
-#@ make                  build everything this machine can (V=1: show commands; SAN=1: with sanitizers)
+#@ make                  build everything this machine can (V=1: show commands; SAN=1, SAN=thread: with sanitizers)
 #@ make run              the same from nothing: install what is missing, build, measure, report
 #@ make test             the tests that a change needs: units, the command line (8 minutes)
 #@ make test-all         these, then sanitizers, labs, simulations in full, fuzzing, lint (half an hour more)

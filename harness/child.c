@@ -139,6 +139,7 @@ static void stop_group(struct running *r, int signal_number)
 {
     kill(-r->pid, signal_number);
     kill(r->pid, signal_number);
+    kill(-r->pid, SIGCONT); /* what is stopped would not take it */
 }
 
 /* Asks it to end, and later makes it. */

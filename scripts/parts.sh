@@ -46,7 +46,8 @@ cuBLASLt|gpu|opt|cuda:cublasLt.h:CUBLASLT_MATMUL_DESC_FAST_ACCUM|libcublas-dev/n
 NCCL|gpu|opt|nccl|libnccl-dev|GPUs: allreduce by NCCL, the module plumb-nccl.so
 gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: files in plots/
 cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
-sanitizers|test|opt|san|gcc|test: the command line under ASan and UBSan
+sanitizers|test|opt|san:address,undefined|gcc|test: the command line under ASan and UBSan
+TSan|test|opt|san:thread|gcc|test: threads of benchmarks under TSan
 bats|test|opt|cmd:bats|bats|test: the command line
 libFuzzer|test|opt|fuzzer|clang,libclang-rt-dev/libclang-rt-18-dev/libclang-common-14-dev|test: fuzz targets
 python3|test|opt|cmd:python3|python3|test: runs the tests; made-up runs, the browser
@@ -292,7 +293,7 @@ parts_find()
         ;;
     san)
         # shellcheck disable=SC2086 # CC may carry options
-        parts_link 'int main(void) { return 0; }' ${CC:-cc} -fsanitize=address,undefined
+        parts_link 'int main(void) { return 0; }' ${CC:-cc} "-fsanitize=$rest"
         ;;
     fuzzer)
         part_at=$(parts_fuzzer)

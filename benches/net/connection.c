@@ -11,6 +11,7 @@
 
 #define RECEIVE_LEAST ((size_t)128 << 10) /* a receive has so many bytes, or one message */
 #define LOOK_NS       50000000u           /* between two looks whether the other end lives */
+#define STALL_NS      1000000000u         /* of messages: then signs of life are looked at, too */
 #define RING_BYTES    4194304u            /* of shared memory: larger than the caches of one core */
 
 /* Why it ended: an error of any thread, or the other end gave up. */
@@ -28,6 +29,15 @@ int net_wire_failed(struct net_end *e, int err)
     return net_fail(e, err, "%s", e->wire->error);
 }
 
+/* The leader finds out while nothing moves, from any thread, whether the peer is silent. */
+static bool net_unheard(struct net_end *e)
+{
+    char text[NET_ERROR_BYTES];
+
+    return e->leader && channel_unheard(e->channel, BEAT_LED_NS, text, sizeof(text)) &&
+           net_fail(e, -EHOSTUNREACH, "%s", text);
+}
+
 int net_stood_still(struct net_end *e, const struct net_connection *c, int rc, uint64_t *since_ns)
 {
     uint64_t now_ns = clock_now_ns();
@@ -38,6 +48,8 @@ int net_stood_still(struct net_end *e, const struct net_connection *c, int rc, u
         return net_wire_failed(e, rc);
     if (!*since_ns)
         *since_ns = now_ns;
+    if (now_ns - *since_ns > STALL_NS && net_unheard(e))
+        return over(e);
     if (now_ns - *since_ns < e->still_ns)
         return 0;
     return net_fail(e, -ETIMEDOUT,
@@ -153,6 +165,8 @@ static int attend(void *arg)
     if (now_ns - e->looked_ns < LOOK_NS)
         return 0;
     e->looked_ns = now_ns;
+    if (net_unheard(e))
+        return over(e);
     return channel_alive(e->channel)
                ? net_fail(e, -ECONNRESET, "%s ended before its data connections were made",
                           channel_peer(e->channel))

@@ -57,7 +57,7 @@ const char *net_lead_error(struct net_lead *l)
     if (!is_loss(l->err) || !is_cut(l, why, sizeof(why)))
         return l->error;
     snprintf(l->said, sizeof(l->said), "%s, which leads, is cut off: %s",
-             l->hello[NET_OWN].host[0] ? l->hello[NET_OWN].host : "this end", why);
+             channel_base(l->channel)->own, why);
     return l->said;
 }
 
@@ -142,6 +142,10 @@ int net_lead_own(struct net_lead *l, int err)
     if (!err)
         return 0;
     snprintf(own, sizeof(own), "%s", l->end.error[0] ? l->end.error : strerror(-err));
+    if (channel_unheard(l->channel, BEAT_LED_NS, l->peer_error, sizeof(l->peer_error))) {
+        talk_lose(&l->talk, NET_PEER, -EHOSTUNREACH, l->peer_error);
+        return net_lead_fail(l, -EHOSTUNREACH, "%s", l->peer_error);
+    }
     uint32_t flags = 0;
     if (l->talk.broken || net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags)) ||
         !net_lead_reply(l, &reading, sizeof(reading), NULL, WHY_WAIT_NS))

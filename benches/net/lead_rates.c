@@ -355,8 +355,11 @@ uint64_t net_lead_messages(const struct net_lead *l)
 
 int net_lead_ping(struct net_lead *l, uint64_t *ns)
 {
+    /* Signs of life are taken between pings, so that they do not fill the channel. */
+    if (talk_watch(&l->talk))
+        return net_lead_fail(l, l->talk.peers[NET_PEER].cut ? -EHOSTUNREACH : -ECONNRESET, "%s",
+                             l->talk.loss);
     int err = net_ping(&l->end, false, ns);
-
     if (err)
         return net_lead_own(l, err);
     if (!net_ping_is_read(&l->end))

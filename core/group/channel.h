@@ -56,6 +56,9 @@ struct channel_ops {
     /* For how long nothing has come, of time in which it was looked at, and nothing waits to be
      * read. */
     uint64_t (*quiet_ns)(struct channel *c);
+    /* From any thread: the kernel has had nothing of the peer for so long, with the sentence on it.
+     * False also where that cannot be known. NULL: it cannot. */
+    bool (*unheard)(struct channel *c, uint64_t for_ns, char *text, size_t len);
     /* The socket, whose end can be polled for. NULL: there is none. */
     int (*fd)(struct channel *c);
     /* This end's and the peer's address as the other one reaches it, port 0; -EOPNOTSUPP: not by IP
@@ -73,6 +76,7 @@ struct channel_base {
     const struct channel_ops *ops;
     /* for messages: "node1 (10.77.0.2 port 18515)", "the other process (pid 123)" */
     char peer[160];
+    char own[96];                    /* this end, in messages that name both */
     char error[CHANNEL_ERROR_BYTES]; /* of the call that failed last */
 };
 
@@ -105,6 +109,13 @@ static inline int channel_recv(struct channel *c, uint16_t *type, void *data, si
 static inline int channel_alive(struct channel *c)
 {
     return channel_base(c)->ops->alive(c);
+}
+
+static inline bool channel_unheard(struct channel *c, uint64_t for_ns, char *text, size_t len)
+{
+    const struct channel_ops *ops = channel_base(c)->ops;
+
+    return ops->unheard && ops->unheard(c, for_ns, text, len);
 }
 
 static inline int channel_address(struct channel *c, struct sockaddr_storage *own,
@@ -252,6 +263,25 @@ long frame_size(bool sealed, const uint8_t *bytes, size_t n);
 int frame_take(struct secret_stream *in, const uint8_t *bytes, size_t n, uint8_t *plain,
                struct frame *f);
 
+/* What the kernel counts of a TCP connection, while both ends give signs of life. */
+struct link_counts {
+    uint32_t unheard_ms; /* since the last new data of the peer */
+    uint32_t segments;   /* that have come, sent again or not */
+    bool owed;           /* what this end sent was sent again, and is not acknowledged yet */
+    bool late;           /* they were not looked at for a while */
+};
+
+/* What that says of the way to a peer that is silent. */
+enum link_sign {
+    LINK_UNKNOWN,
+    LINK_ACKNOWLEDGES, /* its machine does: so it is its process that is silent */
+    LINK_ONE_WAY,      /* what it sends comes, and what this end sends does not reach it */
+    LINK_DEAD          /* nothing comes: whose end is to blame cannot be known here */
+};
+
+/* `segments`: how many had come when the peer fell silent, which this keeps. */
+enum link_sign link_sign(const struct link_counts *now, uint32_t *segments);
+
 struct fd_channel {
     struct channel_base base;
     int fd;
@@ -259,7 +289,11 @@ struct fd_channel {
     pthread_mutex_t out_lock; /* of what is sent: by the one who uses it, and by beat() */
     bool beaten;              /* the peer has sent a sign of life */
     uint64_t heard_ns, looked_ns, silent_ns; /* silent_ns 0: it may be silent for good */
-    bool sealed;                             /* frames are, by `link` */
+    uint32_t segments;                       /* beat()'s, for link_sign() */
+    uint64_t counted_ns;
+    enum link_sign sign; /* atomic, as the next */
+    uint64_t unheard_ns;
+    bool sealed; /* frames are, by `link` */
     struct channel_link link;
     /* Is the peer there, by other means than the socket? 0, or -ECONNRESET with base.error. NULL:
      * there is no other means. `closed`: the socket has just ended, so that it is worth to wait for

@@ -2,10 +2,11 @@
 /* Channels over a stream socket: see channel.h. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,14 +75,85 @@ static void fd_look(struct fd_channel *c)
     c->looked_ns = now_ns;
 }
 
+/* ---- Which direction of a link is dead ---- */
+
+#define QUIET_MS 1000 /* two signs of life are missing */
+
+/* What a peer has not acknowledged it sends again: so segments come from it where the way from it is
+ * open, though nothing new is in them. */
+enum link_sign link_sign(const struct link_counts *now, uint32_t *segments)
+{
+    if (now->unheard_ms < QUIET_MS || now->late)
+        *segments = now->segments;
+    if (!now->owed)
+        return LINK_ACKNOWLEDGES;
+    return now->segments != *segments ? LINK_ONE_WAY : LINK_DEAD;
+}
+
+/* Twice a second. A socket that is none of TCP, or a kernel that says less, leaves all unknown. */
+static void count(struct fd_channel *c)
+{
+    uint64_t now_ns = clock_now_ns();
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+        len < offsetof(struct tcp_info, tcpi_segs_in) + sizeof(info.tcpi_segs_in))
+        return;
+    const struct link_counts now = {.unheard_ms = info.tcpi_last_data_recv,
+                                    .segments = info.tcpi_segs_in,
+                                    .owed = info.tcpi_unacked && info.tcpi_retransmits,
+                                    .late = now_ns - c->counted_ns > UNSEEN_NS};
+    c->counted_ns = now_ns;
+    __atomic_store_n(&c->sign, link_sign(&now, &c->segments), __ATOMIC_RELAXED);
+    __atomic_store_n(&c->unheard_ns, now.unheard_ms * 1000000ull, __ATOMIC_RELAXED);
+}
+
+static void say_silence(struct fd_channel *c, char *text, size_t len)
+{
+    const char *peer = c->base.peer, *own = c->base.own;
+
+    switch (__atomic_load_n(&c->sign, __ATOMIC_RELAXED)) {
+    case LINK_ACKNOWLEDGES:
+        snprintf(text, len,
+                 "%s does not answer, though its machine acknowledges what is sent: "
+                 "the process was stopped, or hangs",
+                 peer);
+        break;
+    case LINK_ONE_WAY:
+        snprintf(text, len,
+                 "%s acknowledges nothing that %s sends, though its own packets arrive: "
+                 "the link is cut in the direction from %s to it",
+                 peer, own, own);
+        break;
+    case LINK_DEAD:
+        snprintf(text, len,
+                 "nothing arrives at %s from %s: that host is down, or the link between "
+                 "the two is cut, in that direction or in both, at either end",
+                 own, peer);
+        break;
+    default:
+        snprintf(text, len, "%s %s", peer, notice_words(NOTICE_SILENT));
+    }
+}
+
+static bool fd_unheard(struct channel *channel, uint64_t for_ns, char *text, size_t len)
+{
+    struct fd_channel *c = (struct fd_channel *)channel;
+
+    if (__atomic_load_n(&c->unheard_ns, __ATOMIC_RELAXED) < for_ns)
+        return false;
+    say_silence(c, text, len);
+    return true;
+}
+
 /* Nothing is there to be read: for too long? 0, or -EHOSTUNREACH with base.error. */
 static int fd_silence(struct fd_channel *c)
 {
     fd_look(c);
     if (!c->silent_ns || !c->beaten || c->looked_ns < c->heard_ns + c->silent_ns)
         return 0;
-    snprintf(c->base.error, sizeof(c->base.error), "%s %s", c->base.peer,
-             notice_words(NOTICE_SILENT));
+    say_silence(c, c->base.error, sizeof(c->base.error));
     return -EHOSTUNREACH;
 }
 
@@ -125,6 +197,7 @@ static void fd_beat(struct channel *channel)
         else if ((size_t)sent < n)
             shutdown(c->fd, SHUT_WR); /* what came next would not be understood */
     }
+    count(c);
     pthread_mutex_unlock(&c->out_lock);
 }
 
@@ -157,9 +230,11 @@ static int gone(struct fd_channel *c, int error)
     if (c->look && c->look(c, true))
         return -ECONNRESET; /* it has said why */
     if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH)
-        return fail(c, -EHOSTUNREACH,
-                    "'%s' is cut off, or hangs: its machine acknowledges nothing (%s)",
-                    c->base.peer, strerror(error));
+        return fail(
+            c, -EHOSTUNREACH,
+            "nothing that %s sends is acknowledged by %s (%s): that host is down, or the link "
+            "between the two is cut, at either end",
+            c->base.own, c->base.peer, strerror(error));
     if (error && error != ECONNRESET && error != EPIPE)
         return fail(c, -ECONNRESET, "the connection to '%s' failed: %s", c->base.peer,
                     strerror(error));
@@ -427,8 +502,8 @@ static void fd_close(struct channel *channel)
 
 #define HOOKS                                                                                      \
     .send = fd_send, .recv = fd_recv, .alive = fd_alive, .beat = fd_beat, .expect = fd_expect,     \
-    .quiet_ns = fd_quiet_ns, .fd = fd_fd, .address = fd_address, .token = fd_token,                \
-    .close = fd_close
+    .quiet_ns = fd_quiet_ns, .unheard = fd_unheard, .fd = fd_fd, .address = fd_address,            \
+    .token = fd_token, .close = fd_close
 
 const struct channel_ops fd_channel_sock_ops = {HOOKS, .name = "sock"};
 const struct channel_ops fd_channel_local_ops = {HOOKS, .name = "local"};
@@ -443,6 +518,7 @@ struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
     c->base.ops = ops;
     c->fd = fd;
     c->child_status = -1;
+    snprintf(c->base.own, sizeof(c->base.own), "this end");
     pthread_mutex_init(&c->out_lock, NULL);
     c->sealed = link;
     if (link)

@@ -12,6 +12,7 @@
 
 #include "core/group/channel.h"
 #include "core/group/meet.h"
+#include "core/group/world.h"
 #include "core/program.h"
 
 #define FORMAT       2
@@ -330,9 +331,7 @@ int meet_self(struct shake_self *self, const struct meet_secret *secret, uint32_
 {
     *self = (struct shake_self){
         .secret = secret, .protocol = protocol, .version = PLUMB_VERSION, .name = name};
-    if (gethostname(name, SHAKE_NAME_BYTES))
-        snprintf(name, SHAKE_NAME_BYTES, "no name");
-    name[SHAKE_NAME_BYTES - 1] = 0;
+    host_known_as(name, SHAKE_NAME_BYTES);
     return secret_random(self->seed, sizeof(self->seed));
 }
 
@@ -351,6 +350,7 @@ int meet_channel(struct channel **channel, int fd, const struct shake *s, const 
     }
     meet_address_text(address, text, sizeof(text));
     snprintf(c->base.peer, sizeof(c->base.peer), "%.*s (%s)", SHAKE_NAME_BYTES, name, text);
+    host_known_as(c->base.own, sizeof(c->base.own));
     *channel = (struct channel *)c;
     return 0;
 }

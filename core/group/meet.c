@@ -2,6 +2,7 @@
 /* The secret, and the end that connects: see meet.h. */
 #include "core/group/meet.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -256,7 +257,10 @@ static int try_address(struct attempt *t, struct channel **c)
     secret_wipe(&self, sizeof(self));
     err = shake_hands(t, fd, &s);
     if (!err && s.state == SHAKE_DONE) {
-        err = meet_channel(c, fd, &s, t->m->host, &t->address);
+        /* An address is nobody's name: the other end has told its own. */
+        bool named = inet_pton(AF_INET, t->m->host, &(struct in_addr){0}) != 1 &&
+                     inet_pton(AF_INET6, t->m->host, &(struct in6_addr){0}) != 1;
+        err = meet_channel(c, fd, &s, named ? t->m->host : s.name, &t->address);
         if (err)
             no_connection(t, err);
     } else {

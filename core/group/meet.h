@@ -264,6 +264,7 @@ struct serve {
     channel_child_fn *fn;
     void *arg;
     bool silent;            /* the peer of the last run fell silent: fn() returned -EHOSTUNREACH */
+    char *said;             /* shared with the runs: the sentence on that */
     uint64_t runs, last_ns; /* runs that have ended; when somebody was here last */
     struct serve_session session;
     struct meet_door door;

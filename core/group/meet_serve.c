@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,6 +264,8 @@ static void be_the_session(struct serve *s, struct meet_place *p, pid_t parent)
         shake_end(&s->door.places[i].shake);
     if (!err)
         err = s->fn(c, s->arg);
+    if (err == -EHOSTUNREACH)
+        snprintf(s->said, CHANNEL_ERROR_BYTES, "%s", channel_error(c));
     channel_close(c);
     fflush(NULL);
     _exit(err < 0 ? -err : err);
@@ -301,7 +304,7 @@ static void session_ended(struct serve *s, int status)
 
     s->silent = WIFEXITED(status) && WEXITSTATUS(status) == EHOSTUNREACH;
     if (s->silent)
-        serve_say("'%s' does not answer: it hangs or was cut off", run->peer);
+        serve_say("%s", s->said);
     else if (WIFSIGNALED(status))
         serve_say("the run of '%s' was killed by signal %d (%s)", run->peer, WTERMSIG(status),
                   strsignal(WTERMSIG(status)));
@@ -410,7 +413,7 @@ static int serve_all(struct serve *s, char *error, size_t len)
         } else if (s->l->runs && s->runs >= s->l->runs) {
             if (!s->silent || s->l->runs > 1)
                 break;
-            snprintf(error, len, "'%s' does not answer: it hangs or was cut off", s->session.peer);
+            snprintf(error, len, "%s", s->said);
             err = -EHOSTUNREACH;
         } else if (s->l->idle_ns && !s->session.child &&
                    clock_now_ns() - s->last_ns > s->l->idle_ns) {
@@ -441,14 +444,23 @@ int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, cha
     s->l = l;
     s->fn = fn;
     s->arg = arg;
+    s->said =
+        mmap(NULL, CHANNEL_ERROR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s->said == MAP_FAILED) {
+        snprintf(error, len, "out of memory");
+        err = -ENOMEM;
+        goto free_server;
+    }
     err = door_open(&s->door, l->address, &port, l->secret, l->protocol, error, len);
     if (err)
-        goto free_server;
+        goto unmap;
     if (l->ready)
         l->ready(l->arg, l->address ? l->address : "localhost", port);
     err = serve_all(s, error, len);
     serve_kill(s);
     door_close(&s->door);
+unmap:
+    munmap(s->said, CHANNEL_ERROR_BYTES);
 free_server:
     secret_wipe(s, sizeof(*s));
     free(s);

@@ -16,6 +16,7 @@
 #define PLUMB_CORE_GROUP_NOTICE_H
 
 #define NOTICE_LAUNCHED "PLUMB_LAUNCHED"
+#define NOTICE_HOST     "PLUMB_HOST_NAME" /* what the launch calls this process' host */
 #define NOTICE_HOST_MAX 64
 
 enum notice_kind {

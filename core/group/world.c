@@ -19,6 +19,7 @@
 
 #include "core/group/channel.h"
 #include "core/group/meet.h"
+#include "core/group/notice.h"
 #include "core/group/secret.h"
 #include "core/hw/machine.h"
 
@@ -52,6 +53,17 @@ void host_first_address(struct sockaddr_storage *address)
                best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
     }
     freeifaddrs(list);
+}
+
+void host_known_as(char *text, size_t len)
+{
+    const char *given = getenv(NOTICE_HOST);
+
+    if (given && *given)
+        snprintf(text, len, "%s", given);
+    else if (gethostname(text, len))
+        snprintf(text, len, "no name");
+    text[len - 1] = 0;
 }
 
 uint64_t host_network(void)
@@ -147,6 +159,7 @@ void world_adopt(struct world *w, unsigned rank, struct channel *c)
 {
     w->channels[rank] = c;
     world_name(w, rank, channel_base(c)->peer, sizeof(channel_base(c)->peer));
+    world_name(w, w->rank, channel_base(c)->own, sizeof(channel_base(c)->own));
 }
 
 void world_self(struct world_member *m)
@@ -157,6 +170,8 @@ void world_self(struct world_member *m)
     if (gethostname(host, sizeof(host) - 1))
         snprintf(host, sizeof(host), "no name");
     shake_text(m->host, sizeof(m->host), host, sizeof(host));
+    if (getenv(NOTICE_HOST))
+        host_known_as(m->name, sizeof(m->name));
     _Static_assert(sizeof(m->machine) >= MACHINE_ID_BYTES, "a machine's name fits");
     machine_id(m->machine);
     m->network = host_network();
@@ -269,13 +284,18 @@ int world_pair(struct world **world, struct channel *c, bool leads, bool same_ma
     return 0;
 }
 
+const char *world_host(const struct world *w, unsigned rank)
+{
+    return w->members[rank].name[0] ? w->members[rank].name : w->members[rank].host;
+}
+
 /* Of a pair each end calls the other one what its channel does. */
 const char *world_name(const struct world *w, unsigned rank, char *text, size_t len)
 {
     if (!strcmp(w->group, "pair") && rank < w->size && w->channels[rank])
         snprintf(text, len, "%s", channel_peer(w->channels[rank]));
     else if (rank < w->size && w->members[rank].host[0])
-        snprintf(text, len, "rank %u (%s)", rank, w->members[rank].host);
+        snprintf(text, len, "rank %u (%s)", rank, world_host(w, rank));
     else
         snprintf(text, len, "rank %u", rank);
     return text;
@@ -299,7 +319,8 @@ int world_alive(struct world *w, unsigned *rank, char *error, size_t len)
  * address: family u32 (4, 6, 0: not known), 16 bytes, scope u32 */
 enum {
     AT_MACHINE = WORLD_NAME_MAX,
-    AT_NETWORK = 2 * WORLD_NAME_MAX,
+    AT_NAME = 2 * WORLD_NAME_MAX,
+    AT_NETWORK = 3 * WORLD_NAME_MAX,
     AT_ADDRESS = AT_NETWORK + 8,
     AT_PID = AT_ADDRESS + 24,
     AT_NODE = AT_PID + 4,
@@ -349,6 +370,7 @@ void world_member_put(uint8_t to[WORLD_MEMBER_BYTES], const struct world_member 
 {
     memcpy(to, m->host, WORLD_NAME_MAX);
     memcpy(to + AT_MACHINE, m->machine, WORLD_NAME_MAX);
+    memcpy(to + AT_NAME, m->name, WORLD_NAME_MAX);
     bytes_put64(to + AT_NETWORK, m->network);
     address_put(to + AT_ADDRESS, &m->address);
     bytes_put32(to + AT_PID, (uint32_t)m->pid);
@@ -363,6 +385,7 @@ void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_membe
     memset(m, 0, sizeof(*m));
     shake_text(m->host, sizeof(m->host), from, WORLD_NAME_MAX);
     shake_text(m->machine, sizeof(m->machine), from + AT_MACHINE, WORLD_NAME_MAX);
+    shake_text(m->name, sizeof(m->name), from + AT_NAME, WORLD_NAME_MAX);
     m->network = bytes_get64(from + AT_NETWORK);
     address_get(from + AT_ADDRESS, &m->address);
     m->pid = (int32_t)bytes_get32(from + AT_PID);

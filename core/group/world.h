@@ -30,6 +30,7 @@
 
 struct world_member {
     char host[WORLD_NAME_MAX];    /* as it calls itself */
+    char name[WORLD_NAME_MAX];    /* as the launch calls that host, for messages; "": not told */
     char machine[WORLD_NAME_MAX]; /* of the running kernel: net/machine.h; "": not known */
     uint64_t network;             /* of its network namespace and boot; 0: not known */
     struct sockaddr_storage
@@ -99,6 +100,8 @@ const uint8_t *world_key(const struct world *w);
 struct channel *world_channel(struct world *w, unsigned rank);
 /* "rank 3 (node2)". Returns text. */
 const char *world_name(const struct world *w, unsigned rank, char *text, size_t len);
+/* "node2" */
+const char *world_host(const struct world *w, unsigned rank);
 /* Is somebody gone, as far as can be told without a message? 0, or -ECONNRESET with *rank and
  * error. Rank 0 looks at all, others at rank 0. Cheap enough for ten times a second. */
 int world_alive(struct world *w, unsigned *rank, char *error, size_t len);
@@ -137,7 +140,7 @@ enum world_frame {
     WORLD_MEMBERS,   /* the next ones, WORLD_CHUNK at most */
 };
 #define WORLD_CHUNK        64
-#define WORLD_MEMBER_BYTES (2 * WORLD_NAME_MAX + 8 + 24 + 4 + 4 * 4)
+#define WORLD_MEMBER_BYTES (3 * WORLD_NAME_MAX + 8 + 24 + 4 + 4 * 4)
 #define WORLD_HELLO_BYTES  (8 + WORLD_MEMBER_BYTES)
 
 struct world_hello {
@@ -169,6 +172,10 @@ int world_fail(int err, char *error, size_t len, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* ---- Where in the network this process is ---- */
+
+/* For messages: what the launch of this process calls its host (NOTICE_HOST), else what that calls
+ * itself. */
+void host_known_as(char *text, size_t len);
 
 /* The network namespace and the boot, mixed; 0 where one of them cannot be known. Two processes for
  * which it is the same reach each other by loopback. */

@@ -42,7 +42,7 @@ static int is_wrong(const struct world *w, const struct world_hello *h, char *wh
         return world_fail(-EEXIST, why, len,
                           "rank %u has come already, as process %d of '%s': give each a number of "
                           "its own",
-                          h->rank, (int)w->members[h->rank].pid, w->members[h->rank].host);
+                          h->rank, (int)w->members[h->rank].pid, world_host(w, h->rank));
     return 0;
 }
 

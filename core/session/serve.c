@@ -187,7 +187,7 @@ static void ending(const struct server *s, int err)
         snprintf(text, sizeof(text), "it is cut off: %s", why);
         lost = text;
     }
-    snprintf(notice.host, sizeof(notice.host), "%s", world_member(m->world, 0)->host);
+    snprintf(notice.host, sizeof(notice.host), "%s", world_host(m->world, 0));
     if (sock || err == -ETIMEDOUT || beat_stood_ns(s->beat) > BEAT_LEADING_NS)
         say(m, lost);
     else

@@ -248,20 +248,32 @@ static void ask_links(struct session *s)
         memcpy(s->error, still, sizeof(still));
 }
 
+static bool is_cut_off(const struct talk_peer *p)
+{
+    return is_silent(p) || (p->gone && p->cut);
+}
+
+/* Those of which nothing is lost on the way here. */
+static bool is_there(const struct session *s, unsigned rank)
+{
+    const struct talk_peer *p = &s->talk.peers[rank];
+
+    return world_member(s->world, rank)->node != world_member(s->world, 0)->node && !p->gone &&
+           !p->silent;
+}
+
 static void say_lost(struct session *s)
 {
-    unsigned n = 0;
+    unsigned n = 0, others = 0;
 
     for (unsigned rank = 1; rank < s->size; rank++) {
         const struct talk_peer *p = &s->talk.peers[rank];
         if (is_lost(p) && n++ < NAMES)
             say(s, "%s%s", n > 1 ? "; " : "", p->error);
+        others += is_there(s, rank);
     }
-}
-
-static bool is_cut_off(const struct talk_peer *p)
-{
-    return is_silent(p) || (p->gone && p->cut);
+    if (others && any(s, is_cut_off)) /* so the link of this end is not to blame */
+        say(s, "; ranks on other hosts answer");
 }
 
 static bool is_quiet(const struct talk_peer *p)
@@ -423,7 +435,7 @@ static void say_gone(void *arg, unsigned rank)
     if (s->gone_said || beat_stood_ns(s->talk.beat) > BEAT_LED_NS)
         return;
     s->gone_said = true; /* those that end thereafter may do so for it */
-    snprintf(lost.host, sizeof(lost.host), "%s", world_member(s->world, rank)->host);
+    snprintf(lost.host, sizeof(lost.host), "%s", world_host(s->world, rank));
     notice_send(&lost, "%s %s", world_name(s->world, rank, name, sizeof(name)),
                 notice_words(NOTICE_GONE));
 }

@@ -293,7 +293,7 @@ int history_cases(struct pairs *p, const char *path, char *error, size_t len);
 /* In $TMPDIR, else /tmp. *folder is the caller's, for scratch_remove(). 0; -ENOMEM or other -errno
  * with error set: *folder is NULL. */
 int scratch_make(char **folder, char *error, size_t len);
-/* With all that lies in it; NULL is let be. */
+/* With all that lies in it; NULL is let be. Where this process ends before, the folder goes, too. */
 void scratch_remove(char *folder);
 
 /* ---- What the files of the SQLite history share; nobody else uses it ---- */

@@ -3,9 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/compare/pairs.h"
@@ -295,24 +299,10 @@ void history_runs_release(struct history_run *runs, size_t n)
 
 /* ---- A folder for the while ---- */
 
-int scratch_make(char **folder, char *error, size_t len)
-{
-    const char *root = getenv("TMPDIR");
-
-    if (asprintf(folder, "%s/plumb-history-XXXXXX", root && *root ? root : "/tmp") < 0) {
-        *folder = NULL;
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
-    if (mkdtemp(*folder))
-        return 0;
-    int err = -errno;
-    snprintf(error, len, "cannot make a folder '%s': %s: set TMPDIR to one that can be written",
-             *folder, strerror(-err));
-    free(*folder);
-    *folder = NULL;
-    return err;
-}
+struct scratch {
+    pid_t keeper;
+    char path[4096];
+};
 
 static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -322,9 +312,57 @@ static int unlink_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+/* A process that removes the folder where this one ends before it has done so, even if it is killed. */
+static pid_t start_keeper(const char *path)
+{
+    pid_t own = getpid(), keeper = fork();
+    sigset_t all;
+
+    if (keeper)
+        return keeper;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    while (getppid() == own)
+        sigwaitinfo(&all, NULL);
+    nftw(path, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
+    _exit(0);
+}
+
+int scratch_make(char **folder, char *error, size_t len)
+{
+    const char *root = getenv("TMPDIR");
+    struct scratch *s = calloc(1, sizeof(*s));
+
+    *folder = NULL;
+    if (!s) {
+        snprintf(error, len, "out of memory");
+        return -ENOMEM;
+    }
+    snprintf(s->path, sizeof(s->path), "%s/plumb-history-XXXXXX", root && *root ? root : "/tmp");
+    if (mkdtemp(s->path)) {
+        s->keeper = start_keeper(s->path);
+        *folder = s->path;
+        return 0;
+    }
+    int err = -errno;
+    snprintf(error, len, "cannot make a folder '%s': %s: set TMPDIR to one that can be written",
+             s->path, strerror(-err));
+    free(s);
+    return err;
+}
+
 void scratch_remove(char *folder)
 {
-    if (folder)
-        nftw(folder, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
-    free(folder);
+    struct scratch *s = folder ? (void *)(folder - offsetof(struct scratch, path)) : NULL;
+
+    if (!s)
+        return;
+    nftw(folder, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
+    if (s->keeper > 0) {
+        kill(s->keeper, SIGKILL);
+        waitpid(s->keeper, NULL, 0);
+    }
+    free(s);
 }

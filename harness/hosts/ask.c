@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One question to all hosts: hosts_ask() of launcher.h. */
+/* What all hosts are asked, or do, at once: hosts_ask() and hosts_sweep() of launcher.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #define JOBS_AT_ONCE  4  /* of mpirun or srun */
 #define SLICE_MS      20
 #define STOP_GRACE_NS 1000000000ull
+#define SWEEP_NS      3000000000ull
 
 struct batch {
     const struct hosts_run *run;
@@ -27,7 +28,7 @@ struct batch {
     unsigned n;
 };
 
-static int start(struct batch *b, const struct host *h)
+static int start(struct batch *b, const struct host *h, enum hosts_task task)
 {
     struct end *e = &b->ends[b->n];
     char path[4096];
@@ -35,7 +36,7 @@ static int start(struct batch *b, const struct host *h)
     host_program_path(b->run, h, b->program, path, sizeof(path));
     *e = (struct end){.name = h->name, .silent = true, .in = -1, .out = -1, .err = -1};
     b->run->launcher->command(&(struct hosts_order){.run = b->run,
-                                                    .task = TASK_ASK,
+                                                    .task = task,
                                                     .host = h,
                                                     .token = b->token,
                                                     .program = path,
@@ -120,7 +121,7 @@ int hosts_ask(const struct hosts_run *run, const char *program, const char *cons
         ends_allow(at_once);
     }
     for (size_t i = 0; !err && i < run->hosts.n; i++) {
-        err = start(b, &run->hosts.all[i]);
+        err = start(b, &run->hosts.all[i], TASK_ASK);
         if (!err && b->n == at_once)
             err = ask_batch(b);
     }
@@ -130,4 +131,23 @@ int hosts_ask(const struct hosts_run *run, const char *program, const char *cons
         ends_stop(b->ends, b->n, 0);
     free(b);
     return err;
+}
+
+void hosts_sweep(const struct hosts_run *run)
+{
+    struct batch *b = calloc(1, sizeof(*b));
+    unsigned at_once = run->launcher->ranks ? JOBS_AT_ONCE : AT_ONCE;
+
+    for (size_t i = 0; b && i < run->hosts.n; i++) {
+        b->run = run;
+        b->program = "";
+        if (!run->hosts.all[i].problem)
+            start(b, &run->hosts.all[i], TASK_SWEEP);
+        if (b->n == at_once || i + 1 == run->hosts.n) {
+            ends_wait(b->ends, b->n, SWEEP_NS);
+            ends_stop(b->ends, b->n, 0);
+            b->n = 0;
+        }
+    }
+    free(b);
 }

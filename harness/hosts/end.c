@@ -108,7 +108,8 @@ int stream_parts(const char *text, size_t size, const char *token, struct stream
 
 #define DRAIN_NS 1000000000ull /* after its end, for what another process may still hold open */
 #define SLICE_MS 50            /* between two looks whether it has ended */
-#define KILL_NS  1000000000ull /* between the request to end and the kill */
+#define KILL_NS                                                                                    \
+    3000000000ull /* between the request to end and the kill: mpirun ends its ranks first */
 
 /* In the child: between fork and exec only calls that are safe there. */
 static void become(const struct end *e, int in, int out, int err, pid_t parent)
@@ -288,7 +289,10 @@ static void look_whether_ended(struct end *e)
 {
     int status;
 
-    if (e->ended || !e->pid || waitpid(e->pid, &status, WNOHANG) != e->pid)
+    if (e->ended || !e->pid || waitpid(e->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != e->pid)
+        return;
+    e->stopped_ns = WIFSTOPPED(status) ? clock_now_ns() : 0;
+    if (WIFSTOPPED(status) || WIFCONTINUED(status))
         return;
     e->ended = true;
     e->ended_ns = clock_now_ns();
@@ -343,6 +347,12 @@ static bool has_ended(const struct end *e)
     return e->ended;
 }
 
+/* What is stopped does not end before it goes on. */
+static bool is_over_or_stopped(const struct end *e)
+{
+    return end_is_over(e) || e->stopped_ns;
+}
+
 static void wait_until_all(struct end *ends, unsigned n, bool (*is)(const struct end *e),
                            uint64_t for_ns)
 {
@@ -373,8 +383,9 @@ void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
 {
     for (unsigned i = 0; i < n; i++)
         end_hang_up(&ends[i]);
-    ends_wait(ends, n, grace_ns);
+    wait_until_all(ends, n, is_over_or_stopped, grace_ns);
     kill_all(ends, n, SIGTERM);
+    kill_all(ends, n, SIGCONT);
     wait_until_all(ends, n, has_ended, KILL_NS); /* another process may still hold their pipes */
     kill_all(ends, n, SIGKILL);
     for (unsigned i = 0; i < n; i++) {

@@ -37,6 +37,7 @@ struct end {
     struct end_cause cause;
     uint64_t said_ns;      /* of its last line other than NOTICE_LISTENING; 0: there is none */
     bool listening, taken; /* NOTICE_LISTENING and NOTICE_PORT_TAKEN came */
+    uint64_t stopped_ns;   /* when it was seen to be stopped (SIGSTOP); 0: it is not */
     bool ended;
     int status; /* once it has ended; 128 + signal */
     uint64_t ended_ns;

@@ -156,6 +156,7 @@ static int talk_take_parts(struct talk *t, const struct end *e, const char *prog
 #define GONE_NS    7000000000ull  /* for rank 0 to report who is gone, and to end */
 #define SILENT_NS  500000000ull   /* for the leader to report why the others gave it up, */
 #define MUTE_NS    6000000000ull  /* after rank 0 was silent for so long */
+#define STOPPED_NS 5500000000ull  /* that a process here may be stopped */
 #define BREAK_NS   700000000ull   /* for the connection of a lost listener to break */
 #define SLICE_MS   200
 #define BROKE      255 /* the status of an ssh that lost its connection; no benchmark has it */
@@ -295,12 +296,33 @@ static int look_at_hello(struct work *w, unsigned i)
     return clock_now_ns() >= s->since_ns + w->l->run->wait_ns ? talk_mute(&w->talk, e) : 0;
 }
 
+/* What this machine runs for an end: mpirun, ssh, what --rsh says, or the script itself. */
+static const char *program_of_end(const struct work *w, const struct end *e)
+{
+    const struct host_connection *c = &w->connections[e - w->ends];
+
+    if (is_job(w))
+        return w->l->run->launcher->name;
+    return c->host->here ? "sh" : w->l->run->rsh ? w->l->run->rsh : "ssh";
+}
+
 /* Lets some time pass and reads. 0 or HOST_LAUNCH_FAILED. */
 static int attend(struct work *w)
 {
     int err = stop ? -EINTR : ends_attend(w->ends, w->started, SLICE_MS);
 
-    return err ? talk_give_up(&w->talk, "cannot read what the hosts say: %s", strerror(-err)) : 0;
+    if (err)
+        return talk_give_up(&w->talk, "cannot read what the hosts say: %s", strerror(-err));
+    for (unsigned i = 0; i < w->started; i++) {
+        const struct end *e = &w->ends[i];
+        if (e->stopped_ns && clock_now_ns() >= e->stopped_ns + STOPPED_NS)
+            return talk_give_up(&w->talk,
+                                "'%s' was stopped (SIGSTOP), process %d here, which holds the "
+                                "connection to %s",
+                                program_of_end(w, e), (int)e->pid,
+                                is_job(w) ? w->talk.where : e->name);
+    }
+    return 0;
 }
 
 /* 0, -EADDRINUSE or HOST_LAUNCH_FAILED. */

@@ -18,21 +18,34 @@
 #define SCRIPT_LAUNCHED NOTICE_LAUNCHED "=1; export " NOTICE_LAUNCHED "; "
 
 /* Removes the folders of launches that were killed together with their cleaning. Each has a file
- * `owner`: of this user, this boot and this namespace of processes, by a process that is dead. A
- * folder of which any of this is unknown stays. A launch that was killed before it wrote that file
- * has left an empty folder: it goes where it is older than a minute. */
+ * `owner`: of this user, this boot and this namespace of processes, by a process that is dead (or a
+ * zombie, which init takes note of when it likes). A folder of which any of this is unknown stays. A
+ * launch that was killed before it wrote that file has left an empty folder: it goes where it is older
+ * than a minute. */
 #define SCRIPT_SWEEP                                                                               \
     "u=$(readlink /proc/self/ns/pid 2>/dev/null) z=; "                                             \
     "{ read -r z </proc/sys/kernel/random/boot_id; } 2>/dev/null; "                                \
     "for o in \"${TMPDIR:-/tmp}\"/plumb.??????; do "                                               \
     "[ \"$u\" ] && [ \"$z\" ] && [ -O \"$o/owner\" ] && read -r k l e <\"$o/owner\" && "           \
-    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" 2>/dev/null || rm -rf \"$o\"; }; done; "        \
+    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" && ! grep -q \"^State:.*Z\" /proc/$k/status "   \
+    "|| "                                                                                          \
+    "rm -rf \"$o\"; } 2>/dev/null; done; "                                                         \
     "find \"${TMPDIR:-/tmp}/\" -mindepth 1 -maxdepth 1 -name \"plumb.??????\" -type d -mmin +1 "   \
     "-user \"$(id -u)\" -exec rmdir {} \\; 2>/dev/null; "
-/* By the watcher: the shell beside it may put a last file there before it ends, and so keep the
- * folder from going the first time. */
-#define SCRIPT_REMOVE "for i in 1 2 3; do rm -rf \"$d\"; [ -e \"$d\" ] || break; sleep 1; done "
-#define SCRIPT_OWN    "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
+/* A program that was told to end may put a last file there, and so keep the folder from going the
+ * first time. */
+#define SCRIPT_REMOVE                                                                              \
+    "rid() { for i in 1 2 3; do rm -rf \"$d\"; [ -e \"$d\" ] || break; sleep 1; done; }; "
+/* The watcher, `w`: waits for the end of standard input, which is the end of the connection, or under
+ * mpirun and srun, which have none to give, for the end of who started this or of this shell itself.
+ * Then it ends the programs, `p`, and what reads their messages, `q`. */
+#define SCRIPT_WATCH                                                                               \
+    "( trap - EXIT; if [ $m = ranks ]; then [ -d /proc/$PPID ] || exit 0; "                        \
+    "while [ -d /proc/$PPID ] && [ -d /proc/$$ ]; do sleep 5; done; "                              \
+    "else while IFS= read -r l; do :; done <&3; fi; exec 3<&-; kill $p; kill -CONT $p; "           \
+    "for i in 1 2 3; do a=; for k in $p; do kill -0 $k && a=1; done; [ \"$a\" ] || break; "        \
+    "sleep 1; done; kill -9 $p; kill $q; rid ) >/dev/null 2>&1 & w=$! ; "
+#define SCRIPT_OWN "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
 
 /*
  * sh -c SCRIPT plumb TOKEN MODE FIRST COUNT PROGRAM ARGUMENT...
@@ -50,9 +63,9 @@ static const char script_group[] =
     "[ $m = ranks ] && f=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}} && n=1 && "
     "[ $f != 0 ] && b=peer; "
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
-    "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
-    "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
-    "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; " SCRIPT_SWEEP
+    "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; "
+    "}; " SCRIPT_REMOVE "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
+    "trap \"kill \\$p \\$w 2>/dev/null; rid 2>/dev/null\" EXIT; " SCRIPT_SWEEP
     "d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
     "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; "
     "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; " SCRIPT_OWN
@@ -67,13 +80,7 @@ static const char script_group[] =
     "ranks0) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 2>\"$d/e$i\" & ;; "
     "ranks*) \"$x\" \"$@\" >/dev/null 2>\"$d/e$i\" & ;; "
     "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --rank $i >/dev/null 2>\"$d/e$i\" 3<&- & ;; esac; "
-    "p=\"$p $! \"; i=$((i + 1)); done; s=; "
-    "( trap - EXIT; if [ $m = ranks ]; then [ -d /proc/$PPID ] || exit 0; "
-    "while [ -d /proc/$PPID ] && [ -d /proc/$$ ]; do sleep 5; done; "
-    "else while IFS= read -r l; do :; done <&3; fi; exec 3<&-; kill $p; kill -CONT $p; "
-    "for i in 1 2 3; do a=; for k in $p; do kill -0 $k && a=1; done; [ \"$a\" ] || break; sleep 1; "
-    "done; "
-    "kill -9 $p; kill $q; " SCRIPT_REMOVE ") >/dev/null 2>&1 & w=$! ; "
+    "p=\"$p $! \"; i=$((i + 1)); done; s=; " SCRIPT_WATCH
     "c=0; for k in $p; do wait $k; e=$?; [ $c != 0 ] || c=$e; done; p=; wait $q; "
     "[ $m = join ] && exit $c; "
     "[ $f = 0 ] || { [ $c -gt 128 ] && { sleep 7; exit $c; }; exit 0; }; "
@@ -110,7 +117,6 @@ static const char script_check[] =
  *
  * It is one line with a blank behind each '!', so that any login shell passes it on unchanged. The
  * shell reads the secret, and its own printf passes it on: it is on no command line and in no file.
- * The watcher, `w`, waits for the end of standard input, which is the end of the connection.
  */
 static const char script_pair[] =
     "t=$1 m=$2 x=$3; shift 3; r=0; h=$(uname -n); " SCRIPT_LAUNCHED
@@ -119,19 +125,16 @@ static const char script_pair[] =
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
     "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
     "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; "
-    "[ $r = 0 ] || exec \"$x\" \"$@\"; "
-    "d=; p=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
-    "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; " SCRIPT_SWEEP
+    "[ $r = 0 ] || exec \"$x\" \"$@\"; " SCRIPT_REMOVE
+    "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
+    "trap \"kill \\$p \\$w 2>/dev/null; rid 2>/dev/null\" EXIT; " SCRIPT_SWEEP
     "[ $m = listen ] || d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
     "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; " SCRIPT_OWN
     "[ $m = ranks ] || { exec 3<&0; IFS= read -r s; }; "
     "case $m in "
     "ranks) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" & ;; "
     "lead) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 3<&- & ;; "
-    "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" 3<&- & ;; esac; p=$! ; s=; "
-    "[ $m = ranks ] || { ( trap - EXIT; while IFS= read -r l; do :; done; kill $p; kill -CONT $p; "
-    "for i in 1 2 3; do kill -0 $p || break; sleep 1; done; kill -9 $p; " SCRIPT_REMOVE ") "
-    "<&3 3<&- >/dev/null 2>&1 & w=$! ; }; "
+    "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" 3<&- & ;; esac; p=$! ; s=; " SCRIPT_WATCH
     "wait $p; c=$?; p=; [ $m = listen ] && exit $c; "
     "for f in r s; do : >>\"$d/$f\"; printf \"plumb-$f %s %d\\n\" $t $(wc -c <\"$d/$f\"); "
     "cat \"$d/$f\"; done; printf \"plumb-end %s %d\\n\" $t $c; exit 0";
@@ -149,18 +152,31 @@ static const char script_ask[] =
 static const struct {
     const char *script, *word;
 } tasks[] = {
-    [TASK_CHECK] = {script_check, "check"},     [TASK_ASK] = {script_ask, "ask"},
-    [TASK_LISTEN] = {script_pair, "listen"},    [TASK_LEAD] = {script_pair, "lead"},
-    [TASK_RANKS] = {script_pair, "ranks"},      [TASK_GROUP_LEAD] = {script_group, "lead"},
-    [TASK_GROUP_JOIN] = {script_group, "join"}, [TASK_GROUP_RANKS] = {script_group, "ranks"},
+    [TASK_CHECK] = {script_check, "check"},       [TASK_ASK] = {script_ask, "ask"},
+    [TASK_SWEEP] = {SCRIPT_SWEEP, "sweep"},       [TASK_LISTEN] = {script_pair, "listen"},
+    [TASK_LEAD] = {script_pair, "lead"},          [TASK_RANKS] = {script_pair, "ranks"},
+    [TASK_GROUP_LEAD] = {script_group, "lead"},   [TASK_GROUP_JOIN] = {script_group, "join"},
+    [TASK_GROUP_RANKS] = {script_group, "ranks"},
 };
+
+/* Is it a job of a launcher that starts several ranks together? */
+static bool task_is_job(enum hosts_task task)
+{
+    return task == TASK_RANKS || task == TASK_GROUP_RANKS;
+}
 
 /* Adds the script's command: sh -c SCRIPT ... */
 static void script_command(const struct hosts_order *order, struct argv *w)
 {
-    const char *script = tasks[order->task].script;
+    const char *script = tasks[order->task].script, *at = strchr(order->host->name, '@');
+    const char *name = at ? at + 1 : order->host->name;
 
     if (!order->shown) {
+        /* An address is no name; a job has one command for all its hosts. */
+        if (!task_is_job(order->task) && name[strspn(name, "0123456789.:[]")]) {
+            argv_add(w, "env");
+            argv_addf(w, "%s=%s", NOTICE_HOST, name);
+        }
         argv_add(w, "sh");
         argv_add(w, "-c");
         argv_add(w, script);
@@ -448,12 +464,6 @@ int host_token(char token[HOSTS_TOKEN_SIZE])
 unsigned host_port(const struct host_launch *l, unsigned attempt)
 {
     return (unsigned)l->run->port + (l->number + attempt * 7) % HOSTS_PORTS;
-}
-
-/* Is it a job of a launcher that starts several ranks together? */
-static bool task_is_job(enum hosts_task task)
-{
-    return task == TASK_RANKS || task == TASK_GROUP_RANKS;
 }
 
 static void connect_group(const struct hosts *hosts, struct host_connection *connections,

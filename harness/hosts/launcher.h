@@ -26,6 +26,7 @@
 enum hosts_task {
     TASK_CHECK,  /* the questions before anything is measured: check.h; `arguments` are programs */
     TASK_ASK,    /* runs a program, whose output is sent back: hosts_ask() */
+    TASK_SWEEP,  /* removes the folders of launches that were killed: hosts_sweep() */
     TASK_LISTEN, /* the ends of a pair */
     TASK_LEAD,
     TASK_RANKS,      /* both, as ranks of one job */
@@ -63,6 +64,9 @@ typedef void hosts_take_fn(const struct host *host, const char *output, size_t s
                            const char *why, void *arg);
 int hosts_ask(const struct hosts_run *run, const char *program, const char *const *arguments,
               hosts_take_fn *take, void *arg);
+
+/* Removes what killed launches have left on the hosts, as far as these answer within some seconds. */
+void hosts_sweep(const struct hosts_run *run);
 
 const struct launcher *launcher_find(const char *name); /* ssh, mpirun, srun; NULL: no such one */
 

@@ -46,6 +46,7 @@ struct run {
     struct progress progress;
     struct pace pace;
     size_t failed, late, done;
+    bool sweep; /* hosts: a launch there ended so that its script may have been killed */
     bool wrong;
     uint64_t again_ns;                                       /* for repetitions beyond the plan */
     uint64_t planned_ns, child_ns;                           /* where the time went */
@@ -490,12 +491,14 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
                  strerror(-err));
     else if (!launched.cancelled)
         err = store_commit(r->store, i, &launched.record, r->error, sizeof(r->error));
+    bool failed = l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE;
+    r->sweep |=
+        launch_has_hosts(l) && !launched.known && (failed || launched.cancelled || launched.lost);
     if (!err && !launched.cancelled) {
         count_state(r, l->state);
         pace_ended(&r->pace, &r->plan, i, clock_now_ns() - begin_ns);
         r->wrong |= launched.wrong;
         r->progress.done++;
-        bool failed = l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE;
         if ((failed && !launched.known) || launched.lost) {
             progress_clear(&r->progress);
             fprintf(stderr, "plumb run: %s %s: %s\n", l->bench, l->arguments, launched.summary);
@@ -632,6 +635,8 @@ static int finish(struct run *r, int err)
                 "plumb run: %s: %zu of %zu launches are kept; go on with: %s run --resume %s\n",
                 *r->cancel ? "interrupted" : "stopped", r->done, r->plan.n, program_invocation_name,
                 r->path);
+    if (r->sweep)
+        hosts_sweep(&r->hosts);
     if (r->failed || r->late)
         fprintf(stderr,
                 "plumb run: %zu %s failed, %zu %s over the time-out: see the rows' "

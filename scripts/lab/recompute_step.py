@@ -10,6 +10,7 @@ import csv
 import itertools
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -21,7 +22,9 @@ WEIGHT, OUT = 4 * WIDTH * WIDTH, 4 * ROWS * WIDTH  # bytes of a layer, and of wh
 TIMED_MS = 24
 EXPERTS = 4
 near_enough = 1e-6
-folder = tempfile.mkdtemp()
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # then the folder goes, too
+scratch = tempfile.TemporaryDirectory()
+folder = scratch.name
 bad = rows_seen = 0
 
 JOBS = (

@@ -106,7 +106,7 @@ asked()
         NF != 6 { print "fields: " $0; bad = 1 }
         $2 !~ /^(build|run|test|lint|gpu|services)$/ { print "group: " $0; bad = 1 }
         $3 !~ /^(must|plumb|opt)$/ { print "need: " $0; bad = 1 }
-        $4 !~ /^(cc|san|fuzzer|nvcc|mpi|nccl|(cmd|lib|so|file|cuda):.+)$/ { print "how: " $0; bad = 1 }
+        $4 !~ /^(cc|fuzzer|nvcc|mpi|nccl|(cmd|lib|so|file|cuda|san):.+)$/ { print "how: " $0; bad = 1 }
         $5 !~ /^[a-z0-9.+,\/-]+$/ || $6 == "" { print "package or reason: " $0; bad = 1 }
         END { exit bad }'
 }

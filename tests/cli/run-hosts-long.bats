@@ -120,9 +120,38 @@ END
         [ $end = listener ] ||
             cells reason | grep -q "'alpha', the leader, .*'beta' "
         [ $end = leader ] || cells reason |
-            grep -q '127.0.0.1 .* 6.5 s ' said
+            grep -q 'beta (127.0.0.1 '
         ((SECONDS - begin <= NAMED_S))
         none_left
+    done
+}
+
+@test "what holds the connection to a host is stopped: it is named in time; where all of a host is killed its folder goes, too" {
+    local holder
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 20m, timeout: 20m, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
+END
+    for signal in STOP KILL; do
+        rm -rf r
+        over_hosts > said 2>&1 &
+        run_pid=$!
+        until_at_work "^$work/bin/plumb-net 127"
+        holder=$(cut -d ' ' -f 1 tmp/plumb.*/owner)
+        begin=$SECONDS status=0
+        # shellcheck disable=SC2046 # and what it started
+        kill -$signal "$holder" $([ $signal = STOP ] || pgrep -P "$holder")
+        wait "$run_pid" || status=$?
+        echo "took $((SECONDS - begin)) s" && cat said r/log/*
+        [ "$status" -eq 4 ]
+        ((SECONDS - begin <= NAMED_S))
+        cells reason | grep -q "$([ $signal = STOP ] && echo "./rsh.* was stopped .*alpha" || echo "'alpha' broke")"
+        none_left
+        ls tmp
+        [ -z "$(ls tmp)" ]
     done
 }
 
@@ -191,7 +220,7 @@ END
 }
 
 @test "what a killed launch left is taken away by the next, and nothing else" {
-    local dead
+    local dead zombie
     sleep 0 & dead=$!
     wait "$dead"
     mkdir -p tmp
@@ -200,6 +229,10 @@ END
         printf '%s %s %s\n' "$2" "$(readlink /proc/self/ns/pid)" "${3-$(cat /proc/sys/kernel/random/boot_id)}" > "tmp/plumb.$1/owner"
     }
     left killed "$dead"
+    bash -c 'sleep 0 & exec sleep 600' 3>&- & # which takes no note of its child's end
+    zombie=$!
+    until pgrep -P "$zombie" -r Z > /dev/null; do sleep 0.1; done
+    left zombie "$(pgrep -P "$zombie")"
     left living $$
     left others "$dead" another-boot
     # Without an owner: only what is empty and old goes.
@@ -208,6 +241,7 @@ END
     touch -d '3 minutes ago' tmp/plumb.oldone tmp/plumb.filled tmp/plumb.longer-name tmp/other.oldone
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --out r --no-report || true
+    kill -KILL "$zombie"
     ls tmp
     [ "$(cd tmp && echo *)" = 'other.oldone plumb.filled plumb.living plumb.longer-name plumb.nobody plumb.others' ]
 }

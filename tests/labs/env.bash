@@ -153,6 +153,14 @@ between_hosts()
     (umask 077 && echo 'a secret of these tests' >"$secret")
 }
 
+# blind I J: what host I sends to J goes to nobody; all other hosts hear both, and I hears J.
+blind()
+{
+    local address
+    address=$(scripts/lab-cluster hosts | sed -n "$(($2 + 1))p")
+    on "$1" ip neigh replace "$address" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+}
+
 # Bytes that node0 has got.
 got()
 {

@@ -16,7 +16,7 @@ load net-cluster
     serve
     begin
     scripts/lab-cluster link 0 down
-    ended 'cut off'
+    ended node1
     scripts/lab-cluster link 0 up
     in_time 300 next
 }
@@ -56,7 +56,38 @@ load net-cluster
     serve
     begin
     scripts/lab-cluster cut 0
-    ended 'cut off'
+    ended node1
+    [[ $(cell reason) != *'direction from'* ]]
+    scripts/lab-cluster link 0 up
+    in_time 300 next
+}
+
+@test "one direction of the link is dead: who still hears the other end names it; who hears nothing blames neither" {
+    local i said=$BATS_TEST_TMPDIR/server
+    scripts/lab-cluster rate 200mbit
+    serve
+    for i in 1 0; do # what node1, the asking end, sends is lost, and then what node0 sends
+        : >"$said"
+        begin
+        blind "$i" $((1 - i))
+        ended node1
+        in_time "$NAMED_S" grep -qE 'nothing arrives|acknowledges nothing' "$said"
+        cat "$said"
+        [[ $i == 0 || $(cell reason) == *'direction from node1'* ]]
+        [[ $i == 1 || $(cell reason) != *'direction from'* ]]
+        [ "$(grep -c "direction from node0" "$said")" -eq $((1 - i)) ]
+        on "$i" ip neigh flush nud permanent
+        in_time 300 next
+    done
+}
+
+@test "a link that goes down under single messages: the same" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin --pattern latency --size 64K
+    scripts/lab-cluster link 0 down
+    ended node1
+    [[ $(cell reason) != *'nothing moved'* ]]
     scripts/lab-cluster link 0 up
     in_time 300 next
 }

@@ -57,11 +57,11 @@ iperf() {
     wait "$other"
 }
 
-# begin: a transfer that would take twenty minutes, process $client, is under way.
+# begin OPTIONS: a transfer that would take twenty minutes, process $client, is under way.
 begin() {
     local before
     before=$(got)
-    net --budget 20m --min-samples 100000000 3>&- &
+    net --budget 20m --min-samples 100000000 "$@" 3>&- &
     client=$!
     in_time 300 more_than $((before + 30000000))
     began=$SECONDS
@@ -75,7 +75,7 @@ ended() {
     [ "$status" -eq 4 ]
     echo "took $((SECONDS - began)) s"
     ((SECONDS - began <= NAMED_S))
-    [ "$(cell status)" = failed ]
+    [ "$(cell status) $(cell code)" = 'failed peer-lost' ]
     [[ $(cell reason) == *node0* ]]
     [[ $(cell reason) == *$1* ]]
     in_time 300 alone "${2:-1}"

@@ -18,7 +18,6 @@ import json
 import math
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -127,7 +126,8 @@ def write_run(args, rng, base, tables, meta, night):
 def main():
     args = arguments()
     rng = random.Random(args.seed)
-    base = tempfile.mkdtemp()
+    scratch = tempfile.TemporaryDirectory()
+    base = scratch.name
     subprocess.run([sys.executable, os.path.join(TOOLS, "make-run.py"), os.path.join(base, "r"), "--rows", "3"], check=True)
     base_run = os.path.join(base, "r")
     with open(os.path.join(base_run, "run.json")) as f:
@@ -138,7 +138,6 @@ def main():
             tables[bench] = list(csv.DictReader(f))
     for night in range(args.runs):
         write_run(args, rng, base_run, tables, meta, night)
-    shutil.rmtree(base)
 
 
 if __name__ == "__main__":

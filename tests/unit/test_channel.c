@@ -352,6 +352,47 @@ static void test_cut_off(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+#define GOOD(unheard_ms, segments)                                                                 \
+    {                                                                                              \
+        unheard_ms, segments, false, false                                                         \
+    }
+#define OWED(unheard_ms, segments)                                                                 \
+    {                                                                                              \
+        unheard_ms, segments, true, false                                                          \
+    }
+
+/* Looks at a connection, half a second apart, as the kernel would count it. */
+static void test_dead_direction(void **state)
+{
+    static const struct {
+        struct link_counts looks[5];
+        enum link_sign sign;
+    } cases[] = {
+        /* its machine acknowledges each sign of life: its process was stopped */
+        {{GOOD(400, 10), GOOD(900, 12), GOOD(2000, 14), GOOD(4000, 18), GOOD(5200, 20)},
+         LINK_ACKNOWLEDGES},
+        /* it sends again what this end has: that its answers are lost, and not what it says */
+        {{GOOD(400, 10), OWED(900, 11), OWED(2000, 11), OWED(4000, 12), OWED(5200, 13)},
+         LINK_ONE_WAY},
+        {{GOOD(400, 10), OWED(900, 12), OWED(2000, 12), OWED(4000, 12), OWED(5200, 12)}, LINK_DEAD},
+        /* what came before it fell silent is no sign */
+        {{GOOD(100, 10), GOOD(600, 15), GOOD(900, 20), OWED(4000, 20), OWED(5200, 20)}, LINK_DEAD},
+        /* this process stood still meanwhile, or its machine did */
+        {{GOOD(400, 10), GOOD(900, 12), {4000, 30, true, true}, OWED(4500, 30), OWED(5200, 30)},
+         LINK_DEAD},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        enum link_sign sign = LINK_UNKNOWN;
+        uint32_t segments = 0;
+        for (size_t k = 0; k < 5; k++)
+            sign = link_sign(&cases[i].looks[k], &segments);
+        if (sign != cases[i].sign)
+            fail_msg("case %zu: %d", i, sign);
+    }
+}
+
 /* What a handshake leaves to both ends: the client's first. */
 static void make_links(struct channel_link links[2])
 {
@@ -478,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_signs_of_life_are_not_handed_on),
         cmocka_unit_test(test_a_stopped_peer_is_missed),
         cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_dead_direction),
         cmocka_unit_test(test_over_tcp),
         cmocka_unit_test(test_strangers_frames),
         cmocka_unit_test(test_lengths_are_bounded),

@@ -6,15 +6,50 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "harness/history/history.h"
+#include "harness/history/history_db.h"
 #include "history_scene.h"
 
 #define STARTED "2026-01-01T00:00:00Z"
+
+/* A folder for the while goes with its process, though that is killed. */
+static void test_scratch_ends_with_its_process(void **state)
+{
+    char path[4096] = "", error[512] = "", *folder = NULL;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(scratch_make(&folder, error, sizeof(error)), 0);
+    assert_int_equal(access(folder, W_OK), 0);
+    snprintf(path, sizeof(path), "%s", folder);
+    scratch_remove(folder);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!scratch_make(&folder, error, sizeof(error)) &&
+            write(fds[1], folder, strlen(folder)) > 0)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    ssize_t n = read(fds[0], path, sizeof(path) - 1);
+    assert_true(n > 0);
+    path[n] = 0;
+    for (int i = 0; i < 6000 && !access(path, F_OK); i++)
+        usleep(10000);
+    assert_int_not_equal(access(path, F_OK), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
 
 static void check_series(const struct history *h)
 {
@@ -411,7 +446,8 @@ static void test_locked_for_too_long(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_series_are_as_the_folders_have_them),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scratch_ends_with_its_process),
+                                       TEST(test_series_are_as_the_folders_have_them),
                                        TEST(test_a_run_that_is_added_again),
                                        TEST(test_since),
                                        TEST(test_many_writers_and_no_file_yet),

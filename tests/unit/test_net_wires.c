@@ -143,6 +143,40 @@ static void a_peer_that_hangs_is_named(void **state)
     hang(&wire_tcp, WIRE_TCP_EPOLL, false);
 }
 
+static bool no_sign_of_life(struct channel *c, uint64_t for_ns, char *text, size_t len)
+{
+    (void)c, (void)for_ns;
+    snprintf(text, len, "no sign of life");
+    return true;
+}
+
+/* Long before the wait for a message ends. */
+static void a_peer_that_is_silent_is_named_by_that(void **state)
+{
+    (void)state;
+    for (int pings = 0; pings < 2; pings++) {
+        struct net_point p = net_pair_point("tcp", 1);
+        struct net_pair pair;
+        uint64_t bytes[NET_DIRECTIONS], ns;
+        p.ping = pings;
+        p.stream[NET_FORWARD] = !pings;
+        open_over(&pair, &wire_tcp, &p);
+        struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
+        const struct channel_ops *real = channel_base(leader->channel)->ops;
+        struct channel_ops ops = *real;
+        ops.unheard = no_sign_of_life;
+        channel_base(leader->channel)->ops = &ops;
+        leader->still_ns = 60000000000u;
+        pair.deaf = true;
+        assert_int_equal(pings ? net_ping(leader, false, &ns)
+                               : net_pair_stream(&pair, 30000, bytes),
+                         -EHOSTUNREACH);
+        assert_string_equal(net_pair_error(&pair), "no sign of life");
+        channel_base(leader->channel)->ops = real;
+        net_pair_close(&pair);
+    }
+}
+
 static void shared_memory_is_of_one_machine(void **state)
 {
     struct net_point p = net_pair_point("shm", 1);
@@ -273,6 +307,7 @@ int main(void)
         TEST(pings_go_there_and_back),
         TEST(wrong_data_are_found),
         TEST(a_peer_that_hangs_is_named),
+        TEST(a_peer_that_is_silent_is_named_by_that),
         TEST(shared_memory_is_of_one_machine),
         TEST(a_wire_has_traits_without_a_word),
         TEST(rails_pair_where_both_machines_have_as_many),

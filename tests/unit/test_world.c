@@ -267,6 +267,7 @@ static void test_member_survives_the_way(void **state)
     struct world_member m = {.host = "node3",
                              .machine = "0123-4567",
                              .network = 0x8877665544332211,
+                             .name = "the launch's name",
                              .pid = 77,
                              .node = 1,
                              .local = 2,

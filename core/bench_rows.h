@@ -81,7 +81,8 @@ struct bench_headline {
     const char *where; /* of which cases */
     const char *by;    /* a line for each value of this column; NULL: one line */
     const char *at;    /* "+size": only cases at the largest size of their line; "-size": smallest;
-                          several, one after another: "+ranks +size" */
+                          "backend=auto": those that match, where any does; several, one after
+                          another: "+ranks +size" */
     double low_below;  /* % of the limit below which it is called low; 0: not judged */
     enum bench_stage stage; /* STAGE_NONE: the benchmark's own */
     unsigned flags;

@@ -17,6 +17,7 @@ static const struct bench_column columns[] = {
     {.name = "rank", .width = 4},
     {.name = "rank_host", .width = 9, .flags = COLUMN_OUTCOME},
     {.name = "scope", .width = 8},
+    {.name = "pages", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "detail", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = NULL},
 };
@@ -80,7 +81,7 @@ static const struct bench_headline headlines[] = {
      .label = "smallest vector, over",
      .where = "metric=time op=allreduce model= rehearsal= transport!=",
      .by = "transport",
-     .at = "+ranks -size",
+     .at = "+ranks -size backend=auto",
      .flags = HEADLINE_QUIET | HEADLINE_TAIL},
     {.pipe = "Allreduce latency",
      .label = "smallest vector, by",
@@ -110,8 +111,9 @@ static const struct bench_plot plots[] = {
 #define RING "2 * (n - 1) / n"
 
 /* A library's own algorithm is taken for a ring. How a library divides a broadcast decides its
- * terms, so there are none. With halving and doubling, a rank beyond the power of two sends its
- * whole vector to another, and gets the result back. */
+ * terms, so there are none; nor are there any of auto, whose sizes go by several algorithms. With
+ * halving and doubling, a rank beyond the power of two sends its whole vector to another, and gets
+ * the result back. */
 static const struct bench_terms terms[] = {
     {.where = "op=allreduce backend=halving",
      .messages = "2 * steps + 2 * beyond",
@@ -121,7 +123,7 @@ static const struct bench_terms terms[] = {
      .messages = "steps + 2 * beyond",
      .bytes = "steps + 2 * beyond",
      .bus = RING},
-    {.where = "op=allreduce", .messages = "2 * (n - 1)", .bytes = RING, .bus = RING},
+    {.where = "op=allreduce backend!=auto", .messages = "2 * (n - 1)", .bytes = RING, .bus = RING},
     {.where = "op=reduce-scatter,all-gather,all-to-all",
      .messages = "n - 1",
      .bytes = "(n - 1) / n",
@@ -146,8 +148,8 @@ static const struct bench_pipe pipes[] = {{.pipe = "Collectives"}, {.pipe = NULL
 
 #define TOGETHER(operation, kind)                                                                  \
     {                                                                                              \
-        .where = "metric=time model= overlap= op=" operation, .of = kind, .rate = "busbw",         \
-        .measure = "plumb run cluster --hosts FILE --only allreduce"                               \
+        .where = "metric=time model= overlap= backend!=auto op=" operation, .of = kind,            \
+        .rate = "busbw", .measure = "plumb run cluster --hosts FILE --only allreduce"              \
     }
 
 static const struct bench_part parts[] = {

@@ -3,6 +3,7 @@
 #include "core/collective/collective.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,8 @@ int collective_fail(struct collective *c, int err, const char *format, ...)
     return err;
 }
 
+#define HUGE_MOST 0.95 /* of the pages: then it is said of all */
+
 struct held {
     struct host_buffer input, result;
 };
@@ -164,6 +167,21 @@ void collective_host_free(struct collective *c)
     free(h);
     c->held = NULL;
     c->input = c->result = NULL;
+}
+
+const char *collective_host_pages(const struct collective *c)
+{
+    const struct held *h = c->held;
+    struct host_where where;
+
+    if (!h)
+        return "";
+    const struct host_buffer buffers[] = {h->result, h->input};
+    host_where(buffers, h->input.at ? 2 : 1, &where);
+    double share = host_huge_share(&where);
+    if (isnan(share))
+        return "";
+    return share >= HUGE_MOST ? "thp" : share <= 1 - HUGE_MOST ? "base" : "base+thp";
 }
 
 /* --- the table of backends --- */

@@ -123,7 +123,7 @@ uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned
 
 /* One point, as all members must know it: sent as it is. */
 struct collective_point {
-    char backend[16];   /* ring halving doubling mpi mpi-cuda nccl */
+    char backend[16];   /* ring halving doubling auto mpi mpi-cuda nccl */
     char transport[16]; /* of our own backends: shm tcp rdma; "" of others */
     char device[192];   /* NIC or RDMA device, "": chosen; "a+b": see struct wire_options */
     char algorithm[48]; /* asked of a library's backend; "": its own choice */
@@ -262,7 +262,10 @@ struct collective_ops {
     /* Call number `call`, done when it returns: this member's result is in its place, its input may
      * be changed. */
     int (*run)(struct collective *c, unsigned call);
-    /* The same, begun; test() moves it on and says whether it is done. NULL: it cannot. One at a
+    /* So many operations, each all of the calls, one after another without a pause. NULL: run() is
+     * called. */
+    int (*run_times)(struct collective *c, uint64_t times);
+    /* A call as for run(), begun; test() moves it on and says whether it is done. NULL: it cannot. One at a
      * time. */
     int (*start)(struct collective *c, unsigned call);
     int (*test)(struct collective *c, bool *done);
@@ -297,6 +300,7 @@ struct collective_ops {
     X(ring, "ring")                                                                                \
     X(halving, "halving")                                                                          \
     X(doubling, "doubling")                                                                        \
+    X(auto, "auto")                                                                                \
     X(mpi, "mpi")                                                                                  \
     X(mpi_cuda, "mpi-cuda")                                                                        \
     X(nccl, "nccl")
@@ -317,5 +321,8 @@ int collective_fail(struct collective *c, int err, const char *format, ...)
  * with error. */
 int collective_host_alloc(struct collective *c);
 void collective_host_free(struct collective *c);
+/* What these buffers lie on, by the system: "base", "thp", or "base+thp" where some of each; "":
+ * that is not known, or there are none. */
+const char *collective_host_pages(const struct collective *c);
 
 #endif

@@ -133,20 +133,22 @@ typedef void mpi_reduce_fn(enum collective_type type, enum collective_sum sum, v
 /* Within one rank's buffers, done when it returns. 0; -errno, said by its owner. */
 typedef int mpi_copy_fn(void *arg, void *to, const void *from, size_t bytes);
 
+struct mpi_call {
+    void *input, *result; /* of this call; in place: both the one vector */
+    uint64_t count;       /* of the vector */
+};
+
 struct mpi_setup {
     const unsigned *members; /* ranks of the world */
     unsigned n, me;
     const struct collective_point *point;
+    const struct mpi_call *calls; /* that run() and start() know by their number; copied */
+    unsigned n_calls;
     size_t element_bytes;
     const char *op_name;   /* "allreduce" */
     mpi_reduce_fn *reduce; /* for sums that MPI has not: see most(); of host memory */
     mpi_copy_fn *copy;     /* where the buffers are a GPU's; NULL: they are the host's */
     void *copy_arg;
-};
-
-struct mpi_call {
-    void *input, *result; /* of this call; in place: both the one vector */
-    uint64_t count;       /* of the vector */
 };
 
 struct mpi_given {
@@ -166,11 +168,12 @@ struct mpi_collectives {
     int (*open)(struct mpi_collective **c, const struct mpi_setup *setup, char *error, size_t len);
     /* NULL is left alone. What has not ended is left as it is, memory and all. */
     void (*close)(struct mpi_collective *c);
-    /* Until it is done: for good, where a rank does not come. */
-    int (*run)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
+    /* So many times, until it is done: for good, where a rank does not come. What is timed: all that it needs but
+     * the calls of MPI was made by open(). */
+    int (*run)(struct mpi_collective *c, unsigned call, uint64_t times, char *error, size_t len);
     /* Begun; test() moves them on. One at a time. -EOPNOTSUPP: this MPI does not take a GPU's
      * memory there; nothing was begun. */
-    int (*start)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
+    int (*start)(struct mpi_collective *c, unsigned call, char *error, size_t len);
     int (*barrier)(struct mpi_collective *c, char *error, size_t len);
     /* When all have come: a blocking barrier, from which all leave as close to one another as MPI
      * can. */

@@ -29,10 +29,11 @@
 struct mpi_state {
     const struct mpi_collectives *ops;
     struct mpi_collective *mpi;
-    struct library_gpu gpu; /* of mpi-cuda; else nothing */
-    bool shared;            /* several ranks on one GPU, as far as member 0 knows */
-    double bytes, calls;    /* of all that ran */
-    bool stuck;             /* MPI may still write to the buffers */
+    struct library_gpu gpu;   /* of mpi-cuda; else nothing */
+    bool shared;              /* several ranks on one GPU, as far as member 0 knows */
+    uint64_t elements, calls; /* of all that ran */
+    bool stuck;               /* MPI may still write to the buffers */
+    char error[256];          /* what the module says of a call that failed */
 };
 
 #define MPI_WORDS 256
@@ -181,9 +182,11 @@ static int mpi_open(struct collective *c)
 }
 
 /* MPI's calls leave a plain "MPI_X: error N: text". */
-static int said(struct collective *c, int err, const char *error)
+static int said(struct collective *c, int err)
 {
-    return err ? collective_fail(c, err, "%s: %s", c->ops->name, error) : 0;
+    const struct mpi_state *s = c->state;
+
+    return err ? collective_fail(c, err, "%s: %s", c->ops->name, s->error) : 0;
 }
 
 /* Which GPU each has, to member 0, which tells whether they share any. */
@@ -203,25 +206,48 @@ static int mpi_address(struct collective *c, unsigned peer, struct collective_ad
     return 0;
 }
 
+static struct mpi_call call_of(const struct collective *c, unsigned call)
+{
+    struct library_part part = library_part(c, &c->calls[call]);
+    const struct mpi_state *s = c->state;
+    bool gpu = c->ops->device_memory;
+    char *result = gpu ? s->gpu.result : c->result, *own = gpu ? s->gpu.input : c->input;
+    char *input = c->point->in_place ? result : own;
+
+    /* MPI_IN_PLACE stands for the input: what it takes is the whole result. Of a scatter it is the
+     * root's own block. */
+    if (c->point->in_place && c->point->op != COLLECTIVE_SCATTER)
+        part.result = c->calls[call].first * collective_type_bytes(c->point->type);
+    return (struct mpi_call){input + part.input, result + part.result, c->calls[call].count};
+}
+
 static int mpi_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct mpi_state *s = c->state;
+    struct mpi_call *calls = calloc(c->n_calls, sizeof(*calls));
     const struct mpi_setup setup = {.members = c->members,
                                     .n = c->n,
                                     .me = c->me,
                                     .point = c->point,
+                                    .calls = calls,
+                                    .n_calls = c->n_calls,
                                     .element_bytes = collective_type_bytes(c->point->type),
                                     .op_name = collective_ops_names[c->point->op],
                                     .reduce = data_reduce,
                                     .copy = c->ops->device_memory ? copy : NULL,
                                     .copy_arg = c};
-    char error[256] = "";
 
+    if (!calls)
+        return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
+    for (unsigned i = 0; i < c->n_calls; i++)
+        calls[i] = call_of(c, i);
     if (c->ops->device_memory) {
         s->shared = library_gpu_shared(&s->gpu, addresses, n, 0);
         library_gpu_enter(&s->gpu); /* MPI finds a GPU by its calling thread */
     }
-    return said(c, s->ops->open(&s->mpi, &setup, error, sizeof(error)), error);
+    int err = s->ops->open(&s->mpi, &setup, s->error, sizeof(s->error));
+    free(calls);
+    return said(c, err);
 }
 
 /* Until what was begun is done, looking after the channels; the CPU is for others where there are
@@ -230,13 +256,12 @@ static int finish(struct collective *c)
 {
     struct mpi_state *s = c->state;
     uint64_t begin_ns = clock_now_ns(), looked_ns = begin_ns;
-    char error[256] = "";
     bool done = false;
 
     for (unsigned turns = 1;; turns++) {
-        int err = s->ops->test(s->mpi, &done, error, sizeof(error));
+        int err = s->ops->test(s->mpi, &done, s->error, sizeof(s->error));
         if (err || done)
-            return said(c, err, error);
+            return said(c, err);
         if (c->point->crowded)
             sched_yield();
         if (turns % TURNS)
@@ -259,66 +284,62 @@ static int finish(struct collective *c)
 static int mpi_barrier(struct collective *c)
 {
     struct mpi_state *s = c->state;
-    char error[256] = "";
-    int err = s->ops->barrier(s->mpi, error, sizeof(error));
+    int err = s->ops->barrier(s->mpi, s->error, sizeof(s->error));
 
-    err = err ? said(c, err, error) : finish(c);
-    return err ? err : said(c, s->ops->align(s->mpi, error, sizeof(error)), error);
+    err = err ? said(c, err) : finish(c);
+    return err ? err : said(c, s->ops->align(s->mpi, s->error, sizeof(s->error)));
 }
 
-static struct mpi_call call_of(const struct collective *c, unsigned call)
-{
-    struct library_part part = library_part(c, &c->calls[call]);
-    const struct mpi_state *s = c->state;
-    bool gpu = c->ops->device_memory;
-    char *result = gpu ? s->gpu.result : c->result, *own = gpu ? s->gpu.input : c->input;
-    char *input = c->point->in_place ? result : own;
-
-    /* MPI_IN_PLACE stands for the input: what it takes is the whole result. Of a scatter it is the
-     * root's own block. */
-    if (c->point->in_place && c->point->op != COLLECTIVE_SCATTER)
-        part.result = c->calls[call].first * collective_type_bytes(c->point->type);
-    return (struct mpi_call){input + part.input, result + part.result, c->calls[call].count};
-}
-
-static void count(struct collective *c, unsigned call)
+static void count(struct collective *c, unsigned call, uint64_t times)
 {
     struct mpi_state *s = c->state;
 
-    s->bytes += (double)c->calls[call].count * (double)collective_type_bytes(c->point->type);
-    s->calls++;
+    s->elements += times * c->calls[call].count;
+    s->calls += times;
+}
+
+static int run_call(struct collective *c, unsigned call, uint64_t times)
+{
+    struct mpi_state *s = c->state;
+
+    count(c, call, times);
+    return said(c, s->ops->run(s->mpi, call, times, s->error, sizeof(s->error)));
 }
 
 static int mpi_run(struct collective *c, unsigned call)
 {
-    struct mpi_state *s = c->state;
-    struct mpi_call of = call_of(c, call);
-    char error[256] = "";
+    return run_call(c, call, 1);
+}
 
-    count(c, call);
-    return said(c, s->ops->run(s->mpi, &of, error, sizeof(error)), error);
+/* Of one call, all in the module: each step on the way there would count in a small sum. */
+static int mpi_run_times(struct collective *c, uint64_t times)
+{
+    uint64_t each = c->n_calls == 1 ? times : 1;
+    int err = 0;
+
+    for (uint64_t i = 0; i < times && !err; i += each)
+        for (unsigned call = 0; call < c->n_calls && !err; call++)
+            err = run_call(c, call, each);
+    return err;
 }
 
 static int mpi_start(struct collective *c, unsigned call)
 {
     struct mpi_state *s = c->state;
-    struct mpi_call of = call_of(c, call);
-    char error[256] = "";
 
-    count(c, call);
-    int err = s->ops->start(s->mpi, &of, error, sizeof(error));
+    count(c, call, 1);
+    int err = s->ops->start(s->mpi, call, s->error, sizeof(s->error));
     s->stuck = err != -EOPNOTSUPP; /* then nothing was begun */
-    return said(c, err, error);
+    return said(c, err);
 }
 
 static int mpi_test(struct collective *c, bool *done)
 {
     struct mpi_state *s = c->state;
-    char error[256] = "";
-    int err = s->ops->test(s->mpi, done, error, sizeof(error));
+    int err = s->ops->test(s->mpi, done, s->error, sizeof(s->error));
 
     s->stuck = err || !*done;
-    return said(c, err, error);
+    return said(c, err);
 }
 
 static void mpi_tell(struct collective *c, struct collective_report *told)
@@ -334,8 +355,9 @@ static void mpi_tell(struct collective *c, struct collective_report *told)
     told->gpu_shared = s->shared;
     told->simulated = c->ops->device_memory && library_gpu_simulated(&s->gpu);
     sockets_of_mpi(&mpi.settings, told->sockets, sizeof(told->sockets));
-    library_flow(told, c->point->device, library_least(c, s->bytes),
-                 s->calls > 0 ? s->bytes / s->calls : 0);
+    double bytes = (double)s->elements * (double)collective_type_bytes(c->point->type);
+    library_flow(told, c->point->device, library_least(c, bytes),
+                 s->calls ? bytes / (double)s->calls : 0);
 }
 
 static void mpi_close(struct collective *c)
@@ -364,6 +386,7 @@ const struct collective_ops collective_mpi = {
     .join = mpi_join,
     .barrier = mpi_barrier,
     .run = mpi_run,
+    .run_times = mpi_run_times,
     .start = mpi_start,
     .test = mpi_test,
     .tell = mpi_tell,
@@ -383,6 +406,7 @@ const struct collective_ops collective_mpi_cuda = {
     .join = mpi_join,
     .barrier = mpi_barrier,
     .run = mpi_run,
+    .run_times = mpi_run_times,
     .start = mpi_start,
     .test = mpi_test,
     .write = mpi_write,

@@ -67,23 +67,6 @@ static void tell_flows(const struct collective *c, struct collective_report *tol
     }
 }
 
-static void own_tell(struct collective *c, struct collective_report *told)
-{
-    struct own *o = c->state;
-    struct wire *f = o->wire;
-    char size[24];
-
-    memset(told, 0, sizeof(*told));
-    units_format_size(o->segment_bytes, size, sizeof(size));
-    snprintf(told->algorithm, sizeof(told->algorithm), "%s, segments of %s", c->ops->name, size);
-    if (f->ops->describe)
-        f->ops->describe(f, told->detail, sizeof(told->detail));
-    tell_flows(c, told);
-    if (f->ops->facts)
-        told->n_facts = (uint32_t)f->ops->facts(f, told->facts);
-    told->has_rail = f->ops->rail && !f->ops->rail(f, &told->rail);
-}
-
 static int refuse(char *why, size_t len, const char *format, const char *a, const char *b)
 {
     snprintf(why, len, format, a, b);
@@ -109,16 +92,60 @@ static int own_supports(const struct collective_point *p, unsigned n, char *why,
     return 0;
 }
 
-static enum schedule_algorithm algorithm_of(const struct collective *c)
-{
-    if (c->ops == &collective_halving)
-        return SCHEDULE_HALVING;
-    return c->ops == &collective_doubling ? SCHEDULE_DOUBLING : SCHEDULE_RING;
-}
-
 static size_t element_bytes(const struct collective *c)
 {
     return collective_type_bytes(c->point->type);
+}
+
+#define DOUBLING_MOST (16u << 10)
+#define HALVING_MOST  (512u << 10)
+
+/* Of auto: what its longest call suits. See docs/allreduce.md. */
+static const struct collective_ops *suited(const struct collective *c)
+{
+    uint64_t count = 0;
+
+    for (unsigned i = 0; i < c->n_calls; i++)
+        count = c->calls[i].count > count ? c->calls[i].count : count;
+    uint64_t bytes = count * element_bytes(c);
+    if (bytes > HALVING_MOST)
+        return &collective_ring;
+    return bytes > DOUBLING_MOST || c->point->op == COLLECTIVE_REDUCE_SCATTER
+               ? &collective_halving
+               : &collective_doubling;
+}
+
+/* Which of our algorithms this point goes by. */
+static const struct collective_ops *goes_by(const struct collective *c)
+{
+    return c->ops == &collective_auto ? suited(c) : c->ops;
+}
+
+static enum schedule_algorithm algorithm_of(const struct collective *c)
+{
+    const struct collective_ops *by = goes_by(c);
+
+    if (by == &collective_halving)
+        return SCHEDULE_HALVING;
+    return by == &collective_doubling ? SCHEDULE_DOUBLING : SCHEDULE_RING;
+}
+
+static void own_tell(struct collective *c, struct collective_report *told)
+{
+    struct own *o = c->state;
+    struct wire *f = o->wire;
+    char size[24];
+
+    memset(told, 0, sizeof(*told));
+    units_format_size(o->segment_bytes, size, sizeof(size));
+    snprintf(told->algorithm, sizeof(told->algorithm), "%s, segments of %s", goes_by(c)->name,
+             size);
+    if (f->ops->describe)
+        f->ops->describe(f, told->detail, sizeof(told->detail));
+    tell_flows(c, told);
+    if (f->ops->facts)
+        told->n_facts = (uint32_t)f->ops->facts(f, told->facts);
+    told->has_rail = f->ops->rail && !f->ops->rail(f, &told->rail);
 }
 
 /* How long nothing moves in a join is the wire's to judge: it knows what to say. */
@@ -437,6 +464,12 @@ static void own_close(struct collective *c)
 const struct collective_ops collective_ring = {
     .name = "ring",
     .help = "around a ring of all ranks, in segments: the least bytes a link can carry",
+    OWN_HOOKS,
+};
+
+const struct collective_ops collective_auto = {
+    .name = "auto",
+    .help = "the one of our algorithms that the size suits: doubling, halving or ring",
     OWN_HOOKS,
 };
 

@@ -36,7 +36,7 @@ int mpi_peer(struct channel **c, char *error, size_t len);
 
 /* ---- The module, which alone is linked with an MPI ---- */
 
-#define MPI_MODULE_ABI    7u
+#define MPI_MODULE_ABI    8u
 #define MPI_MODULE_SYMBOL "plumb_mpi_module" /* const struct mpi_module, its one symbol */
 
 struct mpi_collectives; /* core/collective/library.h */

@@ -266,10 +266,12 @@ static int operations(struct member *m, const struct session_run *run,
     uint64_t patience_ns = member_patience_ns(m, COLLECTIVE_ASK_RUN, run);
     uint64_t first_ns = 0, from_ns = 0, to_ns = 0, batch = collective_batch(&m->point);
     bool apart = is_apart(m, run);
+    bool at_once = !apart && !run->overlap_ns && batch == 1 && m->c.ops->run_times;
+    uint64_t each = at_once ? run->operations : batch;
     int err = 0;
 
-    for (uint64_t i = 0; i < run->operations && !err; i += batch) {
-        bool first = !i || apart, last = i + batch >= run->operations || apart;
+    for (uint64_t i = 0; i < run->operations && !err; i += each) {
+        bool first = !i || apart, last = i + each >= run->operations || apart;
         err = i && apart ? part(m, run, times) : 0;
         if (err)
             break;
@@ -277,7 +279,9 @@ static int operations(struct member *m, const struct session_run *run,
         from_ns = first ? cpu_now_ns(m) : from_ns;
         first_ns = i ? first_ns : from_ns;
         times->ns -= first ? clock_now_ns() : 0;
-        err = run->overlap_ns ? overlapped(m, work, patience_ns) : blocking(m, batch > 1);
+        err = run->overlap_ns ? overlapped(m, work, patience_ns)
+              : at_once       ? m->c.ops->run_times(&m->c, each)
+                              : blocking(m, batch > 1);
         times->ns += last ? clock_now_ns() : 0;
         to_ns = last ? cpu_now_ns(m) : to_ns;
         times->cpu_ns += last ? to_ns - from_ns : 0;

@@ -92,6 +92,7 @@ void member_tell(struct member *m, struct collective_account *account)
         account->softirq_cores = cpu_softirq(&m->cpu_mark, &now);
     }
     snprintf(account->gpu_address, sizeof(account->gpu_address), "%s", m->c.gpu);
+    snprintf(account->pages, sizeof(account->pages), "%s", collective_host_pages(&m->c));
     gpu_ledger_none(&account->gpu);
     if (m->watch)
         gpu_watch_end(m->watch, &account->gpu);
@@ -300,6 +301,7 @@ static bool account_sound(struct collective_account *account)
                  gpu_ledger_sound(&account->gpu);
 
     END(account->gpu_address);
+    END(account->pages);
     END(told->algorithm);
     END(told->detail);
     END(told->sockets);
@@ -566,6 +568,11 @@ const struct gpu_ledger *session_gpu(const struct session *s, unsigned member)
 const char *session_gpu_address(const struct session *s, unsigned member)
 {
     return s->told && member < s->n ? s->accounts[member].gpu_address : "";
+}
+
+const char *session_pages(const struct session *s, unsigned member)
+{
+    return s->told && member < s->n ? s->accounts[member].pages : "";
 }
 
 unsigned session_nodes(const struct session *s, const struct session_node **nodes)

@@ -15,9 +15,9 @@
 #include "core/program.h"
 
 #define IDLE_NS 1000000000u /* how long idle machines are watched */
-#define OWN     "backend=ring,halving,doubling"
+#define OWN     "backend=ring,halving,doubling,auto"
 
-const struct opt_scope way_by_own = {OWN, "ring, halving and doubling"};
+const struct opt_scope way_by_own = {OWN, "ring, halving, doubling and auto"};
 const struct opt_scope way_by_tcp = {OWN " transport=tcp", "our own algorithms over TCP"};
 const struct opt_scope way_by_rdma = {OWN " transport=rdma", "our own algorithms over RDMA"};
 const struct opt_scope way_by_library = {"backend=mpi,mpi-cuda,nccl",

@@ -63,8 +63,8 @@ extern const struct opt_scope way_by_own, way_by_tcp, way_by_rdma, way_by_librar
 #define WAY_OPTIONS(at)                                                                            \
     {.name = "backend", .type = OPT_CHOICE, WAY_SWEPT, at(backend), .choices = collective_names,   \
      .def = "ring",                                                                                \
-     .help = "ring, halving, doubling: our own algorithms; mpi, nccl: the library; mpi-cuda: MPI " \
-             "in a GPU's memory"},                                                                 \
+     .help = "ring, halving, doubling: our own algorithms; auto: that of them which the size suits; "   \
+             "mpi, nccl: the library; mpi-cuda: MPI in a GPU's memory"},                           \
     {.name = "transport", .type = OPT_CHOICE, WAY_FITTING, at(transport), .choices = wire_names,   \
      .def = "shm", .scope = &way_by_own,                                                           \
      .help = "transport of our own algorithms; default between machines: tcp and rdma"},           \

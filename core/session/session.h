@@ -85,6 +85,7 @@ int session_end(struct session *s);
 const struct gpu_ledger *session_gpu(const struct session *s, unsigned member);
 /* PCI addresses, '+' between them; "": none */
 const char *session_gpu_address(const struct session *s, unsigned member);
+const char *session_pages(const struct session *s, unsigned member); /* of its buffers; "" */
 const struct collective_report *session_report(const struct session *s, unsigned member);
 /* A library took sockets where an RDMA port is up, and nobody asked for them. */
 enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_KINDS };
@@ -188,6 +189,7 @@ struct collective_account {
     double busy_cores, softirq_cores;        /* of the machine, in its first member; else NAN */
     struct gpu_ledger gpu;                   /* this member's; rank 0's is watched by its point */
     char gpu_address[COLLECTIVE_GPUS_BYTES]; /* as in struct collective; rank 0's, too */
+    char pages[16];                          /* as collective_host_pages() has it */
 };
 
 struct collective_claims {

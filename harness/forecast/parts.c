@@ -389,6 +389,12 @@ static bool is_same_way(const struct reading *in, const struct report_bench *b,
     return !in->over || described_matches(b, c, in->over);
 }
 
+/* An interval from nothing to all tells nothing: other programs took the CPUs of the product. */
+static bool tells_overlap(const struct report_point *p)
+{
+    return isnan(p->high) || p->low > 0 || p->high < 100;
+}
+
 /* Of the way that sums go, the largest vector's, where it matters, and of these the most ranks'. */
 static void add_overlap(struct reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
@@ -399,7 +405,7 @@ static void add_overlap(struct reading *in, const struct report_bench *b,
     bool first = isnan(parts->hidden);
 
     (void)part;
-    if (!is_same_way(in, b, c))
+    if (!is_same_way(in, b, c) || !tells_overlap(p))
         return;
     if (!first &&
         (size < in->overlap_size || (size == in->overlap_size && ranks < in->overlap_ranks)))

@@ -628,7 +628,7 @@ static void show_parts(const struct showing *s, const struct forecast_point *p_a
     show_crowd(s, p_answer);
     document_item(s->d,
                   isnan(p->hidden)
-                      ? pool_text(s->pool, "overlap: not measured, so between nothing and all: %s",
+                      ? pool_text(s->pool, "overlap: not known, so between nothing and all: %s",
                                   command_of(s->f, JOB_OVERLAP))
                       : pool_text(s->pool, "overlap: %s of the shorter is hidden",
                                   document_percent(s->pool, 100 * p->hidden)));

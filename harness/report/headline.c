@@ -166,12 +166,29 @@ static double number_of(const char *text)
     return units_parse_double(text, &number) ? NAN : number;
 }
 
+/* Of the cases of a run that are left, keeps those that match, where any was measured. */
+static void keep_matching(struct search *s, size_t run, const char *where)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        const struct report_case *c = &s->bench->cases[i];
+        any |= s->at_in[i] && c->points[run].n_values && described_matches(s->bench, c, where);
+    }
+    for (size_t i = 0; any && i < s->bench->n_cases; i++)
+        s->at_in[i] &= described_matches(s->bench, &s->bench->cases[i], where);
+}
+
 /* Of the cases of a run that are left, keeps those at the largest or smallest value of a parameter:
  * "+size". */
 static void keep_at(struct search *s, size_t run, const char *at)
 {
     double best = NAN;
 
+    if (strchr(at, '=')) {
+        keep_matching(s, run, at);
+        return;
+    }
     for (size_t i = 0; i < s->bench->n_cases; i++) {
         double x = number_of(report_param(s->bench, &s->bench->cases[i], at + 1));
 

@@ -30,6 +30,28 @@ allreduce() {
         BEGIN { a = alg * us / 65.536; b = bus / alg / 1.5; exit !(a > 0.999 && a < 1.001 && b > 0.999 && b < 1.001) }'
 }
 
+@test "auto goes by the algorithm that the size suits, and says by which" {
+    allreduce --np 2 --ranks 2 --backend auto --size 8,64K,1M --max-samples 3
+    all_good
+    [ "$(paste -d'|' <(cells metric) <(cells chosen) | sed -n 's/^time|\([a-z]*\),.*/\1/p' | xargs)" = 'doubling halving ring' ]
+    allreduce --np 2 --ranks 2 --backend auto --size 8 --op reduce-scatter --max-samples 3 # doubling has none
+    all_good
+    [[ $(of time chosen) == halving* ]]
+}
+
+@test "what the buffers lie on is told: small pages where huge ones are off for the process" {
+    command -v python3 >/dev/null || skip 'python3 is not installed'
+    allreduce --np 2 --ranks 2 --size 4M --max-samples 3
+    all_good
+    [[ $(of time pages) =~ ^(thp|base|base\+thp)$ ]]
+    printf '%s\n' '#!/usr/bin/env python3' 'import ctypes, os, sys' 'ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) # PR_SET_THP_DISABLE' \
+        "os.execv('${PLUMB_BIN:-$PWD/build/bin}/plumb-allreduce', ['plumb-allreduce', *sys.argv[1:]])" >"$BATS_TEST_TMPDIR/small"
+    chmod +x "$BATS_TEST_TMPDIR/small"
+    bin=$BATS_TEST_TMPDIR/small allreduce --np 2 --ranks 2 --size 4M --max-samples 3
+    all_good
+    [ "$(of time pages)" = base ]
+}
+
 @test "one wrong element is found, and told with its rank: wrong, exit 1" {
     local op
     for op in allreduce all-to-all reduce; do

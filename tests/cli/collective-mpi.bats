@@ -107,6 +107,16 @@ in_parts()
     [[ $(times chosen) == 'recursive-doubling, '* ]]
 }
 
+@test "mpi: Open MPI is started as MPI_Init does, without its locks, unless its environment asks for threads, which is told" {
+    open_mpi
+    launched 2 -- --ranks 2 --size 64K
+    all_good 1
+    [ "$(times detail | grep -c threads)" -eq 0 ]
+    launched 2 -x OMPI_MPI_THREAD_LEVEL=2 -- --ranks 2 --size 64K
+    all_good 1
+    times detail | grep -q 'threads serialized'
+}
+
 @test "mpi: without a launcher it is skipped, and a launcher of another MPI is an error" {
     [ -e "${PLUMB_BIN:-build/bin}/../lib/plumbline/plumb-mpi.so" ] || skip "plumb-mpi.so was not built: there is no MPI here"
     alone --backend mpi --ranks 2 --size 64K

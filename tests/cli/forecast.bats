@@ -23,6 +23,34 @@ load forecast
     jq -e '.points[0].step_s < '"$(jq '.points[0].step_s' out.json)" with.json
 }
 
+# hidden PERCENT...: of the run's sums over TCP, in a repetition each, how much is hidden.
+hidden() {
+    python3 - "$@" <<'END'
+import csv, sys
+rows = [row for row in csv.DictReader(open("run/allreduce.csv")) if not row["overlap"]]
+like = next(row for row in rows if row["backend"] == "ring" and row["transport"] == "tcp" and row["ranks"] == "8" and row["metric"] == "time"
+            and row["op"] == "allreduce" and not row["model"] and not row["rank"])
+with open("run/allreduce.csv", "w", newline="") as out, open("run/plan.csv", "a") as plan:
+    writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    for repeat, percent in enumerate(sys.argv[1:], 1):
+        writer.writerow(dict(like, overlap="yes", metric="overlap", unit="percent", value=percent, ci_low=percent, ci_high=percent, case=9000, repeat=repeat))
+        plan.write(f"done,0001,9000,9000,{repeat},allreduce,,60,,,node1;node2\n")
+END
+    "$plumb" forecast "${job[@]}" --nodes 8 --json > "$1.json"
+}
+
+@test "an overlap that was measured counts, and one that says nothing is as if it were not" {
+    "$plumb" forecast "${job[@]}" --nodes 8 --json > none.json
+    hidden 81 82 80
+    jq -e '.points[0].step_s < '"$(jq '.points[0].step_s' none.json)" 81.json
+    hidden 5 4 6
+    jq -e '.points[0].step_s > '"$(jq '.points[0].step_s' none.json)" 5.json
+    hidden 61 -740 30
+    [ "$(jq '.points[0].step_s' 61.json)" = "$(jq '.points[0].step_s' none.json)" ]
+}
+
 @test "numbers of nodes are shown once each, the fewest first" {
     "$plumb" forecast "${job[@]}" --nodes 8,2,1,8 --json > out.json
     [ "$(jq -c '[.points[].nodes]' out.json)" = "[1,2,8]" ]

@@ -495,6 +495,45 @@ static void runs_stand_side_by_side(void **state)
     fake_run_release(&other.f);
 }
 
+static void put_sum(struct scene *s, double us, const char *values)
+{
+    struct row row = row_of(s, "time", "us", us);
+
+    row.status = isnan(us) ? "failed" : "ok";
+    row.reason = isnan(us) ? "a reason" : "";
+    add(s, &row, values);
+}
+
+/* Of a run: values of the backends ring, doubling and auto; NAN: that one failed. */
+static void the_latency_of_an_allreduce_is_that_of_auto(void **state)
+{
+    static const char *const params[] = {"backend", "transport", "op", "size", "ranks", NULL};
+    static const struct {
+        double ring, doubling, chosen;
+        const char *backend;
+        double value;
+    } cases[] = {{0.9, 0.4, 0.5, "auto", 0.5},
+                 {0.9, 0.4, NAN, "doubling", 0.4}, /* it gave no value: the best of the others */
+                 {0.9, 0.4, 0, "doubling", 0.4}};  /* it is not in the run */
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        begin(s, false, "allreduce", params);
+        put_sum(s, cases[i].ring, "ring shm allreduce 8 2");
+        put_sum(s, cases[i].doubling, "doubling shm allreduce 8 2");
+        put_sum(s, 0.1, "auto shm allreduce 8 1");
+        if (isnan(cases[i].chosen) || cases[i].chosen > 0)
+            put_sum(s, cases[i].chosen, "auto shm allreduce 8 2");
+        load(s);
+        const struct headline_run *found =
+            run_of(s, "Allreduce latency", "smallest vector, over shm");
+
+        near(found->point->value, cases[i].value);
+        assert_string_equal(report_param(&s->r.benches[0], found->best, "backend"),
+                            cases[i].backend);
+    }
+}
+
 /* A launch that died says no metric: which headlines it belongs to follows from its parameters. */
 static void a_failed_launch_is_in_the_headlines_of_its_own_kind(void **state)
 {
@@ -693,6 +732,7 @@ int main(void)
                                        TEST(what_a_line_says_is_no_plot),
                                        TEST(square_products_have_an_axis_and_shapes_a_list),
                                        TEST(runs_stand_side_by_side),
+                                       TEST(the_latency_of_an_allreduce_is_that_of_auto),
                                        TEST(a_failed_launch_is_in_the_headlines_of_its_own_kind),
                                        TEST(rows_without_a_headline_are_not_told_as_missing),
                                        TEST(no_text_breaks_out),

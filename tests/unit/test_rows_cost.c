@@ -42,8 +42,9 @@ static double told_gb(const struct fixture *f, unsigned n)
 }
 
 static const struct bench_column columns_of_rows[] = {
-    {.name = "nodes"},     {.name = "vector_bytes"}, {.name = "chosen"}, {.name = "rank"},
-    {.name = "rank_host"}, {.name = "scope"},        {.name = "detail"}, {.name = NULL}};
+    {.name = "nodes"}, {.name = "vector_bytes"}, {.name = "chosen"},
+    {.name = "rank"},  {.name = "rank_host"},    {.name = "scope"},
+    {.name = "pages"}, {.name = "detail"},       {.name = NULL}};
 static const struct bench_rows rows = {.columns = columns_of_rows};
 
 /* The same by the row: of threads that ran for a second. */

@@ -44,11 +44,11 @@ static void check_condition(const struct bench_info *b, const char *where)
 static void check_words(const struct bench_info *b, const char *words)
 {
     for (const char *at = words; at && *at; at += strspn(at, " +-")) {
-        size_t n = strcspn(at, " +-");
+        size_t n = strcspn(at, " +-=");
 
         if (n)
             check_name(&(struct checking){b, words}, at, n);
-        at += n;
+        at += at[n] == '=' ? strcspn(at, " ") : n;
     }
 }
 

@@ -336,7 +336,7 @@ static bool surely_behind(const struct of_gpu *all, size_t run, const struct con
 static bool proven_behind(struct report *r, const struct report_bench *b, const struct of_gpu *all,
                           size_t run, const struct contrast_gpus *g)
 {
-    struct decide_run runs[GPUS_MAX];
+    struct decide_run runs[GPUS_MAX] = {0};
     struct decide_overall overall;
     const struct report_case *worst = g->worst_case;
     size_t n = 0;
@@ -345,9 +345,10 @@ static bool proven_behind(struct report *r, const struct report_bench *b, const 
         const struct report_point *p = &all[i].best->points[run];
         double *values = p->n_values ? pool_alloc(&r->pool, p->n_rows, sizeof(*values)) : NULL;
 
-        if (values && all[i].best != worst)
-            runs[n++] = (struct decide_run){.values = values,
-                                            .n = combine_values(&b->rows[run], p, values)};
+        if (!values || all[i].best == worst)
+            continue;
+        runs[n].values = values;
+        runs[n++].n = combine_values(&b->rows[run], p, values);
     }
     const struct report_point *p = &worst->points[run];
     double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));

@@ -554,10 +554,13 @@ static void tell_choices(struct pairing *g, struct pair *pair)
     const struct report_bench *bench = pair->bench;
 
     for (size_t i = 0; i < bench->n_params; i++) {
+        const char *a, *b;
+
         if (*pair->c->params[i] || !described_left_by(bench, bench->params[i]) ||
-            is_deciding_choice(pair, i))
+            (is_deciding_choice(pair, i) && outcome_differs(g, pair, i, &a, &b)))
             continue;
-        const char *a = choice_of(g, pair, &g->a, i), *b = choice_of(g, pair, &g->b, i);
+        a = choice_of(g, pair, &g->a, i);
+        b = choice_of(g, pair, &g->b, i);
 
         if (*a && *b && strcmp(a, b) != 0)
             pair->differs = show_joined(

@@ -314,7 +314,10 @@ int plan_print(FILE *out, struct plan *plan)
         if (in_turn)
             fprintf(text, ",%s", turns[l->turn]);
         fputc('\n', text);
-        fclose(text);
+        if (fclose(text)) {
+            free(line);
+            return -ENOMEM;
+        }
         l->mark_at = at;
         at += bytes;
         fwrite(line, 1, bytes, out);

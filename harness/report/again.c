@@ -20,7 +20,8 @@ static void add(struct choice *out, const struct report_bench *b, const struct r
     const struct report_point *p = &c->points[out->run];
     uint64_t id;
 
-    if (!p->n_values || p->n_values >= most || point_is_wrong(p) ||
+    /* launches that failed count, too: they would fail again */
+    if (!p->n_values || p->n_rows >= most || point_is_wrong(p) ||
         units_parse_u64(row_text(&b->rows[out->run], p->rows[0], FIELD_CASE), &id))
         return;
     for (size_t i = 0; i < out->n; i++)

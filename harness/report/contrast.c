@@ -15,7 +15,7 @@
 #define GPUS_MAX  CONTRAST_GPUS_MAX
 #define NAMED_MAX 3 /* GPUs that failed */
 
-#define BEHIND_ALARMS   0.001 /* of one comparison: a run has some dozens */
+#define BEHIND_ALARMS   0.001 /* of one group, of which the worst is picked: a run has dozens */
 #define BEHIND_LAUNCHES 3     /* of the one that is behind */
 #define BEHIND_OTHERS   3     /* GPUs that it is held against */
 
@@ -358,7 +358,7 @@ static bool proven_behind(struct report *r, const struct report_bench *b, const 
                             .b = {&own, 1},
                             .margin = SPREAD_BEHIND,
                             .higher_is_better = worst->more_is_better};
-    const struct decide_options options = {.alarm_level = BEHIND_ALARMS};
+    const struct decide_options options = {.alarm_level = BEHIND_ALARMS / (double)(n + 1)};
 
     if (own.n < BEHIND_LAUNCHES || n < BEHIND_OTHERS || decide_suite(&c, 1, &options, &overall) ||
         c.decision != DECISION_WORSE || !c.beyond)

@@ -166,6 +166,11 @@ static double number_of(const char *text)
     return units_parse_double(text, &number) ? NAN : number;
 }
 
+static bool is_lost(const struct report_point *p)
+{
+    return point_is_wrong(p) || point_has_failed(p);
+}
+
 /* Of the cases of a run that are left, keeps those that match, where any was measured. */
 static void keep_matching(struct search *s, size_t run, const char *where)
 {
@@ -175,8 +180,10 @@ static void keep_matching(struct search *s, size_t run, const char *where)
         const struct report_case *c = &s->bench->cases[i];
         any |= s->at_in[i] && c->points[run].n_values && described_matches(s->bench, c, where);
     }
+    /* what was lost stays: nothing hides it */
     for (size_t i = 0; any && i < s->bench->n_cases; i++)
-        s->at_in[i] &= described_matches(s->bench, &s->bench->cases[i], where);
+        s->at_in[i] &= is_lost(&s->bench->cases[i].points[run]) ||
+                       described_matches(s->bench, &s->bench->cases[i], where);
 }
 
 /* Of the cases of a run that are left, keeps those at the largest or smallest value of a parameter:
@@ -220,11 +227,6 @@ static void keep_extreme(struct search *s, size_t run)
 static bool is_better(const struct report_case *c, double value, double than)
 {
     return isnan(than) || (c->more_is_better ? value > than : value < than);
-}
-
-static bool is_lost(const struct report_point *p)
-{
-    return point_is_wrong(p) || point_has_failed(p);
 }
 
 static int weight_of(const struct report_point *p)

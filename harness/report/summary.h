@@ -27,8 +27,9 @@ int summary_all(struct report *r, const struct headlines *h, struct document *d)
  *
  *   smallest  of each judged case that was measured, the loss that plumb compare would prove, four
  *             times in five, between this run and another one like it (harness/decide/decide.h,
- *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all,
- *             unless it is of at least four places that are alike: together they are one case
+ *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all. One
+ *             that is alike with three others or more (GPUs, pairs) is held against these in the run,
+ *             and is left out of the median
  *   grade     A up to 2 %, B up to 5 %, C up to 10 %, else D
  *   repeats   launches of each case that reach the next grade, if nothing else changes: errors
  *             shrink with the root of their number. Below DECIDE_FEW_LAUNCHES a loss must also
@@ -45,6 +46,7 @@ struct trust {
     size_t launches; /* of each, in the median */
     size_t fewest_launches, most_launches;
     size_t single;          /* cases of a single launch */
+    size_t alike;           /* such cases that are left out: held against their like */
     size_t repeats;         /* 0: more than TRUST_REPEATS_MAX, or none are needed */
     double minutes;         /* that these take, by what the run took; NaN: not known */
     size_t rows, disturbed; /* measured ones; those that were disturbed */

@@ -146,13 +146,13 @@ static void count_rows(const struct report *r, size_t run, struct trust *t)
 
 struct judged {
     struct decide_case *cases;
-    struct decide_run *runs; /* one a case: both sides of it, or of a group its slowest */
+    struct decide_run *runs; /* one a case: both sides of it */
     double *launches;        /* how many each has */
-    bool *grouped;           /* of all cases of the report, one benchmark after the other */
-    size_t n, groups;        /* groups come first */
+    bool *alike;             /* of all cases of the report, one benchmark after the other */
+    size_t n;
 };
 
-#define GROUP_LEAST 4 /* fewer do not tell how places that are alike differ */
+#define ALIKE_LEAST 4 /* fewer do not tell how places that are alike differ */
 
 static bool counts(const struct report *r, const struct report_bench *b,
                    const struct report_case *c, size_t run)
@@ -162,27 +162,17 @@ static bool counts(const struct report *r, const struct report_bench *b,
     return p->n_values && point_is_measured(p) && described_is_judged(r, b, c);
 }
 
-static int values_of(struct report *r, const struct report_bench *b, const struct report_case *c,
-                     size_t run, struct decide_run *out)
-{
-    const struct report_point *p = &c->points[run];
-    double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));
-
-    if (!values)
-        return -ENOMEM;
-    *out = (struct decide_run){.values = values, .n = combine_values(&b->rows[run], p, values)};
-    return 0;
-}
-
 /* Held against another run like this one: against itself. */
 static int add_case(struct report *r, const struct report_bench *b, const struct report_case *c,
                     size_t run, struct judged *j)
 {
     struct decide_run *of = &j->runs[j->n];
-    int err = values_of(r, b, c, run, of);
+    const struct report_point *p = &c->points[run];
+    double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));
 
-    if (err)
-        return err;
+    if (!values)
+        return -ENOMEM;
+    *of = (struct decide_run){.values = values, .n = combine_values(&b->rows[run], p, values)};
     j->launches[j->n] = (double)of->n;
     j->cases[j->n++] = (struct decide_case){.a = {of, 1},
                                             .b = {of, 1},
@@ -191,66 +181,35 @@ static int add_case(struct report *r, const struct report_bench *b, const struct
     return 0;
 }
 
-static bool *is_grouped(const struct report *r, const struct judged *j,
-                        const struct report_bench *b, const struct report_case *c)
+static bool *is_alike(const struct report *r, const struct judged *j, const struct report_bench *b,
+                      const struct report_case *c)
 {
-    bool *at = j->grouped;
+    bool *at = j->alike;
 
     for (const struct report_bench *before = r->benches; before < b; before++)
         at += before->n_cases;
     return at + (c - b->cases);
 }
 
-/* Places that are alike, as GPUs or pairs of them, show what a single launch of each does not: the
- * slowest is held against the others. */
-static int add_group(struct report *r, const struct report_bench *b, size_t run,
-                     const struct report_case **group, size_t n, struct judged *j)
+static void mark_kind(const struct report *r, const struct matrix *m, const char *kind,
+                      const struct judged *j)
 {
-    struct decide_run *others = pool_alloc(&r->pool, n + 1, sizeof(*others));
-    size_t worst = 0, launches = 0, singles = 0;
-    int err = others ? 0 : -ENOMEM;
-
-    for (size_t i = 1; i < n; i++)
-        if ((group[i]->points[run].value < group[worst]->points[run].value) ==
-            group[i]->more_is_better)
-            worst = i;
-    for (size_t i = 0; !err && i < n; i++) {
-        launches += group[i]->points[run].n_values;
-        singles += group[i]->points[run].n_values == 1;
-        *is_grouped(r, j, b, group[i]) = true;
-        err = values_of(r, b, group[i], run,
-                        i == worst ? &j->runs[j->n] : &others[i < worst ? i : i - 1]);
-    }
-    if (err || !singles)
-        return err;
-    j->launches[j->n] = (double)launches;
-    j->cases[j->n] = (struct decide_case){.a = {others, n - 1},
-                                          .b = {&j->runs[j->n], 1},
-                                          .margin = COMPARE_MARGIN,
-                                          .higher_is_better = group[worst]->more_is_better};
-    j->n++;
-    return 0;
-}
-
-/* Of the cells of one kind. */
-static int add_kind(struct report *r, const struct matrix *m, size_t first, struct judged *j)
-{
-    const struct report_case **group = pool_alloc(&r->pool, m->n * m->n, sizeof(*group));
     size_t n = 0;
 
-    if (!group)
-        return -ENOMEM;
-    for (size_t i = first; i < m->n * m->n; i++) {
-        const struct matrix_cell *cell = &m->cells[i];
+    for (int mark = 0; mark < 2; mark++)
+        for (size_t i = 0; i < m->n * m->n && (!mark || n >= ALIKE_LEAST); i++) {
+            const struct matrix_cell *at = &m->cells[i];
 
-        if (cell->c && cell->point->n_values && !strcmp(cell->kind, m->cells[first].kind) &&
-            counts(r, m->bench, cell->c, m->run) && !*is_grouped(r, j, m->bench, cell->c))
-            group[n++] = cell->c;
-    }
-    return n >= GROUP_LEAST ? add_group(r, m->bench, m->run, group, n, j) : 0;
+            if (!at->c || !at->point->n_values || strcmp(at->kind, kind) != 0)
+                continue;
+            if (mark)
+                *is_alike(r, j, m->bench, at->c) = true;
+            n += !mark;
+        }
 }
 
-static int find_groups(struct report *r, size_t run, struct judged *j)
+/* Places that are alike, as GPUs and pairs of them, are held against each other in the run. */
+static int find_alike(struct report *r, size_t run, struct judged *j)
 {
     const struct report_case *group[CONTRAST_GPUS_MAX];
     struct matrices matrices;
@@ -259,25 +218,20 @@ static int find_groups(struct report *r, size_t run, struct judged *j)
     for (size_t i = 0; !err && i < matrices.n; i++) {
         const struct matrix *m = &matrices.all[i];
 
-        for (size_t k = 0; !err && m->run == run && k < m->n * m->n; k++)
-            if (m->cells[k].c && !*is_grouped(r, j, m->bench, m->cells[k].c))
-                err = add_kind(r, m, k, j);
+        for (size_t k = 0; m->run == run && k < m->n * m->n; k++)
+            if (m->cells[k].c && !*is_alike(r, j, m->bench, m->cells[k].c))
+                mark_kind(r, m, m->cells[k].kind, j);
     }
     for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; !err && i < r->benches[b].n_cases; i++) {
-            const struct report_case *c = &r->benches[b].cases[i];
-            size_t n = 0;
-
-            if (counts(r, &r->benches[b], c, run) && !*is_grouped(r, j, &r->benches[b], c))
-                n = contrast_group(&r->benches[b], run, c, group);
-            if (n >= GROUP_LEAST)
-                err = add_group(r, &r->benches[b], run, group, n, j);
-        }
-    j->groups = j->n;
+        for (size_t i = 0; !err && i < r->benches[b].n_cases; i++)
+            *is_alike(r, j, &r->benches[b], &r->benches[b].cases[i]) |=
+                contrast_group(&r->benches[b], run, &r->benches[b].cases[i], group) >= ALIKE_LEAST;
     return err;
 }
 
-static int find_cases(struct report *r, size_t run, struct judged *j)
+/* Those of a single launch that are alike with others are left out, unless there are no others: it
+ * is by these that they are judged. */
+static int find_cases(struct report *r, size_t run, struct judged *j, struct trust *t)
 {
     size_t most = 0;
     int err;
@@ -287,16 +241,23 @@ static int find_cases(struct report *r, size_t run, struct judged *j)
     j->cases = pool_alloc(&r->pool, most, sizeof(*j->cases));
     j->runs = pool_alloc(&r->pool, most, sizeof(*j->runs));
     j->launches = pool_alloc(&r->pool, most, sizeof(*j->launches));
-    j->grouped = pool_alloc(&r->pool, most + 1, sizeof(*j->grouped));
-    if (!j->cases || !j->runs || !j->launches || !j->grouped)
+    j->alike = pool_alloc(&r->pool, most + 1, sizeof(*j->alike));
+    if (!j->cases || !j->runs || !j->launches || !j->alike)
         return -ENOMEM;
-    err = find_groups(r, run, j);
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; !err && i < r->benches[b].n_cases; i++)
-            if (counts(r, &r->benches[b], &r->benches[b].cases[i], run) &&
-                !(*is_grouped(r, j, &r->benches[b], &r->benches[b].cases[i]) &&
-                  r->benches[b].cases[i].points[run].n_values == 1))
-                err = add_case(r, &r->benches[b], &r->benches[b].cases[i], run, j);
+    err = find_alike(r, run, j);
+    for (int alike = 0; alike < 2 && !j->n; alike++)
+        for (size_t b = 0; b < r->n_benches; b++)
+            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++) {
+                const struct report_bench *bench = &r->benches[b];
+                const struct report_case *c = &bench->cases[i];
+                bool left = c->points[run].n_values == 1 && *is_alike(r, j, bench, c);
+
+                if (!counts(r, bench, c, run))
+                    continue;
+                t->alike += left && !alike;
+                if (!left || alike)
+                    err = add_case(r, bench, c, run, j);
+            }
     return err;
 }
 
@@ -313,10 +274,9 @@ static int take_smallest(struct report *r, const struct judged *j, struct trust 
     t->launches = t->most_launches = (size_t)stats_median(j->launches, j->n);
     t->fewest_launches = t->launches;
     for (size_t i = 0; i < j->n; i++) {
-        size_t launches = (size_t)j->launches[i];
-        t->single += launches == 1;
-        t->fewest_launches = launches < t->fewest_launches ? launches : t->fewest_launches;
-        t->most_launches = launches > t->most_launches ? launches : t->most_launches;
+        t->single += j->runs[i].n == 1;
+        t->fewest_launches = j->runs[i].n < t->fewest_launches ? j->runs[i].n : t->fewest_launches;
+        t->most_launches = j->runs[i].n > t->most_launches ? j->runs[i].n : t->most_launches;
     }
     return 0;
 }
@@ -429,13 +389,11 @@ int trust_make(struct report *r, size_t run, struct trust *out)
     *out = (struct trust){.smallest = NAN, .next = NAN, .minutes = NAN};
     count_rows(r, run, out);
     count_steal(r, run, out);
-    err = find_cases(r, run, &j);
+    err = find_cases(r, run, &j, out);
     out->cases = j.n;
     if (err || !j.n)
         return err;
-    err = decide_suite(j.cases, j.groups, &options, &overall);
-    if (!err)
-        err = decide_suite(j.cases + j.groups, j.n - j.groups, &options, &overall);
+    err = decide_suite(j.cases, j.n, &options, &overall);
     if (!err)
         err = take_smallest(r, &j, out);
     if (err)
@@ -606,6 +564,12 @@ int trust_answer(struct report *r, size_t run, struct document *d)
     document_answer(s->d, "Trust", pool_text(s->pool, "%s", grade),
                     t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
     document_answer_aside(s->d, " (", trust_cases(s, &t), ")");
+    if (t.alike && t.alike != t.cases)
+        document_answer_more(s->d,
+                             pool_text(s->pool,
+                                       "%s of a single launch: held against their like alone",
+                                       show_count(s->pool, t.alike, "case")),
+                             "");
     if (t.disturbed)
         document_answer_more(s->d, disturbed_text(s, &t), "");
     advise(s, &t);

@@ -151,5 +151,6 @@ void batches_release(struct batches *all)
     for (size_t i = 0; i < all->n; i++)
         end(&all->all[i]);
     free(all->all);
-    *all = (struct batches){0};
+    all->all = NULL; /* its rule stays */
+    all->n = 0;
 }

@@ -536,31 +536,39 @@ static size_t launch_of_case(const struct run *r, unsigned number)
 }
 
 /* Repetitions beyond the planned ones, where they decide, until nothing is open or the time is used
- * up. */
+ * up. What is left of it is kept for --resume. */
 static int run_again(struct run *r, const struct launch_context *context)
 {
-    uint64_t until_ns = clock_now_ns() + r->again_ns;
+    uint64_t begin_ns = clock_now_ns(), until_ns = begin_ns + r->again_ns;
     unsigned cases[AGAIN_ROUND];
-    size_t n = 1, before = r->plan.n;
+    size_t n = 1, before = r->plan.n, started = 1;
     int err = 0;
 
-    while (!err && n && !*r->cancel && clock_now_ns() < until_ns) {
+    while (!err && n && started && !*r->cancel && clock_now_ns() < until_ns) {
         struct run_folder folder;
         err = run_folder_load(r->path, &folder, r->error, sizeof(r->error));
         if (err)
             break;
         err = report_again(&folder, cases, AGAIN_ROUND, &n);
         run_folder_release(&folder);
+        started = 0;
         for (size_t k = 0; !err && k < n && !*r->cancel && clock_now_ns() < until_ns; k++) {
             size_t i = launch_of_case(r, cases[k]);
             err = i == SIZE_MAX ? 0 : run_once_more(r, i, context);
+            started += i != SIZE_MAX;
         }
         batches_release(&r->batches);
     }
+    uint64_t used_ns = clock_now_ns() - begin_ns;
+    bool goes_on = *r->cancel && used_ns < r->again_ns;
+
+    json_object_set_new(r->meta, "again_s",
+                        json_real(goes_on ? (double)(r->again_ns - used_ns) * 1e-9 : 0));
     if (r->plan.n > before) {
         progress_clear(&r->progress);
-        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n", r->plan.n - before,
-                n && !*r->cancel ? "; the time for these is used up" : "");
+        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n",
+                r->plan.n - before,
+                n && clock_now_ns() >= until_ns ? "; the time for these is used up" : "");
     }
     return err;
 }
@@ -667,7 +675,8 @@ static bool has_value(const struct table *rows)
 static bool needs_other_machine(const struct run *r, const struct table *rows)
 {
     const json_t *gpus = json_object_get(json_object_get(r->meta, "machine"), "gpus");
-    bool other = !json_array_size(json_object_get(gpus, "devices"));
+    const json_t *devices = json_object_get(gpus, "devices"); /* null: it could not be told */
+    bool other = json_is_array(devices) && !json_array_size(devices);
 
     for (size_t i = 0; other && i < rows->n_rows; i++)
         other = !strcmp(table_text(rows, i, "code"), row_code(-ENODEV));
@@ -732,7 +741,7 @@ static int run_and_finish(struct run *r)
     r->cancel = cancel_on_signals();
     int err = run_launches(r);
     int status = finish(r, err);
-    return r->done && !*r->cancel ? show_results(r, status) : status;
+    return r->done == r->plan.n || (r->done && !*r->cancel) ? show_results(r, status) : status;
 }
 
 /* ---- Both together ---- */

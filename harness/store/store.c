@@ -172,8 +172,8 @@ static int write_plan(struct store *s, char *error, size_t len)
     FILE *out = open_memstream(&text, &size);
     int err = out ? plan_print(out, s->plan) : -ENOMEM;
 
-    if (out)
-        fclose(out);
+    if (out && fclose(out) && !err)
+        err = -ENOMEM;
     if (!err)
         err = store_replace(s, "plan.csv", text, size);
     if (err)
@@ -220,12 +220,15 @@ static int store_open_plan(struct store *s, char *error, size_t len)
 
 int store_extend(struct store *s, char *error, size_t len)
 {
+    uint64_t last_sync_ns = s->last_sync_ns; /* of the rows, which are not synced here */
     int err = write_plan(s, error, len);
 
     if (err)
         return err;
     close(s->plan_fd);
-    return store_open_plan(s, error, len);
+    err = store_open_plan(s, error, len);
+    s->last_sync_ns = last_sync_ns;
+    return err;
 }
 
 static int make_subfolders(struct store *s, char *error, size_t len)

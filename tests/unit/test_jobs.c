@@ -52,7 +52,7 @@ static int ask_bench(void **state)
 {
     (void)state;
     struct bench_list list = built_benches();
-    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O,s:O}}", "schema", 1, "run", "made", "machine",
+    json_t *meta = json_pack("{s:i,s:s,s:{},s:{s:O,s:O}}", "schema", 2, "run", "made", "machine",
                              "benchmarks", "step", bench_list_find(&list, "step")->described,
                              "gemm", bench_list_find(&list, "gemm")->described);
     rng_seed(&rng, 1);

@@ -402,7 +402,7 @@ static void set_columns(struct point *pt, const struct collective_work *w)
         point_column(pt, "library_protocol", "%s", told->library_protocol);
     if (told->library_channels)
         point_column(pt, "library_channels", "%u", told->library_channels);
-    point_column(pt, "pages", "%s", session_pages(w->ranks.session, 0));
+    point_column(pt, "pages", "%s", session_pages(w->ranks.session));
     point_column(pt, "detail", "%s", told->detail);
 }
 

@@ -124,7 +124,7 @@ static const struct bench_terms terms[] = {
      .bytes = "steps + 2 * beyond",
      .bus = RING},
     {.where = "op=allreduce backend!=auto", .messages = "2 * (n - 1)", .bytes = RING, .bus = RING},
-    {.where = "op=reduce-scatter,all-gather,all-to-all",
+    {.where = "op=reduce-scatter,all-gather,all-to-all backend!=auto",
      .messages = "n - 1",
      .bytes = "(n - 1) / n",
      .bus = "(n - 1) / n"},

@@ -301,7 +301,8 @@ static int fail(struct copy_remote *r, int err, const char *why)
 
 int copy_remote_alive(struct copy_remote *r)
 {
-    int err = talk_watch(&r->talk) ? r->talk.peers[PEER].err : channel_alive(r->channel);
+    int err = talk_watch(&r->talk) ? r->talk.peers[PEER].cut ? -EHOSTUNREACH : -ECONNRESET
+                                   : channel_alive(r->channel);
 
     if (err && !r->talk.peers[PEER].gone)
         talk_lose(&r->talk, PEER, err, channel_error(r->channel));

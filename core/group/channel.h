@@ -28,7 +28,7 @@
 #define CHANNEL_FRAME_MAX   65536u
 #define CHANNEL_WAIT_NS     10000000000u /* what a peer is given before it counts as hanging */
 #define CHANNEL_TOKEN_BYTES SECRET_TOKEN_BYTES
-#define CHANNEL_ERROR_BYTES 384
+#define CHANNEL_ERROR_BYTES 512
 
 struct channel; /* begins with struct channel_base */
 
@@ -269,6 +269,7 @@ struct link_counts {
     uint32_t segments;   /* that have come, sent again or not */
     bool owed;           /* what this end sent was sent again, and is not acknowledged yet */
     bool late;           /* they were not looked at for a while */
+    bool acked;          /* an acknowledgement has come since the last sign of life but one */
 };
 
 /* What that says of the way to a peer that is silent. */

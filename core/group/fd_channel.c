@@ -77,16 +77,18 @@ static void fd_look(struct fd_channel *c)
 
 /* ---- Which direction of a link is dead ---- */
 
-#define QUIET_MS 1000 /* two signs of life are missing */
+#define QUIET_MS          1000 /* two signs of life are missing */
+#define STATE_ESTABLISHED 1    /* of tcpi_state: include/net/tcp_states.h of the kernel */
 
 /* What a peer has not acknowledged it sends again: so segments come from it where the way from it is
  * open, though nothing new is in them. */
 enum link_sign link_sign(const struct link_counts *now, uint32_t *segments)
 {
-    if (now->unheard_ms < QUIET_MS || now->late)
+    if (now->unheard_ms < QUIET_MS || now->late || !now->owed)
         *segments = now->segments;
+    /* Nothing is owed, either, where this end could not send at all: that takes an acknowledgement. */
     if (!now->owed)
-        return LINK_ACKNOWLEDGES;
+        return now->acked ? LINK_ACKNOWLEDGES : LINK_UNKNOWN;
     return now->segments != *segments ? LINK_ONE_WAY : LINK_DEAD;
 }
 
@@ -98,15 +100,18 @@ static void count(struct fd_channel *c)
     socklen_t len = sizeof(info);
 
     if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
-        len < offsetof(struct tcp_info, tcpi_segs_in) + sizeof(info.tcpi_segs_in))
+        len < offsetof(struct tcp_info, tcpi_segs_in) + sizeof(info.tcpi_segs_in) ||
+        info.tcpi_state != STATE_ESTABLISHED) /* given up: the last sign stays */
         return;
     const struct link_counts now = {.unheard_ms = info.tcpi_last_data_recv,
                                     .segments = info.tcpi_segs_in,
                                     .owed = info.tcpi_unacked && info.tcpi_retransmits,
-                                    .late = now_ns - c->counted_ns > UNSEEN_NS};
+                                    .late = now_ns - c->counted_ns > UNSEEN_NS,
+                                    .acked = info.tcpi_last_ack_recv < QUIET_MS};
     c->counted_ns = now_ns;
     __atomic_store_n(&c->sign, link_sign(&now, &c->segments), __ATOMIC_RELAXED);
-    __atomic_store_n(&c->unheard_ns, now.unheard_ms * 1000000ull, __ATOMIC_RELAXED);
+    /* what came while this process stood still is still to be counted */
+    __atomic_store_n(&c->unheard_ns, now.late ? 0 : now.unheard_ms * 1000000ull, __ATOMIC_RELAXED);
 }
 
 static void say_silence(struct fd_channel *c, char *text, size_t len)

@@ -570,9 +570,14 @@ const char *session_gpu_address(const struct session *s, unsigned member)
     return s->told && member < s->n ? s->accounts[member].gpu_address : "";
 }
 
-const char *session_pages(const struct session *s, unsigned member)
+const char *session_pages(const struct session *s)
 {
-    return s->told && member < s->n ? s->accounts[member].pages : "";
+    const char *pages = s->told && s->n ? s->accounts[0].pages : "";
+
+    for (unsigned i = 1; s->told && i < s->n; i++)
+        if (strcmp(s->accounts[i].pages, pages) != 0)
+            return *pages && *s->accounts[i].pages ? "base+thp" : "";
+    return pages;
 }
 
 unsigned session_nodes(const struct session *s, const struct session_node **nodes)

@@ -85,7 +85,8 @@ int session_end(struct session *s);
 const struct gpu_ledger *session_gpu(const struct session *s, unsigned member);
 /* PCI addresses, '+' between them; "": none */
 const char *session_gpu_address(const struct session *s, unsigned member);
-const char *session_pages(const struct session *s, unsigned member); /* of its buffers; "" */
+/* Of the members' buffers: "base+thp" also where theirs differ; "". */
+const char *session_pages(const struct session *s);
 const struct collective_report *session_report(const struct session *s, unsigned member);
 /* A library took sockets where an RDMA port is up, and nobody asked for them. */
 enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_KINDS };

@@ -253,13 +253,20 @@ static bool is_cut_off(const struct talk_peer *p)
     return is_silent(p) || (p->gone && p->cut);
 }
 
+static bool is_quiet(const struct talk_peer *p)
+{
+    const struct channel_ops *ops = channel_base(p->channel)->ops;
+
+    return ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS;
+}
+
 /* Those of which nothing is lost on the way here. */
 static bool is_there(const struct session *s, unsigned rank)
 {
     const struct talk_peer *p = &s->talk.peers[rank];
 
     return world_member(s->world, rank)->node != world_member(s->world, 0)->node && !p->gone &&
-           !p->silent;
+           !p->silent && !is_quiet(p);
 }
 
 static void say_lost(struct session *s)
@@ -274,13 +281,6 @@ static void say_lost(struct session *s)
     }
     if (others && any(s, is_cut_off)) /* so the link of this end is not to blame */
         say(s, "; ranks on other hosts answer");
-}
-
-static bool is_quiet(const struct talk_peer *p)
-{
-    const struct channel_ops *ops = channel_base(p->channel)->ops;
-
-    return ops->quiet_ns && ops->quiet_ns(p->channel) >= QUIET_NS;
 }
 
 /* Or is about to be: they are not found out all at once. */

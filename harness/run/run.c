@@ -566,8 +566,7 @@ static int run_again(struct run *r, const struct launch_context *context)
                         json_real(goes_on ? (double)(r->again_ns - used_ns) * 1e-9 : 0));
     if (r->plan.n > before) {
         progress_clear(&r->progress);
-        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n",
-                r->plan.n - before,
+        fprintf(stderr, "plumb run: %zu more repetitions where they decide%s\n", r->plan.n - before,
                 n && clock_now_ns() >= until_ns ? "; the time for these is used up" : "");
     }
     return err;

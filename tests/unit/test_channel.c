@@ -354,11 +354,16 @@ static void test_cut_off(void **state)
 
 #define GOOD(unheard_ms, segments)                                                                 \
     {                                                                                              \
-        unheard_ms, segments, false, false                                                         \
+        unheard_ms, segments, false, false, true                                                   \
     }
 #define OWED(unheard_ms, segments)                                                                 \
     {                                                                                              \
-        unheard_ms, segments, true, false                                                          \
+        unheard_ms, segments, true, false, false                                                   \
+    }
+
+#define MUTE(unheard_ms, segments)                                                                 \
+    {                                                                                              \
+        unheard_ms, segments, false, false, false                                                  \
     }
 
 /* Looks at a connection, half a second apart, as the kernel would count it. */
@@ -378,8 +383,18 @@ static void test_dead_direction(void **state)
         /* what came before it fell silent is no sign */
         {{GOOD(100, 10), GOOD(600, 15), GOOD(900, 20), OWED(4000, 20), OWED(5200, 20)}, LINK_DEAD},
         /* this process stood still meanwhile, or its machine did */
-        {{GOOD(400, 10), GOOD(900, 12), {4000, 30, true, true}, OWED(4500, 30), OWED(5200, 30)},
+        {{GOOD(400, 10),
+          GOOD(900, 12),
+          {4000, 30, true, true, false},
+          OWED(4500, 30),
+          OWED(5200, 30)},
          LINK_DEAD},
+        /* stopped, acknowledged by its machine for a while, and then that is gone, too */
+        {{GOOD(400, 10), GOOD(1500, 14), GOOD(2500, 18), OWED(4000, 18), OWED(5200, 18)},
+         LINK_DEAD},
+        /* this end cannot send: nothing is owed, and nothing acknowledged */
+        {{GOOD(400, 10), MUTE(1500, 10), MUTE(2500, 10), MUTE(4000, 10), MUTE(5200, 10)},
+         LINK_UNKNOWN},
     };
 
     (void)state;

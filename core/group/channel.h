@@ -28,7 +28,7 @@
 #define CHANNEL_FRAME_MAX   65536u
 #define CHANNEL_WAIT_NS     10000000000u /* what a peer is given before it counts as hanging */
 #define CHANNEL_TOKEN_BYTES SECRET_TOKEN_BYTES
-#define CHANNEL_ERROR_BYTES 512
+#define CHANNEL_ERROR_BYTES 384
 
 struct channel; /* begins with struct channel_base */
 

@@ -127,9 +127,9 @@ static void say_silence(struct fd_channel *c, char *text, size_t len)
         break;
     case LINK_ONE_WAY:
         snprintf(text, len,
-                 "%s acknowledges nothing that %s sends, though its own packets arrive: "
-                 "the link is cut in the direction from %s to it",
-                 peer, own, own);
+                 "the link is cut in the direction from %s to %s: its own packets arrive, and it "
+                 "acknowledges nothing",
+                 own, peer);
         break;
     case LINK_DEAD:
         snprintf(text, len,

@@ -113,7 +113,7 @@ END
 
 @test "a CPU quota that came: what it cost, and that it changed" {
     composed
-    edit_run 'o["machine"]["virtualization"]["limits"] = {"cgroup_version": 2, "cpu_quota": None}'
+    edit_run 'o["machine"]["virtualization"]["limits"] = {"cgroup_version": 2, "cpu_quota": "none"}'
     quiet_nights
     edit_run 'o["machine"]["virtualization"]["limits"] = {"cgroup_version": 2, "cpu_quota": 0.3}'
     night 1 n4 --shift '*=0.4'

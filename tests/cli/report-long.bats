@@ -85,7 +85,7 @@ made = importlib.import_module("make-run")
 names = [c for c in made.row_columns()]
 params = ["transport", "pattern", "direction", "size", "streams", "side", "scope", "rail", "peer_host", "cpus", "detail", "peer_detail"]
 base = dict(transport="tcp", pattern="bandwidth", direction="forward", streams="1", peer_host="b", cpus="0>1", detail="eth7 cubic, MSS 1448",
-            peer_detail="eth7", status="ok", origin="measured", run="r", case="1", repeat="1", host="a", time_utc="2026-01-01T00:00:00Z", samples="30")
+            peer_detail="eth7", carrier="sockets", carrier_device="eth7", status="ok", origin="measured", run="r", case="1", repeat="1", host="a", time_utc="2026-01-01T00:00:00Z", samples="30")
 rows = []
 for size, gbps in ((65536, 1.1), (1048576, 1.17)):
     rows.append(dict(base, size=size, metric="bandwidth", unit="GB/s", value=gbps, ci_low=gbps, ci_high=gbps, limit=1.25, limit_source="eth7", percent_of_limit=80 * gbps))

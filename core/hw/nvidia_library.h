@@ -53,18 +53,27 @@ static bool nvidia_home_of(const char *program, bool follow, char *home, size_t 
 #define NVIDIA_IN_TOOLKIT "{lib64,lib,build/lib}"
 #define NVIDIA_IN_PYTHON  "lib/python3*/{site,dist}-packages/nvidia/*/lib"
 
+/* In the folders that these variables name, up to NULL. */
+static void *nvidia_open_set(const char *const *variables, const char *in, const char *name)
+{
+    void *library = NULL;
+
+    for (; *variables && !library; variables++) {
+        const char *set = getenv(*variables);
+        if (set && *set)
+            library = nvidia_open_like(set, in, name);
+    }
+    return library;
+}
+
 /* Toolkits that lie in a folder of their own, which the loader does not know. */
 static void *nvidia_open_toolkit(const char *name)
 {
-    static const char *const homes[] = {"NCCL_HOME", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"};
+    static const char *const homes[] = {"NCCL_HOME", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX",
+                                        NULL};
     char home[PATH_MAX];
-    void *library = NULL;
+    void *library = nvidia_open_set(homes, NVIDIA_IN_TOOLKIT, name);
 
-    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]) && !library; i++) {
-        const char *set = getenv(homes[i]);
-        if (set && *set)
-            library = nvidia_open_like(set, NVIDIA_IN_TOOLKIT, name);
-    }
     if (!library && nvidia_home_of("nvcc", true, home, sizeof(home)))
         library = nvidia_open_like(home, NVIDIA_IN_TOOLKIT, name);
     return library ? library : nvidia_open_like("/usr/local/cuda", NVIDIA_IN_TOOLKIT, name);
@@ -74,16 +83,11 @@ static void *nvidia_open_toolkit(const char *name)
  * one user. */
 static void *nvidia_open_python(const char *name)
 {
-    static const char *const homes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    static const char *const homes[] = {"VIRTUAL_ENV", "CONDA_PREFIX", NULL};
     const char *user = getenv("HOME");
     char home[PATH_MAX];
-    void *library = NULL;
+    void *library = nvidia_open_set(homes, NVIDIA_IN_PYTHON, name);
 
-    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]) && !library; i++) {
-        const char *set = getenv(homes[i]);
-        if (set && *set)
-            library = nvidia_open_like(set, NVIDIA_IN_PYTHON, name);
-    }
     if (!library && nvidia_home_of("python3", false, home, sizeof(home)))
         library = nvidia_open_like(home, NVIDIA_IN_PYTHON, name);
     if (!library)

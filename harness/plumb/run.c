@@ -189,10 +189,10 @@ static void print_help(const struct opts *o)
     puts("\n"
          "exit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
          "interrupt, a full\n"
-         "      disk, nothing of a benchmark measured), 5 damaged files; with --against, if both "
-         "runs are complete, the code of "
-         "plumb compare:\n"
-         "      0 equivalent or better, 1 worse, 3 inconclusive");
+         "      disk, or nothing of a benchmark was measured), 5 damaged files; with --against, if "
+         "both runs\n"
+         "      are complete, the code of plumb compare: 0 equivalent or better, 1 worse, 3 "
+         "inconclusive");
 }
 
 /* Was one of these options given? Its name, or NULL. */

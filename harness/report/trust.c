@@ -567,7 +567,7 @@ int trust_answer(struct report *r, size_t run, struct document *d)
     if (t.alike && t.alike != t.cases)
         document_answer_more(s->d,
                              pool_text(s->pool,
-                                       "%s of a single launch: held against their like alone",
+                                       "%s of a single launch: held against their like only",
                                        show_count(s->pool, t.alike, "case")),
                              "");
     if (t.disturbed)

@@ -560,7 +560,7 @@ static int run_again(struct run *r, const struct launch_context *context)
         batches_release(&r->batches);
     }
     uint64_t used_ns = clock_now_ns() - begin_ns;
-    bool goes_on = *r->cancel && used_ns < r->again_ns;
+    bool goes_on = (*r->cancel || err) && used_ns < r->again_ns;
 
     json_object_set_new(r->meta, "again_s",
                         json_real(goes_on ? (double)(r->again_ns - used_ns) * 1e-9 : 0));

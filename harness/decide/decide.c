@@ -120,6 +120,8 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
         sum += of_b > 0 && m->s_b.df > 0 ? of_b * of_b / (m->s_b.df + more.repetitions) : 0;
         sum += boots > 0 ? boots * boots / m->boots.df : 0;
         *freedom = all * all / sum;
+        if (!m->by_runs) /* both sides' are moderated by this */
+            *freedom = fmin(*freedom, m->s.df + more.repetitions * (double)(m->paired ? 1 : 2));
     }
     return all + extra_a * m->inverse_a * by_v + extra_b * m->inverse_b / runs_b;
 }

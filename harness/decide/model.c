@@ -163,6 +163,8 @@ static double chance_above(const struct prior *p, struct variance own, double ba
                : 1;
 }
 
+#define ONE_OF_THEM 10
+
 /* A case that scatters as hardly any other of the suite could is not one of them: it is moderated
  * less (Phipson and others 2016, doi:10.1214/16-AOAS920). */
 static struct variance moderate_robustly(const struct prior *p, struct variance own, double base,
@@ -170,7 +172,7 @@ static struct variance moderate_robustly(const struct prior *p, struct variance 
 {
     struct prior less = *p;
 
-    less.freedom *= fmin(1, 2 * (double)n * chance_above(p, own, base));
+    less.freedom *= fmin(1, ONE_OF_THEM * (double)n * chance_above(p, own, base));
     return prior_moderate(&less, own, base);
 }
 
@@ -750,7 +752,6 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
     if (are_pairs(c))
         pairs_read(c, m, &of_a);
     m->boot = in_time && !m->paired ? boot_of(c, m) : 0;
-    m->resolution = resolution_of(c, model->z);
     /* The side of more repetitions stands for the case; of as many, both. */
     double of_one = of_a.df >= of_b.df ? of_a.squares : 0;
     double squares = of_one + (of_b.df >= of_a.df ? of_b.squares : 0);
@@ -761,6 +762,9 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
         df = of_a.df;
     }
     m->s = (struct variance){df > 0 ? squares / df : 0, df};
+    m->resolution = resolution_of(c, model->z);
+    if (4 * m->s.value > m->resolution * m->resolution)
+        m->resolution = 0; /* what scatters by half a step is as good as not rounded */
     m->s_a = (struct variance){of_a.df > 0 ? of_a.squares / of_a.df : 0, of_a.df};
     m->s_b =
         m->paired ? m->s_a : (struct variance){of_b.df > 0 ? of_b.squares / of_b.df : 0, of_b.df};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From measures of all cases to decisions over the suite: see decide.h for the method. */
+/* From the variance components of all cases to decisions over the suite: see decide.h. */
 #include "harness/decide/decide.h"
 
 #include <errno.h>
@@ -8,17 +8,331 @@
 #include <stdlib.h>
 
 #include "core/stats.h"
-#include "harness/decide/spread.h"
+#include "harness/decide/model.h"
 
-#define DECIDE_ALARM_LEVEL 0.005 /* of a suite; kept below the 1 % that is promised */
-#define DECIDE_CONFIDENCE  0.95
-#define SUSTAINED_SHOWN                                                                            \
-    0.98 /* of the medians' ratio: below it, that of what was sustained is told */
+#define ALARM_LEVEL     0.005 /* of a suite; kept below the 1 % that is promised */
+#define CONFIDENCE      0.95
+#define LIKELY_LEVEL    0.05 /* over all cases (Bonferroni) */
+#define SUSTAINED_SHOWN 0.98 /* of the medians' ratio: below it, that of the sustained is shown */
+
+/* What is the same for all cases of a suite. */
+struct judge {
+    double alarm_level, confidence;
+    bool unchanged, b_stays;
+    struct decide_later later;
+    size_t n;        /* judged cases: Holm's first step is alarm_level / n */
+    double widest;   /* of all cases */
+    double null_one; /* the empirical null's scale, 1 or more: where how runs differ is unknown */
+    double null_one_df; /* degrees of freedom that this is known with */
+    double null_runs;   /* the same where runs are known to vary */
+    bool unknown;       /* how runs differ cannot be told at all */
+};
+
+/* More data than there is. */
+struct more {
+    double runs, repetitions;
+};
+
+/* What is known of a change. */
+struct known {
+    double error, freedom;
+    double plain; /* degrees of freedom, if runs had no heavier tails than repetitions */
+};
+
+/* One run a side, or a boot that A has none of. */
+static bool is_one(const struct measure *m)
+{
+    return !m->paired && (!m->by_runs || m->level.new_boot);
+}
+
+static bool grows_a(const struct judge *j, const struct measure *m)
+{
+    return j->b_stays && m->by_runs && !m->paired;
+}
+
+/*
+ * What runs differ by beyond their repetitions has a shape that few runs cannot tell: of one that is
+ * far off two say nothing, though the suite says how wide they scatter. Until runs are known such a
+ * part has the tails of Student's t with these degrees of freedom; with each further run they grow.
+ * Chosen by simulation (tests/selftest: nights of t3, skewed nights).
+ */
+#define SHAPE_FREEDOM 4
+#define SHAPE_CASES   6 /* a suite of fewer than 4 times that knows the width less, too */
+#define SHAPE_POWER   1.5
+
+static double with_shape(const struct judge *j, const struct measure *m, double freedom,
+                         double more_runs)
+{
+    bool known = m->by_runs && !m->level.new_boot;
+    double runs = known ? m->own_runs + (grows_a(j, m) ? 1 : 2) * more_runs : 0;
+    double own = fmin(freedom, runs), lent = freedom - own;
+    double shape = fmin(SHAPE_FREEDOM, fmax(1, (double)j->n / SHAPE_CASES));
+    /* Of the variance, what is not of repetitions; a scale counts beyond twice its own error. */
+    double scale = fmax(1, j->null_one / (1 + 2 / sqrt(2 * j->null_one_df)));
+    double part = known ? 1 - fmin(1, m->w_a / m->v.value) : 1 - 1 / (scale * scale);
+
+    return lent > 0 ? own + 1 / (1 / lent + part * part / (shape + pow(runs, SHAPE_POWER)))
+                    : freedom;
+}
+
+/* Of a change against that level of A, with so much more data. extra_a, extra_b: variance of a
+ * repetition on top. */
+static double variance_of(const struct judge *j, const struct measure *m, const struct level *l,
+                          struct more more, double extra_a, double extra_b, double *freedom)
+{
+    double n_a = 1 / m->inverse_a, n_b = 1 / m->inverse_b;
+    double w_a = m->w_a * n_a / (n_a + more.repetitions);
+    double w_b = m->w_b * n_b / (n_b + more.repetitions);
+    double v = fmax(m->v.value - m->w_a + w_a, w_a), runs = (double)l->runs;
+    double by_v = l->by_v * runs / (runs + more.runs);
+    double runs_b = (double)m->n_b + (grows_a(j, m) ? 0 : more.runs);
+    double boots = l->by_boots * m->boots.value;
+    double all = v * (1 / runs_b + by_v) + boots + (w_b - w_a) / runs_b;
+
+    if (freedom) {
+        /* Satterthwaite 1946, doi:10.2307/3002019 */
+        double of_v = m->paired ? all : m->by_runs ? v * (1 / runs_b + by_v) : w_a * by_v;
+        double df_v = m->by_runs ? m->v.df + (grows_a(j, m) ? 1 : 2) * more.runs
+                                 : m->s_a.df + more.repetitions;
+        double of_b = m->paired ? 0 : w_b / runs_b;
+        double sum = of_v * of_v / df_v;
+
+        sum += of_b > 0 && m->s_b.df > 0 ? of_b * of_b / (m->s_b.df + more.repetitions) : 0;
+        sum += boots > 0 ? boots * boots / m->boots.df : 0;
+        *freedom = all * all / sum;
+    }
+    return all + extra_a * m->inverse_a * by_v + extra_b * m->inverse_b / runs_b;
+}
+
+/* More repetitions in the same two runs do not tell what differs between the two: what the empirical
+ * null added stays. */
+static struct known known_with(const struct judge *j, const struct measure *m,
+                               const struct level *l, struct more more)
+{
+    struct known k;
+    double now = variance_of(j, m, l, (struct more){0, 0}, 0, 0, NULL);
+    double then = variance_of(j, m, l, more, 0, 0, &k.freedom);
+
+    if (is_one(m)) {
+        k.error = sqrt(then + now * (j->null_one * j->null_one - 1));
+        k.freedom = fmin(k.freedom, j->null_one_df);
+    } else {
+        k.error = sqrt(then) * (m->paired ? 1 : j->null_runs);
+    }
+    k.plain = k.freedom;
+    if (j->unchanged && !m->paired)
+        k.freedom = with_shape(j, m, k.freedom, more.runs);
+    return k;
+}
+
+static double change_of(const struct measure *m, const struct level *l)
+{
+    return m->sign * (m->b - l->mean);
+}
+
+/* What lies beyond the rounding of values. */
+static double beyond_rounding(const struct measure *m, double d)
+{
+    return copysign(fmax(0, fabs(d) - m->resolution), d);
+}
+
+/* ---- The empirical null: what changes of unchanged cases scatter by, in units of their errors ---- */
+
+#define NULL_FREEDOM 0.65   /* degrees of freedom a case that a robust scale is known with */
+#define NULL_LEVEL   0.0025 /* for a night that scatters wider than any baseline could */
+#define NULL_RUNS    3      /* runs of A from which on they say how wide they scatter themselves */
+#define BEYOND       6
+#define OF_NORMAL    1.046 /* what the formula gives for normal values of spread 1, by simulation */
+#define ENOUGH       1.01  /* of the scale that is left */
+#define ROUNDS       60
+#define P_LEAST      1e-300
+
+/* The biweight scale around 0 (Lax 1985, doi:10.1080/01621459.1985.10478164), one step from the
+ * median of absolute values z. Beyond BEYOND of those a change is a true one and has no say. */
+static double biweight(const double *z, size_t n)
+{
+    double median = stats_median(z, n), above = 0, below = 0;
+
+    if (!(median > 0))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        double u = z[i] / (BEYOND * median), v = 1 - u * u;
+
+        if (u >= 1)
+            continue;
+        above += z[i] * z[i] * v * v * v * v;
+        below += v * (1 - 5 * u * u);
+    }
+    return sqrt((double)n * above) / fabs(below) / OF_NORMAL;
+}
+
+static double normal_score(double t, double df)
+{
+    return copysign(dist_normal_quantile(fmax(dist_t_cdf(-fabs(t), df), P_LEAST)), t);
+}
+
+/* The scale of t[0..n), each with its df, as that of normal scores. A score of a large t grows far
+ * slower than t: divided once by what scores scatter by, they would scatter still. */
+static double scale_of(const double *t, const double *df, size_t n, double *scratch)
+{
+    double k = 1;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < n; i++)
+            scratch[i] = fabs(normal_score(t[i] / k, df[i]));
+        double left = biweight(scratch, n);
+
+        if (!(left > ENOUGH) && !(round == 0 && left > 0))
+            break;
+        k *= left;
+    }
+    return k;
+}
+
+/* The changes of the cases of one kind, as t with its df. */
+static size_t changes_of(const struct judge *j, struct model *m, bool one, double *t)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+
+        if (c->paired || is_one(c) != one)
+            continue;
+        struct known known = known_with(j, c, &c->level, (struct more){0, 0});
+        m->df[n] = known.plain;
+        t[n++] = beyond_rounding(c, change_of(c, &c->level)) / known.error;
+    }
+    return n;
+}
+
+/* A run of A against the others of its boot, as t; NaN: there are none. */
+static double deviation(const struct measure *c, size_t at)
+{
+    const struct run_mean *self = NULL;
+    double mean = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (c->runs[i].at == at && c->runs[i].role == DECIDE_LEVEL && !c->runs[i].strange)
+            self = &c->runs[i];
+    for (size_t i = 0; self && i < c->n; i++) {
+        const struct run_mean *r = &c->runs[i];
+
+        if (r == self || r->strange || r->role != DECIDE_LEVEL ||
+            (c->boot && r->boot != self->boot))
+            continue;
+        mean += (r->mean - mean) / (double)++n;
+    }
+    return n ? (self->mean - mean) / sqrt(c->v.value * (1 + 1 / (double)n)) : NAN;
+}
+
+/*
+ * Tonight's scale, unless tonight scatters as no baseline does: then most cases may have changed in
+ * truth, and the baselines' own scale is taken. Each baseline's is that of its cases' distance from
+ * the others.
+ */
+static double null_of_runs(struct model *m, double tonight, size_t n_runs, double *t,
+                           double *scratch)
+{
+    double mean = 0, squares = 0, sum = 0;
+    size_t runs = 0, cases = 0;
+
+    for (size_t at = 0; at < n_runs; at++) {
+        size_t n = 0;
+
+        for (size_t k = 0; k < m->n_judged; k++) {
+            const struct measure *c = &m->all[m->judged[k]];
+            double x = c->paired || is_one(c) ? NAN : deviation(c, at);
+
+            if (isnan(x))
+                continue;
+            m->df[n] = c->v.df;
+            t[n++] = x;
+        }
+        if (n < DECIDE_NULL_CASES)
+            continue;
+        double own = fmax(scale_of(t, m->df, n, scratch), 1e-3), off = log(own) - mean;
+        mean += off / (double)++runs;
+        squares += off * (log(own) - mean);
+        sum += own * own;
+        cases = n;
+    }
+    if (runs < NULL_RUNS)
+        return tonight;
+    double least = 1 / (2 * NULL_FREEDOM * (double)cases);
+    double error = sqrt(fmax(squares / (double)(runs - 1), least) * (1 + 1 / (double)runs));
+    bool far = dist_t_cdf(-(log(tonight) - mean) / error, (double)(runs - 1)) < NULL_LEVEL;
+
+    return far ? sqrt(sum / (double)runs) : tonight;
+}
+
+/* ---- Far more cases moved one way than the other, and none of them says why ---- */
+
+#define MOVED          2.5 /* scores beyond this are a move */
+#define MOVED_AMID     1.5 /* the same by errors that are widened, also by such a move */
+#define TOGETHER_LEAST 5
+#define TOGETHER_LEVEL 0.02
+
+static void ask_together(const struct judge *j, struct model *m, double far, bool *down,
+                         struct decide_overall *overall)
+{
+    size_t n = 0;
+
+    overall->n_down = overall->n_up = 0;
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+        struct known known = known_with(j, c, &c->level, (struct more){0, 0});
+        double d = change_of(c, &c->level);
+        double z = normal_score(beyond_rounding(c, d) / known.error, known.plain);
+
+        down[k] = z < -far;
+        overall->n_down += z < -far;
+        overall->n_up += z > far;
+        if (down[k])
+            m->z[n++] = d;
+    }
+    overall->together =
+        overall->n_down >= TOGETHER_LEAST && overall->n_down > overall->n_up &&
+        dist_fair_binomial_cdf(overall->n_up, overall->n_down + overall->n_up) < TOGETHER_LEVEL;
+    overall->moved = n ? exp(stats_median(m->z, n)) : NAN;
+}
+
+/* Of a gate: what the suite as a whole says of tonight. down: room for all cases. */
+static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down,
+                     struct decide_overall *overall)
+{
+    double *t = calloc(2 * m->n_judged + 2, sizeof(*t)), *scratch = t ? t + m->n_judged + 1 : NULL;
+
+    if (!t)
+        return -ENOMEM;
+    size_t n = changes_of(j, m, true, t);
+
+    for (size_t k = 0; k < m->n_judged; k++)
+        overall->new_boot |= m->all[m->judged[k]].level.new_boot;
+    if (n)
+        j->null_one_df = NULL_FREEDOM * (double)n;
+    ask_together(j, m, MOVED, down, overall);
+    if (n && n < DECIDE_NULL_CASES)
+        overall->runs_unknown = j->unknown = true;
+    else if (n)
+        overall->unrest = j->null_one = fmax(1, scale_of(t, m->df, n, scratch));
+    n = changes_of(j, m, false, t);
+    if (n >= DECIDE_NULL_CASES) {
+        double tonight = scale_of(t, m->df, n, scratch);
+
+        j->null_runs = tonight > 1 ? fmax(1, null_of_runs(m, tonight, n_runs, t, scratch)) : 1;
+        overall->unrest = fmax(j->null_runs, j->null_one);
+    }
+    if (!overall->together)
+        ask_together(j, m, MOVED_AMID, down, overall);
+    free(t);
+    return 0;
+}
 
 /* ---- What the data could have shown, and what more of it would ---- */
 
-/* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df.
- */
+/* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df. */
 #define QUANTILES 16
 struct quantiles {
     double p[QUANTILES], df[QUANTILES], t[QUANTILES];
@@ -27,10 +341,9 @@ struct quantiles {
 
 static double quantile(struct quantiles *q, double p, double df)
 {
-    for (size_t i = 0; i < QUANTILES; i++) {
+    for (size_t i = 0; i < QUANTILES; i++)
         if (q->p[i] == p && q->df[i] == df)
             return q->t[i];
-    }
     size_t i = q->next++ % QUANTILES;
 
     q->p[i] = p;
@@ -38,144 +351,66 @@ static double quantile(struct quantiles *q, double p, double df)
     return q->t[i] = dist_t_quantile(p, df);
 }
 
-static bool grows_a(const struct judge *j, const struct measure *m)
+/* Few repetitions of one run a side may all have fallen on one of two levels. */
+static bool is_few(const struct judge *j, const struct measure *m, struct more more)
 {
-    return j->b_stays && m->by_runs && !m->paired;
-}
-
-/* The best of A's runs is one run, however many it is picked from. */
-static double share(const struct judge *j, const struct measure *m, size_t more)
-{
-    size_t more_a = m->best ? 0 : more, more_b = grows_a(j, m) ? 0 : more;
-
-    return m->unbalance * (1 / (double)(m->units_a + more_a) + 1 / (double)(m->units_b + more_b));
-}
-
-/*
- * What runs differ by beyond their launches has a shape that few runs cannot tell: of one that is
- * far off two say nothing, though the suite says how wide they scatter. Until runs are known such a
- * part has the tails of Student's t with these degrees of freedom (a suite of few cases knows its
- * width less, too); with each further run they grow. Calibrated by simulation
- * (tests/selftest/nights: nights of t3, skewed nights).
- */
-#define SHAPE_FREEDOM 4
-#define SHAPE_CASES   6 /* for one of these degrees */
-#define SHAPE_POWER   1.5
-
-static double runs_known(const struct judge *j, const struct measure *m, size_t more)
-{
-    return m->between_df + (grows_a(j, m) ? 1 : 2) * (double)more;
-}
-
-static double shape_freedom(const struct judge *j, const struct measure *m, size_t more)
-{
-    double cases = fmax(1, (double)j->n_judged / SHAPE_CASES);
-
-    return fmin(SHAPE_FREEDOM, cases) + pow(m->by_runs ? runs_known(j, m, more) : 0, SHAPE_POWER);
-}
-
-/* Of the variance, what is between runs and not their launches'; unrest counts as far as it is
- * beyond twice its own error. */
-static double share_of_runs(const struct judge *j, const struct measure *m, const struct known *k)
-{
-    double unrest = fmax(1, j->unrest / (1 + 2 / sqrt(2 * j->most_df)));
-
-    return 1 - (m->by_runs ? fmin(1, k->floor / k->variance) : 1 / (unrest * unrest));
-}
-
-/* Its own runs are a case's own; what the others lend it takes their shape for granted. */
-static double with_shape(const struct judge *j, const struct measure *m, const struct known *now,
-                         double freedom, size_t more)
-{
-    double own = m->by_runs ? fmin(freedom, runs_known(j, m, more)) : 0, lent = freedom - own;
-    double part = share_of_runs(j, m, now);
-
-    return lent > 0 ? own + 1 / (1 / lent + part * part / shape_freedom(j, m, more)) : freedom;
-}
-
-/* More launches in the same two runs tell launches better, not what differs between the two runs:
- * what unrest added stays. */
-void known_with(const struct judge *j, const struct measure *m, const struct known *now,
-                size_t more, struct known *out)
-{
-    double unrest = m->by_runs ? j->sway : j->unrest;
-    double stays = (unrest * unrest - 1) * share(j, m, 0);
-
-    *out = *now;
-    out->df = now->df + (m->paired || grows_a(j, m) ? 1 : 2) * (double)more;
-    out->error = sqrt(now->variance * (share(j, m, more) + stays));
-    out->freedom = m->by_runs || m->paired ? out->df : fmin(out->df, j->most_df);
-    out->normal_freedom = out->freedom;
-    if (j->unchanged && !m->paired)
-        out->freedom = with_shape(j, m, now, out->freedom, more);
-}
-
-/* With one more run a side there is no side of one run, unless B stays. */
-static bool is_few(const struct judge *j, const struct measure *m, size_t more)
-{
-    if (m->fewest >= DECIDE_FEW_LAUNCHES)
+    if (m->by_runs && !m->paired)
         return false;
-    if (grows_a(j, m))
-        return true;
-    return m->by_runs && !m->paired ? more == 0 : m->fewest + more < DECIDE_FEW_LAUNCHES;
+    double of = m->by_runs ? more.runs : more.repetitions;
+
+    return m->fewest < DECIDE_FEW_LAUNCHES && (double)m->fewest + of < DECIDE_FEW_LAUNCHES &&
+           !(grows_a(j, m));
 }
 
-static bool is_equivalent(const struct judge *j, double d, double margin, const struct known *k)
+/* A repetition on a mode of its own counts by itself here, however quiet the other cases are. */
+static double half_width(const struct judge *j, const struct measure *m, struct more more,
+                         struct quantiles *q)
 {
-    double outside = (1 - j->confidence) / 2, room = -log1p(-margin) - fabs(d);
+    struct known k = known_with(j, m, &m->level, more);
+    double modes = variance_of(j, m, &m->level, more, m->modes_a, m->modes_b, NULL) /
+                   variance_of(j, m, &m->level, more, 0, 0, NULL);
 
-    return room > 0 && dist_t_cdf(-room / k->error, k->freedom) < outside;
+    return quantile(q, 0.5 + j->confidence / 2, k.freedom) * k.error * sqrt(modes) + m->resolution;
 }
 
-static double level(const struct judge *j, const struct measure *m, const struct decide_case *c,
-                    size_t more)
+static bool is_equivalent(double d, double margin, double half)
 {
-    double of = (double)c->best_of + (m->best && grows_a(j, m) ? (double)more : 0);
-    double candidates = c->best_of > 1 && c->p_worse < c->p_better ? of : 1;
-
-    return j->alarm_level / ((double)j->n_judged * candidates);
+    return fabs(d) + half < -log1p(-margin);
 }
 
-static bool decides(const struct judge *j, const struct measure *m, const struct known *now,
-                    const struct decide_case *c, size_t more)
+/* What a loss has to pass to be proven. */
+static double proof_at(const struct judge *j, const struct measure *m, const struct known *k,
+                       struct more more, struct quantiles *q)
 {
-    struct known k;
+    double pass = -quantile(q, j->alarm_level / (double)j->n, k->freedom) * k->error;
 
-    known_with(j, m, now, more, &k);
-    if (is_equivalent(j, m->d, c->margin, &k))
-        return true;
-    if (is_few(j, m, more) && !(fabs(m->d) > j->widest))
-        return false;
-    const struct tail *tail = m->d < 0 ? j->losses : j->gains;
-
-    return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= tail_nominal(tail, level(j, m, c, more));
+    return is_few(j, m, more) ? fmax(pass, j->widest) : pass + m->resolution;
 }
 
-/* Of one more baseline there is one more to pick the best from, too: at some number that weighs
- * more. */
-static size_t more_to_pick_from(const struct judge *j, const struct measure *m,
-                                const struct known *now, const struct decide_case *c)
+static bool decides(const struct judge *j, const struct measure *m, const struct decide_case *c,
+                    double units, struct quantiles *q)
 {
-    for (size_t more = 1; more <= DECIDE_MORE_MAX; more++)
-        if (decides(j, m, now, c, more))
-            return more;
-    return 0;
+    struct more more =
+        m->by_runs ? (struct more){.runs = units} : (struct more){.repetitions = units};
+    struct known k = known_with(j, m, &m->level, more);
+    double d = change_of(m, &m->level);
+
+    return is_equivalent(d, c->margin, half_width(j, m, more, q)) ||
+           fabs(d) >= proof_at(j, m, &k, more, q);
 }
 
 /* The smallest number that decides; more never decides less, so it is halved towards. */
-static size_t more_needed(const struct judge *j, const struct measure *m, const struct known *now,
-                          const struct decide_case *c)
+static size_t more_needed(const struct judge *j, const struct measure *m,
+                          const struct decide_case *c, struct quantiles *q)
 {
     size_t no = 0, yes = DECIDE_MORE_MAX;
 
-    if (m->best && grows_a(j, m))
-        return more_to_pick_from(j, m, now, c);
-    if (!decides(j, m, now, c, yes))
+    if (!decides(j, m, c, (double)yes, q))
         return 0;
     while (yes - no > 1) {
         size_t middle = no + (yes - no) / 2;
 
-        if (decides(j, m, now, c, middle))
+        if (decides(j, m, c, (double)middle, q))
             yes = middle;
         else
             no = middle;
@@ -183,343 +418,328 @@ static size_t more_needed(const struct judge *j, const struct measure *m, const 
     return yes;
 }
 
-/* What a loss has to pass to be proven. */
-static double proof_at(const struct judge *j, const struct measure *m, const struct known *k,
-                       const struct decide_case *c, struct quantiles *q, size_t more)
-{
-    double candidates = c->best_of > 1 ? c->best_of : 1;
-    double p = tail_nominal(j->losses, j->alarm_level / ((double)j->n_judged * candidates));
-    double pass = -quantile(q, p, k->freedom) * k->error;
-
-    return is_few(j, m, more) ? fmax(pass, j->widest) : pass;
-}
-
-/* A loss is proven with this power where it is above what has to be passed by the power's quantile.
- */
-static double smallest_loss(const struct judge *j, const struct measure *m, const struct known *k,
-                            const struct decide_case *c, struct quantiles *q)
-{
-    double pass = proof_at(j, m, k, c, q, 0);
-
-    return -expm1(-(pass + quantile(q, DECIDE_POWER, k->freedom) * k->error));
-}
-
-/* What would be known with options.later. More launches narrow what launches alone make of the
- * variance between runs. Returns how many more units that is. */
-static size_t known_later(const struct judge *j, const struct measure *m, const struct known *now,
-                          struct known *out)
-{
-    const struct decide_later *later = &j->later;
-    double times = fmax(1, later->launches);
-    size_t more = later->runs, room = SIZE_MAX;
-    struct known then = *now, bounded;
-
-    if (m->by_runs) {
-        then.floor = now->floor / times;
-        then.variance = fmax(now->variance - (now->floor - then.floor), then.floor);
-    } else {
-        more = (size_t)((times - 1) * (double)(m->units_a < m->units_b ? m->units_a : m->units_b));
-    }
-    if (later->runs_most && grows_a(j, m))
-        room = later->runs_most > m->units_a ? later->runs_most - m->units_a : 0;
-    known_with(j, m, &then, more, out);
-    known_with(j, m, &then, more < room ? more : room, &bounded);
-    out->error = bounded.error;
-    return more;
-}
-
 /* Found is what is proven and not equivalent. */
 static double detectable_loss(const struct judge *j, const struct measure *m,
-                              const struct known *now, const struct decide_case *c,
-                              struct quantiles *q)
+                              const struct decide_case *c, struct quantiles *q)
 {
-    struct known k;
-    size_t more = known_later(j, m, now, &k);
-    double pass = proof_at(j, m, &k, c, q, more);
-    double half = quantile(q, 0.5 + j->confidence / 2, k.freedom) * k.error;
+    const struct decide_later *later = &j->later;
+    double repetitions = fmin(1 / m->inverse_a, 1 / m->inverse_b);
+    struct more more = {.repetitions = (fmax(1, later->launches) - 1) * repetitions};
 
-    pass = fmax(pass, -log1p(-c->margin) - half);
-    return -expm1(-(pass + quantile(q, DECIDE_SURE, k.freedom) * k.error));
+    if (m->by_runs)
+        more.runs = (double)later->runs;
+    if (later->runs_most && grows_a(j, m))
+        more.runs = fmin(more.runs, fmax(0, (double)later->runs_most - (double)m->level.runs));
+    struct known k = known_with(j, m, &m->level, more);
+    double pass = fmax(proof_at(j, m, &k, more, q), -log1p(-c->margin) - half_width(j, m, more, q));
+
+    return -expm1(-(pass + quantile(q, DECIDE_POWER, k.freedom) * k.error));
 }
 
-/* Fills in smallest, detectable and more_launches of a decided case. */
-static void power_fill(const struct judge *j, const struct measure *m, const struct known *k,
-                       struct quantiles *q, struct decide_case *c)
+/* ---- Proof, and the decision of a case ---- */
+
+struct candidate {
+    double p;
+    size_t i;
+};
+
+static int by_p(const void *a, const void *b)
 {
-    if (c->obstacle == OBSTACLE_RUNS)
-        return;
-    c->smallest = smallest_loss(j, m, k, c, q);
-    c->detectable = detectable_loss(j, m, k, c, q);
-    c->more_of_a = grows_a(j, m);
-    c->more_launches = c->decision == DECISION_INCONCLUSIVE ? more_needed(j, m, k, c) : 0;
+    const struct candidate *x = a, *y = b;
+
+    return (x->p > y->p) - (x->p < y->p);
 }
 
-static size_t most_runs(const struct decide_case *cases, size_t n, bool of_b)
+/* Holm 1979, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6, 65. */
+static int holm(const double *p, size_t n, double level, bool *proven)
 {
-    size_t most = 1;
+    struct candidate *order = malloc((n ? n : 1) * sizeof(*order));
 
+    if (!order)
+        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        size_t runs = of_b && cases[i].b.n > cases[i].a.n ? cases[i].b.n : cases[i].a.n;
-
-        most = runs > most ? runs : most;
+        order[i] = (struct candidate){p[i], i};
+        proven[i] = false;
     }
-    return most;
-}
-
-static int work_init(struct work *w, const struct decide_case *cases, size_t n)
-{
-    size_t runs_a = most_runs(cases, n, false), runs = most_runs(cases, n, true);
-
-    w->n = n;
-    w->n_runs = runs_a;
-    n = n ? n : 1;
-    w->m = calloc(n, sizeof(*w->m));
-    w->known = calloc(n, sizeof(*w->known));
-    w->judged = calloc(n, sizeof(*w->judged));
-    w->x = calloc(n, sizeof(*w->x));
-    w->y = calloc(n, sizeof(*w->y));
-    w->proven = calloc(n, sizeof(*w->proven));
-    w->changes = calloc(n, sizeof(*w->changes));
-    w->most_runs = runs;
-    w->means = calloc(n, runs * sizeof(*w->means));
-    w->off = calloc(n, w->n_runs * sizeof(*w->off));
-    w->chance = calloc(n, 4 * (w->n_runs + 1) * sizeof(*w->chance));
-    return w->m && w->known && w->judged && w->x && w->y && w->proven && w->changes && w->means &&
-                   w->off && w->chance
-               ? 0
-               : -ENOMEM;
-}
-
-static void work_release(struct work *w)
-{
-    free(w->m);
-    free(w->known);
-    free(w->judged);
-    free(w->x);
-    free(w->y);
-    free(w->proven);
-    free(w->changes);
-    free(w->means);
-    free(w->off);
-    free(w->chance);
-}
-
-static int options_read(const struct decide_options *options, struct judge *j)
-{
-    j->alarm_level = options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level;
-    j->confidence = options->confidence == 0 ? DECIDE_CONFIDENCE : options->confidence;
-    j->unrest = j->sway = j->anchor_sway = 1;
-    j->most_df = INFINITY;
-    for (int i = 0; i < 2; i++)
-        j->losses[i] = j->gains[i] = (struct tail){.factor = 1};
-    j->b_stays = options->b_stays;
-    j->later = options->later;
-    j->unchanged = options->unchanged;
-    if (!(j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1))
-        return -EINVAL;
+    qsort(order, n, sizeof(*order), by_p);
+    for (size_t k = 0; k < n && order[k].p <= level / (double)(n - k); k++)
+        proven[order[k].i] = true;
+    free(order);
     return 0;
 }
 
-static void case_clear(struct decide_case *c)
+/* Proof over the suite, on one side: first as if the shape of what runs differ by were known, to
+ * tell what took it away. */
+static int prove(const struct judge *j, struct model *m, struct decide_case *cases, bool loss)
 {
-    c->decision = DECISION_INCONCLUSIVE;
-    c->obstacle = OBSTACLE_NONE;
-    c->proven = c->beyond = c->by_runs = c->by_pairs = c->more_of_a = c->slipped = false;
-    c->anchor_ratio = c->anchor_low = c->anchor_high = NAN;
-    c->a_value = c->b_value = c->ratio = c->low = c->high = NAN;
-    c->p_worse = c->p_better = c->p_likely = c->error = c->freedom = c->smallest = NAN;
-    c->detectable = NAN;
-    c->more_launches = 0;
-    c->judged_by = c->shown_by = DECIDE_BY_MEDIAN;
-    c->median_ratio = c->median_low = c->median_high = NAN;
-    c->sustained_a = c->sustained_b = NAN;
-}
-
-/* Every case's own figures; which cases can be judged. */
-static int measure_all(struct work *w, struct decide_case *cases, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct decide_case *c = &cases[i];
-
-        if (!(c->margin >= 0 && c->margin < 1))
-            return -EINVAL;
-        case_clear(c);
-        c->obstacle = spread_measure(c, w->in_order, &w->means[i * w->most_runs], &w->m[i]);
-        c->a_value = exp(w->m[i].a);
-        c->b_value = exp(w->m[i].b);
-        c->ratio = exp(w->m[i].d);
-        c->by_runs = w->m[i].by_runs;
-        if (c->obstacle != OBSTACLE_NONE)
-            continue;
-        w->judged[w->judge.n_judged++] = i;
-        w->judge.widest = fmax(w->judge.widest, w->m[i].widest);
-    }
-    return 0;
-}
-
-/* The prior over launches' spreads, or over runs'. */
-static int fit(struct work *w, bool of_runs, struct prior *prior)
-{
-    size_t n = w->judge.n_judged;
-
-    for (size_t k = 0; k < n; k++) {
-        const struct measure *m = &w->m[w->judged[k]];
-
-        w->x[k] = of_runs ? m->between : m->within;
-        w->y[k] = of_runs ? m->between_df : m->within_df;
-    }
-    return prior_fit(w->x, w->y, n, prior);
-}
-
-static void know(const struct judge *j, const struct measure *m, const struct prior *launches,
-                 const struct prior *runs, struct known *k)
-{
-    double df = m->within_df, of_launches = df > 0 ? prior_moderate(launches, m->within, &df) : 0;
-
-    k->variance = of_launches;
-    k->df = df;
-    k->floor = 0;
-    if (m->by_runs) {
-        k->df = m->between_df;
-        k->floor = of_launches * m->inverse_launches;
-        k->variance = fmax(prior_moderate(runs, m->between, &k->df), k->floor);
-    }
-    known_with(j, m, k, 0, k);
-}
-
-/* In a suite of several runs, cases that one run a side alone has (they are new, or were lost in
- * the others): runs vary for them, too. By how much is the other cases' word: the fit's, or without
- * one the largest. */
-static void lend_runs(struct work *w, const struct prior *runs)
-{
-    const struct measure *most = NULL;
-
-    for (size_t k = 0; k < w->judge.n_judged; k++) {
-        const struct measure *m = &w->m[w->judged[k]];
-
-        if (m->between_df > 0 && (!most || m->between > most->between))
-            most = m;
-    }
-    for (size_t k = 0; most && k < w->judge.n_judged; k++) {
-        struct measure *m = &w->m[w->judged[k]];
-
-        if (m->between_df > 0)
-            continue;
-        m->units_a = m->by_runs ? m->units_a : 1;
-        m->units_b = m->by_runs ? m->units_b : 1;
-        m->by_runs = true;
-        m->fewest = m->paired ? 1 : m->fewest;
-        m->between = runs->freedom > 0 ? 0 : most->between;
-        m->between_df = runs->freedom > 0 ? 0 : most->between_df;
-    }
-}
-
-static int know_all(struct work *w, struct decide_overall *overall)
-{
-    int err = fit(w, false, &w->launches);
-
-    err = err ? err : fit(w, true, &w->runs);
-    if (err)
-        return err;
-    struct prior launches = w->launches, runs = w->runs;
-    if (!(runs.freedom > 0))
-        few_share(w->m, w->judged, w->judge.n_judged, &launches, w->x);
-    lend_runs(w, &runs);
-    for (size_t k = 0; k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k];
-
-        know(&w->judge, &w->m[i], &launches, &runs, &w->known[i]);
-        overall->by_runs |= w->m[i].by_runs;
-    }
-    const struct prior *told = runs.freedom > 0 ? &runs : &launches;
-
-    overall->prior_freedom = told->freedom > 0 ? told->freedom : NAN;
-    return 0;
-}
-
-static void case_fill(const struct work *w, struct quantiles *q, size_t i, struct decide_case *c)
-{
-    const struct known *k = &w->known[i];
-    double d = w->m[i].d, half = k->error * quantile(q, 0.5 + w->judge.confidence / 2, k->freedom);
-
-    c->by_runs = w->m[i].by_runs;
-    c->by_pairs = w->m[i].paired;
-    c->error = k->error;
-    c->freedom = k->freedom;
-    c->low = exp(d - half);
-    c->high = exp(d + half);
-    c->p_worse = tail_read(w->judge.losses, dist_t_cdf(d / k->error, k->freedom));
-    c->p_likely = tail_read(w->judge.losses, dist_t_cdf(d / k->error, k->normal_freedom));
-    c->p_better = tail_read(w->judge.gains, dist_t_cdf(-d / k->error, k->freedom));
-}
-
-/* What a p rests on, from the boldest to what counts. */
-enum basis { BASIS_NORMAL, BASIS_SHAPE, BASIS_CHANCE, BASES };
-
-static double p_of(const struct work *w, size_t i, const struct decide_case *c, bool loss,
-                   enum basis basis)
-{
-    const struct known *k = &w->known[i];
-    double t = w->m[i].d / k->error;
-    double p = dist_t_cdf(loss ? t : -t, basis == BASIS_NORMAL ? k->normal_freedom : k->freedom);
-
-    p = basis != BASIS_CHANCE ? p : loss ? c->p_worse : c->p_better;
-    /* Held against the best of several by chance, everything looks like a loss. */
-    return loss && c->best_of > 1 ? p * c->best_of : p;
-}
-
-/* Proof over the suite, on one side; first by less, to know what took it away. */
-static int prove(struct work *w, struct decide_case *cases, bool loss)
-{
-    size_t n = w->judge.n_judged;
     int err = 0;
 
-    for (int basis = BASIS_NORMAL; !err && basis < BASES; basis++) {
-        for (size_t k = 0; k < n; k++)
-            w->x[k] = p_of(w, w->judged[k], &cases[w->judged[k]], loss, (enum basis)basis);
-        err = holm(w->x, n, w->judge.alarm_level, w->proven);
-        for (size_t k = 0; !err && k < n; k++) {
-            struct decide_case *c = &cases[w->judged[k]];
+    for (int shaped = 0; !err && shaped < 2; shaped++) {
+        for (size_t k = 0; k < m->n_judged; k++) {
+            const struct measure *c = &m->all[m->judged[k]];
+            struct known known = known_with(j, c, &c->level, (struct more){0, 0});
+            double t = beyond_rounding(c, change_of(c, &c->level)) / known.error;
 
-            if (!w->proven[k])
-                continue;
-            c->obstacle = basis == BASIS_NORMAL ? OBSTACLE_SHAPE : OBSTACLE_JUMPS;
-            c->proven = basis == BASIS_CHANCE;
+            m->z[k] = dist_t_cdf(loss ? t : -t, shaped ? known.freedom : known.plain);
+            if (loss && !shaped) /* of fewer cases more is asked */
+                cases[m->judged[k]].likely = m->z[k] * (double)j->n <= LIKELY_LEVEL;
+            if (shaped)
+                *(loss ? &cases[m->judged[k]].p_worse : &cases[m->judged[k]].p_better) = m->z[k];
         }
+        err = holm(m->z, m->n_judged, j->alarm_level, m->proven);
+        for (size_t k = 0; !err && k < m->n_judged; k++)
+            if (m->proven[k]) {
+                cases[m->judged[k]].obstacle = OBSTACLE_SHAPE;
+                cases[m->judged[k]].proven = shaped;
+            }
     }
     return err;
 }
 
-/* One run a side, in a suite that does not know how runs differ. */
-static bool is_unknown(const struct work *w, size_t i)
+/* Does B lie where one of the runs of A that were left out lay, or better? */
+static bool is_as_strange(const struct measure *m, const struct known *k, double confidence)
 {
-    return w->judge.runs_unknown && !w->m[i].by_runs && !w->m[i].paired;
+    double room = -dist_t_quantile((1 - confidence) / 2, k->freedom) * k->error;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (m->runs[i].strange && m->sign * (m->runs[i].mean - m->level.mean) < 0 &&
+            m->sign * (m->b - m->runs[i].mean) > -room)
+            return true;
+    return false;
 }
 
-static void case_decide(const struct work *w, const struct decide_overall *overall, size_t i,
+static void fill_strange(const struct measure *m, struct decide_case *c)
+{
+    double farthest = 0;
+
+    c->strange = SIZE_MAX;
+    for (size_t i = 0; i < m->n; i++) {
+        double off = m->sign * (m->runs[i].mean - m->level.mean);
+
+        if (!m->runs[i].strange)
+            continue;
+        c->n_strange++;
+        if (fabs(off) < fabs(farthest))
+            continue;
+        farthest = off;
+        c->strange = m->runs[i].at;
+    }
+    c->strange_ratio = c->n_strange ? exp(farthest) : NAN;
+}
+
+static void case_fill(const struct judge *j, const struct measure *m, const struct known *k,
+                      struct quantiles *q, struct decide_case *c)
+{
+    double d = change_of(m, &m->level), half = half_width(j, m, (struct more){0, 0}, q);
+    double edge = -log1p(-c->margin);
+
+    c->by_runs = m->by_runs;
+    c->by_pairs = m->paired;
+    c->new_boot = m->level.new_boot;
+    c->ratio = exp(d);
+    c->error = k->error;
+    c->freedom = k->freedom;
+    c->low = exp(d - half);
+    c->high = exp(d + half);
+    c->beyond = d + half < -edge || d - half > edge;
+    fill_strange(m, c);
+}
+
+static void case_decide(const struct judge *j, const struct decide_overall *overall,
+                        const struct measure *m, bool down, struct quantiles *q,
                         struct decide_case *c)
 {
-    const struct known *k = &w->known[i];
-    double d = w->m[i].d, edge = -log1p(-c->margin);
-    bool few = c->proven && is_few(&w->judge, &w->m[i], 0) && !(fabs(d) > w->judge.widest);
-    enum decide_obstacle likely = c->proven ? OBSTACLE_NONE : c->obstacle;
+    struct known k = known_with(j, m, &m->level, (struct more){0, 0});
+    double d = change_of(m, &m->level);
+    enum decide_obstacle doubt = c->proven ? OBSTACLE_NONE : c->obstacle;
+    bool few = c->proven && is_few(j, m, (struct more){0, 0}) && !(fabs(d) > j->widest);
 
+    case_fill(j, m, &k, q, c);
+    if (few)
+        doubt = OBSTACLE_FEW;
+    else if (c->proven && d < 0 && c->n_strange && is_as_strange(m, &k, j->confidence))
+        doubt = OBSTACLE_STRANGE;
+    else if (!c->proven && overall->together && down)
+        doubt = doubt ? doubt : OBSTACLE_TOGETHER;
+    c->proven = c->proven && !doubt;
     c->obstacle = OBSTACLE_NONE;
-    c->proven = c->proven && !few && !is_unknown(w, i);
-    c->beyond = log(c->high) < -edge || log(c->low) > edge;
-    if (is_unknown(w, i)) {
+    if (j->unknown && is_one(m)) {
         c->obstacle = OBSTACLE_RUNS;
-        c->p_worse = c->p_better = c->p_likely = NAN;
-    } else if (is_equivalent(&w->judge, d, c->margin, k))
+        c->p_worse = c->p_better = NAN;
+        c->proven = false;
+    } else if (is_equivalent(d, c->margin, half_width(j, m, (struct more){0, 0}, q)))
         c->decision = DECISION_EQUIVALENT;
     else if (c->proven)
         c->decision = d < 0 ? DECISION_WORSE : DECISION_BETTER;
-    else if (few)
-        c->obstacle = OBSTACLE_FEW;
-    else if (likely != OBSTACLE_NONE)
-        c->obstacle = likely;
-    else if (overall->together && k->down)
-        c->obstacle = OBSTACLE_TOGETHER;
+    else
+        c->obstacle = doubt;
+    bool open = c->decision == DECISION_INCONCLUSIVE && c->ratio < 1 - c->margin;
+
+    c->likely = open && (c->likely || (doubt && doubt != OBSTACLE_FEW));
+}
+
+/* B against the anchors, at half of the alarm level: the loss has to lie beyond the margin as a
+ * whole. */
+static int judge_anchors(const struct judge *j, struct model *m, struct quantiles *q,
+                         struct decide_case *cases)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+        struct decide_case *to = &cases[m->judged[k]];
+
+        if (!c->anchor.runs || !c->by_runs || c->anchor.new_boot)
+            continue;
+        struct known known = known_with(j, c, &c->anchor, (struct more){0, 0});
+        double d = change_of(c, &c->anchor);
+        double half = known.error * quantile(q, 0.5 + j->confidence / 2, known.freedom);
+
+        to->anchor_ratio = exp(d);
+        to->anchor_low = exp(d - half);
+        to->anchor_high = exp(d + half);
+        m->z[n++] = dist_t_cdf(beyond_rounding(c, d) / known.error, known.freedom);
+    }
+    int err = holm(m->z, n, j->alarm_level / 2, m->proven);
+
+    n = 0;
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct decide_case *c = &cases[m->judged[k]];
+
+        if (isnan(c->anchor_ratio) || !m->proven[n++] || !(c->anchor_high < 1 - c->margin))
+            continue;
+        c->slipped = c->decision != DECISION_WORSE;
+        c->decision = DECISION_WORSE;
+        c->likely = false;
+    }
+    return err;
+}
+
+static int judge_all(const struct judge *j, struct model *m, const bool *down,
+                     struct decide_case *cases, const struct decide_overall *overall)
+{
+    struct quantiles q = {.next = 0};
+    int err = prove(j, m, cases, true);
+
+    err = err ? err : prove(j, m, cases, false);
+    for (size_t k = 0; !err && k < m->n_judged; k++)
+        case_decide(j, overall, &m->all[m->judged[k]], down[k], &q, &cases[m->judged[k]]);
+    err = err ? err : judge_anchors(j, m, &q, cases);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        const struct measure *of = &m->all[m->judged[k]];
+        struct decide_case *c = &cases[m->judged[k]];
+
+        if (c->obstacle == OBSTACLE_RUNS)
+            continue;
+        c->detectable = detectable_loss(j, of, c, &q);
+        c->more_of_a = grows_a(j, of);
+        if (c->decision == DECISION_INCONCLUSIVE && !c->obstacle)
+            c->more_launches = more_needed(j, of, c, &q);
+    }
+    return err;
+}
+
+/* ---- By one figure ---- */
+
+static void case_clear(struct decide_case *c)
+{
+    struct decide_case clear = {.a = c->a,
+                                .b = c->b,
+                                .margin = c->margin,
+                                .higher_is_better = c->higher_is_better,
+                                .paired = c->paired,
+                                .alone_is_open = c->alone_is_open,
+                                .decision = DECISION_INCONCLUSIVE,
+                                .strange = SIZE_MAX};
+
+    clear.anchor_ratio = clear.anchor_low = clear.anchor_high = clear.strange_ratio = NAN;
+    clear.a_value = clear.b_value = clear.ratio = clear.low = clear.high = NAN;
+    clear.p_worse = clear.p_better = clear.error = clear.freedom = clear.detectable = NAN;
+    clear.sustained_a = clear.sustained_b = NAN;
+    clear.median_ratio = clear.median_low = clear.median_high = NAN;
+    *c = clear;
+}
+
+static double geometric_mean(const struct decide_side *side)
+{
+    double mean = 0;
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++)
+        if (side->runs[r].n && side->runs[r].role == DECIDE_LEVEL)
+            mean += (stats_log_mean(side->runs[r].values, side->runs[r].n) - mean) / (double)++n;
+    return exp(mean);
+}
+
+static int options_read(const struct decide_options *o, struct judge *j)
+{
+    *j = (struct judge){.alarm_level = o->alarm_level == 0 ? ALARM_LEVEL : o->alarm_level,
+                        .confidence = o->confidence == 0 ? CONFIDENCE : o->confidence,
+                        .unchanged = o->unchanged,
+                        .b_stays = o->b_stays,
+                        .later = o->later,
+                        .null_one = 1,
+                        .null_runs = 1,
+                        .null_one_df = INFINITY};
+    return j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1
+               ? 0
+               : -EINVAL;
+}
+
+/* Cases with a value have one to show, whether they can be judged or not. */
+static size_t fill_values(struct model *m, struct decide_case *cases, struct judge *j,
+                          struct decide_overall *overall)
+{
+    size_t n_runs = 0;
+
+    for (size_t i = 0; i < m->n; i++) {
+        if (cases[i].obstacle != OBSTACLE_NONE && cases[i].obstacle != OBSTACLE_ONE_LAUNCH)
+            continue;
+        cases[i].a_value = geometric_mean(&cases[i].a);
+        cases[i].b_value = geometric_mean(&cases[i].b);
+        cases[i].ratio = cases[i].higher_is_better ? cases[i].b_value / cases[i].a_value
+                                                   : cases[i].a_value / cases[i].b_value;
+    }
+    j->n = overall->n_judged = m->n_judged;
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+        struct decide_case *to = &cases[m->judged[k]];
+
+        overall->by_runs |= c->by_runs;
+        j->widest = fmax(j->widest, c->widest);
+        n_runs = to->a.n > n_runs ? to->a.n : n_runs;
+        if (!c->paired)
+            to->a_value = exp(c->level.mean);
+    }
+    return n_runs;
+}
+
+static int decide_by_one(struct decide_case *cases, size_t n, const struct decide_options *options,
+                         struct decide_overall *overall)
+{
+    struct model m = {.n = 0};
+    struct judge j;
+    bool *down = calloc(n + 1, sizeof(*down));
+    int err = down ? options_read(options, &j) : -ENOMEM;
+
+    *overall = (struct decide_overall){.unrest = NAN, .moved = NAN};
+    for (size_t i = 0; i < n; i++) {
+        case_clear(&cases[i]);
+        if (!(cases[i].margin > 0 && cases[i].margin < 1))
+            err = err ? err : -EINVAL;
+    }
+    err = err ? err : model_make(&m, cases, n, options->unchanged && options->b_stays);
+    if (!err) {
+        size_t n_runs = fill_values(&m, cases, &j, overall);
+
+        if (options->unchanged)
+            err = ask_suite(&j, &m, n_runs, down, overall);
+    }
+    err = err ? err : judge_all(&j, &m, down, cases, overall);
+    decide_count(cases, err ? 0 : n, overall);
+    model_release(&m);
+    free(down);
+    return err;
 }
 
 void decide_count(const struct decide_case *cases, size_t n, struct decide_overall *overall)
@@ -538,263 +758,114 @@ void decide_count(const struct decide_case *cases, size_t n, struct decide_overa
                                                             : DECISION_EQUIVALENT;
 }
 
-/* B against the anchors. The loss has to lie beyond the margin as a whole: what wanders does not
- * slip. */
-static void anchor_fill(struct work *w, struct quantiles *q, size_t i, struct decide_case *c)
+/* ---- What was sustained, beside the medians ---- */
+
+/* Has each side a run with it? Of pairs, all; earlier baselines may be without it. */
+static bool has_sustained(const struct decide_case *c)
 {
-    const struct measure *m = &w->m[i];
-    const struct known *k = &w->known[i];
-    double error = anchor_error(m, k) * w->judge.anchor_sway;
-    double half = error * quantile(q, 0.5 + w->judge.confidence / 2, k->freedom);
-
-    c->anchor_ratio = exp(m->anchor_d);
-    c->anchor_low = exp(m->anchor_d - half);
-    c->anchor_high = exp(m->anchor_d + half);
-}
-
-static int judge_anchors(struct work *w, struct quantiles *q, struct decide_case *cases)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k];
-        const struct known *known = &w->known[i];
-
-        if (!w->m[i].anchors || !w->m[i].by_runs)
-            continue;
-        anchor_fill(w, q, i, &cases[i]);
-        w->x[n++] =
-            tail_read(w->judge.losses, dist_t_cdf(w->m[i].anchor_d / anchor_error(&w->m[i], known) /
-                                                      w->judge.anchor_sway,
-                                                  known->freedom));
-    }
-    int err = holm(w->x, n, w->judge.alarm_level / 2, w->proven);
-
-    n = 0;
-    for (size_t k = 0; !err && k < w->judge.n_judged; k++) {
-        struct decide_case *c = &cases[w->judged[k]];
-
-        if (isnan(c->anchor_ratio) || !w->proven[n++] || !(c->anchor_high < 1 - c->margin))
-            continue;
-        c->slipped = c->decision != DECISION_WORSE;
-        c->decision = DECISION_WORSE;
-    }
-    return err;
-}
-
-static int judge_all(struct work *w, struct decide_case *cases,
-                     const struct decide_overall *overall)
-{
-    struct quantiles q = {.next = 0};
-    int err;
-
-    for (size_t k = 0; k < w->judge.n_judged; k++)
-        case_fill(w, &q, w->judged[k], &cases[w->judged[k]]);
-    err = prove(w, cases, true);
-    err = err ? err : prove(w, cases, false);
-    for (size_t k = 0; !err && k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k];
-
-        case_decide(w, overall, i, &cases[i]);
-    }
-    err = err ? err : judge_anchors(w, &q, cases);
-    for (size_t k = 0; !err && k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k];
-
-        power_fill(&w->judge, &w->m[i], &w->known[i], &q, &cases[i]);
-    }
-    return err;
-}
-
-/* Decides by one figure. */
-static int decide_by_one(struct decide_case *cases, size_t n, const struct decide_options *options,
-                         struct decide_overall *overall)
-{
-    struct work w = {0};
-    int err;
-
-    *overall = (struct decide_overall){.unrest = NAN, .prior_freedom = NAN};
-    err = options_read(options, &w.judge);
-    w.in_order = options->unchanged;
-    err = err ? err : work_init(&w, cases, n);
-    err = err ? err : measure_all(&w, cases, n);
-    err = err ? err : know_all(&w, overall);
-    if (!err && options->unchanged)
-        ask_suite(&w, cases, overall);
-    err = err ? err : judge_all(&w, cases, overall);
-    overall->n_judged = w.judge.n_judged;
-    decide_count(cases, err ? 0 : n, overall);
-    work_release(&w);
-    return err;
-}
-
-/* ---- Several figures ---- */
-
-static const double *values_of(const struct decide_run *run, enum decide_figure figure)
-{
-    return figure == DECIDE_BY_FAST ? run->fast : run->sustained;
-}
-
-/* The side's runs with that figure. *lacking: another one has values, and not that. */
-static size_t runs_with(const struct decide_side *side, enum decide_figure figure, bool *lacking)
-{
-    size_t n = 0;
-
-    for (size_t r = 0; r < side->n; r++) {
-        bool has = side->runs[r].n && values_of(&side->runs[r], figure);
-
-        *lacking |= side->runs[r].n && !has;
-        n += has;
-    }
-    return n;
-}
-
-static bool has_figure(const struct decide_case *c, enum decide_figure figure)
-{
+    size_t with[2] = {0, 0};
     bool lacking = false;
-    size_t a = runs_with(&c->a, figure, &lacking), b = runs_with(&c->b, figure, &lacking);
 
-    if (figure == DECIDE_BY_FAST)
-        return !lacking && !c->paired && a >= DECIDE_FAST_RUNS && b;
-    return a && b && !(lacking && c->paired); /* earlier baselines may be without it */
+    for (int s = 0; s < 2; s++) {
+        const struct decide_side *side = s ? &c->b : &c->a;
+
+        for (size_t r = 0; r < side->n; r++) {
+            with[s] += side->runs[r].n && side->runs[r].sustained;
+            lacking |= side->runs[r].n && !side->runs[r].sustained;
+        }
+    }
+    return with[0] && with[1] && !(lacking && c->paired);
 }
 
 /* The side by that figure; `to` has room for its runs. Returns what follows them. */
-static struct decide_run *side_by(struct decide_side *side, enum decide_figure figure, int best,
-                                  struct decide_run *to)
+static struct decide_run *side_sustained(struct decide_side *side, struct decide_run *to)
 {
     for (size_t r = 0; r < side->n; r++) {
         to[r] = side->runs[r];
-        to[r].values = values_of(&to[r], figure);
+        to[r].values = to[r].sustained;
         to[r].n = to[r].values ? to[r].n : 0;
-        to[r].best = best;
     }
     side->runs = to;
     return to + side->n;
 }
 
-/* What is told of the case is what the other figure says of it, but for the medians. */
-static void take_figure(struct decide_case *c, const struct decide_case *by,
-                        enum decide_figure figure)
-{
-    struct decide_case before = *c;
-
-    *c = *by;
-    c->slipped |= before.slipped;
-    c->more_launches = c->more_launches && before.more_launches > c->more_launches
-                           ? before.more_launches
-                           : c->more_launches;
-    c->a = before.a;
-    c->b = before.b;
-    c->a_value = before.a_value;
-    c->b_value = before.b_value;
-    c->smallest = before.smallest;
-    c->detectable = before.detectable;
-    c->shown_by = before.shown_by;
-    c->judged_by = figure;
-    c->median_ratio = before.judged_by == DECIDE_BY_MEDIAN ? before.ratio : before.median_ratio;
-    c->median_low = before.judged_by == DECIDE_BY_MEDIAN ? before.low : before.median_low;
-    c->median_high = before.judged_by == DECIDE_BY_MEDIAN ? before.high : before.median_high;
-}
-
-/* What the median leaves open, the fast figure may decide. `fast`: the case as decided by that. */
-static void join_fast(struct decide_case *c, const struct decide_case *fast)
-{
-    bool decides = fast->decision == DECISION_WORSE || fast->decision == DECISION_BETTER;
-    bool doubts = fast->obstacle == OBSTACLE_JUMPS || fast->obstacle == OBSTACLE_SHAPE ||
-                  fast->obstacle == OBSTACLE_TOGETHER;
-
-    if (c->decision == DECISION_INCONCLUSIVE &&
-        (decides || (doubts && c->obstacle == OBSTACLE_NONE)))
-        take_figure(c, fast, DECIDE_BY_FAST);
-    c->shown_by = fast->smallest < c->smallest ? DECIDE_BY_FAST : DECIDE_BY_MEDIAN;
-    c->smallest = fmin(c->smallest, fast->smallest);
-    c->detectable = fmin(c->detectable, fast->detectable);
-}
-
 /* The worse one of the two figures counts; of equal decisions that which shows a greater loss. */
-static void join_sustained(struct decide_case *c, const struct decide_case *sustained)
+static void join(struct decide_case *c, const struct decide_case *sustained)
 {
     static const int rank[] = {[DECISION_EQUIVALENT] = 0,
                                [DECISION_BETTER] = 1,
                                [DECISION_INCONCLUSIVE] = 2,
                                [DECISION_WORSE] = 3};
-    double a = sustained->a_value, b = sustained->b_value;
+    struct decide_case median = *c;
 
     if (rank[sustained->decision] > rank[c->decision] ||
-        (sustained->decision == c->decision && sustained->ratio < SUSTAINED_SHOWN * c->ratio))
-        take_figure(c, sustained, DECIDE_BY_SUSTAINED);
-    c->sustained_a = a;
-    c->sustained_b = b;
+        (sustained->decision == c->decision && sustained->ratio < SUSTAINED_SHOWN * c->ratio)) {
+        *c = *sustained;
+        c->a = median.a;
+        c->b = median.b;
+        c->a_value = median.a_value;
+        c->b_value = median.b_value;
+        c->slipped |= median.slipped;
+        c->more_launches = c->more_launches && median.more_launches > c->more_launches
+                               ? median.more_launches
+                               : c->more_launches;
+        c->judged_by = DECIDE_BY_SUSTAINED;
+        c->median_ratio = median.ratio;
+        c->median_low = median.low;
+        c->median_high = median.high;
+    }
+    c->likely |= c->decision == DECISION_INCONCLUSIVE && median.likely;
+    c->detectable = median.detectable;
+    c->sustained_a = sustained->a_value;
+    c->sustained_b = sustained->b_value;
 }
 
-static int decide_by(enum decide_figure figure, struct decide_case *cases, size_t n,
-                     const struct decide_options *options)
+static int decide_sustained(struct decide_case *cases, size_t n, size_t n_with,
+                            const struct decide_options *options)
 {
-    size_t n_with = 0, n_runs = 0, k = 0;
+    size_t n_runs = 1, k = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        n_with += has_figure(&cases[i], figure);
+    for (size_t i = 0; i < n; i++)
         n_runs += cases[i].a.n + cases[i].b.n;
-    }
-    if (!n_with)
-        return 0;
     struct decide_case *with = calloc(n_with, sizeof(*with));
     struct decide_run *runs = calloc(n_runs, sizeof(*runs)), *to = runs;
     struct decide_overall overall;
     int err = with && runs ? 0 : -ENOMEM;
 
     for (size_t i = 0; !err && i < n; i++) {
-        int best = figure != DECIDE_BY_FAST ? 0 : cases[i].higher_is_better ? 1 : -1;
-
-        if (!has_figure(&cases[i], figure))
+        if (!has_sustained(&cases[i]))
             continue;
         with[k] = cases[i];
-        to = side_by(&with[k].a, figure, best, to);
-        to = side_by(&with[k++].b, figure, best, to);
+        to = side_sustained(&with[k].a, to);
+        to = side_sustained(&with[k++].b, to);
     }
     err = err ? err : decide_by_one(with, n_with, options, &overall);
     k = 0;
     for (size_t i = 0; !err && i < n; i++) {
-        if (!has_figure(&cases[i], figure))
-            continue;
-        const struct decide_case *by = &with[k++];
-        if (isnan(cases[i].error) || isnan(by->error))
-            continue;
-        if (figure == DECIDE_BY_FAST)
-            join_fast(&cases[i], by);
-        else
-            join_sustained(&cases[i], by);
+        const struct decide_case *by = has_sustained(&cases[i]) ? &with[k++] : NULL;
+
+        if (by && !isnan(cases[i].error) && !isnan(by->error))
+            join(&cases[i], by);
     }
     free(with);
     free(runs);
     return err;
 }
 
-static bool any_has(const struct decide_case *cases, size_t n, enum decide_figure figure)
-{
-    size_t i = 0;
-
-    while (i < n && !has_figure(&cases[i], figure))
-        i++;
-    return i < n;
-}
-
 int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
                  struct decide_overall *overall)
 {
-    struct decide_options sustained = *options, rest;
+    struct decide_options each = *options;
+    size_t n_with = 0;
 
-    sustained.alarm_level = options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level;
-    if (any_has(cases, n, DECIDE_BY_SUSTAINED))
-        sustained.alarm_level /= 2;
-    rest = sustained; /* shared by the medians and the best launches */
-    if (any_has(cases, n, DECIDE_BY_FAST))
-        rest.alarm_level /= 2;
-    int err = decide_by_one(cases, n, &rest, overall);
+    for (size_t i = 0; i < n; i++)
+        n_with += has_sustained(&cases[i]);
+    each.alarm_level = options->alarm_level == 0 ? ALARM_LEVEL : options->alarm_level;
+    if (n_with)
+        each.alarm_level /= 2;
+    int err = decide_by_one(cases, n, &each, overall);
 
-    err = err ? err : decide_by(DECIDE_BY_FAST, cases, n, &rest);
-    err = err ? err : decide_by(DECIDE_BY_SUSTAINED, cases, n, &sustained);
+    err = err || !n_with ? err : decide_sustained(cases, n, n_with, &each);
     decide_count(cases, err ? 0 : n, overall);
     return err;
 }

@@ -48,10 +48,10 @@ enum decide_obstacle {
     OBSTACLE_BAD_VALUE,  /* a value is NaN, infinite, 0 or below: it has no logarithm */
     OBSTACLE_ONE_LAUNCH, /* no side tells any spread, or one that has to does not */
     OBSTACLE_FEW,        /* a change that few repetitions cannot prove */
-    OBSTACLE_RUNS,       /* one run a side (or one boot), and too few cases to tell how such differ */
-    OBSTACLE_TOGETHER,   /* it lost with many others, as where a whole run is slower */
-    OBSTACLE_STRANGE,    /* it would be proven, but lies where one of A's runs lay: `strange` */
-    OBSTACLE_SHAPE       /* it would be proven if runs scatter by no heavier tails than a normal */
+    OBSTACLE_RUNS,     /* one run a side (or one boot), and too few cases to tell how such differ */
+    OBSTACLE_TOGETHER, /* it lost with many others, as where a whole run is slower */
+    OBSTACLE_STRANGE,  /* it would be proven, but lies where one of A's runs lay: `strange` */
+    OBSTACLE_SHAPE     /* it would be proven if runs scatter by no heavier tails than a normal */
 };
 
 /* What a run of A is for. B's runs are all DECIDE_LEVEL. */
@@ -65,8 +65,9 @@ struct decide_run {
     const double *sustained; /* of the same, all work over all time; NULL: none */
     size_t n;                /* 0: the run has none of this case, and is left out */
     enum decide_role role;
-    unsigned boot;          /* runs of one number are of one boot of the machine; 0: not known */
-    const bool *went_first; /* paired: repetition i was measured before its partner; NULL: unknown */
+    unsigned boot; /* runs of one number are of one boot of the machine; 0: not known */
+    const bool
+        *went_first; /* paired: repetition i was measured before its partner; NULL: unknown */
 };
 
 /* By which figure of the repetitions a case is decided. */
@@ -91,10 +92,10 @@ struct decide_case {
     /* what decide_suite() fills in; NaN where it cannot be told */
     enum decision decision;
     enum decide_obstacle obstacle;
-    bool proven;  /* a difference is, over the whole suite */
-    bool beyond;  /* the whole interval is beyond the margin, on one side */
-    bool likely;  /* a loss beyond the margin that is not proven, with a p of 5 % over all cases */
-    bool slipped; /* worse against the anchors, and the loss is not proven against the level */
+    bool proven;   /* a difference is, over the whole suite */
+    bool beyond;   /* the whole interval is beyond the margin, on one side */
+    bool likely;   /* a loss beyond the margin that is not proven, with a p of 5 % over all cases */
+    bool slipped;  /* worse against the anchors, and the loss is not proven against the level */
     bool new_boot; /* B's boot is none of A's */
     double anchor_ratio, anchor_low, anchor_high; /* as ratio, against the anchors; NaN: none */
     double a_value, b_value;                      /* geometric means, in the row's unit */
@@ -104,13 +105,13 @@ struct decide_case {
     double freedom;           /* degrees of freedom; INFINITY: as good as known */
     double detectable; /* the smallest loss that is found with DECIDE_POWER: it is proven, and its
                           interval leaves the margin; options.later: then */
-    size_t more_launches;    /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
-    bool more_of_a;          /* more_launches counts further runs of A alone: options.b_stays */
-    bool by_runs;            /* runs are what varies: more_launches counts runs */
-    bool by_pairs;           /* what varies are the differences of those measured in turn */
-    size_t strange;          /* the run of A that lies farthest off and was left out; SIZE_MAX */
-    size_t n_strange;        /* runs of A that were left out so */
-    double strange_ratio;    /* its level against A's others, turned round as ratio */
+    size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
+    bool more_of_a;       /* more_launches counts further runs of A alone: options.b_stays */
+    bool by_runs;         /* runs are what varies: more_launches counts runs */
+    bool by_pairs;        /* what varies are the differences of those measured in turn */
+    size_t strange;       /* the run of A that lies farthest off and was left out; SIZE_MAX */
+    size_t n_strange;     /* runs of A that were left out so */
+    double strange_ratio; /* its level against A's others, turned round as ratio */
     double sustained_a, sustained_b; /* as a_value and b_value; NaN: a side has none */
     /* What decides: ratio, interval, p and error are of this figure; a_value, b_value are not. */
     enum decide_figure judged_by;
@@ -126,8 +127,8 @@ struct decide_later {
 
 struct decide_options {
     double alarm_level, confidence; /* 0: 0.005 and 0.95 */
-    bool unchanged; /* most cases are taken to be as they were: a gate's view */
-    bool b_stays;   /* B stays the one run that it is: where runs vary, only A gets more of them */
+    bool unchanged;                 /* most cases are taken to be as they were: a gate's view */
+    bool b_stays; /* B stays the one run that it is: where runs vary, only A gets more of them */
     struct decide_later later;
 };
 

@@ -49,7 +49,7 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
         [OBSTACLE_FEW] = "few launches",
         [OBSTACLE_RUNS] = "runs unknown",
         [OBSTACLE_TOGETHER] = "together",
-        [OBSTACLE_JUMPS] = "jumps",
+        [OBSTACLE_STRANGE] = "strange run",
         [OBSTACLE_SHAPE] = "few runs",
     };
 
@@ -58,9 +58,8 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
 
 const char *decide_figure_name(enum decide_figure figure)
 {
-    static const char *const names[] = {[DECIDE_BY_MEDIAN] = "medians",
-                                        [DECIDE_BY_FAST] = "best launches",
-                                        [DECIDE_BY_SUSTAINED] = "sustained"};
+    static const char *const names[] = {
+        [DECIDE_BY_MEDIAN] = "medians", [DECIDE_BY_SUSTAINED] = "sustained"};
 
     return names[figure];
 }
@@ -146,9 +145,7 @@ static void say_figure(struct words *w, const struct decide_case *c)
         return;
     median.low = c->median_low;
     median.high = c->median_high;
-    say(w, "; by %s. The medians show ",
-        c->judged_by == DECIDE_BY_FAST ? "the best launches"
-                                       : "all work over all time (sustained)");
+    say(w, "; by all work over all time (sustained). The medians show ");
     say_change(w, c->median_ratio, 0);
     say(w, ", ");
     say_range(w, &median);
@@ -195,9 +192,9 @@ static bool say_doubt(struct words *w, const struct decide_case *c)
     case OBSTACLE_TOGETHER:
         say(w, ", together with many others, as where a run comes up slower in all");
         return true;
-    case OBSTACLE_JUMPS:
-        say(w, c->by_runs ? ", likely, not proven: runs of the baseline lie as far off, too"
-                          : ", likely, not proven: cases that gained lie as far off, too");
+    case OBSTACLE_STRANGE:
+        say(w, ", likely, not proven: a run of the baseline that is apart from the others was as "
+               "far off");
         return true;
     case OBSTACLE_SHAPE:
         say(w, ", likely, not proven: too few runs are known to tell how far off one can be");
@@ -210,14 +207,14 @@ static bool say_doubt(struct words *w, const struct decide_case *c)
 static void say_inconclusive(struct words *w, const struct decide_case *c)
 {
     int digits;
-    double smallest = percent(1 - c->smallest, &digits);
+    double detectable = percent(1 - c->detectable, &digits);
 
     say(w, "inconclusive: ");
     say_range(w, c);
     if (!say_doubt(w, c))
         say(w, ", neither a change nor equivalence within %.3g %%", 100 * c->margin);
     say_more(w, c);
-    say(w, "; a loss below %.*f %% would have gone unseen", digits, smallest);
+    say(w, "; a loss below %.*f %% may go unseen", digits, detectable);
 }
 
 /* By the launches alone it is no verdict. */

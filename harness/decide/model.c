@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the repetitions of a suite to variance components: see model.h. */
+#include "harness/decide/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stats.h"
+
+/* Values are written with 9 digits: repetitions that agree to the last one have this variance. */
+#define VARIANCE_LEAST 1e-18
+
+/* ---- How variances scatter over a suite ---- */
+
+#define PRIOR_CASES  10   /* fewer give no fit */
+#define FEW_FREEDOM  1.25 /* of fewer: so many degrees at most are lent, and this share of theirs */
+#define FEW_SHARE    0.5
+#define EM_ROUNDS    30
+#define LIKELY_ALIKE 1 /* in log likelihood: a suite can hardly tell the difference */
+
+/* The last is as good as infinite. */
+static const double freedoms[] = {0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 1e4};
+/* Of the trend's two parts the first, as a multiple of the median base. */
+static const double adds[] = {0, 0.1, 0.3, 1, 3, 10, 100};
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+struct fit {
+    const struct variance *x;
+    const double *base;
+    size_t n;
+    double add; /* the trend is times (add + base) */
+};
+
+/* The likeliest factor for these degrees of freedom: the fixed point of a weighted mean (EM). */
+static double best_times(const struct fit *f, double freedom)
+{
+    double times = 0;
+
+    for (int round = 0; round < EM_ROUNDS; round++) {
+        double above = 0, below = 0, before = times;
+
+        for (size_t i = 0; i < f->n; i++) {
+            double df = f->x[i].df, ratio = f->x[i].value / (f->add + f->base[i]);
+
+            if (!(df > 0))
+                continue;
+            above +=
+                df * ratio * (before > 0 ? (df + freedom) / (freedom + df * ratio / before) : 1);
+            below += df;
+        }
+        times = above / below;
+        if (fabs(times - before) < 1e-3 * times)
+            break;
+    }
+    return times;
+}
+
+static double log_gammas(double df, double freedom)
+{
+    int sign;
+
+    return lgamma_r((df + freedom) / 2, &sign) - lgamma_r(df / 2, &sign) -
+           lgamma_r(freedom / 2, &sign) + df / 2 * log(df / freedom);
+}
+
+static double log_likelihood(const struct fit *f, double freedom, double times)
+{
+    double sum = 0, of_df = NAN, gammas = 0;
+
+    for (size_t i = 0; i < f->n; i++) {
+        double df = f->x[i].df, ratio = f->x[i].value / (times * (f->add + f->base[i]));
+
+        if (!(df > 0))
+            continue;
+        if (df != of_df) {
+            of_df = df;
+            gammas = log_gammas(df, freedom);
+        }
+        sum += gammas + df / 2 * log(ratio) - (df + freedom) / 2 * log1p(df * ratio / freedom);
+    }
+    return sum;
+}
+
+/* The best of all trends and, of the degrees of freedom that are nearly as likely, the most: few
+ * estimates with one degree each say little of them, and less would be lent than there is. */
+static void fit_best(struct fit *f, double middle, struct prior *out)
+{
+    double best[N_OF(freedoms)], most = -INFINITY;
+    struct prior at[N_OF(freedoms)];
+
+    for (size_t k = 0; k < N_OF(freedoms); k++) {
+        best[k] = -INFINITY;
+        for (size_t a = 0; a < N_OF(adds); a++) {
+            f->add = adds[a] * middle;
+            double times = best_times(f, freedoms[k]);
+            double likelihood = log_likelihood(f, freedoms[k], times);
+
+            if (!(likelihood > best[k]))
+                continue;
+            best[k] = likelihood;
+            at[k] = (struct prior){.add = times * f->add, .times = times, .freedom = freedoms[k]};
+        }
+        most = fmax(most, best[k]);
+    }
+    for (size_t k = 0; k < N_OF(freedoms); k++)
+        if (best[k] > most - LIKELY_ALIKE)
+            *out = at[k];
+}
+
+int prior_fit(const struct variance *x, const double *base, size_t n, struct prior *out)
+{
+    struct fit f = {.x = x, .base = base, .n = n};
+    double *known = malloc((n ? n : 1) * sizeof(*known)), total = 0, largest = 0;
+    size_t cases = 0;
+
+    *out = (struct prior){.most = INFINITY};
+    if (!known)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (!(x[i].df > 0))
+            continue;
+        known[cases++] = base[i];
+        total += x[i].df;
+        largest = fmax(largest, x[i].df);
+    }
+    if (cases >= PRIOR_CASES) {
+        fit_best(&f, stats_median(known, cases), out);
+        out->most = total;
+    } else if (cases > 1) {
+        *out = (struct prior){.times = best_times(&f, 1e9), .most = total};
+        out->freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
+    }
+    free(known);
+    return 0;
+}
+
+struct variance prior_moderate(const struct prior *p, struct variance own, double base)
+{
+    double trend = p->add + p->times * base, together = p->freedom + own.df;
+
+    if (!(together > 0))
+        return own;
+    return (struct variance){(p->freedom * trend + own.df * own.value) / together,
+                             fmax(own.df, fmin(together, p->most))};
+}
+
+/* How often a case of the suite has such a variance, or a larger one. */
+static double chance_above(const struct prior *p, struct variance own, double base)
+{
+    double x = own.df * own.value / (p->add + p->times * base);
+
+    /* P(F(own.df, freedom) > value / trend) */
+    return own.df > 0 && p->freedom > 0
+               ? dist_beta_cdf(p->freedom / (p->freedom + x), p->freedom / 2, own.df / 2)
+               : 1;
+}
+
+/* A case that scatters as hardly any other of the suite could is not one of them: it is moderated
+ * less (Phipson and others 2016, doi:10.1214/16-AOAS920). */
+static struct variance moderate_robustly(const struct prior *p, struct variance own, double base,
+                                         size_t n)
+{
+    struct prior less = *p;
+
+    less.freedom *= fmin(1, 2 * (double)n * chance_above(p, own, base));
+    return prior_moderate(&less, own, base);
+}
+
+/* ---- A case as it is read ---- */
+
+/* One side. */
+struct half {
+    double mean;        /* of its runs' means */
+    double squares, df; /* of repetitions around their run's mean */
+    double between;     /* squares of runs' means around theirs */
+    double inverse, widest;
+    size_t runs, fewest; /* repetitions, where it is one run */
+};
+
+static double squares_around(const double *values, size_t n, double mean, double *widest)
+{
+    double squares = 0, low = INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < n; i++) {
+        double x = log(values[i]);
+
+        low = fmin(low, x);
+        high = fmax(high, x);
+        squares += (x - mean) * (x - mean);
+    }
+    *widest = fmax(*widest, high - low);
+    return squares;
+}
+
+static void half_read(const struct decide_side *side, struct run_mean *means, struct half *h)
+{
+    *h = (struct half){.fewest = SIZE_MAX};
+    for (size_t r = 0; r < side->n; r++) {
+        const struct decide_run *run = &side->runs[r];
+
+        if (!run->n)
+            continue;
+        double mean = stats_log_mean(run->values, run->n), off = mean - h->mean;
+        if (means)
+            means[h->runs] = (struct run_mean){mean, run->n, r, run->role, run->boot, false};
+        h->squares += squares_around(run->values, run->n, mean, &h->widest);
+        h->df += (double)run->n - 1;
+        h->inverse += 1 / (double)run->n;
+        h->fewest = h->runs ? SIZE_MAX : run->n;
+        h->mean += off / (double)++h->runs;
+        h->between += off * (mean - h->mean);
+    }
+    if (h->runs)
+        h->inverse /= (double)h->runs;
+}
+
+static enum decide_obstacle side_check(const struct decide_side *side)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++) {
+        for (size_t i = 0; i < side->runs[r].n; i++)
+            if (!isfinite(side->runs[r].values[i]) || !(side->runs[r].values[i] > 0))
+                return OBSTACLE_BAD_VALUE;
+        n += side->runs[r].role == DECIDE_LEVEL ? side->runs[r].n : 0;
+    }
+    return n ? OBSTACLE_NONE : OBSTACLE_NO_VALUE;
+}
+
+/* ---- Pairs: what varies are differences ---- */
+
+#define ORDER_LEAST 3 /* pairs of repetitions from which on who went first is taken out */
+
+static bool are_pairs(const struct decide_case *c)
+{
+    if (!c->paired || c->a.n != c->b.n)
+        return false;
+    for (size_t r = 0; r < c->a.n; r++)
+        if (c->a.runs[r].n != c->b.runs[r].n)
+            return false;
+    return true;
+}
+
+/* What differences came to. */
+struct changes {
+    size_t n;
+    double mean, squares, low, high; /* squares around the mean */
+};
+
+static void add_change(struct changes *all, double x)
+{
+    double off = x - all->mean;
+
+    all->low = all->n ? fmin(all->low, x) : x;
+    all->high = all->n ? fmax(all->high, x) : x;
+    all->mean += off / (double)++all->n;
+    all->squares += off * (x - all->mean);
+}
+
+/* Who goes second may always lose: the mean of both orders' changes is free of that. Sets df, and
+ * adds to *unbalance how the two orders' numbers widen the error. */
+static struct changes pair_read(const struct decide_run *a, const struct decide_run *b, double *df,
+                                double *unbalance)
+{
+    struct changes all = {.n = 0}, by[2] = {{.n = 0}, {.n = 0}};
+
+    for (size_t i = 0; i < a->n; i++) {
+        double x = log(b->values[i] / a->values[i]);
+
+        add_change(&all, x);
+        if (a->went_first)
+            add_change(&by[a->went_first[i]], x);
+    }
+    *df = (double)all.n - 1;
+    if (a->n < ORDER_LEAST || !by[0].n || !by[1].n) {
+        *unbalance += 1;
+        return all;
+    }
+    *df -= 1;
+    *unbalance += (double)a->n / 4 * (1 / (double)by[0].n + 1 / (double)by[1].n);
+    all.mean = (by[0].mean + by[1].mean) / 2;
+    all.squares = by[0].squares + by[1].squares;
+    all.low = all.mean + fmin(by[0].low - by[0].mean, by[1].low - by[1].mean);
+    all.high = all.mean + fmax(by[0].high - by[0].mean, by[1].high - by[1].mean);
+    return all;
+}
+
+/* Half of a difference's variance is a repetition's, or a run's, so that all else is as without
+ * pairs. */
+static void pairs_read(const struct decide_case *c, struct measure *m, struct half *a)
+{
+    struct changes runs = {.n = 0}, last = {.n = 0};
+    double squares = 0, all_df = 0, unbalance = 0;
+
+    for (size_t r = 0; r < c->a.n; r++) {
+        double df;
+
+        if (!c->a.runs[r].n)
+            continue;
+        last = pair_read(&c->a.runs[r], &c->b.runs[r], &df, &unbalance);
+        squares += last.squares;
+        all_df += df;
+        m->runs[runs.n] = (struct run_mean){.mean = -last.mean, .n = last.n, .at = r};
+        add_change(&runs, last.mean);
+    }
+    m->paired = true;
+    m->n = m->n_b = runs.n;
+    m->b = 0;
+    m->squares_b = 0;
+    m->unbalance = unbalance / (double)runs.n;
+    m->widest = runs.n > 1 ? runs.high - runs.low : last.high - last.low;
+    m->fewest = runs.n > 1 ? runs.n : last.n;
+    a->squares = squares / 2;
+    a->df = all_df;
+}
+
+/* ---- The resolution of values that were rounded ---- */
+
+#define DIGITS_MOST 8
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The step that all of these are multiples of, if they have few digits; 0: none is seen. */
+static double decimal_step(const double *sorted, size_t n)
+{
+    double tens = floor(log10(sorted[n - 1]));
+    size_t different = 1;
+
+    for (size_t i = 1; i < n; i++)
+        different += sorted[i] != sorted[i - 1];
+    for (int digits = different > 2 ? 2 : 3; digits < DIGITS_MOST; digits++) {
+        double step = pow(10, tens - digits + 1);
+        size_t i = 0;
+
+        while (i < n && fabs(remainder(sorted[i], step)) < 1e-3 * step)
+            i++;
+        if (i == n)
+            return step;
+    }
+    return 0;
+}
+
+/* The smallest step within a run, where more neighbours are alike than not. */
+static double run_step(double *sorted, size_t n)
+{
+    double least = INFINITY;
+    size_t alike = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        double step = sorted[i] - sorted[i - 1];
+
+        alike += step == 0;
+        least = step > 0 ? fmin(least, step) : least;
+    }
+    return isfinite(least) && 2 * alike > n - 1 ? least : 0;
+}
+
+/* scratch: room for all values of the case */
+static double resolution_of(const struct decide_case *c, double *scratch)
+{
+    double step = 0, least = INFINITY;
+    size_t n = 0;
+
+    for (int s = 0; s < 2; s++) {
+        const struct decide_side *side = s ? &c->b : &c->a;
+
+        for (size_t r = 0; r < side->n; r++) {
+            size_t in_run = side->runs[r].n;
+
+            if (!in_run)
+                continue;
+            memcpy(scratch + n, side->runs[r].values, in_run * sizeof(*scratch));
+            qsort(scratch + n, in_run, sizeof(*scratch), ascending);
+            step = fmax(step, run_step(scratch + n, in_run));
+            n += in_run;
+        }
+    }
+    qsort(scratch, n, sizeof(*scratch), ascending);
+    least = scratch[0];
+    return log1p(fmax(step, decimal_step(scratch, n)) / least);
+}
+
+static size_t values_of(const struct decide_case *c)
+{
+    size_t n = 0;
+
+    for (int s = 0; s < 2; s++) {
+        const struct decide_side *side = s ? &c->b : &c->a;
+
+        for (size_t r = 0; r < side->n; r++)
+            n += side->runs[r].n;
+    }
+    return n;
+}
+
+/* ---- Runs that lie apart, and the spread of the others ---- */
+
+#define STRANGE_LEVEL 0.0005 /* of all runs of a case */
+#define STRANGE_LEAST 3      /* runs */
+
+/* A variance by the median absolute deviation, with what makes its mean right for few values and
+ * its degrees of freedom (both by simulation of normal values, to 3 %). */
+static struct variance variance_by_mad(double *x, size_t n, double *middle)
+{
+    double few = n % 2 ? 2.8 : 6;
+
+    *middle = stats_median(x, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = fabs(x[i] - *middle);
+    double mad = STATS_MAD_TO_SD * stats_median(x, n);
+    return (struct variance){mad * mad * (1 + few / (double)(n * n)), 0.39 * (double)(n - 1)};
+}
+
+static size_t level_runs(const struct measure *m, double *x)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        if (m->runs[i].role == DECIDE_LEVEL && !m->runs[i].strange)
+            x[n++] = m->runs[i].mean;
+    return n;
+}
+
+static double floor_of(const struct measure *m)
+{
+    return fmax(m->w_a, fmax(VARIANCE_LEAST, m->resolution * m->resolution / 12));
+}
+
+/* Marks the run farthest off, if no normal run would be so far. */
+static bool mark_strange(struct measure *m, struct variance spread, double middle, size_t n)
+{
+    struct run_mean *far = NULL;
+    double error = sqrt(spread.value * (1 + M_PI / 2 / (double)(n - 1))) + m->resolution;
+
+    for (size_t i = 0; i < m->n; i++) {
+        struct run_mean *r = &m->runs[i];
+
+        if (r->role == DECIDE_LEVEL && !r->strange &&
+            (!far || fabs(r->mean - middle) > fabs(far->mean - middle)))
+            far = r;
+    }
+    far->strange =
+        dist_t_cdf(-fabs(far->mean - middle) / error, spread.df) < STRANGE_LEVEL / 2 / (double)n;
+    return far->strange;
+}
+
+static int leave_out_strange(struct model *m)
+{
+    double *x = m->z;
+    struct prior prior;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+        size_t n = c->paired ? 0 : level_runs(c, x);
+        double middle;
+
+        m->x[k] = (struct variance){0, 0};
+        m->base[k] = floor_of(c);
+        if (n >= STRANGE_LEAST)
+            m->x[k] = variance_by_mad(x, n, &middle);
+        m->x[k].value = fmax(m->x[k].value, m->base[k]);
+    }
+    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+        size_t n = c->paired ? 0 : level_runs(c, x), most = n / 4 ? n / 4 : 1;
+        double middle;
+
+        if (n < STRANGE_LEAST)
+            continue;
+        struct variance own = variance_by_mad(x, n, &middle);
+        own.value = fmax(own.value, m->base[k]);
+        own = prior_moderate(&prior, own, m->base[k]);
+        for (size_t out = 0; out < most && mark_strange(c, own, middle, n); out++)
+            continue;
+    }
+    return err;
+}
+
+/* Squares of runs' means around those of their boot, of each role; *df. */
+static double squares_of_runs(const struct measure *m, double *df)
+{
+    double squares = 0;
+
+    *df = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        const struct run_mean *first = &m->runs[i];
+        struct changes group = {.n = 0};
+
+        for (size_t k = 0; k < m->n; k++) {
+            const struct run_mean *r = &m->runs[k];
+            bool same =
+                !r->strange && r->role == first->role && (!m->boot || r->boot == first->boot);
+
+            if (same && k < i)
+                break; /* it was counted by that one */
+            if (same)
+                add_change(&group, r->mean);
+        }
+        if (first->strange || !group.n)
+            continue;
+        squares += group.squares;
+        *df += (double)group.n - 1;
+    }
+    return squares;
+}
+
+/* v, and whether any case has a spread of its own within a boot: else boots cannot be told from
+ * runs, and are left out of account. */
+static int spread_runs(struct model *m)
+{
+    struct prior prior;
+    double known = 0;
+
+    for (int with_boots = 1; with_boots >= 0 && !(known > 0); with_boots--)
+        for (size_t k = 0; k < m->n_judged; k++) {
+            struct measure *c = &m->all[m->judged[k]];
+
+            if (!with_boots)
+                c->boot = 0;
+            double df, squares = squares_of_runs(c, &df);
+            df += c->paired ? 0 : (double)c->n_b - 1;
+            squares = (squares + c->squares_b) / (c->paired ? 2 : 1);
+            m->base[k] = floor_of(c);
+            m->x[k] = (struct variance){df > 0 ? fmax(squares / df, VARIANCE_LEAST) : 0, df};
+            c->own_runs = df;
+            known += df;
+        }
+    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+
+        c->v = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
+        c->by_runs = c->v.df > 0;
+        if (!c->by_runs)
+            c->v = (struct variance){c->w_a, c->s_a.df};
+        c->v.value = fmax(c->v.value, floor_of(c));
+    }
+    return err;
+}
+
+/* ---- Boots ---- */
+
+/* Calls for each boot of these runs: its number of runs and mean. */
+struct boot {
+    unsigned boot;
+    struct changes runs;
+};
+
+/* The boots of A's runs of a role (of all with role -1), room for m->n of them. */
+static size_t boots_of(const struct measure *m, int role, struct boot *boots)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++) {
+        const struct run_mean *r = &m->runs[i];
+        size_t k = 0;
+
+        if (r->strange || (role >= 0 && (int)r->role != role))
+            continue;
+        while (k < n && m->boot && boots[k].boot != r->boot)
+            k++;
+        if (k == n)
+            boots[n++] = (struct boot){.boot = m->boot ? r->boot : 0};
+        add_change(&boots[k].runs, r->mean);
+    }
+    return n;
+}
+
+static int spread_boots(struct model *m, struct boot *boots)
+{
+    struct prior prior;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+        size_t n = c->boot ? boots_of(c, -1, boots) : 0;
+        struct changes means = {.n = 0};
+        double inverse = 0;
+
+        for (size_t b = 0; b < n; b++) {
+            add_change(&means, boots[b].runs.mean);
+            inverse += 1 / (double)boots[b].runs.n / (double)n;
+        }
+        m->base[k] = c->v.value * (n ? inverse : 1);
+        m->x[k] = (struct variance){0, n > 1 ? (double)n - 1 : 0};
+        if (n > 1)
+            m->x[k].value = fmax(means.squares / (double)(n - 1), VARIANCE_LEAST);
+    }
+    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+
+        c->boots = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
+        c->boots.value = fmax(0, c->boots.value - m->base[k]);
+    }
+    return err;
+}
+
+/* A's level as B's machine is to have it: the mean of the runs of B's boot, and that of the other
+ * boots, weighted by the inverse of their variances (the best linear unbiased prediction). */
+static struct level level_of(const struct measure *m, enum decide_role role, struct boot *boots)
+{
+    struct level l = {.runs = 0};
+    struct changes others = {.n = 0};
+    double inverse = 0, v = m->v.value, same = NAN, by_same = 0;
+    size_t n = boots_of(m, (int)role, boots);
+
+    for (size_t b = 0; b < n; b++) {
+        l.runs += boots[b].runs.n;
+        if (!m->boot || boots[b].boot == m->boot) {
+            same = boots[b].runs.mean;
+            by_same = 1 / (double)boots[b].runs.n;
+            continue;
+        }
+        add_change(&others, boots[b].runs.mean);
+        inverse += 1 / (double)boots[b].runs.n;
+    }
+    if (!others.n) {
+        l.mean = same;
+        l.by_v = by_same;
+        return l;
+    }
+    double n_o = (double)others.n, by_others = inverse / n_o / n_o, by_boots = 1 + 1 / n_o;
+    double far = m->boots.df > 0 ? m->boots.value * by_boots + v * by_others : INFINITY;
+    double near = isnan(same) ? INFINITY : v * by_same;
+    double part = isnan(same) ? 1 : isinf(far) ? 0 : near / (near + far); /* of the others */
+
+    l.mean = (part > 0 ? part * others.mean : 0) + (part < 1 ? (1 - part) * same : 0);
+    l.by_v = part * part * by_others + (1 - part) * (1 - part) * by_same;
+    l.by_boots = part * part * by_boots;
+    l.new_boot = isnan(same) && !(m->boots.df > 0);
+    return l;
+}
+
+/* ---- All of it ---- */
+
+static int allocate(struct model *m, const struct decide_case *cases, size_t n)
+{
+    size_t runs = 1, most = 16;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t values = values_of(&cases[i]);
+
+        runs += cases[i].a.n;
+        most = values > most ? values : most;
+    }
+    most = most > n ? most : n;
+    m->n = n;
+    m->all = calloc(n + 1, sizeof(*m->all));
+    m->judged = calloc(n + 1, sizeof(*m->judged));
+    m->runs = calloc(runs, sizeof(*m->runs));
+    m->x = calloc(n + 1, sizeof(*m->x));
+    m->base = calloc(n + 1, sizeof(*m->base));
+    m->z = calloc(most + 1, sizeof(*m->z));
+    m->df = calloc(n + 1, sizeof(*m->df));
+    m->proven = calloc(n + 1, sizeof(*m->proven));
+    return m->all && m->judged && m->runs && m->x && m->base && m->z && m->df && m->proven
+               ? 0
+               : -ENOMEM;
+}
+
+void model_release(struct model *m)
+{
+    free(m->all);
+    free(m->judged);
+    free(m->runs);
+    free(m->x);
+    free(m->base);
+    free(m->z);
+    free(m->df);
+    free(m->proven);
+    *m = (struct model){.n = 0};
+}
+
+/* B's boot, where all runs of the case tell theirs and B is one run. */
+static unsigned boot_of(const struct decide_case *c, const struct measure *m)
+{
+    unsigned boot = 0;
+
+    for (size_t r = 0; r < c->b.n; r++)
+        if (c->b.runs[r].n)
+            boot = m->n_b == 1 ? c->b.runs[r].boot : 0;
+    for (size_t i = 0; i < m->n; i++)
+        boot = m->runs[i].boot ? boot : 0;
+    return boot;
+}
+
+static size_t repetitions_of(const struct decide_side *side)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++)
+        n += side->runs[r].n;
+    return n;
+}
+
+/* Reads a case; s_a and s_b are its own. */
+static enum decide_obstacle read_case(struct model *model, const struct decide_case *c,
+                                      struct measure *m, bool in_time)
+{
+    enum decide_obstacle a = side_check(&c->a), b = side_check(&c->b);
+    struct half of_a, of_b;
+
+    if (a || b)
+        return a == OBSTACLE_BAD_VALUE || b == OBSTACLE_BAD_VALUE ? OBSTACLE_BAD_VALUE
+                                                                  : OBSTACLE_NO_VALUE;
+    half_read(&c->a, m->runs, &of_a);
+    half_read(&c->b, NULL, &of_b);
+    m->sign = c->higher_is_better ? 1 : -1;
+    m->n = of_a.runs;
+    m->n_b = of_b.runs;
+    m->b = of_b.mean;
+    m->squares_b = of_b.between;
+    m->inverse_a = of_a.inverse;
+    m->inverse_b = of_b.inverse;
+    m->widest = fmax(of_a.widest, of_b.widest);
+    m->fewest = of_a.fewest < of_b.fewest ? of_a.fewest : of_b.fewest;
+    m->unbalance = 1;
+    if (are_pairs(c))
+        pairs_read(c, m, &of_a);
+    m->boot = in_time && !m->paired ? boot_of(c, m) : 0;
+    m->resolution = resolution_of(c, model->z);
+    m->s_a = (struct variance){of_a.df > 0 ? of_a.squares / of_a.df : 0, of_a.df};
+    m->s_b =
+        m->paired ? m->s_a : (struct variance){of_b.df > 0 ? of_b.squares / of_b.df : 0, of_b.df};
+    if (c->alone_is_open && (repetitions_of(&c->a) == 1 || repetitions_of(&c->b) == 1))
+        return OBSTACLE_ONE_LAUNCH;
+    return of_a.df > 0 || of_b.df > 0 || of_a.runs > 1 || of_b.runs > 1 ? OBSTACLE_NONE
+                                                                        : OBSTACLE_ONE_LAUNCH;
+}
+
+#define MODES_LEVEL 0.05
+
+/* One component of the repetitions over all cases, against a base (NULL: all alike). */
+static int moderate_all(struct model *m, bool of_b)
+{
+    struct prior prior;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+        double least = fmax(VARIANCE_LEAST, c->resolution * c->resolution / 12);
+
+        m->x[k] = of_b ? c->s_b : c->s_a;
+        m->x[k].value = fmax(m->x[k].value, least);
+        m->base[k] = of_b ? c->s_a.value : 1;
+    }
+    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+        struct variance s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
+        bool modes = chance_above(&prior, m->x[k], m->base[k]) < MODES_LEVEL;
+
+        *(of_b ? &c->s_b : &c->s_a) = s;
+        *(of_b ? &c->modes_b : &c->modes_a) = modes ? fmax(0, m->x[k].value - s.value) : 0;
+    }
+    return err;
+}
+
+/* What one side does not tell is as on the other. */
+static int spread_repetitions(struct model *m)
+{
+    for (size_t k = 0; k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+
+        if (!(c->s_a.df > 0))
+            c->s_a = c->s_b;
+    }
+    int err = moderate_all(m, false);
+    err = err ? err : moderate_all(m, true);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+
+        if (c->paired || !(c->s_b.df > 0))
+            c->s_b = c->s_a;
+        c->w_a = c->s_a.value * c->inverse_a * c->unbalance;
+        c->w_b = c->s_b.value * c->inverse_b * c->unbalance;
+    }
+    return err;
+}
+
+int model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time)
+{
+    struct run_mean *runs;
+    size_t most = 1;
+    int err = allocate(m, cases, n);
+
+    runs = m->runs;
+    for (size_t i = 0; !err && i < n; i++) {
+        m->all[i].runs = runs;
+        runs += cases[i].a.n;
+        most = cases[i].a.n > most ? cases[i].a.n : most;
+        cases[i].obstacle = read_case(m, &cases[i], &m->all[i], in_time);
+        if (cases[i].obstacle == OBSTACLE_NONE)
+            m->judged[m->n_judged++] = i;
+    }
+    struct boot *boots = calloc(most, sizeof(*boots));
+
+    err = err ? err : boots ? 0 : -ENOMEM;
+    err = err ? err : spread_repetitions(m);
+    err = err ? err : leave_out_strange(m);
+    err = err ? err : spread_runs(m);
+    err = err ? err : spread_boots(m, boots);
+    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
+
+        c->level = level_of(c, DECIDE_LEVEL, boots);
+        c->anchor = level_of(c, DECIDE_ANCHOR, boots);
+    }
+    free(boots);
+    return err;
+}

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/selftest/cells.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const lines[] = {
     "= Repetitions scatter more in the judged run than in its baselines",
-    "rep 1: found 95 equivalent 90 no-less",
+    "rep 1: found 95 equivalent 90 no_less",
     "rep 1 tonight 2:",
     "rep 1 tonight 3:",
     "rep 1 tonight 5:",
-    "rep 1 tonight 3 in-every 4:",
+    "rep 1 tonight 3 in_every 4:",
     "rep 1 run .5 tonight 3:",
     "rep 1 compare: found 95 equivalent 90",
     "rep 1 tonight 3 compare:",
     "rep 1 tonight 5 compare:",
-    "rep 1 tonight 3 in-every 4 compare:",
+    "rep 1 tonight 3 in_every 4 compare:",
 
     "= Repetitions and runs, in few cases and in many",
     "rep .3 run 1 cases 1: loss 25 25 8 7 found 0 0 90 90 undecided 0 0 2 2",
@@ -24,7 +25,7 @@ const char *const lines[] = {
     "rep .3 run 1 cases 10: loss 25 12 8 7 found 0 80 90 90 undecided 0 0 2 2",
     "rep .3 run 1: loss 25 12 8 7 found 80 80 90 90 undecided 0 0 2 2",
     "rep .3 run 1 cases 200: loss 25 12 8 7 found 80 80 90 90 undecided 0 0 2 2",
-    "rep .3 run 1, all of 5 %: no-less",
+    "rep .3 run 1, all of 5 %: no_less",
     "rep 1 cases 1: found 0 0 90 95",
     "rep 1 cases 5: found 0 0 95 95",
     "rep 1 cases 10: found 0 90 95 95",
@@ -37,7 +38,7 @@ const char *const lines[] = {
     "rep 1 run .3 cases 1: found 0 0 90 95",
     "rep 1 run .3 cases 5: found 0 0 90 95",
     "rep 1 run .3 cases 10: found 0 0 90 95",
-    "rep 1 run .3: found 0 90 95 95 no-less",
+    "rep 1 run .3: found 0 90 95 95 no_less",
     "rep 1 run .3 cases 200: found 0 90 95 95",
     "rep .3 run 1 compare: except 1 loss 25 15 8 7 found 0 80 90 90",
     "rep 1 run .3 compare: except 1 found 0 80 90 90",
@@ -51,44 +52,44 @@ const char *const lines[] = {
     "rep .3 run 1 cases 1: with 2 3 5 loss 30 found 0 90 95",
     "rep .3 run 1 cases 3: with 2 3 5 loss 30 found 0 95 95",
     "rep .3 run 1 cases 9: with 2 3 5 loss 30 found 90 95 95",
-    "rep .3 run .3 mixed 3 runs-apart cases 3: with 2 3 5 loss 30 except 2 3 found 0 90 95",
-    "rep .3 run .3 mixed 3 runs-apart cases 9: with 2 3 5 loss 30 found 0 90 95",
+    "rep .3 run .3 mixed 3 runs_apart cases 3: with 2 3 5 loss 30 except 2 3 found 0 90 95",
+    "rep .3 run .3 mixed 3 runs_apart cases 9: with 2 3 5 loss 30 found 0 90 95",
 
     "= One baseline of several is off, in the case that may lose",
     "rep .5 run .5 strange -20: with 3 5 10 loss 10 found 90 undecided 5",
     "rep .5 run .5 strange 20: with 3 5 10 loss 10 found 90 undecided 5",
-    "rep .5 run .5 strange -20 strange-all: with 3 5 10 loss 10 found 90 undecided 5",
-    "rep .5 run .5 strange 20 strange-all: with 3 5 10 loss 10 found 90 undecided 5",
+    "rep .5 run .5 strange -20 strange_all: with 3 5 10 loss 10 found 90 undecided 5",
+    "rep .5 run .5 strange 20 strange_all: with 3 5 10 loss 10 found 90 undecided 5",
     "rep 1 strange -20: with 3 5 10 loss 10 found 90 undecided 5",
     "rep .5 run .5 strange -20, tonight so: with 3 5 10 loss 20 passed 5",
-    "rep .5 run .5 strange -20 strange-all share 100, tonight so: with 3 5 10 loss 20 passed 5",
+    "rep .5 run .5 strange -20 strange_all share 100, tonight so: with 3 5 10 loss 20 passed 5",
 
     "= Spreads of .1 to 5 % over the cases, and .2 % in the case that may lose",
-    "rep .707 mixed 7.07 lost-rep .2: found 0 80 90 90 no-less",
-    "rep .707 run .354 mixed 7.07 runs-so lost-rep .2: found 0 80 90 90 no-less",
-    "rep .707 run .354 mixed 7.07 runs-so lost-rep .2 compare: except 1 found 0 0 90 90",
+    "rep .707 mixed 7.07 lost_rep .2: found 0 80 90 90 no_less",
+    "rep .707 run .354 mixed 7.07 runs_so lost_rep .2: found 0 80 90 90 no_less",
+    "rep .707 run .354 mixed 7.07 runs_so lost_rep .2 compare: except 1 found 0 0 90 90",
 
     "= Mixed spreads",
     "rep .5 run 1 mixed 7:",
     "rep .5 run .2 mixed 7:",
-    "rep .5 run 1 mixed 7 runs-apart: except 1",
-    "rep .5 run 1 mixed 7 runs-apart cases 10: except 1 5",
+    "rep .5 run 1 mixed 7 runs_apart: except 1",
+    "rep .5 run 1 mixed 7 runs_apart cases 10: except 1 5",
 
     "= Boots differ by 1 to 2 %: of the baselines so many, and another one or the last of these",
     "rep .5 run .3 boot 1 2 boots 1: loss 10",
-    "rep .5 run .3 boot 1 2 boots 1 same-boot: loss 10 found 90",
+    "rep .5 run .3 boot 1 2 boots 1 same_boot: loss 10 found 90",
     "rep .5 run .3 boot 1 2 boots 2: with 2 5 10 loss 10",
     "rep .5 run .3 boot 1 2 boots 3: with 3 5 10 loss 10",
     "rep .5 run .3 boot 1 2 boots 5: with 5 10 loss 10 found 80",
-    "rep .5 run .3 boot 1 2 boots 5 same-boot: with 5 10 loss 10 found 80",
+    "rep .5 run .3 boot 1 2 boots 5 same_boot: with 5 10 loss 10 found 80",
     "rep .5 run .3 boots 10: found 0 80 95 95",
 
     "= One repetition of five is slow by 20 %, and the margin 2 %",
-    "rep 1 in-one-rep: loss 20",
-    "rep .3 in-one-rep: loss 20",
-    "rep .3 run .3 in-one-rep: loss 20",
-    "rep 1 in-one-rep compare: margin 2 loss 20",
-    "rep .3 in-one-rep compare: margin 2 loss 20",
+    "rep 1 in_one_rep: loss 20",
+    "rep .3 in_one_rep: loss 20",
+    "rep .3 run .3 in_one_rep: loss 20",
+    "rep 1 in_one_rep compare: margin 2 loss 20",
+    "rep .3 in_one_rep compare: margin 2 loss 20",
 
     "= Values in steps",
     "rep 1 step 3:",
@@ -100,35 +101,35 @@ const char *const lines[] = {
     "rep .3 step 1 compare:",
 
     "= Tails, and what hangs together within a run",
-    "rep 1 rep-t3: found 80",
-    "rep 1 rep-skewed: found 80",
-    "rep .3 run 1 run-t3: except 5",
-    "rep .3 run 1 rep-t3 run-t3: except 5 10",
-    "rep .3 run 1 rep-skewed run-skewed: except 2 5",
-    "rep 1 rep-ar .5:",
+    "rep 1 rep_t3: found 80",
+    "rep 1 rep_skewed: found 80",
+    "rep .3 run 1 run_t3: except 5",
+    "rep .3 run 1 rep_t3 run_t3: except 5 10",
+    "rep .3 run 1 rep_skewed run_skewed: except 2 5",
+    "rep 1 rep_ar .5:",
     "rep .5 wave 1: found 0 80 80 80",
     "rep .5 ramp 3:",
     "rep 1 reps 3: found 0 80 90 90",
     "rep .3 run 1 reps 3: loss 25 12 8 7 found 0 80 90 90",
-    "rep 1 rep-t3 compare:",
+    "rep 1 rep_t3 compare:",
     "rep 1 reps 3 compare:",
 
     "= Two levels, 4 % apart, in so many cases",
-    "rep .2 rep-levels 4 1: found 95",
-    "rep .2 rep-levels 4 3: found 90",
-    "rep .2 rep-levels 4 10: except 1",
-    "rep .2 rep-levels 4 40:",
-    "rep .2 rep-levels 4 3 cases 3 reps 3:",
-    "rep .2 run-levels 4 1: except 1 2 5",
-    "rep .2 run-levels 4 10: except 1 2 5 10",
-    "rep .2 run-levels 4 40:",
+    "rep .2 rep_levels 4 1: found 95",
+    "rep .2 rep_levels 4 3: found 90",
+    "rep .2 rep_levels 4 10: except 1",
+    "rep .2 rep_levels 4 40:",
+    "rep .2 rep_levels 4 3 cases 3 reps 3:",
+    "rep .2 run_levels 4 1: except 1 2 5",
+    "rep .2 run_levels 4 10: except 1 2 5 10",
+    "rep .2 run_levels 4 40:",
 
     "= Runs differ in many cases alike, or hang together",
     "rep .3 run 1 common 50:",
     "rep .3 run 1 common 100:",
     "rep .3 run 1 common 50 group 5:",
     "rep .3 run 1 common 100 group 5:",
-    "rep .3 run 1 run-ar .5:",
+    "rep .3 run 1 run_ar .5:",
 
     "= A share of the cases loses",
     "rep 1 share 2: loss 6 found 95",
@@ -148,144 +149,78 @@ const char *const lines[] = {
     "rep .3 run 1 share 100: loss 6 passed 1",
 
     "= In turn: both sides meet two levels of a run, and two of a repetition",
-    "rep 1 in-turn compare: with 1 2 3 5 found 95 equivalent 90",
-    "rep 1 in-turn cases 1 compare: with 1 2 3 5 found 0 0 80 95",
-    "rep .2 rep-levels 4 40 in-turn compare: with 1 2 3 5",
-    "rep .707 mixed 7.07 in-turn compare: with 1 2 3 5",
-    "rep 1 run 1 in-turn compare: with 1 2 3 5 except 1 found 0 0 0 80",
-    "rep .5 in-turn cases 8 compare: with 1 2 3 5 found 80 95 95 95",
-    "rep .5 in-turn second 3 cases 8 compare: with 1 2 3 5 found 80 95 95 95",
-    "rep .5 in-turn second 6 cases 8 compare: with 1 2 3 5 found 80 95 95 95",
-    "rep .5 in-turn second 3 compare: with 1 2 3 5 found 95",
-    "rep .5 in-turn second 6 compare: with 1 2 3 5 found 95",
+    "rep 1 in_turn compare: with 1 2 3 5 found 95 equivalent 90",
+    "rep 1 in_turn cases 1 compare: with 1 2 3 5 found 0 0 80 95",
+    "rep .2 rep_levels 4 40 in_turn compare: with 1 2 3 5",
+    "rep .707 mixed 7.07 in_turn compare: with 1 2 3 5",
+    "rep 1 run 1 in_turn compare: with 1 2 3 5 except 1 found 0 0 0 80",
+    "rep .5 in_turn cases 8 compare: with 1 2 3 5 found 80 95 95 95",
+    "rep .5 in_turn second 3 cases 8 compare: with 1 2 3 5 found 80 95 95 95",
+    "rep .5 in_turn second 6 cases 8 compare: with 1 2 3 5 found 80 95 95 95",
+    "rep .5 in_turn second 3 compare: with 1 2 3 5 found 95",
+    "rep .5 in_turn second 6 compare: with 1 2 3 5 found 95",
 
     "= A second figure: what was sustained, that far from the medians",
-    "rep 1 sustained .5 in-sustained: loss 10 found 95",
-    "rep .3 run 1 sustained .5 in-sustained: loss 25 15 10 10 found 0 80 90 95",
+    "rep 1 sustained .5 in_sustained: loss 10 found 95",
+    "rep .3 run 1 sustained .5 in_sustained: loss 25 15 10 10 found 0 80 90 95",
     "rep 1 sustained .5: found 95",
     "rep .3 run 1 sustained .5: loss 25 12 8 7 found 0 80 90 90 undecided 0 0 2 2",
-    "rep 1 sustained .5 in-sustained compare: loss 10 found 95",
+    "rep 1 sustained .5 in_sustained compare: loss 10 found 95",
 
     "= Night after night",
     "nights 90 rep 1:",
     "nights 90 rep .3 run 1:",
     "nights 90 rep .3 run 1 cases 1:",
     "nights 90 rep .3 run 1 common 100:",
-    "nights 90 rep .3 run 1 run-t3: except 1",
-    "nights 90 rep .3 run 1 run-ar .5: except 1",
-    "nights 90 rep .2 run-levels 4 1: except 1",
+    "nights 90 rep .3 run 1 run_t3: except 1",
+    "nights 90 rep .3 run 1 run_ar .5: except 1",
+    "nights 90 rep .2 run_levels 4 1: except 1",
     "nights 90 rep 1 weekend 3:",
     "nights 90 rep .3 run .5 lose 40 90 4 accepted: found 95 within 3",
     "nights 90 rep .5 run .5 lose 40 90 4 accepted weekend 3: found 95 within 5",
     "nights 90 rep .3 run .5 lose 55 56 10 then 70 90 7: found 95 within 2",
     "nights 90 rep .3 run 1 lose 55 56 10 then 70 90 7: found 95 within 4",
     "nights 90 rep .3 run .3 lose 1 90 6 losers 20: found 95 within 8",
-    "nights 90 rep .3 run .3 slip 60 90 .1 losers 8 all-kept: found 95 within 24",
-    "nights 90 rep .3 run 1 slip 60 90 .1 losers 8 all-kept:",
-    "nights 90 rep .3 run 1 slip 60 90 .3 losers 8 all-kept: found 95 within 20",
+    "nights 90 rep .3 run .3 slip 60 90 .1 losers 8 all_kept: found 95 within 24",
+    "nights 90 rep .3 run 1 slip 60 90 .1 losers 8 all_kept:",
+    "nights 90 rep .3 run 1 slip 60 90 .3 losers 8 all_kept: found 95 within 20",
     NULL};
 
-/* What a word sets: `most` numbers behind it, or, of 0, the value. */
-#define AT(field) offsetof(struct cell, field)
-#define NUMBER(s, x)                                                                               \
-    {                                                                                              \
-        s, AT(x), 1, 0, false                                                                      \
-    }
-#define NUMBERS(s, x)                                                                              \
-    {                                                                                              \
-        s, AT(x), sizeof(((struct cell *)0)->x) / sizeof(double), 0, false                         \
-    }
-#define FLAG(s, x, v)                                                                              \
-    {                                                                                              \
-        s, AT(x), 0, v, false                                                                      \
-    }
-#define PROMISE(s, x)                                                                              \
-    {                                                                                              \
-        s, AT(x), COLUMNS, 0, true                                                                 \
-    } /* one alone is for all columns */
+#define NUMBER(word) {#word, offsetof(struct cell, word), 1},
+#define FLAG(word)   {#word, offsetof(struct cell, word), 0},
+#define LIST(word)   {#word, offsetof(struct cell, word), COLUMNS},
 static const struct word {
     const char *word;
     size_t at, most;
-    double value;
-    bool for_all;
-} words[] = {NUMBER("cases", w.cases),
-             NUMBER("reps", w.reps),
-             NUMBER("rep", w.rep),
-             NUMBER("run", w.run),
-             FLAG("rep-t3", w.reps_of, SHAPE_T3),
-             FLAG("rep-skewed", w.reps_of, SHAPE_SKEWED),
-             FLAG("run-t3", w.runs_of, SHAPE_T3),
-             FLAG("run-skewed", w.runs_of, SHAPE_SKEWED),
-             NUMBER("mixed", w.mixed),
-             FLAG("runs-so", w.mixed_runs, RUNS_SO),
-             FLAG("runs-apart", w.mixed_runs, RUNS_APART),
-             NUMBER("lost-rep", w.lost_rep),
-             NUMBER("tonight", w.tonight),
-             NUMBER("in-every", w.tonight_in),
-             NUMBER("weekend", w.weekend),
-             NUMBERS("boot", w.boot),
-             NUMBER("boots", w.boots),
-             FLAG("same-boot", w.same_boot, 1),
-             NUMBER("common", w.common),
-             NUMBER("group", w.group),
-             NUMBER("rep-ar", w.rep_ar),
-             NUMBER("run-ar", w.run_ar),
-             NUMBER("wave", w.wave),
-             NUMBER("ramp", w.ramp),
-             NUMBERS("rep-levels", w.rep_levels),
-             NUMBERS("run-levels", w.run_levels),
-             NUMBER("strange", w.strange),
-             FLAG("strange-all", w.strange_all, 1),
-             NUMBER("step", w.step),
-             NUMBER("sustained", w.sustained),
-             FLAG("in-turn", w.in_turn, 1),
-             NUMBER("second", w.second),
-             NUMBERS("with", with),
-             FLAG("compare", compare, 1),
-             NUMBER("margin", margin),
-             PROMISE("loss", loss),
-             FLAG("in-sustained", planted, IN_SUSTAINED),
-             FLAG("in-one-rep", planted, IN_ONE_REPETITION),
-             NUMBER("share", share),
-             NUMBERS("except", except),
-             PROMISE("equivalent", equivalent),
-             PROMISE("found", found),
-             PROMISE("undecided", undecided),
-             PROMISE("passed", passed),
-             FLAG("no-less", no_less, 1),
-             NUMBER("nights", nights),
-             NUMBERS("lose", lose),
-             NUMBERS("then", then),
-             NUMBERS("slip", slip),
-             NUMBER("losers", losers),
-             FLAG("accepted", accepted, 1),
-             FLAG("all-kept", all_kept, 1),
-             NUMBER("within", within)};
+} words[] = {CELL_WORDS(NUMBER, FLAG, LIST)};
 
 static const struct word *word_of(const char *text, size_t length)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strlen(words[i].word) == length && !strncmp(words[i].word, text, length))
             return &words[i];
-    fprintf(stderr, "verdicts: unknown word in a cell: %s\n", text);
+    fprintf(stderr, "verdicts: a cell's word is not known: %s\n", text);
     abort();
 }
 
+/* Returns what follows. */
 static const char *set(const struct word *word, const char *text, struct cell *cell)
 {
-    double numbers[COLUMNS] = {word->value}, *to = (double *)(void *)((char *)cell + word->at);
+    double numbers[COLUMNS] = {1}, *to = (double *)(void *)((char *)cell + word->at);
     size_t n = 0;
     char *end;
 
     for (; n < word->most; n++, text = end) {
-        numbers[n] = strtod(text, &end);
+        double number = strtod(text, &end);
+
         if (end == text)
             break;
+        numbers[n] = number;
     }
     if (word->most && !n)
         abort();
-    for (size_t i = 0; i < (word->most ? word->most : 1); i++)
-        to[i] = i >= n && n == 1 && word->for_all ? numbers[0] : numbers[i];
+    for (size_t i = 0; i < COLUMNS && (i < word->most || i == 0); i++)
+        to[i] = n == 1 ? numbers[0] : numbers[i];
     return text;
 }
 

@@ -53,20 +53,19 @@ static double normal(struct dice *d)
 }
 
 /* Of standard deviation 1, each of them. */
+enum shape { NORMAL, T3, SKEWED };
+
 static double shaped(struct dice *d, enum shape shape)
 {
-    double x = normal(d), y, z;
+    double x = normal(d);
 
-    switch (shape) {
-    case SHAPE_T3:
-        y = normal(d);
-        z = normal(d);
-        return normal(d) / sqrt(x * x + y * y + z * z);
-    case SHAPE_SKEWED:
+    if (shape == SKEWED)
         return (exp(0.5) - exp(x)) / sqrt((M_E - 1) * M_E);
-    default:
+    if (shape == NORMAL)
         return x;
-    }
+    double y = normal(d), z = normal(d);
+
+    return normal(d) / sqrt(x * x + y * y + z * z);
 }
 
 /* The next of a chain of standard deviation 1. */
@@ -83,16 +82,19 @@ static void chain(struct dice *d, double ar, enum shape shape, size_t n, double 
         x[i] = follow(d, ar, i ? x[i - 1] : 0, i == 0, shape);
 }
 
-static double factor(const struct world *w, struct dice *d)
+static enum shape reps_of(const struct cell *w)
 {
-    return w->mixed > 0 ? pow(w->mixed, 2 * uniform(d) - 1) : 1;
+    return w->rep_t3 > 0 ? T3 : w->rep_skewed > 0 ? SKEWED : NORMAL;
 }
 
-static double runs_factor(const struct world *w, struct dice *d, double mixed)
+static enum shape runs_of(const struct cell *w)
 {
-    enum mixed_runs how = (enum mixed_runs)w->mixed_runs;
+    return w->run_t3 > 0 ? T3 : w->run_skewed > 0 ? SKEWED : NORMAL;
+}
 
-    return how == RUNS_SO ? mixed : how == RUNS_APART ? factor(w, d) : 1;
+static double factor(const struct cell *w, struct dice *d)
+{
+    return w->mixed > 0 ? pow(w->mixed, 2 * uniform(d) - 1) : 1;
 }
 
 static bool lower(struct dice *d, double share)
@@ -102,8 +104,8 @@ static bool lower(struct dice *d, double share)
 
 static double rep_spread(const struct measured *m, size_t c, size_t t, double mixed)
 {
-    const struct world *w = m->w;
-    bool judged = t + m->n_b >= m->n, wide = w->tonight_in < 1 || c % (size_t)w->tonight_in == 0;
+    const struct cell *w = m->w;
+    bool judged = t + m->n_b >= m->n, wide = w->in_every < 1 || c % (size_t)w->in_every == 0;
     double spread = w->rep * mixed;
 
     if (w->tonight > 0 && judged && wide)
@@ -117,7 +119,7 @@ static double rep_spread(const struct measured *m, size_t c, size_t t, double mi
 static void repeat(struct measured *m, struct dice *d, size_t c, size_t t, double level,
                    double mixed)
 {
-    const struct world *w = m->w;
+    const struct cell *w = m->w;
     double spread = rep_spread(m, c, t, mixed), noise[WORLD_REPS], phase = 0, period = 1, slope = 0;
 
     if (w->wave > 0) {
@@ -126,7 +128,7 @@ static void repeat(struct measured *m, struct dice *d, size_t c, size_t t, doubl
     }
     if (w->ramp > 0)
         slope = w->ramp * fabs(normal(d));
-    chain(d, w->rep_ar, (enum shape)w->reps_of, m->reps, noise);
+    chain(d, w->rep_ar, reps_of(w), m->reps, noise);
     for (size_t i = 0; i < m->reps; i++) {
         double at = ((double)i + 0.5) / (double)m->reps,
                x = level + spread * noise[i] - slope * at +
@@ -150,15 +152,17 @@ static double strange(const struct measured *m, size_t c, size_t t, size_t which
 static void measure_case(struct measured *m, struct dice *d, size_t c, const double *common,
                          size_t which)
 {
-    const struct world *w = m->w;
+    const struct cell *w = m->w;
     double own[WORLD_RUNS], common_share = PERCENT * w->common, mixed = factor(w, d), boot = 0;
 
     if (w->lost_rep > 0 && c == m->first)
         mixed = w->lost_rep / w->rep;
-    double runs = w->run * runs_factor(w, d, mixed),
+    double runs = w->run * (w->runs_so > 0      ? mixed
+                            : w->runs_apart > 0 ? factor(w, d)
+                                                : 1),
            boots = w->boot[0] + (w->boot[1] - w->boot[0]) * uniform(d);
 
-    chain(d, w->run_ar, (enum shape)w->runs_of, m->n, own);
+    chain(d, w->run_ar, runs_of(w), m->n, own);
     for (size_t t = 0; t < m->n; t++) {
         if (boots > 0 && (t == 0 || m->boot[t] != m->boot[t - 1]))
             boot = boots * normal(d);
@@ -234,8 +238,7 @@ static void set_boots(struct measured *m)
                                : (unsigned)(boots + (m->w->same_boot <= 0));
 }
 
-void world_measure(const struct world *w, struct dice *d, size_t n_a, size_t n_b,
-                   struct measured *m)
+void world_measure(const struct cell *w, struct dice *d, size_t n_a, size_t n_b, struct measured *m)
 {
     double common[WORLD_RUNS] = {0};
 
@@ -251,7 +254,7 @@ void world_measure(const struct world *w, struct dice *d, size_t n_a, size_t n_b
     for (size_t c = 0; c < m->cases; c++) {
         m->phase[c] = uniform(d);
         if (w->common > 0 && (c == 0 || (w->group > 0 && c % (size_t)w->group == 0)))
-            chain(d, w->run_ar, (enum shape)w->runs_of, m->n, common);
+            chain(d, w->run_ar, runs_of(w), m->n, common);
         measure_case(m, d, c, common, which);
         if (w->in_turn > 0)
             measure_turns(m, d, c);

@@ -52,44 +52,33 @@ static double normal(struct dice *d)
     return x * scale;
 }
 
-/* Of standard deviation 1, each of them. */
-enum shape { NORMAL, T3, SKEWED };
-
-static double shaped(struct dice *d, enum shape shape)
+/* Of standard deviation 1, each of the three. */
+static double shaped(struct dice *d, bool t3, bool skewed)
 {
     double x = normal(d);
 
-    if (shape == SKEWED)
+    if (skewed)
         return (exp(0.5) - exp(x)) / sqrt((M_E - 1) * M_E);
-    if (shape == NORMAL)
+    if (!t3)
         return x;
     double y = normal(d), z = normal(d);
 
     return normal(d) / sqrt(x * x + y * y + z * z);
 }
 
-/* The next of a chain of standard deviation 1. */
-static double follow(struct dice *d, double ar, double before, bool first, enum shape shape)
+/* A chain of standard deviation 1, each of which keeps `ar` of the one before. */
+static void chain(struct dice *d, double ar, bool t3, bool skewed, size_t n, double *x)
 {
-    double now = shaped(d, shape);
+    for (size_t i = 0; i < n; i++) {
+        double now = shaped(d, t3, skewed);
 
-    return first ? now : ar * before + sqrt(1 - ar * ar) * now;
+        x[i] = i ? ar * x[i - 1] + sqrt(1 - ar * ar) * now : now;
+    }
 }
 
-static void chain(struct dice *d, double ar, enum shape shape, size_t n, double *x)
+static void chain_runs(const struct measured *m, struct dice *d, double *x)
 {
-    for (size_t i = 0; i < n; i++)
-        x[i] = follow(d, ar, i ? x[i - 1] : 0, i == 0, shape);
-}
-
-static enum shape reps_of(const struct cell *w)
-{
-    return w->rep_t3 > 0 ? T3 : w->rep_skewed > 0 ? SKEWED : NORMAL;
-}
-
-static enum shape runs_of(const struct cell *w)
-{
-    return w->run_t3 > 0 ? T3 : w->run_skewed > 0 ? SKEWED : NORMAL;
+    chain(d, m->w->run_ar, m->w->run_t3 > 0, m->w->run_skewed > 0, m->n, x);
 }
 
 static double factor(const struct cell *w, struct dice *d)
@@ -128,7 +117,7 @@ static void repeat(struct measured *m, struct dice *d, size_t c, size_t t, doubl
     }
     if (w->ramp > 0)
         slope = w->ramp * fabs(normal(d));
-    chain(d, w->rep_ar, reps_of(w), m->reps, noise);
+    chain(d, w->rep_ar, w->rep_t3 > 0, w->rep_skewed > 0, m->reps, noise);
     for (size_t i = 0; i < m->reps; i++) {
         double at = ((double)i + 0.5) / (double)m->reps,
                x = level + spread * noise[i] - slope * at +
@@ -162,7 +151,7 @@ static void measure_case(struct measured *m, struct dice *d, size_t c, const dou
                                                 : 1),
            boots = w->boot[0] + (w->boot[1] - w->boot[0]) * uniform(d);
 
-    chain(d, w->run_ar, runs_of(w), m->n, own);
+    chain_runs(m, d, own);
     for (size_t t = 0; t < m->n; t++) {
         if (boots > 0 && (t == 0 || m->boot[t] != m->boot[t - 1]))
             boot = boots * normal(d);
@@ -254,7 +243,7 @@ void world_measure(const struct cell *w, struct dice *d, size_t n_a, size_t n_b,
     for (size_t c = 0; c < m->cases; c++) {
         m->phase[c] = uniform(d);
         if (w->common > 0 && (c == 0 || (w->group > 0 && c % (size_t)w->group == 0)))
-            chain(d, w->run_ar, runs_of(w), m->n, common);
+            chain_runs(m, d, common);
         measure_case(m, d, c, common, which);
         if (w->in_turn > 0)
             measure_turns(m, d, c);

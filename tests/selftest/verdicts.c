@@ -620,11 +620,11 @@ static bool read_settings(int argc, char **argv, struct effort *e)
 
 int main(int argc, char **argv)
 {
+    static struct stage stage;
     struct effort e = {.seed = 1};
-    struct stage *s = calloc(1, sizeof(*s));
     const char *heading = "", *headed = NULL;
 
-    if (!s || !read_settings(argc, argv, &e))
+    if (!read_settings(argc, argv, &e))
         return usage();
     for (size_t i = 0; lines[i]; i++) {
         if (lines[i][0] == '=')
@@ -633,10 +633,9 @@ int main(int argc, char **argv)
             if (heading != headed)
                 print_heading(&e, heading);
             headed = heading;
-            try_line(&e, s, lines[i], i);
+            try_line(&e, &stage, lines[i], i);
         }
     }
     tell_all(&e);
-    free(s);
     return promise_end(&e.said, "verdicts");
 }

@@ -142,7 +142,8 @@ static void measure_case(struct measured *m, struct dice *d, size_t c, const dou
                          size_t which)
 {
     const struct cell *w = m->w;
-    double own[WORLD_RUNS], common_share = PERCENT * w->common, mixed = factor(w, d), boot = 0;
+    double own[WORLD_RUNS] = {0}, common_share = PERCENT * w->common, mixed = factor(w, d),
+           boot = 0;
 
     if (w->lost_rep > 0 && c == m->first)
         mixed = w->lost_rep / w->rep;

@@ -115,7 +115,7 @@ struct view_figures {
     const char *both;     /* "0.947 (0.941 to 0.953)" */
     const char *verdict;  /* "worse", "likely worse" */
     const char *more;     /* "+7": further launches, or runs, a side */
-    const char *smallest; /* "1.2 %": the smallest loss that would have been found */
+    const char *detectable; /* "1.2 %": the smallest loss that would have been found */
 };
 
 /* What the verdict's word says beyond decision_name(): a code of the JSON. */

@@ -430,7 +430,7 @@ const char *view_percent(struct pool *pool, double share)
 }
 
 /* As many digits as mean something of a loss that is not measured but reckoned with. */
-static const char *smallest_text(struct pool *pool, double share)
+static const char *detectable_text(struct pool *pool, double share)
 {
     if (share > 0.995)
         return "over 99 %";
@@ -514,7 +514,7 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
                              .interval = "",
                              .verdict = word_text(pair),
                              .more = "",
-                             .smallest = smallest_text(pool, c->smallest)};
+                             .detectable = detectable_text(pool, c->detectable)};
 
     if (!isnan(c->low) && !isnan(c->high))
         f.interval = pool_text(pool, "%s to %s", number(pool, c->low, decimals),

@@ -169,7 +169,7 @@ enum {
     RATIO,
     VERDICT,
     MORE,
-    SMALLEST,
+    DETECTABLE,
     DISTURBED,
     DIFFERS,
     CELLS
@@ -183,7 +183,7 @@ static const struct document_column by_launches[CELLS] = {
     [RATIO] = {"Ratio (interval)", COLUMN_STAYS, true},
     [VERDICT] = {"Verdict", COLUMN_STAYS, false},
     [MORE] = {"More launches", COLUMN_GOES_FIRST, true},
-    [SMALLEST] = {"Detectable loss", COLUMN_GOES_FIRST, true},
+    [DETECTABLE] = {"Detectable loss", COLUMN_GOES_FIRST, true},
     [DISTURBED] = {"Disturbed", COLUMN_GOES_FIRST, false},
     [DIFFERS] = {"Differs", COLUMN_GOES_FIRST, false}};
 
@@ -255,7 +255,7 @@ static void add_case(const struct making *m, struct document_table *t, const str
     row[VERDICT] = cell_word(f.verdict, tone_of(c->decision));
     cell_note(&row[VERDICT], document_note(m->d, caution(pair)));
     row[MORE] = cell_text(f.more);
-    row[SMALLEST] = cell_text(f.smallest);
+    row[DETECTABLE] = cell_text(f.detectable);
     row[DISTURBED] = cell_text(disturbed_text(m, pair));
     row[DIFFERS] = cell_text(*m->common ? "" : pair->differs);
 }
@@ -561,7 +561,7 @@ static void add_explanation(const struct making *m)
         {"undecided: disturbed", "the time that others took of the CPU can explain a difference "
                                  "that is proven otherwise."},
         {"More launches", "further launches a side that would decide, if nothing else changes."},
-        {"Detectable loss", "the smallest loss that this data proves four times in five."},
+        {"Detectable loss", "the smallest loss that this data names worse, 19 times in 20."},
         {"Disturbed", "mean of steal, quota and throttling over the launches of a case."}};
 
     if (m->reader == VIEW_TERMINAL || !m->v->n_ready)

@@ -12,7 +12,7 @@
 
 static const char header[] =
     "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
-    "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
+    "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,detectable_loss,"
     "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken,judged_by,"
     "a_sustained,b_sustained,code\n";
 
@@ -56,7 +56,7 @@ static void put_decision(FILE *out, const struct pair *pair)
         fprintf(out, ",%zu,%s", c->more_launches, c->by_runs ? "runs" : "launches");
     else
         fputs(",,", out);
-    put_number(out, c->smallest);
+    put_number(out, c->detectable);
 }
 
 static const char *word_code(const struct pair *pair)
@@ -208,7 +208,7 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
                    {"p_better", c->p_better},
                    {"standard_error", c->error},
                    {"degrees_of_freedom", c->freedom},
-                   {"smallest_loss_shown", c->smallest}};
+                   {"detectable_loss", c->detectable}};
 
     json_object_set_new(o, "verdict", json_string(decision_name(c->decision)));
     json_object_set_new(o, "judged_by", json_string(decide_figure_name(c->judged_by)));

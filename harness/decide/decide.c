@@ -15,6 +15,12 @@
 #define LIKELY_LEVEL    0.05 /* over all cases (Bonferroni) */
 #define SUSTAINED_SHOWN 0.98 /* of the medians' ratio: below it, that of the sustained is shown */
 
+/* How a p is read where the baselines' own runs have heavier tails than a normal: a normal score is
+ * that of scale times Student's t with so many degrees of freedom. */
+struct tail {
+    double scale, freedom; /* INFINITY: a p is what it is */
+};
+
 /* What is the same for all cases of a suite. */
 struct judge {
     double alarm_level, confidence;
@@ -25,7 +31,11 @@ struct judge {
     double null_one; /* the empirical null's scale, 1 or more: where how runs differ is unknown */
     double null_one_df; /* degrees of freedom that this is known with */
     double null_runs;   /* the same where runs are known to vary */
-    bool unknown;       /* how runs differ cannot be told at all */
+    struct tail tail;   /* of these */
+    /* What squared changes scatter by where nobody knows how runs differ, told by those that moved
+     * the other way: losses [0] are held against gains, gains [1] against losses. */
+    struct prior others[2];
+    bool unknown; /* how runs differ cannot be told at all */
 };
 
 /* More data than there is. */
@@ -37,6 +47,9 @@ struct more {
 struct known {
     double error, freedom;
     double plain; /* degrees of freedom, if runs had no heavier tails than repetitions */
+    struct {
+        double error, freedom;
+    } others[2]; /* by judge.others; freedom 0: it is not asked */
 };
 
 /* One run a side, or a boot that A has none of. */
@@ -60,6 +73,15 @@ static bool grows_a(const struct judge *j, const struct measure *m)
 #define SHAPE_CASES   6 /* a suite of fewer than 4 times that knows the width less, too */
 #define SHAPE_POWER   1.5
 
+/* Of the variance between two runs, what is not of repetitions; the null's scale counts beyond twice
+ * its own error. */
+static double part_of_runs(const struct judge *j)
+{
+    double scale = fmax(1, j->null_one / (1 + 2 / sqrt(2 * j->null_one_df)));
+
+    return 1 - 1 / (scale * scale);
+}
+
 static double with_shape(const struct judge *j, const struct measure *m, double freedom,
                          double more_runs)
 {
@@ -67,9 +89,7 @@ static double with_shape(const struct judge *j, const struct measure *m, double 
     double runs = known ? m->own_runs + (grows_a(j, m) ? 1 : 2) * more_runs : 0;
     double own = fmin(freedom, runs), lent = freedom - own;
     double shape = fmin(SHAPE_FREEDOM, fmax(1, (double)j->n / SHAPE_CASES));
-    /* Of the variance, what is not of repetitions; a scale counts beyond twice its own error. */
-    double scale = fmax(1, j->null_one / (1 + 2 / sqrt(2 * j->null_one_df)));
-    double part = known ? 1 - fmin(1, m->w_a / m->v.value) : 1 - 1 / (scale * scale);
+    double part = known ? 1 - fmin(1, m->w_a / m->v.value) : part_of_runs(j);
 
     return lent > 0 ? own + 1 / (1 / lent + part * part / (shape + pow(runs, SHAPE_POWER)))
                     : freedom;
@@ -109,13 +129,19 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
 static struct known known_with(const struct judge *j, const struct measure *m,
                                const struct level *l, struct more more)
 {
-    struct known k;
+    struct known k = {.error = 0};
     double now = variance_of(j, m, l, (struct more){0, 0}, 0, 0, NULL);
     double then = variance_of(j, m, l, more, 0, 0, &k.freedom);
 
     if (is_one(m)) {
         k.error = sqrt(then + now * (j->null_one * j->null_one - 1));
         k.freedom = fmin(k.freedom, j->null_one_df);
+        for (int gain = 0; gain < 2; gain++) {
+            const struct prior *p = &j->others[gain];
+
+            k.others[gain].error = sqrt(p->add + p->times * then);
+            k.others[gain].freedom = p->freedom;
+        }
     } else {
         k.error = sqrt(then) * (m->paired ? 1 : j->null_runs);
     }
@@ -138,14 +164,17 @@ static double beyond_rounding(const struct measure *m, double d)
 
 /* ---- The empirical null: what changes of unchanged cases scatter by, in units of their errors ---- */
 
-#define NULL_FREEDOM 0.65   /* degrees of freedom a case that a robust scale is known with */
-#define NULL_LEVEL   0.0025 /* for a night that scatters wider than any baseline could */
-#define NULL_RUNS    3      /* runs of A from which on they say how wide they scatter themselves */
-#define BEYOND       6
-#define OF_NORMAL    1.046 /* what the formula gives for normal values of spread 1, by simulation */
-#define ENOUGH       1.01  /* of the scale that is left */
-#define ROUNDS       60
-#define P_LEAST      1e-300
+#define NULL_FREEDOM  0.65   /* degrees of freedom a case that a robust scale is known with */
+#define NULL_LEVEL    0.0025 /* for a night that scatters wider than any baseline could */
+#define STRANGE_SHARE 4 /* a run that is beyond it in one of so many cases says nothing of tails */
+#define SCORE_MOST    4 /* a score beyond this counts as this: one strange run is no tail */
+#define NULL_RUNS     3 /* runs of A from which on they say how wide they scatter themselves */
+#define BEYOND        6
+#define OF_NORMAL     1.046 /* what the formula gives for normal values of spread 1, by simulation */
+#define ENOUGH        1.01  /* of the scale that is left */
+#define ROUNDS        60
+#define P_LEAST       1e-300
+#define NORMAL        1e9 /* degrees of freedom */
 
 /* The biweight scale around 0 (Lax 1985, doi:10.1080/01621459.1985.10478164), one step from the
  * median of absolute values z. Beyond BEYOND of those a change is a true one and has no say. */
@@ -189,6 +218,74 @@ static double scale_of(const double *t, const double *df, size_t n, double *scra
     return k;
 }
 
+#define TAIL_LEAST 60 /* of fewer scores no tail is fitted */
+#define TAIL_SEEN  2  /* log likelihood that heavier tails have to gain */
+
+static double normal_cdf(double z)
+{
+    return erfc(-z / M_SQRT2) / 2;
+}
+
+static double read_tail(const struct tail *tail, double p)
+{
+    return isinf(tail->freedom)
+               ? p
+               : fmax(p, dist_t_cdf(dist_normal_quantile(fmax(p, P_LEAST)) / tail->scale,
+                                    tail->freedom));
+}
+
+/* What is read as p. */
+static double nominal(const struct tail *tail, double p)
+{
+    return isinf(tail->freedom)
+               ? p
+               : fmin(p, normal_cdf(tail->scale * dist_t_quantile(p, tail->freedom)));
+}
+
+/* The likeliest scale of Student's t around 0 (EM), and its log likelihood. */
+static double scale_of_t(const double *z, size_t n, double freedom, double *likelihood)
+{
+    int sign;
+    double scale = 1;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double sum = 0, before = scale;
+
+        for (size_t i = 0; i < n; i++)
+            sum += z[i] * z[i] * (freedom + 1) / (freedom + z[i] * z[i] / scale / scale);
+        scale = fmax(sqrt(sum / (double)n), 1e-6);
+        if (fabs(scale - before) < 1e-3 * scale)
+            break;
+    }
+    *likelihood = (double)n * (lgamma_r((freedom + 1) / 2, &sign) - lgamma_r(freedom / 2, &sign) -
+                               log(freedom) / 2 - log(scale));
+    for (size_t i = 0; i < n; i++)
+        *likelihood -= (freedom + 1) / 2 * log1p(z[i] * z[i] / scale / scale / freedom);
+    return scale;
+}
+
+/* The likeliest of these tails for the scores of changes where nothing changed. */
+static struct tail tail_of(const double *z, size_t n)
+{
+    static const double freedoms[] = {1, 1.5, 2, 3, 4, 6, 10};
+    struct tail tail = {1, INFINITY};
+    double best;
+
+    if (n < TAIL_LEAST)
+        return tail;
+    scale_of_t(z, n, 1e6, &best);
+    best += TAIL_SEEN;
+    for (size_t i = 0; i < sizeof(freedoms) / sizeof(*freedoms); i++) {
+        double likelihood, scale = scale_of_t(z, n, freedoms[i], &likelihood);
+
+        if (!(likelihood > best))
+            continue;
+        best = likelihood;
+        tail = (struct tail){scale, freedoms[i]};
+    }
+    return tail;
+}
+
 /* The changes of the cases of one kind, as t with its df. */
 static size_t changes_of(const struct judge *j, struct model *m, bool one, double *t)
 {
@@ -206,15 +303,16 @@ static size_t changes_of(const struct judge *j, struct model *m, bool one, doubl
     return n;
 }
 
-/* A run of A against the others of its boot, as t; NaN: there are none. */
-static double deviation(const struct measure *c, size_t at)
+/* A run of A against the others of its boot that are not strange, as a normal score; NaN: there are
+ * none. */
+static double deviation(const struct model *m, const struct measure *c, size_t at)
 {
     const struct run_mean *self = NULL;
     double mean = 0;
     size_t n = 0;
 
     for (size_t i = 0; i < c->n; i++)
-        if (c->runs[i].at == at && c->runs[i].role == DECIDE_LEVEL && !c->runs[i].strange)
+        if (c->runs[i].at == at && c->runs[i].role == DECIDE_LEVEL)
             self = &c->runs[i];
     for (size_t i = 0; self && i < c->n; i++) {
         const struct run_mean *r = &c->runs[i];
@@ -224,7 +322,14 @@ static double deviation(const struct measure *c, size_t at)
             continue;
         mean += (r->mean - mean) / (double)++n;
     }
-    return n ? (self->mean - mean) / sqrt(c->v.value * (1 + 1 / (double)n)) : NAN;
+    if (!n)
+        return NAN;
+    double off = self->mean - mean, others = (double)n;
+    /* From the mean with itself among them it is nearer. */
+    struct variance v =
+        self->strange ? c->v : model_v_without(m, c, off * others / (others + 1), n + 1);
+
+    return v.df > 0 ? normal_score(off / sqrt(v.value * (1 + 1 / others)), v.df) : NAN;
 }
 
 /*
@@ -232,24 +337,27 @@ static double deviation(const struct measure *c, size_t at)
  * truth, and the baselines' own scale is taken. Each baseline's is that of its cases' distance from
  * the others.
  */
-static double null_of_runs(struct model *m, double tonight, size_t n_runs, double *t,
-                           double *scratch)
+static double null_of_runs(struct judge *j, struct model *m, double tonight, size_t n_runs,
+                           double *t, double *scratch, double *scores)
 {
     double mean = 0, squares = 0, sum = 0;
-    size_t runs = 0, cases = 0;
+    size_t runs = 0, cases = 0, n_scores = 0;
 
     for (size_t at = 0; at < n_runs; at++) {
-        size_t n = 0;
+        size_t n = 0, strange = 0;
 
         for (size_t k = 0; k < m->n_judged; k++) {
             const struct measure *c = &m->all[m->judged[k]];
-            double x = c->paired || is_one(c) ? NAN : deviation(c, at);
+            double x = c->paired || is_one(c) ? NAN : deviation(m, c, at);
 
             if (isnan(x))
                 continue;
-            m->df[n] = c->v.df;
+            strange += fabs(x) > SCORE_MOST;
+            scores[n_scores + n] = fmax(-SCORE_MOST, fmin(SCORE_MOST, x));
+            m->df[n] = NORMAL;
             t[n++] = x;
         }
+        n_scores += STRANGE_SHARE * strange < n ? n : 0;
         if (n < DECIDE_NULL_CASES)
             continue;
         double own = fmax(scale_of(t, m->df, n, scratch), 1e-3), off = log(own) - mean;
@@ -260,6 +368,7 @@ static double null_of_runs(struct model *m, double tonight, size_t n_runs, doubl
     }
     if (runs < NULL_RUNS)
         return tonight;
+    j->tail = tail_of(scores, n_scores);
     double least = 1 / (2 * NULL_FREEDOM * (double)cases);
     double error = sqrt(fmax(squares / (double)(runs - 1), least) * (1 + 1 / (double)runs));
     bool far = dist_t_cdf(-(log(tonight) - mean) / error, (double)(runs - 1)) < NULL_LEVEL;
@@ -298,11 +407,37 @@ static void ask_together(const struct judge *j, struct model *m, double far, boo
     overall->moved = n ? exp(stats_median(m->z, n)) : NAN;
 }
 
+#define OTHERS_LEAST 8 /* of fewer nothing is told */
+#define OTHERS_ALIKE 1 /* log likelihood that heavier tails have to gain */
+
+/* Of two runs that are alike either may be the slower one: what moved the other way says what
+ * unchanged cases scatter by, whatever their repetitions say. */
+static int fit_others(struct judge *j, struct model *m, bool losses)
+{
+    size_t n = 0, of = 0;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+        double d = change_of(c, &c->level);
+
+        m->x[n] = (struct variance){d * d, (d > 0) == losses ? 1 : 0};
+        m->base[n] = variance_of(j, c, &c->level, (struct more){0, 0}, 0, 0, NULL);
+        if (c->paired || !is_one(c))
+            continue;
+        of += m->x[n++].df > 0;
+    }
+    return of < OTHERS_LEAST ? 0
+                             : prior_fit(m->x, m->base, n, OTHERS_ALIKE * (1 - 2 * part_of_runs(j)),
+                                         0, &j->others[!losses]);
+}
+
 /* Of a gate: what the suite as a whole says of tonight. down: room for all cases. */
 static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down,
                      struct decide_overall *overall)
 {
-    double *t = calloc(2 * m->n_judged + 2, sizeof(*t)), *scratch = t ? t + m->n_judged + 1 : NULL;
+    double *t = calloc((m->n_judged + 1) * (n_runs + 2), sizeof(*t));
+    double *scratch = t ? t + m->n_judged + 1 : NULL;
+    double *scores = t ? scratch + m->n_judged + 1 : NULL;
 
     if (!t)
         return -ENOMEM;
@@ -317,17 +452,20 @@ static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down
         overall->runs_unknown = j->unknown = true;
     else if (n)
         overall->unrest = j->null_one = fmax(1, scale_of(t, m->df, n, scratch));
+    int err = fit_others(j, m, true);
+
+    err = err ? err : fit_others(j, m, false);
     n = changes_of(j, m, false, t);
     if (n >= DECIDE_NULL_CASES) {
         double tonight = scale_of(t, m->df, n, scratch);
 
-        j->null_runs = tonight > 1 ? fmax(1, null_of_runs(m, tonight, n_runs, t, scratch)) : 1;
+        j->null_runs = fmax(1, null_of_runs(j, m, tonight, n_runs, t, scratch, scores));
         overall->unrest = fmax(j->null_runs, j->null_one);
     }
     if (!overall->together)
         ask_together(j, m, MOVED_AMID, down, overall);
     free(t);
-    return 0;
+    return err;
 }
 
 /* ---- What the data could have shown, and what more of it would ---- */
@@ -378,11 +516,22 @@ static bool is_equivalent(double d, double margin, double half)
     return fabs(d) + half < -log1p(-margin);
 }
 
+/* How far from none a change has to be to have that p. */
+static double width(const struct known *k, bool loss, double p, struct quantiles *q)
+{
+    double width = -quantile(q, p, k->freedom) * k->error;
+
+    return k->others[!loss].freedom > 0
+               ? fmax(width, -quantile(q, p, k->others[!loss].freedom) * k->others[!loss].error)
+               : width;
+}
+
 /* What a loss has to pass to be proven. */
 static double proof_at(const struct judge *j, const struct measure *m, const struct known *k,
                        struct more more, struct quantiles *q)
 {
-    double pass = -quantile(q, j->alarm_level / (double)j->n, k->freedom) * k->error;
+    double p = j->alarm_level / (double)j->n;
+    double pass = width(k, true, is_one(m) || m->paired ? p : nominal(&j->tail, p), q);
 
     return is_few(j, m, more) ? fmax(pass, j->widest) : pass + m->resolution;
 }
@@ -481,6 +630,12 @@ static int prove(const struct judge *j, struct model *m, struct decide_case *cas
             double t = beyond_rounding(c, change_of(c, &c->level)) / known.error;
 
             m->z[k] = dist_t_cdf(loss ? t : -t, shaped ? known.freedom : known.plain);
+            if (!is_one(c) && !c->paired)
+                m->z[k] = read_tail(&j->tail, m->z[k]);
+            if (known.others[!loss].freedom > 0)
+                m->z[k] = fmax(m->z[k],
+                               dist_t_cdf((loss ? t : -t) * known.error / known.others[!loss].error,
+                                          known.others[!loss].freedom));
             if (loss && !shaped) /* of fewer cases more is asked */
                 cases[m->judged[k]].likely = m->z[k] * (double)j->n <= LIKELY_LEVEL;
             if (shaped)
@@ -496,14 +651,14 @@ static int prove(const struct judge *j, struct model *m, struct decide_case *cas
     return err;
 }
 
-/* Does B lie where one of the runs of A that were left out lay, or better? */
+/* Does B lie where one of the slower runs of A lay that were left out? */
 static bool is_as_strange(const struct measure *m, const struct known *k, double confidence)
 {
     double room = -dist_t_quantile((1 - confidence) / 2, k->freedom) * k->error;
 
     for (size_t i = 0; i < m->n; i++)
         if (m->runs[i].strange && m->sign * (m->runs[i].mean - m->level.mean) < 0 &&
-            m->sign * (m->b - m->runs[i].mean) > -room)
+            fabs(m->b - m->runs[i].mean) < room)
             return true;
     return false;
 }
@@ -680,7 +835,8 @@ static int options_read(const struct decide_options *o, struct judge *j)
                         .later = o->later,
                         .null_one = 1,
                         .null_runs = 1,
-                        .null_one_df = INFINITY};
+                        .null_one_df = INFINITY,
+                        .tail = {1, INFINITY}};
     return j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1
                ? 0
                : -EINVAL;

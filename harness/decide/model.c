@@ -15,11 +15,11 @@
 
 /* ---- How variances scatter over a suite ---- */
 
-#define PRIOR_CASES  10   /* fewer give no fit */
-#define FEW_FREEDOM  1.25 /* of fewer: so many degrees at most are lent, and this share of theirs */
-#define FEW_SHARE    0.5
-#define EM_ROUNDS    30
-#define LIKELY_ALIKE 1 /* in log likelihood: a suite can hardly tell the difference */
+#define PRIOR_CASES 10   /* fewer give no fit */
+#define FEW_FREEDOM 1.25 /* of fewer: so many degrees at most are lent, and this share of theirs */
+#define NORMAL      1e9  /* degrees of freedom */
+#define FEW_SHARE   0.5
+#define EM_ROUNDS   30
 
 /* The last is as good as infinite. */
 static const double freedoms[] = {0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 1e4};
@@ -84,9 +84,8 @@ static double log_likelihood(const struct fit *f, double freedom, double times)
     return sum;
 }
 
-/* The best of all trends and, of the degrees of freedom that are nearly as likely, the most: few
- * estimates with one degree each say little of them, and less would be lent than there is. */
-static void fit_best(struct fit *f, double middle, struct prior *out)
+/* The likeliest, or the lightest tail that is within `alike` of it in log likelihood. */
+static void fit_best(struct fit *f, double middle, double alike, struct prior *out)
 {
     double best[N_OF(freedoms)], most = -INFINITY;
     struct prior at[N_OF(freedoms)];
@@ -105,12 +104,16 @@ static void fit_best(struct fit *f, double middle, struct prior *out)
         }
         most = fmax(most, best[k]);
     }
+    bool chosen = false;
     for (size_t k = 0; k < N_OF(freedoms); k++)
-        if (best[k] > most - LIKELY_ALIKE)
+        if (best[k] >= most - fabs(alike) && !(alike < 0 && chosen)) {
             *out = at[k];
+            chosen = true;
+        }
 }
 
-int prior_fit(const struct variance *x, const double *base, size_t n, struct prior *out)
+int prior_fit(const struct variance *x, const double *base, size_t n, double alike, double lend,
+              struct prior *out)
 {
     struct fit f = {.x = x, .base = base, .n = n};
     double *known = malloc((n ? n : 1) * sizeof(*known)), total = 0, largest = 0;
@@ -127,10 +130,12 @@ int prior_fit(const struct variance *x, const double *base, size_t n, struct pri
         largest = fmax(largest, x[i].df);
     }
     if (cases >= PRIOR_CASES) {
-        fit_best(&f, stats_median(known, cases), out);
+        fit_best(&f, stats_median(known, cases), alike, out);
         out->most = total;
+    } else if (cases && lend > 0) {
+        *out = (struct prior){0, cases > 1 ? best_times(&f, NORMAL) : 1, lend, INFINITY};
     } else if (cases > 1) {
-        *out = (struct prior){.times = best_times(&f, 1e9), .most = total};
+        *out = (struct prior){.times = best_times(&f, NORMAL), .most = total};
         out->freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
     }
     free(known);
@@ -468,7 +473,7 @@ static int leave_out_strange(struct model *m)
             m->x[k] = variance_by_mad(x, n, &middle);
         m->x[k].value = fmax(m->x[k].value, m->base[k]);
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
         size_t n = c->paired ? 0 : level_runs(c, x), most = n / 4 ? n / 4 : 1;
@@ -517,7 +522,7 @@ static double squares_of_runs(const struct measure *m, double *df)
  * runs, and are left out of account. */
 static int spread_runs(struct model *m)
 {
-    struct prior prior;
+    struct prior *prior = &m->of_runs;
     double known = 0;
 
     for (int with_boots = 1; with_boots >= 0 && !(known > 0); with_boots--)
@@ -532,19 +537,32 @@ static int spread_runs(struct model *m)
             m->base[k] = floor_of(c);
             m->x[k] = (struct variance){df > 0 ? fmax(squares / df, VARIANCE_LEAST) : 0, df};
             c->own_runs = df;
+            c->own_squares = squares;
             known += df;
         }
-    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, prior);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
 
-        c->v = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
+        c->v = moderate_robustly(prior, m->x[k], m->base[k], m->n_judged);
         c->by_runs = c->v.df > 0;
         if (!c->by_runs)
             c->v = (struct variance){c->w_a, c->s_a.df};
         c->v.value = fmax(c->v.value, floor_of(c));
     }
     return err;
+}
+
+struct variance model_v_without(const struct model *m, const struct measure *c, double off,
+                                size_t n)
+{
+    double left = fmax(0, c->own_squares - off * off * (double)n / ((double)n - 1));
+    double df = c->own_runs - 1;
+    struct variance own = {df > 0 ? fmax(left / df, VARIANCE_LEAST) : 0, df};
+    struct variance v = moderate_robustly(&m->of_runs, own, floor_of(c), m->n_judged);
+
+    v.value = fmax(v.value, floor_of(c));
+    return v;
 }
 
 /* ---- Boots ---- */
@@ -594,7 +612,7 @@ static int spread_boots(struct model *m, struct boot *boots)
         if (n > 1)
             m->x[k].value = fmax(means.squares / (double)(n - 1), VARIANCE_LEAST);
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
 
@@ -738,6 +756,9 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
 }
 
 #define MODES_LEVEL 0.05
+#define TONIGHT_LENDS                                                                              \
+    6 /* tonight's repetitions scatter as those of the same case, but for a factor */
+#define TAILS_ALIKE 1 /* some cases may be noisier tonight: the heaviest tail that is likely */
 
 /* One component of the repetitions over all cases, against a base (NULL: all alike). */
 static int moderate_all(struct model *m, bool of_b)
@@ -752,7 +773,7 @@ static int moderate_all(struct model *m, bool of_b)
         m->x[k].value = fmax(m->x[k].value, least);
         m->base[k] = of_b ? c->s_a.value : 1;
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, of_b ? TONIGHT_LENDS : 0, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
         struct variance s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);

@@ -26,8 +26,13 @@ struct prior {
     double most; /* degrees of freedom that the cases have together: none is known better */
 };
 
-/* Fits it to n estimates (those of df 0 are left out). 0 or -ENOMEM. */
-int prior_fit(const struct variance *x, const double *base, size_t n, struct prior *out);
+/* Fits it to n estimates (those of df 0 are left out) by maximum likelihood. alike: of all that are
+ * within so much of the best in log likelihood, the one of most freedom is taken; below 0, the one
+ * of least. lend: in a suite too small for a fit, where base is the
+ * case's own, so many degrees of freedom are lent; 0: a few, by how many the others have. 0 or
+ * -ENOMEM. */
+int prior_fit(const struct variance *x, const double *base, size_t n, double alike, double lend,
+              struct prior *out);
 struct variance prior_moderate(const struct prior *p, struct variance own, double base);
 
 /* A run as one value of its case; of pairs, the mean change of both. */
@@ -55,6 +60,7 @@ struct measure {
     double sign;                 /* turns a difference round where lower is better */
     double b;                    /* B's level */
     double own_runs;             /* degrees of freedom that v has of the case itself */
+    double own_squares;          /* the squares of these */
     double squares_b;            /* of B's runs' means around their mean */
     double inverse_a, inverse_b; /* mean of 1 / repetitions of a run */
     double widest;     /* distance of the outermost repetitions of a run; of pairs, of changes */
@@ -75,6 +81,7 @@ struct measure {
 
 /* A suite's measures; the arrays have one for each case. */
 struct model {
+    struct prior of_runs; /* of v */
     struct measure *all;
     size_t n;
     size_t *judged; /* those with a value and a spread, n_judged of them */
@@ -89,5 +96,9 @@ struct model {
  * of the others. in_time: A's and B's boots count (a gate's view). 0 or -ENOMEM. */
 int model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time);
 void model_release(struct model *m);
+
+/* v as it would be without a run of A that is so far from the mean of n runs, itself among them. */
+struct variance model_v_without(const struct model *m, const struct measure *c, double off,
+                                size_t n);
 
 #endif

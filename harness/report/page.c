@@ -27,7 +27,7 @@ static const struct document_term terms[] = {
      "without an assumption on the distribution, which allows for correlation in time. Of "
      "several: Student's t on the logarithms of their medians. -30/+69 % is from 30 % below "
      "to 69 % above."},
-    {"smallest detectable loss", "The loss that plumb compare would prove, four times in five, "
+    {"smallest detectable loss", "The loss that plumb compare would prove, 19 times in 20, "
                                  "between this run and another one like it. Grades: A up to 2 %, "
                                  "B up to 5 %, C up to 10 %, else D."},
     {"disturbed",

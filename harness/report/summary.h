@@ -25,9 +25,9 @@ int summary_all(struct report *r, const struct headlines *h, struct document *d)
  * How far a run can be trusted: by the smallest loss that it could have shown, and by what
  * disturbed it.
  *
- *   smallest  of each judged case that was measured, the loss that plumb compare would prove, four
- *             times in five, between this run and another one like it (harness/decide/decide.h,
- *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all. One
+ *   smallest  of each judged case that was measured, the loss that plumb compare would prove, 19
+ *             times in 20, between this run and another one like it (harness/decide/decide.h,
+ *             `detectable`). Of all cases the median; a case of a single launch shows no loss at all. One
  *             that is alike with three others or more (GPUs, pairs) is held against these in the run,
  *             and is left out of the median
  *   grade     A up to 2 %, B up to 5 %, C up to 10 %, else D

@@ -152,6 +152,7 @@ struct judged {
     size_t n;
 };
 
+#define TRUST_MARGIN 1e-4 /* a loss counts where it is proven, within any margin */
 #define ALIKE_LEAST 4 /* fewer do not tell how places that are alike differ */
 
 static bool counts(const struct report *r, const struct report_bench *b,
@@ -176,7 +177,7 @@ static int add_case(struct report *r, const struct report_bench *b, const struct
     j->launches[j->n] = (double)of->n;
     j->cases[j->n++] = (struct decide_case){.a = {of, 1},
                                             .b = {of, 1},
-                                            .margin = COMPARE_MARGIN,
+                                            .margin = TRUST_MARGIN,
                                             .higher_is_better = c->more_is_better};
     return 0;
 }
@@ -269,7 +270,7 @@ static int take_smallest(struct report *r, const struct judged *j, struct trust 
     if (!losses)
         return -ENOMEM;
     for (size_t i = 0; i < j->n; i++)
-        losses[i] = isnan(j->cases[i].smallest) ? 1 : j->cases[i].smallest;
+        losses[i] = isnan(j->cases[i].detectable) ? 1 : j->cases[i].detectable;
     t->smallest = stats_median(losses, j->n);
     t->launches = t->most_launches = (size_t)stats_median(j->launches, j->n);
     t->fewest_launches = t->launches;

@@ -236,7 +236,7 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
                         f->asked->history, run->suite, run->host);
     if (n_taken)
         b->advice = pool_text(
-            pool, "%zu are left out, as " STEAL_WHY "; --steal 100%% leaves none out", n_taken);
+            pool, "%zu left out, as " STEAL_WHY "; --steal 100%% leaves none out", n_taken);
     else if (n_earlier)
         b->advice = pool_text(pool,
                               "its %zu before this one lost, or are incomplete: plumb check RUN "
@@ -348,7 +348,12 @@ int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *
     struct finding f = {.b = b, .asked = asked, .error = error, .len = len};
 
     *b = (struct baseline){.text = "", .advice = "", .against = ""};
-    int err = run_folder_load(asked->run, &f.run, error, len);
+    struct run_paths run = {0}; /* which tells a newer schema from damage */
+    int err = run_paths_add(&run, asked->run, error, len);
+
+    run_paths_release(&run);
+    if (!err)
+        err = run_folder_load(asked->run, &f.run, error, len);
     if (!err)
         err = baseline_is_history(asked->spec) ? find_history(&f) : find_folders(&f);
     run_folder_release(&f.run);

@@ -164,6 +164,9 @@ static const char *undecided(const struct gate *g)
     struct pool *pool = pool_of(g);
     const struct decide_overall *o = &g->p->overall;
 
+    if (!g->tally.held && g->n && g->cases[0].pair->state == PAIR_READY)
+        return pool_text(pool, "nothing could be decided, as in %s: %s", g->cases[0].pair->label,
+                         g->cases[0].text);
     if (!g->tally.held)
         return "no case of the run could be held against a baseline";
     if (g->tally.doubtful && o->together)

@@ -235,8 +235,8 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
                         "before this one",
                         f->asked->history, run->suite, run->host);
     if (n_taken)
-        b->advice = pool_text(
-            pool, "%zu left out, as " STEAL_WHY "; --steal 100%% leaves none out", n_taken);
+        b->advice = pool_text(pool, "%zu left out, as " STEAL_WHY "; --steal 100%% leaves none out",
+                              n_taken);
     else if (n_earlier)
         b->advice = pool_text(pool,
                               "its %zu before this one lost, or are incomplete: plumb check RUN "

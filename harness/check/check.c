@@ -121,10 +121,11 @@ static int tell(struct check_command *c, struct check_result *r)
 
     if (err)
         fprintf(stderr, "plumb check: %s\n", c->error);
-    if (err || r->kept.taken)
-        r->advice = "";     /* it told of the baseline that this run would be */
-    if (err && o->accept && /* then nothing is accepted */
-        gate_make(&r->gate, r->gate.p, &r->gate.options))
+    /* It told of the baseline that this run would be. */
+    if (err || (r->kept.taken && r->gate.options.first))
+        r->advice = "";
+    /* Then nothing is accepted. */
+    if (err && o->accept && gate_make(&r->gate, r->gate.p, &r->gate.options))
         return EXIT_USAGE;
     r->accepted = o->accept && !err;
     r->exit = r->accepted ? exit_of_accepted(&r->gate, &r->kept) : gate_exit(r->gate.verdict);

@@ -273,8 +273,8 @@ int check_accept(struct check_command *c, const struct gate *g, struct check_kep
 int check_update(struct check_command *c, const struct gate *g, struct check_kept *kept);
 
 /* Since when the case that lost most has its loss, by the values of the history: the first of the
- * runs in a row that have at least half of it (since.c). "" where the history has no run before this
- * one with a value. It lives in the pairs' pool. */
+ * runs in a row that have at least half of it (since.c). "" where the run is not held against the
+ * history, or that has no value from before it. It lives in the pairs' pool. */
 const char *check_since(const struct check_command *c, const struct gate *g);
 
 #endif

@@ -237,7 +237,7 @@ static const char *kind_of(enum gate_state state)
     return state == GATE_BETTER ? "notice" : NULL;
 }
 
-static void print_kind(FILE *out, const struct gate *g, const char *kind, const char *as)
+static void print_kind(FILE *out, const struct gate *g, const char *kind)
 {
     size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
 
@@ -246,7 +246,7 @@ static void print_kind(FILE *out, const struct gate *g, const char *kind, const 
         const char *of = kind_of(c->state);
 
         if (of && !strcmp(of, kind) && n++ < most)
-            command(out, as, gate_state_name(c->state), c->pair->label,
+            command(out, kind, gate_state_name(c->state), c->pair->label,
                     words_whole(&g->p->report.pool, c));
     }
 }
@@ -273,8 +273,8 @@ int output_github(FILE *out, const struct check_result *r)
     struct check_fact facts[CHECK_FACTS];
     size_t n = check_facts(r, facts);
 
-    print_kind(out, g, "error", settled ? "warning" : "error");
-    print_kind(out, g, "notice", "notice");
+    print_kind(out, g, "error");
+    print_kind(out, g, "notice");
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
         for (size_t k = 0; k < n; k++)
             if (!strcmp(facts[k].name, commands[i].fact))

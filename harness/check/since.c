@@ -86,7 +86,7 @@ const char *check_since(const struct check_command *c, const struct gate *g)
     char error[256];
     int err;
 
-    if (!g->counts[GATE_REGRESSED])
+    if (!g->counts[GATE_REGRESSED] || !baseline_is_history(c->options.baseline))
         return "";
     if (worst->slipped)
         return "some nights: it came slowly; plumb history shows it";

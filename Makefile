@@ -85,7 +85,7 @@ PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
 # What the verdicts promise, by simulation: one of compare and check, one of history.
-SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history forecast published recorded))
+SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts history forecast published recorded))
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
@@ -163,8 +163,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_LIB) | $(UNIT_CORE_LIB
 		-Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' $< $(UNIT_HELP_LIB) $(filter %-tests.so,$|) -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
 
 self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
-$(BUILD)/selftest/verdicts: $(call self_obj,verdicts trial noise replay recording promise)
-$(BUILD)/selftest/nights: $(call self_obj,nights_main nights worlds promise)
+$(BUILD)/selftest/verdicts: $(call self_obj,verdicts cells worlds promise)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise history_slip promise)
 $(BUILD)/selftest/forecast: $(call self_obj,forecast clusters jobs fabric promise)
 $(BUILD)/selftest/published: $(call self_obj,published)
@@ -174,7 +173,6 @@ $(SELF_BIN): $(HARNESS_LIB) $(CORE_LIB)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 selftest: $(SELF_BIN)
 	$(BUILD)/selftest/verdicts
-	$(BUILD)/selftest/nights
 	$(BUILD)/selftest/history
 	$(BUILD)/selftest/forecast
 	$(BUILD)/selftest/recorded 10 1 tests/selftest/noise-2vcpu.csv

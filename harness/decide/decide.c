@@ -120,6 +120,8 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
         sum += of_b > 0 && m->s_b.df > 0 ? of_b * of_b / (m->s_b.df + more.repetitions) : 0;
         sum += boots > 0 ? boots * boots / m->boots.df : 0;
         *freedom = all * all / sum;
+        if (!m->by_runs) /* both sides' are moderated by this */
+            *freedom = fmin(*freedom, m->s.df + more.repetitions * (double)(m->paired ? 1 : 2));
     }
     return all + extra_a * m->inverse_a * by_v + extra_b * m->inverse_b / runs_b;
 }
@@ -490,14 +492,13 @@ static double quantile(struct quantiles *q, double p, double df)
 }
 
 /* Few repetitions of one run a side may all have fallen on one of two levels. */
-static bool is_few(const struct judge *j, const struct measure *m, struct more more)
+static bool is_few(const struct measure *m, struct more more)
 {
     if (m->by_runs && !m->paired)
         return false;
-    double of = m->by_runs ? more.runs : more.repetitions;
-
-    return m->fewest < DECIDE_FEW_LAUNCHES && (double)m->fewest + of < DECIDE_FEW_LAUNCHES &&
-           !(grows_a(j, m));
+    if (m->by_runs)
+        return (double)m->n_b + more.runs < DECIDE_FEW_LAUNCHES;
+    return (double)m->fewest + more.repetitions < DECIDE_FEW_LAUNCHES;
 }
 
 /* A repetition on a mode of its own counts by itself here, however quiet the other cases are. */
@@ -533,7 +534,7 @@ static double proof_at(const struct judge *j, const struct measure *m, const str
     double p = j->alarm_level / (double)j->n;
     double pass = width(k, true, is_one(m) || m->paired ? p : nominal(&j->tail, p), q);
 
-    return is_few(j, m, more) ? fmax(pass, j->widest) : pass + m->resolution;
+    return is_few(m, more) ? fmax(pass, j->widest) : pass + m->resolution;
 }
 
 static bool decides(const struct judge *j, const struct measure *m, const struct decide_case *c,
@@ -707,7 +708,7 @@ static void case_decide(const struct judge *j, const struct decide_overall *over
     struct known k = known_with(j, m, &m->level, (struct more){0, 0});
     double d = change_of(m, &m->level);
     enum decide_obstacle doubt = c->proven ? OBSTACLE_NONE : c->obstacle;
-    bool few = c->proven && is_few(j, m, (struct more){0, 0}) && !(fabs(d) > j->widest);
+    bool few = c->proven && is_few(m, (struct more){0, 0}) && !(fabs(d) > j->widest);
 
     case_fill(j, m, &k, q, c);
     if (few)
@@ -788,7 +789,7 @@ static int judge_all(const struct judge *j, struct model *m, const bool *down,
             continue;
         c->detectable = detectable_loss(j, of, c, &q);
         c->more_of_a = grows_a(j, of);
-        if (c->decision == DECISION_INCONCLUSIVE && !c->obstacle)
+        if (c->decision == DECISION_INCONCLUSIVE)
             c->more_launches = more_needed(j, of, c, &q);
     }
     return err;

@@ -163,6 +163,8 @@ static double chance_above(const struct prior *p, struct variance own, double ba
                : 1;
 }
 
+#define ONE_OF_THEM 10
+
 /* A case that scatters as hardly any other of the suite could is not one of them: it is moderated
  * less (Phipson and others 2016, doi:10.1214/16-AOAS920). */
 static struct variance moderate_robustly(const struct prior *p, struct variance own, double base,
@@ -170,7 +172,7 @@ static struct variance moderate_robustly(const struct prior *p, struct variance 
 {
     struct prior less = *p;
 
-    less.freedom *= fmin(1, 2 * (double)n * chance_above(p, own, base));
+    less.freedom *= fmin(1, ONE_OF_THEM * (double)n * chance_above(p, own, base));
     return prior_moderate(&less, own, base);
 }
 
@@ -434,9 +436,14 @@ static size_t level_runs(const struct measure *m, double *x)
     return n;
 }
 
+static double least_variance(const struct measure *m)
+{
+    return fmax(VARIANCE_LEAST, m->resolution * m->resolution / 12);
+}
+
 static double floor_of(const struct measure *m)
 {
-    return fmax(m->w_a, fmax(VARIANCE_LEAST, m->resolution * m->resolution / 12));
+    return fmax(m->w_a, least_variance(m));
 }
 
 /* Marks the run farthest off, if no normal run would be so far. */
@@ -745,7 +752,19 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
     if (are_pairs(c))
         pairs_read(c, m, &of_a);
     m->boot = in_time && !m->paired ? boot_of(c, m) : 0;
+    /* The side of more repetitions stands for the case; of as many, both. */
+    double of_one = of_a.df >= of_b.df ? of_a.squares : 0;
+    double squares = of_one + (of_b.df >= of_a.df ? of_b.squares : 0);
+    double df = (of_a.df >= of_b.df ? of_a.df : 0) + (of_b.df >= of_a.df ? of_b.df : 0);
+
+    if (m->paired) {
+        squares = of_a.squares;
+        df = of_a.df;
+    }
+    m->s = (struct variance){df > 0 ? squares / df : 0, df};
     m->resolution = resolution_of(c, model->z);
+    if (4 * m->s.value > m->resolution * m->resolution)
+        m->resolution = 0; /* what scatters by half a step is as good as not rounded */
     m->s_a = (struct variance){of_a.df > 0 ? of_a.squares / of_a.df : 0, of_a.df};
     m->s_b =
         m->paired ? m->s_a : (struct variance){of_b.df > 0 ? of_b.squares / of_b.df : 0, of_b.df};
@@ -756,51 +775,60 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
 }
 
 #define MODES_LEVEL 0.05
-#define TONIGHT_LENDS                                                                              \
-    6 /* tonight's repetitions scatter as those of the same case, but for a factor */
+#define SIDE_LENDS  4 /* a side's repetitions scatter as the case's, but for a factor */
 #define TAILS_ALIKE 1 /* some cases may be noisier tonight: the heaviest tail that is likely */
 
-/* One component of the repetitions over all cases, against a base (NULL: all alike). */
-static int moderate_all(struct model *m, bool of_b)
+/* The variance of repetitions in the case as a whole, against those of the other cases. */
+static int moderate_cases(struct model *m)
 {
     struct prior prior;
 
     for (size_t k = 0; k < m->n_judged; k++) {
         const struct measure *c = &m->all[m->judged[k]];
-        double least = fmax(VARIANCE_LEAST, c->resolution * c->resolution / 12);
+
+        m->x[k] = c->s;
+        m->x[k].value = fmax(c->s.value, least_variance(c));
+        m->base[k] = 1;
+    }
+    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, 0, &prior);
+    for (size_t k = 0; !err && k < m->n_judged; k++)
+        m->all[m->judged[k]].s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
+    return err;
+}
+
+/* That of one side, against the case's. */
+static int moderate_side(struct model *m, bool of_b)
+{
+    struct prior prior;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
 
         m->x[k] = of_b ? c->s_b : c->s_a;
-        m->x[k].value = fmax(m->x[k].value, least);
-        m->base[k] = of_b ? c->s_a.value : 1;
+        m->x[k].value = fmax(m->x[k].value, least_variance(c));
+        m->base[k] = c->s.value;
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, of_b ? TONIGHT_LENDS : 0, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, SIDE_LENDS, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
         struct variance s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
         bool modes = chance_above(&prior, m->x[k], m->base[k]) < MODES_LEVEL;
 
-        *(of_b ? &c->s_b : &c->s_a) = s;
+        *(of_b ? &c->s_b : &c->s_a) = s.df > 0 && !c->paired ? s : c->s;
         *(of_b ? &c->modes_b : &c->modes_a) = modes ? fmax(0, m->x[k].value - s.value) : 0;
     }
     return err;
 }
 
-/* What one side does not tell is as on the other. */
 static int spread_repetitions(struct model *m)
 {
-    for (size_t k = 0; k < m->n_judged; k++) {
-        struct measure *c = &m->all[m->judged[k]];
+    int err = moderate_cases(m);
 
-        if (!(c->s_a.df > 0))
-            c->s_a = c->s_b;
-    }
-    int err = moderate_all(m, false);
-    err = err ? err : moderate_all(m, true);
+    err = err ? err : moderate_side(m, false);
+    err = err ? err : moderate_side(m, true);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
 
-        if (c->paired || !(c->s_b.df > 0))
-            c->s_b = c->s_a;
         c->w_a = c->s_a.value * c->inverse_a * c->unbalance;
         c->w_b = c->s_b.value * c->inverse_b * c->unbalance;
     }

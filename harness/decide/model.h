@@ -69,8 +69,8 @@ struct measure {
     double resolution; /* of the values, as difference of logarithms */
     unsigned boot;     /* of B; 0: boots are left out of account */
     bool paired;
-    bool by_runs;             /* v is known */
-    struct variance s_a, s_b; /* moderated */
+    bool by_runs;                /* v is known */
+    struct variance s, s_a, s_b; /* moderated: of the case, and of each side */
     /* What a side's own s has beyond the moderated one, where hardly a case of the suite would by
      * chance: its repetitions may have modes. */
     double modes_a, modes_b;

@@ -1,305 +1,641 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does what is promised of verdicts hold? Suites of simulated and of replayed launches, seeded, and
- * how often the method is wrong on them. See docs/deciding.md.
+ * Does what is promised of verdicts hold? Made-up worlds (worlds.h) are judged as plumb check and
+ * plumb compare judge runs, and what came of it is held against the promises of cells.c.
  */
-#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/decide/decide.h"
 #include "tests/selftest/promise.h"
-#include "tests/selftest/replay.h"
-#include "tests/selftest/trial.h"
+#include "tests/selftest/worlds.h"
 
-/* Suites of each kind of noise: in the short form (half of these with 3 launches, or in turn); in the full form where
- * every promise is clear by then, and at most; in the tables of docs/deciding.md. */
-#define SHORT_SUITES 16
-#define FIRST_SUITES 250
-#define FULL_SUITES  1000
+#define CHECK_MARGIN   2
+#define COMPARE_MARGIN 5
+#define WITHIN         5 /* unchanged cases are called equivalent within that */
+/* What plumb check takes of a history: the last so many baselines, and the first so many. */
+#define LEVEL_RUNS  10
+#define ANCHOR_RUNS 10
+/* Suites of a cell, and series of nights: in the short form, of every second cell; in the full one where all promises are
+ * clear by then, and at most. */
+#define SHORT_SUITES 4
+#define FIRST_SUITES 230 /* of which none goes wrong, if a promise is to be clear */
+#define FULL_SUITES  4000
+#define TABLE_SUITES 1000
+#define SHORT_SERIES 1
+#define FIRST_SERIES 12
+#define FULL_SERIES  48
+/* A loss is planted in every so many-th suite, and what needs fewer is asked in every so many-th. */
+#define LOSSES 3
+#define REST   9
+#define SURELY 1e-4 /* a promise is broken, and no more suites are needed to say so */
 
-struct settings {
-    struct promises *said;
+/* The head of its column; what a promise of it is about; by what it is printed; and whether so many
+ * at least are promised, or else at most. */
+#define FIGURES_OF(X)                                                                              \
+    X(WITH, "with", "", 1, false)                                                                  \
+    X(LOSS, "loss", "", 1, false)                                                                  \
+    X(ALARMS, "alarms", "false alarms", 100, false)                                                \
+    X(UNDECIDED, "undec.", "undecided where nothing changed", 100, false)                          \
+    X(LIKELY, "likely", "", 100, false)                                                            \
+    X(EQUIVALENT, "equiv.", "unchanged cases called equivalent", 100, true)                        \
+    X(FOUND, "found", "losses named", 100, true)                                                   \
+    X(OTHERS, "others", "another case named beside a loss", 100, false)                            \
+    X(PASSED, "passed", "losses that pass", 100, false)                                            \
+    X(CALLED, "called", "losses called equivalent", 100, false)                                    \
+    X(SMALLEST, "small", "", 100, false)                                                           \
+    X(SMALLEST_FOUND, "of it", "", 100, true)                                                      \
+    X(NIGHTS, "nights", "", 1, false)                                                              \
+    X(KEPT, "kept", "", 100, true)
+#define FIGURE(name, ...)      name,
+#define FIGURE_SAYS(name, ...) [name] = {__VA_ARGS__},
+enum figure { FIGURES_OF(FIGURE) FIGURES };
+static const struct {
+    const char *head, *what;
+    double scale;
+    bool least;
+} figures[FIGURES] = {FIGURES_OF(FIGURE_SAYS)};
+
+struct column {
+    struct count {
+        double n, of;
+    } by[FIGURES];
+};
+
+struct effort {
+    struct promises said;
     bool markdown;
-    uint64_t seed;
     size_t suites; /* 0: as many as it takes */
+    uint64_t seed;
     const char *only;
-    char *const *folders;
-    size_t n_folders;
+    struct column all; /* over the cells that promise it */
+    bool disordered;   /* the order of the cases mattered in some suite */
 };
 
-#define PROMISES 8
-static const struct promise {
-    const char *what;
-    double wrong_most; /* the share of suites, or of cases, of which so much may be wrong */
-} promises[PROMISES] = {
-    {"check raises no alarm", 0.01},
-    {"check names no other case", 0.01},
-    {"compare names no case", 0.01},
-    {"a loss of 5 % is found", 0.05},
-    {"equivalence is called", 0.10},
-    {"compare calls no loss of 5 % equivalent", 0.05},
-    {"check calls no loss of 5 % equivalent", 0.05},
-    {"a loss of 30 % is found", 0.05},
+/* Room for one suite, some megabytes. */
+struct stage {
+    struct measured m;
+    struct decide_run a[WORLD_CASES][WORLD_RUNS], b[WORLD_CASES][WORLD_RUNS];
+    struct decide_case cases[WORLD_CASES], turned[WORLD_CASES];
+    bool lost[WORLD_CASES]; /* in truth */
 };
 
-/* What was counted of a promise; cases of one suite hang together, and count as one suite. */
-struct counted {
-    double share; /* as the table has it: of what the promise names */
-    size_t wrong, of;
-    bool made;
+struct answer {
+    bool named, other, undecided, likely; /* a case that lost; one that did not; or else exit 3 */
 };
 
-static void count(const struct trial *t, struct counted c[PROMISES])
+static void add(struct column *t, enum figure f, double n)
 {
-    const struct noise *n = t->noise;
-    bool full = t->launches >= 5, quiet = n->no_alarm;
-    const struct tally *check = &t->by[METHOD_CHECK], *compare = &t->by[METHOD_COMPARE];
-    const double of = (double)t->suites,
-                 counts[PROMISES] = {(double)check->alarms,
-                                     (double)check->others,
-                                     (double)compare->alarms,
-                                     (double)check->found,
-                                     (double)compare->equivalent / (double)t->cases,
-                                     (double)compare->loss_equivalent,
-                                     (double)check->loss_equivalent,
-                                     (double)check->big};
-    const bool made[PROMISES] = {quiet,
-                                 quiet,
-                                 quiet && n->compare,
-                                 full && n->found,
-                                 full && n->found,
-                                 quiet && n->compare,
-                                 quiet,
-                                 full && n->big};
+    t->by[f].n += n;
+    t->by[f].of++;
+}
 
-    for (size_t i = 0; i < PROMISES; i++) {
-        bool finds = i == 3 || i == 4 || i == 7;
+static void decide(const struct cell *cell, struct decide_case *cases, size_t n,
+                   struct decide_overall *overall)
+{
+    bool check = cell->compare <= 0;
+    struct decide_options options = {.unchanged = check, .b_stays = check};
 
-        c[i] = (struct counted){.share = counts[i] / of,
-                                .wrong = (size_t)(finds ? of - counts[i] + 1e-9 : counts[i]),
-                                .of = t->suites,
-                                .made = made[i]};
+    if (decide_suite(cases, n, &options, overall))
+        abort();
+}
+
+static bool is_suspect(const struct decide_case *c)
+{
+    bool why = c->obstacle == OBSTACLE_SHAPE || c->obstacle == OBSTACLE_TOGETHER ||
+               c->obstacle == OBSTACLE_STRANGE;
+
+    return why && c->ratio < 1 - c->margin;
+}
+
+static struct answer judge(struct stage *s, const struct cell *cell, double margin)
+{
+    struct decide_overall overall;
+    struct answer answer = {0};
+
+    for (size_t c = 0; c < s->m.cases; c++)
+        s->cases[c].margin = margin / 100;
+    decide(cell, s->cases, s->m.cases, &overall);
+    answer.undecided = overall.together || overall.runs_unknown;
+    for (size_t c = 0; c < s->m.cases; c++) {
+        bool worse = s->cases[c].decision == DECISION_WORSE;
+
+        answer.named |= worse && s->lost[c];
+        answer.other |= worse && !s->lost[c];
+        answer.undecided |= is_suspect(&s->cases[c]);
+        answer.likely |= s->cases[c].likely;
     }
+    answer.undecided &= !answer.named && !answer.other;
+    answer.likely &= !answer.named && !answer.other;
+    return answer;
 }
 
-static bool is_clear(const struct trial *t)
+static struct decide_run run_of(const struct stage *s, size_t c, size_t t)
 {
-    struct counted c[PROMISES];
-    bool clear = true;
-
-    count(t, c);
-    for (size_t i = 0; i < PROMISES; i++)
-        clear &= !c[i].made || promise_is_clear(c[i].wrong, c[i].of, promises[i].wrong_most);
-    return clear;
+    return (struct decide_run){.values = s->m.values[c][t],
+                               .sustained = s->m.w->sustained > 0 ? s->m.all[c][t] : NULL,
+                               .n = s->m.reps,
+                               .boot = s->m.boot[t],
+                               .went_first = s->m.w->in_turn > 0 ? s->m.went_first[c][t] : NULL};
 }
 
-static void print_heading(const struct settings *s, size_t launches, bool in_turn)
+/* Case c's run `now`, and those behind it, against so many baselines. */
+static void set_case(struct stage *s, size_t c, const size_t *baselines, size_t n, size_t now)
 {
-    if (s->said->tap)
+    size_t first = n > LEVEL_RUNS ? n - LEVEL_RUNS : 0, n_a = 0, n_b = s->m.n_b;
+
+    for (size_t k = 0; k < n; k++) {
+        if (k >= ANCHOR_RUNS && k < first)
+            continue;
+        s->a[c][n_a] = run_of(s, c, baselines[k]);
+        s->a[c][n_a++].role = k < first ? DECIDE_ANCHOR : DECIDE_LEVEL;
+    }
+    for (size_t k = 0; k < n_b; k++)
+        s->b[c][k] = run_of(s, c, now + k);
+    s->cases[c] = (struct decide_case){.a = {s->a[c], n_a},
+                                       .b = {s->b[c], n_b},
+                                       .higher_is_better = world_higher(c),
+                                       .paired = s->m.w->in_turn > 0};
+}
+
+/* --- suites, each by itself --- */
+
+static double margin_of(const struct cell *cell)
+{
+    return cell->margin > 0 ? cell->margin : cell->compare > 0 ? COMPARE_MARGIN : CHECK_MARGIN;
+}
+
+/* The suite with a loss in n cases. */
+static struct answer judge_loss(struct stage *s, const struct cell *cell, double loss,
+                                enum planted planted, size_t n)
+{
+    struct answer answer;
+
+    for (size_t k = 0; k < n; k++) {
+        size_t c = (s->m.first + k) % s->m.cases;
+
+        s->lost[c] = true;
+        for (size_t t = s->m.n - s->m.n_b; t < s->m.n; t++)
+            world_lose(&s->m, c, t, loss, planted);
+    }
+    answer = judge(s, cell, margin_of(cell));
+    for (size_t c = 0; c < s->m.cases; c++)
+        for (size_t t = s->m.n - s->m.n_b; s->lost[c] && t < s->m.n; t++)
+            world_lose(&s->m, c, t, 0, IN_ALL);
+    memset(s->lost, 0, sizeof(s->lost));
+    return answer;
+}
+
+static bool is_equivalent(const struct stage *s)
+{
+    return s->cases[s->m.first].decision == DECISION_EQUIVALENT;
+}
+
+/* The suite just judged, the other way round. */
+static bool is_disordered(struct stage *s, const struct cell *cell)
+{
+    struct decide_overall overall;
+    size_t n = s->m.cases;
+    bool differs = false;
+
+    for (size_t c = 0; c < n; c++)
+        s->turned[c] = s->cases[n - 1 - c];
+    decide(cell, s->turned, n, &overall);
+    for (size_t c = 0; c < n; c++)
+        differs |= s->turned[n - 1 - c].decision != s->cases[c].decision;
+    return differs;
+}
+
+static void try_loss(struct stage *s, const struct cell *cell, size_t b, struct column *t)
+{
+    bool in_one = cell->in_one_rep > 0;
+    double many = fmax(1, round(cell->share / 100 * (double)s->m.cases));
+    struct answer answer = judge_loss(s, cell, cell->loss[b],
+                                      in_one                   ? IN_ONE_REP
+                                      : cell->in_sustained > 0 ? IN_SUSTAINED
+                                                               : IN_ALL,
+                                      (size_t)many);
+
+    add(t, FOUND, answer.named);
+    add(t, OTHERS, answer.other);
+    add(t, PASSED, !answer.named && !answer.undecided && !answer.likely);
+    if (in_one)
+        add(t, CALLED, is_equivalent(s));
+}
+
+/* What needs fewer suites. `smallest`: what the judge says is detectable in the case that may lose. */
+static void try_rest(struct stage *s, const struct cell *cell, double smallest, struct column *t)
+{
+    size_t equivalent = 0;
+
+    judge(s, cell, WITHIN);
+    for (size_t c = 0; c < s->m.cases; c++)
+        equivalent += s->cases[c].decision == DECISION_EQUIVALENT;
+    add(t, EQUIVALENT, (double)equivalent / (double)s->m.cases);
+    if (cell->in_one_rep <= 0) {
+        judge_loss(s, cell, margin_of(cell), IN_ALL, 1);
+        add(t, CALLED, is_equivalent(s));
+    }
+    if (!(smallest < 0.9))
         return;
-    printf("%s%zu launches a %s\n\n", s->markdown ? "### " : "", launches,
-           in_turn ? "run, both sides in turn" : "side");
-    puts(s->markdown
-             ? "| noise | alarm, check | alarm, compare | 5 % found | other named | equivalent | "
-               "loss called so, compare | and by check |\n|---|---|---|---|---|---|---|---|"
-             : "noise                   alarm   alarm     5 %   other  equi-   loss so\n"
-               "                        check compare   found  named  valent  compare check");
+    add(t, SMALLEST, smallest);
+    add(t, SMALLEST_FOUND, judge_loss(s, cell, 100 * smallest, IN_ALL, 1).named);
 }
 
-static void print_line(const struct settings *s, const struct trial *t,
-                       const struct counted c[PROMISES])
+static void try_suite(struct effort *e, struct stage *s, const struct cell *cell, size_t b,
+                      size_t number, struct dice *d, struct column *t)
 {
-    static const size_t order[] = {0, 2, 3, 1, 4, 5, 6}; /* but 7, which few have */
+    size_t baselines[WORLD_RUNS], n = (size_t)cell->with[b];
 
-    printf(s->markdown ? "| %s |" : "%-22s", t->noise->name);
-    for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
-        const struct counted *figure = &c[order[k]];
+    world_measure(cell, d, n, cell->in_turn > 0 ? n : 1, &s->m);
+    for (size_t k = 0; k < n; k++)
+        baselines[k] = k;
+    for (size_t c = 0; c < s->m.cases; c++)
+        set_case(s, c, baselines, n, n);
+    struct answer answer = judge(s, cell, margin_of(cell));
+    double smallest = s->cases[s->m.first].detectable;
 
-        if (s->markdown)
-            printf(figure->made ? " **%.3g** |" : " %.3g |", 100 * figure->share);
-        else
-            printf(" %6.1f%s", 100 * figure->share, figure->made ? " " : "*");
+    add(t, ALARMS, answer.other);
+    add(t, UNDECIDED, answer.undecided);
+    add(t, LIKELY, answer.likely);
+    e->disordered |= number == 0 && is_disordered(s, cell);
+    if (number % LOSSES == 0)
+        try_loss(s, cell, b, t);
+    if (number % REST == 0)
+        try_rest(s, cell, smallest, t);
+}
+
+/* --- nights, one after the other --- */
+
+struct history {
+    bool kept[WORLD_RUNS];     /* became baselines */
+    size_t start[WORLD_CASES]; /* from this night on */
+};
+
+static bool is_during(const double *event, size_t t)
+{
+    return (double)t >= event[0] && (double)t < event[1];
+}
+
+/* What the cases that lose have lost by then, in percent. */
+static double lost_by(const struct cell *cell, size_t t)
+{
+    if (is_during(cell->slip, t))
+        return 100 - 100 * pow(1 - cell->slip[2] / 100, (double)t - cell->slip[0] + 1);
+    return is_during(cell->then, t) ? cell->then[2] : is_during(cell->lose, t) ? cell->lose[2] : 0;
+}
+
+static bool is_loser(const struct stage *s, size_t c)
+{
+    return (c + s->m.cases - s->m.first) % s->m.cases < (size_t)fmax(1, s->m.w->losers);
+}
+
+static void set_night(struct stage *s, const struct history *h, size_t now)
+{
+    size_t baselines[WORLD_RUNS];
+
+    for (size_t c = 0; c < s->m.cases; c++) {
+        size_t n = 0;
+
+        for (size_t t = h->start[c]; t < now; t++)
+            if (h->kept[t])
+                baselines[n++] = t;
+        set_case(s, c, baselines, n, now);
+        s->lost[c] = is_loser(s, c) && lost_by(s->m.w, now) > 0 && !h->start[c];
     }
-    if (t->noise->big)
-        printf(s->markdown ? " 30 %% found: %.3g |" : "  30 %%: %.1f", 100 * c[7].share);
-    putchar('\n');
-    fflush(stdout);
 }
 
-static void judge(const struct settings *s, const struct trial *t, struct counted all[PROMISES])
+/* Who reads that cases lost says that they are meant to. */
+static bool accept(const struct stage *s, struct history *h, size_t now, struct answer a)
 {
-    struct counted c[PROMISES];
+    bool accepts = s->m.w->accepted > 0 && a.named && !a.other;
 
-    count(t, c);
-    if (!s->said->tap)
-        print_line(s, t, c);
-    for (size_t i = 0; i < PROMISES; i++) {
-        if (!c[i].made)
-            continue;
-        all[i].wrong += c[i].wrong;
-        all[i].of += c[i].of;
-        promise_tell(s->said, promise_breaks(s->said, c[i].wrong, c[i].of, promises[i].wrong_most),
-                     "%s, %zu launches: %s: not in %zu of %zu", t->noise->name, t->launches,
-                     promises[i].what, c[i].wrong, c[i].of);
+    for (size_t c = 0; accepts && c < s->m.cases; c++)
+        if (s->lost[c] && s->cases[c].decision == DECISION_WORSE)
+            h->start[c] = now;
+    return accepts;
+}
+
+static void measure_nights(struct stage *s, const struct cell *cell, struct dice *d)
+{
+    world_measure(cell, d, (size_t)cell->nights - 1, 1, &s->m);
+    for (size_t c = 0; c < s->m.cases; c++)
+        for (size_t t = 0; t < s->m.n && is_loser(s, c); t++)
+            world_lose(&s->m, c, t, lost_by(cell, t), IN_ALL);
+}
+
+static void try_series(struct stage *s, const struct cell *cell, struct dice *d, struct column *t)
+{
+    struct history h = {.kept = {true}};
+    double last = fmax(fmax(cell->lose[0], cell->then[0]), cell->slip[0]), found = 0;
+
+    measure_nights(s, cell, d);
+    for (size_t now = 1; now < s->m.n; now++) {
+        set_night(s, &h, now);
+        struct answer a = judge(s, cell, CHECK_MARGIN);
+
+        h.kept[now] =
+            accept(s, &h, now, a) || cell->all_kept > 0 || (!a.named && !a.other && !a.likely);
+        add(t, ALARMS, a.other);
+        add(t, UNDECIDED, a.undecided);
+        add(t, LIKELY, a.likely);
+        add(t, KEPT, h.kept[now]);
+        if (!(found > 0) && a.named && (double)now >= last)
+            found = (double)now;
+    }
+    if (last > 0)
+        add(t, FOUND, found > 0);
+    if (found > 0)
+        add(t, NIGHTS, found - last + 1);
+    memset(s->lost, 0, sizeof(s->lost));
+}
+
+/* --- what is promised --- */
+
+/* In percent; 0: nothing. */
+static double promised(const struct cell *cell, enum figure f, size_t b)
+{
+    bool excepted = false;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        excepted |= cell->with[b] == cell->except[i];
+    switch (f) {
+    case ALARMS:
+        return excepted ? 0 : 1;
+    case CALLED:
+        return excepted ? 0 : 5;
+    case UNDECIDED:
+        return cell->undecided[b];
+    case EQUIVALENT:
+        return cell->equivalent[b];
+    case FOUND:
+        return cell->found[b];
+    case PASSED:
+        return cell->passed[b];
+    default:
+        return 0;
     }
 }
 
-static void judge_together(const struct settings *s, const struct counted all[PROMISES])
+/* How many went wrong, and which share may. */
+static size_t wrong(const struct count *count, enum figure f)
 {
-    for (size_t i = 0; i < PROMISES; i++)
-        if (all[i].of)
-            promise_tell(s->said,
-                         promise_breaks(s->said, all[i].wrong, all[i].of, promises[i].wrong_most),
-                         "all kinds together: %s: not in %zu of %zu", promises[i].what,
-                         all[i].wrong, all[i].of);
+    return (size_t)ceil((figures[f].least ? count->of - count->n : count->n) - 1e-6);
 }
 
-static void try_kind(const struct settings *s, struct trial *t)
+static double most(double percent, enum figure f)
 {
-    size_t little = t->launches < 5 || t->noise->moments;
-
-    if (s->suites)
-        trial_run(t, s->suites);
-    else if (s->said->brief)
-        trial_run(t, SHORT_SUITES >> little);
-    else
-        for (trial_run(t, FIRST_SUITES); t->suites < FULL_SUITES && !is_clear(t);)
-            trial_run(t, t->suites);
+    return (figures[f].least ? 100 - percent : percent) / 100;
 }
 
-static void try_all(const struct settings *s, const struct replay *replay, size_t launches,
-                    bool in_turn, struct counted all[PROMISES])
+static bool is_clear(const struct cell *cell, const struct column *t, size_t b)
 {
-    print_heading(s, launches, in_turn);
-    for (size_t i = 0; noises[i].name; i++) {
-        const struct noise *noise = &noises[i];
-        struct trial t;
+    for (enum figure f = 0; f < FIGURES; f++) {
+        double percent = promised(cell, f, b), share = most(percent, f);
+        size_t n = wrong(&t->by[f], f), of = (size_t)t->by[f].of;
 
-        if ((noise->moments != NULL) != in_turn || (noise->replayed && !replay) ||
-            (s->only && !strstr(noise->name, s->only)))
-            continue;
-        trial_begin(&t, noise, replay, launches, s->seed + 1000 * launches + i);
-        try_kind(s, &t);
-        judge(s, &t, all);
-    }
-    if (!s->said->tap)
-        putchar('\n');
-}
-
-static void print_smallest(const struct settings *s)
-{
-    static const double spreads[] = {0.002, 0.005, 0.01, 0.02, 0.05};
-    static const size_t launches[] = {3, 5, 7, 10, 20, 40};
-    double worst = 1, best = 0;
-
-    puts(s->markdown ? "| spread between launches | 3 launches | 5 | 7 | 10 | 20 | 40 |\n"
-                       "|---|---|---|---|---|---|---|"
-                     : "smallest loss shown, in %\nspread  3      5      7      10     20     40");
-    for (size_t i = 0; i < sizeof(spreads) / sizeof(spreads[0]); i++) {
-        printf(s->markdown ? "| %.1f %% |" : "%-6.1f", 100 * spreads[i]);
-        for (size_t k = 0; k < sizeof(launches) / sizeof(launches[0]); k++) {
-            double found;
-
-            printf(s->markdown ? " %.2g %% |" : " %6.2f",
-                   100 * trial_smallest(spreads[i], launches[k], FULL_SUITES / 2, s->seed, &found));
-            worst = fmin(worst, found);
-            best = fmax(best, found);
-        }
-        putchar('\n');
-    }
-    printf("\nLosses of that size are then found in %.0f to %.0f %%.\n", 100 * worst, 100 * best);
-}
-
-static int usage(FILE *to)
-{
-    fputs(
-        "usage: verdicts [--short] [--tap] [--markdown] [--seed N] [--suites N] [--only KIND] "
-        "[RUN...]\n\n"
-        "  --short      16 suites a kind of noise and fewer, not 250 to 1,000; a promise is broken "
-        "where chance does not explain it\n"
-        "  --tap        promises alone, as tests\n"
-        "  --markdown   the tables for docs/deciding.md, of 1,000 suites\n"
-        "  RUN          folders whose samples are replayed (results/reference/*)\n\n"
-        "exit: 0 all promises hold, 1 one is broken, 2 wrong usage, or a run folder that cannot "
-        "be read\n",
-        to);
-    return 2;
-}
-
-static bool read_settings(int argc, char **argv, struct settings *s)
-{
-    int i;
-
-    for (i = 1; i < argc && !strncmp(argv[i], "--", 2); i++) {
-        if (!strcmp(argv[i], "--short"))
-            s->said->brief = true;
-        else if (!strcmp(argv[i], "--tap"))
-            s->said->tap = true;
-        else if (!strcmp(argv[i], "--markdown"))
-            s->markdown = true;
-        else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-            s->seed = strtoull(argv[++i], NULL, 0);
-        else if (!strcmp(argv[i], "--suites") && i + 1 < argc)
-            s->suites = strtoull(argv[++i], NULL, 0);
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
-            s->only = argv[++i];
-        else
+        if (percent > 0 && of && !promise_is_clear(n, of, share) &&
+            !(promise_chance(n, of, share) < SURELY))
             return false;
     }
-    s->folders = argv + i;
-    s->n_folders = (size_t)(argc - i);
-    if (s->markdown && !s->suites)
-        s->suites = FULL_SUITES;
     return true;
 }
 
-/* false: there are folders, and they cannot be replayed. */
-static bool load(const struct settings *s, struct replay **replay)
+static bool is_broken(const struct effort *e, const struct cell *cell, const struct column *t,
+                      enum figure f, size_t b)
 {
-    glob_t found = {0};
-    bool read = true;
+    double percent = promised(cell, f, b);
+    const struct count *count = &t->by[f];
 
-    if (s->n_folders) {
-        *replay = replay_load(s->folders, s->n_folders);
-        read = *replay;
-    } else if (!glob("results/reference/*", 0, NULL, &found)) {
-        *replay = replay_load(found.gl_pathv, found.gl_pathc);
-        read = *replay;
-    }
-    globfree(&found);
-    return read;
+    return percent > 0 && count->of > 0 &&
+           promise_breaks(&e->said, wrong(count, f), (size_t)count->of, most(percent, f));
 }
 
-static void print_replayed(const struct settings *s, const struct replay *replay)
+/* What a line promises of one figure, over its columns. */
+static void tell_figure(struct effort *e, const char *name, const struct cell *cell,
+                        const struct column columns[COLUMNS], enum figure f)
 {
-    if (!replay)
-        printf("%sno run folder to replay samples from\n", s->said->tap ? "# " : "");
-    else
-        printf("%sreplayed: %zu cases, spread between launches %.2g %% (median)\n%s",
-               s->said->tap ? "# " : "", replay_cases(replay), 100 * replay_spread(replay),
-               s->said->tap ? "" : "\n");
+    char text[160] = "";
+    bool broken = false;
+
+    for (size_t b = 0; b < COLUMNS && cell->with[b] > 0; b++) {
+        const struct count *count = &columns[b].by[f];
+        size_t length = strlen(text);
+
+        if (!(promised(cell, f, b) > 0) || !(count->of > 0))
+            continue;
+        broken |= is_broken(e, cell, &columns[b], f, b);
+        e->all.by[f].n += count->n;
+        e->all.by[f].of += count->of;
+        snprintf(text + length, sizeof(text) - length, "%s %.4g of %g with %g", length ? "," : "",
+                 count->n, count->of, cell->with[b]);
+    }
+    if (text[0])
+        promise_tell(&e->said, broken, "%s: %s:%s", name, figures[f].what, text);
+}
+
+/* Beyond chance. */
+static bool finds_less(const struct count *fewer, const struct count *more, double deviations)
+{
+    double p = (fewer->n + more->n + 1) / (fewer->of + more->of + 2),
+           error = sqrt(p * (1 - p) * (1 / fewer->of + 1 / more->of));
+
+    return fewer->n / fewer->of - more->n / more->of > deviations * error;
+}
+
+static void tell(struct effort *e, const char *name, const struct cell *cell,
+                 const struct column columns[COLUMNS])
+{
+    const struct count *nights = &columns[0].by[NIGHTS];
+    bool less = false;
+
+    for (enum figure f = 0; f < FIGURES; f++)
+        tell_figure(e, name, cell, columns, f);
+    for (size_t b = 0; b < COLUMNS && cell->with[b] > 0; b++) {
+        e->all.by[OTHERS].n += columns[b].by[OTHERS].n * (promised(cell, ALARMS, b) > 0);
+        e->all.by[OTHERS].of += columns[b].by[OTHERS].of * (promised(cell, ALARMS, b) > 0);
+        less |= b > 0 &&
+                finds_less(&columns[b - 1].by[FOUND], &columns[b].by[FOUND], e->said.brief ? 5 : 3);
+    }
+    if (cell->no_less > 0)
+        promise_tell(&e->said, less, "%s: more baselines find no less", name);
+    if (cell->within > 0 && !e->said.brief) /* one series says little */
+        promise_tell(&e->said, !(nights->n <= cell->within * nights->of),
+                     "%s: named after %.1f nights of %g", name, nights->n / nights->of,
+                     cell->within);
+}
+
+static void tell_all(struct effort *e)
+{
+    static const enum figure over[] = {ALARMS, OTHERS, CALLED};
+
+    for (size_t i = 0; i < sizeof(over) / sizeof(*over); i++) {
+        const struct count *all = &e->all.by[over[i]];
+        bool broken = promise_breaks(&e->said, (size_t)all->n, (size_t)all->of,
+                                     over[i] == CALLED ? 0.05 : 0.01);
+
+        promise_tell(&e->said, broken, "all cells together: %s: %g of %g", figures[over[i]].what,
+                     all->n, all->of);
+    }
+    promise_tell(&e->said, e->disordered, "the order of cases does not matter");
+}
+
+/* --- what is printed --- */
+
+static void print_heading(const struct effort *e, const char *heading)
+{
+    if (e->said.tap)
+        return;
+    printf(e->markdown ? "\n%s\n\n| world |" : "\n%s\n%-52s", heading, "");
+    for (enum figure f = 0; f < FIGURES; f++)
+        printf(e->markdown ? " %s |" : "%8s", figures[f].head);
+    printf(e->markdown ? "\n|---|" : "\n");
+    for (enum figure f = 0; e->markdown && f < FIGURES; f++)
+        fputs(f + 1 < FIGURES ? "---|" : "---|\n", stdout);
+}
+
+/* As markdown what is promised is bold, or else what is broken has a mark. */
+static const char *figure_text(const struct effort *e, const struct cell *cell,
+                               const struct column *t, enum figure f, size_t b, char text[32])
+{
+    const struct count *count = &t->by[f];
+    const char *bold = e->markdown && promised(cell, f, b) > 0 ? "**" : "",
+               *mark = !e->markdown && is_broken(e, cell, t, f, b) ? "!" : "";
+
+    snprintf(text, 32, "-");
+    if (count->of > 0)
+        snprintf(text, 32, "%s%.3g%s%s", bold, figures[f].scale * count->n / count->of, bold, mark);
+    return text;
+}
+
+/* A line for each column; as markdown one line, in which a figure has its columns. */
+static void print_line(const struct effort *e, const char *name, const struct cell *cell,
+                       const struct column columns[COLUMNS])
+{
+    size_t n = 0;
+    char text[32];
+
+    while (n < COLUMNS && cell->with[n] > 0)
+        n++;
+    for (size_t b = 0; !e->markdown && b < n; b++) {
+        printf("%-52s", b ? "" : name);
+        for (enum figure f = 0; f < FIGURES; f++)
+            printf("%8s", figure_text(e, cell, &columns[b], f, b, text));
+        putchar('\n');
+    }
+    if (!e->markdown)
+        return;
+    printf("| %s |", name);
+    for (enum figure f = 0; f < FIGURES; f++)
+        for (size_t b = 0; b < n; b++)
+            printf(" %s%s", figure_text(e, cell, &columns[b], f, b, text), b + 1 < n ? "," : " |");
+    putchar('\n');
+}
+
+/* --- the whole of it --- */
+
+static void try_column(struct effort *e, struct stage *s, const struct cell *cell, size_t b,
+                       uint64_t seed, struct column *t)
+{
+    bool nightly = cell->nights > 0;
+    size_t full = nightly ? FULL_SERIES : FULL_SUITES,
+           until = nightly ? FIRST_SERIES : FIRST_SUITES;
+    struct dice d;
+
+    if (e->said.brief)
+        full = until = nightly ? SHORT_SERIES : SHORT_SUITES;
+    if (e->suites)
+        full = until = nightly ? e->suites / 40 + 1 : e->suites;
+    dice_seed(&d, seed);
+    for (size_t tried = 0; tried < until; tried++) {
+        if (nightly)
+            try_series(s, cell, &d, t);
+        else
+            try_suite(e, s, cell, b, tried, &d, t);
+        if (tried + 1 == until && until < full && !is_clear(cell, t, b))
+            until = 2 * until < full ? 2 * until : full;
+    }
+    add(t, WITH, cell->with[b]);
+    add(t, LOSS, nightly ? fmax(cell->lose[2], cell->then[2]) : cell->loss[b]);
+}
+
+static void try_line(struct effort *e, struct stage *s, const char *line, size_t number)
+{
+    struct column columns[COLUMNS] = {0};
+    uint64_t seed = e->seed;
+    struct cell cell;
+    char name[96];
+
+    cell_read(line, &cell);
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, ":"), line);
+    for (const char *c = name; *c; c++) /* a cell's suites do not change with the others */
+        seed = (seed ^ (unsigned char)*c) * 0x100000001b3;
+    for (size_t b = 0; b < COLUMNS && cell.with[b] > 0; b++)
+        if (!e->said.brief || (number + b) % 2 == 0)
+            try_column(e, s, &cell, b, seed + b, &columns[b]);
+    if (!e->said.tap)
+        print_line(e, name, &cell, columns);
+    tell(e, name, &cell, columns);
+    fflush(stdout);
+}
+
+static int usage(void)
+{
+    fputs(
+        "usage: verdicts [--short] [--tap] [--markdown] [--seed N] [--suites N] [--only TEXT]\n\n"
+        "  --short      4 suites a cell and 1 series of nights, not 230 to 4,000 and 12 to 48; a\n"
+        "               promise is broken where chance does not explain it\n"
+        "  --tap        promises alone, as tests\n"
+        "  --markdown   the tables for docs/deciding.md, of 1,000 suites and 26 series\n"
+        "  --only TEXT  cells whose line, or whose heading, has it\n\n"
+        "exit: 0 all promises hold, 1 one is broken, 2 wrong usage\n",
+        stderr);
+    return 2;
+}
+
+static bool read_settings(int argc, char **argv, struct effort *e)
+{
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--short"))
+            e->said.brief = true;
+        else if (!strcmp(argv[i], "--tap"))
+            e->said.tap = true;
+        else if (!strcmp(argv[i], "--markdown"))
+            e->markdown = true;
+        else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+            e->seed = strtoull(argv[++i], NULL, 0);
+        else if (!strcmp(argv[i], "--suites") && i + 1 < argc)
+            e->suites = strtoull(argv[++i], NULL, 0);
+        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
+            e->only = argv[++i];
+        else
+            return false;
+    }
+    if (e->markdown && !e->suites)
+        e->suites = TABLE_SUITES;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    struct promises said = {.tests = 0};
-    struct settings s = {.said = &said, .seed = 1};
-    struct counted all[PROMISES] = {{.of = 0}};
-    struct replay *replay = NULL;
+    static struct stage stage;
+    struct effort e = {.seed = 1};
+    const char *heading = "", *headed = NULL;
 
-    if (!read_settings(argc, argv, &s))
-        return usage(stderr);
-    if (!load(&s, &replay))
-        return 2;
-    print_replayed(&s, replay);
-    for (int in_turn = 0; in_turn < 2; in_turn++)
-        for (size_t launches = 5; launches >= 3; launches -= 2)
-            try_all(&s, replay, launches, in_turn, all);
-    judge_together(&s, all);
-    if (s.markdown)
-        print_smallest(&s);
-    replay_release(replay);
-    return promise_end(&said, "verdicts");
+    if (!read_settings(argc, argv, &e))
+        return usage();
+    for (size_t i = 0; lines[i]; i++) {
+        if (lines[i][0] == '=')
+            heading = lines[i] + 2;
+        else if (!e.only || strstr(heading, e.only) || strstr(lines[i], e.only)) {
+            if (heading != headed)
+                print_heading(&e, heading);
+            headed = heading;
+            try_line(&e, &stage, lines[i], i);
+        }
+    }
+    tell_all(&e);
+    return promise_end(&e.said, "verdicts");
 }

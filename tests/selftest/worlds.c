@@ -1,153 +1,254 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making nights: see worlds.h. */
+/* Measuring made-up worlds: see worlds.h. */
 #include "tests/selftest/worlds.h"
 
 #include <math.h>
-#include <string.h>
 
-/* libc's erand48(), without a call: state times a, plus c, modulo 2^48. */
+#define PERCENT      0.01
+#define RUN_LEVELS   10 /* in turn: how far apart */
+#define REP_LEVELS   4
+#define REP_ON_LOWER 0.3
+
+static uint64_t next(struct dice *d)
+{
+    uint64_t z = d->state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
 static double uniform(struct dice *d)
 {
-    d->state = (d->state * 0x5deece66d + 0xb) & 0xffffffffffff;
-    return (double)d->state * 0x1p-48;
+    return (double)(next(d) >> 11) * 0x1p-53;
 }
 
 void dice_seed(struct dice *d, uint64_t seed)
 {
-    *d = (struct dice){.state = (seed & 0xffffffff) << 16 | 0x330e};
-    for (int i = 0; i < 16; i++)
-        uniform(d);
+    *d = (struct dice){.state = seed * 0xd1342543de82ef95, .spare = NAN};
+    d->state = next(d);
 }
 
-static double normal(struct dice *d)
-{
-    if (d->kept) {
-        d->kept = false;
-        return d->other;
-    }
-    double r = sqrt(-2 * log(1 - uniform(d))), angle = 2 * M_PI * uniform(d);
-
-    d->kept = true;
-    d->other = r * sin(angle);
-    return r * cos(angle);
-}
-
-static double t3(struct dice *d)
-{
-    double x = normal(d), y = normal(d), z = normal(d);
-
-    return normal(d) / sqrt(x * x + y * y + z * z);
-}
-
-/* A log-normal of sigma 1 that points down, with standard deviation 1. */
-static double skewed(struct dice *d)
-{
-    return (exp(0.5) - exp(normal(d))) / sqrt((M_E - 1) * M_E);
-}
-
-static double shaped(struct dice *d, enum world_shape shape)
-{
-    return shape == SHAPE_T3 ? t3(d) : shape == SHAPE_SKEWED ? skewed(d) : normal(d);
-}
-
-static size_t below(struct dice *d, size_t n)
+size_t dice_below(struct dice *d, size_t n)
 {
     return (size_t)(uniform(d) * (double)n);
 }
 
-static void choose_lost(const struct world *w, struct dice *d, struct truth *truth)
+static double normal(struct dice *d)
 {
-    size_t order[WORLD_CASES];
+    double x = d->spare, y, square;
 
-    memset(truth->lost, 0, sizeof(truth->lost));
-    for (size_t c = 0; c < w->cases; c++)
-        order[c] = c;
-    for (size_t i = 0; i < truth->n_lost && i < w->cases; i++) {
-        size_t k = i + below(d, w->cases - i), chosen = order[k];
+    d->spare = NAN;
+    if (!isnan(x))
+        return x;
+    do {
+        x = 2 * uniform(d) - 1;
+        y = 2 * uniform(d) - 1;
+        square = x * x + y * y;
+    } while (square >= 1 || square == 0);
+    double scale = sqrt(-2 * log(square) / square);
 
-        order[k] = order[i];
-        truth->lost[chosen] = true;
+    d->spare = y * scale;
+    return x * scale;
+}
+
+/* Of standard deviation 1, each of the three. */
+static double shaped(struct dice *d, bool t3, bool skewed)
+{
+    double x = normal(d);
+
+    if (skewed)
+        return (exp(0.5) - exp(x)) / sqrt((M_E - 1) * M_E);
+    if (!t3)
+        return x;
+    double y = normal(d), z = normal(d);
+
+    return normal(d) / sqrt(x * x + y * y + z * z);
+}
+
+/* A chain of standard deviation 1, each of which keeps `ar` of the one before. */
+static void chain(struct dice *d, double ar, bool t3, bool skewed, size_t n, double *x)
+{
+    for (size_t i = 0; i < n; i++) {
+        double now = shaped(d, t3, skewed);
+
+        x[i] = i ? ar * x[i - 1] + sqrt(1 - ar * ar) * now : now;
     }
 }
 
-static double factor(const struct world *w, struct dice *d)
+static void chain_runs(const struct measured *m, struct dice *d, double *x)
+{
+    chain(d, m->w->run_ar, m->w->run_t3 > 0, m->w->run_skewed > 0, m->n, x);
+}
+
+static double factor(const struct cell *w, struct dice *d)
 {
     return w->mixed > 0 ? pow(w->mixed, 2 * uniform(d) - 1) : 1;
 }
 
-/* What nights differ by, of spread 1, as one case or many share it. */
-static void chain(const struct world *w, struct dice *d, size_t nights, double *x)
+static bool lower(struct dice *d, double share)
 {
-    for (size_t t = 0; t < nights; t++) {
-        double now = shaped(d, w->shape);
+    return uniform(d) < share;
+}
 
-        x[t] = t && w->hang > 0 ? w->hang * x[t - 1] + sqrt(1 - w->hang * w->hang) * now : now;
+static double rep_spread(const struct measured *m, size_t c, size_t t, double mixed)
+{
+    const struct cell *w = m->w;
+    bool judged = t + m->n_b >= m->n, wide = w->in_every < 1 || c % (size_t)w->in_every == 0;
+    double spread = w->rep * mixed;
+
+    if (w->tonight > 0 && judged && wide)
+        spread *= w->tonight;
+    if (w->weekend > 0 && t % 7 >= 5)
+        spread *= w->weekend;
+    return spread;
+}
+
+/* The repetitions of one run around `level`, all in percent until here. */
+static void repeat(struct measured *m, struct dice *d, size_t c, size_t t, double level,
+                   double mixed)
+{
+    const struct cell *w = m->w;
+    double spread = rep_spread(m, c, t, mixed), noise[WORLD_REPS], phase = 0, period = 1, slope = 0;
+
+    if (w->wave > 0) {
+        phase = 2 * M_PI * uniform(d);
+        period = 1 + 2 * uniform(d);
+    }
+    if (w->ramp > 0)
+        slope = w->ramp * fabs(normal(d));
+    chain(d, w->rep_ar, w->rep_t3 > 0, w->rep_skewed > 0, m->reps, noise);
+    for (size_t i = 0; i < m->reps; i++) {
+        double at = ((double)i + 0.5) / (double)m->reps,
+               x = level + spread * noise[i] - slope * at +
+                   w->wave * sin(phase + 2 * M_PI * at / period);
+
+        if ((double)c < w->rep_levels[1] && lower(d, 0.5))
+            x -= w->rep_levels[0];
+        m->log[c][t][i] = PERCENT * x;
+        m->off[c][t][i] = w->sustained > 0 ? PERCENT * w->sustained * normal(d) : 0;
     }
 }
 
-static double level_of(const struct world *w, struct dice *d, size_t c)
+/* What a baseline that went wrong adds to all its repetitions. */
+static double strange(const struct measured *m, size_t c, size_t t, size_t which)
 {
-    return c < w->level_cases && uniform(d) < 0.5 ? -w->gap : 0;
+    bool here = t == which && (m->w->strange_all > 0 || c == m->first);
+
+    return here ? log1p(PERCENT * m->w->strange) / PERCENT : 0;
 }
 
-static void add_order(const struct world *w, size_t c, struct nights *out)
+static void measure_case(struct measured *m, struct dice *d, size_t c, const double *common,
+                         size_t which)
 {
-    for (size_t l = 0; l < WORLD_LAUNCHES; l++) {
-        bool a_first = (l + c) % 2 == 0; /* balanced per case, and over the cases */
+    const struct cell *w = m->w;
+    double own[WORLD_RUNS] = {0}, common_share = PERCENT * w->common, mixed = factor(w, d),
+           boot = 0;
 
-        out->first[c][l] = a_first;
-        out->values[c][a_first][l] *= 1 - w->order;
-        out->fast[c][a_first][l] *= 1 - w->order;
+    if (w->lost_rep > 0 && c == m->first)
+        mixed = w->lost_rep / w->rep;
+    double runs = w->run * (w->runs_so > 0      ? mixed
+                            : w->runs_apart > 0 ? factor(w, d)
+                                                : 1),
+           boots = w->boot[0] + (w->boot[1] - w->boot[0]) * uniform(d);
+
+    chain_runs(m, d, own);
+    for (size_t t = 0; t < m->n; t++) {
+        if (boots > 0 && (t == 0 || m->boot[t] != m->boot[t - 1]))
+            boot = boots * normal(d);
+        double level = boot + strange(m, c, t, which) +
+                       runs * (sqrt(common_share) * common[t] + sqrt(1 - common_share) * own[t]);
+
+        if ((double)c < w->run_levels[1] && lower(d, 0.5))
+            level -= w->run_levels[0];
+        repeat(m, d, c, t, level, mixed);
     }
 }
 
-/* What is the same for both figures of a case. */
-struct scale {
-    double spread, nightly;
-};
-
-static void figure_make(const struct world *w, struct dice *d, const struct truth *truth, size_t c,
-                        const struct scale *scale, const double *common,
-                        double values[][WORLD_LAUNCHES])
+/* Run r of both sides was measured in turn: which side went first changes from one repetition to
+ * the next, and from case to case. */
+static void measure_turns(struct measured *m, struct dice *d, size_t c)
 {
-    size_t nights = w->baselines + 1;
-    double own[WORLD_NIGHTS];
+    for (size_t r = 0; r < m->n_b; r++) {
+        double run = lower(d, 0.5) ? RUN_LEVELS : 0;
 
-    chain(w, d, nights, own);
-    for (size_t t = 0; t < nights; t++) {
-        double at = w->night * scale->nightly *
-                        (sqrt(w->shared) * common[t] + sqrt(1 - w->shared) * own[t]) +
-                    (w->level_launches ? 0 : level_of(w, d, c));
+        for (size_t i = 0; i < m->reps; i++) {
+            double level = run + (lower(d, REP_ON_LOWER) ? REP_LEVELS : 0);
 
-        if (truth->lost[c])
-            at += (t + 1 == nights && truth->loss > 0 ? log(1 - truth->loss) : 0) +
-                  (w->slip > 0 ? (double)t * log(1 - w->slip) : 0);
-        for (size_t l = 0; l < WORLD_LAUNCHES; l++)
-            values[t][l] = 100 * exp(at + w->launch * scale->spread * shaped(d, w->shape) +
-                                     (w->level_launches ? level_of(w, d, c) : 0));
+            for (size_t side = 0; side < 2; side++) {
+                size_t t = r + side * m->n_b;
+
+                m->went_first[c][t][i] = (c + i + side) % 2 == 0;
+                m->log[c][t][i] -= PERCENT * level;
+                if (!m->went_first[c][t][i])
+                    m->log[c][t][i] += log1p(-PERCENT * m->w->second);
+            }
+        }
     }
 }
 
-void world_make(const struct world *w, struct dice *d, struct truth *truth, struct nights *out)
+bool world_higher(size_t c)
 {
-    size_t nights = w->baselines + 1;
-    double common[WORLD_NIGHTS] = {0};
-    struct dice apart = *d; /* so that the medians are the same with and without fast figures */
+    return c % 2 == 0;
+}
 
-    apart.state ^= 0x5a5a0000;
-    choose_lost(w, d, truth);
-    for (size_t c = 0; c < w->cases; c++) {
-        struct scale scale = {.spread = factor(w, d)};
+/* In a case's own unit: 0.01 to 10,000 of it. */
+static double value_of(const struct measured *m, size_t c, double x)
+{
+    double step = log1p(PERCENT * m->w->step);
 
-        scale.nightly = w->mixed_nights ? factor(w, d) : 1;
-        if (w->shared > 0 && (c == 0 || (w->group && c % w->group == 0)))
-            chain(w, d, nights, common);
-        figure_make(w, d, truth, c, &scale, common, out->values[c]);
-        if (c % 2)
-            figure_make(w, &apart, truth, c, &scale, common, out->fast[c]);
-        else
-            memcpy(out->fast[c], out->values[c], sizeof(out->fast[c]));
-        if (w->in_turn)
-            add_order(w, c, out);
+    if (step > 0)
+        x = step * round(x / step + m->phase[c]);
+    return pow(10, (double)(c % 7) - 2) * exp(world_higher(c) ? x : -x);
+}
+
+void world_lose(struct measured *m, size_t c, size_t t, double loss, enum planted planted)
+{
+    double down = loss > 0 ? log1p(-PERCENT * loss) : 0;
+
+    for (size_t i = 0; i < m->reps; i++) {
+        double x = m->log[c][t][i], off = m->off[c][t][i];
+
+        if (planted == IN_SUSTAINED)
+            off += down;
+        else if (planted == IN_ALL || i == c % m->reps)
+            x += down;
+        m->values[c][t][i] = value_of(m, c, x);
+        m->all[c][t][i] = value_of(m, c, x + off);
+    }
+}
+
+static void set_boots(struct measured *m)
+{
+    size_t n_a = m->n - m->n_b, boots = (size_t)fmin(m->w->boots, (double)n_a);
+
+    for (size_t t = 0; t < m->n; t++)
+        m->boot[t] = !boots    ? 0
+                     : t < n_a ? (unsigned)(1 + t * boots / n_a)
+                               : (unsigned)(boots + (m->w->same_boot <= 0));
+}
+
+void world_measure(const struct cell *w, struct dice *d, size_t n_a, size_t n_b, struct measured *m)
+{
+    double common[WORLD_RUNS] = {0};
+
+    m->w = w;
+    m->cases = w->cases > 0 ? (size_t)w->cases : 40;
+    m->reps = w->reps > 0 ? (size_t)w->reps : 5;
+    m->n = n_a + n_b;
+    m->n_b = n_b;
+    m->first = dice_below(d, m->cases);
+    size_t which = dice_below(d, n_a);
+
+    set_boots(m);
+    for (size_t c = 0; c < m->cases; c++) {
+        m->phase[c] = uniform(d);
+        if (w->common > 0 && (c == 0 || (w->group > 0 && c % (size_t)w->group == 0)))
+            chain_runs(m, d, common);
+        measure_case(m, d, c, common, which);
+        if (w->in_turn > 0)
+            measure_turns(m, d, c);
+        for (size_t t = 0; t < m->n; t++)
+            world_lose(m, c, t, 0, IN_ALL);
     }
 }

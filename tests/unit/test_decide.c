@@ -34,7 +34,7 @@
 
 static struct decide_overall decided(struct decide_case *cases, size_t n, bool unchanged)
 {
-    struct decide_options options = {.unchanged = unchanged};
+    struct decide_options options = {.unchanged = unchanged, .b_stays = unchanged};
     struct decide_overall overall;
 
     assert_int_equal(decide_suite(cases, n, &options, &overall), 0);
@@ -63,14 +63,15 @@ static void the_example_of_the_docs(void **state)
     assert_float_equal(c.high, 0.97136689, 1e-8);
     assert_float_equal(c.p_worse, 2.1907804e-05, 1e-12);
     assert_float_equal(c.p_better, 1 - 2.1907804e-05, 1e-12);
-    assert_float_equal(c.smallest, 0.0214356667, 1e-9);
+    /* t(0.995, 8) + t(0.95, 8) = 3.3553873 + 1.8595480 errors */
+    assert_float_equal(c.detectable, -expm1(-5.2149353 * 0.00510540387), 1e-8);
     assert_int_equal(c.decision, DECISION_WORSE);
     assert_true(c.proven && c.beyond && !c.by_runs);
     assert_int_equal(c.more_launches, 0);
     assert_int_equal(overall.decision, DECISION_WORSE);
     assert_int_equal(overall.n_worse, 1);
     assert_int_equal(overall.n_judged, 1);
-    assert_true(isnan(overall.unrest) && isnan(overall.prior_freedom) && !overall.by_runs);
+    assert_true(isnan(overall.unrest) && !overall.by_runs);
     /* a time that is lower by as much as a rate is higher is the same change */
     struct decide_case times = {.a = SIDE(RUN(1 / 100.0, 1 / 101.0, 1 / 99.0, 1 / 100.5, 1 / 99.5)),
                                 .b = SIDE(RUN(1 / 96.0, 1 / 97.0, 1 / 95.5, 1 / 96.5, 1 / 95.0)),
@@ -121,7 +122,7 @@ static void launches_in_turn_share_what_drifts(void **state)
     assert_float_equal(c.error / sqrt(sd / 5), 1, 1e-9);
     run_b.n = 4; /* launches that are no pairs are none */
     assert_int_equal(decision_of(&c), DECISION_INCONCLUSIVE);
-    assert_float_equal(c.freedom, 7, 1e-9);
+    assert_true(c.freedom >= 4 && c.freedom <= 7);
 }
 
 /* Who goes second loses 6 %; three launches began with A, two with B. */
@@ -162,23 +163,28 @@ static void how_many_more_would_decide(void **state)
     assert_int_equal(strlen(text), 19);
 }
 
-/* Variance 6.2019e-4 between the three runs' means, 2 degrees of freedom, error sqrt(V (1/3 + 1)); runs that agree
- * by chance do not make launches' own spread go away. */
+/* Variance 6.2019e-4 between the three runs' means; B's own launches scatter less than A's, whose
+ * squares are 2 (0.00995/2)^2 and alike, and count for it (4 degrees of A's, 1 of its own). Runs that
+ * agree by chance do not make launches' own spread go away. */
 static void several_runs_are_what_varies(void **state)
 {
     struct decide_case c =
         CASE(SIDE(RUN(100, 101), RUN(103, 104), {0}, RUN(98, 99)), SIDE(RUN(95, 96)), 0.02);
     struct decide_case agree =
         CASE(SIDE(RUN(90, 110), RUN(90, 110), RUN(90, 110)), SIDE(RUN(90, 110)), 0.02);
-    double within = 2 * pow(log(110 / 90.0) / 2, 2);
+    double within = 2 * pow(log(110 / 90.0) / 2, 2), of_a = 0;
+    const double apart[] = {log(101 / 100.0), log(104 / 103.0), log(99 / 98.0)};
 
     (void)state;
+    for (int i = 0; i < 3; i++)
+        of_a += apart[i] * apart[i] / 2 / 3;
+    double of_b = (4 * of_a + pow(log(96 / 95.0), 2) / 2) / 5;
+
     assert_true(decided(&c, 1, true).by_runs);
     assert_true(c.by_runs);
     assert_float_equal(log(c.ratio), -0.0541371116, 1e-9);
-    assert_float_equal(c.error, 0.0287562862, 1e-9);
-    assert_float_equal(c.freedom, 2, 1e-12);
-    assert_float_equal(c.p_worse, 0.100229433, 1e-8);
+    assert_float_equal(c.error * c.error, 0.0287562862 * 0.0287562862 + (of_b - of_a) / 2, 1e-9);
+    assert_float_equal(c.freedom, 2, 0.01);
     decided(&agree, 1, false);
     assert_float_equal(agree.error, sqrt(within / 2 * (1 / 3.0 + 1)), 1e-9);
 }
@@ -235,7 +241,6 @@ static void one_loss_in_a_suite_is_named_alone(void **state)
         assert_int_equal(x.n_better, 0);
         assert_int_equal(s.cases[7].decision, DECISION_WORSE);
         assert_int_equal(x.n_worse + x.n_inconclusive + x.n_equivalent, MANY);
-        assert_true(x.prior_freedom >= 8);
         assert_true(s.cases[7].freedom > 8);
         assert_int_equal(y.n_better, 1);
         assert_int_equal(y.n_worse, 0);
@@ -243,7 +248,9 @@ static void one_loss_in_a_suite_is_named_alone(void **state)
             assert_float_equal(s.cases[c].ratio * t.cases[c].ratio, 1, 1e-9);
             assert_float_equal(s.cases[c].low * t.cases[c].high, 1, 1e-9);
             assert_float_equal(s.cases[c].p_worse, t.cases[c].p_better, 1e-9);
-            assert_float_equal(s.cases[c].smallest, t.cases[c].smallest, 1e-9);
+            if (unchanged) /* gains and losses are each held against the others of their kind */
+                continue;
+            assert_float_equal(s.cases[c].detectable, t.cases[c].detectable, 1e-9);
             assert_int_equal(s.cases[c].more_launches, t.cases[c].more_launches);
         }
     }
@@ -255,39 +262,6 @@ static void one_loss_in_a_suite_is_named_alone(void **state)
 
     assert_int_equal(overall.n_judged, MANY - 2);
     assert_int_equal(overall.n_worse, 1);
-}
-
-/* All cases moved up or down by 3 %, as another boot may: a gate does not believe its launches, nor would more of
- * them help. */
-static void unrest_widens_a_gates_intervals(void **state)
-{
-    struct scene s;
-    double before, error;
-
-    (void)state;
-    scene_fill(&s, 5, 0.02, 5);
-    before = decided(s.cases, MANY, true).unrest;
-    assert_true(before >= 1 && before < 1.4);
-    for (size_t c = 0; c < MANY; c++)
-        scene_scale(&s, c, c % 2 ? 1.03 : 1 / 1.03);
-    struct decide_overall told = decided(s.cases, MANY, false);
-
-    assert_true(isnan(told.unrest) && told.n_worse > 0);
-    error = s.cases[0].error;
-    struct decide_overall gate = decided(s.cases, MANY, true);
-
-    assert_true(gate.unrest > 3);
-    assert_int_equal(gate.n_worse, 0);
-    assert_float_equal(s.cases[0].error, error * gate.unrest, 1e-9);
-    /* 26 degrees of its width; of its shape 4, for the part that is beyond twice its own error of 1 in sqrt(52) */
-    double beyond = gate.unrest / 1.2773500981, part = 1 - 1 / (beyond * beyond);
-
-    assert_float_equal(s.cases[0].freedom, 104 / (4 + 26 * part * part), 1e-6);
-    for (size_t c = 0; c < MANY; c++)
-        s.cases[c].margin = 0.001;
-    decided(s.cases, MANY, true);
-    assert_int_equal(s.cases[0].decision, DECISION_INCONCLUSIVE);
-    assert_int_equal(s.cases[0].more_launches, 0);
 }
 
 /* Two runs a side of which one is as far off as six widths of the others' changes: by their shape nobody knows. */
@@ -303,32 +277,14 @@ static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
     decided(s.cases, MANY, true);
     assert_true(s.cases[0].ratio < 0.92);
     assert_int_equal(s.cases[0].decision, DECISION_INCONCLUSIVE);
-    assert_true(s.cases[0].p_worse < 0.01 && s.cases[0].p_likely < s.cases[0].p_worse);
+    assert_true(s.cases[0].p_worse < 0.01 && s.cases[0].likely);
     assert_int_equal(s.cases[0].obstacle, OBSTACLE_SHAPE); /* no other case lay as far off */
     scene_scale(&s, 0, 0.7);                               /* no night is as far off as that */
     decided(s.cases, MANY, true);
     assert_int_equal(s.cases[0].decision, DECISION_WORSE);
 }
 
-/* Of one run a side nobody knows whether a case lost, or comes up on another level now and then: what moved the
- * other way says that some do. */
-static void a_gain_as_large_makes_a_loss_doubtful(void **state)
-{
-    struct scene s;
-
-    (void)state;
-    scene_fill(&s, 5, 0.02, 4);
-    scene_scale(&s, 3, 0.93);
-    assert_int_equal(decided(s.cases, MANY, true).n_worse, 1);
-    for (size_t c = 10; c < 13; c++)
-        scene_scale(&s, c, 1.08);
-    assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
-    assert_int_equal(s.cases[3].obstacle, OBSTACLE_JUMPS);
-    assert_int_equal(decided(s.cases, MANY, false).n_worse, 1); /* compare's view */
-}
-
-/* Half of the cases, or all of them, lose with one baseline: a run that came up otherwise looks the same. Six that
- * somebody accepted say nothing of the others. */
+/* Half of the cases, or all of them, lose with one baseline: a run that came up otherwise looks the same. */
 static void a_shift_of_many_cases_is_told_and_not_proven(void **state)
 {
     struct scene s;
@@ -345,18 +301,6 @@ static void a_shift_of_many_cases_is_told_and_not_proven(void **state)
         assert_float_equal(overall.moved, 0.93, 0.01);
         assert_true(overall.unrest > 3);
         assert_int_equal(s.cases[3].obstacle, OBSTACLE_TOGETHER);
-    }
-    for (unsigned accepted = 0; accepted < 2; accepted++) {
-        scene_fill(&s, 5, 0.02, 5);
-        for (size_t c = 0; c < 6; c++) {
-            scene_scale(&s, c, 0.93);
-            s.cases[c].accepted = accepted;
-        }
-        struct decide_overall overall = decided(s.cases, MANY, true);
-
-        assert_int_equal(overall.together, !accepted);
-        assert_true(accepted || overall.n_down >= 6);
-        assert_true(!accepted || s.cases[0].obstacle != OBSTACLE_TOGETHER);
     }
 }
 
@@ -395,31 +339,125 @@ static void nights_lose(struct nights *s, size_t c, size_t night, double loss)
         s->values[c][night][l] *= 1 - loss;
 }
 
-/* All cases lie below the best of their baselines: that is no loss that they share. */
-static void the_best_of_runs_is_no_common_loss(void **state)
+/* Tonight's launches scatter five times as much as the baselines': what they lost is no more than
+ * that, though the baselines alone would prove it. */
+static void a_noisier_night_counts_by_its_own_launches(void **state)
 {
     static struct nights s;
-    double error[2];
+    size_t lower = 0;
 
     (void)state;
-    nights_fill(&s, 5, 0.01, 0.003, 9);
-    for (unsigned best = 0; best < 2; best++) {
-        for (size_t c = 0; c < MANY; c++)
-            s.cases[c].best_of = 5 * best;
-        struct decide_overall overall = decided(s.cases, MANY, true);
-
-        assert_true(!overall.together && overall.n_worse == 0);
-        error[best] = s.cases[0].error;
-    }
-    assert_float_equal(error[1] / error[0], sqrt(2 / 1.2), 1e-6); /* one run for five */
-    nights_fill(&s, 5, 0.005, 0.003, 6); /* a loss that all share is proven by several baselines */
+    nights_fill(&s, 10, 0, 0.01, 11);
     for (size_t c = 0; c < MANY; c++)
-        nights_lose(&s, c, 5, 0.07);
-    assert_int_equal(decided(s.cases, MANY, true).n_worse, MANY);
+        for (size_t l = 0; l < 5; l++)
+            s.values[c][10][l] = 50 * pow(s.values[c][10][l] / 50, 5);
+    assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
+    for (size_t c = 0; c < MANY; c++) {
+        /* by the baselines' launches: 0.45 % sqrt(1 + 1 / 10) */
+        lower += log(s.cases[c].ratio) < -3.7 * 0.0047;
+        assert_true(s.cases[c].error > 0.013 && s.cases[c].error < 0.035);
+    }
+    assert_true(lower > 2);
 }
 
-/* 0.3 % a night in every fifth case: 3 % over the last ten nights, which is lost in their noise, and 6 % since the
- * first. */
+/* One baseline of five is 20 % off, in a case or in all of them: it is named, and a loss is found. */
+static void a_strange_baseline_is_left_out_and_named(void **state)
+{
+    static struct nights s;
+
+    (void)state;
+    for (size_t n = 1; n <= MANY; n += MANY - 1)
+        for (int slower = 0; slower < 2; slower++) {
+            nights_fill(&s, 5, 0.005, 0.003, 12);
+            for (size_t c = 0; c < n; c++)
+                nights_lose(&s, c, 2, slower ? 0.2 : -0.25);
+            assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
+            assert_int_equal(s.cases[0].strange, 2);
+            assert_float_equal(s.cases[0].strange_ratio, slower ? 0.8 : 1.25, 0.03);
+            nights_lose(&s, 0, 5, 0.1);
+            decided(s.cases, MANY, true);
+            assert_int_equal(s.cases[0].decision, DECISION_WORSE);
+            assert_float_equal(s.cases[0].ratio, 0.9, 0.02);
+            if (slower) { /* where that run lay nobody can say which of the two is strange */
+                nights_lose(&s, 0, 5, 1 - 0.8 / 0.9);
+                decided(s.cases, MANY, true);
+                assert_int_equal(s.cases[0].obstacle, OBSTACLE_STRANGE);
+                assert_true(s.cases[0].likely);
+            }
+        }
+}
+
+/* Boots differ by 1.5 % in each case. From one boot to another nothing is proven; where five boots
+ * are known, nothing is either, and a true loss is. */
+static void another_boot_is_no_loss(void **state)
+{
+    static struct nights s;
+
+    (void)state;
+    for (size_t boots = 1; boots <= 5; boots += 4) {
+        struct rng r;
+
+        nights_fill(&s, 10, 0.002, 0.003, 13);
+        rng_seed(&r, 14);
+        for (size_t c = 0; c < MANY; c++) {
+            double level[6];
+
+            for (size_t b = 0; b < 6; b++)
+                level[b] = 0.015 * rng_normal(&r);
+            for (size_t t = 0; t <= 10; t++) {
+                size_t boot = t * boots / 10;
+
+                s.runs[c][t].boot = (unsigned)boot + 1;
+                nights_lose(&s, c, t, -expm1(level[boot]));
+            }
+        }
+        struct decide_overall overall = decided(s.cases, MANY, true);
+
+        assert_int_equal(overall.n_worse, 0);
+        assert_int_equal(overall.new_boot, boots == 1);
+        assert_int_equal(s.cases[3].new_boot, boots == 1);
+        nights_lose(&s, 3, 10, 0.12);
+        decided(s.cases, MANY, true);
+        assert_int_equal(s.cases[3].decision == DECISION_WORSE, boots == 5);
+        for (size_t c = 0; c < MANY; c++)
+            for (size_t t = 0; t <= 10; t++)
+                s.runs[c][t].boot = 0;
+        overall = decided(s.cases, MANY, true);
+        assert_true(boots > 1 || overall.n_worse > 5); /* else all is taken for a loss */
+    }
+}
+
+/* One launch of five is 20 % slower: the mean is 4 % lower, and what the others' launches scatter by
+ * is no proof that this one is as good. */
+static void a_launch_on_another_mode_is_not_equivalent(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_fill(&s, 5, 0.05, 15);
+    assert_int_equal(decided(s.cases, MANY, false).n_equivalent, MANY);
+    s.values[9][1][2] *= 0.8;
+    assert_int_equal(decided(s.cases, MANY, false).n_equivalent, MANY - 1);
+    assert_int_equal(s.cases[9].decision, DECISION_INCONCLUSIVE);
+}
+
+/* Values that were rounded to 3 % steps: a step is no loss. */
+static void a_step_of_rounding_is_no_loss(void **state)
+{
+    struct decide_case one =
+        CASE(SIDE(RUN(1.00, 1.00, 1.00, 1.00, 1.03), RUN(1.00, 1.00, 1.00, 1.00, 1.00),
+                  RUN(1.00, 1.00, 1.00, 1.00, 1.00)),
+             SIDE(RUN(0.97, 0.97, 0.97, 0.97, 0.97)), 0.02);
+    struct decide_case more = one;
+
+    (void)state;
+    more.b = (struct decide_side)SIDE(RUN(0.7, 0.7, 0.7, 0.7, 0.7));
+    assert_int_equal(decision_of(&one), DECISION_INCONCLUSIVE);
+    assert_int_equal(decision_of(&more), DECISION_WORSE);
+}
+
+/* 0.5 % a night in every fifth case: 2.5 % against the mean of the last ten nights, which is lost in
+ * their noise, and 10 % since the first. */
 static void a_slip_is_seen_from_the_anchor(void **state)
 {
     static struct nights s;
@@ -428,12 +466,13 @@ static void a_slip_is_seen_from_the_anchor(void **state)
     nights_fill(&s, NIGHTS, 0.01, 0.003, 6);
     for (size_t c = 0; c < MANY; c += 5)
         for (size_t t = 0; t <= NIGHTS; t++)
-            nights_lose(&s, c, t, 1 - pow(1 - 0.003, (double)t));
+            nights_lose(&s, c, t, 1 - pow(1 - 0.005, (double)t));
+    for (size_t c = 0; c < MANY; c++)
+        for (size_t t = 10; t + 10 < NIGHTS; t++)
+            s.runs[c][t].n = 0; /* neither of the first nor of the last */
     for (size_t c = 0; c < MANY; c++)
         for (size_t t = 0; t < NIGHTS; t++)
-            s.runs[c][t].role = t < 10            ? DECIDE_ANCHOR
-                                : t + 10 < NIGHTS ? DECIDE_SPREAD
-                                                  : DECIDE_LEVEL;
+            s.runs[c][t].role = t < 10 ? DECIDE_ANCHOR : DECIDE_LEVEL;
     assert_int_equal(decided(s.cases, MANY, true).n_worse, MANY / 5);
     for (size_t c = 0; c < MANY; c++) {
         assert_int_equal(s.cases[c].decision == DECISION_WORSE, c % 5 == 0);
@@ -443,70 +482,6 @@ static void a_slip_is_seen_from_the_anchor(void **state)
     for (size_t c = 0; c < MANY; c++) /* without an anchor nothing is seen */
         s.cases[c].a = (struct decide_side){&s.runs[c][NIGHTS - 10], 10};
     assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
-}
-
-/* Runs that are no level tell how runs differ: a single baseline is not left with its launches for ever. */
-static void runs_that_are_no_level_tell_the_spread(void **state)
-{
-    static struct nights s;
-
-    (void)state;
-    nights_fill(&s, 6, 0.02, 0.003, 8);
-    for (size_t t = 1; t < 6; t++) {
-        nights_lose(&s, 0, t, 0.30); /* far off, together: the break keeps that out */
-        s.runs[0][t].role = DECIDE_SPREAD;
-        s.runs[0][t].breaks = t == 1;
-    }
-    struct decide_overall overall = decided(s.cases, 1, true);
-
-    assert_true(overall.by_runs && s.cases[0].by_runs);
-    assert_float_equal(s.cases[0].freedom, 4, 1e-9);
-    assert_true(s.cases[0].error > 0.01 && s.cases[0].error < 0.08);
-    assert_true(fabs(s.cases[0].ratio - 1) < 0.1);
-}
-
-struct pairs_of_runs {
-    double a[3][6], b[3][6];
-    struct decide_run runs_a[3], runs_b[3];
-};
-
-/* Three pairs of runs, of which the last are lost: their changes are off by `runs` of each other, those of their
- * launches by `launches` by turns. */
-static struct decide_case in_pairs(struct pairs_of_runs *t, size_t left, double loss, double runs,
-                                   double launches)
-{
-    for (size_t r = 0; r < 3; r++) {
-        for (size_t i = 0; i < 6; i++) {
-            t->a[r][i] = pow(10, (double)r) * (1 + 0.1 * (double)(i * i % 5));
-            t->b[r][i] =
-                t->a[r][i] * exp(loss + runs * ((double)r - 1) + launches * (i % 2 ? 1 : -1));
-        }
-        t->runs_a[r] = (struct decide_run){.values = t->a[r], .n = r < left ? 6 : 0};
-        t->runs_b[r] = (struct decide_run){.values = t->b[r], .n = r < left ? 6 : 0};
-    }
-    return (struct decide_case){.a = {t->runs_a, 3},
-                                .b = {t->runs_b, 3},
-                                .higher_is_better = true,
-                                .paired = true,
-                                .margin = 0.02};
-}
-
-/* However many launches it has, one pair of runs is few where runs are what varies: unless changes of launches are
- * as near to each other as that loss is not. */
-static void one_pair_that_is_left_is_few(void **state)
-{
-    static struct pairs_of_runs t[20];
-    struct decide_case cases[20];
-
-    (void)state;
-    for (size_t i = 0; i < 20; i++)
-        cases[i] = in_pairs(&t[i], i ? 3 : 1, i ? 0 : -0.03, 0.0002 * (double)(1 + i % 5), 0.0005);
-    decided(cases, 20, false);
-    assert_int_equal(cases[0].decision, DECISION_WORSE);
-    cases[19] = in_pairs(&t[19], 1, 0, 0, 0.02);
-    decided(cases, 20, false);
-    assert_int_equal(cases[0].decision, DECISION_INCONCLUSIVE);
-    assert_int_equal(cases[0].obstacle, OBSTACLE_FEW);
 }
 
 /* A case that only the newest of five baselines has, with a fit of the others and with too few for one. */
@@ -537,18 +512,13 @@ static void one_baseline_of_few_cases_decides_nothing(void **state)
     assert_true(decided(&c, 1, true).runs_unknown);
     assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
     assert_int_equal(c.obstacle, OBSTACLE_RUNS);
-    assert_true(isnan(c.p_worse) && isnan(c.smallest));
+    assert_true(isnan(c.p_worse) && isnan(c.detectable));
     assert_int_equal(decision_of(&c), DECISION_WORSE); /* compare's view */
 }
 
-/* With three launches a change also has to be larger than any case's launches differ by; a second run on the side
- * that has but one lifts that. */
+/* With three launches a change also has to be larger than any case's launches differ by. */
 static void few_launches_prove_little(void **state)
 {
-    struct decide_case cases[2] = {
-        CASE(SIDE(RUN(100, 101, 99), RUN(100.5, 101, 99), RUN(100, 100.5, 99), RUN(100, 101, 99.5)),
-             SIDE(RUN(80, 80.5, 79)), 0.02),
-        CASE(SIDE(RUN(100, 150, 70)), SIDE(RUN(100, 150, 70)), 0.02)};
     struct scene s;
 
     (void)state;
@@ -561,46 +531,7 @@ static void few_launches_prove_little(void **state)
     assert_int_equal(s.cases[7].decision, DECISION_INCONCLUSIVE);
     assert_true(!s.cases[7].proven);
     assert_int_equal(s.cases[7].more_launches, 2);
-    assert_true(s.cases[7].smallest > 0.15);
-    decided(cases, 2, true);
-    assert_int_equal(cases[0].obstacle, OBSTACLE_FEW);
-    assert_int_equal(cases[0].more_launches, 1);
-}
-
-/* The best of several by chance alone makes a fair rival look like a loss. */
-static void best_of_several_is_held_to_more(void **state)
-{
-    struct decide_case c = CASE(FULL, SIDE(RUN(98, 99, 97.5, 98.5, 97)), 0.001);
-    double smallest;
-
-    (void)state;
-    decided(&c, 1, false);
-    assert_true(c.proven && c.p_worse < 0.005);
-    smallest = c.smallest;
-    c.best_of = (unsigned)(0.005 / c.p_worse) + 1;
-    decided(&c, 1, false);
-    assert_true(!c.proven);
-    assert_true(c.smallest > smallest);
-    assert_true(c.more_launches > 0);
-}
-
-/* The best of five runs is no level that a sixth is to reach: what runs differ by is known from all five. */
-static void the_best_of_runs_that_differ(void **state)
-{
-    struct decide_case c =
-        CASE(SIDE(RUN(98, 98.1, 97.9), RUN(100, 100.1, 99.9), RUN(103, 103.1, 102.9),
-                  RUN(99, 99.1, 98.9), RUN(101, 101.1, 100.9)),
-             SIDE(RUN(98.5, 98.6, 98.4)), 0.02);
-
-    (void)state;
-    c.best_of = 5;
-    decided(&c, 1, true);
-    assert_true(fabs(c.ratio - 98.5 / 103) < 1e-4);
-    assert_true(c.by_runs && !c.proven);
-    assert_float_equal(c.freedom, 4, 1e-9);
-    c.higher_is_better = false; /* the best is the lowest */
-    decided(&c, 1, true);
-    assert_true(fabs(c.ratio - 98 / 98.5) < 1e-4);
+    assert_true(s.cases[7].detectable > 0.15);
 }
 
 static void what_cannot_be_decided_says_why(void **state)
@@ -625,7 +556,7 @@ static void what_cannot_be_decided_says_why(void **state)
         assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
         assert_int_equal(overall.decision, DECISION_INCONCLUSIVE);
         assert_int_equal(overall.n_judged, 0);
-        assert_true(isnan(c.p_worse) && isnan(c.error) && isnan(c.low) && isnan(c.smallest));
+        assert_true(isnan(c.p_worse) && isnan(c.error) && isnan(c.low) && isnan(c.detectable));
     }
 }
 
@@ -687,129 +618,6 @@ static void rubbish_is_survived(void **state)
     }
 }
 
-/* Eleven runs of a suite: in each, other programs take up to a third from one launch or two, and
- * from most samples of the others. */
-#define BUSY_CASES    12
-#define BUSY_RUNS     11
-#define BUSY_LAUNCHES 5
-struct busy {
-    double medians[BUSY_CASES][BUSY_RUNS][BUSY_LAUNCHES],
-        fast[BUSY_CASES][BUSY_RUNS][BUSY_LAUNCHES];
-    struct decide_run runs[BUSY_CASES][BUSY_RUNS];
-    struct decide_case cases[BUSY_CASES];
-};
-
-static void busy_fill(struct busy *s)
-{
-    struct rng r;
-
-    rng_seed(&r, 5);
-    *s = (struct busy){0};
-    for (size_t c = 0; c < BUSY_CASES; c++) {
-        for (size_t k = 0; k < BUSY_RUNS; k++) {
-            for (size_t l = 0; l < BUSY_LAUNCHES; l++) {
-                double taken = (l + c + k) % BUSY_LAUNCHES < 2 ? 0.3 * rng_double(&r) : 0;
-
-                s->medians[c][k][l] = 100 * exp(-taken - 0.1 * rng_double(&r));
-                s->fast[c][k][l] = 105 * exp(-taken + 0.005 * rng_normal(&r));
-            }
-            s->runs[c][k] = (struct decide_run){
-                .values = s->medians[c][k], .fast = s->fast[c][k], .n = BUSY_LAUNCHES};
-        }
-        s->cases[c] = (struct decide_case){.a = {s->runs[c], BUSY_RUNS - 1},
-                                           .b = {&s->runs[c][BUSY_RUNS - 1], 1},
-                                           .margin = 0.02,
-                                           .higher_is_better = true};
-    }
-}
-
-static void busy_lose(struct busy *s, size_t c, double medians, double fast)
-{
-    for (size_t l = 0; l < BUSY_LAUNCHES; l++) {
-        s->medians[c][BUSY_RUNS - 1][l] *= medians;
-        s->fast[c][BUSY_RUNS - 1][l] *= fast;
-    }
-}
-
-static size_t busy_named(struct decide_overall overall)
-{
-    return overall.n_worse + overall.n_better;
-}
-
-static void best_launches_show_what_medians_cannot(void **state)
-{
-    struct busy s;
-
-    (void)state;
-    busy_fill(&s);
-    assert_int_equal(busy_named(decided(s.cases, BUSY_CASES, true)), 0);
-    double by_both = s.cases[3].smallest;
-
-    assert_int_equal(s.cases[3].shown_by, DECIDE_BY_FAST);
-    busy_fill(&s);
-    busy_lose(&s, 3, 0.95, 0.95);
-    assert_int_equal(busy_named(decided(s.cases, BUSY_CASES, true)), 1);
-    assert_int_equal(s.cases[3].decision, DECISION_WORSE);
-    assert_int_equal(s.cases[3].judged_by, DECIDE_BY_FAST);
-    assert_float_equal(s.cases[3].ratio, 0.95, 0.01);
-    assert_true(s.cases[3].high < 0.97 && s.cases[3].median_high > 0.97);
-    assert_true(s.cases[3].b_value < 90); /* the value stays that of the medians */
-
-    busy_fill(&s);
-    for (size_t c = 0; c < BUSY_CASES; c++)
-        for (size_t k = 0; k < BUSY_RUNS; k++)
-            s.runs[c][k].fast = NULL;
-    busy_lose(&s, 3, 0.95, 0.95);
-    decided(s.cases, BUSY_CASES, true);
-    assert_int_equal(s.cases[3].decision, DECISION_INCONCLUSIVE);
-    assert_true(by_both < s.cases[3].smallest / 2);
-}
-
-/* At most samples, but not the fast ones; or in all launches but one. */
-static void no_loss_hides_behind_the_best_launches(void **state)
-{
-    struct busy s;
-
-    (void)state;
-    busy_fill(&s);
-    busy_lose(&s, 3, 0.7, 1);
-    s.medians[5][BUSY_RUNS - 1][0] = 80;
-    s.fast[5][BUSY_RUNS - 1][0] = 104;
-    for (size_t l = 1; l < BUSY_LAUNCHES; l++)
-        s.medians[5][BUSY_RUNS - 1][l] = s.fast[5][BUSY_RUNS - 1][l] = 55;
-    decided(s.cases, BUSY_CASES, true);
-    for (size_t c = 3; c <= 5; c += 2) {
-        assert_int_equal(s.cases[c].decision, DECISION_WORSE);
-        assert_int_equal(s.cases[c].judged_by, DECIDE_BY_MEDIAN);
-    }
-}
-
-/* By hand: of times, the mean logarithm of the lowest three of five, 1.8 of three. Fewer baselines
- * do not show how these vary. */
-static void three_of_five_launches_count(void **state)
-{
-    static const double launches[] = {100, 140, 101, 104, 190}, lost[] = {300, 330, 310};
-    static const double medians[] = {100, 900, 20, 400, 50};
-    struct decide_run runs[DECIDE_FAST_RUNS];
-    const struct decide_run b = {.values = lost, .fast = lost, .n = 3};
-    struct decide_case c = {
-        .a = {runs, DECIDE_FAST_RUNS}, .b = {&b, 1}, .margin = 0.02, .best_of = 0};
-    double level = (log(100) + log(101) + log(104)) / 3, now = (log(300) + 0.8 * log(310)) / 1.8;
-
-    (void)state;
-    for (size_t r = 0; r < DECIDE_FAST_RUNS; r++)
-        runs[r] = (struct decide_run){.values = medians, .fast = launches, .n = 5};
-    decided(&c, 1, true);
-    assert_int_equal(c.decision, DECISION_WORSE);
-    assert_int_equal(c.judged_by, DECIDE_BY_FAST);
-    assert_float_equal(c.ratio, exp(level - now), 1e-9);
-    assert_float_equal(c.b_value, cbrt(300.0 * 330 * 310), 1e-6);
-    c.a.n--;
-    decided(&c, 1, true);
-    assert_int_equal(c.judged_by, DECIDE_BY_MEDIAN);
-    assert_int_equal(c.shown_by, DECIDE_BY_MEDIAN);
-}
-
 #define STEADY  100, 101, 99, 100.5, 99.5
 #define HELD    80, 80.8, 79.2, 80.4, 79.6
 #define FASTER  110, 111.1, 108.9, 110.5, 109.5
@@ -862,6 +670,156 @@ static void both_figures_must_be_equivalent(void **state)
     assert_true(isnan(c.sustained_b));
 }
 
+#define PAIRS_MOST 5
+#define IN_TURN    6
+
+/* Pairs of runs of one case: changes of each, in logarithms. */
+struct turns {
+    double a[PAIRS_MOST][IN_TURN], b[PAIRS_MOST][IN_TURN];
+    struct decide_run runs_a[PAIRS_MOST], runs_b[PAIRS_MOST];
+};
+
+/* Run r is 10^r on both sides and its launches are far apart, so that nothing but differences can tell anything.
+ * Those are change[r], and `apart` more and less by turns. */
+static struct decide_case make(struct turns *t, const double *change, size_t n, double apart)
+{
+    static const double moments[IN_TURN] = {0, 0.5, -0.2, 0.1, 0.3, -0.4};
+
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < IN_TURN; i++) {
+            t->a[r][i] = pow(10, (double)r) * exp(moments[i]);
+            t->b[r][i] = t->a[r][i] * exp(change[r] + (i % 2 ? apart : -apart));
+        }
+        t->runs_a[r] = (struct decide_run){.values = t->a[r], .n = IN_TURN};
+        t->runs_b[r] = (struct decide_run){.values = t->b[r], .n = IN_TURN};
+    }
+    return (struct decide_case){.a = {t->runs_a, n},
+                                .b = {t->runs_b, n},
+                                .higher_is_better = true,
+                                .paired = true,
+                                .margin = 0.02};
+}
+
+static void steps_between_runs_are_shared(void **state)
+{
+    static const double change[] = {-0.049, -0.051, -0.050, -0.052, -0.048};
+    struct turns t;
+    struct decide_case c = make(&t, change, 5, 0.001);
+
+    (void)state;
+    assert_true(decided(&c, 1, false).by_runs);
+    assert_int_equal(c.decision, DECISION_WORSE);
+    assert_true(c.by_runs && c.by_pairs && c.beyond);
+    assert_float_equal(log(c.ratio), -0.05, 1e-9);
+    /* Five changes: variance 2.5e-6, over 5; t(0.975, 4) = 2.7764 */
+    assert_float_equal(c.freedom, 4, 1e-9);
+    assert_float_equal(c.error, sqrt(2.5e-6 / 5), 1e-9);
+    assert_float_equal(log(c.high), -0.05 + 2.7764451 * sqrt(2.5e-6 / 5), 1e-7);
+    /* Judged by runs alone the two sides are alike, as far as anybody can tell. */
+    c.paired = false;
+    decided(&c, 1, false);
+    assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
+    assert_true(c.by_runs && !c.by_pairs && c.error > 1);
+    assert_float_equal(c.freedom, 8, 1e-4);
+}
+
+/* What counts is that changes differ from run to run; runs that happen to agree are known no better than their
+ * launches make them: 30 squares of 0.0009, 25 degrees; a mean of 6, five times. */
+static void changes_that_differ_from_run_to_run_widen(void **state)
+{
+    static const double differ[] = {-0.09, -0.01, -0.05, -0.08, -0.02};
+    static const double agree[] = {-0.05, -0.05, -0.05, -0.05, -0.05};
+    struct turns t;
+    struct decide_case c = make(&t, differ, 5, 0.001);
+
+    (void)state;
+    decided(&c, 1, false);
+    assert_int_equal(c.decision, DECISION_INCONCLUSIVE);
+    assert_float_equal(c.error, sqrt(0.00125 / 5), 1e-9);
+    assert_true(log(c.low) < -0.09 && log(c.high) > -0.01);
+    c = make(&t, agree, 5, 0.03);
+    decided(&c, 1, false);
+    assert_float_equal(c.error, sqrt(30 * 0.0009 / 25 / 6 / 5), 1e-9);
+    assert_float_equal(c.freedom, 4, 1e-9);
+}
+
+static void two_pairs_of_runs_are_not_bold(void **state)
+{
+    static const double alike[] = {-0.05, -0.0501}, apart[] = {-0.03, 0.03};
+    struct turns t[2];
+    struct decide_case cases[2] = {make(&t[0], alike, 2, 0.0001), make(&t[1], apart, 2, 0.0001)};
+
+    (void)state;
+    decided(cases, 1, false);
+    assert_float_equal(cases[0].freedom, 1, 1e-9);
+    assert_int_equal(cases[0].decision, DECISION_WORSE);
+    /* Pairs of another case are 6 % apart: so may be what changed by 5 %, and fell on one side twice. */
+    decided(cases, 2, false);
+    assert_int_equal(cases[0].decision, DECISION_INCONCLUSIVE);
+    assert_false(cases[0].proven);
+    assert_true(cases[0].detectable > 0.058);
+}
+
+/* A pair of runs of which one has lost the case tells nothing; one that is left is one pair, in a suite of
+ * several. */
+static void a_case_that_is_lost_in_a_run(void **state)
+{
+    static const double change[] = {-0.049, -0.051, -0.05};
+    struct turns t[2];
+    struct decide_case cases[2] = {make(&t[0], change, 3, 0.001), make(&t[1], change, 3, 0.001)};
+
+    (void)state;
+    t[0].runs_a[2].n = t[0].runs_b[2].n = 0;
+    decided(cases, 2, false);
+    assert_true(cases[0].freedom <
+                2); /* two pairs of runs, and a little of the other case's three */
+    assert_float_equal(log(cases[0].ratio), -0.05, 1e-9);
+    t[0].runs_a[1].n = t[0].runs_b[1].n = 0;
+    decided(cases, 1, false); /* alone it is two runs in turn */
+    assert_true(!cases[0].by_runs && cases[0].by_pairs);
+    assert_float_equal(cases[0].freedom, 5, 1e-9);
+}
+
+/* With few launches a change is to be larger than what changes of launches differ by; launches themselves may
+ * differ more. */
+static void few_launches_of_one_pair(void **state)
+{
+    static const double loss[] = {-0.05}, none[] = {0};
+    struct turns t[2];
+    struct decide_case cases[2] = {make(&t[0], loss, 1, 0.0001), make(&t[1], none, 1, 0.02)};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++)
+        t[k].runs_a[0].n = t[k].runs_b[0].n = 4;
+    decided(cases, 2, false);
+    assert_int_equal(cases[0].decision, DECISION_WORSE); /* launches are 70 % apart, changes 4 % */
+    make(&t[1], none, 1, 0.03);
+    t[1].runs_a[0].n = t[1].runs_b[0].n = 4;
+    decided(cases, 2, false);
+    assert_int_equal(cases[0].decision, DECISION_INCONCLUSIVE);
+    assert_int_equal(cases[0].obstacle, OBSTACLE_FEW);
+    assert_int_equal(cases[0].more_launches, 1);
+}
+
+static void what_is_no_pair_is_not_taken_for_one(void **state)
+{
+    static const double change[] = {-0.049, -0.051, -0.05};
+    struct turns t;
+    struct decide_case c = make(&t, change, 3, 0.001);
+
+    (void)state;
+    t.runs_b[1].n--;
+    decided(&c, 1, false);
+    assert_true(c.by_runs && !c.by_pairs && c.error > 1);
+    t.runs_b[1].n++;
+    c.b.n--;
+    decided(&c, 1, false);
+    assert_false(c.by_pairs);
+    c.b.n++;
+    decided(&c, 1, false);
+    assert_true(c.by_pairs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -872,26 +830,27 @@ int main(void)
         cmocka_unit_test(how_many_more_would_decide),
         cmocka_unit_test(several_runs_are_what_varies),
         cmocka_unit_test(one_loss_in_a_suite_is_named_alone),
-        cmocka_unit_test(unrest_widens_a_gates_intervals),
         cmocka_unit_test(a_night_far_off_is_no_loss_before_nights_are_known),
-        cmocka_unit_test(a_gain_as_large_makes_a_loss_doubtful),
         cmocka_unit_test(a_shift_of_many_cases_is_told_and_not_proven),
-        cmocka_unit_test(the_best_of_runs_is_no_common_loss),
+        cmocka_unit_test(a_noisier_night_counts_by_its_own_launches),
+        cmocka_unit_test(a_strange_baseline_is_left_out_and_named),
+        cmocka_unit_test(another_boot_is_no_loss),
+        cmocka_unit_test(a_launch_on_another_mode_is_not_equivalent),
+        cmocka_unit_test(a_step_of_rounding_is_no_loss),
         cmocka_unit_test(a_slip_is_seen_from_the_anchor),
-        cmocka_unit_test(runs_that_are_no_level_tell_the_spread),
         cmocka_unit_test(a_new_case_does_not_know_its_runs),
-        cmocka_unit_test(one_pair_that_is_left_is_few),
         cmocka_unit_test(one_baseline_of_few_cases_decides_nothing),
         cmocka_unit_test(few_launches_prove_little),
-        cmocka_unit_test(best_of_several_is_held_to_more),
-        cmocka_unit_test(the_best_of_runs_that_differ),
         cmocka_unit_test(what_cannot_be_decided_says_why),
         cmocka_unit_test(spreads_that_are_known_in_part_or_are_none),
         cmocka_unit_test(options_out_of_range),
         cmocka_unit_test(rubbish_is_survived),
-        cmocka_unit_test(best_launches_show_what_medians_cannot),
-        cmocka_unit_test(no_loss_hides_behind_the_best_launches),
-        cmocka_unit_test(three_of_five_launches_count),
-        cmocka_unit_test(both_figures_must_be_equivalent)};
+        cmocka_unit_test(both_figures_must_be_equivalent),
+        cmocka_unit_test(steps_between_runs_are_shared),
+        cmocka_unit_test(changes_that_differ_from_run_to_run_widen),
+        cmocka_unit_test(two_pairs_of_runs_are_not_bold),
+        cmocka_unit_test(a_case_that_is_lost_in_a_run),
+        cmocka_unit_test(few_launches_of_one_pair),
+        cmocka_unit_test(what_is_no_pair_is_not_taken_for_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

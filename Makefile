@@ -63,8 +63,6 @@ CORE_SRC := $(filter-out core/bench/main.c,$(wildcard core/*.c core/*/*.c core/w
 # One of these two: what proves a secret, or says that nothing here can.
 CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
 HARNESS_SRC := $(filter-out harness/plumb/main.c,$(wildcard harness/*.c harness/*/*.c))
-# The same of the history of runs.
-HARNESS_SRC := $(filter-out harness/history/history_db_$(if $(HAVE_SQLITE),none.c,sqlite%),$(HARNESS_SRC))
 # Folders of which no fuzz target reaches a function: half of what such a build would compile. Who reaches one takes it off.
 ifneq ($(FUZZ),)
 CORE_SRC := $(filter-out $(patsubst %,core/%,bench/% collective/% session/% wire/%),$(CORE_SRC))

@@ -33,7 +33,7 @@ hwloc|build|must|lib:hwloc:hwloc.h:-lhwloc|libhwloc-dev|puts threads and memory 
 jansson|build|plumb|lib:jansson:jansson.h:-ljansson|libjansson-dev|plumb: run.json
 libyaml|build|plumb|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and hardware limits
 libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
-SQLite|run|opt|lib:sqlite3:sqlite3.h:-lsqlite3|libsqlite3-dev|check, history: results/history.db
+SQLite|build|plumb|lib:sqlite3:sqlite3.h:-lsqlite3|libsqlite3-dev|check, history: results/history.db
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
 MPI|run|opt|mpi|libopenmpi-dev,openmpi-bin|net, allreduce: mpirun, srun; module plumb-mpi.so

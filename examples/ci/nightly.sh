@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures a suite, compares it with the history, and prints three lines where somebody should look:
-# what happened, since when, and what changed. cron mails what is printed. Exits as plumb check does.
+# Measures a suite, compares it with the history, and prints the summary where somebody should look.
+# cron mails what is printed. Exits as plumb check does.
 #
 #   PLUMB    the program                     plumb
 #   SUITE    what to measure                 quick
@@ -24,30 +24,23 @@ fi
 
 name=$(basename "$suite" .yaml)
 run="$folder/runs/$name-$(date -u +%Y%m%d-%H%M%S)"
-rm -f "$folder/last-mail.txt"
+rm -f "$folder/last-check.md"
 "$plumb" run "$suite" --out "$run" >"$folder/last-run.txt" 2>&1
 measured=$?
 # 1 and 4, wrong data and an incomplete run, are judged below, where the cases are named.
 "$plumb" check "$run" --baseline history --update-baseline --history "$folder/history.db" \
-    --mail "$folder/last-mail.txt" --markdown "$folder/last-check.md" \
-    --json "$folder/last-check.json" >"$folder/last-check.txt" 2>&1
+    --markdown "$folder/last-check.md" --json "$folder/last-check.json" \
+    >"$folder/last-check.txt" 2>&1
 status=$?
 if ((measured != 0 && measured != 1 && measured != 4)); then
     # It crashed, or was misused: that is the news, whatever it had measured by then.
-    echo "What: $(hostname), suite $name: plumb run ended with $measured:" \
-        "$(grep . "$folder/last-run.txt" | tail -n 1)" >&2
-    if [[ -s $folder/last-mail.txt ]]; then
-        tail -n 2 "$folder/last-mail.txt" >&2
-    else
-        echo "Since: unknown" >&2
-        echo "Changed: unknown; $folder/last-run.txt has the output" >&2
-    fi
-    exit "$measured"
+    echo "$(hostname), suite $name: plumb run ended with $measured:" \
+        "$(grep . "$folder/last-run.txt" | tail -n 1)"
+    status=$measured
 fi
-if [[ -e $folder/last-mail.txt ]]; then
-    cat "$folder/last-mail.txt"
-elif ((status != 0)); then # usage, or a damaged file: the error is what there is to say
-    cat "$folder/last-check.txt"
+if ((status != 0)); then
+    # Without a summary the error is what there is to say.
+    cat "$folder/last-check.md" 2>/dev/null || cat "$folder/last-check.txt"
 fi
 
 # The runs of this suite alone, as $run is called: those of "quick-net" begin with "quick-", too.

@@ -10,7 +10,7 @@
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 
-#define CHECK_JSON_SCHEMA 1
+#define CHECK_JSON_SCHEMA 2
 
 #define DIGITS 12 /* of a figure: 0.05, and not 0.050000000000000003 */
 
@@ -64,50 +64,21 @@ static json_t *acceptance_json(const struct check_result *r, const struct histor
 
 static json_t *baseline_json(const struct check_result *r)
 {
-    static const char *const keys[] = {
-        [DECIDE_LEVEL] = "runs", [DECIDE_ANCHOR] = "anchors", [DECIDE_SPREAD] = "spread"};
-    const struct baseline *b = r->baseline_of;
-    json_t *o = json_pack("{s:o, s:[], s:[], s:[], s:[], s:i}", "what", text(r, r->baseline),
-                          "runs", "anchors", "spread", "accepted", "best_of", (int)r->best_of);
+    const struct baseline *b = r->baseline;
+    json_t *o = json_pack("{s:o, s:[], s:[], s:[]}", "what", text(r, b->text), "runs", "anchors",
+                          "accepted");
 
     for (size_t i = 0; i < b->n; i++) {
-        enum decide_role role = b->choice.n_roles ? b->choice.roles[0].runs[i].role : DECIDE_LEVEL;
+        enum pairs_role role = b->choice.roles[0].runs[i];
 
-        json_array_append_new(json_object_get(o, keys[role]), text(r, b->names[i]));
+        if (role != PAIRS_NO_PART)
+            json_array_append_new(json_object_get(o, role == PAIRS_LEVEL ? "runs" : "anchors"),
+                                  text(r, b->names[i]));
     }
     for (size_t i = 0; i < b->choice.n_accepted; i++)
         json_array_append_new(json_object_get(o, "accepted"),
                               acceptance_json(r, &b->choice.accepted[i]));
     return o;
-}
-
-static json_t *settled_json(const struct check_result *r, bool is_true)
-{
-    const struct history_judged *j = &r->kept.judged;
-    json_t *all = json_array();
-
-    for (size_t i = 0; i < j->n_settled; i++)
-        if (j->settled[i].is_true == is_true)
-            json_array_append_new(all, json_pack("{s:o, s:o}", "run", text(r, j->settled[i].run),
-                                                 "key", text(r, j->settled[i].key)));
-    return all;
-}
-
-/* Gains that wait for the next run. */
-static json_t *waiting_json(const struct check_result *r)
-{
-    const struct history_judged *j = &r->kept.judged;
-    json_t *all = json_array();
-
-    for (size_t i = 0; j->standing == HISTORY_PROBATION && i < j->n_gains; i++) {
-        bool known = false;
-
-        for (size_t k = 0; k < j->n_settled && !known; k++)
-            known = j->settled[k].is_true && !strcmp(j->settled[k].key, j->gains[i]);
-        if (!known)
-            json_array_append_new(all, text(r, j->gains[i]));
-    }
-    return all;
 }
 
 static json_t *difference_json(const struct check_result *r, const struct machine_difference *d)
@@ -116,36 +87,16 @@ static json_t *difference_json(const struct check_result *r, const struct machin
                      "run", text(r, d->b), "environment", (int)d->environment);
 }
 
-static json_t *environment_json(const struct check_result *r)
-{
-    const struct environment_word *e = &r->kept.environment;
-    json_t *other = json_array(), *unknown = json_array();
-
-    for (size_t i = 0; i < e->n_other; i++)
-        json_array_append_new(other, difference_json(r, &e->other[i]));
-    for (size_t i = 0; i < e->n_unknown; i++)
-        json_array_append_new(unknown, text(r, e->unknown[i]));
-    return json_pack("{s:I, s:o, s:o}", "baselines", (json_int_t)r->kept.n_environments, "other",
-                     other, "unknown", unknown);
-}
-
 /* null: it was not asked for, or could not be done. */
 static json_t *kept_json(const struct check_result *r)
 {
-    static const char *const names[] = {[HISTORY_SEEN] = "seen",
-                                        [HISTORY_BASELINE] = "baseline",
-                                        [HISTORY_START] = "start",
-                                        [HISTORY_PROBATION] = "probation",
-                                        [HISTORY_APART] = "apart"};
     const struct check_kept *k = &r->kept;
 
     if (!k->done)
         return json_null();
-    return json_pack("{s:s, s:b, s:o, s:o, s:{s:o, s:o, s:o}}", "standing",
-                     names[k->judged.standing], "taken", (int)k->taken, "accepted",
-                     k->judged.acceptance ? acceptance_json(r, &k->acceptance) : json_null(),
-                     "environment", environment_json(r), "gains", "waiting", waiting_json(r),
-                     "confirmed", settled_json(r, true), "not_confirmed", settled_json(r, false));
+    return json_pack("{s:b, s:b, s:o}", "good", (int)k->judged.good, "taken", (int)k->taken,
+                     "accepted",
+                     k->judged.acceptance ? acceptance_json(r, &k->acceptance) : json_null());
 }
 
 static json_t *counts_json(const struct gate *g)
@@ -158,7 +109,7 @@ static json_t *counts_json(const struct gate *g)
     return o;
 }
 
-static void add_figures(json_t *o, const struct decide_case *c, double see)
+static void add_figures(json_t *o, const struct decide_case *c)
 {
     const struct {
         const char *key;
@@ -170,7 +121,6 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
                    {"ratio_high", c->high},
                    {"p_worse", c->p_worse},
                    {"p_better", c->p_better},
-                   {"smallest_loss", c->smallest},
                    {"detectable_loss", c->detectable},
                    {"margin", c->margin},
                    {"anchor_ratio", c->anchor_ratio},
@@ -186,7 +136,7 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
     json_object_set_new(o, "beyond_margin", json_boolean(c->beyond));
     json_object_set_new(o, "doubt", json_string(decide_obstacle_name(c->obstacle)));
     json_object_set_new(o, "slipped", json_boolean(c->slipped));
-    json_object_set_new(o, "could_show_loss", json_boolean(!gate_is_blind(c, see)));
+    json_object_set_new(o, "likely", json_boolean(c->likely));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         json_object_set_new(o, numbers[i].key, number(numbers[i].value));
     json_object_set_new(
@@ -205,7 +155,7 @@ static json_t *case_json(const struct check_result *r, const struct gate_case *c
                           text(r, pair->differs ? pair->differs : ""), "code", text(r, pair->code));
 
     if (o && pair->state == PAIR_READY && !r->gate.options.first)
-        add_figures(o, &pair->decide, r->gate.options.see);
+        add_figures(o, &pair->decide);
     return o;
 }
 
@@ -258,6 +208,7 @@ static void add_suite(json_t *o, const struct gate *g)
                         json_pack("{s:b, s:I, s:I, s:o}", "seen", (int)all->together, "down",
                                   (json_int_t)all->n_down, "up", (json_int_t)all->n_up, "ratio",
                                   number(all->moved)));
+    json_object_set_new(o, "cases_likely", json_integer((json_int_t)g->tally.likely));
     json_object_set_new(o, "cases_doubtful", json_integer((json_int_t)g->tally.doubtful));
     json_object_set_new(o, "cases_lost_within_margin", json_integer((json_int_t)g->tally.within));
 }
@@ -266,12 +217,12 @@ int output_json(FILE *out, const struct check_result *r)
 {
     const struct gate *g = &r->gate;
     json_t *o = json_pack(
-        "{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:f, s:f, s:b, s:I, s:I, s:o, s:b, s:o, "
-        "s:o, s:o, s:o, s:o}",
+        "{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:b, s:o, s:o, s:o, "
+        "s:o, s:o}",
         "schema", CHECK_JSON_SCHEMA, "program", "plumb check", "version", PLUMB_VERSION, "verdict",
-        verdict_word(g->verdict), "exit", r->exit, "sentence", text(r, g->sentence), "unseen",
-        text(r, g->unseen), "run", run_json(r), "baseline", baseline_json(r), "margin", r->margin,
-        "see", g->options.see, "strict", (int)g->options.strict, "cases_held",
+        verdict_word(g->verdict), "exit", r->exit, "sentence", text(r, words_verdict(r)), "run",
+        run_json(r), "baseline", baseline_json(r), "margin", r->margin, "detect",
+        g->options.detect > 0 ? json_real(g->options.detect) : json_null(), "cases_held",
         (json_int_t)g->tally.held, "cases_unseen", (json_int_t)g->tally.unseen, "unrest",
         number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
         *r->kept.sentence ? text(r, r->kept.sentence) : json_null(), "kept", kept_json(r), "counts",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict as JUnit XML, in the shape that Jenkins, GitLab and others read: see check.h. */
+/* The verdict on the terminal, in Markdown, as commands of GitHub and as JUnit XML: see check.h. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,44 +14,27 @@
 
 /* ---- The facts: what every output says, in this order ---- */
 
-bool check_is_settled(const struct check_result *r)
-{
-    return r->accepted && r->exit == EXIT_GOOD;
-}
-
-static enum tone tone_of_verdict(const struct check_result *r)
-{
-    static const enum tone tones[] = {[GATE_LOST] = TONE_BAD,
-                                      [GATE_UNDECIDED] = TONE_LOW,
-                                      [GATE_INCOMPLETE] = TONE_BAD,
-                                      [GATE_FIRST] = TONE_LOW};
-
-    return check_is_settled(r) ? TONE_NONE : tones[r->gate.verdict];
-}
-
 static const char *verdict_word(const struct check_result *r)
 {
-    return check_is_settled(r) ? "accepted" : gate_verdict_name(r->gate.verdict);
+    return r->accepted && !r->exit ? "accepted" : gate_verdict_name(r->gate.verdict);
 }
 
 size_t check_facts(const struct check_result *r, struct check_fact *facts)
 {
-    const struct gate *g = &r->gate;
-    const char *differs = words_differences(&g->p->report.pool, r->differences, r->n_differences);
-    const struct check_fact all[] = {
-        {"verdict", "Verdict", verdict_word(r), g->sentence, tone_of_verdict(r)},
-        {"detectable", "Smallest detectable loss", "", r->sight.sentence, TONE_NONE},
-        {"unseen", "Could be missed", "", g->unseen, TONE_NONE},
-        {"accepted", "Accepted", "", accepted_list(g->options.accepted, g), TONE_NONE},
-        {"differs", "Baseline against run", "", differs, TONE_NONE},
-        {"run", "Run", "", r->run, TONE_NONE},
-        {"baseline", "Baseline", "", r->baseline, TONE_NONE},
-        {"history", r->beside ? "Kept" : "History", "", r->kept.sentence, TONE_NONE},
-        {"advice", "Next", "", r->advice, TONE_NONE},
+    const char *next = words_next(r);
+    const struct check_fact all[CHECK_FACTS] = {
+        {"verdict", words_headline(r), words_verdict(r)},
+        {"since", "since", r->since},
+        {"differs", "changed", words_changed(&r->gate, r->differences, r->n_differences)},
+        {"advice", "next", *next && !r->accepted ? next : r->advice},
+        {"detectable", "detects", r->sight.sentence},
+        {"run", "run", r->run},
+        {"baseline", "baseline", r->baseline->text},
+        {"history", "history", r->kept.sentence},
     };
     size_t n = 0;
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+    for (size_t i = 0; i < CHECK_FACTS; i++)
         if (*all[i].text)
             facts[n++] = all[i];
     return n;
@@ -71,7 +54,7 @@ static bool needs_action(enum gate_state state)
 static bool is_listed(const struct gate *g, enum gate_state state)
 {
     return needs_action(state) || state == GATE_ACCEPTED || state == GATE_BETTER ||
-           (state == GATE_UNSEEN && g->tally.unseen < g->tally.held);
+           (state == GATE_UNSEEN && g->counts[GATE_UNSEEN] < g->tally.held);
 }
 
 static const struct document_column case_columns[] = {
@@ -139,14 +122,18 @@ static void add_differences(struct document *d, const struct check_result *r)
     }
 }
 
+/* A good night is one line; where somebody has to look, the reasons stand below each other. */
 static void add_facts(struct document *d, const struct check_result *r)
 {
     struct check_fact facts[CHECK_FACTS];
     size_t n = check_facts(r, facts);
+    bool good = r->gate.verdict == GATE_PASSED && !r->accepted;
 
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(facts[i].name, "differs") != 0) /* it has a table */
-            document_answer(d, facts[i].label, facts[i].word, facts[i].tone, facts[i].text);
+    if (good)
+        document_paragraph(
+            d, pool_text(&r->gate.p->report.pool, "%s: %s", facts[0].label, facts[0].text));
+    for (size_t i = good; i < n; i++)
+        document_answer(d, facts[i].label, "", TONE_NONE, facts[i].text);
 }
 
 /* The title of the cases that are not listed: `open` of them are undecided. */
@@ -250,7 +237,7 @@ static const char *kind_of(enum gate_state state)
     return state == GATE_BETTER ? "notice" : NULL;
 }
 
-static void print_kind(FILE *out, const struct gate *g, const char *kind, const char *as)
+static void print_kind(FILE *out, const struct gate *g, const char *kind)
 {
     size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
 
@@ -259,7 +246,7 @@ static void print_kind(FILE *out, const struct gate *g, const char *kind, const 
         const char *of = kind_of(c->state);
 
         if (of && !strcmp(of, kind) && n++ < most)
-            command(out, as, gate_state_name(c->state), c->pair->label,
+            command(out, kind, gate_state_name(c->state), c->pair->label,
                     words_whole(&g->p->report.pool, c));
     }
 }
@@ -272,27 +259,26 @@ int output_github(FILE *out, const struct check_result *r)
                                         [GATE_INCOMPLETE] = "error",
                                         [GATE_FIRST] = "warning"};
     const struct gate *g = &r->gate;
-    bool settled = check_is_settled(r);
+    bool settled = r->accepted && !r->exit;
 
     const struct {
-        const char *fact, *kind, *label;
+        const char *fact, *kind;
     } commands[] = {
-        {settled ? "history" : "verdict", settled ? "notice" : kinds[g->verdict], ""},
-        {r->kept.done && r->kept.judged.standing == HISTORY_APART ? "history" : "", "warning", ""},
-        {"accepted", "notice", "accepted"},
-        {"differs", "notice", "machine, program and suite, baseline against run"},
-        {g->tally.unseen && !g->options.first ? "unseen" : "", "warning", ""},
-        {"detectable", "notice", "smallest detectable loss"},
+        {"verdict", settled ? "notice" : kinds[g->verdict]},
+        {settled ? "history" : "", "notice"},
+        {"since", "notice"},
+        {"differs", "notice"},
+        {"detectable", "notice"},
     };
     struct check_fact facts[CHECK_FACTS];
     size_t n = check_facts(r, facts);
 
-    print_kind(out, g, "error", settled ? "warning" : "error");
-    print_kind(out, g, "notice", "notice");
+    print_kind(out, g, "error");
+    print_kind(out, g, "notice");
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
         for (size_t k = 0; k < n; k++)
             if (!strcmp(facts[k].name, commands[i].fact))
-                command(out, commands[i].kind, "plumb check", commands[i].label, facts[k].text);
+                command(out, commands[i].kind, "plumb check", facts[k].label, facts[k].text);
     return ferror(out) ? -EIO : 0;
 }
 
@@ -401,18 +387,18 @@ int output_junit(FILE *out, const struct check_result *r)
             g->n + stopped, failures, errors, g->n + stopped, failures, errors,
             count(g, ELEMENT_SKIPPED));
     for (size_t i = 0; i < n_facts; i++)
-        property(out, facts[i].name, *facts[i].word ? facts[i].word : facts[i].text);
+        property(out, facts[i].name, i ? facts[i].text : verdict_word(r));
     fputs("    </properties>\n", out);
     if (stopped) {
         fputs("    <testcase name=\"the run came to its end\" classname=\"plumb/check\"><error",
               out);
-        attribute(out, "message", g->sentence);
+        attribute(out, "message", facts[0].text);
         fputs(" type=\"incomplete\"></error></testcase>\n", out);
     }
     for (size_t i = 0; i < g->n; i++)
         print_case_junit(out, &g->p->report.pool, &g->cases[i]);
     fputs("    <system-out>", out);
-    junit_text(out, g->sentence);
+    junit_text(out, facts[0].text);
     fputs("</system-out>\n  </testsuite>\n</testsuites>\n", out);
     return ferror(out) ? -EIO : 0;
 }

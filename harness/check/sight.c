@@ -25,6 +25,11 @@ struct sighting {
     bool by_runs;       /* runs are what varies */
 };
 
+static double aim_of(const struct gate *g)
+{
+    return g->options.detect > 0 ? g->options.detect : SIGHT_AIM;
+}
+
 /* The median over the cases that were asked for. What cannot be told could have hidden anything. */
 static double median_with(struct sighting *s, const struct decide_later *later)
 {
@@ -81,7 +86,7 @@ static size_t launches_of(struct sighting *s)
 /* More data never detects less: the smallest number of nights or launches is halved towards. */
 static size_t least(struct sighting *s, size_t no, size_t yes, size_t launches)
 {
-    double see = s->g->options.see;
+    double see = aim_of(s->g);
 
     if (no >= yes || !((launches ? with_repeat(s, yes, launches) : after_nights(s, yes)) <= see))
         return 0;
@@ -103,7 +108,7 @@ static void forecast(struct sighting *s, struct sight *out)
     out->by_runs = s->by_runs;
     if (out->by_runs)
         out->nights = least(s, 0, NIGHTS_MAX, 0);
-    out->then = s->g->options.see;
+    out->then = aim_of(s->g);
     if (launches)
         out->repeat = least(s, launches, REPEAT_MAX, launches);
     if (out->repeat)
@@ -144,7 +149,7 @@ static const char *forecast_text(struct pool *pool, const struct sight *s)
 
 static const char *share_text(struct pool *pool, const struct gate *g, const struct sight *s)
 {
-    return pool_text(pool, "%s or less in %zu of %s", words_percent(pool, g->options.see), s->n_see,
+    return pool_text(pool, "%s or less in %zu of %s", words_percent(pool, aim_of(g)), s->n_see,
                      show_count(pool, s->n, "case"));
 }
 
@@ -159,16 +164,7 @@ static const char *sight_sentence(const struct gate *g, const struct sight *s)
         return pool_text(pool, "unknown in the median case (%s): add baselines",
                          share_text(pool, g, s));
     return pool_text(pool, "%s today in the median case (%s)%s", words_loss(pool, s->today),
-                     share_text(pool, g, s),
-                     s->today > g->options.see ? forecast_text(pool, s) : "");
-}
-
-/* A loss is rounded up: 5.02 % is not 5 %. */
-const char *words_loss(struct pool *pool, double share)
-{
-    double percent = 100 * share, step = pow(10, floor(log10(percent)) - 1);
-
-    return words_percent(pool, ceil(percent / step - 1e-6) * step / 100);
+                     share_text(pool, g, s), s->today > aim_of(g) ? forecast_text(pool, s) : "");
 }
 
 int sight_make(struct sight *out, const struct gate *g, const struct sight_asked *asked)
@@ -176,13 +172,15 @@ int sight_make(struct sight *out, const struct gate *g, const struct sight_asked
     struct sighting s = {.g = g, .asked = asked};
     int err = sighting_init(&s);
 
-    *out = (struct sight){.today = NAN, .then = NAN, .minutes = NAN, .sentence = ""};
+    *out = (struct sight){.today = NAN, .most = NAN, .then = NAN, .minutes = NAN, .sentence = ""};
     out->n = s.n_wanted + s.n_taken;
     if (!err && out->n && !g->options.first) {
         out->today = median_with(&s, &(struct decide_later){0});
+        for (size_t i = 0; i < out->n; i++)
+            out->most = fmax(out->most, s.losses[i]);
         for (size_t i = 0; i < s.n_wanted; i++)
-            out->n_see += !gate_is_blind(&s.cases[i], g->options.see);
-        if (out->today > g->options.see && out->today < 1)
+            out->n_see += !gate_is_blind(&s.cases[i], aim_of(g));
+        if (out->today > aim_of(g) && out->today < 1)
             forecast(&s, out);
     }
     out->sentence = sight_sentence(g, out);

@@ -135,7 +135,7 @@ static const char *gpu_fact_text(const struct differ *d, const json_t *run, cons
 
     for (size_t i = 0; texts && i < n; i++)
         texts[i] = with_unit(d->pool, text_at(d->pool, json_array_get(gpus, i), f->path), f->unit);
-    return texts ? differ_listed(d, gpus, differ_counted(d->pool, texts, n)) : "";
+    return texts ? differ_listed(gpus, differ_counted(d->pool, texts, n)) : "";
 }
 
 static void add_gpus(struct differ *d)

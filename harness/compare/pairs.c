@@ -264,7 +264,7 @@ static void judge_nothing(struct pairing *g, struct pair *pair)
 }
 
 /* Those of the case itself, where it has some. */
-static const struct pairs_role *roles_of(const struct pairs_options *o, const char *key)
+static const enum pairs_role *roles_of(const struct pairs_options *o, const char *key)
 {
     for (size_t i = 1; i < o->n_roles; i++)
         if (!strcmp(o->roles[i].key, key))
@@ -466,6 +466,8 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a, NULL};
     g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs, NULL};
     err = index_plans(&g);
+    if (!err)
+        err = boots_number(&g);
     if (!err && p->in_turn)
         err = turns_read(&g);
     if (!err)

@@ -78,8 +78,6 @@ struct pair {
     const char *code;   /* the column code of such a row of B, or else of A; "" */
     /* Launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "". */
     const char *taken;
-    /* What the library of either side calls itself, where that differs; NULL. */
-    const char *library_a, *library_b;
     const char *differs; /* outcomes that differ: "kernel SkylakeX against Haswell"; "" */
     /* A launch of B failed, was late or gave wrong data (not merely skipped or absent); the case
      * may be READY by the others. */
@@ -101,22 +99,16 @@ struct pairs {
     bool as_measured;   /* the same */
     struct decide_overall overall;
     /* Of A's runs in most cases, as asked for; NULL: all are LEVEL. */
-    const struct pairs_role *roles;
+    const enum pairs_role *roles;
 };
 
-/* What a run of A is to a case: see decide.h. What has no part in the level, an ANCHOR or SPREAD,
- * says nothing of a case but its values: neither that the case was there, nor which path it took.
- */
-struct pairs_role {
-    enum decide_role role;
-    /* Runs of one number are meant to have one level; a run breaks where it is another number than
-     * that of the run with values before it. */
-    unsigned level;
-};
+/* What a run of A is to a case: see decide.h. An anchor says nothing of a case but its values:
+ * neither that the case was there, nor which path it took. A run that has no part says nothing. */
+enum pairs_role { PAIRS_LEVEL, PAIRS_ANCHOR, PAIRS_NO_PART };
 
 struct pairs_roles {
-    const char *key;               /* of the case; NULL: every case that has no roles of its own */
-    const struct pairs_role *runs; /* of each run of A */
+    const char *key;             /* of the case; NULL: every case that has no roles of its own */
+    const enum pairs_role *runs; /* of each run of A */
 };
 
 struct pairs_options {
@@ -132,7 +124,6 @@ struct pairs_options {
     /* Patterns on key or label; NULL-ended; NULL: all. The others count in what a whole suite tells
      * (how runs differ), so no case is decided otherwise without them. */
     const char *const *only;
-    bool fast; /* decide by the best launches of runs, too: decide_run.fast */
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */
     /* n_roles of them, the first of every case (key NULL), then those of single cases; each path of
@@ -166,8 +157,8 @@ const char *pairs_unfinished(const struct pairs *p, size_t *n);
  * none. 0: all have, or no run has. *first: of them. */
 size_t pairs_without_partner(const struct pairs *p, size_t *first);
 
-/* Decides again, after something of the pairs' `decide` was set (best_of, a margin): pairs_load()
- * has done so with its options. As decide_suite(). */
+/* Decides again, after something of the pairs' `decide` was set (a margin): pairs_load() has done
+ * so with its options. As decide_suite(). */
 int pairs_decide(struct pairs *p, const struct decide_options *options);
 
 /* Measures the disturbance of both sides of each case, in launches that are not left out. Then the
@@ -194,20 +185,6 @@ struct machine_difference {
     bool environment;
 };
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all);
-
-/* Was a run measured in the environment of others? Each fact by itself: it is another where the run
- * tells it, others do, and none of these says the same. */
-struct environment_word {
-    struct machine_difference *other; /* a: what the others say */
-    size_t n_other;
-    /* Facts that the run has and none of the others does, or the other way round: neither the same
-     * nor different. */
-    const char **unknown;
-    size_t n_unknown;
-};
-/* By their run.json, or history_environment() of it. All lives in the pool. 0 or -ENOMEM. */
-int environment_compare(struct pool *pool, const json_t *const *others, size_t n, const json_t *run,
-                        struct environment_word *word);
 
 /* --steal of the commands that leave out launches during which other guests took the CPU: check and
  * history. In a guest the hypervisor says which share of the time of all CPUs others took (steal, a
@@ -249,15 +226,15 @@ void run_paths_release(struct run_paths *paths);
 
 /* One side of a comparison while it is being paired. */
 struct side {
-    const char *name;               /* "A" */
-    size_t first, end;              /* its runs */
-    const struct pairs_role *roles; /* of each of them, in the case at hand; NULL: all are LEVEL */
+    const char *name;             /* "A" */
+    size_t first, end;            /* its runs */
+    const enum pairs_role *roles; /* of each of them, in the case at hand; NULL: all are LEVEL */
 };
 
 /* Is the run one of the side's level? Others say no more of a case than their values. */
 static inline bool side_has(const struct side *s, size_t run)
 {
-    return !s->roles || s->roles[run - s->first].role == DECIDE_LEVEL;
+    return !s->roles || s->roles[run - s->first] == PAIRS_LEVEL;
 }
 
 /* When a launch was measured, by its run's plan. */
@@ -277,6 +254,7 @@ struct pairing {
     struct side a, b;
     struct suite_index *plans; /* one a run */
     struct run_turns *turns;   /* one a run, in the pool */
+    const unsigned *boots;     /* one a run, in the pool: decide_run.boot */
 };
 
 /* -EPROTO with error set: both targets of a plumb run --against are on one side. */
@@ -300,6 +278,10 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
  * has; the pool's `failed` is set where memory is short. */
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out);
+
+/* Fills in g->boots: the boots of the machine that the runs' run.json tell of, by number. 0 or
+ * -ENOMEM. */
+int boots_number(struct pairing *g);
 
 /* Are all of them numbers above 0? */
 bool are_known(const double *values, size_t n);
@@ -350,12 +332,10 @@ struct differ {
     struct machine_difference *all;
     size_t n, room;
     bool aside; /* what is added now is not of the environment */
-    struct environment_word
-        *word; /* only that is asked for, and of the last run against the others; NULL */
 };
 
-/* A list that is there and empty says so where the environment is asked for. */
-const char *differ_listed(const struct differ *d, const json_t *list, const char *text);
+/* A list that is there and empty says so. */
+const char *differ_listed(const json_t *list, const char *text);
 
 /* What one run says of a thing: see differ_fact(). "" where it does not tell. */
 typedef const char *differ_text_fn(const struct differ *d, const json_t *run, const void *arg);

@@ -265,7 +265,7 @@ size_t pairs_without_partner(const struct pairs *p, size_t *first)
 
 bool pairs_is_level(const struct pairs *p, size_t run)
 {
-    return run >= p->n_a || !p->roles || p->roles[run].role == DECIDE_LEVEL;
+    return run >= p->n_a || !p->roles || p->roles[run] == PAIRS_LEVEL;
 }
 
 int sides_refuse_mixed(const struct pairs *p, char *error, size_t len)
@@ -443,6 +443,7 @@ static enum launch_turn turn_of_row(const struct run_turns *turns, const struct 
 /* A case in one pair of runs: what each has, and the launches that both have, each beside its
  * partner. */
 struct turn_side {
+    unsigned boot;
     const struct report_rows *rows;
     const struct report_point *point;
     const struct run_turns *turns;
@@ -461,7 +462,8 @@ static struct turn_side side_of(const struct pairing *g, size_t run, const struc
 {
     struct pool *pool = &g->p->report.pool;
 
-    return (struct turn_side){&b->rows[run],
+    return (struct turn_side){g->boots[run],
+                              &b->rows[run],
                               &c->points[run],
                               &g->turns[run],
                               pool_alloc(pool, most, sizeof(double)),
@@ -511,6 +513,7 @@ static struct decide_run run_of(const struct turn *t, const struct turn_side *si
                                .sustained =
                                    are_known(side->sustained, t->n) ? side->sustained : NULL,
                                .n = t->n,
+                               .boot = side->boot,
                                .went_first = t->unknown ? NULL : side->first};
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launches' values of a side, and why there are none: see pairs.h. */
+#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -106,37 +107,28 @@ static double mean_of(const struct report_rows *rows, size_t row)
     return row_number(rows, row, *row_text(rows, row, FIELD_VALUE_IS) ? FIELD_VALUE : FIELD_MEAN);
 }
 
-/* The figures of a run's launches; each has room for all rows. */
-struct figures {
-    double *values, *fast, *sustained;
-};
-
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
- * are one case (a size asked for twice) are one launch's word, and not several: their mean.
- * fast_field: FIELD_P05 or FIELD_P95, the low quantile of time. */
+ * are one case (a size asked for twice) are one launch's word, and not several: their mean. Both
+ * figures have room for all rows. */
 static size_t run_values(const struct report_rows *rows, const struct report_point *p,
-                         double steal_limit, bool means, enum row_field fast_field,
-                         const struct figures *f)
+                         double steal_limit, bool means, double *values, double *all_sustained)
 {
     size_t n = 0, same = 0, last = 0;
 
     for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
-        double value = row_number(rows, row, FIELD_VALUE), best = row_number(rows, row, fast_field);
+        double value = means ? mean_of(rows, row) : row_number(rows, row, FIELD_VALUE);
         double sustained = row_number(rows, row, FIELD_SUSTAINED);
 
-        value = means ? mean_of(rows, row) : value;
         if (!row_counts(rows, row, steal_limit) || !isfinite(value))
             continue;
         if (n && rows_are_one_launch(rows, last, row)) {
             same++;
-            f->values[n - 1] = mean_with(f->values[n - 1], value, same);
-            f->fast[n - 1] = mean_with(f->fast[n - 1], best, same);
-            f->sustained[n - 1] = mean_with(f->sustained[n - 1], sustained, same);
+            values[n - 1] = mean_with(values[n - 1], value, same);
+            all_sustained[n - 1] = mean_with(all_sustained[n - 1], sustained, same);
         } else {
-            f->values[n] = value;
-            f->sustained[n] = sustained;
-            f->fast[n++] = best;
+            values[n] = value;
+            all_sustained[n++] = sustained;
             same = 1;
         }
         last = row;
@@ -144,13 +136,28 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
     return n;
 }
 
-/* Runs without values come between as if they were not there. */
-static void set_role(struct decide_run *run, const struct pairs_role *role, unsigned *level)
+static const char *boot_of(const struct pairs *p, size_t run)
 {
-    run->role = role->role;
-    run->breaks = run->n && *level && *level != role->level + 1;
-    if (run->n)
-        *level = role->level + 1;
+    const char *text =
+        json_string_value(differ_find(p->report.runs[run].meta, "machine.load.boot"));
+
+    return text ? text : "";
+}
+
+int boots_number(struct pairing *g)
+{
+    const struct pairs *p = g->p;
+    unsigned *boots = pool_alloc(&g->p->report.pool, p->report.n_runs, sizeof(*boots)), n = 0;
+
+    for (size_t run = 0; boots && run < p->report.n_runs; run++) {
+        for (size_t i = 0; *boot_of(p, run) && i < run && !boots[run]; i++)
+            if (!strcmp(boot_of(p, i), boot_of(p, run)))
+                boots[run] = boots[i];
+        if (*boot_of(p, run) && !boots[run])
+            boots[run] = ++n;
+    }
+    g->boots = boots;
+    return boots ? 0 : -ENOMEM;
 }
 
 bool are_known(const double *values, size_t n)
@@ -168,27 +175,27 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
     struct pool *pool = &g->p->report.pool;
     size_t n = side->end - side->first, all = 0;
     struct decide_run *runs = pool_alloc(pool, n, sizeof(*runs));
-    unsigned level = 0;
 
     *out = (struct decide_side){0};
     if (!runs)
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct report_point *p = &c->points[side->first + i];
-        double *room = p->n_rows ? pool_alloc(pool, 3 * p->n_rows, sizeof(*room)) : NULL;
+        enum pairs_role role = side->roles ? side->roles[i] : PAIRS_LEVEL;
+        double *room = p->n_rows && role != PAIRS_NO_PART
+                           ? pool_alloc(pool, 2 * p->n_rows, sizeof(*room))
+                           : NULL;
 
         if (room) {
-            const struct figures f = {room, room + p->n_rows, room + 2 * p->n_rows};
+            double *sustained = room + p->n_rows;
 
             runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit,
-                                   compares_means(b, c, g->p->report.n_runs),
-                                   c->more_is_better ? FIELD_P95 : FIELD_P05, &f);
-            runs[i].values = f.values;
-            runs[i].fast = g->options->fast ? f.fast : NULL;
-            runs[i].sustained = are_known(f.sustained, runs[i].n) ? f.sustained : NULL;
+                                   compares_means(b, c, g->p->report.n_runs), room, sustained);
+            runs[i].values = room;
+            runs[i].sustained = are_known(sustained, runs[i].n) ? sustained : NULL;
         }
-        if (side->roles)
-            set_role(&runs[i], &side->roles[i], &level);
+        runs[i].role = role == PAIRS_ANCHOR ? DECIDE_ANCHOR : DECIDE_LEVEL;
+        runs[i].boot = g->boots[side->first + i];
         all += side_has(side, side->first + i) ? runs[i].n : 0;
     }
     *out = (struct decide_side){.runs = runs, .n = n};
@@ -514,10 +521,6 @@ static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
             continue;
         bool path = !strcmp(bench->params[i], "path"); /* the way between two GPUs */
 
-        if (described_flag(bench, bench->params[i], COLUMN_LIBRARY)) {
-            pair->library_a = a;
-            pair->library_b = b;
-        }
         bool decides = path || described_flag(bench, bench->params[i], COLUMN_DECIDES);
         const char *text = pool_text(pool, "%s %s against %s", bench->params[i],
                                      show_param(pool, bench, i, a), show_param(pool, bench, i, b));

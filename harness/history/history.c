@@ -411,7 +411,6 @@ static int exit_code(int err)
     case -ENOENT:
     case -ENOTDIR:
     case -EINVAL:
-    case -ENOSYS:
         return EXIT_USAGE;
     default:
         return EXIT_INCOMPLETE;

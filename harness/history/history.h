@@ -196,9 +196,6 @@ struct trend_differ {
     size_t at, before; /* indices of the runs; before is SIZE_MAX where there is none */
     const struct machine_difference *all; /* a: before */
     size_t n, n_near;                     /* the first n_near may weigh on the case */
-    bool whole; /* false: of one of them the history keeps nothing but program and suite */
-    /* what of the case's rows the history does not keep of both, as words; "": all is kept */
-    const char *unkept;
     /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
     const char *unsteady;
 };
@@ -301,8 +298,6 @@ void trend_end_text(const struct trend *t, const struct change_point *p, char *t
 /* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123)" */
 void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 
-/* Does the history keep all that could differ? */
-bool trend_differ_known(const struct trend_differ *d);
 /* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none.
  */
 const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, size_t most);

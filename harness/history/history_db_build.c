@@ -217,7 +217,7 @@ struct history_run history_run_of(const struct run_folder *run)
         .started_utc = text_of(run->meta, "started_utc", ""),
         .version = text_of(run->meta, "version", ""),
         .commit = text_of(run->meta, "commit", ""),
-        .standing = HISTORY_BASELINE,
+        .good = true,
     };
 }
 
@@ -325,15 +325,13 @@ static json_t *texts_of(const struct pairs *p, const struct pair *pair, size_t p
     return texts;
 }
 
-/* choices: also what the benchmark chose, and the word that this is kept. */
-static const char *outcomes_of(struct pool *pool, const struct pairs *p, const struct pair *pair,
-                               bool choices)
+const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair)
 {
     const struct report_bench *b = pair->bench;
-    json_t *outcomes = choices ? json_pack("{s:[s]}", HISTORY_CHOICES_KEPT, "kept") : json_object();
+    json_t *outcomes = json_object();
 
     for (size_t i = 0; i < b->n_params; i++) {
-        bool wanted = is_outcome(b, pair->c, i) || (choices && is_choice(b, pair->c, i));
+        bool wanted = is_outcome(b, pair->c, i) || is_choice(b, pair->c, i);
         json_t *texts = wanted ? texts_of(p, pair, i) : NULL;
 
         if (json_array_size(texts))
@@ -341,20 +339,6 @@ static const char *outcomes_of(struct pool *pool, const struct pairs *p, const s
         json_decref(texts);
     }
     return written(pool, outcomes);
-}
-
-const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair)
-{
-    return outcomes_of(pool, p, pair, true);
-}
-
-bool history_same_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair,
-                           const char *kept)
-{
-    bool choices = !*kept || strstr(kept, "\"" HISTORY_CHOICES_KEPT "\"");
-    const char *now = outcomes_of(pool, p, pair, choices);
-
-    return !strcmp(kept, now ? now : "");
 }
 
 /* ---- What was accepted, for people and for programs ---- */

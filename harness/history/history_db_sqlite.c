@@ -15,7 +15,7 @@
 #include "harness/history/history_db.h"
 
 #define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
-#define HISTORY_SCHEMA      4
+#define HISTORY_SCHEMA      5
 #define HISTORY_BUSY_MS     60000
 
 const char *history_column_text(sqlite3_stmt *s, int column)
@@ -35,11 +35,11 @@ int history_out_of_memory(char *error, size_t len)
 
 static const char schema[] =
     "CREATE TABLE environments (id INTEGER PRIMARY KEY, json TEXT NOT NULL);"
-    /* state, ended: of the run and its launches; environment: what it was measured by */
+    /* good: struct history_run; state, ended: of the run and its launches; digest: of its files */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
     " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
-    " commit_id TEXT NOT NULL, standing INTEGER NOT NULL,"
-    " environment INTEGER REFERENCES environments, state TEXT, ended INTEGER,"
+    " commit_id TEXT NOT NULL, good INTEGER NOT NULL,"
+    " environment INTEGER REFERENCES environments, state TEXT, ended INTEGER, digest TEXT,"
     " UNIQUE (name, host, started_utc));"
     "CREATE TABLE series (id INTEGER PRIMARY KEY, host TEXT NOT NULL, suite TEXT NOT NULL,"
     " key TEXT NOT NULL, label TEXT NOT NULL, pipe TEXT NOT NULL, unit TEXT NOT NULL,"
@@ -53,14 +53,11 @@ static const char schema[] =
     "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);"
     "CREATE TABLE outcomes (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
     " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;"
+    /* the run is the first of a new reference: of its cases in accepted_cases; none there: of all */
     "CREATE TABLE accepted (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs,"
     " at_utc TEXT NOT NULL, by TEXT NOT NULL, reason TEXT NOT NULL);"
     "CREATE TABLE accepted_cases (accepted INTEGER NOT NULL REFERENCES accepted, key TEXT NOT NULL,"
-    " PRIMARY KEY (accepted, key)) WITHOUT ROWID;"
-    /* what is known of single cases of a run: enum history_mark */
-    "CREATE TABLE marks (run INTEGER NOT NULL REFERENCES runs, key TEXT NOT NULL,"
-    " mark INTEGER NOT NULL, settled_by INTEGER REFERENCES runs,"
-    " PRIMARY KEY (run, key)) WITHOUT ROWID;";
+    " PRIMARY KEY (accepted, key)) WITHOUT ROWID;";
 
 static int64_t history_number(struct history_db *db, const char *sql, int64_t other);
 
@@ -303,10 +300,10 @@ static int check_schema(struct history_db *db, char *error, size_t len)
                       db->path);
     if (version != HISTORY_SCHEMA)
         return refuse(
-            -EPROTO, error, len, "the history '%s' has schema %lld, this plumb knows %d: %s",
-            db->path, (long long)version, HISTORY_SCHEMA,
-            version > HISTORY_SCHEMA ? "use the plumb that made it, or a newer one"
-                                     : "it is of before the first release; begin a new one");
+            -EPROTO, error, len,
+            "the history '%s' has schema %lld, and this plumb has %d: begin a new one, in "
+            "another file",
+            db->path, (long long)version, HISTORY_SCHEMA);
     return 0;
 }
 
@@ -401,22 +398,35 @@ static int open_all(struct history_db *db, bool create, int busy_ms, char *error
     return err;
 }
 
-struct history_db *history_db_open_within(const char *path, bool create, int busy_ms, int *err,
-                                          char *error, size_t len)
+static struct history_db *open_as(const char *path, bool create, int busy_ms, bool in_memory,
+                                  int *err, char *error, size_t len)
 {
     struct history_db *db = calloc(1, sizeof(*db));
 
     /* SQLite has names that are no files, such as ":memory:". */
-    bool special = !*path || *path == ':' || !strncmp(path, "file:", 5);
+    bool special = !in_memory && (!*path || *path == ':' || !strncmp(path, "file:", 5));
     *err = db && asprintf(&db->path, "%s%s", special ? "./" : "", path) >= 0 ? 0 : -ENOMEM;
-    if (!*err)
+    if (!*err) {
+        db->in_memory = in_memory;
         *err = open_all(db, create, busy_ms, error, len);
-    else
-        snprintf(error, len, "out of memory");
+    } else {
+        history_out_of_memory(error, len);
+    }
     if (!*err)
         return db;
     history_db_close(db);
     return NULL;
+}
+
+struct history_db *history_db_open_within(const char *path, bool create, int busy_ms, int *err,
+                                          char *error, size_t len)
+{
+    return open_as(path, create, busy_ms, false, err, error, len);
+}
+
+struct history_db *history_db_open_memory(int *err, char *error, size_t len)
+{
+    return open_as(":memory:", true, 0, true, err, error, len);
 }
 
 struct history_db *history_db_open(const char *path, bool create, int *err, char *error, size_t len)

@@ -10,149 +10,129 @@
 #include "harness/history/history_db.h"
 #include "harness/text.h"
 
-/* A case's launches in the run, of which some may be no number. */
-static inline const struct decide_run *adding_launches(const struct pair *pair)
-{
-    return &pair->decide.b.runs[0];
-}
+#define FILE_BYTES_MAX ((size_t)900 << 20) /* SQLite's own bound is 1e9 */
 
-/* What others took of the CPU in each of them. */
-static inline const double *adding_steal(struct adding *a, const struct pair *pair)
-{
-    return steal_of_launches(&a->cases.report.pool, pair, a->cases.n_a, adding_launches(pair)->n);
-}
-
-/* Is something of it accepted? Then what it is to be is what it becomes. */
-static inline bool adding_is_accepted(const struct adding *a)
-{
-    return a->standing == HISTORY_START || a->judged->acceptance;
-}
-
-/* What the history has of the run; id 0: nothing. */
-struct stored {
-    int64_t id;
-    int64_t values; /* in all cases */
-    int64_t ended;  /* launches; -1: not known, of a run that schema 1 kept */
-    enum history_standing standing;
-    bool has_files;
-    bool same_facts;  /* suite, program, machine and state are those of the folder */
-    bool same_values; /* and so are the values, and what the rows tell beside them */
-    bool longer;      /* it has more launches than the folder */
-    bool went_on;     /* it has fewer, or had not ended, or in another way */
+/* A file of the run's folder that the history keeps. */
+struct kept_file {
+    char name[96];
+    struct buffer text;
 };
 
-/* ---- A run that is added, held against what the history has of it ---- */
+/* A run on its way into the history. */
+struct adding {
+    struct history_db *db;
+    struct history_run run;
+    const char *state; /* "complete"; "" */
+    int64_t ended;     /* launches that have, well or not */
+    struct kept_file *files;
+    size_t n_files;
+    char digest[20]; /* of the files: whether a folder says what it said */
+    const struct history_acceptance *acceptance;
+    struct pairs cases;
+    char *error;
+    size_t len;
+};
 
-#define OUTCOMES "ifnull((SELECT json FROM outcomes WHERE series = l.series AND run = l.run), '')"
-
-/* NULL stands for what is not known. */
-static bool same_steal(sqlite3_stmt *s, int column, double steal)
+static int failed(const struct adding *a, const char *what)
 {
-    return sqlite3_column_type(s, column) == SQLITE_NULL
-               ? isnan(steal)
-               : sqlite3_column_double(s, column) == steal;
+    return history_sqlite_error(a->db, what, a->error, a->len);
 }
 
-/* Of one case. *n grows by its values. */
-static bool same_values(struct adding *a, const struct pair *pair, int64_t run, int64_t *n)
-{
-    const struct decide_run *from = adding_launches(pair);
-    const double *steal = adding_steal(a, pair);
-    sqlite3_stmt *s = history_statement(
-        a->db,
-        "SELECT l.value, " OUTCOMES ", l.steal FROM launches l WHERE l.run = ? AND l.series ="
-        " (SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?) ORDER BY l.launch",
-        "ittt", run, a->run.host, a->run.suite, pair->key);
-    size_t n_same = 0; /* the outcomes are the case's, and stand in each of its rows */
-    bool same = s;
+/* ---- what the folder has */
 
-    for (size_t i = 0; i < from->n; i++) {
-        if (!isfinite(from->values[i]))
+static int read_file(struct adding *a, const char *folder, const char *name)
+{
+    struct kept_file *f = &a->files[a->n_files++];
+    char *path = NULL;
+    int err = asprintf(&path, "%s/%s", folder, name) < 0 ? -ENOMEM : 0;
+
+    snprintf(f->name, sizeof(f->name), "%s", name);
+    if (!err)
+        err = file_read(path, FILE_BYTES_MAX, &f->text);
+    if (err)
+        snprintf(a->error, a->len, "cannot read '%s': %s", path ? path : name, strerror(-err));
+    free(path);
+    return err;
+}
+
+static int read_files(struct adding *a, const struct run_folder *folder)
+{
+    char name[96];
+    int err = 0;
+
+    a->files = calloc(folder->n_benches + 2, sizeof(*a->files));
+    if (!a->files)
+        return history_out_of_memory(a->error, a->len);
+    err = read_file(a, folder->path, "run.json");
+    if (!err)
+        err = read_file(a, folder->path, "plan.csv");
+    for (size_t i = 0; !err && i < folder->n_benches; i++) {
+        /* A benchmark whose launches all ended without a row has no file. */
+        if (!folder->benches[i].rows.n_columns)
             continue;
-        ++*n;
-        same = same && sqlite3_step(s) == SQLITE_ROW &&
-               sqlite3_column_double(s, 0) == from->values[i] &&
-               same_steal(s, 2, steal ? steal[i] : NAN) &&
-               (n_same++ || history_same_outcomes(&a->cases.report.pool, &a->cases, pair,
-                                                  history_column_text(s, 1)));
+        snprintf(name, sizeof(name), "%s.csv", folder->benches[i].name);
+        err = read_file(a, folder->path, name);
     }
-    sqlite3_finalize(s);
-    return same;
+    return err;
 }
 
-/* By the values themselves: nothing else tells for sure that a folder says what it said. Returns
- * how many it has. */
-static int64_t compare_values(struct adding *a, struct stored *stored)
+static void release_files(struct adding *a)
 {
-    int64_t n = 0;
-
-    stored->same_values = true;
-    for (size_t i = 0; i < a->cases.n; i++)
-        if (a->cases.all[i].state == PAIR_READY &&
-            !same_values(a, &a->cases.all[i], stored->id, &n))
-            stored->same_values = false;
-    stored->same_values &= n == stored->values;
-    return n;
+    for (size_t i = 0; i < a->n_files; i++)
+        buffer_release(&a->files[i].text);
+    free(a->files);
 }
 
-/* Which of the two is further on: by the launches that have ended, of which schema 1 knew nothing.
- */
-static void compare_length(struct adding *a, struct stored *stored)
+/* FNV-1a of 64 bits, of names and texts. */
+static void digest_files(struct adding *a)
 {
-    int64_t n = compare_values(a, stored), was = stored->values;
+    uint64_t hash = 14695981039346656037u;
 
-    if (stored->ended >= 0) {
-        n = a->ended;
-        was = stored->ended;
+    for (size_t i = 0; i < a->n_files; i++) {
+        const struct kept_file *f = &a->files[i];
+
+        for (const char *c = f->name; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+        for (size_t k = 0; k < f->text.size; k++)
+            hash = (hash ^ (unsigned char)f->text.text[k]) * 1099511628211u;
     }
-    stored->longer = was > n;
-    stored->went_on |= was < n;
+    snprintf(a->digest, sizeof(a->digest), "%016llx", (unsigned long long)hash);
 }
 
-/* What the history has of a->run, and whether it is the same. 0 or -errno with a->error set. Within
- * the transaction. */
+/* ---- what the history has of it */
+
+struct stored {
+    int64_t id;    /* 0: nothing */
+    int64_t ended; /* launches */
+    bool good, accepted;
+    bool same; /* its files are those of the folder */
+};
+
 static int stored_find(struct adding *a, struct stored *stored)
 {
     const struct history_run *r = &a->run;
     sqlite3_stmt *s = history_statement(
         a->db,
-        "SELECT r.id, r.standing, r.suite = ?4 AND r.version = ?5 AND r.commit_id = ?6"
-        " AND r.state IS ?7 AND e.json IS ?8 AND r.ended IS ?9, r.state IS NOT NULL AND r.state <> "
-        "?7,"
-        " (SELECT count(*) FROM series s JOIN launches l ON l.series = s.id AND l.run = r.id"
-        " WHERE s.host = ?2), EXISTS (SELECT 1 FROM files WHERE run = r.id), ifnull(r.ended, -1)"
-        " FROM runs r LEFT JOIN environments e ON e.id = r.environment"
-        " WHERE r.name = ?1 AND r.host = ?2 AND r.started_utc = ?3",
-        "tttttttti", r->name, r->host, r->started_utc, r->suite, r->version, r->commit, a->state,
-        r->environment, a->ended);
+        "SELECT id, ended, good, EXISTS (SELECT 1 FROM accepted WHERE run = runs.id), digest = ?4"
+        " FROM runs WHERE name = ?1 AND host = ?2 AND started_utc = ?3",
+        "tttt", r->name, r->host, r->started_utc, a->digest);
     int code = s ? sqlite3_step(s) : SQLITE_ERROR;
 
     *stored = (struct stored){0};
     if (code == SQLITE_ROW)
         *stored = (struct stored){
             .id = sqlite3_column_int64(s, 0),
-            .standing = (enum history_standing)sqlite3_column_int(s, 1),
-            .same_facts = sqlite3_column_int(s, 2),
-            .went_on = sqlite3_column_int(s, 3),
-            .values = sqlite3_column_int64(s, 4),
-            .has_files = sqlite3_column_int(s, 5),
-            .ended = sqlite3_column_int64(s, 6),
+            .ended = sqlite3_column_int64(s, 1),
+            .good = sqlite3_column_int(s, 2),
+            .accepted = sqlite3_column_int(s, 3),
+            .same = sqlite3_column_int(s, 4),
         };
-    int err = code == SQLITE_ROW || code == SQLITE_DONE
-                  ? 0
-                  : history_sqlite_error(a->db, "read the history", a->error, a->len);
+    int err = code == SQLITE_ROW || code == SQLITE_DONE ? 0 : failed(a, "read the history");
     sqlite3_finalize(s);
-    if (!err && stored->id)
-        compare_length(a, stored);
     return err;
 }
 
-#define FILE_BYTES_MAX ((size_t)900 << 20) /* SQLite's own bound is 1e9 */
-
-static int failed(const struct adding *a, const char *what)
-{
-    return history_sqlite_error(a->db, what, a->error, a->len);
-}
+/* ---- writing */
 
 static int64_t one_id(struct adding *a, const char *sql, const char *x, const char *y,
                       const char *z)
@@ -184,9 +164,9 @@ static int add_series(struct adding *a, const struct pair *pair, size_t place, i
 /* A value that is no number has no place in a series. */
 static int add_launches(struct adding *a, int64_t series, const struct pair *pair)
 {
-    const struct decide_run *from = adding_launches(pair);
+    const struct decide_run *from = &pair->decide.b.runs[0];
     const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
-    const double *steal = adding_steal(a, pair);
+    const double *steal = steal_of_launches(&a->cases.report.pool, pair, a->cases.n_a, from->n);
     int code = outcomes ? history_execute(a->db, "INSERT INTO outcomes VALUES (?, ?, ?)", "iit",
                                           series, a->run.id, outcomes)
                         : SQLITE_OK;
@@ -217,96 +197,61 @@ static int add_cases(struct adding *a)
     return err;
 }
 
-/* Also of cases that the folder has no more. */
-static int drop_cases(struct adding *a)
+/* Also of cases, and files, that the folder has no more. */
+static int drop_run(struct adding *a, bool files_alone)
 {
     static const char *const from[] = {
+        "DELETE FROM files WHERE run = ?",
         "DELETE FROM launches WHERE run = ? AND series IN (SELECT id FROM series WHERE host = ?)",
         "DELETE FROM outcomes WHERE run = ? AND series IN (SELECT id FROM series WHERE host = ?)"};
-    int code = SQLITE_OK;
+    int code = history_execute(a->db, from[0], "i", a->run.id);
 
-    for (size_t i = 0; code == SQLITE_OK && i < 2; i++)
+    for (size_t i = 1; code == SQLITE_OK && !files_alone && i < 3; i++)
         code = history_execute(a->db, from[i], "it", a->run.id, a->run.host);
     return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
 }
 
-static int add_file(struct adding *a, const char *name)
+static int add_file(struct adding *a, const struct kept_file *f)
 {
-    struct buffer text = {0};
-    char *path = NULL;
-    sqlite3_stmt *s = NULL;
-    int err = asprintf(&path, "%s/%s", a->folder->path, name) < 0 ? -ENOMEM : 0;
+    sqlite3_stmt *s =
+        history_statement(a->db, "INSERT INTO files VALUES (?1, ?2, ?3)", "it", a->run.id, f->name);
+    bool good =
+        s &&
+        !sqlite3_bind_blob64(s, 3, f->text.text ? f->text.text : "", f->text.size, SQLITE_STATIC) &&
+        sqlite3_step(s) == SQLITE_DONE;
 
-    if (!err)
-        err = file_read(path, FILE_BYTES_MAX, &text);
-    if (err) {
-        snprintf(a->error, a->len, "cannot read '%s': %s", path ? path : name, strerror(-err));
-    } else {
-        s = history_statement(
-            a->db,
-            "INSERT INTO files VALUES (?1, ?2, ?3) ON CONFLICT (run, name) DO UPDATE"
-            " SET text = excluded.text WHERE text <> excluded.text",
-            "it", a->run.id, name);
-        if (!s || sqlite3_bind_blob64(s, 3, text.text ? text.text : "", text.size, SQLITE_STATIC) ||
-            sqlite3_step(s) != SQLITE_DONE)
-            err = failed(a, "add rows to the history");
-    }
+    int err = good ? 0 : failed(a, "add rows to the history");
     sqlite3_finalize(s);
-    buffer_release(&text);
-    free(path);
     return err;
 }
 
-/* What an earlier state of the folder had, and this one has not, such as a benchmark that no launch
- * ran in the end: later runs would be held against it. names: those of this one, each between two
- * '/', which no name has. */
-static int drop_other_files(struct adding *a, const char *names)
-{
-    int code = history_execute(
-        a->db, "DELETE FROM files WHERE run = ? AND instr(?, '/' || name || '/') = 0", "it",
-        a->run.id, names);
-
-    return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
-}
-
-#define OF_SUITE "SELECT id FROM runs WHERE host = ?1 AND suite = ?2 AND standing "
-
-/* Rows of older runs go, so that the file stays small. */
-static int drop_old_files(struct adding *a)
-{
-    int code = history_execute(
-        a->db,
-        "DELETE FROM files WHERE run IN (" OF_SUITE ">= 0 EXCEPT SELECT id FROM (" OF_SUITE
-        "IN (1, 2) ORDER BY started_utc DESC, id DESC LIMIT ?3) EXCEPT SELECT id FROM (" OF_SUITE
-        "IN (1, 2) AND started_utc >= ifnull((SELECT max(started_utc) FROM runs WHERE host = ?1"
-        " AND suite = ?2 AND standing = 2), '') ORDER BY started_utc, id LIMIT ?4)"
-        " EXCEPT SELECT id FROM (" OF_SUITE
-        "NOT IN (1, 2) ORDER BY started_utc DESC, id DESC LIMIT ?5))",
-        "ttiii", a->run.host, a->run.suite, (int64_t)HISTORY_WHOLE_RUNS,
-        (int64_t)HISTORY_FIRST_RUNS, (int64_t)HISTORY_OTHER_RUNS);
-
-    return code == SQLITE_OK ? 0 : failed(a, "tidy the history");
-}
+/* Rows of older runs go, so that the file stays small. References that hold begin with the last
+ * change that was accepted in all cases, or with the first run, and with those of single cases
+ * since. */
+static const char old_files[] =
+    "WITH mine AS (SELECT id, good, started_utc AS at FROM runs WHERE host = ?1 AND suite = ?2),"
+    " changes AS (SELECT m.id, m.at, EXISTS (SELECT 1 FROM accepted_cases WHERE accepted = a.id)"
+    " AS partly FROM accepted a JOIN mine m ON m.id = a.run),"
+    " begins AS (SELECT max(at) AS at FROM changes WHERE NOT partly),"
+    " starts AS (SELECT id, at FROM changes WHERE at >= ifnull((SELECT at FROM begins), '')"
+    " UNION SELECT 0, '' WHERE (SELECT at FROM begins) IS NULL),"
+    " firsts AS (SELECT m.id, row_number() OVER (PARTITION BY s.id ORDER BY m.at, m.id) AS place"
+    " FROM starts s JOIN mine m ON (m.at, m.id) >= (s.at, s.id) AND (m.good OR m.id = s.id))"
+    "DELETE FROM files WHERE run IN (SELECT id FROM mine) AND run NOT IN (SELECT id FROM firsts"
+    " WHERE place <= ?4) AND run NOT IN (SELECT id FROM mine WHERE good ORDER BY at DESC, id DESC"
+    " LIMIT ?3)";
 
 static int add_files(struct adding *a)
 {
-    const char *names = "/run.json/plan.csv/";
-    char name[96];
-    int err = add_file(a, "run.json");
+    int err = 0;
 
-    if (!err)
-        err = add_file(a, "plan.csv");
-    for (size_t i = 0; !err && i < a->folder->n_benches; i++) {
-        /* A benchmark whose launches all ended without a row has no file. */
-        if (!a->folder->benches[i].rows.n_columns)
-            continue;
-        snprintf(name, sizeof(name), "%s.csv", a->folder->benches[i].name);
-        err = add_file(a, name);
-        names = pool_text(&a->cases.report.pool, "%s%s/", names, name);
-    }
-    if (!err)
-        err = a->cases.report.pool.failed ? -ENOMEM : drop_other_files(a, names);
-    return err ? err : drop_old_files(a);
+    for (size_t i = 0; !err && i < a->n_files; i++)
+        err = add_file(a, &a->files[i]);
+    if (!err && a->n_files &&
+        history_execute(a->db, old_files, "ttii", a->run.host, a->run.suite,
+                        (int64_t)HISTORY_WHOLE_RUNS, (int64_t)HISTORY_FIRST_RUNS) != SQLITE_OK)
+        err = failed(a, "tidy the history");
+    return err;
 }
 
 /* What may be another when the run is added again. */
@@ -319,10 +264,16 @@ static int write_facts(struct adding *a)
         return failed(a, "add a run's machine to the history");
     int code = history_execute(
         a->db,
-        "UPDATE runs SET suite = ?, version = ?, commit_id = ?, standing = ?, state = ?, ended = ?,"
-        " environment = nullif(?, 0) WHERE id = ?",
-        "tttitiii", r->suite, r->version, r->commit, (int64_t)a->standing, a->state, a->ended,
-        environment, r->id);
+        "UPDATE runs SET suite = ?, version = ?, commit_id = ?, good = ?, state = ?, ended = ?,"
+        " environment = nullif(?, 0), digest = ? WHERE id = ?",
+        "tttitiiti", r->suite, r->version, r->commit, (int64_t)r->good, a->state, a->ended,
+        environment, a->digest, r->id);
+    /* Machines that no run is of any more. */
+    if (code == SQLITE_OK)
+        code = history_execute(a->db,
+                               "DELETE FROM environments WHERE id NOT IN (SELECT environment FROM"
+                               " runs WHERE environment IS NOT NULL)",
+                               "");
     return code == SQLITE_OK ? 0 : failed(a, "add a run to the history");
 }
 
@@ -331,97 +282,44 @@ static int add_run(struct adding *a)
     const struct history_run *r = &a->run;
     int code = history_execute(
         a->db,
-        "INSERT INTO runs (name, host, suite, started_utc, version, commit_id, standing)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        "tttttti", r->name, r->host, r->suite, r->started_utc, r->version, r->commit,
-        (int64_t)a->standing);
+        "INSERT INTO runs (name, host, suite, started_utc, version, commit_id,"
+        " good) VALUES (?, ?, ?, ?, ?, ?, 0)",
+        "tttttt", r->name, r->host, r->suite, r->started_utc, r->version, r->commit);
 
-    if (code != SQLITE_OK)
-        return failed(a, "add a run to the history");
     a->run.id = sqlite3_last_insert_rowid(a->db->sqlite);
-    return write_facts(a);
+    return code == SQLITE_OK ? 0 : failed(a, "add a run to the history");
 }
 
-/* --- a run that is there --- */
+/* ---- the transaction */
 
-static int rank_of(enum history_standing standing)
-{
-    return standing == HISTORY_START ? 2 : standing == HISTORY_BASELINE ? 1 : 0;
-}
-
-/* A start that was accepted, or a baseline, stays one. A run that was judged before it had ended is
- * what it is judged to be now; one that had ended does not become a baseline by being judged more
- * often. */
-static enum history_standing standing_of(const struct adding *a, const struct stored *stored)
-{
-    bool anew = stored->went_on || adding_is_accepted(a);
-
-    return anew && rank_of(a->standing) >= rank_of(stored->standing) ? a->standing
-                                                                     : stored->standing;
-}
-
-/* Machines that no run is of any more. */
-static int drop_unused(struct adding *a)
-{
-    int code = history_execute(a->db,
-                               "DELETE FROM environments WHERE id NOT IN (SELECT environment FROM"
-                               " runs WHERE environment IS NOT NULL)",
-                               "");
-
-    return code == SQLITE_OK ? 0 : failed(a, "tidy the history");
-}
-
-static int change_run(struct adding *a, const struct stored *stored, enum history_added *how)
-{
-    bool accepted = adding_is_accepted(a);
-    int err = marks_settle(a, stored->id);
-
-    a->run.id = stored->id;
-    a->standing = standing_of(a, stored);
-    *how = stored->same_values && stored->same_facts ? HISTORY_SAME : HISTORY_CHANGED;
-    if (!err && (*how == HISTORY_CHANGED || a->standing != stored->standing))
-        err = write_facts(a);
-    if (!err && !stored->same_facts)
-        err = drop_unused(a);
-    if (!err && !stored->same_values)
-        err = drop_cases(a);
-    if (!err && !stored->same_values)
-        err = add_cases(a);
-    /* Of an old run the rows are gone, and stay so while nothing of it changes. */
-    int64_t before = sqlite3_total_changes(a->db->sqlite);
-    if (!err && (accepted || *how == HISTORY_CHANGED || stored->has_files))
-        err = add_files(a);
-    if (stored->has_files && sqlite3_total_changes(a->db->sqlite) > before)
-        *how = HISTORY_CHANGED;
-    return err ? err : marks_write(a, stored->went_on || accepted);
-}
-
-/* --- the transaction --- */
-
+/* Of the same data the word on them stays: judged against other baselines, or with other options,
+ * it would be another. */
 static int put_run(struct adding *a, enum history_added *how)
 {
     struct stored stored;
     int err = stored_find(a, &stored);
 
-    if (err)
-        return err;
-    if (stored.id) {
-        if (stored.longer && !adding_is_accepted(a)) {
-            *how = HISTORY_SHORTER;
-            a->standing = stored.standing;
+    *how = !stored.id ? HISTORY_NEW : stored.same ? HISTORY_SAME : HISTORY_CHANGED;
+    a->run.id = stored.id;
+    if (!err && stored.id && !a->acceptance) {
+        bool shorter = stored.ended > a->ended;
+
+        if (shorter || stored.same) {
+            *how = shorter ? HISTORY_SHORTER : HISTORY_SAME;
+            a->run.good = stored.good;
             return 0;
         }
-        return change_run(a, &stored, how);
+        a->run.good |= stored.accepted && stored.good;
     }
-    *how = HISTORY_NEW;
-    err = marks_settle(a, 0);
     if (!err)
-        err = add_run(a);
+        err = stored.id ? drop_run(a, stored.same) : add_run(a);
     if (!err)
+        err = write_facts(a);
+    if (!err && !stored.same)
         err = add_cases(a);
-    if (!err)
-        err = add_files(a);
-    return err ? err : marks_write(a, true);
+    if (!err && a->acceptance && history_write_accepted(a->db, a->run.id, a->acceptance))
+        err = failed(a, "add what was accepted to the history");
+    return err ? err : add_files(a);
 }
 
 static int put_all(struct adding *a, enum history_added *how)
@@ -445,41 +343,42 @@ static int64_t count_ended(const struct table *plan)
     return n;
 }
 
-/* What takes time, reading, comes before others are kept waiting. */
-static int put(struct adding *a, enum history_added *how)
+int history_db_add(struct history_db *db, const char *path, struct history_judged *judged,
+                   enum history_added *how, char *error, size_t len)
 {
-    int err = history_cases(&a->cases, a->path, a->error, a->len);
+    struct adding a = {.db = db, .acceptance = judged->acceptance, .error = error, .len = len};
+    /* What takes time, reading, comes before others are kept waiting. */
+    int err = history_cases(&a.cases, path, error, len);
 
     if (!err) {
-        a->folder = &a->cases.report.runs[0];
-        const char *state = json_string_value(json_object_get(a->folder->meta, "state"));
+        const struct run_folder *folder = &a.cases.report.runs[0];
+        const char *state = json_string_value(json_object_get(folder->meta, "state"));
 
-        a->ended = count_ended(&a->folder->plan);
-        a->run = history_run_of(a->folder);
-        a->run.environment = history_environment(&a->cases.report.pool, a->folder->meta);
-        a->state = state ? state : "";
-        err = put_all(a, how);
+        a.ended = count_ended(&folder->plan);
+        a.run = history_run_of(folder);
+        a.run.good = judged->good;
+        a.run.environment = history_environment(&a.cases.report.pool, folder->meta);
+        a.state = state ? state : "";
+        err = db->in_memory ? 0 : read_files(&a, folder);
     }
-    pairs_release(&a->cases);
+    digest_files(&a);
+    if (!err)
+        err = put_all(&a, how);
+    judged->good = a.run.good;
+    release_files(&a);
+    pairs_release(&a.cases);
     return err;
 }
 
-int history_db_add(struct history_db *db, const struct report *r, size_t run,
-                   struct history_judged *judged, enum history_added *how, char *error, size_t len)
+int history_db_add_folder(struct history_db *db, const struct run_folder *run, int64_t id,
+                          char *error, size_t len)
 {
-    struct adding a = {.db = db,
-                       .path = r->runs[run].path,
-                       .standing = judged->standing,
-                       .judged = judged,
-                       .error = error,
-                       .len = len};
-    struct pool pool = {0};
+    const struct history_run r = history_run_of(run);
+    int code =
+        history_execute(db,
+                        "INSERT OR IGNORE INTO runs (id, name, host, suite, started_utc,"
+                        " version, commit_id, good) VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
+                        "itttttt", id, r.name, r.host, r.suite, r.started_utc, r.version, r.commit);
 
-    a.settled_in = judged->pool ? judged->pool : &pool;
-    int err = put(&a, how);
-    judged->standing = a.standing;
-    if (!judged->pool)
-        judged->n_settled = 0;
-    pool_release(&pool);
-    return err;
+    return code == SQLITE_OK ? 0 : history_sqlite_error(db, "note a run in", error, len);
 }

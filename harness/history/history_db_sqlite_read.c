@@ -17,13 +17,12 @@
 /* The history's runs: which there are, which are baselines, and folders out of them. See
  * history_db.h. */
 
-#define RUN_COLUMNS "id, name, host, suite, started_utc, version, commit_id, standing"
+#define RUN_COLUMNS "id, name, host, suite, started_utc, version, commit_id, good"
 /* The least that others took in a launch of run r; NULL where it has none. */
 #define LEAST_STEAL                                                                                \
     "(SELECT min(ifnull(l.steal, 0)) FROM series s JOIN launches l ON l.series = s.id"             \
     " AND l.run = r.id WHERE s.host = r.host)"
-#define AT_STATE                                                                                   \
-    8 /* behind RUN_COLUMNS, where it is asked for, and then whether the rows are there */
+#define AT_ROWS 8 /* behind RUN_COLUMNS, where it is asked for: are the rows there? */
 
 static bool copy_run(sqlite3_stmt *s, struct history_run *run)
 {
@@ -35,7 +34,8 @@ static bool copy_run(sqlite3_stmt *s, struct history_run *run)
         .started_utc = strdup(history_column_text(s, 4)),
         .version = strdup(history_column_text(s, 5)),
         .commit = strdup(history_column_text(s, 6)),
-        .standing = (enum history_standing)sqlite3_column_int(s, 7),
+        .good = sqlite3_column_int(s, 7),
+        .has_rows = sqlite3_column_count(s) > AT_ROWS && sqlite3_column_int(s, AT_ROWS),
     };
     return run->name && run->host && run->suite && run->started_utc && run->version && run->commit;
 }
@@ -50,19 +50,9 @@ static void turn_round(struct history_run *runs, size_t n)
     }
 }
 
-static bool copy_more(sqlite3_stmt *s, struct history_run *run)
-{
-    const char *state = (const char *)sqlite3_column_text(s, AT_STATE);
-
-    run->state = state ? strdup(state) : NULL;
-    run->has_rows = sqlite3_column_int(s, AT_STATE + 1);
-    return !state || run->state;
-}
-
-/* The rows of the statement, newest first, as runs, oldest first. more: behind RUN_COLUMNS stands
- * what copy_more() takes. Ends the statement. */
-static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct history_run **runs,
-                     size_t *n, char *error, size_t len)
+/* The rows of the statement, newest first, as runs, oldest first. Ends the statement. */
+static int take_runs(struct history_db *db, sqlite3_stmt *s, struct history_run **runs, size_t *n,
+                     char *error, size_t len)
 {
     int code = SQLITE_ERROR, err = 0;
 
@@ -73,7 +63,7 @@ static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct h
 
         if (all)
             *runs = all;
-        if (!all || !copy_run(s, &all[(*n)++]) || (more && !copy_more(s, &all[*n - 1])))
+        if (!all || !copy_run(s, &all[(*n)++]))
             err = history_out_of_memory(error, len);
     }
     if (!err && code != SQLITE_DONE)
@@ -93,37 +83,26 @@ int history_db_runs(struct history_db *db, const char *host, const char *suite, 
         " ORDER BY started_utc DESC, id DESC LIMIT ?3",
         "tti", host, suite, n ? (int64_t)n : (int64_t)-1);
 
-    return take_runs(db, s, false, runs, n_runs, error, len);
+    return take_runs(db, s, runs, n_runs, error, len);
 }
 
 /* started_utc counts whole seconds: what stands between two of them is the order they were added
- * in. */
-static const char earlier[] =
-    "SELECT " RUN_COLUMNS ", state, EXISTS (SELECT 1 FROM files WHERE run = r.id)"
-    " FROM runs r WHERE host = ?1 AND suite = ?2"
-    " AND (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4 AND host = ?1"
-    " AND started_utc = ?3), 9223372036854775807)) ORDER BY started_utc DESC, id DESC";
+ * in. The rows of runs in memory are in their folders. */
+static const char others[] =
+    "SELECT " RUN_COLUMNS ", ?6 OR EXISTS (SELECT 1 FROM files WHERE run = r.id)"
+    " FROM runs r WHERE host = ?1 AND suite = ?2 AND NOT (name = ?4 AND started_utc = ?3)"
+    " AND (?5 OR (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4"
+    " AND host = ?1 AND started_utc = ?3), 9223372036854775807)))"
+    " ORDER BY started_utc DESC, id DESC";
 
-int history_earlier(struct history_db *db, const struct history_run *run, struct history_run **runs,
-                    size_t *n, char *error, size_t len)
+int history_others(struct history_db *db, const struct history_run *run, bool later,
+                   struct history_run **runs, size_t *n, char *error, size_t len)
 {
     sqlite3_stmt *s =
-        history_statement(db, earlier, "tttt", run->host, run->suite, run->started_utc, run->name);
+        history_statement(db, others, "ttttii", run->host, run->suite, run->started_utc, run->name,
+                          (int64_t)later, (int64_t)db->in_memory);
 
-    return take_runs(db, s, true, runs, n, error, len);
-}
-
-char *history_environment_of(struct history_db *db, int64_t run)
-{
-    sqlite3_stmt *s =
-        history_statement(db,
-                          "SELECT e.json FROM environments e JOIN runs r ON r.environment = e.id"
-                          " WHERE r.id = ?",
-                          "i", run);
-    char *json = s && sqlite3_step(s) == SQLITE_ROW ? strdup(history_column_text(s, 0)) : NULL;
-
-    sqlite3_finalize(s);
-    return json;
+    return take_runs(db, s, runs, n, error, len);
 }
 
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit)
@@ -160,7 +139,8 @@ static bool is_plain_name(const char *name)
     return *name && *name != '.' && !strchr(name, '/');
 }
 
-int history_restore(struct history_db *db, int64_t id, const char *folder, char *error, size_t len)
+int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
+                       size_t len)
 {
     sqlite3_stmt *s = history_statement(db, "SELECT name, text FROM files WHERE run = ?", "i", id);
     int code = SQLITE_ERROR, err = 0;
@@ -170,23 +150,15 @@ int history_restore(struct history_db *db, int64_t id, const char *folder, char 
 
         err = is_plain_name(name) ? write_file(folder, name, sqlite3_column_blob(s, 1),
                                                (size_t)sqlite3_column_bytes(s, 1))
-                                  : -EILSEQ;
+                                  : -EBADMSG;
         if (err)
             snprintf(error, len, "cannot take '%s' out of the history '%s' into '%s': %s", name,
-                     db->path, folder, err == -EILSEQ ? "damaged name" : strerror(-err));
+                     db->path, folder, err == -EBADMSG ? "damaged name" : strerror(-err));
     }
     if (!err && code != SQLITE_DONE)
         err = history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
     return err;
-}
-
-int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
-                       size_t len)
-{
-    int err = history_restore(db, id, folder, error, len);
-
-    return err == -EILSEQ ? -EBADMSG : err;
 }
 
 static const char *keep(struct history *h, const char *text)
@@ -213,7 +185,7 @@ static int keep_runs(struct history_db *db, const char *host, const char *suite,
             .started_utc = keep(h, runs[i].started_utc),
             .version = keep(h, runs[i].version),
             .commit = keep(h, runs[i].commit),
-            .standing = runs[i].standing,
+            .good = runs[i].good,
         };
     history_runs_release(runs, n);
     return err;

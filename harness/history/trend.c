@@ -25,15 +25,7 @@ struct trend_pair {
     const struct history_run *before, *after;
     struct machine_difference *all;
     size_t n;
-    bool whole;
 };
-
-/* What every history keeps of a run. */
-static json_t *least_of(const struct history_run *run)
-{
-    return json_pack("{s:s, s:s, s:s}", "version", run->version, "commit", run->commit, "suite",
-                     run->suite);
-}
 
 static const char *kept_text(struct pool *pool, const char *text)
 {
@@ -63,13 +55,6 @@ static int find_differences(struct pool *pool, struct trend_pair *pair)
     struct pairs p = {.report = {.pool = *pool, .runs = runs, .n_runs = 2}, .n_a = 1, .n_b = 1};
     struct machine_difference *all = NULL;
 
-    pair->whole = runs[0].meta && runs[1].meta;
-    if (!pair->whole) {
-        json_decref(runs[0].meta);
-        json_decref(runs[1].meta);
-        runs[0].meta = least_of(pair->before);
-        runs[1].meta = least_of(pair->after);
-    }
     size_t n = pairs_machine_differences(&p, &all);
     *pool = p.report.pool;
     int err = copy_differences(pool, all, n, pair);
@@ -181,24 +166,13 @@ static const char *unsteady_of(struct pool *pool, const struct around *o)
     const json_t *value;
 
     json_object_foreach (o->before, name, value)
-        if (!json_equal(value, json_object_get(o->after, name)) && !has_moved(o, name) &&
-            strcmp(name, HISTORY_CHOICES_KEPT) != 0)
+        if (!json_equal(value, json_object_get(o->after, name)) && !has_moved(o, name))
             names = show_joined(pool, names,
                                 pool_text(pool, "%s", name)); /* the first is kept as it is */
     json_object_foreach (o->after, name, value)
-        if (!json_object_get(o->before, name) && strcmp(name, HISTORY_CHOICES_KEPT) != 0)
+        if (!json_object_get(o->before, name))
             names = show_joined(pool, names, pool_text(pool, "%s", name));
     return names;
-}
-
-static const char *unkept_of(const struct around *o)
-{
-    if (!o->before || !o->after)
-        return "of what the case's rows tell the history keeps nothing for one of them";
-    if (!json_object_get(o->before, HISTORY_CHOICES_KEPT) ||
-        !json_object_get(o->after, HISTORY_CHOICES_KEPT))
-        return "what the benchmark chose by itself the history does not keep for one of them";
-    return "";
 }
 
 /* --- both, at one place --- */
@@ -263,8 +237,6 @@ static int fill(struct trends *all, const struct trend *t, const struct around *
         if (!may_weigh(t, &pair->all[i]))
             list[d->n++] = pair->all[i];
     d->all = list;
-    d->whole = pair->whole;
-    d->unkept = unkept_of(o);
     d->unsteady = unsteady_of(pool, o);
     return 0;
 }
@@ -272,7 +244,7 @@ static int fill(struct trends *all, const struct trend *t, const struct around *
 static int differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
                      struct trend_differ *d)
 {
-    *d = (struct trend_differ){.at = at, .before = before, .unkept = "", .unsteady = ""};
+    *d = (struct trend_differ){.at = at, .before = before, .unsteady = ""};
     if (before == SIZE_MAX)
         return 0;
     const struct trend_pair *pair = pair_of(all, t->runs[before], t->runs[at]);
@@ -337,19 +309,6 @@ const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, s
     return text;
 }
 
-bool trend_differ_known(const struct trend_differ *d)
-{
-    return d->whole && !*d->unkept;
-}
-
-static const char *unknown_text(struct pool *pool, const struct trend_differ *d)
-{
-    const char *machine =
-        d->whole ? "" : "of the machine the history keeps nothing for one of them";
-
-    return pool_text(pool, "%s%s%s", machine, *machine && *d->unkept ? "; " : "", d->unkept);
-}
-
 /* Where nothing is on the list. */
 static const char *nothing_text(struct pool *pool, const struct trend_differ *d)
 {
@@ -380,12 +339,9 @@ const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
     const char *run = which_text(pool, t, d, named);
     const char *other = d->kind == CHANGE_SLIP ? "the last one before the slip" : "the run before";
     const char *list = trend_differ_text(pool, d, TREND_DIFFER_SHOWN);
-    const char *unknown = unknown_text(pool, d);
 
-    if (!d->n && *unknown)
-        return pool_text(pool, "what %s differs by from %s is not known: %s", run, other, unknown);
-    return pool_text(pool, "%s differs from %s by %s%s%s", run, other,
-                     d->n ? list : nothing_text(pool, d), *unknown ? "; " : "", unknown);
+    return pool_text(pool, "%s differs from %s by %s", run, other,
+                     d->n ? list : nothing_text(pool, d));
 }
 
 static bool is_value(double value)

@@ -267,7 +267,7 @@ static const char *newest_remark(struct pool *pool, const struct trends *t)
         if (!strcmp(h->runs[i].host, t->all[0].series->host) &&
             !strcmp(h->runs[i].suite, t->all[0].series->suite))
             run = &h->runs[i];
-    if (!h->judged || !run || run->standing != HISTORY_SEEN)
+    if (!h->judged || !run || run->good)
         return NULL;
     return pool_text(pool,
                      "the newest run, %s (%.10s), is no baseline: plumb check found a loss, proven "
@@ -406,8 +406,7 @@ static void csv_change(FILE *out, struct pool *pool, const struct trend *t, size
         csv_print_number(out, numbers[i]);
         fputc(',', out);
     }
-    csv_print(out,
-              !d->n && !trend_differ_known(d) ? "not known" : trend_differ_text(pool, d, SIZE_MAX));
+    csv_print(out, trend_differ_text(pool, d, SIZE_MAX));
     csv_slip(out, t, p);
     fputc('\n', out);
 }
@@ -458,10 +457,8 @@ static json_t *differ_json(struct pool *pool, const struct trend *t, const struc
             all, json_pack("{s:o, s:o, s:o, s:o, s:b}", "what", text(pool, d->all[i].what),
                            "before", text(pool, d->all[i].a), "after", text(pool, d->all[i].b),
                            "pipes", text(pool, d->all[i].pipes), "may_weigh", i < d->n_near));
-    return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o}", "run", run_json(pool, t->runs[d->at]),
-                     "run_before",
+    return json_pack("{s:o, s:o, s:o, s:o}", "run", run_json(pool, t->runs[d->at]), "run_before",
                      d->before == SIZE_MAX ? json_null() : run_json(pool, t->runs[d->before]),
-                     "machine_known", d->whole, "rows_known", d->before != SIZE_MAX && !*d->unkept,
                      "unsteady", text(pool, d->unsteady), "differences", all);
 }
 

@@ -91,7 +91,7 @@ compiled()
     grep -qE '^  hwloc +[0-9.]+ +puts threads' <<<"$output"
     grep -qE '^  jansson +- +plumb: .* libjansson-dev$' <<<"$output"
     grep -qE '^  libcsv +- +plumb: .* libcsv-dev$' <<<"$output"
-    grep -q 'plumb is left out (.*jansson, libyaml and libcsv)' <<<"$output"
+    grep -q 'plumb is left out (.*jansson, libyaml, libcsv and SQLite)' <<<"$output"
     grep -qE 'as root, apt-get install .*libjansson-dev.*; then make config$' <<<"$output"
 }
 

@@ -4,10 +4,7 @@
 
 setup_file() { :; }
 
-setup() {
-    in_work || return 1
-    sqlite
-}
+setup() { in_work; }
 
 # made NAME SEED [options of make_runs.py]; the seed is also the minute of its start
 made() {

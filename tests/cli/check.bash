@@ -48,11 +48,6 @@ check() {
     }
 }
 
-sqlite() {
-    "$plumb" check nowhere --baseline history 2>&1 | grep -q 'built without SQLite' && skip "built without SQLite"
-    return 0
-}
-
 json() { # json FILE EXPRESSION on the object o
     python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"
 }

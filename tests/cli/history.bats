@@ -37,7 +37,6 @@ json.dump(meta, open(folder + "run.json", "w"))
 END
     for run in runs/*; do
         "$plumb" check "$run" --history h.db --accept > out 2>&1 || true
-        ! grep -q 'built without SQLite' out || skip "built without SQLite"
     done
     series runs > folders
     series h.db > db

@@ -57,52 +57,45 @@ static inline struct history_db *open_db(const char *path, bool create)
     int err;
     struct history_db *db = history_db_open(path, create, &err, error, sizeof(error));
 
-    if (err == -ENOSYS)
-        skip();
     if (!db)
         fail_msg("%d: %s", err, error);
     return db;
 }
 
-/* Adds a run; returns what the history said. */
-static inline int add_as(const char *db_path, const char *path, int standing, bool *known,
-                         char *error, size_t len)
+/* Adds the run of a folder; returns what the history said. */
+static inline int add_as(const char *db_path, const char *path, struct history_judged *as,
+                         enum history_added *how, char *error, size_t len)
 {
-    struct report r = {0};
-    struct history_judged as = {.standing = standing < 0 ? HISTORY_BASELINE
-                                                         : (enum history_standing)standing};
-    enum history_added how = HISTORY_NEW;
     int err;
     struct history_db *db = history_db_open(db_path, true, &err, error, len);
 
     if (!err)
-        err = report_load(&r, &path, 1, error, len);
-    if (!err)
-        err = history_db_add(db, &r, 0, &as, &how, error, len);
-    if (known)
-        *known = !err && how != HISTORY_NEW;
-    report_release(&r);
+        err = history_db_add(db, path, as, how, error, len);
     history_db_close(db);
     return err;
 }
 
-static inline void add_path(const struct scene *s, const char *path, int standing)
+/* accepted: of all cases where keys is NULL, else of these two. */
+static inline void add_path(const struct scene *s, const char *path, bool good, bool accepted,
+                            const char *const *keys)
 {
+    const struct history_acceptance acceptance = {
+        .reason = "", .by = "", .at_utc = "", .keys = keys, .n_keys = keys ? 2 : 0};
+    struct history_judged judged = {.good = good, .acceptance = accepted ? &acceptance : NULL};
+    enum history_added how;
     char error[512] = "";
-    int err = add_as(s->db, path, standing, NULL, error, sizeof(error));
+    int err = add_as(s->db, path, &judged, &how, error, sizeof(error));
 
-    if (err == -ENOSYS)
-        skip();
     if (err)
         fail_msg("%d: %s", err, error);
 }
 
-static inline void add(const struct scene *s, const char *host, unsigned i, int standing)
+static inline void add(const struct scene *s, const char *host, unsigned i, bool good)
 {
     char path[128];
 
     write_run(s, host, i, path, sizeof(path));
-    add_path(s, path, standing);
+    add_path(s, path, good, false, NULL);
 }
 
 static inline void read_db(const struct scene *s, struct history *h)

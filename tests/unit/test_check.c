@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "core/stats.h"
 #include "harness/check/check.h"
 #include "harness/document/markdown_text.h"
 
@@ -60,7 +59,7 @@ static void test_what_could_have_been_seen(void **state)
 {
     static const struct {
         enum decision decision;
-        double detectable, low, margin, see;
+        double detectable, low, margin, loss;
         bool blind;
     } cases[] = {{DECISION_INCONCLUSIVE, 0.04, 0.9, 0, 0.05, false},
                  {DECISION_INCONCLUSIVE, 0.04, 0.9, 0, 0.03, true},
@@ -79,34 +78,78 @@ static void test_what_could_have_been_seen(void **state)
                                 .low = cases[i].low,
                                 .margin = cases[i].margin};
 
-        assert_int_equal(gate_is_blind(&c, cases[i].see), cases[i].blind);
+        assert_int_equal(gate_is_blind(&c, cases[i].loss), cases[i].blind);
     }
 }
 
-static void test_what_is_no_baseline_though_nothing_is_proven(void **state)
+static void test_what_a_case_comes_to(void **state)
 {
     static const struct {
-        double ratio, p;
-        unsigned best_of;
-        size_t n;
-        bool suspect;
-    } cases[] = {{0.97, 0.02, 0, 1, true},  {0.97, 0.02, 0, 2, true},
-                 {0.97, 0.02, 0, 3, false}, /* one of three is so by chance */
-                 {0.97, 0.02, 5, 1, false}, {0.985, 0.02, 0, 1, false}, /* within the margin */
-                 {0.85, NAN, 0, 0, false}, /* one launch a side: no p */
-                 {0.79, NAN, 0, 0, true},   {NAN, NAN, 0, 0, false}};
+        struct decide_case c;
+        double detect;
+        enum gate_verdict verdict;
+        size_t likely;
+    } cases[] = {
+        {{.decision = DECISION_WORSE, .error = 0.01}, 0, GATE_LOST, 0},
+        {{.decision = DECISION_EQUIVALENT, .error = 0.01, .proven = true, .ratio = 0.99},
+         0,
+         GATE_PASSED,
+         0},
+        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.9, .detectable = 0.4},
+         0,
+         GATE_PASSED,
+         0},
+        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.9, .detectable = 0.4},
+         0.05,
+         GATE_UNDECIDED,
+         0},
+        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.9, .likely = true},
+         0,
+         GATE_PASSED,
+         1},
+        /* nothing to decide by */
+        {{.decision = DECISION_INCONCLUSIVE, .error = NAN, .ratio = 0.9}, 0, GATE_UNDECIDED, 0},
+        /* a doubt, beyond the margin and within it */
+        {{.decision = DECISION_INCONCLUSIVE,
+          .error = 0.1,
+          .ratio = 0.9,
+          .margin = 0.02,
+          .obstacle = OBSTACLE_SHAPE},
+         0,
+         GATE_UNDECIDED,
+         0},
+        {{.decision = DECISION_INCONCLUSIVE,
+          .error = 0.1,
+          .ratio = 0.9,
+          .margin = 0.02,
+          .obstacle = OBSTACLE_STRANGE},
+         0,
+         GATE_UNDECIDED,
+         0},
+        {{.decision = DECISION_INCONCLUSIVE,
+          .error = 0.1,
+          .ratio = 0.99,
+          .margin = 0.02,
+          .obstacle = OBSTACLE_TOGETHER},
+         0,
+         GATE_PASSED,
+         0},
+        {{.decision = DECISION_INCONCLUSIVE,
+          .error = 0.1,
+          .ratio = 0.9,
+          .margin = 0.02,
+          .obstacle = OBSTACLE_RUNS},
+         0,
+         GATE_PASSED,
+         0}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct decide_case c = {.decision = DECISION_INCONCLUSIVE,
-                                .margin = 0.02,
-                                .ratio = cases[i].ratio,
-                                .p_likely = cases[i].p,
-                                .best_of = cases[i].best_of};
+        struct gate_tally t = {0};
 
-        assert_int_equal(gate_is_suspect(&c, 0.05, cases[i].n), cases[i].suspect);
-        c.decision = DECISION_EQUIVALENT;
-        assert_false(gate_is_suspect(&c, 0.05, cases[i].n));
+        gate_count(&t, &cases[i].c, cases[i].detect);
+        assert_int_equal(gate_tally_verdict(&t), cases[i].verdict);
+        assert_int_equal(t.likely, cases[i].likely);
     }
 }
 
@@ -151,38 +194,11 @@ static void test_digits_until_they_differ(void **state)
     }
 }
 
-/* A loss down to an accepted level passes, as far as two runs' errors and the margin reach below it: in one run of
- * 100, whatever the number of levels, it would not. */
-static void test_what_an_accepted_level_covers(void **state)
-{
-    static const struct accepted_level level = {.level = 100};
-
-    (void)state;
-    for (unsigned i = 0; i < 8; i++) {
-        const struct accepted a = {.n = i & 4 ? 4 : 1};
-        bool higher = i & 1, by_median = i & 2;
-        struct decide_case c = {.higher_is_better = higher, .margin = 0.05, .freedom = 8};
-        double edge = 0.95 * exp(-dist_t_quantile(1 - 0.01 / (double)a.n, 8) * sqrt(2) * 0.03);
-
-        c.judged_by = by_median ? DECIDE_BY_MEDIAN : DECIDE_BY_FAST;
-        c.error = by_median ? 0.03 : 1; /* of what it is judged by, if that is the median */
-        c.median_ratio = 0.9;
-        c.median_high = 0.9 * exp(0.03 * dist_t_quantile(0.975, 8));
-        for (int k = -1; k < 2; k += 2) {
-            c.b_value = 100 * pow(edge * (1 + k * 1e-6), higher ? 1 : -1);
-            assert_int_equal(accepted_covers(&a, &level, &c), k > 0);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_what_could_have_been_seen),
-        cmocka_unit_test(test_what_is_no_baseline_though_nothing_is_proven),
-        cmocka_unit_test(test_what_an_accepted_level_covers),
-        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_escapes), cmocka_unit_test(test_what_could_have_been_seen),
+        cmocka_unit_test(test_what_a_case_comes_to), cmocka_unit_test(test_codes),
         cmocka_unit_test(test_digits_until_they_differ)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

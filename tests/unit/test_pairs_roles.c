@@ -67,47 +67,61 @@ static void load(struct scene *s, const struct pairs_roles *roles, size_t n, str
 
 static void test_only_the_level_is_held_against(void **state)
 {
-    static const struct pairs_role most[RUNS] = {
-        {DECIDE_SPREAD, 1}, {DECIDE_LEVEL, 1}, {DECIDE_LEVEL, 1}, {DECIDE_LEVEL, 1}};
-    static const struct pairs_role own[RUNS] = {
-        {DECIDE_SPREAD, 1}, {DECIDE_SPREAD, 1}, {DECIDE_ANCHOR, 3}, {DECIDE_LEVEL, 3}};
+    static const enum pairs_role most[RUNS] = {PAIRS_NO_PART, PAIRS_LEVEL, PAIRS_LEVEL,
+                                               PAIRS_LEVEL};
+    static const enum pairs_role own[RUNS] = {PAIRS_NO_PART, PAIRS_NO_PART, PAIRS_ANCHOR,
+                                              PAIRS_LEVEL};
     const struct pairs_roles roles[] = {{NULL, most}, {"memory|op=op0|bandwidth|GB/s", own}};
     struct pairs p;
 
     load(*state, roles, 2, &p);
     assert_int_equal(p.n, 3);
     for (size_t r = 0; r < RUNS; r++) {
-        assert_int_equal(p.all[0].decide.a.runs[r].role, own[r].role);
-        assert_int_equal(p.all[2].decide.a.runs[r].role, most[r].role);
+        assert_int_equal(p.all[0].decide.a.runs[r].n, own[r] == PAIRS_NO_PART ? 0 : 2);
+        assert_int_equal(p.all[2].decide.a.runs[r].n, most[r] == PAIRS_NO_PART ? 0 : 2);
     }
+    assert_int_equal(p.all[0].decide.a.runs[2].role, DECIDE_ANCHOR);
+    assert_int_equal(p.all[0].decide.a.runs[3].role, DECIDE_LEVEL);
     assert_float_equal(p.all[0].decide.a_value / 103, 1, 1e-3); /* the mean of its level */
-    assert_float_equal(p.all[0].decide.anchor_ratio, 104 / 102.0, 2e-3);
     assert_false(pairs_is_level(&p, 0));
     assert_true(pairs_is_level(&p, 1) && pairs_is_level(&p, RUNS));
     pairs_release(&p);
 }
 
-/* A run without a value lies between two others as if it were not there. */
-static void test_a_break_lies_between_runs_with_values(void **state)
+static void set_boot(struct scene *s, unsigned run, const char *boot)
 {
-    static const struct pairs_role most[RUNS] = {
-        {DECIDE_LEVEL, 1}, {DECIDE_LEVEL, 2}, {DECIDE_LEVEL, 1}, {DECIDE_LEVEL, 2}};
-    const struct pairs_roles roles[] = {{NULL, most}};
-    const bool breaks[2][RUNS] = {{false, true, true, true}, {false, false, false, true}};
+    char name[32], text[512];
+
+    snprintf(name, sizeof(name), "r%u/run.json", run);
+    snprintf(text, sizeof(text),
+             "{\"schema\": 2, \"run\": \"r%u\", \"suite\": \"quick\", \"state\": \"complete\","
+             " \"started_utc\": \"2026-01-%02uT00:00:00Z\","
+             " \"machine\": {\"host\": {\"hostname\": \"one\"}, \"load\": {\"boot\": %s}}}\n",
+             run, run + 1, boot);
+    fake_run_write(&s->root, name, text);
+}
+
+/* By the order in which they are seen; 0 where a run does not tell. */
+static void test_boots_are_numbered(void **state)
+{
+    static const char *const boots[RUNS + 1] = {"\"b\"", "\"a\"", "null", "\"b\"", "\"a\""};
+    static const unsigned want[RUNS] = {1, 2, 0, 1};
     struct pairs p;
 
-    load(*state, roles, 1, &p);
-    for (size_t c = 0; c < 2; c++)
-        for (size_t r = 0; r < RUNS; r++)
-            assert_int_equal(p.all[c].decide.a.runs[r].breaks, breaks[c][r]);
+    for (unsigned i = 0; i <= RUNS; i++)
+        set_boot(*state, i, boots[i]);
+    load(*state, NULL, 0, &p);
+    for (size_t r = 0; r < RUNS; r++)
+        assert_int_equal(p.all[0].decide.a.runs[r].boot, want[r]);
+    assert_int_equal(p.all[0].decide.b.runs[0].boot, 2);
     pairs_release(&p);
 }
 
 /* Another kernel, another case and another origin of the figures in a run that is no level. */
 static void test_what_is_no_level_says_nothing_of_a_case(void **state)
 {
-    static const struct pairs_role most[RUNS] = {
-        {DECIDE_SPREAD, 1}, {DECIDE_LEVEL, 3}, {DECIDE_LEVEL, 3}, {DECIDE_LEVEL, 3}};
+    static const enum pairs_role most[RUNS] = {PAIRS_NO_PART, PAIRS_LEVEL, PAIRS_LEVEL,
+                                               PAIRS_LEVEL};
     const struct pairs_roles roles[] = {{NULL, most}};
     struct scene *s = *state;
     struct machine_difference *all;
@@ -141,7 +155,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_only_the_level_is_held_against),
-                                       TEST(test_a_break_lies_between_runs_with_values),
+                                       TEST(test_boots_are_numbered),
                                        TEST(test_what_is_no_level_says_nothing_of_a_case)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #define MOVED 20 /* the run from which the level is another */
 
 /* Outcomes as they are kept since the choices are. */
-#define KEPT(outcomes) "{\"" HISTORY_CHOICES_KEPT "\":[\"kept\"]" outcomes "}"
+#define KEPT(outcomes) "{" outcomes "}"
 
 /* One case, RUNS runs a day apart, all of one machine; tests change a run's environment or outcomes. */
 struct scene {
@@ -144,26 +144,11 @@ static void test_the_machine_differs(void **state)
     assert_int_equal(d->before, MOVED - 1);
     assert_int_equal(d->n, 3);
     assert_int_equal(d->n_near, 2);
-    assert_true(d->whole);
     assert_non_null(strstr(trend_differ_text(&s->h.pool, d, 1), "0xa; and 2 more"));
     s->entries.all[MOVED - 1].launches = none;
     set_kernel(s, MOVED - 1);
     says(s, "kernel: 6.1 to 6.2");
     assert_int_equal(s->trends.all[0].steps[0].all[0].before, MOVED - 2);
-}
-
-/* Where the machine of a run is not kept, or damaged, nothing of it is said to be equal. */
-static void test_what_is_not_kept_is_not_equal(void **state)
-{
-    struct scene *s = *state;
-
-    for (size_t i = 0; i < MOVED; i++)
-        s->h.runs[i].environment = NULL;
-    says(s, "not known|keeps nothing|!by nothing");
-    for (size_t i = 0; i < MOVED; i++)
-        s->h.runs[i].version = "0.9";
-    s->h.runs[MOVED].environment = "{ damaged";
-    says(s, "plumb version: 0.9 to 1.0;|keeps nothing");
 }
 
 static void set_outcomes(struct scene *s, size_t begin, size_t end, const char *outcomes)
@@ -177,9 +162,9 @@ static void test_the_cases_own_outcomes(void **state)
     struct scene *s = *state;
 
     set_outcomes(s, 0, MOVED,
-                 KEPT(",\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]"));
+                 KEPT("\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]"));
     set_outcomes(s, MOVED, RUNS,
-                 KEPT(",\"kernel\":[\"3.4\",\"3.5\"],\"cpus\":[\"1\"],\"new\":[\"x\"]"));
+                 KEPT("\"kernel\":[\"3.4\",\"3.5\"],\"cpus\":[\"1\"],\"new\":[\"x\"]"));
     says(s, "by the case's kernel: 2.6 to 3.4 or 3.5");
 }
 
@@ -189,12 +174,12 @@ static void test_what_always_differs_is_no_suspect(void **state)
     struct scene *s = *state;
 
     for (size_t i = 0; i < RUNS; i++)
-        s->entries.all[i].outcomes = pool_text(&s->h.pool, KEPT(",\"address\":[\"%zu\"]"), i);
+        s->entries.all[i].outcomes = pool_text(&s->h.pool, KEPT("\"address\":[\"%zu\"]"), i);
     says(s, "address differs");
     assert_int_equal(s->trends.all[0].steps[0].all[0].n, 0);
     /* from then on some launches choose another one; and a name that only one of them has */
-    set_outcomes(s, 0, MOVED, KEPT(",\"isa\":[\"avx512\"],\"path\":[\"a\"]"));
-    set_outcomes(s, MOVED, RUNS, KEPT(",\"isa\":[\"avx2\",\"avx512\"],\"new\":[\"x\"]"));
+    set_outcomes(s, 0, MOVED, KEPT("\"isa\":[\"avx512\"],\"path\":[\"a\"]"));
+    set_outcomes(s, MOVED, RUNS, KEPT("\"isa\":[\"avx2\",\"avx512\"],\"new\":[\"x\"]"));
     says(s, "isa, path, new differs");
 }
 
@@ -244,7 +229,6 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_all_launches_count),
                                        TEST(test_the_machine_differs),
-                                       TEST(test_what_is_not_kept_is_not_equal),
                                        TEST(test_the_cases_own_outcomes),
                                        TEST(test_what_always_differs_is_no_suspect),
                                        TEST(test_runs_near_the_step),

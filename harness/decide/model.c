@@ -335,7 +335,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The step that all of these are multiples of, if they have few digits; 0: none is seen. */
+/* The step that all of these are multiples of, if they have few digits; 0: none is seen. Two values
+ * or one say nothing of it: they may be counts. */
 static double decimal_step(const double *sorted, size_t n)
 {
     double tens = floor(log10(sorted[n - 1]));
@@ -343,7 +344,7 @@ static double decimal_step(const double *sorted, size_t n)
 
     for (size_t i = 1; i < n; i++)
         different += sorted[i] != sorted[i - 1];
-    for (int digits = different > 2 ? 2 : 3; digits < DIGITS_MOST; digits++) {
+    for (int digits = 2; different > 2 && digits < DIGITS_MOST; digits++) {
         double step = pow(10, tens - digits + 1);
         size_t i = 0;
 

@@ -134,7 +134,7 @@ int prior_fit(const struct variance *x, const double *base, size_t n, double ali
         out->most = total;
     } else if (cases && lend > 0) {
         *out = (struct prior){0, cases > 1 ? best_times(&f, NORMAL) : 1, lend, INFINITY};
-    } else if (cases > 1) {
+    } else if (cases > 1 && lend == 0) {
         *out = (struct prior){.times = best_times(&f, NORMAL), .most = total};
         out->freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
     }
@@ -791,7 +791,7 @@ static int moderate_cases(struct model *m)
         m->x[k].value = fmax(c->s.value, least_variance(c));
         m->base[k] = 1;
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, 0, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, -1, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++)
         m->all[m->judged[k]].s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
     return err;

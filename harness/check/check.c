@@ -88,6 +88,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .name_b = CHECK_RUN_NAME,
                                     .roles = b->choice.roles,
                                     .n_roles = b->choice.n_roles};
+    options.decide.later.runs_most = b->runs_most;
     /* Without a baseline the run stands on both sides, so that its cases are known. */
     const char *const *a = b->n ? (const char *const *)b->paths : &c->run;
     int err = pairs_load(p, a, b->n ? b->n : 1, &c->run, 1, &options, c->error, sizeof(c->error));

@@ -47,8 +47,8 @@ struct run_mean {
 /* A set of A's runs as B's machine sees it: those of B's boot, and the boots of the others. */
 struct level {
     double mean;
-    size_t runs; /* 0: none */
-    double by_v; /* its variance is by_v v + by_boots boots: of what B would be */
+    size_t runs, boots; /* 0: none */
+    double by_v;        /* its variance is by_v v + by_boots boots: of what B would be */
     double by_boots;
     bool new_boot; /* B's boot is another, and how boots differ is not known */
 };

@@ -329,7 +329,7 @@ static double deviation(const struct model *m, const struct measure *c, size_t a
     double off = self->mean - mean, others = (double)n;
     /* From the mean with itself among them it is nearer. */
     struct variance v =
-        self->strange ? c->v : model_v_without(m, c, off * others / (others + 1), n + 1);
+        self->strange ? c->v : suite_model_v_without(m, c, off * others / (others + 1), n + 1);
 
     return v.df > 0 ? normal_score(off / sqrt(v.value * (1 + 1 / others)), v.df) : NAN;
 }
@@ -885,7 +885,7 @@ static int decide_by_one(struct decide_case *cases, size_t n, const struct decid
         if (!(cases[i].margin > 0 && cases[i].margin < 1))
             err = err ? err : -EINVAL;
     }
-    err = err ? err : model_make(&m, cases, n, options->unchanged && options->b_stays);
+    err = err ? err : suite_model_make(&m, cases, n, options->unchanged && options->b_stays);
     if (!err) {
         size_t n_runs = fill_values(&m, cases, &j, overall);
 
@@ -894,7 +894,7 @@ static int decide_by_one(struct decide_case *cases, size_t n, const struct decid
     }
     err = err ? err : judge_all(&j, &m, down, cases, overall);
     decide_count(cases, err ? 0 : n, overall);
-    model_release(&m);
+    suite_model_release(&m);
     free(down);
     return err;
 }

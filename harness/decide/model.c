@@ -560,8 +560,8 @@ static int spread_runs(struct model *m)
     return err;
 }
 
-struct variance model_v_without(const struct model *m, const struct measure *c, double off,
-                                size_t n)
+struct variance suite_model_v_without(const struct model *m, const struct measure *c, double off,
+                                      size_t n)
 {
     double left = fmax(0, c->own_squares - off * off * (double)n / ((double)n - 1));
     double df = c->own_runs - 1;
@@ -692,7 +692,7 @@ static int allocate(struct model *m, const struct decide_case *cases, size_t n)
                : -ENOMEM;
 }
 
-void model_release(struct model *m)
+void suite_model_release(struct model *m)
 {
     free(m->all);
     free(m->judged);
@@ -835,7 +835,7 @@ static int spread_repetitions(struct model *m)
     return err;
 }
 
-int model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time)
+int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time)
 {
     struct run_mean *runs;
     size_t most = 1;

@@ -94,11 +94,11 @@ struct model {
 
 /* Reads the cases, sets their obstacle where there is nothing to judge, and estimates the components
  * of the others. in_time: A's and B's boots count (a gate's view). 0 or -ENOMEM. */
-int model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time);
-void model_release(struct model *m);
+int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time);
+void suite_model_release(struct model *m);
 
 /* v as it would be without a run of A that is so far from the mean of n runs, itself among them. */
-struct variance model_v_without(const struct model *m, const struct measure *c, double off,
-                                size_t n);
+struct variance suite_model_v_without(const struct model *m, const struct measure *c, double off,
+                                      size_t n);
 
 #endif

@@ -4,12 +4,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "harness/decide/decide.h"
 
-#define MORE_DIGITS_MAX 6
-#define RUNS_TO_TELL    2 /* baselines beside one, so that three tell how runs differ */
+#define DIGITS_MAX 6
 
 struct words {
     char *text;
@@ -45,11 +43,11 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
         [OBSTACLE_NONE] = "",
         [OBSTACLE_NO_VALUE] = "no value",
         [OBSTACLE_BAD_VALUE] = "bad value",
-        [OBSTACLE_ONE_LAUNCH] = "one launch",
-        [OBSTACLE_FEW] = "few launches",
+        [OBSTACLE_ONE_LAUNCH] = "one repetition",
+        [OBSTACLE_FEW] = "few repetitions",
         [OBSTACLE_RUNS] = "runs unknown",
         [OBSTACLE_TOGETHER] = "together",
-        [OBSTACLE_STRANGE] = "strange run",
+        [OBSTACLE_STRANGE] = "outlier",
         [OBSTACLE_SHAPE] = "few runs",
     };
 
@@ -58,184 +56,91 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
 
 const char *decide_figure_name(enum decide_figure figure)
 {
-    static const char *const names[] = {
-        [DECIDE_BY_MEDIAN] = "medians", [DECIDE_BY_SUSTAINED] = "sustained"};
-
-    return names[figure];
+    return figure == DECIDE_BY_SUSTAINED ? "sustained" : "medians";
 }
 
-/* Two digits of what is below 10 %, and no false ones above. */
-static double percent(double ratio, int *digits)
+static double change(double ratio)
 {
-    double p = 100 * fabs(ratio - 1);
-
-    *digits = p < 0.095 ? 2 : p < 9.95 ? 1 : 0;
-    return p;
+    return 100 * (ratio - 1);
 }
 
-/* "a loss of 4.9 %"; `more` digits than are usual. */
-static void say_change(struct words *w, double ratio, int more)
+/* One digit below 10 %, and as many as it takes until the ends of the interval read differently. */
+static int digits_of(double low, double high)
 {
-    int digits;
-    double p = percent(ratio, &digits);
+    int digits = fabs(change(low)) < 9.95 && fabs(change(high)) < 9.95;
 
-    if (p < (more ? 0.5 * pow(10, -digits - more) : 0.005))
-        say(w, "no change");
-    else if (p >= 1e4)
-        say(w, "a %s of %.*g %%", ratio < 1 ? "loss" : "gain", 2 + more, p);
+    while (high > low && digits < DIGITS_MAX &&
+           fabs(change(high) - change(low)) < 2 * pow(10, -digits))
+        digits++;
+    return digits;
+}
+
+/* "-6.2 % (-7.4 to -5.0)" */
+static void say_change(struct words *w, double ratio, double low, double high)
+{
+    int digits = digits_of(low, high);
+
+    if (change(high) >= 1e4)
+        say(w, "%+.3g %% (%+.3g to %+.3g)", change(ratio), change(low), change(high));
     else
-        say(w, "a %s of %.*f %%", ratio < 1 ? "loss" : "gain", digits + more, p);
+        say(w, "%+.*f %% (%+.*f to %+.*f)", digits, change(ratio), digits, change(low), digits,
+            change(high));
 }
 
-static bool reads_alike(double x, double y, int more)
-{
-    char texts[2][96];
-
-    for (int i = 0; i < 2; i++) {
-        struct words w = {.text = texts[i], .len = sizeof(texts[i])};
-
-        say_change(&w, i ? y : x, more);
-    }
-    return !strcmp(texts[0], texts[1]);
-}
-
-/* Digits until the ends of the interval read differently; those of one value never do. */
-static int more_digits(const struct decide_case *c)
-{
-    for (int more = 0; more <= MORE_DIGITS_MAX; more++)
-        if (!reads_alike(c->low, c->high, more))
-            return more;
-    return 0;
-}
-
-static void say_range(struct words *w, const struct decide_case *c)
-{
-    int more = more_digits(c);
-
-    say(w, "between ");
-    say_change(w, c->low, more);
-    say(w, " and ");
-    say_change(w, c->high, more);
-}
-
-static void say_margin(struct words *w, const struct decide_case *c)
-{
-    say(w, "the margin of %.3g %%", 100 * c->margin);
-}
-
-static void say_equivalent(struct words *w, const struct decide_case *c)
-{
-    say(w, "equivalent: ");
-    say_range(w, c);
-    say(w, ", within ");
-    say_margin(w, c);
-    if (c->proven) {
-        say(w, "; ");
-        say_change(w, c->ratio, more_digits(c));
-        say(w, " is proven all the same");
-    }
-}
-
-/* Which figure proves it, and what the other one shows. */
+/* Which figure decides, and what the other one shows. */
 static void say_figure(struct words *w, const struct decide_case *c)
 {
-    struct decide_case median = *c;
-
     if (c->judged_by == DECIDE_BY_MEDIAN)
         return;
-    median.low = c->median_low;
-    median.high = c->median_high;
-    say(w, "; by all work over all time (sustained). The medians show ");
-    say_change(w, c->median_ratio, 0);
-    say(w, ", ");
-    say_range(w, &median);
-}
-
-static void say_changed(struct words *w, const struct decide_case *c)
-{
-    say(w, "%s: ", decision_name(c->decision));
-    say_change(w, c->ratio, more_digits(c));
-    say(w, " is proven, ");
-    say_range(w, c);
-    if (c->beyond) {
-        say(w, ": all of it beyond ");
-        say_margin(w, c);
-    }
-    say_figure(w, c);
+    say(w, " by the sustained rate; the medians alone: ");
+    say_change(w, c->median_ratio, c->median_low, c->median_high);
 }
 
 static void say_more(struct words *w, const struct decide_case *c)
 {
-    const char *what = c->more_of_a ? "baseline" : c->by_runs ? "run" : "launch";
-    const char *plural = c->by_runs ? "s" : "es";
+    const char *what = c->more_of_a ? "baseline" : c->by_runs ? "run" : "repetition";
 
     if (c->more_launches)
-        say(w, "; %zu more %s%s%s would decide, if nothing else changes", c->more_launches, what,
-            c->more_launches == 1 ? "" : plural, c->more_of_a ? "" : " a side");
+        say(w, "; %zu more %s%s%s would decide", c->more_launches, what,
+            c->more_launches == 1 ? "" : "s", c->more_of_a ? "" : " on each side");
     else
-        say(w, "; more %s%s of this spread would hardly decide", what, plural);
+        say(w, "; more %ss would hardly decide", what);
 }
 
-/* Why nothing is proven; false: by the spread alone. */
-static bool say_doubt(struct words *w, const struct decide_case *c)
+static const char *doubt_of(const struct decide_case *c)
 {
     switch (c->obstacle) {
     case OBSTACLE_FEW:
-        say(w,
-            c->by_runs && c->by_pairs ? ", seen in fewer than %d runs a side, which two levels "
-                                        "between runs would look like, too"
-                                      : ", seen in fewer than %d launches a side, which two levels "
-                                        "between launches would look "
-                                        "like, too",
-            DECIDE_FEW_LAUNCHES);
-        return true;
+        return c->by_runs
+                   ? ", with fewer than 5 runs in turn, which may all have met one of two modes"
+                   : ", with fewer than 5 repetitions, which may all have met one of two modes";
     case OBSTACLE_TOGETHER:
-        say(w, ", together with many others, as where a run comes up slower in all");
-        return true;
+        return ", together with many other cases, as when a whole run is slower";
     case OBSTACLE_STRANGE:
-        say(w, ", likely, not proven: a run of the baseline that is apart from the others was as "
-               "far off");
-        return true;
+        return ", which is where one outlier among the baselines was";
     case OBSTACLE_SHAPE:
-        say(w, ", likely, not proven: too few runs are known to tell how far off one can be");
-        return true;
+        return ", a likely change, but too few runs are known to tell how far a run can stray";
     default:
-        return false;
+        return c->new_boot ? ", in a boot that no baseline is from, and how boots differ is unknown"
+                           : "";
     }
 }
 
 static void say_inconclusive(struct words *w, const struct decide_case *c)
 {
-    int digits;
-    double detectable = percent(1 - c->detectable, &digits);
-
     say(w, "inconclusive: ");
-    say_range(w, c);
-    if (!say_doubt(w, c))
-        say(w, ", neither a change nor equivalence within %.3g %%", 100 * c->margin);
+    say_change(w, c->ratio, c->low, c->high);
+    say_figure(w, c);
+    say(w, "%s", doubt_of(c));
     say_more(w, c);
-    say(w, "; a loss below %.*f %% may go unseen", digits, detectable);
-}
-
-/* By the launches alone it is no verdict. */
-static void say_runs_unknown(struct words *w, const struct decide_case *c)
-{
-    say(w, "inconclusive: ");
-    say_change(w, c->ratio, more_digits(c));
-    say(w, " in one run against one, which does not show how runs differ: add %d baselines",
-        RUNS_TO_TELL);
+    say(w, "; smallest detectable slowdown %.2g %%", 100 * c->detectable);
 }
 
 static void say_slipped(struct words *w, const struct decide_case *c)
 {
-    int digits;
-    double low = percent(c->anchor_low, &digits), high = percent(c->anchor_high, &digits);
-
-    say(w, "worse: slipped, ");
-    say_change(w, c->anchor_ratio, 0);
-    say(w, " since the first baselines (%.1f to %.1f %%, all of it beyond ", high, low);
-    say_margin(w, c);
-    say(w, "), in steps too small to show against the last ones");
+    say(w, "worse: ");
+    say_change(w, c->anchor_ratio, c->anchor_low, c->anchor_high);
+    say(w, " against the first baselines, a drift in steps too small to show against the last");
     say_figure(w, c);
 }
 
@@ -246,14 +151,28 @@ static void say_obstacle(struct words *w, const struct decide_case *c)
         say(w, "inconclusive: a side has no value");
         break;
     case OBSTACLE_BAD_VALUE:
-        say(w, "inconclusive: a value is not a number above 0, and cannot be compared");
+        say(w, "inconclusive: a value is not a number above 0, so there is no ratio");
+        break;
+    case OBSTACLE_RUNS:
+        say(w,
+            "inconclusive: %+.1f %%, but one run against one does not show how runs differ: add 2 "
+            "baselines",
+            change(c->ratio));
         break;
     default:
-        say(w, "inconclusive: ");
-        say_change(w, c->ratio, 0);
-        say(w, " in one launch on a side, which shows no spread: measure at least %d launches",
-            DECIDE_FEW_LAUNCHES);
+        say(w, "inconclusive: %+.1f %%, but one repetition shows no spread: measure at least %d",
+            change(c->ratio), DECIDE_FEW_LAUNCHES);
     }
+}
+
+static void say_decided(struct words *w, const struct decide_case *c)
+{
+    say(w, "%s: ", decision_name(c->decision));
+    say_change(w, c->ratio, c->low, c->high);
+    say_figure(w, c);
+    if (c->decision == DECISION_EQUIVALENT)
+        say(w, ", within the margin of %.3g %%%s", 100 * c->margin,
+            c->proven ? ", though the change is proven" : "");
 }
 
 int decide_sentence(const struct decide_case *c, char *text, size_t len)
@@ -263,17 +182,13 @@ int decide_sentence(const struct decide_case *c, char *text, size_t len)
     if (len == 0)
         return -ENOSPC;
     text[0] = '\0';
-    if (isnan(c->error))
+    if (isnan(c->error) || c->obstacle == OBSTACLE_RUNS)
         say_obstacle(&w, c);
-    else if (c->obstacle == OBSTACLE_RUNS)
-        say_runs_unknown(&w, c);
     else if (c->slipped)
         say_slipped(&w, c);
-    else if (c->decision == DECISION_EQUIVALENT)
-        say_equivalent(&w, c);
     else if (c->decision == DECISION_INCONCLUSIVE)
         say_inconclusive(&w, c);
     else
-        say_changed(&w, c);
+        say_decided(&w, c);
     return w.used < len ? 0 : -ENOSPC;
 }

@@ -2,7 +2,7 @@
 /*
  * What plumb check says of recorded runs: each is judged against others of the same machine. Where
  * nothing is planted, every loss is a false alarm. Then each case in turn loses a share of all its
- * samples. Once with the medians alone, once with the best launches of runs as well.
+ * samples. Once with the medians alone, once with what launches sustained as well.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -19,7 +19,6 @@
 #define RUNS     512
 #define LAUNCHES 16
 #define MARGIN   0.02
-#define FAST_AT  0.95 /* samples are logarithms, and higher is better */
 
 static const double losses[] = {0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.10,
                                 0.14, 0.20, 0.28, 0.40, 0.55, 0.70};
@@ -28,7 +27,7 @@ static const double losses[] = {0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.10,
 struct stage {
     size_t n_cases, n_runs, baselines;
     const char *names[CASES];
-    double medians[CASES][RUNS][LAUNCHES], fast[CASES][RUNS][LAUNCHES];
+    double medians[CASES][RUNS][LAUNCHES], sustained[CASES][RUNS][LAUNCHES];
     size_t launches[CASES][RUNS];
     double lost[CASES][2][LAUNCHES];
     struct decide_run a[CASES][RUNS], b[CASES];
@@ -45,6 +44,16 @@ static int ascending(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* Samples are logarithms of rates: all work over all time is their harmonic mean. */
+static double sustained(const struct recorded_launch *l)
+{
+    double time = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        time += exp(-l->samples[i]) / (double)l->n;
+    return 1 / time;
+}
+
 static void take_launch(struct stage *s, size_t c, const struct recorded_launch *l)
 {
     size_t *n = &s->launches[c][l->run];
@@ -53,7 +62,7 @@ static void take_launch(struct stage *s, size_t c, const struct recorded_launch 
         return;
     qsort(l->samples, l->n, sizeof(*l->samples), ascending);
     s->medians[c][l->run][*n] = exp(stats_quantile_sorted(l->samples, l->n, 0.5));
-    s->fast[c][l->run][(*n)++] = exp(stats_quantile_sorted(l->samples, l->n, FAST_AT));
+    s->sustained[c][l->run][(*n)++] = sustained(l);
 }
 
 static void take(struct stage *s, const struct recording *r)
@@ -70,7 +79,7 @@ static void take(struct stage *s, const struct recording *r)
 static struct decide_run run_of(struct stage *s, size_t c, size_t run, bool both)
 {
     return (struct decide_run){.values = s->medians[c][run],
-                               .fast = both ? s->fast[c][run] : NULL,
+                               .sustained = both ? s->sustained[c][run] : NULL,
                                .n = s->launches[c][run]};
 }
 
@@ -101,10 +110,10 @@ static void lose(struct stage *s, size_t c, size_t now, double loss)
 {
     for (size_t l = 0; l < s->launches[c][now]; l++) {
         s->lost[c][0][l] = s->medians[c][now][l] * (1 - loss);
-        s->lost[c][1][l] = s->fast[c][now][l] * (1 - loss);
+        s->lost[c][1][l] = s->sustained[c][now][l] * (1 - loss);
     }
     s->b[c].values = s->lost[c][0];
-    s->b[c].fast = s->b[c].fast ? s->lost[c][1] : NULL;
+    s->b[c].sustained = s->b[c].sustained ? s->lost[c][1] : NULL;
 }
 
 static void suite(struct stage *s, const uint32_t *order, size_t now, bool both)
@@ -115,7 +124,7 @@ static void suite(struct stage *s, const uint32_t *order, size_t now, bool both)
     judge(s);
     for (size_t c = 0; c < s->n_cases; c++) {
         worse += s->cases[c].decision == DECISION_WORSE;
-        s->smallest[both][c] += fmin(1, s->cases[c].smallest);
+        s->smallest[both][c] += fmin(1, s->cases[c].detectable);
     }
     s->alarms[both] += worse > 0;
     s->named[both] += worse;
@@ -150,7 +159,8 @@ static void show(const struct stage *s)
     double all[2][CASES];
 
     printf("%zu suites, %zu baselines\nfalse alarms: medians %zu suites (%zu cases), both %zu (%zu)"
-           "\n\nloss found in 80 %% and 95 %%: medians; both; mean of the smallest loss shown\n",
+           "\n\nloss found in 80 %% and 95 %%: medians; both; mean of the loss said to be "
+           "detectable\n",
            s->suites, s->baselines, s->alarms[0], s->named[0], s->alarms[1], s->named[1]);
     for (size_t c = 0; c < s->n_cases; c++) {
         printf("%-70.70s", s->names[c]);

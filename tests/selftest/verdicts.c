@@ -21,7 +21,8 @@
 /* Suites of a cell, and series of nights: in the short form, of every second cell; in the full one where all promises are
  * clear by then, and at most. */
 #define SHORT_SUITES 4
-#define FIRST_SUITES 230 /* of which none goes wrong, if a promise is to be clear */
+#define FIRST_SUITES 230 /* of which no alarm is false, if that is to be clear */
+#define SOME_SUITES  920 /* until other promises are clear */
 #define FULL_SUITES  4000
 #define TABLE_SUITES 1000
 #define SHORT_SERIES 1
@@ -221,8 +222,9 @@ static void try_loss(struct stage *s, const struct cell *cell, size_t b, struct 
     add(t, FOUND, answer.named);
     add(t, OTHERS, answer.other);
     add(t, PASSED, !answer.named && !answer.undecided && !answer.likely);
-    if (in_one)
-        add(t, CALLED, is_equivalent(s));
+    if (!in_one)
+        judge_loss(s, cell, margin_of(cell), IN_ALL, 1);
+    add(t, CALLED, is_equivalent(s));
 }
 
 /* What needs fewer suites. `smallest`: what the judge says is detectable in the case that may lose. */
@@ -234,10 +236,6 @@ static void try_rest(struct stage *s, const struct cell *cell, double smallest, 
     for (size_t c = 0; c < s->m.cases; c++)
         equivalent += s->cases[c].decision == DECISION_EQUIVALENT;
     add(t, EQUIVALENT, (double)equivalent / (double)s->m.cases);
-    if (cell->in_one_rep <= 0) {
-        judge_loss(s, cell, margin_of(cell), IN_ALL, 1);
-        add(t, CALLED, is_equivalent(s));
-    }
     if (!(smallest < 0.9))
         return;
     add(t, SMALLEST, smallest);
@@ -395,8 +393,9 @@ static bool is_clear(const struct cell *cell, const struct column *t, size_t b)
     for (enum figure f = 0; f < FIGURES; f++) {
         double percent = promised(cell, f, b), share = most(percent, f);
         size_t n = wrong(&t->by[f], f), of = (size_t)t->by[f].of;
+        bool asked = f == ALARMS || (f != CALLED && t->by[ALARMS].of < SOME_SUITES);
 
-        if (percent > 0 && of && !promise_is_clear(n, of, share) &&
+        if (asked && percent > 0 && of && !promise_is_clear(n, of, share) &&
             !(promise_chance(n, of, share) < SURELY))
             return false;
     }
@@ -406,11 +405,14 @@ static bool is_clear(const struct cell *cell, const struct column *t, size_t b)
 static bool is_broken(const struct effort *e, const struct cell *cell, const struct column *t,
                       enum figure f, size_t b)
 {
-    double percent = promised(cell, f, b);
-    const struct count *count = &t->by[f];
+    double percent = promised(cell, f, b), share = most(percent, f);
+    size_t n = wrong(&t->by[f], f), of = (size_t)t->by[f].of;
 
-    return percent > 0 && count->of > 0 &&
-           promise_breaks(&e->said, wrong(count, f), (size_t)count->of, most(percent, f));
+    if (!(percent > 0) || !of)
+        return false;
+    /* of too few suites in one cell; over all cells it is taken at its word */
+    return f == CALLED ? (double)n > share * (double)of && promise_chance(n, of, share) < SURELY
+                       : promise_breaks(&e->said, n, of, share);
 }
 
 /* What a line promises of one figure, over its columns. */

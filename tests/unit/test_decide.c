@@ -158,7 +158,7 @@ static void how_many_more_would_decide(void **state)
     decided(&c, 1, false);
     assert_int_equal(c.more_launches, 13);
     assert_int_equal(decide_sentence(&c, text, sizeof(text)), 0);
-    assert_non_null(strstr(text, "13 more launches"));
+    assert_non_null(strstr(text, "13 more repetitions"));
     assert_int_equal(decide_sentence(&c, text, 20), -ENOSPC);
     assert_int_equal(strlen(text), 19);
 }

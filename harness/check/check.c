@@ -237,7 +237,6 @@ static const struct opt check_table[] = {
     {.name = "detect",
      .type = OPT_FRACTION,
      .offset = AT(detect),
-     .def = "0",
      .arg = "SHARE",
      .help = "exit with 3 if any case could not have shown a loss of this size"},
     {.name = "steal",
@@ -303,7 +302,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb check RUN --baseline B [options]\n"
          "       plumb check RUN --baseline history --update-baseline     every night\n"
-         "       plumb check RUN --accept [CASE] --reason TEXT            accept this level\n"
+         "       plumb check RUN --accept [CASE] --reason TEXT            accept the change\n"
          "\n"
          "The first line is the verdict, and what slowdown would have been detected. One FILE may "
          "be '-', which\n"

@@ -111,7 +111,8 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
     double v = fmax(m->v.value - m->w_a + w_a, w_a), runs = (double)l->runs;
     double by_v = l->by_v * runs / (runs + more.runs);
     double runs_b = (double)m->n_b + (grows_a(j, m) ? 0 : more.runs);
-    double boots = l->by_boots * m->boots.value;
+    const struct variance *of_boots = l == &m->anchor ? &m->others_boots : &m->boots;
+    double boots = l->by_boots * of_boots->value;
     double all = v * (1 / runs_b + by_v) + boots + (w_b - w_a) / runs_b;
 
     if (freedom) {
@@ -125,7 +126,7 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
         double sum = of_v * of_v / df_v;
 
         sum += of_b > 0 && m->s_b.df > 0 ? of_b * of_b / (m->s_b.df + more.repetitions) : 0;
-        sum += boots > 0 ? boots * boots / m->boots.df : 0;
+        sum += boots > 0 ? boots * boots / of_boots->df : 0;
         *freedom = all * all / sum;
         if (!m->by_runs) /* both sides' are moderated by this */
             *freedom = fmin(*freedom, m->s.df + more.repetitions * (double)(m->paired ? 1 : 2));

@@ -608,6 +608,8 @@ static int spread_boots(struct model *m, struct boot *boots)
 
         c->boots = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
         c->boots.value = fmax(0, c->boots.value - m->base[k]);
+        c->others_boots = prior_moderate(&prior, (struct variance){0, 0}, m->base[k]);
+        c->others_boots.value = fmax(0, c->others_boots.value - m->base[k]);
     }
     return err;
 }

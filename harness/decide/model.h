@@ -75,6 +75,8 @@ struct measure {
      * chance: its repetitions may have modes. */
     double modes_a, modes_b;
     struct variance v, boots;
+    /* boots by the other cases alone: a case that drifts from boot to boot does not hide by that */
+    struct variance others_boots;
     double w_a, w_b; /* of a run's mean, by its repetitions */
     struct level level, anchor;
 };

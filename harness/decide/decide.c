@@ -310,7 +310,8 @@ static size_t changes_of(const struct judge *j, struct model *m, bool one, doubl
         struct known known = known_with(j, c, &c->level, (struct more){0, 0});
         m->df[n] = known.plain;
         t[n] = beyond_rounding(c, change_of(c, &c->level)) / known.error;
-        n += t[n] != 0; /* what is constant tells nothing of what runs differ by */
+        n += t[n] !=
+             0; /* what is constant, or within a step, tells nothing of what runs differ by */
     }
     return n;
 }
@@ -453,16 +454,20 @@ static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down
 
     if (!t)
         return -ENOMEM;
-    size_t n = changes_of(j, m, true, t);
+    size_t n = changes_of(j, m, true, t), all = 0;
 
-    for (size_t k = 0; k < m->n_judged; k++)
-        overall->new_boot |= m->all[m->judged[k]].level.new_boot;
-    if (n)
-        j->null_one_df = NULL_FREEDOM * (double)n;
+    for (size_t k = 0; k < m->n_judged; k++) {
+        const struct measure *c = &m->all[m->judged[k]];
+
+        overall->new_boot |= c->level.new_boot;
+        all += is_one(c) && change_of(c, &c->level) != 0;
+    }
+    if (all)
+        j->null_one_df = NULL_FREEDOM * (double)all;
     ask_together(j, m, MOVED, down, overall);
-    if (n && n < DECIDE_NULL_CASES)
+    if (all && all < DECIDE_NULL_CASES)
         overall->runs_unknown = j->unknown = true;
-    else if (n)
+    else if (n >= DECIDE_NULL_CASES)
         overall->unrest = j->null_one = fmax(1, scale_of(t, m->df, n, scratch));
     int err = fit_others(j, m, true);
 
@@ -597,7 +602,8 @@ static double detectable_loss(const struct judge *j, const struct measure *m,
     struct known k = known_with(j, m, &m->level, more);
     double pass = fmax(proof_at(j, m, &k, more, q), -log1p(-c->margin) - half_width(j, m, more, q));
 
-    return -expm1(-(pass + quantile(q, DECIDE_POWER, k.freedom) * k.error));
+    /* What is rounded may fall a step short. */
+    return -expm1(-(pass + m->resolution + quantile(q, DECIDE_POWER, k.freedom) * k.error));
 }
 
 /* ---- Proof, and the decision of a case ---- */

@@ -327,7 +327,9 @@ static void pairs_read(const struct decide_case *c, struct measure *m, struct ha
 /* ---- The resolution of values that were rounded ---- */
 
 #define DIGITS_LEAST 1e-7 /* of the largest value: rows have nine digits */
-#define SPAN_MOST    4    /* values that are farther apart have no step in common to speak of */
+#define STEP_MOST    0.05
+#define SPAN_MOST    4 /* values that are farther apart have no step in common to speak of */
+#define TIED         3 /* times that each value is there in the mean */
 
 static int ascending(const void *a, const void *b)
 {
@@ -348,9 +350,12 @@ static double common_step(double x, double y, double least)
     return x;
 }
 
-/* The step that values were rounded to, as difference of logarithms: all differences of the case are
- * multiples of it. Two values say nothing of it: they may be counts, or modes.
- * scratch: room for all values of the case. */
+/*
+ * The step that values were rounded to, as difference of logarithms: where each value is there TIED
+ * times in the mean, the smallest one between two of them (a rate of rounded times has no step in
+ * common); else the step that all differences are multiples of. Two values may be counts, or modes:
+ * they have no step larger than STEP_MOST. scratch: room for all values of the case.
+ */
 static double resolution_of(const struct decide_case *c, double *scratch)
 {
     const struct decide_side *sides[2] = {&c->a, &c->b};
@@ -366,15 +371,22 @@ static double resolution_of(const struct decide_case *c, double *scratch)
             n += run->n;
         }
     qsort(scratch, n, sizeof(*scratch), ascending);
-    double least = DIGITS_LEAST * scratch[n - 1];
+    double least = DIGITS_LEAST * scratch[n - 1], gap = INFINITY;
 
     for (size_t i = 1; i < n; i++) {
-        double gap = scratch[i] - scratch[i - 1];
+        double next = scratch[i] - scratch[i - 1];
 
-        different += gap > least;
-        step = gap > least ? common_step(fmax(gap, step), fmin(gap, step), least) : step;
+        if (!(next > least))
+            continue;
+        different++;
+        gap = fmin(gap, log(scratch[i] / scratch[i - 1]));
+        step = common_step(fmax(next, step), fmin(next, step), least);
     }
-    return different > 2 && scratch[n - 1] < SPAN_MOST * scratch[0] ? log1p(step / scratch[0]) : 0;
+    if (different == 2)
+        return fmin(gap, STEP_MOST);
+    if (different > 2 && TIED * different <= n)
+        return gap;
+    return scratch[n - 1] > SPAN_MOST * scratch[0] ? 0 : log1p(step / scratch[0]);
 }
 
 static size_t values_of(const struct decide_case *c)

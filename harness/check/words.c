@@ -208,14 +208,24 @@ static const char *taken_of(const struct gate *g)
                       : "";
 }
 
+static bool is_against_level(const struct gate *g)
+{
+    for (size_t i = 0; i < g->counts[GATE_REGRESSED]; i++)
+        if (!g->cases[i].pair->decide.slipped)
+            return true;
+    return false;
+}
+
 static const char *lost_words(const struct check_result *r)
 {
     const struct gate *g = &r->gate;
-    size_t n = g->counts[GATE_REGRESSED], ok = n_ok(g);
-    const char *list = cases_of(g, GATE_REGRESSED, n ? GATE_REGRESSED : GATE_WRONG);
+    enum gate_state last = g->counts[GATE_REGRESSED] ? GATE_REGRESSED : GATE_WRONG;
+    bool level = is_against_level(g);
+    size_t ok = n_ok(g);
 
-    return pool_text(pool_of(g), "%s%s%s; %zu other case%s ok", list, n ? " against " : "",
-                     n ? r->baseline->against : "", ok, ok == 1 ? "" : "s");
+    return pool_text(pool_of(g), "%s%s%s; %zu other case%s ok", cases_of(g, GATE_REGRESSED, last),
+                     level ? " against " : "", level ? r->baseline->against : "", ok,
+                     ok == 1 ? "" : "s");
 }
 
 const char *words_headline(const struct check_result *r)

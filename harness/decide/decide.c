@@ -111,7 +111,9 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
 
     if (freedom) {
         /* Satterthwaite 1946, doi:10.2307/3002019 */
-        double of_v = m->paired ? all : m->by_runs ? v * (1 / runs_b + by_v) : w_a * by_v;
+        double of_v = m->paired    ? all
+                      : m->by_runs ? fmin(all, v * (1 / runs_b + by_v))
+                                   : w_a * by_v;
         double df_v = m->by_runs ? m->v.df + (grows_a(j, m) ? 1 : 2) * more.runs
                                  : m->s_a.df + more.repetitions;
         double of_b = m->paired ? 0 : w_b / runs_b;

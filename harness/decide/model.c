@@ -134,7 +134,7 @@ int prior_fit(const struct variance *x, const double *base, size_t n, double ali
         out->most = total;
     } else if (cases && lend > 0) {
         *out = (struct prior){0, cases > 1 ? best_times(&f, NORMAL) : 1, lend, INFINITY};
-    } else if (cases > 1) {
+    } else if (cases > 1 && lend == 0) {
         *out = (struct prior){.times = best_times(&f, NORMAL), .most = total};
         out->freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
     }
@@ -326,7 +326,8 @@ static void pairs_read(const struct decide_case *c, struct measure *m, struct ha
 
 /* ---- The resolution of values that were rounded ---- */
 
-#define DIGITS_MOST 8
+#define DIGITS_LEAST 1e-7 /* of the largest value: rows have nine digits */
+#define SPAN_MOST    4    /* values that are farther apart have no step in common to speak of */
 
 static int ascending(const void *a, const void *b)
 {
@@ -335,64 +336,58 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The step that all of these are multiples of, if they have few digits; 0: none is seen. */
-static double decimal_step(const double *sorted, size_t n)
+/* The largest step that both are multiples of (Euclid); below `least` there is none. */
+static double common_step(double x, double y, double least)
 {
-    double tens = floor(log10(sorted[n - 1]));
-    size_t different = 1;
+    while (y > least) {
+        double rest = fabs(remainder(x, y));
 
-    for (size_t i = 1; i < n; i++)
-        different += sorted[i] != sorted[i - 1];
-    for (int digits = different > 2 ? 2 : 3; digits < DIGITS_MOST; digits++) {
-        double step = pow(10, tens - digits + 1);
-        size_t i = 0;
-
-        while (i < n && fabs(remainder(sorted[i], step)) < 1e-3 * step)
-            i++;
-        if (i == n)
-            return step;
+        x = y;
+        y = rest;
     }
-    return 0;
+    return x;
 }
 
-/* The smallest step within a run, where more neighbours are alike than not. */
-static double run_step(double *sorted, size_t n)
+/* Does a run have two values that differ? */
+static bool varies(const struct decide_side *side)
 {
-    double least = INFINITY;
-    size_t alike = 0;
-
-    for (size_t i = 1; i < n; i++) {
-        double step = sorted[i] - sorted[i - 1];
-
-        alike += step == 0;
-        least = step > 0 ? fmin(least, step) : least;
-    }
-    return isfinite(least) && 2 * alike > n - 1 ? least : 0;
+    for (size_t r = 0; r < side->n; r++)
+        for (size_t i = 1; i < side->runs[r].n; i++)
+            if (side->runs[r].values[i] != side->runs[r].values[0])
+                return true;
+    return false;
 }
 
-/* scratch: room for all values of the case */
+/* The step that values were rounded to, as difference of logarithms: all differences of the case are
+ * multiples of it. Two values say nothing of it, unless a run has both: they may be counts.
+ * scratch: room for all values of the case. */
 static double resolution_of(const struct decide_case *c, double *scratch)
 {
-    double step = 0, least = INFINITY;
-    size_t n = 0;
+    const struct decide_side *sides[2] = {&c->a, &c->b};
+    double step = 0;
+    size_t n = 0, different = 1;
 
-    for (int s = 0; s < 2; s++) {
-        const struct decide_side *side = s ? &c->b : &c->a;
+    for (int s = 0; s < 2; s++)
+        for (size_t r = 0; r < sides[s]->n; r++) {
+            const struct decide_run *run = &sides[s]->runs[r];
 
-        for (size_t r = 0; r < side->n; r++) {
-            size_t in_run = side->runs[r].n;
-
-            if (!in_run)
-                continue;
-            memcpy(scratch + n, side->runs[r].values, in_run * sizeof(*scratch));
-            qsort(scratch + n, in_run, sizeof(*scratch), ascending);
-            step = fmax(step, run_step(scratch + n, in_run));
-            n += in_run;
+            if (run->n)
+                memcpy(scratch + n, run->values, run->n * sizeof(*scratch));
+            n += run->n;
         }
-    }
     qsort(scratch, n, sizeof(*scratch), ascending);
-    least = scratch[0];
-    return log1p(fmax(step, decimal_step(scratch, n)) / least);
+    double least = DIGITS_LEAST * scratch[n - 1];
+
+    for (size_t i = 1; i < n; i++) {
+        double gap = scratch[i] - scratch[i - 1];
+
+        different += gap > least;
+        step = gap > least ? common_step(fmax(gap, step), fmin(gap, step), least) : step;
+    }
+    if (scratch[n - 1] > SPAN_MOST * scratch[0] ||
+        (different < 3 && !varies(&c->a) && !varies(&c->b)))
+        return 0;
+    return log1p(step / scratch[0]);
 }
 
 static size_t values_of(const struct decide_case *c)
@@ -790,7 +785,7 @@ static int moderate_cases(struct model *m)
         m->x[k].value = fmax(c->s.value, least_variance(c));
         m->base[k] = 1;
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, 0, &prior);
+    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, -1, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++)
         m->all[m->judged[k]].s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
     return err;

@@ -29,7 +29,7 @@ struct prior {
 /* Fits it to n estimates (those of df 0 are left out) by maximum likelihood. alike: of all that are
  * within so much of the best in log likelihood, the one of most freedom is taken; below 0, the one
  * of least. lend: in a suite too small for a fit, where base is the
- * case's own, so many degrees of freedom are lent; 0: a few, by how many the others have. 0 or
+ * case's own, so many degrees of freedom are lent; 0: a few, by how many the others have; below: none. 0 or
  * -ENOMEM. */
 int prior_fit(const struct variance *x, const double *base, size_t n, double alike, double lend,
               struct prior *out);

@@ -113,8 +113,8 @@ END
     made n7 --seed 7
     check 0 n7 --baseline history:2 --json j.json
     [ "$(json j.json "[o['baseline'][k] for k in ('runs', 'anchors')]")" = "[['n4', 'n5'], ['n1', 'n2']]" ]
-    for i in 10 11 12 13 14 15 16 17 18; do
-        made s$i --seed $i --shift "memory triad 1073741824 *=0.$((1000 - 6 * (i - 9)))"
+    for i in {10..24}; do
+        made s$i --seed $i --shift "memory triad 1073741824 *=0.$((1000 - 3 * (i - 9)))"
         "$plumb" check s$i --baseline history:3 --update-baseline --history results/history.db --json s.json > out && continue
         [ "$(json s.json "[(c['slipped'], c['label'][:19]) for c in o['cases'] if c['state'] == 'regressed']")" = "[(True, 'memory triad, 1 GiB')]" ]
         grep -q '^REGRESSION .* since the first nights' out

@@ -110,7 +110,7 @@ load check
     made b --seed 2 --launches 1 --shift '*=0.5'
     check 3 b --baseline a --json j.json
     grep -q '^INCONCLUSIVE ' out
-    [ "$(json j.json "o['cases_held'], {c['doubt'] for c in o['cases']}")" = "(0, {'one launch'})" ]
+    [ "$(json j.json "o['cases_held'], {c['doubt'] for c in o['cases']}")" = "(0, {'one repetition'})" ]
 }
 
 @test "--detect: exit 3 if any case could not have shown that loss, with their number" {

@@ -91,7 +91,7 @@ static struct pair *add_case(struct scene *s, const char *pipe, const char *labe
                                         .p_better = NAN,
                                         .error = 0.005,
                                         .freedom = INFINITY,
-                                        .smallest = 0.0123};
+                                        .detectable = 0.0123};
     o->n_worse += decision == DECISION_WORSE;
     o->n_better += decision == DECISION_BETTER;
     o->n_equivalent += decision == DECISION_EQUIVALENT;
@@ -189,7 +189,7 @@ static void the_verdict_of_a_case(void **state)
         struct view_figures f = view_figures(&s.pairs.report.pool, pair);
         assert_string_equal(f.verdict, cases[i].verdict);
         assert_string_equal(f.more, cases[i].more);
-        assert_string_equal(f.smallest, "1.2 %");
+        assert_string_equal(f.detectable, "1.2 %");
     }
     scene_release(&s);
 }

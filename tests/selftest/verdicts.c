@@ -587,15 +587,15 @@ static void try_line(struct effort *e, struct stage *s, const char *line, size_t
 
 static int usage(void)
 {
-    fputs(
-        "usage: verdicts [--short] [--tap] [--markdown] [--seed N] [--suites N] [--only TEXT]\n\n"
-        "  --short      4 suites a cell and 1 series of nights, not 230 to 1,840 and 12 to 48; a\n"
-        "               promise is broken where chance does not explain it\n"
-        "  --tap        promises alone, as tests\n"
-        "  --markdown   the tables for docs/deciding.md, of 1,000 suites and 26 series\n"
-        "  --only TEXT  cells whose line, or whose heading, has it\n\n"
-        "exit: 0 all promises hold, 1 one is broken, 2 wrong usage\n",
-        stderr);
+    fputs("usage: verdicts [--short] [--tap] [--markdown] [--seed N] [--suites N] [--only TEXT]\n\n"
+          "  --short      3 suites of every second cell and 1 series of nights, not 230 to 1,840 "
+          "and\n"
+          "               12 to 48; a promise is broken where chance does not explain it\n"
+          "  --tap        promises alone, as tests\n"
+          "  --markdown   the tables for docs/deciding.md, of 1,000 suites and 26 series\n"
+          "  --only TEXT  cells whose line, or whose heading, has it\n\n"
+          "exit: 0 all promises hold, 1 one is broken, 2 wrong usage\n",
+          stderr);
     return 2;
 }
 

@@ -18,8 +18,8 @@
 /* What plumb check takes of a history: the last so many baselines, and the first so many. */
 #define LEVEL_RUNS  10
 #define ANCHOR_RUNS 10
-/* Suites of a cell, and series of nights: in the short form, of every second cell; in the full one where all promises are
- * clear by then, and at most. */
+/* Suites of a cell, and series of nights: in the short form, of every second cell; in the full one
+ * where all promises are clear by then, and at most. */
 #define SHORT_SUITES 3
 #define FIRST_SUITES 230 /* of which no alarm is false, if that is to be clear */
 #define SOME_SUITES  920 /* until other promises are clear */
@@ -442,7 +442,7 @@ static void tell_figure(struct effort *e, const char *name, const struct cell *c
         promise_tell(&e->said, broken, "%s: %s:%s", name, figures[f].what, text);
 }
 
-/* Beyond chance. */
+/* By so many deviations. In the short form one of both is empty: then it does not. */
 static bool finds_less(const struct count *fewer, const struct count *more, double deviations)
 {
     double p = (fewer->n + more->n + 1) / (fewer->of + more->of + 2),
@@ -459,10 +459,8 @@ static void tell(struct effort *e, const char *name, const struct cell *cell,
 
     for (enum figure f = 0; f < FIGURES; f++)
         tell_figure(e, name, cell, columns, f);
-    for (size_t b = 0; b < COLUMNS && cell->with[b] > 0; b++) {
-        less |= b > 0 &&
-                finds_less(&columns[b - 1].by[FOUND], &columns[b].by[FOUND], e->said.brief ? 5 : 3);
-    }
+    for (size_t b = 1; b < COLUMNS && cell->with[b] > 0; b++)
+        less |= finds_less(&columns[b - 1].by[FOUND], &columns[b].by[FOUND], e->said.brief ? 5 : 3);
     if (cell->no_less > 0)
         promise_tell(&e->said, less, "%s: more baselines find no less", name);
     if (cell->within > 0 && !e->said.brief) /* one series says little */

@@ -28,14 +28,14 @@
 #define SHORT_SERIES 1
 #define FIRST_SERIES 12
 #define FULL_SERIES  48
-/* A loss is planted in every so many-th suite, and what needs fewer is asked in every so many-th. */
+/* A loss is planted in every so many-th suite, and what needs fewer is asked in so many. */
 #define LOSSES 3
 #define REST   9
 #define SURELY 1e-4 /* a promise is broken, and no more suites are needed to say so */
 
 /* The head of its column; what a promise of it is about; by what it is printed; whether so many at
  * least are promised, or else at most; and whether every cell has suites enough to take the promise
- * at its word. Others are over all cells, and in one where chance does not explain what is wrong. */
+ * at its word. Others are over all cells, and in one where chance does not explain the failures. */
 #define FIGURES_OF(X)                                                                              \
     X(WITH, "with", "", 1, false, false)                                                           \
     X(LOSS, "loss", "", 1, false, false)                                                           \
@@ -228,7 +228,7 @@ static void try_loss(struct stage *s, const struct cell *cell, size_t b, struct 
     add(t, CALLED, is_equivalent(s));
 }
 
-/* What needs fewer suites. `smallest`: what the judge says is detectable in the case that may lose. */
+/* What needs fewer suites. smallest: what is said to be detectable in the case that may lose. */
 static void try_rest(struct stage *s, const struct cell *cell, double smallest, struct column *t)
 {
     size_t equivalent = 0;

@@ -219,7 +219,7 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
     struct history_run *runs = NULL;
     size_t n = 0, n_earlier = 0, n_later = 0, n_elsewhere = 0;
 
-    if (db && history_db_runs(db, "", run->suite, 0, &runs, &n, f->error, f->len))
+    if (db && history_db_runs(db, "", run->suite, pool, &runs, &n, f->error, f->len))
         n = 0;
     for (size_t i = 0; i < n; i++) {
         bool here = !strcmp(runs[i].host, run->host);
@@ -258,7 +258,6 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
                               "%s; it has %zu of other hosts, such as '%s', which are other "
                               "machines: is this one called otherwise every time?",
                               b->advice, n_elsewhere, elsewhere);
-    history_runs_release(runs, n);
 }
 
 static int take_all(struct finding *f, struct history_db *db, struct history_choice *c)

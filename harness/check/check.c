@@ -88,6 +88,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .name_b = CHECK_RUN_NAME,
                                     .roles = b->choice.roles,
                                     .n_roles = b->choice.n_roles};
+    options.decide.later.runs_most = b->runs_most;
     /* Without a baseline the run stands on both sides, so that its cases are known. */
     const char *const *a = b->n ? (const char *const *)b->paths : &c->run;
     int err = pairs_load(p, a, b->n ? b->n : 1, &c->run, 1, &options, c->error, sizeof(c->error));
@@ -236,7 +237,6 @@ static const struct opt check_table[] = {
     {.name = "detect",
      .type = OPT_FRACTION,
      .offset = AT(detect),
-     .def = "0",
      .arg = "SHARE",
      .help = "exit with 3 if any case could not have shown a loss of this size"},
     {.name = "steal",
@@ -302,7 +302,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb check RUN --baseline B [options]\n"
          "       plumb check RUN --baseline history --update-baseline     every night\n"
-         "       plumb check RUN --accept [CASE] --reason TEXT            accept this level\n"
+         "       plumb check RUN --accept [CASE] --reason TEXT            accept the change\n"
          "\n"
          "The first line is the verdict, and what slowdown would have been detected. One FILE may "
          "be '-', which\n"

@@ -42,19 +42,18 @@ size_t check_facts(const struct check_result *r, struct check_fact *facts)
 
 /* ---- The verdict as a document: terminal and Markdown ---- */
 
-#define UNSEEN_MAX 5   /* of the cases that need nobody's action, in the first table */
-#define ROWS_MAX   200 /* GitHub takes 1 MiB of a step */
+#define ROWS_MAX 200 /* GitHub takes 1 MiB of a step */
 
 static bool needs_action(enum gate_state state)
 {
     return state <= GATE_REFUSED;
 }
 
-/* Equivalent, new and inconclusive cases are counted; what unfolds lists them. */
-static bool is_listed(const struct gate *g, enum gate_state state)
+/* The others are counted; what unfolds lists them. */
+static bool is_listed(enum gate_state state)
 {
     return needs_action(state) || state == GATE_ACCEPTED || state == GATE_BETTER ||
-           (state == GATE_UNSEEN && g->counts[GATE_UNSEEN] < g->tally.held);
+           state == GATE_UNSEEN;
 }
 
 static const struct document_column case_columns[] = {
@@ -83,19 +82,14 @@ static void add_cases(struct document *d, const struct gate *g, bool listed)
     struct pool *pool = &g->p->report.pool;
     struct document_table *t =
         document_table(d, case_columns, sizeof(case_columns) / sizeof(*case_columns));
-    size_t n = 0, unseen = 0, left = 0;
+    size_t n = 0, left = 0;
 
     for (size_t i = 0; i < g->n; i++) {
-        enum gate_state state = g->cases[i].state;
-
-        if (is_listed(g, state) != listed)
+        if (is_listed(g->cases[i].state) != listed)
             continue;
-        if (n >= ROWS_MAX || (listed && state == GATE_UNSEEN && ++unseen > UNSEEN_MAX)) {
-            left++;
-            continue;
-        }
-        add_case(t, pool, &g->cases[i]);
-        n++;
+        if (n < ROWS_MAX)
+            add_case(t, pool, &g->cases[i]);
+        left += n++ >= ROWS_MAX;
     }
     if (left)
         document_paragraph(d, pool_text(pool, "and %zu more: --json and --junit have all", left));
@@ -136,24 +130,12 @@ static void add_facts(struct document *d, const struct check_result *r)
         document_answer(d, facts[i].label, "", TONE_NONE, facts[i].text);
 }
 
-/* The title of the cases that are not listed: `open` of them are undecided. */
-static const char *rest_of(struct pool *pool, size_t n, size_t open)
-{
-    const char *rest =
-        pool_text(pool, "%s that need no action", show_count(pool, n - open, "case"));
-
-    if (!open)
-        return rest;
-    return n > open ? pool_text(pool, "%zu undecided, and %s", open, rest)
-                    : pool_text(pool, "%s undecided", show_count(pool, n, "case"));
-}
-
 static struct document *document_of(const struct check_result *r, bool headed)
 {
     const struct gate *g = &r->gate;
     struct pool *pool = &g->p->report.pool;
     struct document *d = document_new(pool);
-    size_t n = 0, open = 0;
+    size_t n = 0;
 
     if (!d)
         return NULL;
@@ -162,14 +144,12 @@ static struct document *document_of(const struct check_result *r, bool headed)
     add_facts(d, r);
     add_cases(d, g, true);
     add_differences(d, r);
-    for (size_t i = 0; i < g->n; i++) {
-        enum gate_state state = g->cases[i].state;
-
-        n += !is_listed(g, state);
-        open += !is_listed(g, state) && (state == GATE_UNSEEN || state == GATE_INCONCLUSIVE);
-    }
+    for (size_t i = 0; i < g->n; i++)
+        n += !is_listed(g->cases[i].state);
     if (n) {
-        struct document *fold = document_fold(d, rest_of(pool, n, open));
+        struct document *fold =
+            document_fold(d, pool_text(pool, "%s that need%s no action",
+                                       show_count(pool, n, "case"), n == 1 ? "s" : ""));
 
         if (fold)
             add_cases(fold, g, false);

@@ -12,7 +12,8 @@
 
 #define ALARM_LEVEL     0.005 /* of a suite; kept below the 1 % that is promised */
 #define CONFIDENCE      0.95
-#define LIKELY_LEVEL    0.05 /* over all cases (Bonferroni) */
+#define LIKELY_LEVEL    0.01 /* over all cases (Bonferroni) */
+#define LIKELY_UNKNOWN  0.2  /* a loss, where nobody knows how runs differ */
 #define SUSTAINED_SHOWN 0.98 /* of the medians' ratio: below it, that of the sustained is shown */
 
 /* How a p is read where the baselines' own runs have heavier tails than a normal: a normal score is
@@ -87,9 +88,13 @@ static double with_shape(const struct judge *j, const struct measure *m, double 
 {
     bool known = m->by_runs && !m->level.new_boot;
     double runs = known ? m->own_runs + (grows_a(j, m) ? 1 : 2) * more_runs : 0;
+    double boots = known ? m->level.by_boots * m->boots.value : 0;
+
+    if (boots > 0) /* of how boots differ the boots alone tell */
+        runs = fmin(runs, (double)m->level.boots - 1);
     double own = fmin(freedom, runs), lent = freedom - own;
     double shape = fmin(SHAPE_FREEDOM, fmax(1, (double)j->n / SHAPE_CASES));
-    double part = known ? 1 - fmin(1, m->w_a / m->v.value) : part_of_runs(j);
+    double part = known ? 1 - fmin(1, m->w_a / (m->v.value + boots)) : part_of_runs(j);
 
     return lent > 0 ? own + 1 / (1 / lent + part * part / (shape + pow(runs, SHAPE_POWER)))
                     : freedom;
@@ -106,7 +111,8 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
     double v = fmax(m->v.value - m->w_a + w_a, w_a), runs = (double)l->runs;
     double by_v = l->by_v * runs / (runs + more.runs);
     double runs_b = (double)m->n_b + (grows_a(j, m) ? 0 : more.runs);
-    double boots = l->by_boots * m->boots.value;
+    const struct variance *of_boots = l == &m->anchor ? &m->others_boots : &m->boots;
+    double boots = l->by_boots * of_boots->value;
     double all = v * (1 / runs_b + by_v) + boots + (w_b - w_a) / runs_b;
 
     if (freedom) {
@@ -120,7 +126,7 @@ static double variance_of(const struct judge *j, const struct measure *m, const 
         double sum = of_v * of_v / df_v;
 
         sum += of_b > 0 && m->s_b.df > 0 ? of_b * of_b / (m->s_b.df + more.repetitions) : 0;
-        sum += boots > 0 ? boots * boots / m->boots.df : 0;
+        sum += boots > 0 ? boots * boots / of_boots->df : 0;
         *freedom = all * all / sum;
         if (!m->by_runs) /* both sides' are moderated by this */
             *freedom = fmin(*freedom, m->s.df + more.repetitions * (double)(m->paired ? 1 : 2));
@@ -178,7 +184,8 @@ static double beyond_rounding(const struct measure *m, double d)
 #define ENOUGH        1.01  /* of the scale that is left */
 #define ROUNDS        60
 #define P_LEAST       1e-300
-#define NORMAL        1e9 /* degrees of freedom */
+#define NORMAL        1e9  /* degrees of freedom */
+#define CONSTANT      1e-9 /* a score below this is of a case that does not vary */
 
 /* The biweight scale around 0 (Lax 1985, doi:10.1080/01621459.1985.10478164), one step from the
  * median of absolute values z. Beyond BEYOND of those a change is a true one and has no say. */
@@ -302,7 +309,8 @@ static size_t changes_of(const struct judge *j, struct model *m, bool one, doubl
             continue;
         struct known known = known_with(j, c, &c->level, (struct more){0, 0});
         m->df[n] = known.plain;
-        t[n++] = beyond_rounding(c, change_of(c, &c->level)) / known.error;
+        t[n] = beyond_rounding(c, change_of(c, &c->level)) / known.error;
+        n += t[n] != 0; /* what is constant tells nothing of what runs differ by */
     }
     return n;
 }
@@ -354,7 +362,7 @@ static double null_of_runs(struct judge *j, struct model *m, double tonight, siz
             const struct measure *c = &m->all[m->judged[k]];
             double x = c->paired || is_one(c) ? NAN : deviation(m, c, at);
 
-            if (isnan(x))
+            if (isnan(x) || fabs(x) < CONSTANT)
                 continue;
             strange += fabs(x) > SCORE_MOST;
             scores[n_scores + n] = fmax(-SCORE_MOST, fmin(SCORE_MOST, x));
@@ -424,7 +432,7 @@ static int fit_others(struct judge *j, struct model *m, bool losses)
         const struct measure *c = &m->all[m->judged[k]];
         double d = change_of(c, &c->level);
 
-        m->x[n] = (struct variance){d * d, (d > 0) == losses ? 1 : 0};
+        m->x[n] = (struct variance){d * d, d != 0 && (d > 0) == losses ? 1 : 0};
         m->base[n] = variance_of(j, c, &c->level, (struct more){0, 0}, 0, 0, NULL);
         if (c->paired || !is_one(c))
             continue;
@@ -483,6 +491,8 @@ struct quantiles {
 
 static double quantile(struct quantiles *q, double p, double df)
 {
+    if (!(p > 0))
+        return -INFINITY; /* nothing is proof of that */
     for (size_t i = 0; i < QUANTILES; i++)
         if (q->p[i] == p && q->df[i] == df)
             return q->t[i];
@@ -557,7 +567,9 @@ static size_t more_needed(const struct judge *j, const struct measure *m,
 {
     size_t no = 0, yes = DECIDE_MORE_MAX;
 
-    if (!decides(j, m, c, (double)yes, q))
+    if (j->later.runs_most && grows_a(j, m))
+        yes = j->later.runs_most > m->level.runs ? j->later.runs_most - m->level.runs : 0;
+    if (!yes || !decides(j, m, c, (double)yes, q))
         return 0;
     while (yes - no > 1) {
         size_t middle = no + (yes - no) / 2;
@@ -733,8 +745,13 @@ static void case_decide(const struct judge *j, const struct decide_overall *over
         c->obstacle = doubt;
     bool open = c->decision == DECISION_INCONCLUSIVE && c->ratio < 1 - c->margin;
 
-    c->likely = open && (c->likely || (doubt && doubt != OBSTACLE_FEW));
+    if (c->obstacle == OBSTACLE_RUNS)
+        c->likely = c->ratio < 1 - LIKELY_UNKNOWN; /* else there would never be a second baseline */
+    else
+        c->likely = open && (c->likely || (doubt && doubt != OBSTACLE_FEW));
 }
+
+#define ANCHORS_LEAST 3 /* fewer may be one odd run */
 
 /* B against the anchors, at half of the alarm level: the loss has to lie beyond the margin as a
  * whole. */
@@ -747,7 +764,7 @@ static int judge_anchors(const struct judge *j, struct model *m, struct quantile
         const struct measure *c = &m->all[m->judged[k]];
         struct decide_case *to = &cases[m->judged[k]];
 
-        if (!c->anchor.runs || !c->by_runs || c->anchor.new_boot)
+        if (c->anchor.runs < ANCHORS_LEAST || !c->by_runs || c->anchor.new_boot)
             continue;
         struct known known = known_with(j, c, &c->anchor, (struct more){0, 0});
         double d = change_of(c, &c->anchor);
@@ -756,7 +773,8 @@ static int judge_anchors(const struct judge *j, struct model *m, struct quantile
         to->anchor_ratio = exp(d);
         to->anchor_low = exp(d - half);
         to->anchor_high = exp(d + half);
-        m->z[n++] = dist_t_cdf(beyond_rounding(c, d) / known.error, known.freedom);
+        m->z[n++] =
+            read_tail(&j->tail, dist_t_cdf(beyond_rounding(c, d) / known.error, known.freedom));
     }
     int err = holm(m->z, n, j->alarm_level / 2, m->proven);
 
@@ -791,7 +809,8 @@ static int judge_all(const struct judge *j, struct model *m, const bool *down,
             continue;
         c->detectable = detectable_loss(j, of, c, &q);
         c->more_of_a = grows_a(j, of);
-        if (c->decision == DECISION_INCONCLUSIVE)
+        if (c->decision == DECISION_INCONCLUSIVE && c->obstacle != OBSTACLE_STRANGE &&
+            c->obstacle != OBSTACLE_TOGETHER)
             c->more_launches = more_needed(j, of, c, &q);
     }
     return err;
@@ -956,24 +975,26 @@ static void join(struct decide_case *c, const struct decide_case *sustained)
                                [DECISION_INCONCLUSIVE] = 2,
                                [DECISION_WORSE] = 3};
     struct decide_case median = *c;
+    int worse = rank[sustained->decision] - rank[c->decision];
+    bool open = !worse && c->decision == DECISION_INCONCLUSIVE;
+    bool doubt = (sustained->likely && !c->likely) || (sustained->obstacle && !c->obstacle);
+    size_t x = median.more_launches, y = sustained->more_launches;
 
-    if (rank[sustained->decision] > rank[c->decision] ||
-        (sustained->decision == c->decision && sustained->ratio < SUSTAINED_SHOWN * c->ratio)) {
+    if (worse > 0 || (!worse && sustained->ratio < SUSTAINED_SHOWN * c->ratio) || (open && doubt)) {
         *c = *sustained;
         c->a = median.a;
         c->b = median.b;
         c->a_value = median.a_value;
         c->b_value = median.b_value;
-        c->slipped |= median.slipped;
-        c->more_launches = c->more_launches && median.more_launches > c->more_launches
-                               ? median.more_launches
-                               : c->more_launches;
         c->judged_by = DECIDE_BY_SUSTAINED;
         c->median_ratio = median.ratio;
         c->median_low = median.low;
         c->median_high = median.high;
     }
-    c->likely |= c->decision == DECISION_INCONCLUSIVE && median.likely;
+    if (open) {
+        c->likely = median.likely || sustained->likely;
+        c->more_launches = x && y ? (x > y ? x : y) : 0;
+    }
     c->detectable = median.detectable;
     c->sustained_a = sustained->a_value;
     c->sustained_b = sustained->b_value;

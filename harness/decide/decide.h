@@ -92,9 +92,11 @@ struct decide_case {
     /* what decide_suite() fills in; NaN where it cannot be told */
     enum decision decision;
     enum decide_obstacle obstacle;
-    bool proven;   /* a difference is, over the whole suite */
-    bool beyond;   /* the whole interval is beyond the margin, on one side */
-    bool likely;   /* a loss beyond the margin that is not proven, with a p of 5 % over all cases */
+    bool proven; /* a difference is, over the whole suite */
+    bool beyond; /* the whole interval is beyond the margin, on one side */
+    bool
+        likely; /* a loss beyond the margin that is not proven, with a p of 1 % over all cases, or by
+                      a doubt */
     bool slipped;  /* worse against the anchors, and the loss is not proven against the level */
     bool new_boot; /* B's boot is none of A's */
     double anchor_ratio, anchor_low, anchor_high; /* as ratio, against the anchors; NaN: none */

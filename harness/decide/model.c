@@ -88,7 +88,7 @@ static double log_likelihood(const struct fit *f, double freedom, double times)
 static void fit_best(struct fit *f, double middle, double alike, struct prior *out)
 {
     double best[N_OF(freedoms)], most = -INFINITY;
-    struct prior at[N_OF(freedoms)];
+    struct prior at[N_OF(freedoms)] = {{0}};
 
     for (size_t k = 0; k < N_OF(freedoms); k++) {
         best[k] = -INFINITY;
@@ -106,7 +106,7 @@ static void fit_best(struct fit *f, double middle, double alike, struct prior *o
     }
     bool chosen = false;
     for (size_t k = 0; k < N_OF(freedoms); k++)
-        if (best[k] >= most - fabs(alike) && !(alike < 0 && chosen)) {
+        if (best[k] > -INFINITY && best[k] >= most - fabs(alike) && !(alike < 0 && chosen)) {
             *out = at[k];
             chosen = true;
         }
@@ -348,18 +348,8 @@ static double common_step(double x, double y, double least)
     return x;
 }
 
-/* Does a run have two values that differ? */
-static bool varies(const struct decide_side *side)
-{
-    for (size_t r = 0; r < side->n; r++)
-        for (size_t i = 1; i < side->runs[r].n; i++)
-            if (side->runs[r].values[i] != side->runs[r].values[0])
-                return true;
-    return false;
-}
-
 /* The step that values were rounded to, as difference of logarithms: all differences of the case are
- * multiples of it. Two values say nothing of it, unless a run has both: they may be counts.
+ * multiples of it. Two values say nothing of it: they may be counts, or modes.
  * scratch: room for all values of the case. */
 static double resolution_of(const struct decide_case *c, double *scratch)
 {
@@ -384,10 +374,7 @@ static double resolution_of(const struct decide_case *c, double *scratch)
         different += gap > least;
         step = gap > least ? common_step(fmax(gap, step), fmin(gap, step), least) : step;
     }
-    if (scratch[n - 1] > SPAN_MOST * scratch[0] ||
-        (different < 3 && !varies(&c->a) && !varies(&c->b)))
-        return 0;
-    return log1p(step / scratch[0]);
+    return different > 2 && scratch[n - 1] < SPAN_MOST * scratch[0] ? log1p(step / scratch[0]) : 0;
 }
 
 static size_t values_of(const struct decide_case *c)
@@ -421,12 +408,12 @@ static struct variance variance_by_mad(double *x, size_t n, double *middle)
     return (struct variance){mad * mad * (1 + few / (double)(n * n)), 0.39 * (double)(n - 1)};
 }
 
-static size_t level_runs(const struct measure *m, double *x)
+static size_t runs_of(const struct measure *m, enum decide_role role, double *x)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < m->n; i++)
-        if (m->runs[i].role == DECIDE_LEVEL && !m->runs[i].strange)
+        if (m->runs[i].role == role && !m->runs[i].strange)
             x[n++] = m->runs[i].mean;
     return n;
 }
@@ -442,7 +429,8 @@ static double floor_of(const struct measure *m)
 }
 
 /* Marks the run farthest off, if no normal run would be so far. */
-static bool mark_strange(struct measure *m, struct variance spread, double middle, size_t n)
+static bool mark_strange(struct measure *m, enum decide_role role, struct variance spread,
+                         double middle, size_t n)
 {
     struct run_mean *far = NULL;
     double error = sqrt(spread.value * (1 + M_PI / 2 / (double)(n - 1))) + m->resolution;
@@ -450,7 +438,7 @@ static bool mark_strange(struct measure *m, struct variance spread, double middl
     for (size_t i = 0; i < m->n; i++) {
         struct run_mean *r = &m->runs[i];
 
-        if (r->role == DECIDE_LEVEL && !r->strange &&
+        if (r->role == role && !r->strange &&
             (!far || fabs(r->mean - middle) > fabs(far->mean - middle)))
             far = r;
     }
@@ -459,14 +447,14 @@ static bool mark_strange(struct measure *m, struct variance spread, double middl
     return far->strange;
 }
 
-static int leave_out_strange(struct model *m)
+static int leave_out_strange(struct model *m, enum decide_role role)
 {
     double *x = m->z;
     struct prior prior;
 
     for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
-        size_t n = c->paired ? 0 : level_runs(c, x);
+        size_t n = c->paired ? 0 : runs_of(c, role, x);
         double middle;
 
         m->x[k] = (struct variance){0, 0};
@@ -478,7 +466,7 @@ static int leave_out_strange(struct model *m)
     int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, &prior);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
-        size_t n = c->paired ? 0 : level_runs(c, x), most = n / 4 ? n / 4 : 1;
+        size_t n = c->paired ? 0 : runs_of(c, role, x), most = n / 4 ? n / 4 : 1;
         double middle;
 
         if (n < STRANGE_LEAST)
@@ -486,7 +474,7 @@ static int leave_out_strange(struct model *m)
         struct variance own = variance_by_mad(x, n, &middle);
         own.value = fmax(own.value, m->base[k]);
         own = prior_moderate(&prior, own, m->base[k]);
-        for (size_t out = 0; out < most && mark_strange(c, own, middle, n); out++)
+        for (size_t out = 0; out < most && mark_strange(c, role, own, middle, n); out++)
             continue;
     }
     return err;
@@ -620,6 +608,8 @@ static int spread_boots(struct model *m, struct boot *boots)
 
         c->boots = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
         c->boots.value = fmax(0, c->boots.value - m->base[k]);
+        c->others_boots = prior_moderate(&prior, (struct variance){0, 0}, m->base[k]);
+        c->others_boots.value = fmax(0, c->others_boots.value - m->base[k]);
     }
     return err;
 }
@@ -635,6 +625,7 @@ static struct level level_of(const struct measure *m, enum decide_role role, str
 
     for (size_t b = 0; b < n; b++) {
         l.runs += boots[b].runs.n;
+        l.boots++;
         if (!m->boot || boots[b].boot == m->boot) {
             same = boots[b].runs.mean;
             by_same = 1 / (double)boots[b].runs.n;
@@ -830,6 +821,22 @@ static int spread_repetitions(struct model *m)
     return err;
 }
 
+/* A case of which nothing tells how it scatters. */
+static void drop_unknown(struct model *m, struct decide_case *cases)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < m->n_judged; k++) {
+        size_t i = m->judged[k];
+
+        if (m->all[i].v.df > 0)
+            m->judged[n++] = i;
+        else
+            cases[i].obstacle = OBSTACLE_ONE_LAUNCH;
+    }
+    m->n_judged = n;
+}
+
 int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time)
 {
     struct run_mean *runs;
@@ -849,8 +856,11 @@ int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool 
 
     err = err ? err : boots ? 0 : -ENOMEM;
     err = err ? err : spread_repetitions(m);
-    err = err ? err : leave_out_strange(m);
+    err = err ? err : leave_out_strange(m, DECIDE_LEVEL);
+    err = err ? err : leave_out_strange(m, DECIDE_ANCHOR);
     err = err ? err : spread_runs(m);
+    if (!err)
+        drop_unknown(m, cases);
     err = err ? err : spread_boots(m, boots);
     for (size_t k = 0; !err && k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];

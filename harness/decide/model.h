@@ -47,8 +47,8 @@ struct run_mean {
 /* A set of A's runs as B's machine sees it: those of B's boot, and the boots of the others. */
 struct level {
     double mean;
-    size_t runs; /* 0: none */
-    double by_v; /* its variance is by_v v + by_boots boots: of what B would be */
+    size_t runs, boots; /* 0: none */
+    double by_v;        /* its variance is by_v v + by_boots boots: of what B would be */
     double by_boots;
     bool new_boot; /* B's boot is another, and how boots differ is not known */
 };
@@ -75,6 +75,8 @@ struct measure {
      * chance: its repetitions may have modes. */
     double modes_a, modes_b;
     struct variance v, boots;
+    /* boots by the other cases alone: a case that drifts from boot to boot does not hide by that */
+    struct variance others_boots;
     double w_a, w_b; /* of a run's mean, by its repetitions */
     struct level level, anchor;
 };

@@ -132,6 +132,8 @@ static void say_inconclusive(struct words *w, const struct decide_case *c)
     say_change(w, c->ratio, c->low, c->high);
     say_figure(w, c);
     say(w, "%s", doubt_of(c));
+    if (c->obstacle == OBSTACLE_STRANGE || c->obstacle == OBSTACLE_TOGETHER)
+        return;
     say_more(w, c);
     say(w, "; smallest detectable slowdown %.2g %%", 100 * c->detectable);
 }
@@ -154,10 +156,18 @@ static void say_obstacle(struct words *w, const struct decide_case *c)
         say(w, "inconclusive: a value is not a number above 0, so there is no ratio");
         break;
     case OBSTACLE_RUNS:
-        say(w,
-            "inconclusive: %+.1f %%, but one run against one does not show how runs differ: add 2 "
-            "baselines",
-            change(c->ratio));
+        if (c->new_boot)
+            say(w,
+                "inconclusive: %+.1f %%, in a boot that no baseline is from, and so few cases do "
+                "not "
+                "show how boots differ",
+                change(c->ratio));
+        else
+            say(w,
+                "inconclusive: %+.1f %%, but one run against one does not show how runs differ: "
+                "add 2 "
+                "baselines",
+                change(c->ratio));
         break;
     default:
         say(w, "inconclusive: %+.1f %%, but one repetition shows no spread: measure at least %d",

@@ -98,10 +98,10 @@ struct history_run {
     bool has_rows; /* its rows are kept; of those of history_db_choose() alone */
 };
 
-/* The runs of one host and suite ("" for all), in the order of their start; of the last `n` (0:
- * all). */
-int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,
-                    struct history_run **runs, size_t *n_runs, char *error, size_t len);
+/* The runs of one host and suite ("" for all), in the order of their start; all lives in the pool.
+ */
+int history_db_runs(struct history_db *db, const char *host, const char *suite, struct pool *pool,
+                    struct history_run **runs, size_t *n, char *error, size_t len);
 /* Which runs are asked for to hold one against. */
 struct history_sieve {
     size_t most; /* the last so many baselines, and the first so many; 0: all, as the level */
@@ -121,7 +121,7 @@ struct history_choice {
     /* left out: of those that would have been of the level, the runs in all of whose launches
      * others took more of the CPU. They say nothing of this machine */
     size_t n_taken;
-    struct pool pool; /* of the roles */
+    struct pool pool;
 };
 
 /* Of the runs before this one (by its name, host, suite and start) whose rows are there. A baseline
@@ -140,7 +140,6 @@ bool history_db_is_taken(struct history_db *db, const struct history_run *run, d
  * -errno with error set. */
 int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
                        size_t len);
-void history_runs_release(struct history_run *runs, size_t n);
 
 /* A case over the runs that have it. */
 struct history_series {
@@ -262,9 +261,10 @@ int history_execute(struct history_db *db, const char *sql, const char *types, .
 int64_t history_environment_id(struct history_db *db, const char *json);
 
 /* The runs of this one's host and suite that came before it, or all others, in the order of their
- * start. 0 or -errno with error set. */
+ * start; all lives in the pool. 0 or -errno with error set. */
 int history_others(struct history_db *db, const struct history_run *run, bool later,
-                   struct history_run **runs, size_t *n, char *error, size_t len);
+                   struct pool *pool, struct history_run **runs, size_t *n, char *error,
+                   size_t len);
 
 /* What was accepted of a host's and suite's runs ("" for all), in the order of their start; all
  * lives in the pool. */

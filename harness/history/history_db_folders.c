@@ -159,22 +159,8 @@ void history_release(struct history *h)
 
 void history_choice_release(struct history_choice *choice)
 {
-    history_runs_release(choice->runs, choice->n);
     pool_release(&choice->pool);
     *choice = (struct history_choice){0};
-}
-
-void history_runs_release(struct history_run *runs, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *texts[] = {runs[i].name,        runs[i].host,    runs[i].suite,
-                               runs[i].started_utc, runs[i].version, runs[i].commit,
-                               runs[i].environment};
-
-        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
-            free((char *)texts[k]);
-    }
-    free(runs);
 }
 
 /* ---- A folder for the while ---- */

@@ -141,13 +141,13 @@ static bool has_part(const struct history_choice *to, size_t run)
     return false;
 }
 
-/* Those that have a part, in their order; their texts go with them. */
-static int keep_chosen(struct choosing *c)
+/* Those that have a part, in their order. */
+static void keep_chosen(struct choosing *c)
 {
     struct history_choice *to = c->choice;
 
-    to->runs = calloc(c->n + 1, sizeof(*to->runs));
-    for (size_t i = 0; to->runs && i < c->n; i++) {
+    to->runs = c->runs;
+    for (size_t i = 0; i < c->n; i++) {
         if (!has_part(to, i))
             continue;
         for (size_t k = 0; k < to->n_roles; k++)
@@ -155,9 +155,7 @@ static int keep_chosen(struct choosing *c)
         to->n_level += to->roles[0].runs[to->n] == PAIRS_LEVEL;
         to->n_anchor += to->roles[0].runs[to->n] == PAIRS_ANCHOR;
         to->runs[to->n++] = c->runs[i];
-        c->runs[i] = (struct history_run){0};
     }
-    return to->runs ? 0 : -ENOMEM;
 }
 
 /* Those that still hold. */
@@ -186,7 +184,9 @@ static int choose(struct choosing *c, const struct history_run *run, char *error
         err = keep_accepted(c);
     if (!err)
         err = make_roles(c);
-    return err ? err : keep_chosen(c);
+    if (!err)
+        keep_chosen(c);
+    return err;
 }
 
 int history_db_choose(struct history_db *db, const struct history_run *run,
@@ -196,14 +196,12 @@ int history_db_choose(struct history_db *db, const struct history_run *run,
     struct choosing c = {.db = db, .sieve = sieve, .choice = choice};
 
     *choice = (struct history_choice){0};
-    int err = history_others(db, run, sieve->later, &c.runs, &c.n, error, len);
-    if (!err && !(c.cpu = calloc(c.n + 1, sizeof(*c.cpu))))
+    int err = history_others(db, run, sieve->later, &choice->pool, &c.runs, &c.n, error, len);
+    if (!err && !(c.cpu = pool_alloc(&choice->pool, c.n + 1, sizeof(*c.cpu))))
         err = -ENOMEM;
     if (!err)
         err = choose(&c, run, error, len);
     if (err == -ENOMEM)
         history_out_of_memory(error, len);
-    free(c.cpu);
-    history_runs_release(c.runs, c.n);
     return err;
 }

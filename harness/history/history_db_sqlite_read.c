@@ -17,73 +17,60 @@
 /* The history's runs: which there are, which are baselines, and folders out of them. See
  * history_db.h. */
 
-#define RUN_COLUMNS "id, name, host, suite, started_utc, version, commit_id, good"
+#define RUN_COLUMNS "id, name, host, suite, started_utc, version, commit_id, good, count(*) OVER ()"
 /* The least that others took in a launch of run r; NULL where it has none. */
 #define LEAST_STEAL                                                                                \
     "(SELECT min(ifnull(l.steal, 0)) FROM series s JOIN launches l ON l.series = s.id"             \
     " AND l.run = r.id WHERE s.host = r.host)"
-#define AT_ROWS 8 /* behind RUN_COLUMNS, where it is asked for: are the rows there? */
 
-static bool copy_run(sqlite3_stmt *s, struct history_run *run)
+static const char *kept(struct pool *pool, sqlite3_stmt *s, int column)
 {
-    *run = (struct history_run){
-        .id = sqlite3_column_int64(s, 0),
-        .name = strdup(history_column_text(s, 1)),
-        .host = strdup(history_column_text(s, 2)),
-        .suite = strdup(history_column_text(s, 3)),
-        .started_utc = strdup(history_column_text(s, 4)),
-        .version = strdup(history_column_text(s, 5)),
-        .commit = strdup(history_column_text(s, 6)),
-        .good = sqlite3_column_int(s, 7),
-        .has_rows = sqlite3_column_count(s) > AT_ROWS && sqlite3_column_int(s, AT_ROWS),
-    };
-    return run->name && run->host && run->suite && run->started_utc && run->version && run->commit;
+    return pool_text(pool, "%s", history_column_text(s, column));
 }
 
-static void turn_round(struct history_run *runs, size_t n)
+/* The rows of the statement as runs, in its order; more: behind RUN_COLUMNS stands whether their
+ * rows are there. Ends the statement. */
+static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct pool *pool,
+                     struct history_run **runs, size_t *n, char *error, size_t len)
 {
-    for (size_t i = 0; i < n / 2; i++) {
-        struct history_run last = runs[n - 1 - i];
-
-        runs[n - 1 - i] = runs[i];
-        runs[i] = last;
-    }
-}
-
-/* The rows of the statement, newest first, as runs, oldest first. Ends the statement. */
-static int take_runs(struct history_db *db, sqlite3_stmt *s, struct history_run **runs, size_t *n,
-                     char *error, size_t len)
-{
-    int code = SQLITE_ERROR, err = 0;
+    int code = SQLITE_ERROR;
 
     *runs = NULL;
     *n = 0;
-    while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        struct history_run *all = reallocarray(*runs, *n + 1, sizeof(*all));
-
-        if (all)
-            *runs = all;
-        if (!all || !copy_run(s, &all[(*n)++]))
-            err = history_out_of_memory(error, len);
+    while (s && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        if (!*runs)
+            *runs = pool_alloc(pool, (size_t)sqlite3_column_int64(s, 8), sizeof(**runs));
+        if (!*runs)
+            break;
+        (*runs)[(*n)++] = (struct history_run){
+            .id = sqlite3_column_int64(s, 0),
+            .name = kept(pool, s, 1),
+            .host = kept(pool, s, 2),
+            .suite = kept(pool, s, 3),
+            .started_utc = kept(pool, s, 4),
+            .version = kept(pool, s, 5),
+            .commit = kept(pool, s, 6),
+            .good = sqlite3_column_int(s, 7),
+            .has_rows = more && sqlite3_column_int(s, 9),
+        };
     }
-    if (!err && code != SQLITE_DONE)
-        err = history_sqlite_error(db, "read the history", error, len);
+    int err = code == SQLITE_DONE || pool->failed
+                  ? 0
+                  : history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
-    if (!err)
-        turn_round(*runs, *n);
-    return err;
+    return pool->failed ? history_out_of_memory(error, len) : err;
 }
 
-int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,
-                    struct history_run **runs, size_t *n_runs, char *error, size_t len)
+int history_db_runs(struct history_db *db, const char *host, const char *suite, struct pool *pool,
+                    struct history_run **runs, size_t *n, char *error, size_t len)
 {
     sqlite3_stmt *s = history_statement(
         db,
         "SELECT " RUN_COLUMNS " FROM runs WHERE (?1 = '' OR host = ?1) AND (?2 = '' OR suite = ?2)"
-        " ORDER BY started_utc DESC, id DESC LIMIT ?3",
-        "tti", host, suite, n ? (int64_t)n : (int64_t)-1);
+        " ORDER BY started_utc, id",
+        "tt", host, suite);
 
-    return take_runs(db, s, runs, n_runs, error, len);
+    return take_runs(db, s, false, pool, runs, n, error, len);
 }
 
 /* started_utc counts whole seconds: what stands between two of them is the order they were added
@@ -92,17 +79,16 @@ static const char others[] =
     "SELECT " RUN_COLUMNS ", ?6 OR EXISTS (SELECT 1 FROM files WHERE run = r.id)"
     " FROM runs r WHERE host = ?1 AND suite = ?2 AND NOT (name = ?4 AND started_utc = ?3)"
     " AND (?5 OR (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4"
-    " AND host = ?1 AND started_utc = ?3), 9223372036854775807)))"
-    " ORDER BY started_utc DESC, id DESC";
+    " AND host = ?1 AND started_utc = ?3), 9223372036854775807))) ORDER BY started_utc, id";
 
 int history_others(struct history_db *db, const struct history_run *run, bool later,
-                   struct history_run **runs, size_t *n, char *error, size_t len)
+                   struct pool *pool, struct history_run **runs, size_t *n, char *error, size_t len)
 {
     sqlite3_stmt *s =
         history_statement(db, others, "ttttii", run->host, run->suite, run->started_utc, run->name,
                           (int64_t)later, (int64_t)db->in_memory);
 
-    return take_runs(db, s, runs, n, error, len);
+    return take_runs(db, s, true, pool, runs, n, error, len);
 }
 
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit)
@@ -164,31 +150,6 @@ int history_db_restore(struct history_db *db, int64_t id, const char *folder, ch
 static const char *keep(struct history *h, const char *text)
 {
     return pool_text(&h->pool, "%s", text);
-}
-
-static int keep_runs(struct history_db *db, const char *host, const char *suite, struct history *h,
-                     char *error, size_t len)
-{
-    struct history_run *runs = NULL;
-    size_t n = 0;
-    int err = history_db_runs(db, host, suite, 0, &runs, &n, error, len);
-
-    h->judged = true;
-    if (!err && !(h->runs = pool_alloc(&h->pool, n + 1, sizeof(*h->runs))))
-        err = history_out_of_memory(error, len);
-    for (size_t i = 0; !err && i < n; i++)
-        h->runs[h->n_runs++] = (struct history_run){
-            .id = runs[i].id,
-            .name = keep(h, runs[i].name),
-            .host = keep(h, runs[i].host),
-            .suite = keep(h, runs[i].suite),
-            .started_utc = keep(h, runs[i].started_utc),
-            .version = keep(h, runs[i].version),
-            .commit = keep(h, runs[i].commit),
-            .good = runs[i].good,
-        };
-    history_runs_release(runs, n);
-    return err;
 }
 
 struct run_place {
@@ -353,7 +314,8 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
     *h = (struct history){0};
     /* One state of the file for both questions, whoever writes meanwhile. */
     sqlite3_exec(db->sqlite, "BEGIN", NULL, NULL, NULL);
-    int err = keep_runs(db, host, suite, h, error, len);
+    h->judged = true;
+    int err = history_db_runs(db, host, suite, &h->pool, &h->runs, &h->n_runs, error, len);
     if (!err && !(v.places = index_runs(h)))
         err = history_out_of_memory(error, len);
     if (!err)

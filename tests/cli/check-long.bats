@@ -114,8 +114,8 @@ END
     check 0 n7 --baseline history:2 --json j.json
     [ "$(json j.json "[o['baseline'][k] for k in ('runs', 'anchors')]")" = "[['n4', 'n5'], ['n1', 'n2']]" ]
     for i in {10..24}; do
-        made s$i --seed $i --shift "memory triad 1073741824 *=0.$((1000 - 3 * (i - 9)))"
-        "$plumb" check s$i --baseline history:3 --update-baseline --history results/history.db --json s.json > out && continue
+        made "s$i" --seed "$i" --shift "memory triad 1073741824 *=0.$((1000 - 3 * (i - 9)))"
+        "$plumb" check "s$i" --baseline history:3 --update-baseline --history results/history.db --json s.json > out && continue
         [ "$(json s.json "[(c['slipped'], c['label'][:19]) for c in o['cases'] if c['state'] == 'regressed']")" = "[(True, 'memory triad, 1 GiB')]" ]
         grep -q '^REGRESSION .* since the first nights' out
         return 0

@@ -456,6 +456,65 @@ static void a_step_of_rounding_is_no_loss(void **state)
     assert_int_equal(decision_of(&more), DECISION_WORSE);
 }
 
+/* Cases that never vary say nothing of how runs differ: they neither blind the others nor make them
+ * alarm. */
+static void constant_cases_have_no_say(void **state)
+{
+    static struct nights s;
+
+    (void)state;
+    for (size_t baselines = 1; baselines <= 10; baselines += 9) {
+        nights_fill(&s, baselines, 0.01, 0.002, 16);
+        for (size_t c = 0; c < 22; c++)
+            for (size_t t = 0; t <= baselines; t++)
+                for (size_t l = 0; l < 5; l++)
+                    s.values[c][t][l] = 50;
+        struct decide_overall overall = decided(s.cases, MANY, true);
+
+        assert_int_equal(overall.n_worse + overall.n_better, 0);
+        assert_true(baselines > 1 || overall.unrest > 6);
+        assert_int_equal(s.cases[0].decision, DECISION_EQUIVALENT);
+        assert_true(s.cases[30].detectable > 0.03 && s.cases[30].detectable < 1);
+        nights_lose(&s, 30, baselines, 0.15);
+        decided(s.cases, MANY, true);
+        assert_int_equal(s.cases[30].decision == DECISION_WORSE, baselines > 1);
+    }
+}
+
+/* The first run of all, which nobody judged, was 5 % faster in one case: alone, or among others, it
+ * is no drift of tonight's, and hides none. */
+static void an_odd_anchor_is_neither_drift_nor_blindness(void **state)
+{
+    static struct nights s;
+
+    (void)state;
+    for (size_t anchors = 1; anchors <= 10; anchors += 9) {
+        nights_fill(&s, anchors + 10, 0.003, 0.003, 17);
+        for (size_t c = 0; c < MANY; c++)
+            for (size_t t = 0; t < anchors; t++)
+                s.runs[c][t].role = DECIDE_ANCHOR;
+        nights_lose(&s, 4, 0, -0.1);
+        assert_int_equal(decided(s.cases, MANY, true).n_worse, 0);
+        nights_lose(&s, 4, anchors + 10, 0.05);
+        decided(s.cases, MANY, true);
+        assert_int_equal(s.cases[4].decision, DECISION_WORSE);
+        assert_false(s.cases[4].slipped);
+    }
+}
+
+/* Two runs of one launch each, of which one is an anchor: nothing tells a spread. */
+static void what_tells_no_spread_is_not_judged(void **state)
+{
+    struct decide_case c = CASE(SIDE(RUN(100), RUN(101)), SIDE(RUN(70)), 0.02);
+    struct decide_run runs[2] = {c.a.runs[0], c.a.runs[1]};
+
+    (void)state;
+    runs[0].role = DECIDE_ANCHOR;
+    c.a.runs = runs;
+    assert_int_equal(decided(&c, 1, true).n_judged, 0);
+    assert_int_equal(c.obstacle, OBSTACLE_ONE_LAUNCH);
+}
+
 /* 0.5 % a night in every fifth case: 2.5 % against the mean of the last ten nights, which is lost in
  * their noise, and 10 % since the first. */
 static void a_slip_is_seen_from_the_anchor(void **state)
@@ -837,6 +896,9 @@ int main(void)
         cmocka_unit_test(another_boot_is_no_loss),
         cmocka_unit_test(a_launch_on_another_mode_is_not_equivalent),
         cmocka_unit_test(a_step_of_rounding_is_no_loss),
+        cmocka_unit_test(constant_cases_have_no_say),
+        cmocka_unit_test(an_odd_anchor_is_neither_drift_nor_blindness),
+        cmocka_unit_test(what_tells_no_spread_is_not_judged),
         cmocka_unit_test(a_slip_is_seen_from_the_anchor),
         cmocka_unit_test(a_new_case_does_not_know_its_runs),
         cmocka_unit_test(one_baseline_of_few_cases_decides_nothing),

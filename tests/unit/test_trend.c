@@ -161,8 +161,7 @@ static void test_the_cases_own_outcomes(void **state)
 {
     struct scene *s = *state;
 
-    set_outcomes(s, 0, MOVED,
-                 KEPT("\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]"));
+    set_outcomes(s, 0, MOVED, KEPT("\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]"));
     set_outcomes(s, MOVED, RUNS,
                  KEPT("\"kernel\":[\"3.4\",\"3.5\"],\"cpus\":[\"1\"],\"new\":[\"x\"]"));
     says(s, "by the case's kernel: 2.6 to 3.4 or 3.5");
@@ -227,12 +226,10 @@ static void test_a_slip_is_told_by_its_ends(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_all_launches_count),
-                                       TEST(test_the_machine_differs),
-                                       TEST(test_the_cases_own_outcomes),
-                                       TEST(test_what_always_differs_is_no_suspect),
-                                       TEST(test_runs_near_the_step),
-                                       TEST(test_a_slip_is_told_by_its_ends)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_launches_count),     TEST(test_the_machine_differs),
+        TEST(test_the_cases_own_outcomes), TEST(test_what_always_differs_is_no_suspect),
+        TEST(test_runs_near_the_step),     TEST(test_a_slip_is_told_by_its_ends)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -760,6 +760,7 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
         df = of_a.df;
     }
     m->s = (struct variance){df > 0 ? squares / df : 0, df};
+    m->s_df = fmax(of_a.df, of_b.df);
     m->resolution = resolution_of(c, model->z);
     if (4 * m->s.value > m->resolution * m->resolution)
         m->resolution = 0; /* what scatters by half a step is as good as not rounded */
@@ -812,6 +813,9 @@ static int moderate_side(struct model *m, bool of_b)
         struct variance s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
         bool modes = chance_above(&prior, m->x[k], m->base[k]) < MODES_LEVEL;
 
+        /* Few repetitions may all have met one of two modes: that they agree makes nothing surer. */
+        if (m->x[k].df < c->s_df)
+            s.value = fmax(s.value, c->s.value);
         *(of_b ? &c->s_b : &c->s_a) = s.df > 0 && !c->paired ? s : c->s;
         *(of_b ? &c->modes_b : &c->modes_a) = modes ? fmax(0, m->x[k].value - s.value) : 0;
     }

@@ -71,6 +71,7 @@ struct measure {
     bool paired;
     bool by_runs;                /* v is known */
     struct variance s, s_a, s_b; /* moderated: of the case, and of each side */
+    double s_df;                 /* of the side that has more repetitions */
     /* What a side's own s has beyond the moderated one, where hardly a case of the suite would by
      * chance: its repetitions may have modes. */
     double modes_a, modes_b;

@@ -27,6 +27,27 @@ static inline uint64_t clock_cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A wait for something that may never come. All zero at first, and where something has come. */
+struct clock_wait {
+    uint64_t since_ns, looked_ns;
+};
+
+#define CLOCK_AWAY_NS 1000000000u /* between two looks: longer, this process stood still */
+
+/* To be called at each look: how long it lasts, of the time in which somebody looked. Of what
+ * happened while this process was stopped, or had no CPU, it knows nothing yet. */
+static inline uint64_t clock_waited_ns(struct clock_wait *w)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    if (!w->since_ns)
+        w->since_ns = now_ns;
+    else if (now_ns - w->looked_ns > CLOCK_AWAY_NS)
+        w->since_ns += now_ns - w->looked_ns;
+    w->looked_ns = now_ns;
+    return now_ns - w->since_ns;
+}
+
 /* What the clock itself costs on this machine, measured. */
 struct clock_quality {
     uint64_t resolution_ns; /* the smallest step seen between two different readings */

@@ -38,19 +38,18 @@ static bool net_unheard(struct net_end *e)
            net_fail(e, -EHOSTUNREACH, "%s", text);
 }
 
-int net_stood_still(struct net_end *e, const struct net_connection *c, int rc, uint64_t *since_ns)
+int net_stood_still(struct net_end *e, const struct net_connection *c, int rc,
+                    struct clock_wait *still)
 {
-    uint64_t now_ns = clock_now_ns();
+    uint64_t still_ns = clock_waited_ns(still);
 
     if (net_over(e))
         return over(e);
     if (rc < 0)
         return net_wire_failed(e, rc);
-    if (!*since_ns)
-        *since_ns = now_ns;
-    if (now_ns - *since_ns > STALL_NS && net_unheard(e))
+    if (still_ns > STALL_NS && net_unheard(e))
         return over(e);
-    if (now_ns - *since_ns < e->still_ns)
+    if (still_ns < e->still_ns)
         return 0;
     return net_fail(e, -ETIMEDOUT,
                     "nothing moved on connection %u between here and %s for %.3g s over '%s': its "
@@ -61,12 +60,12 @@ int net_stood_still(struct net_end *e, const struct net_connection *c, int rc, u
 
 int net_settle_slowly(struct net_end *e, struct net_connection *c)
 {
-    uint64_t since_ns = 0;
+    struct clock_wait still = {0};
     int rc = 0, err = 0;
 
     while (rc <= 0 && !err) {
         rc = e->wire->ops->settle(c->link);
-        err = rc <= 0 ? net_stood_still(e, c, rc, &since_ns) : 0;
+        err = rc <= 0 ? net_stood_still(e, c, rc, &still) : 0;
     }
     return err;
 }

@@ -389,9 +389,10 @@ static inline void net_count_add(_Atomic uint64_t *count, uint64_t n)
 
 /* An error of the wire; but what ended because all is over is none of its own. */
 int net_wire_failed(struct net_end *e, int err);
-/* After a turn in which nothing moved, or an error (rc): 0, or why it is over. *since_ns: 0 where
+/* After a turn in which nothing moved, or an error (rc): 0, or why it is over. *still: all zero where
  * something has moved since. */
-int net_stood_still(struct net_end *e, const struct net_connection *c, int rc, uint64_t *since_ns);
+int net_stood_still(struct net_end *e, const struct net_connection *c, int rc,
+                    struct clock_wait *still);
 int net_settle_slowly(struct net_end *e, struct net_connection *c);
 
 /* Until the memory of what went out may be written again. */

@@ -101,8 +101,10 @@ static void await(struct net_lead *l, uint64_t wait_ns)
 
     if (talk_settle(&l->talk, &patience) || !talk_awaits(&l->talk))
         return;
-    snprintf(text, sizeof(text), "%s has not answered for %.3g s: it hangs, or is cut off",
-             channel_peer(l->channel), (double)(clock_now_ns() - l->talk.posted_ns) / 1e9);
+    bool own = atomic_load(&l->end.error_code);
+    snprintf(text, sizeof(text), "%s has not answered for %.3g s: it hangs, or is cut off%s%.120s",
+             channel_peer(l->channel), (double)(clock_now_ns() - l->talk.posted_ns) / 1e9,
+             own ? "; this end: " : "", own ? l->end.error : "");
     talk_lose(&l->talk, NET_PEER, -ETIMEDOUT, text);
 }
 

@@ -130,13 +130,13 @@ static int still(struct net_lead *l)
 
 int net_lead_first_reading(struct net_lead *l)
 {
-    uint64_t begin_ns = clock_now_ns();
+    struct clock_wait wait = {0};
     uint64_t again_ns = AGAIN_NS;
 
     l->last = (struct net_readings){0};
     int err = read_both(l, &l->last, NET_READ_MACHINE);
     while (!err && streams(l) && !all_began(l, &l->last)) {
-        if (clock_now_ns() - begin_ns > net_still_ns(&l->end))
+        if (clock_waited_ns(&wait) > net_still_ns(&l->end))
             return still(l);
         pause_for(&again_ns, NULL);
         err = read_both(l, &l->last, NET_READ_MACHINE);
@@ -299,20 +299,20 @@ int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *
                     uint64_t *ns)
 {
     struct net_readings now = {0};
-    uint64_t begin_ns = l->last_ns, again_ns = AGAIN_NS, moved_ns, moved = 0;
+    uint64_t begin_ns = l->last_ns, again_ns = AGAIN_NS, moved = 0;
+    struct clock_wait wait = {0};
     uint32_t flags;
     int err;
 
     sleep_until(l->last_ns + window_ns, cancel);
-    moved_ns = clock_now_ns();
     while (!(err = read_both(l, &now, flags = flags_now(l))) && !all_moved(l, &l->last, &now)) {
         uint64_t bytes = (uint64_t)bytes_between(l, &l->last, &now);
         if (bytes != moved)
-            moved_ns = clock_now_ns();
+            wait = (struct clock_wait){0};
         moved = bytes;
         if (cancel && *cancel)
             return -EINTR;
-        if (clock_now_ns() - moved_ns > net_still_ns(&l->end))
+        if (clock_waited_ns(&wait) > net_still_ns(&l->end))
             return still(l);
         pause_for(&again_ns, cancel);
     }

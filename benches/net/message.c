@@ -22,15 +22,15 @@ static int until(struct net_end *e, const struct net_connection *c, enum wire_si
     struct wire_link *l = c->link;
     uint64_t wait_ns = e->guard.started ? WIRE_FOREVER : NET_TICK_NS;
     const struct wire_flow *f = side == WIRE_OUT ? &l->out : &l->in;
-    uint64_t since_ns = 0;
+    struct clock_wait still = {0};
     int err = 0;
 
     while (f->through < through && !err) {
         int rc = wire_progress(l->worker, side, wait_ns);
         if (rc > 0)
-            since_ns = 0;
+            still = (struct clock_wait){0};
         else
-            err = net_stood_still(e, c, rc, &since_ns);
+            err = net_stood_still(e, c, rc, &still);
     }
     return err;
 }
@@ -62,14 +62,14 @@ static int pull(struct net_end *e, struct net_connection *c, uint64_t through)
 /* An empty message goes, and is there. */
 static int say_word(struct net_end *e, struct net_connection *c)
 {
-    uint64_t since_ns = 0;
+    struct clock_wait still = {0};
     int err = e->wire->ops->word(c->link), rc;
 
     err = err ? net_wire_failed(e, err) : 0;
     c->said++;
     while (!err && c->link->words_out < c->said)
         if ((rc = wire_progress(c->link->worker, WIRE_BOTH, NET_TICK_NS)) <= 0)
-            err = net_stood_still(e, c, rc, &since_ns);
+            err = net_stood_still(e, c, rc, &still);
     return err;
 }
 
@@ -82,15 +82,16 @@ static void *watch(void *arg)
 {
     struct net_end *e = arg;
     struct net_connection *c = net_connection(e, e->point->connections);
-    uint64_t seen = 0, since_ns = clock_now_ns();
+    struct clock_wait still = {0};
+    uint64_t seen = 0;
     struct timespec rest = {.tv_nsec = WATCH_NS};
 
     while (!atomic_load(&e->guard.end)) {
         uint64_t turns = atomic_load_explicit(&e->guard.turns, memory_order_relaxed);
         if (turns != seen)
-            since_ns = clock_now_ns();
+            still = (struct clock_wait){0};
         seen = turns;
-        if (net_stood_still(e, c, 0, &since_ns)) {
+        if (net_stood_still(e, c, 0, &still)) {
             e->wire->ops->interrupt(c->link);
             break;
         }
@@ -332,7 +333,7 @@ static int check_last(struct net_end *e, const struct net_connection *c)
 /* Both ends are here, and all that the other one posted before on this connection is through. */
 static int meet(struct net_end *e, struct net_connection *c)
 {
-    uint64_t since_ns = 0;
+    struct clock_wait still = {0};
     int err, rc;
 
     if (!e->wire->ops->word)
@@ -341,7 +342,7 @@ static int meet(struct net_end *e, struct net_connection *c)
     c->heard++;
     while (!err && c->link->words_in < c->heard)
         if ((rc = wire_progress(c->link->worker, WIRE_BOTH, NET_TICK_NS)) <= 0)
-            err = net_stood_still(e, c, rc, &since_ns);
+            err = net_stood_still(e, c, rc, &still);
     return err;
 }
 

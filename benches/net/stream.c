@@ -139,7 +139,7 @@ static bool is_stopping(const struct net_end *e)
  * nothing more is once it is to stop: then *left is one less for each connection on which all that
  * was posted is through. */
 static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsigned *left,
-                       uint64_t *since_ns)
+                       struct clock_wait *still)
 {
     struct net_end *e = w->end;
     struct wire_worker *k = w->connections->link->worker;
@@ -148,9 +148,9 @@ static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsi
     int rc = wire_progress(k, side, NET_TICK_NS), err = 0;
 
     if (rc <= 0)
-        err = net_stood_still(e, w->connections, rc, since_ns);
+        err = net_stood_still(e, w->connections, rc, still);
     else
-        *since_ns = 0;
+        *still = (struct clock_wait){0};
     bool stop = own && is_stopping(e);
     for (unsigned i = 0; i < t->n_moved && !err; i++) {
         struct net_connection *c = &w->connections[t->moved[i] - k->links];
@@ -170,11 +170,11 @@ static inline int turn(struct net_worker *w, enum wire_side side, bool own, unsi
 static int initiate(struct net_worker *w, enum wire_side side)
 {
     unsigned left = w->n;
-    uint64_t since_ns = 0;
+    struct clock_wait still = {0};
     int err = 0;
 
     while (left && !err)
-        err = turn(w, side, true, &left, &since_ns);
+        err = turn(w, side, true, &left, &still);
     for (unsigned i = 0; i < w->n && !err; i++)
         err = net_settle(w->end, &w->connections[i]);
     return err;
@@ -192,11 +192,11 @@ static int receive(struct net_worker *w)
 {
     const struct wire_ops *ops = w->end->wire->ops;
     unsigned left = w->n;
-    uint64_t since_ns = 0;
+    struct clock_wait still = {0};
     int err = 0;
 
     while (!err && !all_drained(w))
-        err = turn(w, WIRE_IN, false, &left, &since_ns);
+        err = turn(w, WIRE_IN, false, &left, &still);
     for (unsigned i = 0; i < w->n && ops->retract; i++)
         ops->retract(w->connections[i].link);
     return err;

@@ -393,6 +393,8 @@ static int run_all(struct runner *r, size_t points)
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
             err = run_point(r, r->point = order[i]);
     }
+    if (err == -ENOMEM)
+        fprintf(stderr, "plumb-%s: out of memory\n", r->b->name);
     row_print_table_end(r->out, &r->table);
     runner_jobs_say(r->jobs, r->b, r->out);
     r->result->interrupted = *r->cancel != 0;

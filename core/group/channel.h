@@ -268,7 +268,7 @@ struct link_counts {
     uint32_t unheard_ms; /* since the last new data of the peer */
     uint32_t segments;   /* that have come, sent again or not */
     bool owed;           /* what this end sent was sent again, and is not acknowledged yet */
-    bool late;           /* they were not looked at for a while */
+    bool late;           /* they were not looked at for a while: this process stood still */
     bool acked;          /* an acknowledgement has come since the last sign of life but one */
 };
 
@@ -282,6 +282,9 @@ enum link_sign {
 
 /* `segments`: how many had come when the peer fell silent, which this keeps. */
 enum link_sign link_sign(const struct link_counts *now, uint32_t *segments);
+/* For how long the peer has been silent, of the time in which this process looked: the last look was
+ * so long ago. *away_ms: of its silence the rest, which this keeps. */
+uint32_t link_silent_ms(const struct link_counts *now, uint32_t gap_ms, uint32_t *away_ms);
 
 struct fd_channel {
     struct channel_base base;
@@ -290,7 +293,7 @@ struct fd_channel {
     pthread_mutex_t out_lock; /* of what is sent: by the one who uses it, and by beat() */
     bool beaten;              /* the peer has sent a sign of life */
     uint64_t heard_ns, looked_ns, silent_ns; /* silent_ns 0: it may be silent for good */
-    uint32_t segments;                       /* beat()'s, for link_sign() */
+    uint32_t segments, away_ms;              /* beat()'s, for link_sign(), link_silent_ms() */
     uint64_t counted_ns;
     enum link_sign sign; /* atomic, as the next */
     uint64_t unheard_ns;

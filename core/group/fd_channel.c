@@ -92,10 +92,21 @@ enum link_sign link_sign(const struct link_counts *now, uint32_t *segments)
     return now->segments != *segments ? LINK_ONE_WAY : LINK_DEAD;
 }
 
+/* What comes when both ends stood still, as those of one machine may, comes after the one who leads
+ * has looked again. */
+uint32_t link_silent_ms(const struct link_counts *now, uint32_t gap_ms, uint32_t *away_ms)
+{
+    if (now->unheard_ms < gap_ms) /* something has come since the last look */
+        *away_ms = now->late ? now->unheard_ms : 0;
+    else if (now->late)
+        *away_ms += gap_ms;
+    return now->unheard_ms > *away_ms ? now->unheard_ms - *away_ms : 0;
+}
+
 /* Twice a second. A socket that is none of TCP, or a kernel that says less, leaves all unknown. */
 static void count(struct fd_channel *c)
 {
-    uint64_t now_ns = clock_now_ns();
+    uint64_t now_ns = clock_now_ns(), gap_ms = (now_ns - c->counted_ns) / 1000000;
     struct tcp_info info = {0};
     socklen_t len = sizeof(info);
 
@@ -110,8 +121,9 @@ static void count(struct fd_channel *c)
                                     .acked = info.tcpi_last_ack_recv < QUIET_MS};
     c->counted_ns = now_ns;
     __atomic_store_n(&c->sign, link_sign(&now, &c->segments), __ATOMIC_RELAXED);
-    /* what came while this process stood still is still to be counted */
-    __atomic_store_n(&c->unheard_ns, now.late ? 0 : now.unheard_ms * 1000000ull, __ATOMIC_RELAXED);
+    uint32_t silent_ms =
+        link_silent_ms(&now, gap_ms < UINT32_MAX ? (uint32_t)gap_ms : UINT32_MAX, &c->away_ms);
+    __atomic_store_n(&c->unheard_ns, silent_ms * 1000000ull, __ATOMIC_RELAXED);
 }
 
 static void say_silence(struct fd_channel *c, char *text, size_t len)

@@ -498,11 +498,12 @@ bool talk_listen(struct talk *t)
 }
 
 /* Has one of them been quiet for too long, or does nothing move in any? */
-static bool is_over(const struct talk *t, const struct talk_patience *patience, uint64_t begin_ns)
+static bool is_over(struct talk *t, const struct talk_patience *patience, uint64_t begin_ns)
 {
     uint64_t now_ns = clock_now_ns();
     bool moving = !patience->still_ns;
 
+    forgive(t, now_ns); /* this end may have stood still since it listened */
     for (unsigned i = 0; i < t->n; i++) {
         const struct talk_peer *p = &t->peers[i];
         uint64_t since_ns = p->heard_ns > begin_ns ? p->heard_ns : begin_ns;

@@ -100,7 +100,7 @@ long_suite()
     { cat t.yaml && yes '# a comment that fills the pipe, a line of it' | head -n 3000; } > long.yaml
 }
 
-# make_slower: slower.py, through which rows become so many times as slow.
+# make_slower: slower.py, through which rows become so many times as slow; what a row of few samples leaves empty stays so.
 make_slower() {
     cat > slower.py <<'END'
 import csv, sys
@@ -111,7 +111,7 @@ out.writerow(rows[0])
 for row in rows[1:]:
     for name in ("value", "ci_low", "ci_high"):
         at = rows[0].index(name)
-        row[at] = "%.9g" % (float(row[at]) * by)
+        row[at] = row[at] and "%.9g" % (float(row[at]) * by)
     out.writerow(row)
 END
 }

@@ -55,6 +55,8 @@ in_section() {
     out=$job/out
     cat "$job/server" "$job/err" 2>/dev/null || true
     cut -c1-2000 "$job/out" 2>/dev/null || true
+    # Last, so that a log's end has it: why a row has no value.
+    cells metric verb size status reason 2>/dev/null | grep -vE ' (ok|noisy) ' || true
 }
 
 # rows: "metric verb status origin" of what was measured, sorted.

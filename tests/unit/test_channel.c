@@ -408,6 +408,52 @@ static void test_dead_direction(void **state)
     }
 }
 
+/* Looks at a connection: what the kernel says, how long after the look before, and what of it counts
+ * as silence. */
+static void test_silence(void **state)
+{
+    static const struct {
+        struct {
+            uint32_t unheard_ms, gap_ms, silent_ms;
+        } looks[5];
+    } cases[] = {
+        /* the peer gives its signs */
+        {{{400, 4000000, 0}, {100, 500, 100}, {200, 500, 200}, {300, 500, 300}, {400, 500, 400}}},
+        /* the peer is silent */
+        {{{400, 4000000, 0},
+          {100, 500, 100},
+          {600, 500, 600},
+          {1100, 500, 1100},
+          {5600, 999, 5600}}},
+        /* both stood still: the peer's next sign comes later than this end looks */
+        {{{400, 4000000, 0},
+          {100, 500, 100},
+          {7100, 7000, 100},
+          {7600, 500, 600},
+          {200, 500, 200}}},
+        /* the same, and the peer's last sign came after the last look */
+        {{{400, 4000000, 0}, {400, 500, 400}, {6900, 7000, 0}, {7400, 500, 500}, {50, 500, 50}}},
+        /* it was silent before, and is silent after */
+        {{{400, 4000000, 0},
+          {3000, 500, 2600},
+          {10000, 7000, 2600},
+          {10500, 500, 3100},
+          {12500, 2000, 3100}}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint32_t away_ms = 0;
+        for (size_t k = 0; k < 5; k++) {
+            struct link_counts now = {.unheard_ms = cases[i].looks[k].unheard_ms,
+                                      .late = cases[i].looks[k].gap_ms > 1000};
+            uint32_t silent_ms = link_silent_ms(&now, cases[i].looks[k].gap_ms, &away_ms);
+            if (silent_ms != cases[i].looks[k].silent_ms)
+                fail_msg("case %zu, look %zu: %u", i, k, silent_ms);
+        }
+    }
+}
+
 /* What a handshake leaves to both ends: the client's first. */
 static void make_links(struct channel_link links[2])
 {
@@ -535,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_a_stopped_peer_is_missed),
         cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_dead_direction),
+        cmocka_unit_test(test_silence),
         cmocka_unit_test(test_over_tcp),
         cmocka_unit_test(test_strangers_frames),
         cmocka_unit_test(test_lengths_are_bounded),

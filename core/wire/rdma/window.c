@@ -744,7 +744,7 @@ static bool have_greeted(const struct wire *w, bool out)
 
 static int wait_greetings(struct wire *w, bool out)
 {
-    uint64_t start_ns = clock_now_ns();
+    struct clock_wait wait = {0};
     int err = 0;
 
     while (err >= 0 && !have_greeted(w, out)) {
@@ -755,7 +755,7 @@ static int wait_greetings(struct wire *w, bool out)
             err = rdma_events(w);
         if (!err && (err = wire_attend(w)) != 0)
             return rdma_fail(w, err, "the wait for the first message was ended");
-        if (clock_now_ns() - start_ns > WIRE_STILL_NS)
+        if (clock_waited_ns(&wait) > WIRE_STILL_NS)
             return rdma_fail(w, -ETIMEDOUT, "the first message of %s did not come through",
                              rdma_of(w)->queues[0].peer);
         usleep(WORD_US);

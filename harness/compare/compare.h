@@ -110,11 +110,11 @@ int view_exit(const struct view *v);
 
 /* What holds of one case, as texts; "" where it cannot be told. */
 struct view_figures {
-    const char *ratio;    /* "0.947" */
-    const char *interval; /* "0.941 to 0.953" */
-    const char *both;     /* "0.947 (0.941 to 0.953)" */
-    const char *verdict;  /* "worse", "likely worse" */
-    const char *more;     /* "+7": further launches, or runs, a side */
+    const char *ratio;      /* "0.947" */
+    const char *interval;   /* "0.941 to 0.953" */
+    const char *both;       /* "0.947 (0.941 to 0.953)" */
+    const char *verdict;    /* "worse", "likely worse" */
+    const char *more;       /* "+7": further launches, or runs, a side */
     const char *detectable; /* "1.2 %": the smallest loss that would have been found */
 };
 

@@ -153,7 +153,7 @@ struct judged {
 };
 
 #define TRUST_MARGIN 1e-4 /* a loss counts where it is proven, within any margin */
-#define ALIKE_LEAST 4 /* fewer do not tell how places that are alike differ */
+#define ALIKE_LEAST  4    /* fewer do not tell how places that are alike differ */
 
 static bool counts(const struct report *r, const struct report_bench *b,
                    const struct report_case *c, size_t run)
@@ -175,10 +175,8 @@ static int add_case(struct report *r, const struct report_bench *b, const struct
         return -ENOMEM;
     *of = (struct decide_run){.values = values, .n = combine_values(&b->rows[run], p, values)};
     j->launches[j->n] = (double)of->n;
-    j->cases[j->n++] = (struct decide_case){.a = {of, 1},
-                                            .b = {of, 1},
-                                            .margin = TRUST_MARGIN,
-                                            .higher_is_better = c->more_is_better};
+    j->cases[j->n++] = (struct decide_case){
+        .a = {of, 1}, .b = {of, 1}, .margin = TRUST_MARGIN, .higher_is_better = c->more_is_better};
     return 0;
 }
 

@@ -21,9 +21,9 @@
 /* Suites of a cell, and series of nights: in the short form, of every second cell; in the full one
  * where all promises are clear by then, and at most. */
 #define SHORT_SUITES 3
-#define FIRST_SUITES 90
-#define SOME_SUITES  180 /* until other promises than of false alarms are clear */
-#define FULL_SUITES  360
+#define FIRST_SUITES 60
+#define SOME_SUITES  120 /* until other promises than of false alarms are clear */
+#define FULL_SUITES  240
 #define TABLE_SUITES 1000
 #define SHORT_SERIES 1
 #define FIRST_SERIES 6

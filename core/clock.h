@@ -29,10 +29,11 @@ static inline uint64_t clock_cpu_ns(void)
 
 /* A wait for something that may never come. All zero at first, and where something has come. */
 struct clock_wait {
-    uint64_t since_ns, looked_ns;
+    uint64_t since_ns, looked_ns, away_ns;
 };
 
-#define CLOCK_AWAY_NS 1000000000u /* between two looks: longer, this process stood still */
+#define CLOCK_AWAY_NS      1000000000u  /* between two looks: longer, this process stood still */
+#define CLOCK_AWAY_MOST_NS 60000000000u /* in all: a wait that is looked at that seldom ends, too */
 
 /* To be called at each look: how long it lasts, of the time in which somebody looked. Of what
  * happened while this process was stopped, or had no CPU, it knows nothing yet. */
@@ -42,8 +43,10 @@ static inline uint64_t clock_waited_ns(struct clock_wait *w)
 
     if (!w->since_ns)
         w->since_ns = now_ns;
-    else if (now_ns - w->looked_ns > CLOCK_AWAY_NS)
+    else if (now_ns - w->looked_ns > CLOCK_AWAY_NS && w->away_ns < CLOCK_AWAY_MOST_NS) {
+        w->away_ns += now_ns - w->looked_ns;
         w->since_ns += now_ns - w->looked_ns;
+    }
     w->looked_ns = now_ns;
     return now_ns - w->since_ns;
 }

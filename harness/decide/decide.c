@@ -557,8 +557,7 @@ static double proof_at(const struct judge *j, const struct measure *m, const str
 static bool decides(const struct judge *j, const struct measure *m, const struct decide_case *c,
                     double units, struct quantiles *q)
 {
-    struct more more =
-        m->by_runs ? (struct more){.runs = units} : (struct more){.repetitions = units};
+    struct more more = {.runs = m->by_runs ? units : 0, .repetitions = m->by_runs ? 0 : units};
     struct known k = known_with(j, m, &m->level, more);
     double d = change_of(m, &m->level);
 

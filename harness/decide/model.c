@@ -454,6 +454,8 @@ static bool mark_strange(struct measure *m, enum decide_role role, struct varian
             (!far || fabs(r->mean - middle) > fabs(far->mean - middle)))
             far = r;
     }
+    if (!far)
+        return false;
     far->strange =
         dist_t_cdf(-fabs(far->mean - middle) / error, spread.df) < STRANGE_LEVEL / 2 / (double)n;
     return far->strange;

@@ -73,11 +73,12 @@ net_setup() {
     lab_guest
 }
 
-# in_section NAME: what it left, and what its programs said.
+# in_section NAME: what it left, what its programs said, and why rows have no value.
 in_section() {
     section "$1"
     out=$job/out
     cat "$job/server" "$job/err" 2>/dev/null || true
+    [[ ! -s $out ]] || cells metric verb status reason | grep -vE '^[^ ]+ [^ ]+ (ok|noisy) ' || true
 }
 
 # every COLUMN PATTERN: each row of the metrics that are measured has this.

@@ -185,8 +185,8 @@ static inline uint64_t rdma_piece_bytes(const struct rdma_shape *s, uint64_t pie
 }
 
 /* Which queue a completion is of, and what completed. */
-enum rdma_kind { RDMA_MESSAGE, RDMA_RECEIVE, RDMA_WORD, RDMA_CREDITS };
-#define RDMA_KIND 3u
+enum rdma_kind { RDMA_MESSAGE, RDMA_RECEIVE, RDMA_WORD, RDMA_CREDITS, RDMA_NUDGE };
+#define RDMA_KIND 7u
 
 static inline uint64_t rdma_wr_id(const struct rdma_queue *q, enum rdma_kind kind)
 {

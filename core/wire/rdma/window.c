@@ -426,6 +426,8 @@ static int have_acted(struct wire_worker *k, const struct ibv_wc *wc, int n)
             return rdma_bad_completion(k->wire, &wc[i]);
         struct rdma_queue *q = rdma_queue_of(&wc[i]);
         enum rdma_kind kind = rdma_kind_of(&wc[i]);
+        if (kind == RDMA_NUDGE)
+            continue;
         if (kind == RDMA_CREDITS) {
             moved |= credits_heard(q);
             continue;
@@ -742,9 +744,35 @@ static bool have_greeted(const struct wire *w, bool out)
     return true;
 }
 
+#define NUDGES_MOST 6u /* the send queue has room for these beside the greeting */
+#define NUDGE_NS    500000000u
+
+/* An empty read on iWARP. Linux' soft iWARP lets what comes lie, now and then, where its socket calls
+ * while the queue pair is locked, until more comes: the answer to this is more. */
+static int nudge(struct wire *w)
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < w->n_links && !err; i++) {
+        struct rdma_queue *q = w->links[i].state;
+        struct ibv_send_wr wr = {.wr_id = rdma_wr_id(q, RDMA_NUDGE),
+                                 .sg_list = &q->nothing,
+                                 .num_sge = q->n_nothing,
+                                 .opcode = IBV_WR_RDMA_READ,
+                                 .send_flags = IBV_SEND_SIGNALED,
+                                 .wr.rdma = {.remote_addr = q->remote.in_at,
+                                             .rkey = q->remote.in_key}},
+                           *bad;
+        if (q->rail->protocol == RDMA_IWARP)
+            err = rdma_refused(q, "an empty read", ibv_post_send(q->qp, &wr, &bad));
+    }
+    return err;
+}
+
 static int wait_greetings(struct wire *w, bool out)
 {
     struct clock_wait wait = {0};
+    unsigned nudges = 0;
     int err = 0;
 
     while (err >= 0 && !have_greeted(w, out)) {
@@ -755,7 +783,12 @@ static int wait_greetings(struct wire *w, bool out)
             err = rdma_events(w);
         if (!err && (err = wire_attend(w)) != 0)
             return rdma_fail(w, err, "the wait for the first message was ended");
-        if (clock_waited_ns(&wait) > WIRE_STILL_NS)
+        uint64_t waited_ns = clock_waited_ns(&wait);
+        if (out && !err && nudges < NUDGES_MOST && waited_ns > (nudges + 1) * (uint64_t)NUDGE_NS) {
+            nudges++;
+            err = nudge(w);
+        }
+        if (waited_ns > WIRE_STILL_NS)
             return rdma_fail(w, -ETIMEDOUT, "the first message of %s did not come through",
                              rdma_of(w)->queues[0].peer);
         usleep(WORD_US);

@@ -42,7 +42,6 @@ static const struct rows_field columns[] = {
     NEEDED(bench_column, name),
     FLAG(bench_column, "outcome", COLUMN_OUTCOME),
     FLAG(bench_column, "decides", COLUMN_DECIDES),
-    FLAG(bench_column, "library", COLUMN_LIBRARY),
     FLAG(bench_column, "bytes", COLUMN_BYTES),
     FLAG(bench_column, "place", COLUMN_PLACE),
     TEXT(bench_column, sought_by),

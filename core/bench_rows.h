@@ -32,7 +32,6 @@ enum {
     COLUMN_OUTCOME =
         1, /* follows from the others, and makes no case: it may differ between launches */
     COLUMN_DECIDES = 2, /* an outcome: where it differs between runs it is another quantity */
-    COLUMN_LIBRARY = 4, /* an outcome: names the library that did the work, and its version */
     COLUMN_BYTES = 8,   /* a size in bytes. Of options: OPT_SIZE says so */
     COLUMN_PLACE =
         16, /* a place: "host", "cuda:0". Of options: OPT_PLACE says so. A case is on a GPU

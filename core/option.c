@@ -195,8 +195,10 @@ static int parse_one(struct opts *o, int argc, char **argv, int *at)
                  opt->help);
         return -EINVAL;
     }
+    unsigned times = o->values[i].times;
     int err = set_at(o, i, value);
     o->values[i].given = !err;
+    o->values[i].times = times + 1;
     return err;
 }
 

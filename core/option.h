@@ -75,7 +75,8 @@ struct opt {
 struct opt_values {
     char **texts; /* canonical: sizes in bytes, choices in full; each once, where it stood first */
     size_t n;
-    bool given; /* on the command line, not by default */
+    bool given;     /* on the command line, not by default */
+    unsigned times; /* of which the last one counts */
 };
 
 struct opts {

@@ -7,7 +7,7 @@ static const struct bench_column columns[] = {
     {.name = "n", .sought_by = "search"},
     {.name = "k", .sought_by = "search"},
     {.name = "cpus", .flags = COLUMN_OUTCOME},
-    {.name = "kernel", .flags = COLUMN_OUTCOME | COLUMN_LIBRARY},
+    {.name = "kernel", .flags = COLUMN_OUTCOME},
     {.name = "address", .flags = COLUMN_OUTCOME},
     {.name = "candidates", .flags = COLUMN_OUTCOME},
     {.name = "gap_percent", .flags = COLUMN_OUTCOME},

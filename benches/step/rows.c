@@ -5,7 +5,7 @@
 static const struct bench_column columns[] = {
     {.name = "dp", .width = 3, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
-    {.name = "kernel", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME | COLUMN_LIBRARY},
+    {.name = "kernel", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "compute_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "simulated", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
     {.name = "update_ms", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},

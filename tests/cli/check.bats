@@ -369,6 +369,8 @@ END
     grep -q nowhere err
     check 2 b --baseline nowhere
     grep -q nowhere err
+    check 2 b --baseline a -b b
+    grep -q 'more than once' err
     check 2 b --baseline history:0
     grep -q '1 to 100' err
     check 2 b --baseline a --margin 0

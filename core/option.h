@@ -40,7 +40,7 @@ enum opt_type {               /* what lies at `offset` */
 
 #define OPT_LIST_MAX 65536 /* values of one option */
 
-/* Where an option says something: option.h tells how `when` is written. */
+/* Where an option says something; how `when` is written: the head of this file. */
 struct opt_scope {
     const char *when; /* "op=graph*" */
     const char *what; /* for messages, behind "it is for": "graphs" */

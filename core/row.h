@@ -41,14 +41,14 @@ struct row {
     struct levels levels;
     double level_changes;
     double limit;
-    const char *limit_kind, *limit_link, *limit_scope; /* see row.h */
+    const char *limit_kind, *limit_link, *limit_scope;
     double limit_raised_from;
     const char *limit_source;
     double percent_of_limit;
     const char *ceiling_place, *ceiling2_place; /* this and what follows: struct limit_parts */
     double ceiling, ceiling_share, ceiling_fill, ceiling2;
     double limit_before, limit_after;
-    const char *carrier, *carrier_device; /* see row.h */
+    const char *carrier, *carrier_device;
     double carrier_gid;
     const char *evidence, *origin, *status, *code, *reason;
     struct ledger ledger;

@@ -57,7 +57,7 @@ int stats_check(const double *x, size_t n, double confidence);
 //
 // The interval is made of order statistics, interpolated between ranks, so that it holds for any
 // distribution. It is widened by the autocorrelation time (the longer of that of the signs of x -
-// median and that of the ranks: stats.h) and by how poorly that is known; a drift or a slow wander
+// median and that of the ranks) and by how poorly that is known; a drift or a slow wander
 // therefore widens it, up to the extreme samples, never beyond. From 100 samples on it covers the
 // true median in 93 to 97 % of independent series and in at least 95 % of AR(1) series with phi up
 // to 0.9; with fewer samples correlation often goes unseen. It is NaN where n is too small even for

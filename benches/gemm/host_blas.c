@@ -22,8 +22,6 @@ struct gemm_ceiling {
     const char *source;       /* for limit_source; static */
 };
 
-/* ---- Libraries and places, and what a case asks of them ---- */
-
 /* ---- Libraries and ceilings of a process ---- */
 
 #define LIBRARIES_MAX 8

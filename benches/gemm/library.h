@@ -178,7 +178,7 @@ int gemm_resolve(struct point *pt, const struct gemm_asked *asked, const struct 
 int gemm_begin(const struct gemm_where *where, struct gemm_run *run, const struct gemm_shape *shape,
                bool brief);
 
-/* Searches (library.h) for at most budget_ns in a run that is open; no begin is in effect before or
+/* Searches for at most budget_ns in a run that is open; no begin is in effect before or
  * after. 0 with *shape and a remark on the search; or -errno with the reason. */
 int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t budget_ns,
               struct gemm_shape *shape);

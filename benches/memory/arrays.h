@@ -2,7 +2,7 @@
 /*
  * The arrays that a team's kernels go over. Each thread has a contiguous part of every array in a
  * buffer of its own, which it touched first, so that the pages lie where the thread runs (or on the
- * node that was asked for). What the arrays hold: arrays.h.
+ * node that was asked for).
  */
 #ifndef PLUMB_BENCHES_MEMORY_ARRAYS_H
 #define PLUMB_BENCHES_MEMORY_ARRAYS_H

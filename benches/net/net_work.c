@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks of the benchmark `net`: from options to a point that runs. See
- * net_work.h; rows: net_work.c. */
+/* The hooks of the benchmark `net`: from options to a point that runs, and its rows. */
 #include "benches/net/net_work.h"
 
 #include <errno.h>

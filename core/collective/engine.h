@@ -12,7 +12,7 @@
 
 /*
  * What one member does in one operation of ours: a list of actions. Pure: no clock, no transport,
- * no memory of the operation; what engine.h runs over a wire can be run over nothing at all by a
+ * no memory of the operation; what the engine runs over a wire can be run over nothing at all by a
  * test.
  *
  * Actions on one link (the same peer, the same way) happen in the order of the list, and the peer's

@@ -9,7 +9,7 @@
  *
  * Every wait has a deadline: a peer that died, hangs or was cut off ends it with an error that
  * names it. Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a
- * channel at a time; signs of life may come from another (channel.h).
+ * channel at a time; signs of life may come from another.
  */
 #ifndef PLUMB_CORE_GROUP_CHANNEL_H
 #define PLUMB_CORE_GROUP_CHANNEL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worlds of any kind, and one of this process and its children: see world.h and world.h. */
+/* Worlds of any kind, and one of this process and its children: see world.h. */
 #include "core/group/world.h"
 
 #include <arpa/inet.h>

@@ -36,7 +36,7 @@ struct nic_pcie {
 };
 
 /* What carries the bytes of one rail at this end. Filled in by the transport in open() (name, and
- * what it knows); the engine adds what the system says (nic.h). */
+ * what it knows); the engine adds what the system says. */
 struct nic_rail {
     char name[64]; /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
     /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */

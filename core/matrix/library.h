@@ -53,7 +53,7 @@ struct gemm_threads {
  *
  * A benchmark opens each library once, while the caller may use all the CPUs that a later bind
  * names: a library counts the CPUs when it is loaded and starts threads then, which are noted to
- * be bound (threads_unbind_self() in library.h). Every hook that can fail says why in `why` (no
+ * be bound (threads_unbind_self()). Every hook that can fail says why in `why` (no
  * full stop): 0; -ELIBACC: the library is not here; -EOPNOTSUPP: it cannot do this; any other
  * -errno: an error.
  */

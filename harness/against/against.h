@@ -6,10 +6,10 @@
  *            in another environment ("ssh guest plumb", "OMP_NUM_THREADS=1 plumb"). sh runs the
  *            command with " run --agent" behind it
  *   agent    reports its machine and the launches that it would make of the suite. Then it runs one
- *            launch at a time on request (target.c, against.h). An agent that loses its leader stops
+ *            launch at a time on request (target.c). An agent that loses its leader stops
  *            its launch and ends
  *   leader   launches each case on both, one right after the other (leader.c). The order alternates
- *            from launch to launch of a case: A B, B A, A B ... (against.h). It stores both runs,
+ *            from launch to launch of a case: A B, B A, A B ... It stores both runs,
  *            in OUT/a and OUT/b: each is a run folder
  */
 #ifndef PLUMB_AGAINST_H

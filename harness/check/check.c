@@ -367,8 +367,9 @@ static int settle(struct check_command *c)
                             *detect = opts_values(&c->o, "detect");
 
     if (opts_values(&c->o, "baseline")->times > 1)
-        return refuse(c, "--baseline is there more than once: name a folder that holds the runs, or "
-                         "keep them with --update-baseline and name history");
+        return refuse(c,
+                      "--baseline is there more than once: name a folder that holds the runs, or "
+                      "keep them with --update-baseline and name history");
     c->forced = margin && margin->given;
     if (!o->baseline && (o->update || o->accept))
         o->baseline = "history";

@@ -105,7 +105,7 @@ struct view {
 /* 0 or -ENOMEM. v->reference and v->versus are NULL, and the caller's to set. */
 int view_make(struct pairs *p, struct view *v);
 
-/* The exit code that this comparison asks for: see compare.h. */
+/* The exit code that this comparison asks for. */
 int view_exit(const struct view *v);
 
 /* What holds of one case, as texts; "" where it cannot be told. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which runs may stand on which side: see pairs.h and pairs.h. */
+/* Which runs may stand on which side: see pairs.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>

@@ -110,8 +110,6 @@ static const char script_check[] =
     "printf \"plumb-net %s %s|%s|\\n\" $t ${n%%/*}:${n##*/} ${s}G; done; "
     "printf \"plumb-done %s |\\n\" $t; exit 0";
 
-/* What is run on a host. and end.h. The scripts of groups and of checks are in launcher.c. */
-
 /*
  * sh -c SCRIPT plumb TOKEN TASK PROGRAM ARGUMENT...
  *

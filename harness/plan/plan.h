@@ -48,7 +48,7 @@ struct plan {
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 
-/* Does `only` ("A|B", NULL: all) keep the case? See plan.h. */
+/* Does `only` ("A|B", NULL: all) keep the case? */
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments);
 

@@ -16,7 +16,7 @@
  * option and value are checked against what the benchmark says of itself. A list option that is not
  * named takes all of its default values. No two cases are the same measurement: an option that does
  * not apply to a combination is not part of it, and a second equal case only adds its repeats.
- * `gpus`, `gpu` and `nodes` stand for what the machine has: see suite.h.
+ * `gpus`, `gpu` and `nodes` stand for what the machine has.
  */
 #ifndef PLUMB_HARNESS_SUITE_H
 #define PLUMB_HARNESS_SUITE_H
@@ -89,7 +89,7 @@ void suite_unite_absent(struct suite *suite, bool has_hosts);
 
 /* One entry of a suite before its lists are expanded (a draft): its options are set one by one
  * (suite_option.c), then every combination becomes a case (suite_expand.c). For the files of
- * harness/plan; others use suite.h. */
+ * harness/plan alone. */
 
 struct case_draft {
     const struct bench_info *bench;

@@ -17,11 +17,10 @@
  * Errors stick: the first one is kept in the document (text and code), later ones are dropped. A
  * reader can therefore ask for all its keys in a row and look at yaml_doc_status() once at the end:
  *
- * struct yaml_doc *doc = yaml_doc_load_file(path); struct yaml_value root = yaml_doc_root(doc);
- * yaml_keys(root, (const char *const[]){"name", "repeat", NULL}); yaml_text(yaml_need(root,
- * "name"), &name); // required yaml_int(yaml_get(root, "repeat"), 1, 1000, &repeat); // optional:
- * absent keeps repeat if (yaml_doc_status(doc)) fprintf(stderr, "plumb: %s\n",
- * yaml_doc_error(doc)); yaml_doc_free(doc);
+ *     yaml_keys(root, (const char *const[]){"name", "repeat", NULL});
+ *     yaml_text(yaml_need(root, "name"), &name);
+ *     yaml_int(yaml_get(root, "repeat"), 1, 1000, &repeat);   (where absent, repeat stays)
+ *     if (yaml_doc_status(doc)) ...
  */
 #ifndef PLUMB_HARNESS_YAML_H
 #define PLUMB_HARNESS_YAML_H

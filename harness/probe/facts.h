@@ -99,7 +99,7 @@ long long digits_number(const char *text);
  */
 int cpulist_count(const char *list, long limit);
 
-struct pci; /* facts.h */
+struct pci;
 
 struct probe {
     struct tree tree;

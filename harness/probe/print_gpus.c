@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table that people read: the GPUs, what they are and how they are set. */
+/* The tables that people read: the GPUs, and their PCIe links and ways to each other. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/probe/facts.h"
-
-/* The table that people read: the PCIe links of each GPU up to the root, and how GPUs reach one
- * another. */
 
 enum { MATRIX_MAX = GRID_COLUMNS - 2 };
 

@@ -4,7 +4,7 @@
  * is looked through first, so that a pipe, an endless file or an absurd processor number is an
  * answer here and not a hang or an abort there. Of objects that do not fit together hwloc drops
  * some without a word, and of those whose files lack it has none: each count is held against the
- * files (topology.c).
+ * files.
  */
 #include <errno.h>
 #include <fcntl.h>

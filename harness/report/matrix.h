@@ -81,7 +81,7 @@ struct matrix {
     size_t n;
     struct matrix_cell *cells; /* n x n: [source * n + destination] */
     size_t measured, slow, vague;
-    struct slow_host *slow_hosts; /* of hosts: see matrix.h */
+    struct slow_host *slow_hosts; /* of hosts */
     size_t n_slow_hosts;
     double high; /* the highest value */
 };

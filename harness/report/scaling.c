@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Series over numbers of ranks: see scaling.h. What is said of them is in scaling.c. */
+/* Series over numbers of ranks: see scaling.h. */
 #include "harness/report/scaling.h"
 
 #include <errno.h>

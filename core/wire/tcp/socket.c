@@ -262,7 +262,7 @@ void tcp_describe_rails(struct wire *w)
             }
 }
 
-/* ---- What TCP says of itself., docs/net-tcp.md ---- */
+/* ---- What TCP says of itself: docs/net-tcp.md ---- */
 
 /* An older kernel says less; what it leaves out would read as 0. */
 #define SAYS(len, field)                                                                           \

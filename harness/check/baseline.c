@@ -276,8 +276,8 @@ static int take_all(struct finding *f, struct history_db *db, struct history_cho
     b->text = pool_text(&b->pool, "%zu run%s of the history '%s', %s%s", c->n_level,
                         c->n_level == 1 ? "" : "s", f->asked->history,
                         c->n_level == 1 ? "" : "the last is ", last);
-    b->against =
-        c->n_level == 1 ? "the last night" : pool_text(&b->pool, "the last %zu nights", c->n_level);
+    b->against = c->n_level == 1 ? "the last good night"
+                                 : pool_text(&b->pool, "the last %zu good nights", c->n_level);
     if (c->n_anchor)
         b->text = pool_text(&b->pool, "%s; and the first %zu", b->text, c->n_anchor);
     tell_accepted(f, c);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/option.h"
 #include "core/program.h"
@@ -360,6 +361,13 @@ static int refuse_mixed(struct check_command *c)
                                 sizeof(c->error));
 }
 
+static bool is_database(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n > 3 && !strcmp(path + n - 3, ".db");
+}
+
 static int settle(struct check_command *c)
 {
     struct check_options *o = &c->options;
@@ -374,6 +382,9 @@ static int settle(struct check_command *c)
     if (!o->baseline && (o->update || o->accept))
         o->baseline = "history";
     o->history = history_db_path(o->history, c->history, sizeof(c->history));
+    if ((o->update || o->accept) && access(o->history, F_OK) && !is_database(o->history))
+        return refuse(c, "--history is neither a folder nor a file: make the folder, or name a new "
+                         "file with .db at its end");
     if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
     /* What some cases say is no word on the whole run, which is what the history takes. */

@@ -94,6 +94,7 @@ struct gate_case {
 /* What decided cases come to. */
 struct gate_tally {
     size_t held;     /* against a baseline, with a spread by which something can be decided */
+    size_t seeing;   /* decided, or some slowdown would have been detected */
     size_t lost;     /* a loss is proven */
     size_t unseen;   /* could not have shown a loss of --detect; 0 where it is not asked for */
     size_t likely;   /* a loss is likely: the run is no baseline */
@@ -163,7 +164,8 @@ struct sight {
     size_t repeat;   /* launches of each case in every night; 0: the same */
     double minutes;  /* of a run with `repeat`; NaN: not known */
     bool by_runs;    /* nights are what varies; else nothing can be said of further ones */
-    const char *sentence; /* "8 % today in the median case (5 % or less in 3 of 40 cases); ..." */
+    const char
+        *sentence; /* "8 % today in the median case (5 % detected or ruled out in 3 of 40 cases)" */
 };
 
 /* 0 or -ENOMEM. The sentence lives in the pairs' pool. */

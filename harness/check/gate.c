@@ -134,6 +134,7 @@ static bool lost_within(const struct decide_case *c)
 void gate_count(struct gate_tally *t, const struct decide_case *c, double detect)
 {
     t->held += isfinite(c->error);
+    t->seeing += isfinite(c->error) && (c->detectable < 1 || c->decision != DECISION_INCONCLUSIVE);
     t->lost += c->decision == DECISION_WORSE;
     t->unseen += detect > 0 && gate_is_blind(c, detect);
     t->likely += c->likely;
@@ -145,7 +146,7 @@ enum gate_verdict gate_tally_verdict(const struct gate_tally *t)
 {
     if (t->lost)
         return GATE_LOST;
-    return !t->held || t->unseen || t->doubtful ? GATE_UNDECIDED : GATE_PASSED;
+    return !t->seeing || t->unseen || t->doubtful ? GATE_UNDECIDED : GATE_PASSED;
 }
 
 static const struct gate_case *worse_of(const struct gate_case *a, const struct gate_case *b)

@@ -11,6 +11,7 @@
 #include "harness/report/summary.h"
 
 #define NIGHTS_MAX   30  /* further baselines that are considered */
+#define NIGHTS_LEAST 5   /* fewer do not tell how much nights differ */
 #define REPEAT_MAX   50  /* launches of a case */
 #define GAIN_LEAST   0.9 /* a forecast that is not below so much of today's is none */
 #define SECONDS_UPTO 90
@@ -149,8 +150,8 @@ static const char *forecast_text(struct pool *pool, const struct sight *s)
 
 static const char *share_text(struct pool *pool, const struct gate *g, const struct sight *s)
 {
-    return pool_text(pool, "%s or less in %zu of %s", words_percent(pool, aim_of(g)), s->n_see,
-                     show_count(pool, s->n, "case"));
+    return pool_text(pool, "%s detected or ruled out in %zu of %s", words_percent(pool, aim_of(g)),
+                     s->n_see, show_count(pool, s->n, "case"));
 }
 
 static const char *sight_sentence(const struct gate *g, const struct sight *s)
@@ -180,7 +181,7 @@ int sight_make(struct sight *out, const struct gate *g, const struct sight_asked
             out->most = fmax(out->most, s.losses[i]);
         for (size_t i = 0; i < s.n_wanted; i++)
             out->n_see += !gate_is_blind(&s.cases[i], aim_of(g));
-        if (out->today > aim_of(g) && out->today < 1)
+        if (out->today > aim_of(g) && out->today < 1 && g->p->n_a >= NIGHTS_LEAST)
             forecast(&s, out);
     }
     out->sentence = sight_sentence(g, out);

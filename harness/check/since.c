@@ -28,17 +28,16 @@ static bool is_down(const struct decide_case *c, double value)
     return log(ratio) <= log(c->ratio) / 2;
 }
 
-/* The runs of the series before this one, back to the last that had not lost; those without a value
- * neither count nor end the row. */
+/* The runs of the series before this one, back to two in a row that had not lost: a single one may
+ * be noise. Those without a value neither count nor end the row. */
 static const char *nights_text(struct pool *pool, const struct history_series *s,
                                const struct history_run *tonight, const struct decide_case *c,
                                double limit)
 {
     const struct history_run *first = tonight;
-    size_t n = 1, known = 0;
-    bool down = true;
+    size_t n = 1, known = 0, missed = 0;
 
-    for (size_t i = s->n; i-- > 0 && down;) {
+    for (size_t i = s->n; i-- > 0 && missed < 2;) {
         const struct history_run *run = s->runs[i];
         double value = value_of(pool, s, i, limit);
 
@@ -46,15 +45,17 @@ static const char *nights_text(struct pool *pool, const struct history_series *s
             (!strcmp(run->started_utc, tonight->started_utc) && !strcmp(run->name, tonight->name)))
             continue;
         known++;
-        down = is_down(c, value);
-        first = down ? run : first;
-        n += down;
+        missed = is_down(c, value) ? 0 : missed + 1;
+        if (missed)
+            continue;
+        first = run;
+        n = known + 1;
     }
     if (!known)
         return "";
     return n == 1 ? "this night"
-                  : pool_text(pool, "%s (run %s), %zu nights in a row%s", first->started_utc,
-                              first->name, n, down ? ", all that the history has" : "");
+                  : pool_text(pool, "%s (run %s), %zu nights%s", first->started_utc, first->name, n,
+                              n == known + 1 ? ", all that the history has" : "");
 }
 
 static const struct history_series *series_of(const struct history *h, const struct pair *pair)

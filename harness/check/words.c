@@ -6,7 +6,7 @@
 #include "harness/check/check.h"
 #include "harness/report/show.h"
 
-#define MOST_TOLD 1.5 /* the case that shows least is told from so many times the median on */
+#define MOST_TOLD 1.25 /* the noisiest case is told from so many times the median on */
 
 static struct pool *pool_of(const struct gate *g)
 {
@@ -18,12 +18,9 @@ const char *words_percent(struct pool *pool, double share)
     return pool_text(pool, "%.3g %%", 100 * share);
 }
 
-/* A loss is rounded up: 5.02 % is not 5 %. */
 const char *words_loss(struct pool *pool, double share)
 {
-    double percent = 100 * share, step = pow(10, floor(log10(percent)) - 1);
-
-    return words_percent(pool, ceil(percent / step - 1e-6) * step / 100);
+    return words_percent(pool, decide_detectable_percent(share) / 100);
 }
 
 /* ---- a case */
@@ -144,18 +141,18 @@ static const char *counts_of(const struct gate *g)
     return list;
 }
 
-/* "a slowdown of 4 % would have been detected". */
+/* "a slowdown of 4 % would have been detected in the median case". */
 static const char *sight_of(struct pool *pool, const struct sight *s)
 {
     if (!(s->today < 1))
         return "it is not known which slowdown would have been detected";
-    const char *text =
-        pool_text(pool, "a slowdown of %s would have been detected", words_loss(pool, s->today));
+    const char *text = pool_text(pool, "a slowdown of %s would have been detected%s",
+                                 words_loss(pool, s->today), s->n > 1 ? " in the median case" : "");
 
     if (!(s->most < 1))
-        return pool_text(pool, "%s, in some cases none", text);
+        return pool_text(pool, "%s, none in some cases", text);
     return s->most > MOST_TOLD * s->today
-               ? pool_text(pool, "%s, in the noisiest case %s", text, words_loss(pool, s->most))
+               ? pool_text(pool, "%s, %s in the noisiest", text, words_loss(pool, s->most))
                : text;
 }
 
@@ -164,10 +161,10 @@ static const char *undecided(const struct gate *g)
     struct pool *pool = pool_of(g);
     const struct decide_overall *o = &g->p->overall;
 
-    if (!g->tally.held && g->n && g->cases[0].pair->state == PAIR_READY)
+    if (!g->tally.seeing && g->n && g->cases[0].pair->state == PAIR_READY)
         return pool_text(pool, "nothing could be decided, as in %s: %s", g->cases[0].pair->label,
                          g->cases[0].text);
-    if (!g->tally.held)
+    if (!g->tally.seeing)
         return "no case of the run could be held against a baseline";
     if (g->tally.doubtful && o->together)
         return pool_text(pool,
@@ -223,9 +220,9 @@ static const char *lost_words(const struct check_result *r)
     bool level = is_against_level(g);
     size_t ok = n_ok(g);
 
-    return pool_text(pool_of(g), "%s%s%s; %zu other case%s ok", cases_of(g, GATE_REGRESSED, last),
-                     level ? " against " : "", level ? r->baseline->against : "", ok,
-                     ok == 1 ? "" : "s");
+    return pool_text(pool_of(g), "%s%s%s; no regression in %zu other case%s",
+                     cases_of(g, GATE_REGRESSED, last), level ? " against " : "",
+                     level ? r->baseline->against : "", ok, ok == 1 ? "" : "s");
 }
 
 const char *words_headline(const struct check_result *r)

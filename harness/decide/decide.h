@@ -165,6 +165,9 @@ const char *decide_figure_name(enum decide_figure figure);       /* "medians", "
 double decide_value_a(const struct decide_case *c);
 double decide_value_b(const struct decide_case *c);
 
+/* A detectable slowdown in percent, rounded up to two digits: 5.02 % is not 5 %. */
+double decide_detectable_percent(double share);
+
 /* One sentence on a case, without its full stop: what holds, with figures, and what would decide.
  * 0, or -ENOSPC where it was cut. */
 int decide_sentence(const struct decide_case *c, char *text, size_t len);

@@ -25,6 +25,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct words *w, const cha
     w->used += n > 0 ? (size_t)n : 0;
 }
 
+double decide_detectable_percent(double share)
+{
+    double percent = 100 * share, step = pow(10, floor(log10(percent)) - 1);
+
+    return ceil(percent / step - 1e-6) * step;
+}
+
 const char *decision_name(enum decision decision)
 {
     static const char *const names[] = {
@@ -135,7 +142,7 @@ static void say_inconclusive(struct words *w, const struct decide_case *c)
     if (c->obstacle == OBSTACLE_STRANGE || c->obstacle == OBSTACLE_TOGETHER)
         return;
     say_more(w, c);
-    say(w, "; smallest detectable slowdown %.2g %%", 100 * c->detectable);
+    say(w, "; smallest detectable slowdown %.3g %%", decide_detectable_percent(c->detectable));
 }
 
 static void say_slipped(struct words *w, const struct decide_case *c)

@@ -46,7 +46,7 @@ load check
     made a --seed 1
     made b --seed 2 --shift 'memory triad 1073741824 *=0.95'
     check 1 b --baseline a
-    head -n 1 out | grep -qE "^REGRESSION  memory triad, 1 GiB: bandwidth -[456]\.[0-9] % \(-[0-9.]+ to -[0-9.]+\) against 'a'; $((judged - 1)) other "
+    head -n 1 out | grep -qE "^REGRESSION  memory triad, 1 GiB: bandwidth -[456]\.[0-9] % \(-[0-9.]+ to -[0-9.]+\) against 'a'; no regression in $((judged - 1)) other "
     fact next | grep -q 'plumb run node --only memory .*plumb check .*--baseline a --only memory$'
     grep -qE '^regressed .* 0\.9[45][0-9] \(0\.9[0-9]+ to 0\.9[0-9]+\) +p .* +[0-9.]+ % ' out
 }
@@ -224,6 +224,9 @@ END
     [ "$(fact history | grep -c "'other.db', a new")" -eq 0 ]
     check 2 n1 --update-baseline --history none/h.db
     [ ! -e none ]
+    check 2 n1 --update-baseline --history none
+    [ ! -e none ]
+    grep -q 'make the folder' err
 }
 
 @test "an incomplete run is no baseline, so a case that failed stays missed the next night" {
@@ -295,7 +298,7 @@ END
     check 0 b --baseline a --junit one.xml --only 'op=triad*size=1073741824'
     made c --seed 3 --cases 3
     made d --seed 4 --cases 3
-    check 0 d --baseline c --junit alone.xml
+    check 3 d --baseline c --junit alone.xml
     python3 - <<'END'
 import xml.etree.ElementTree as E
 names = {f: [c.get("name") for c in E.parse(f + ".xml").iter("testcase")] for f in ("all", "one", "alone")}

@@ -109,6 +109,10 @@ static void test_what_a_case_comes_to(void **state)
          1},
         /* nothing to decide by */
         {{.decision = DECISION_INCONCLUSIVE, .error = NAN, .ratio = 0.9}, 0, GATE_UNDECIDED, 0},
+        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.99, .detectable = NAN},
+         0,
+         GATE_UNDECIDED,
+         0},
         /* a doubt, beyond the margin and within it */
         {{.decision = DECISION_INCONCLUSIVE,
           .error = 0.1,

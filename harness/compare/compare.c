@@ -264,7 +264,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb compare A B [options]\n"
          "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
-         "       plumb compare A B C [D ...] [options]  (who is best in each component)\n"
+         "       plumb compare A B C [D ...] [options]  (each against A, side by side)\n"
          "       plumb compare RUN --to NAME|auto|list\n"
          "       plumb compare PAIR [options]      (the folder of plumb run --against: PAIR/a and "
          "PAIR/b)\n"
@@ -462,14 +462,13 @@ static struct pairs_options pairs_options_of(const struct command *c)
 
 static int show_many(struct command *c, struct many *m)
 {
-    int err = many_judge(m);
+    int err;
 
-    if (!err && !m->pairs[0].n && refuse_only(c))
+    if (!m->pairs[0].n && refuse_only(c))
         return fail(c, EXIT_USAGE);
-    if (!err)
-        err = write_outputs(c, &(struct shown){.many = m});
-    if (!err && m->pairs[0].report.pool.failed)
-        err = -ENOMEM;
+    err = write_outputs(c, &(struct shown){.many = m});
+    for (size_t i = 0; !err && i < m->n; i++)
+        err = m->pairs[i].report.pool.failed ? -ENOMEM : 0;
     if (err == -ENOMEM)
         snprintf(c->error, sizeof(c->error), "out of memory");
     return err ? fail(c, EXIT_INCOMPLETE) : many_exit(m);
@@ -480,7 +479,7 @@ static int compare_many(struct command *c)
 {
     const struct pairs_options options = pairs_options_of(c);
     struct run_set sets[MANY_MAX] = {{0}};
-    struct many m = {0};
+    struct many m = {.n = 0};
     int status, err = 0;
 
     if (c->o.n_args > MANY_MAX) {

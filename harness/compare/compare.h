@@ -158,6 +158,12 @@ int view_print_page(FILE *out, const char *title, const char *heading, const str
 
 int view_print_csv(FILE *out, struct view *v);
 int view_print_json(FILE *out, struct view *v);
+/* The same in parts, of several comparisons in one file: `first` is a column before the others, and
+ * `run` what stands in it, and a key of the object; NULL: there is none. */
+#define VIEW_JSON_SCHEMA 2
+int view_print_csv_head(FILE *out, const char *first);
+int view_print_csv_rows(FILE *out, struct view *v, const char *run);
+json_t *view_json(struct view *v, const char *run);
 
 /* ---- plumb compare --to: reference machines (reference.c) ---- */
 
@@ -196,10 +202,9 @@ const char *reference_text(struct pool *pool, const struct reference *one);
 /* All, with date, commit and machine. 0, -EIO or -ENOMEM. */
 int references_print(struct references *r, FILE *out);
 
-/* ---- Three runs and more side by side (many.c, many_document.c) ---- */
+/* ---- Three runs and more side by side: each against the first (many.c) ---- */
 
 #define MANY_MAX 8
-extern const char *const many_names[MANY_MAX]; /* "A", "B" ... */
 
 /* The folders of one column. */
 struct run_set {
@@ -207,80 +212,19 @@ struct run_set {
     size_t n;
 };
 
-/* Of a case, or of all cases of a component. A run that lacks a value in one of them beats others,
- * and wins nothing. The states are of the other runs: */
-enum many_state {
-    MANY_MIXED,      /* each is beaten in some case */
-    MANY_WINNER,     /* one is never beaten, and proven better than each other one in some case */
-    MANY_EQUIVALENT, /* several are never beaten, and are equivalent to each other in every case */
-    MANY_UNDECIDED,  /* those that are never beaten cannot be told apart, or one is not proven */
-    MANY_ALONE       /* at most one run has values in all cases */
-};
-
-struct many_best {
-    enum many_state state;
-    unsigned group; /* a bit for each run that is never beaten, and lacks no value */
-    unsigned lacks; /* for each run that lacks a value */
-};
-
-struct many_case {
-    const struct pair *pair;   /* one of those below, for its names */
-    const struct pair **pairs; /* of each pair of runs; NULL: they did not pair */
-    unsigned lacks;            /* a bit for each run without a value that another run has */
-    size_t order, pipe;        /* in the suite; in `pipes` */
-    struct many_best best;
-};
-
-struct many_pipe {
-    const char *name;
-    size_t n; /* cases */
-    struct many_best best;
-};
-
-/* What a run does not have of the cases in which another run has a value. */
-struct many_run {
-    size_t n_lacking, n_failed; /* no value; of these, since it failed or gave wrong data */
-    size_t n_thinned;           /* some launches failed or gave wrong data */
-    const struct pair *first;   /* of all of these, with its reason */
-};
-
 struct many {
-    const struct run_set *sets; /* the caller's */
-    size_t n;
-    struct pairs *pairs; /* of run i and run k, i < k: each is decided by itself */
-    size_t n_pairs;
-    struct many_case *cases;
-    size_t n_cases;
-    struct many_pipe *pipes;
-    size_t n_pipes;
-    struct many_run runs[MANY_MAX];
-    size_t n_refused;    /* cases in which two runs measured another quantity */
-    size_t n_taken;      /* cases that --steal left out of some run */
-    size_t n_unfinished; /* runs that were not measured to their end */
+    size_t n; /* comparisons: of each run but the first with the first */
+    struct pairs pairs[MANY_MAX - 1];
+    struct view views[MANY_MAX - 1];
 };
 
-/* Loads and decides each pair of 2 to MANY_MAX runs. Levels of alarm and confidence are divided
- * among the pairs (Bonferroni). As pairs_load(); to be released in any case. */
+/* Loads and decides each of 2 to MANY_MAX runs against the first. Levels of alarm and confidence are
+ * divided among the comparisons (Bonferroni). As pairs_load(); to be released in any case. */
 int many_load(struct many *m, const struct run_set *sets, size_t n,
               const struct pairs_options *options, char *error, size_t len);
 void many_release(struct many *m);
-/* Finds who is best. 0 or -ENOMEM. */
-int many_judge(struct many *m);
-/* 0 decided; 3 a component is undecided; 4 a run failed in, or lacks, a case of another one, or is
- * not complete. */
+/* 0 decided; 3 a comparison is undecided; 4 one is incomplete. */
 int many_exit(const struct many *m);
-
-/* Of runs i and k, in any order; NULL: they did not pair. */
-const struct pair *many_pair(const struct many *m, const struct many_case *c, size_t i, size_t k);
-/* Of run i against run k: DECISION_BETTER: i is better. INCONCLUSIVE where they did not pair. */
-enum decision many_decision(const struct many *m, const struct many_case *c, size_t i, size_t k);
-/* Of run k against run i, above 1 where k is better; NaN: they did not pair. */
-double many_ratio(const struct many *m, const struct many_case *c, size_t i, size_t k);
-/* The runs of a set, and the name of the first. */
-const struct run_folder *many_folders(const struct many *m, size_t set);
-const char *many_name(const struct many *m, size_t set);
-/* Who wins where; then what is undecided; then what is missing. */
-const char *many_sentence(struct pool *pool, const struct many *m);
 
 /* 0, -EIO or -ENOMEM. */
 int many_print_text(FILE *out, struct many *m, bool all);

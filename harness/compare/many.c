@@ -1,53 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three runs and more side by side: who is best in each component. See compare.h. */
+/* Three runs and more side by side: each against the first. See compare.h. */
 #include <errno.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/program.h"
-#include "core/text.h"
 #include "harness/compare/compare.h"
 #include "harness/report/show.h"
 
-/* As of two runs (decide.c), shared among all pairs of runs (Bonferroni). */
+/* As of two runs (decide.c), shared among all comparisons (Bonferroni). */
 #define ALARM_LEVEL 0.005
 #define CONFIDENCE  0.95
 
-static size_t pairs_of(size_t n)
-{
-    return n * (n - 1) / 2;
-}
-
-/* The pair whose A is run i and whose B is run k: i < k. */
-static size_t index_of(size_t n, size_t i, size_t k)
-{
-    return i * n - i * (i + 1) / 2 + k - i - 1;
-}
-
-const struct pair *many_pair(const struct many *m, const struct many_case *c, size_t i, size_t k)
-{
-    return c->pairs[i < k ? index_of(m->n, i, k) : index_of(m->n, k, i)];
-}
-
-const char *const many_names[MANY_MAX] = {"A", "B", "C", "D", "E", "F", "G", "H"};
-
-const struct run_folder *many_folders(const struct many *m, size_t set)
-{
-    const struct pairs *p = &m->pairs[set ? index_of(m->n, 0, set) : 0];
-
-    return &p->report.runs[set ? p->n_a : 0];
-}
-
-const char *many_name(const struct many *m, size_t run)
-{
-    const struct pairs *p = &m->pairs[run ? index_of(m->n, 0, run) : 0];
-
-    return p->report.names[run ? p->n_a : 0];
-}
-
-/* ---- loading */
+static const char *const letters[MANY_MAX] = {"A", "B", "C", "D", "E", "F", "G", "H"};
 
 int many_load(struct many *m, const struct run_set *sets, size_t n,
               const struct pairs_options *options, char *error, size_t len)
@@ -55,322 +21,359 @@ int many_load(struct many *m, const struct run_set *sets, size_t n,
     struct pairs_options own = *options;
     int err = 0;
 
-    *m = (struct many){.n = n, .sets = sets};
-    m->pairs = calloc(pairs_of(n), sizeof(*m->pairs));
-    if (!m->pairs) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
-    own.decide.alarm_level = ALARM_LEVEL / (double)pairs_of(n);
-    own.decide.confidence = 1 - (1 - CONFIDENCE) / (double)pairs_of(n);
-    for (size_t i = 0; !err && i < n; i++)
-        for (size_t k = i + 1; !err && k < n; k++) {
-            struct pairs *p = &m->pairs[index_of(n, i, k)];
+    *m = (struct many){.n = 0};
+    own.decide.alarm_level = ALARM_LEVEL / (double)(n - 1);
+    own.decide.confidence = 1 - (1 - CONFIDENCE) / (double)(n - 1);
+    own.name_a = letters[0];
+    for (size_t i = 1; !err && i < n; i++) {
+        struct pairs *p = &m->pairs[m->n++];
 
-            own.name_a = many_names[i];
-            own.name_b = many_names[k];
-            m->n_pairs = index_of(n, i, k) + 1;
-            err = pairs_load(p, (const char *const *)sets[i].all, sets[i].n,
-                             (const char *const *)sets[k].all, sets[k].n, &own, error, len);
-            if (!err)
-                err = pairs_refuse_same(p, error, len);
-            if (!err && pairs_disturb(p))
-                err = -ENOMEM;
-        }
+        own.name_b = letters[i];
+        err = pairs_load(p, (const char *const *)sets[0].all, sets[0].n,
+                         (const char *const *)sets[i].all, sets[i].n, &own, error, len);
+        if (!err)
+            err = pairs_refuse_same(p, error, len);
+        if (!err)
+            err = view_make(p, &m->views[m->n - 1]);
+    }
     return err;
 }
 
 void many_release(struct many *m)
 {
-    for (size_t i = 0; i < m->n_pairs; i++)
+    for (size_t i = 0; i < m->n; i++)
         pairs_release(&m->pairs[i]);
-    free(m->pairs);
-    *m = (struct many){0};
-}
-
-/* ---- the cases of all pairs, by key */
-
-struct found {
-    const struct pair *pair;
-    size_t of, order;
-};
-
-static int by_key(const void *x, const void *y)
-{
-    const struct found *a = x, *b = y;
-    int order = strcmp(a->pair->key, b->pair->key);
-
-    return order ? order : (a->order > b->order) - (a->order < b->order);
-}
-
-static int by_component(const void *x, const void *y)
-{
-    const struct many_case *a = x, *b = y;
-    int order = (a->pipe > b->pipe) - (a->pipe < b->pipe);
-
-    return order ? order : (a->order > b->order) - (a->order < b->order);
-}
-
-static struct found *find_all(struct many *m, struct pool *pool, size_t *n)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < m->n_pairs; i++)
-        most += m->pairs[i].n;
-    struct found *all = pool_alloc(pool, most + 1, sizeof(*all));
-    *n = 0;
-    for (size_t i = 0; all && i < m->n_pairs; i++)
-        for (size_t k = 0; k < m->pairs[i].n; k++)
-            all[(*n)++] = (struct found){&m->pairs[i].all[k], i, k};
-    if (all)
-        qsort(all, *n, sizeof(*all), by_key);
-    return all;
-}
-
-/* The runs of a pair, by its index. */
-static void runs_of(size_t n, size_t of, size_t *a, size_t *b)
-{
-    *a = 0;
-    while (of >= n - 1 - *a)
-        of -= n - 1 - (*a)++;
-    *b = *a + 1 + of;
-}
-
-/* What all pairs of runs say of one case. */
-struct account {
-    unsigned lacks, failed, thinned; /* a bit a run */
-    bool refused, taken;
-    const struct pair *first[MANY_MAX]; /* that says so of the run */
-};
-
-static void account_for(struct account *of, size_t run, bool lacks, bool failed,
-                        const struct pair *pair)
-{
-    if (lacks)
-        of->lacks |= 1u << run;
-    if (failed)
-        *(lacks ? &of->failed : &of->thinned) |= 1u << run;
-    if ((lacks || failed) && (!of->first[run] || lacks))
-        of->first[run] = pair;
-}
-
-static void add_account(struct account *of, const struct many *m, const struct found *found)
-{
-    const struct pair *pair = found->pair;
-    size_t a, b;
-
-    if (pair->state == PAIR_LOST_BOTH || pair->state == PAIR_LEFT_OUT)
-        return; /* a third run, if any, has the value; nothing is lost */
-    runs_of(m->n, found->of, &a, &b);
-    account_for(of, a, pair->state == PAIR_LOST_A, pair->failed_a, pair);
-    account_for(of, b, pair->state == PAIR_LOST_B, pair->failed_b, pair);
-    of->refused |= pair->state == PAIR_REFUSED;
-    of->taken |= pair->state == PAIR_TAKEN;
-}
-
-static void close_account(struct many *m, const struct account *of)
-{
-    m->n_refused += of->refused;
-    m->n_taken += of->taken;
-    for (size_t run = 0; run < m->n; run++) {
-        struct many_run *r = &m->runs[run];
-
-        r->n_lacking += of->lacks >> run & 1;
-        r->n_failed += of->failed >> run & 1;
-        r->n_thinned += (of->thinned & ~of->lacks) >> run & 1;
-        if (!r->first)
-            r->first = of->first[run];
-    }
-}
-
-/* One case: all that was found of its key. Only what two runs measured is a case to be judged. */
-static void collect_case(struct many *m, struct pool *pool, const struct found *all, size_t n)
-{
-    struct many_case *c = NULL;
-    struct account of = {0};
-
-    for (size_t i = 0; i < n; i++) {
-        const struct pair *pair = all[i].pair;
-
-        add_account(&of, m, &all[i]);
-        if (pair->state != PAIR_READY && pair->state != PAIR_TAKEN)
-            continue;
-        if (!c) {
-            c = &m->cases[m->n_cases++];
-            *c = (struct many_case){.pair = pair,
-                                    .order = all[i].order,
-                                    .pairs = pool_alloc(pool, m->n_pairs, sizeof(pair))};
-        }
-        if (c->pairs)
-            c->pairs[all[i].of] = pair;
-    }
-    if (c)
-        c->lacks = of.lacks;
-    close_account(m, &of);
-}
-
-static int collect(struct many *m, struct pool *pool)
-{
-    size_t n, end;
-    const struct found *all = find_all(m, pool, &n);
-
-    m->cases = pool_alloc(pool, n + 1, sizeof(*m->cases));
-    for (size_t i = 0; all && m->cases && i < n; i = end) {
-        for (end = i + 1; end < n && !strcmp(all[end].pair->key, all[i].pair->key);)
-            end++;
-        collect_case(m, pool, &all[i], end - i);
-    }
-    return pool->failed ? -ENOMEM : 0;
-}
-
-/* ---- who is best */
-
-enum decision many_decision(const struct many *m, const struct many_case *c, size_t i, size_t k)
-{
-    const struct pair *pair = many_pair(m, c, i, k);
-    enum decision d = pair ? pair->decide.decision : DECISION_INCONCLUSIVE;
-
-    if (i > k) /* the pair's B is i */
-        return d;
-    return d == DECISION_BETTER ? DECISION_WORSE : d == DECISION_WORSE ? DECISION_BETTER : d;
-}
-
-double many_ratio(const struct many *m, const struct many_case *c, size_t i, size_t k)
-{
-    const struct pair *pair = many_pair(m, c, i, k);
-
-    if (!pair || pair->state != PAIR_READY)
-        return NAN;
-    return i < k ? pair->decide.ratio : 1 / pair->decide.ratio;
-}
-
-static bool is_beaten(const struct many *m, const struct many_case *c, size_t run)
-{
-    bool beaten = false;
-
-    for (size_t k = 0; k < m->n; k++)
-        beaten = beaten || (k != run && many_decision(m, c, run, k) == DECISION_WORSE);
-    return beaten;
-}
-
-/* Those of `group` that stand in one relation to each other, in each of the cases. */
-static bool all_equivalent(const struct many *m, const struct many_case *const *cases, size_t n,
-                           unsigned group)
-{
-    for (size_t c = 0; c < n; c++)
-        for (size_t i = 0; i < m->n; i++)
-            for (size_t k = i + 1; k < m->n; k++)
-                if ((group >> i & 1) && (group >> k & 1) &&
-                    many_decision(m, cases[c], i, k) != DECISION_EQUIVALENT)
-                    return false;
-    return true;
-}
-
-/* Is the run itself proven better than each other one of `others`, in some of the cases? */
-static bool beats_each(const struct many *m, const struct many_case *const *cases, size_t n,
-                       size_t run, unsigned others)
-{
-    unsigned beaten = 1u << run;
-
-    for (size_t c = 0; c < n; c++)
-        for (size_t k = 0; k < m->n; k++)
-            if (k != run && many_decision(m, cases[c], run, k) == DECISION_BETTER)
-                beaten |= 1u << k;
-    return !(others & ~beaten);
-}
-
-static struct many_best best_of(const struct many *m, const struct many_case *const *cases,
-                                size_t n)
-{
-    struct many_best best = {.state = MANY_MIXED};
-    unsigned lost = 0;
-
-    for (size_t c = 0; c < n; c++) {
-        best.lacks |= cases[c]->lacks;
-        for (size_t run = 0; run < m->n; run++)
-            lost |= (unsigned)is_beaten(m, cases[c], run) << run;
-    }
-    unsigned whole = ~best.lacks & ((1u << m->n) - 1);
-    best.group = whole & ~lost;
-    int left = __builtin_popcount(best.group);
-
-    if (__builtin_popcount(whole) < 2)
-        best.state = MANY_ALONE;
-    else if (left == 1)
-        best.state = beats_each(m, cases, n, (size_t)__builtin_ctz(best.group), whole)
-                         ? MANY_WINNER
-                         : MANY_UNDECIDED;
-    else if (left)
-        best.state = all_equivalent(m, cases, n, best.group) ? MANY_EQUIVALENT : MANY_UNDECIDED;
-    return best;
-}
-
-static size_t find_pipe(struct many *m, const char *name)
-{
-    size_t i = 0;
-
-    while (i < m->n_pipes && strcmp(m->pipes[i].name, name) != 0)
-        i++;
-    if (i == m->n_pipes)
-        m->pipes[m->n_pipes++] = (struct many_pipe){.name = name};
-    return i;
-}
-
-/* Components in the order of the suite. */
-static int sort_cases(struct many *m, struct pool *pool)
-{
-    m->pipes = pool_alloc(pool, m->n_cases + 1, sizeof(*m->pipes));
-    if (!m->pipes)
-        return -ENOMEM;
-    qsort(m->cases, m->n_cases, sizeof(*m->cases), by_component); /* by order alone */
-    for (size_t i = 0; i < m->n_cases; i++)
-        m->pipes[m->cases[i].pipe = find_pipe(m, m->cases[i].pair->pipe)].n++;
-    qsort(m->cases, m->n_cases, sizeof(*m->cases), by_component);
-    return 0;
-}
-
-static int judge(struct many *m, struct pool *pool)
-{
-    const struct many_case **all = pool_alloc(pool, m->n_cases + 1, sizeof(*all));
-    size_t first = 0;
-
-    if (!all)
-        return -ENOMEM;
-    for (size_t i = 0; i < m->n_cases; i++) {
-        all[i] = &m->cases[i];
-        m->cases[i].best = best_of(m, &all[i], 1);
-    }
-    for (size_t i = 0; i < m->n_pipes; first += m->pipes[i++].n)
-        m->pipes[i].best = best_of(m, &all[first], m->pipes[i].n);
-    return 0;
-}
-
-int many_judge(struct many *m)
-{
-    struct pool *pool = &m->pairs[0].report.pool;
-    int err = collect(m, pool);
-
-    if (!err)
-        err = sort_cases(m, pool);
-    if (!err)
-        err = judge(m, pool);
-    for (size_t i = 0; !err && i < m->n_pairs; i++) {
-        size_t unfinished;
-
-        pairs_unfinished(&m->pairs[i], &unfinished);
-        m->n_unfinished += unfinished;
-    }
-    return err;
+    *m = (struct many){.n = 0};
 }
 
 int many_exit(const struct many *m)
 {
-    bool undecided = !m->n_cases || m->n_taken, incomplete = m->n_unfinished || m->n_refused;
+    int exit = EXIT_GOOD;
 
-    for (size_t i = 0; i < m->n_pipes; i++)
-        undecided |=
-            m->pipes[i].best.state == MANY_UNDECIDED || m->pipes[i].best.state == MANY_ALONE;
-    for (size_t run = 0; run < m->n; run++)
-        incomplete |= m->runs[run].n_lacking || m->runs[run].n_thinned;
-    return incomplete ? EXIT_INCOMPLETE : undecided ? EXIT_UNDECIDED : EXIT_GOOD;
+    for (size_t i = 0; i < m->n && exit != EXIT_INCOMPLETE; i++) {
+        int own = view_exit(&m->views[i]);
+
+        exit = own == EXIT_INCOMPLETE || own == EXIT_UNDECIDED ? own : exit;
+    }
+    return exit;
+}
+
+/* ---- the table */
+
+/* The case of that key, which is as a rule at the same place in all comparisons. */
+static const struct pair *find_case(const struct pairs *p, const char *key, size_t near)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct pair *pair = &p->all[(near + i) % p->n];
+
+        if (!strcmp(pair->key, key))
+            return pair;
+    }
+    return NULL;
+}
+
+static bool has_a(const struct pair *pair)
+{
+    return pair->state != PAIR_LOST_A && pair->state != PAIR_LOST_BOTH &&
+           pair->state != PAIR_LEFT_OUT;
+}
+
+/* Of the runs before i none has the case. */
+static bool is_first_of_it(const struct many *m, size_t i, const struct pair *pair, size_t at)
+{
+    for (size_t k = 0; k < i; k++)
+        if (find_case(&m->pairs[k], pair->key, at))
+            return false;
+    return true;
+}
+
+static struct document_column *columns_of(struct pool *pool, const struct many *m,
+                                          const char *second)
+{
+    struct document_column *columns = pool_alloc(pool, m->n + 3, sizeof(*columns));
+
+    for (size_t i = 0; columns && i <= m->n; i++)
+        columns[2 + i] = (struct document_column){letters[i], COLUMN_STAYS, true};
+    if (columns) {
+        columns[0] = (struct document_column){"Component", COLUMN_STAYS, false};
+        columns[1] = (struct document_column){second, COLUMN_STAYS, !strcmp(second, "Cases")};
+    }
+    return columns;
+}
+
+static const char *ratio_text(struct pool *pool, const struct pair *pair)
+{
+    struct view_figures f = view_figures(pool, pair);
+
+    return pair->state == PAIR_READY ? pool_text(pool, "%s %s", f.both, f.verdict) : "not compared";
+}
+
+static void add_case(struct document_table *t, struct pool *pool, const struct many *m,
+                     const struct pair *pair, size_t at)
+{
+    struct cell *row = document_row(t);
+
+    row[0] = cell_text(pair->pipe);
+    row[1] = cell_text(pair->label);
+    row[2] = cell_text("");
+    for (size_t i = 0; i < m->n; i++) {
+        const struct pair *own = find_case(&m->pairs[i], pair->key, at);
+
+        row[3 + i] = cell_text(own ? ratio_text(pool, own) : "");
+        if (own && own->state == PAIR_READY)
+            row[2] = cell_text(pool_text(
+                pool, "%s %s", document_number(pool, decide_value_a(&own->decide)), own->c->unit));
+    }
+}
+
+/* Equivalent in all runs: there is nothing to choose from. */
+static bool is_even(const struct many *m, const struct pair *pair, size_t at)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        const struct pair *own = find_case(&m->pairs[i], pair->key, at);
+
+        if (!own || own->state != PAIR_READY || own->decide.decision != DECISION_EQUIVALENT)
+            return false;
+    }
+    return true;
+}
+
+/* The cases that are even, or the others; how many were left. */
+static size_t add_cases(struct document *d, struct pool *pool, const struct many *m, bool even)
+{
+    struct document_table *t = document_table(d, columns_of(pool, m, "Case"), m->n + 3);
+    size_t left = 0;
+
+    for (size_t i = 0; t && i < m->n; i++)
+        for (size_t k = 0; k < m->pairs[i].n; k++) {
+            const struct pair *pair = &m->pairs[i].all[k];
+
+            if (!has_a(pair) || !is_first_of_it(m, i, pair, k))
+                continue;
+            if (is_even(m, pair, k) == even)
+                add_case(t, pool, m, pair, k);
+            else
+                left++;
+        }
+    return left;
+}
+
+static const struct view_pipe *pipe_of(const struct view *v, const char *name)
+{
+    for (size_t i = 0; i < v->n_pipes; i++)
+        if (!strcmp(v->pipes[i].name, name))
+            return &v->pipes[i];
+    return NULL;
+}
+
+/* "0.896 to 0.903: 20 worse": the ratios in the component, and what they come to. */
+static const char *pipe_text(struct pool *pool, const struct view_pipe *pipe)
+{
+    double low = INFINITY, high = 0;
+    const char *text;
+
+    for (size_t i = 0; pipe && i < pipe->n; i++) {
+        low = fmin(low, pipe->pairs[i]->decide.ratio);
+        high = fmax(high, pipe->pairs[i]->decide.ratio);
+    }
+    if (!pipe || low > high)
+        return "";
+    text = words_range(pool, low, high);
+    for (int d = 0; d < VIEW_DECISIONS; d++)
+        if (pipe->counts[d])
+            text = pool_text(pool, "%s%s%zu %s", text, strchr(text, ':') ? ", " : ": ",
+                             pipe->counts[d], decision_word((enum decision)d));
+    return text;
+}
+
+static void add_components(struct document *d, struct pool *pool, const struct many *m)
+{
+    struct document_table *t = document_table(d, columns_of(pool, m, "Cases"), m->n + 3);
+
+    for (size_t i = 0; t && i < m->n; i++)
+        for (size_t k = 0; k < m->views[i].n_pipes; k++) {
+            const struct view_pipe *pipe = &m->views[i].pipes[k];
+            bool known = false;
+
+            for (size_t before = 0; before < i; before++)
+                known = known || pipe_of(&m->views[before], pipe->name);
+            struct cell *row = known ? NULL : document_row(t);
+            if (!row)
+                continue;
+            row[0] = cell_text(pipe->name);
+            row[1] = cell_text(pool_text(pool, "%zu", pipe->n_cases));
+            row[2] = cell_text("1");
+            for (size_t run = 0; run < m->n; run++)
+                row[3 + run] = cell_text(pipe_text(pool, pipe_of(&m->views[run], pipe->name)));
+        }
+}
+
+/* ---- what else there is to say */
+
+static const char *counts_text(struct pool *pool, const struct view *v)
+{
+    const struct decide_overall *o = &v->p->overall;
+    size_t left = v->n_failed_b + v->n_lacking;
+    const char *text =
+        pool_text(pool, "%s: %zu worse, %zu better, %zu equivalent, %zu undecided of %s", v->b,
+                  o->n_worse, o->n_better, o->n_equivalent, o->n_inconclusive + v->n_taken,
+                  show_count(pool, v->n_ready + v->n_taken, "case"));
+
+    if (left)
+        text = pool_text(pool, "%s; no value in %s", text, show_count(pool, left, "case"));
+    if (v->n_thinned)
+        text = pool_text(pool, "%s; some launches failed in %s", text,
+                         show_count(pool, v->n_thinned, "case"));
+    return v->n_unfinished ? pool_text(pool, "%s; not measured to its end", text) : text;
+}
+
+static void add_answers(struct document *d, struct pool *pool, const struct many *m)
+{
+    document_answer(d, "A", "", TONE_NONE, m->views[0].a);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct view *v = &m->views[i];
+
+        document_answer(d, letters[i + 1], v->name,
+                        view_exit(v) == EXIT_INCOMPLETE ? TONE_LOW : TONE_NONE,
+                        counts_text(pool, v));
+    }
+    document_answer(d, "Rests on", "", TONE_NONE,
+                    pool_text(pool,
+                              "%zu comparisons with A; intervals and proof hold over all of them "
+                              "(%.1f %% each)",
+                              m->n, 100 - 5.0 / (double)m->n));
+}
+
+static void add_left(struct document *d, struct pool *pool, const struct many *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = 0; k < m->views[i].n_left; k++) {
+            const struct view_left *left = &m->views[i].left[k];
+
+            document_item(d, pool_text(pool, "%s: %s not compared, such as '%s': %s",
+                                       letters[i + 1], show_count(pool, left->n, "case"),
+                                       left->pairs[0]->label, left->reason));
+        }
+}
+
+static const struct machine_difference *difference_of(const struct view *v, const char *what)
+{
+    for (size_t i = 0; i < v->n_differences; i++)
+        if (!strcmp(v->differences[i].what, what))
+            return &v->differences[i];
+    return NULL;
+}
+
+static const char *known(const char *text)
+{
+    return *text ? text : "not known";
+}
+
+static void add_differences(struct document *d, struct pool *pool, const struct many *m)
+{
+    struct document_column *columns = pool_alloc(pool, m->n + 2, sizeof(*columns));
+
+    for (size_t i = 0; columns && i < m->n + 2; i++)
+        columns[i] =
+            (struct document_column){i ? letters[i - 1] : "What differs", COLUMN_STAYS, false};
+    struct document_table *t = columns ? document_table(d, columns, m->n + 2) : NULL;
+    for (size_t i = 0; t && i < m->n; i++)
+        for (size_t k = 0; k < m->views[i].n_differences; k++) {
+            const struct machine_difference *one = &m->views[i].differences[k];
+            bool listed = false;
+
+            for (size_t before = 0; before < i; before++)
+                listed = listed || difference_of(&m->views[before], one->what);
+            struct cell *row = listed ? NULL : document_row(t);
+            if (!row)
+                continue;
+            row[0] = cell_text(one->what);
+            row[1] = cell_text(known(one->a));
+            for (size_t run = 0; run < m->n; run++) {
+                const struct machine_difference *own = difference_of(&m->views[run], one->what);
+
+                row[2 + run] = cell_text(known(own ? own->b : one->a));
+            }
+        }
+}
+
+static struct document *many_document(struct many *m, enum view_for reader)
+{
+    struct pool *pool = m->views[0].pool;
+    struct document *d = document_new(pool);
+
+    add_answers(d, pool, m);
+    add_components(d, pool, m);
+    document_heading(d, 3, "Cases", "");
+    size_t even = add_cases(d, pool, m, false);
+    const char *count =
+        pool_text(pool, "%s in which all runs are equivalent", show_count(pool, even, "case"));
+    if (even && (reader == VIEW_PAGE || reader == VIEW_ALL))
+        add_cases(document_fold(d, count), pool, m, true);
+    else if (even)
+        document_item(
+            d, pool_text(pool, "%s%s", count, reader == VIEW_TERMINAL ? ": --all lists them" : ""));
+    document_paragraph(d, "A has its value, each other run its ratio to A, with interval and "
+                          "verdict; inverted where lower is better: below 1, A is better.");
+    add_left(d, pool, m);
+    document_heading(d, 3, "What differs among the runs", "");
+    add_differences(d, pool, m);
+    return d;
+}
+
+int many_print_text(FILE *out, struct many *m, bool all)
+{
+    struct document_terminal terminal = document_terminal_of(out);
+
+    terminal.folds = all;
+    return document_write_terminal(many_document(m, all ? VIEW_ALL : VIEW_TERMINAL), &terminal,
+                                   out);
+}
+
+static const char *title_of(const struct many *m)
+{
+    const char *names[MANY_MAX] = {m->views[0].name_a};
+
+    for (size_t i = 0; i < m->n; i++)
+        names[i + 1] = m->views[i].name_b;
+    return words_list(m->views[0].pool, names, m->n + 1);
+}
+
+int many_print_markdown(FILE *out, struct many *m)
+{
+    struct document *head = document_new(m->views[0].pool);
+
+    document_heading(head, 2, title_of(m), "");
+    document_write_markdown(head, out);
+    fputc('\n', out);
+    return document_write_markdown(many_document(m, VIEW_COMMENT), out);
+}
+
+int many_print_html(FILE *out, struct many *m)
+{
+    return view_print_page(out, title_of(m), title_of(m), many_document(m, VIEW_PAGE));
+}
+
+int many_print_csv(FILE *out, struct many *m)
+{
+    int err = view_print_csv_head(out, "run,");
+
+    for (size_t i = 0; !err && i < m->n; i++)
+        err = view_print_csv_rows(out, &m->views[i], letters[i + 1]);
+    return err;
+}
+
+int many_print_json(FILE *out, struct many *m)
+{
+    json_t *all = json_array();
+    int err = -ENOMEM;
+
+    for (size_t i = 0; i < m->n; i++)
+        json_array_append_new(all, view_json(&m->views[i], letters[i + 1]));
+    json_t *o = json_pack("{s:i, s:i, s:o}", "schema", VIEW_JSON_SCHEMA, "exit", many_exit(m),
+                          "comparisons", all);
+    if (o)
+        err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+    json_decref(o);
+    return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons as CSV and JSON: of two sides, and of three runs and more. */
+/* Comparisons as CSV and JSON: see compare.h. */
 #include <errno.h>
 #include <math.h>
 
@@ -95,13 +95,26 @@ static const char *state_name(const struct pair *pair)
     return pair->state == PAIR_LOST_B && pair->failed_b ? "B failed" : names[pair->state];
 }
 
+int view_print_csv_head(FILE *out, const char *first)
+{
+    return fprintf(out, "%s%s", first, header) < 0 ? -EIO : 0;
+}
+
 int view_print_csv(FILE *out, struct view *v)
 {
-    fputs(header, out);
+    int err = view_print_csv_head(out, "");
+
+    return err ? err : view_print_csv_rows(out, v, NULL);
+}
+
+int view_print_csv_rows(FILE *out, struct view *v, const char *run)
+{
     for (size_t i = 0; i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
         const char *texts[] = {pair->pipe, pair->key, pair->label, state_name(pair)};
 
+        if (run)
+            fprintf(out, "%s,", run);
         for (size_t k = 0; k < 4; k++) {
             fputs(k ? "," : "", out);
             csv_print(out, texts[k]);
@@ -126,8 +139,6 @@ int view_print_csv(FILE *out, struct view *v)
 }
 
 /* ---- A comparison as JSON: null is what cannot be told ---- */
-
-#define JSON_SCHEMA 2
 
 static json_t *number(double value)
 {
@@ -276,7 +287,7 @@ static json_t *reference_json(struct view *v)
              : json_null();
 }
 
-int view_print_json(FILE *out, struct view *v)
+json_t *view_json(struct view *v, const char *run)
 {
     const struct decide_overall *all = &v->p->overall;
     size_t counts[VIEW_DECISIONS] = {[DECISION_EQUIVALENT] = all->n_equivalent,
@@ -285,7 +296,6 @@ int view_print_json(FILE *out, struct view *v)
                                      [DECISION_INCONCLUSIVE] = all->n_inconclusive};
     json_t *pipes = json_array(), *cases = json_array(), *differences = json_array();
     json_t *o;
-    int err = -ENOMEM;
 
     for (size_t i = 0; i < v->n_pipes; i++)
         json_array_append_new(pipes, pipe_json(v, &v->pipes[i]));
@@ -294,108 +304,25 @@ int view_print_json(FILE *out, struct view *v)
     for (size_t i = 0; i < v->n_differences; i++)
         json_array_append_new(differences, difference_json(v, &v->differences[i]));
     o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                  JSON_SCHEMA, "verdict", decision_name(all->decision), "exit", view_exit(v),
+                  VIEW_JSON_SCHEMA, "verdict", decision_name(all->decision), "exit", view_exit(v),
                   "sentence", text(v->pool, v->verdict), "basis", text(v->pool, v->basis), "counts",
                   counts_json(counts), "a", runs_json(v, 0, v->p->n_a), "b",
                   runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes, "cases", cases, "differences",
                   differences, "reference", reference_json(v));
     if (o && v->versus)
         json_object_set_new(o, "training", versus_json(v));
-    if (o) {
-        err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
-        json_decref(o);
-    }
+    if (o && run)
+        json_object_set_new(o, "run", json_string(run));
+    return o;
+}
+
+int view_print_json(FILE *out, struct view *v)
+{
+    json_t *o = view_json(v, NULL);
+    int err = !o                                                              ? -ENOMEM
+              : json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO
+                                                                              : 0;
+
+    json_decref(o);
     return err;
-}
-
-/* ---- Three runs and more ---- */
-
-static const char *const best_codes[] = {[MANY_MIXED] = "mixed",
-                                         [MANY_WINNER] = "winner",
-                                         [MANY_EQUIVALENT] = "equivalent",
-                                         [MANY_UNDECIDED] = "undecided",
-                                         [MANY_ALONE] = "incomplete"};
-
-static json_t *best_json(const struct many *m, const struct many_best *best)
-{
-    json_t *group = json_array();
-
-    for (size_t i = 0; i < m->n; i++)
-        if (best->group >> i & 1)
-            json_array_append_new(group, json_string(many_names[i]));
-    return json_pack("{s:s, s:o}", "state", best_codes[best->state], "runs", group);
-}
-
-static json_t *many_case_json(struct pool *pool, const struct many *m, const struct many_case *c)
-{
-    json_t *pairs = json_array();
-
-    for (size_t i = 0; i < m->n; i++)
-        for (size_t k = i + 1; k < m->n; k++) {
-            const struct pair *pair = many_pair(m, c, i, k);
-
-            if (pair)
-                json_array_append_new(
-                    pairs, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "a", many_names[i], "b",
-                                     many_names[k], "verdict", decision_name(pair->decide.decision),
-                                     "ratio", number(pair->decide.ratio), "ratio_low",
-                                     number(pair->decide.low), "ratio_high",
-                                     number(pair->decide.high), "disturbed", (int)pair->explained));
-        }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "key", text(pool, c->pair->key), "label",
-                     text(pool, c->pair->label), "pipe", text(pool, c->pair->pipe), "best",
-                     best_json(m, &c->best), "pairs", pairs);
-}
-
-int many_print_json(FILE *out, struct many *m)
-{
-    struct pool *pool = &m->pairs[0].report.pool;
-    json_t *runs = json_array(), *pipes = json_array(), *cases = json_array();
-    int err = -ENOMEM;
-
-    for (size_t i = 0; i < m->n; i++)
-        json_array_append_new(runs, json_pack("{s:s, s:o}", "letter", many_names[i], "name",
-                                              text(pool, many_name(m, i))));
-    for (size_t i = 0; i < m->n_pipes; i++)
-        json_array_append_new(
-            pipes, json_pack("{s:o, s:I, s:o}", "pipe", text(pool, m->pipes[i].name), "cases",
-                             (json_int_t)m->pipes[i].n, "best", best_json(m, &m->pipes[i].best)));
-    for (size_t i = 0; i < m->n_cases; i++)
-        json_array_append_new(cases, many_case_json(pool, m, &m->cases[i]));
-    json_t *o =
-        json_pack("{s:i, s:i, s:o, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA, "exit",
-                  many_exit(m), "sentence", text(pool, many_sentence(pool, m)), "comparisons",
-                  (json_int_t)m->n_pairs, "runs", runs, "pipes", pipes, "cases", cases);
-    if (o) {
-        err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
-        json_decref(o);
-    }
-    return err;
-}
-
-int many_print_csv(FILE *out, struct many *m)
-{
-    fputs("pipe,key,label,a,b,verdict,ratio,ratio_low,ratio_high\n", out);
-    for (size_t c = 0; c < m->n_cases; c++)
-        for (size_t i = 0; i < m->n; i++)
-            for (size_t k = i + 1; k < m->n; k++) {
-                const struct pair *pair = many_pair(m, &m->cases[c], i, k);
-
-                if (!pair)
-                    continue;
-                csv_print(out, pair->pipe);
-                fputc(',', out);
-                csv_print(out, pair->key);
-                fputc(',', out);
-                csv_print(out, pair->label);
-                fprintf(out, ",%s,%s,%s,", many_names[i], many_names[k],
-                        decision_name(pair->decide.decision));
-                csv_print_number(out, pair->decide.ratio);
-                fputc(',', out);
-                csv_print_number(out, pair->decide.low);
-                fputc(',', out);
-                csv_print_number(out, pair->decide.high);
-                fputc('\n', out);
-            }
-    return ferror(out) ? -EIO : 0;
 }

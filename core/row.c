@@ -12,8 +12,6 @@
 #include "core/text.h"
 #include "core/units.h"
 
-/* ---- Facts of a row ---- */
-
 /* ---- Evidence ---- */
 
 const char *const carriers[] = {"rdma", "sockets", "loopback", "shm", "peer", NULL};

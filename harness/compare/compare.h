@@ -27,8 +27,6 @@ int compare_report(const char *a, const char *b, const char *out, char *error, s
 /* plumb report, with verdicts where a baseline is given. argv[0] is "report". */
 int cmd_report(int argc, char **argv);
 
-/* ---- What the commands of this room share ---- */
-
 /* ---- Where the outputs of one command go ---- */
 
 struct output_asked {

@@ -256,8 +256,7 @@ static const struct opt options[] = {
      .def = "auto",
      .choices = gemm_library_names,
      .left_by = "auto",
-     .help = "library. auto: onednn, openblas for f64, cublaslt on a GPU. openblas-best: the "
-             "kernels that fit this CPU, if openblas chooses slower ones. cublaslt-best: the "
+     .help = "library. auto: onednn, openblas for f64, cublaslt on a GPU. cublaslt-best: the "
              "fastest algorithm that the heuristics propose"},
     {.name = "threads",
      .letter = 't',

@@ -129,10 +129,10 @@ static int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
 
 /* ---- The table of matrix libraries and what they share ---- */
 
-const struct gemm_library *const gemm_libraries[] = {
-    &gemm_onednn, &gemm_openblas, &gemm_openblas_best, &gemm_cublaslt, &gemm_cublaslt_best, NULL};
+const struct gemm_library *const gemm_libraries[] = {&gemm_onednn, &gemm_openblas, &gemm_cublaslt,
+                                                     &gemm_cublaslt_best, NULL};
 
-const char *const gemm_library_names[] = {"auto",     "onednn",        "openblas", "openblas-best",
+const char *const gemm_library_names[] = {"auto",     "onednn",        "openblas",
                                           "cublaslt", "cublaslt-best", NULL};
 
 const struct gemm_where *const gemm_wheres[] = {&gemm_on_host, &gemm_on_gpu, NULL};

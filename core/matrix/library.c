@@ -107,8 +107,7 @@ const char *cpu_features_widest(const struct cpu_features *f)
 
 /* ---- Libraries ---- */
 
-const struct gemm_library *const gemm_host_libraries[] = {&gemm_onednn, &gemm_openblas_best,
-                                                          &gemm_openblas, NULL};
+const struct gemm_library *const gemm_host_libraries[] = {&gemm_onednn, &gemm_openblas, NULL};
 
 int gemm_why(char *why, int err, const char *format, ...)
 {

@@ -91,9 +91,8 @@ struct gemm_product {
     struct gemm_engine *engine;
 };
 
-extern const struct gemm_library gemm_onednn;        /* onednn.c */
-extern const struct gemm_library gemm_openblas;      /* openblas.c: as it comes */
-extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels that fit the CPU */
+extern const struct gemm_library gemm_onednn;   /* onednn.c */
+extern const struct gemm_library gemm_openblas; /* openblas.c */
 
 /* All of the above, in the order in which one is to be tried for a type; ends with NULL. */
 extern const struct gemm_library *const gemm_host_libraries[];

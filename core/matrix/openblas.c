@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenBLAS: see library.h. */
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <link.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/hw/topo.h"
 #include "core/matrix/library.h"
@@ -52,143 +45,7 @@ const char *openblas_better_core(const struct cpu_features *f, const char *curre
     return NULL;
 }
 
-/* ---- A second instance of a library ---- */
-
-static int copy_all(int from, int to)
-{
-    struct stat st;
-
-    if (fstat(from, &st))
-        return -errno;
-    for (off_t at = 0; at < st.st_size;) {
-        ssize_t n = sendfile(to, from, &at, (size_t)(st.st_size - at));
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (!n)
-            return -EIO; /* it has become shorter */
-    }
-    return 0;
-}
-
-/* The DT_SONAME of a loaded library, or NULL. */
-static const char *soname_of(const struct link_map *map)
-{
-    const char *strings = NULL;
-    const ElfW(Dyn) *name = NULL;
-
-    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_STRTAB)
-            strings = (const char *)d->d_un.d_ptr; /* glibc has relocated it */
-        else if (d->d_tag == DT_SONAME)
-            name = d;
-    }
-    return strings && name ? strings + name->d_un.d_val : NULL;
-}
-
-/* Changes the first letter of the name wherever it stands as a string of its own. */
-static int rename_in(int fd, const char *soname)
-{
-    struct stat st;
-    size_t len = strlen(soname) + 1; /* with its end */
-
-    if (fstat(fd, &st))
-        return -errno;
-    char *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED)
-        return -errno;
-    char *at = data, *end = data + st.st_size;
-    while ((at = memmem(at, (size_t)(end - at), soname, len)) != NULL) {
-        if (at > data && !at[-1])
-            *at = '_';
-        at += len;
-    }
-    munmap(data, (size_t)st.st_size);
-    return 0;
-}
-
-/* The copy's descriptor, or -errno. */
-static int copy_file(const char *path, const char *soname)
-{
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    int to = from < 0 ? -1 : memfd_create("plumb-library", MFD_CLOEXEC);
-    int err = to < 0 ? -errno : copy_all(from, to);
-
-    if (!err && soname)
-        err = rename_in(to, soname);
-
-    if (from >= 0)
-        close(from);
-    if (err && to >= 0)
-        close(to);
-    return err ? err : to;
-}
-
-static void *open_with(const char *path, const char *name, const char *value)
-{
-    const char *had = getenv(name);
-    char *old = had ? strdup(had) : NULL;
-
-    setenv(name, value, 1);
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (old)
-        setenv(name, old, 1);
-    else
-        unsetenv(name);
-    free(old);
-    return handle;
-}
-
-/*
- * Opens a private copy of the library that `symbol` (an address in it) belongs to, while the
- * environment holds name=value. The copy lies in memory (memfd_create) and carries another soname,
- * so that the loader takes it for another library and never hands it out for the original; it has
- * its own state and threads and saw the environment as it was when it was loaded. The environment
- * is put back. Costs the library's size in memory.
- *
- * NULL with *err: -errno of the copy, or -ENODEV when the loader refuses it; *why (not to be freed)
- * says what failed. Never closed.
- *
- * Why not a new process with the variable set (exec)? The variable holds for all libraries of a
- * process. --library openblas,openblas-best measures both in one sweep, in turn, against one
- * ceiling and with one set of options: after an exec the rows of openblas would have the other
- * kernels, too. Two processes would have to share the output, the samples and the budget. And which
- * value is right is known only after the library was loaded once.
- */
-static void *private_copy_open(const void *symbol, const char *name, const char *value, int *err,
-                               const char **why)
-{
-    struct link_map *map = NULL;
-    Dl_info info;
-    char path[64];
-    void *handle = NULL;
-
-    *err = -ENODEV;
-    *why = "the loader does not know its file";
-    if (!dladdr1(symbol, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname || !map)
-        return NULL;
-    int fd = copy_file(info.dli_fname, soname_of(map));
-    if (fd < 0) {
-        *err = fd;
-        *why = strerror(-fd);
-        return NULL;
-    }
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    handle = open_with(path, name, value);
-    if (handle) { /* fd stays open: another file under this name would be taken for this library */
-        *err = 0;
-        return handle;
-    }
-    close(fd);
-    *why = dlerror();
-    if (!*why)
-        *why = "unknown error";
-    return NULL;
-}
-
-/*
- * ---- Matrix products by OpenBLAS: cblas_sgemm and cblas_dgemm, in two libraries: as it comes, and
- * with kernels that fit the CPU where the ones it chose do not. ----
- */
+/* ---- Matrix products by OpenBLAS: cblas_sgemm and cblas_dgemm ---- */
 
 /* cblas.h */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 };
@@ -263,26 +120,18 @@ static int load_default(struct openblas *e, const void *file, char *why)
     return err ? err : gemm_dlsym(e->handle, symbols, &e->api, why);
 }
 
-static const char *better_core(const struct openblas *e)
-{
-    struct cpu_features features;
-
-    cpu_features_read(&features);
-    return openblas_better_core(&features, e->api.core());
-}
-
 /* Says so when the kernels are below what the CPU has. */
 static void remark_core(struct openblas *e)
 {
     struct cpu_features features;
-    const char *better = better_core(e), *asked = getenv("OPENBLAS_CORETYPE");
+    const char *better;
 
     cpu_features_read(&features);
+    better = openblas_better_core(&features, e->api.core());
     if (better)
         gemm_why(e->base.remark, 0,
-                 "OpenBLAS runs its '%s' kernels%s, below this CPU's %s: --library openblas-best "
-                 "takes '%s'",
-                 e->api.core(), asked ? " (OPENBLAS_CORETYPE is set)" : "",
+                 "OpenBLAS runs its '%s' kernels%s, below this CPU's %s: set OPENBLAS_CORETYPE=%s",
+                 e->api.core(), getenv("OPENBLAS_CORETYPE") ? " (OPENBLAS_CORETYPE is set)" : "",
                  cpu_features_widest(&features), better);
 }
 
@@ -304,56 +153,7 @@ static int noting_workers(struct openblas *e, act_fn *act, const void *arg, char
     return err;
 }
 
-static int load_plain(struct openblas *e, const char *file, char *why)
-{
-    int err = noting_workers(e, load_default, file, why);
-
-    if (!err)
-        remark_core(e);
-    return err;
-}
-
-static int load_copy(struct openblas *e, const void *core, char *why)
-{
-    const char *reason;
-    void *function;
-    int err;
-
-    memcpy(&function, &e->api.core, sizeof(function));
-    void *copy = private_copy_open(function, "OPENBLAS_CORETYPE", core, &err, &reason);
-    if (!copy)
-        return gemm_why(why, err, "cannot load OpenBLAS a second time: %s", reason);
-    dlclose(e->handle);
-    e->handle = copy;
-    err = gemm_dlsym(copy, symbols, &e->api, why);
-    if (!err && strcasecmp(e->api.core(), core))
-        err = gemm_why(why, -EOPNOTSUPP, "this OpenBLAS has no '%s' kernels: it takes '%s'",
-                       (const char *)core, e->api.core());
-    return err;
-}
-
-/* Loads the default first: it knows its file, and which kernels it would take. It is let go again,
- * else its threads would be taken for another instance's when that one is opened later. */
-static int load_best(struct openblas *e, const char *file, char *why)
-{
-    int err = load_default(e, file, why);
-    const char *core = err ? NULL : better_core(e);
-
-    if (err)
-        return err;
-    if (core)
-        return noting_workers(e, load_copy, core, why);
-    gemm_why(why, 0, "OpenBLAS' own choice, '%s', fits this CPU: library openblas measures it",
-             e->api.core());
-    dlclose(e->handle);
-    e->handle = NULL;
-    return -EOPNOTSUPP;
-}
-
-typedef int load_fn(struct openblas *e, const char *file, char *why);
-
-static struct gemm_engine *open_as(const struct gemm_library *library, load_fn *load,
-                                   const char *file, int *err, char *why)
+static struct gemm_engine *openblas_open(const char *file, int *err, char *why)
 {
     struct openblas *e = calloc(1, sizeof(*e));
 
@@ -361,24 +161,15 @@ static struct gemm_engine *open_as(const struct gemm_library *library, load_fn *
         *err = gemm_why(why, -ENOMEM, "out of memory");
         return NULL;
     }
-    e->base.library = library;
-    *err = load(e, file, why);
+    e->base.library = &gemm_openblas;
+    *err = noting_workers(e, load_default, file, why);
     if (*err) {
         openblas_close(&e->base);
         return NULL;
     }
+    remark_core(e);
     name_kernel(e);
     return &e->base;
-}
-
-static struct gemm_engine *openblas_open(const char *file, int *err, char *why)
-{
-    return open_as(&gemm_openblas, load_plain, file, err, why);
-}
-
-static struct gemm_engine *openblas_best_open(const char *file, int *err, char *why)
-{
-    return open_as(&gemm_openblas_best, load_best, file, err, why);
 }
 
 static int set_threads(struct openblas *e, const void *n, char *why)
@@ -460,8 +251,6 @@ static void openblas_finish(struct gemm_product *product)
 }
 
 static const char *const steers[] = {"OPENBLAS_", "GOTO_", "OMP_", "GOMP_", NULL};
-/* Its kernels are what --library openblas-best says. */
-static const char *const steers_best[] = {"OPENBLAS_BLOCK", "GOTO_", "OMP_", "GOMP_", NULL};
 
 const struct gemm_library gemm_openblas = {
     .name = "openblas",
@@ -469,19 +258,6 @@ const struct gemm_library gemm_openblas = {
     .file = GEMM_FILE_OPENBLAS,
     .steered_by = steers,
     .open = openblas_open,
-    .bind = openblas_bind,
-    .prepare = openblas_prepare,
-    .run = openblas_run,
-    .finish = openblas_finish,
-    .close = openblas_close,
-};
-
-const struct gemm_library gemm_openblas_best = {
-    .name = "openblas-best",
-    .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
-    .file = GEMM_FILE_OPENBLAS,
-    .steered_by = steers_best,
-    .open = openblas_best_open,
     .bind = openblas_bind,
     .prepare = openblas_prepare,
     .run = openblas_run,

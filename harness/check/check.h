@@ -148,7 +148,8 @@ bool gate_is_blind(const struct decide_case *c, double loss);
  * same figures as the verdict (decide_case.detectable); of all cases the median. A case without
  * such a figure counts as 100 %. */
 
-#define SIGHT_AIM 0.05 /* what more nights are to reach, where --detect does not say */
+#define SIGHT_AIM  0.05 /* what more nights are to reach, where --detect does not say */
+#define SIGHT_NONE 0.9  /* who would detect only more than this detects nothing */
 
 struct sight_asked {
     struct decide_options decide; /* as the cases were decided */
@@ -156,7 +157,8 @@ struct sight_asked {
 };
 
 struct sight {
-    double today;    /* 0.08; 1: unknown in half of the cases; NaN: nothing was compared */
+    double
+        today; /* 0.08; from SIGHT_NONE on: unknown in half of the cases; NaN: nothing was compared */
     double most;     /* the same of the case that shows least */
     size_t n, n_see; /* cases; those that detect a loss of the aim */
     double then;     /* what the median would be, the aim or the least that is reached, with: */

@@ -161,7 +161,7 @@ static const char *sight_sentence(const struct gate *g, const struct sight *s)
     if (isnan(s->today))
         return g->options.first ? "unknown: there is no run to compare with"
                                 : "unknown: no case was compared with a baseline";
-    if (!(s->today < 1))
+    if (!(s->today < SIGHT_NONE))
         return pool_text(pool, "unknown in the median case (%s): add baselines",
                          share_text(pool, g, s));
     return pool_text(pool, "%s today in the median case (%s)%s", words_loss(pool, s->today),
@@ -181,7 +181,7 @@ int sight_make(struct sight *out, const struct gate *g, const struct sight_asked
             out->most = fmax(out->most, s.losses[i]);
         for (size_t i = 0; i < s.n_wanted; i++)
             out->n_see += !gate_is_blind(&s.cases[i], aim_of(g));
-        if (out->today > aim_of(g) && out->today < 1 && g->p->n_a >= NIGHTS_LEAST)
+        if (out->today > aim_of(g) && out->today < SIGHT_NONE && g->p->n_a >= NIGHTS_LEAST)
             forecast(&s, out);
     }
     out->sentence = sight_sentence(g, out);

@@ -144,12 +144,12 @@ static const char *counts_of(const struct gate *g)
 /* "a slowdown of 4 % would have been detected in the median case". */
 static const char *sight_of(struct pool *pool, const struct sight *s)
 {
-    if (!(s->today < 1))
+    if (!(s->today < SIGHT_NONE))
         return "it is not known which slowdown would have been detected";
     const char *text = pool_text(pool, "a slowdown of %s would have been detected%s",
                                  words_loss(pool, s->today), s->n > 1 ? " in the median case" : "");
 
-    if (!(s->most < 1))
+    if (!(s->most < SIGHT_NONE))
         return pool_text(pool, "%s, none in some cases", text);
     return s->most > MOST_TOLD * s->today
                ? pool_text(pool, "%s, %s in the noisiest", text, words_loss(pool, s->most))

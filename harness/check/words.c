@@ -161,17 +161,17 @@ static const char *undecided(const struct gate *g)
     struct pool *pool = pool_of(g);
     const struct decide_overall *o = &g->p->overall;
 
-    if (!g->tally.seeing && g->n && g->cases[0].pair->state == PAIR_READY)
-        return pool_text(pool, "nothing could be decided, as in %s: %s", g->cases[0].pair->label,
-                         g->cases[0].text);
-    if (!g->tally.seeing)
-        return "no case of the run could be held against a baseline";
     if (g->tally.doubtful && o->together)
         return pool_text(pool,
                          "%zu of %s lost together (%.1f %% in the middle, %zu gained): maybe the "
                          "whole run is slower",
                          o->n_down, show_count(pool, o->n_judged, "case"), 100 * (1 - o->moved),
                          o->n_up);
+    if (!g->tally.seeing && g->n && g->cases[0].pair->state == PAIR_READY)
+        return pool_text(pool, "nothing could be decided, as in %s: %s", g->cases[0].pair->label,
+                         g->cases[0].text);
+    if (!g->tally.seeing)
+        return "no case of the run could be held against a baseline";
     if (g->tally.doubtful)
         return pool_text(pool, "a loss is likely in %s, but not proven%s%s",
                          show_count(pool, g->tally.doubtful, "case"), g->likely ? ": " : "",

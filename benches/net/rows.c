@@ -40,8 +40,9 @@ static const struct bench_metric metrics[] = {
 /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does
  * not bound them. */
 static const struct bench_headline headlines[] = {
-    BY_TRANSPORT("Network", "%s", "metric=bandwidth direction!=both,sum transport!=shm rail=,all",
-                 HEADLINE_COST, .low_below = 85),
+    BY_TRANSPORT("Network", "%s",
+                 "metric=bandwidth direction!=both,sum transport!=shm,cma rail=,all", HEADLINE_COST,
+                 .low_below = 85),
     BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum",
                  HEADLINE_COST),
     BY_TRANSPORT("Network latency", "smallest message by", "metric=latency pattern=latency", 0,
@@ -70,6 +71,10 @@ static const struct bench_headline headlines[] = {
     {.pipe = "Between two processes",
      .label = "shared memory",
      .where = "metric=bandwidth transport=shm",
+     .flags = HEADLINE_QUIET | HEADLINE_COST},
+    {.pipe = "Between two processes",
+     .label = "cross-memory attach",
+     .where = "metric=bandwidth transport=cma",
      .flags = HEADLINE_QUIET | HEADLINE_COST},
     {.pipe = NULL},
 };
@@ -113,7 +118,7 @@ static const struct bench_plot plots[] = {
 };
 
 static const struct bench_pipe pipes[] = {
-    {.pipe = "Copies", .where = "transport=shm"},
+    {.pipe = "Copies", .where = "transport=shm,cma"},
     {.pipe = "GPU memory by RDMA", .where = "memory=cuda:* | memory=rail"},
     {.pipe = "Network"},
     {.pipe = NULL}};

@@ -191,32 +191,26 @@ static const struct bench_start starts[] = {
         NCCL_FIGURE(collective_, op_, columns_, "algbw"),                                          \
         NCCL_FIGURE(collective_, op_, columns_, "busbw")
 
-/* OSU's benchmarks tell no number of ranks, and IMB no type but for sums. Without -f OSU's have the
- * mean over ranks alone, below the slowest rank's by an unknown part: no case of ours. IMB's Bcast
- * takes another root for each operation, ours has one of all. */
-#define BY_MPI(program_, where_, quantity_, columns_, differs_)                                    \
+/* OSU's benchmarks tell no number of ranks. Without -f they have the mean over ranks alone, below the
+ * slowest rank's by an unknown part: no case of ours. */
+#define OSU_FIGURE(test_, memory_, backend_, columns_)                                             \
     {                                                                                              \
-        .program = program_, .where = where_, .quantity = quantity_, .metric = "time",             \
-        .columns = "in_place= model= overlap= " columns_, .differs = differs_                      \
+        .program = "osu-micro-benchmarks",                                                         \
+        .where = "test=" test_ " full=1 memory=" memory_ " sent=", .quantity = "slowest",          \
+        .metric = "time",                                                                          \
+        .columns =                                                                                 \
+            "in_place= model= overlap= backend=" backend_ " dtype=@dtype size=@size " columns_,    \
+        .differs =                                                                                 \
+            "each operation follows a barrier; its slowest rank is that of the largest mean, "     \
+            "ours that of each sample"                                                             \
     }
-#define AFTER_BARRIER                                                                              \
-    "each operation follows a barrier; its slowest rank is that of the largest mean, ours "        \
-    "that of each sample"
 #define OSU(test_, columns_)                                                                       \
-    BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory= sent=", "slowest",               \
-           "backend=mpi dtype=@dtype size=@size " columns_, AFTER_BARRIER),                        \
-        BY_MPI("osu-micro-benchmarks", "test=" test_ " full=1 memory=CUDA sent=", "slowest",       \
-               "backend=mpi-cuda dtype=@dtype size=@size " columns_, AFTER_BARRIER)
+    OSU_FIGURE(test_, "", "mpi", columns_), OSU_FIGURE(test_, "CUDA", "mpi-cuda", columns_)
 #define NOT_OURS(program_, where_, refused_)                                                       \
     {                                                                                              \
         .program = program_, .where = where_, .quantity = "", .metric = "", .columns = "",         \
         .refused = refused_                                                                        \
     }
-#define IMB(test_, columns_)                                                                       \
-    BY_MPI("imb", "test=" test_ " memory= sync=", "slowest", "backend=mpi ranks=@ranks " columns_, \
-           AFTER_BARRIER),                                                                         \
-        BY_MPI("imb", "test=" test_ " memory= sync=off", "slowest",                                \
-               "backend=mpi ranks=@ranks " columns_, NULL)
 
 static const struct bench_imported imported[] = {
     NCCL_TESTS("all_reduce", "allreduce", "redop=@redop"),
@@ -252,14 +246,6 @@ static const struct bench_imported imported[] = {
              "test=All-to-Allv-Personalized-Exchange-Latency-Test,Allgatherv-Latency-Test,"
              "Gatherv-Latency-Test,Scatterv-Latency-Test",
              "it calls MPI's function for parts of unequal size, and no benchmark here does"),
-    NOT_OURS("imb", "test=Multi-*",
-             "several groups of ranks run at once, and here a case is one group alone"),
-    NOT_OURS("imb", "test=Bcast",
-             "it takes another root for each operation, and ours has one of all"),
-    NOT_OURS("imb", "memory=gpu", "its buffers are on GPUs, and it does not tell of which maker"),
-    IMB("Allreduce", "op=allreduce redop=sum dtype=@dtype size=@size"),
-    IMB("Allgather", "op=all-gather size=@total"),
-    IMB("Alltoall", "op=all-to-all size=@total"),
     {.program = NULL},
 };
 

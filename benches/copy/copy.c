@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy: bytes from one place to another, within a process, between two, and to, from
- * and between GPUs. */
+/* copy: bytes from one place to another, of the host, and to, from and between GPUs. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@ static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency
 static const char *const copy_accesses[] = {"on", "off", NULL};
 static const char *const copy_handles[] = {"none", "fabric", "multicast", NULL};
 static const char *const copy_pairs[] = {"all", "sampled", NULL};
-static const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
+static const char *const copy_injects[] = {"none", "corrupt", NULL};
 
 #define AT(field)   .offset = offsetof(struct copy_params, field)
 #define MEET(field) .offset = offsetof(struct copy_params, meet.field)
@@ -78,10 +77,9 @@ static const struct opt options[] = {
     PAIR_OPTIONS(MEET, "plumb-copy", "none, and cuda:peer is skipped"),
     {.name = "engine",
      CHOICE(engine, copy_engines),
-     .def = "memcpy,shm,pipe,cma",
-     .help = "memcpy: in one process; shm, pipe, cma (process_vm_readv), cma-write "
-             "(process_vm_writev): between two processes; ce: a GPU's copy engine; sm: a kernel on "
-             "a GPU; auto: ce with a GPU, else memcpy"},
+     .def = "auto",
+     .help = "memcpy: by threads; ce: a GPU's copy engine; sm: a kernel on a GPU; auto: ce with a "
+             "GPU, else memcpy"},
     {.name = "source",
      PLACE(source),
      .tried = "device from src",
@@ -100,7 +98,7 @@ static const struct opt options[] = {
      .help = "both: both directions at once, with rows for forward, reverse and sum"},
     {.name = "memory",
      CHOICE(memory, copy_memories),
-     .def = "pageable",
+     .def = "auto",
      .scope = &with_host,
      .help = "kind of host memory. huge: transparent huge pages; hugetlb: from the reserved pool; "
              "only with a GPU: pinned, pinned-huge, wc (write-combined), managed; auto: pinned "
@@ -163,7 +161,7 @@ static const struct opt options[] = {
      AT(inject),
      .def = "none",
      .choices = copy_injects,
-     .help = "for tests: spoil the data, or let the peer die"},
+     .help = "for tests: spoil the data"},
     {.name = NULL},
 };
 
@@ -234,13 +232,11 @@ static int setup(struct point *pt)
 
 const struct bench bench = {
     .name = "copy",
-    .help = "copies between NUMA nodes, two processes, host and GPU, and GPUs",
-    .about = "memcpy: one thread at the source copies within one process. shm, pipe and cma:\n"
-             "two processes, bound to CPUs of the source and of the destination, exchange\n"
-             "messages. The time ends when the receiver has the last byte. GB/s count each\n"
-             "byte of payload once. If both directions run at once, there is a row for each,\n"
-             "and one for the sum: the bytes of both over the time of both. The limit is the\n"
-             "best copy of the same size by one core within a process.\n"
+    .help = "copies between NUMA nodes, host and GPU, and GPUs",
+    .about = "memcpy: one thread at the source copies. GB/s count each byte of payload once. If\n"
+             "both directions run at once, there is a row for each, and one for the sum: the\n"
+             "bytes of both over the time of both. The limit is the best copy of the same size\n"
+             "by one core. Messages between two processes are what plumb-net measures.\n"
              "\n"
              "With a GPU, ce uses a copy engine, and sm a kernel. The GPU's events time copies\n"
              "that are queued before they start. The host's clock times latency, and copies of\n"
@@ -253,7 +249,7 @@ const struct bench bench = {
     .arguments = "[HOST]",
     .options = options,
     .params_size = sizeof(struct copy_params),
-    .defaults = copy_defaults,
+    .defaults = pair_defaults,
     .instead = instead,
     .rows = &bench_rows,
     .open = open_session,

@@ -14,7 +14,7 @@ enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
 
 #define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
 
-const char *const copy_engines[] = {"auto", "memcpy", WIRES_HERE(WIRE_NAME) "ce", "sm", NULL};
+const char *const copy_engines[] = {"auto", "memcpy", "ce", "sm", NULL};
 const char *const copy_directions[] = {"one-way", "both", NULL};
 const char *const copy_memories[] = {"auto",        "pageable", "huge",    "hugetlb", "pinned",
                                      "pinned-huge", "wc",       "managed", NULL};
@@ -143,39 +143,6 @@ struct series *copy_series(struct point *pt, const char *direction, double bytes
     s->set[0].column = "direction";
     s->set[0].value = direction;
     return s;
-}
-
-/* By its name alone: whether it is here shows when the point is set up. */
-static bool leads(const char *name)
-{
-    struct place place;
-    char error[160];
-
-    return !is_named(name) ||
-           (!place_parse(name, PLACE_ANY, &place, error, sizeof(error)) && place.gpu);
-}
-
-static bool any_leads(const struct opts *o)
-{
-    static const char *const names[] = {"source", "destination"};
-
-    for (size_t i = 0; i < 2; i++) {
-        const struct opt_values *v = opts_values(o, names[i]);
-        for (size_t k = 0; v && k < v->n; k++)
-            if (leads(v->texts[k]))
-                return true;
-    }
-    return false;
-}
-
-int copy_defaults(struct opts *o)
-{
-    const char *engine = any_leads(o) ? copy_engines[COPY_ENGINE_AUTO] : NULL;
-    int err = pair_defaults(o);
-
-    if (!err)
-        err = opts_default(o, "engine", engine);
-    return err ? err : opts_default(o, "memory", engine);
 }
 
 /* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair

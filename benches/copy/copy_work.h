@@ -9,7 +9,6 @@
 #include "core/bench/bench.h"
 #include "core/group/pair.h"
 #include "core/hw/place.h"
-#include "core/wire/wires.h"
 
 /* As source or destination of copies between GPUs: all others at once. */
 #define COPY_ALL PLACE_GPU_PREFIX "all"
@@ -17,15 +16,9 @@
  * other end. */
 #define COPY_PEER PLACE_GPU_PREFIX "peer"
 
-/* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or
- * ce, or sm where it takes loads. */
-enum copy_engine {
-    COPY_ENGINE_AUTO,
-    COPY_MEMCPY,
-    COPY_WIRES, /* the first of WIRES_HERE */
-    COPY_CE = COPY_WIRES WIRES_HERE(WIRE_ONE),
-    COPY_SM,
-};
+/* memcpy is the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or ce, or sm where
+ * it takes loads. */
+enum copy_engine { COPY_ENGINE_AUTO, COPY_MEMCPY, COPY_CE, COPY_SM };
 enum copy_direction { COPY_ONE_WAY, COPY_BOTH };
 /* Of the host's side; auto: pageable, or pinned where a GPU is at the other end. */
 enum copy_memory {
@@ -43,7 +36,7 @@ enum copy_op { COPY_WRITE, COPY_READ };        /* between GPUs: who runs the cop
 enum copy_access { COPY_DIRECT, COPY_STAGED }; /* between GPUs: peer access on or off */
 /* Between GPUs: how their memory was taken. */
 enum copy_handle { COPY_PLAIN, COPY_FABRIC, COPY_MULTICAST };
-enum copy_inject { COPY_SOUND, COPY_CORRUPT, COPY_PEER_DIES };
+enum copy_inject { COPY_SOUND, COPY_CORRUPT };
 
 /* The words of options, in the order of the enums; NULL after the last. */
 extern const char *const copy_engines[];
@@ -81,9 +74,6 @@ int copy_peer_end(const struct copy_params *p);
 
 /* What runs copies between these ends: the GPU's code where an end is one. */
 const struct device_work *copy_work_of(const struct place ends[2]);
-
-/* For struct bench: where any place is a GPU and none is given, engine and memory are "auto". */
-int copy_defaults(struct opts *o);
 
 /* Is this point's combination worth a measurement in a sweep? Not: a GPU and itself, pairs of GPUs
  * outside of the sample that was asked for. */

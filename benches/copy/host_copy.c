@@ -13,13 +13,8 @@
 #include "core/hw/topo.h"
 #include "core/row.h"
 
-/* By engine; NULL: within one process. */
-static const struct wire_ops *const wires[] = {NULL, NULL, WIRES_HERE(WIRE_ADDRESS)};
-
 struct state {
     const struct copy_params *params;
-    int engine; /* never auto */
-    const struct wire_ops *wire;
     enum host_pages memory;
     struct lanes lanes;
     unsigned cpus[2]; /* of the ends */
@@ -39,7 +34,7 @@ static int choose_cpus(struct point *pt, struct state *st)
         if (topo_spread(topo, (int)st->lanes.ends[i].index, 1, &st->cpus[i]) &&
             topo_spread(topo, -1, 1, &st->cpus[i]))
             return -ERANGE;
-    if (st->cpus[0] == st->cpus[1] && (st->engine != COPY_MEMCPY || st->lanes.used == 2))
+    if (st->cpus[0] == st->cpus[1] && st->lanes.used == 2)
         point_reason(pt, 0, "both ends share CPU %u: no other may be used there", st->cpus[0]);
     return 0;
 }
@@ -96,16 +91,8 @@ static void choose_series(struct point *pt, const struct copy_params *p)
         copy_series(pt, "sum", 2 * bytes);
 }
 
-/* A user-space copy is held against its own kind; what the kernel does for a pipe or an attached
- * process is another thing. */
 static int set_limits(struct point *pt, const struct state *st)
 {
-    static const char *const sources[][2] = {
-        {"measured: best copy by one core within a process, same size",
-         "measured: the two directions' best copies by one core, added"},
-        {"reference: best copy by one core within a process, same size",
-         "reference: the two directions' best copies by one core, added"}};
-    bool copies = !st->wire || st->wire->own_copies;
     double gbps[3] = {0};
     int err = 0;
 
@@ -120,29 +107,12 @@ static int set_limits(struct point *pt, const struct state *st)
     for (size_t i = 0; i < pt->n_series; i++) {
         pt->series[i].limit = pt->series[i].parts.rate[0] = gbps[i];
         pt->series[i].parts.share = 1;
-        pt->series[i].limit_kind = copies ? LIMIT_REFERENCE : LIMIT_MEASURED;
-        pt->series[i].limit_source = sources[copies][i == 2];
+        pt->series[i].limit_kind = LIMIT_REFERENCE;
+        pt->series[i].limit_source =
+            i == 2 ? "reference: the two directions' best copies by one core, added"
+                   : "reference: best copy by one core within a process, same size";
     }
     return err;
-}
-
-static int explain(struct point *pt, int err)
-{
-    const struct state *st = pt->state;
-
-    if (err == -EREMOTEIO)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "the system refuses cross-memory attach: as root, sysctl "
-                            "kernel.yama.ptrace_scope=1; in a container, --cap-add SYS_PTRACE");
-    if (err == -EOPNOTSUPP && !strncmp(copy_engines[st->engine], "cma", 3))
-        return point_reason(pt, err,
-                            "this kernel has no cross-memory attach "
-                            "(CONFIG_CROSS_MEMORY_ATTACH), or a container's filter hides it");
-    if (err == -ECONNRESET || err == -EPIPE)
-        return point_reason(pt, -ECONNRESET, "the process at the other end died");
-    if (err == -ETIMEDOUT)
-        return point_reason(pt, err, "the process at the other end stood still");
-    return point_reason(pt, err, "'%s' failed: %s", copy_engines[st->engine], strerror(-err));
 }
 
 static int find_ends(struct point *pt, struct state *st)
@@ -188,14 +158,13 @@ static int take_params(struct point *pt, struct state *st)
                                             [COPY_HUGETLB] = HOST_PAGES_HUGETLB};
     const struct copy_params *p = st->params;
 
-    st->engine = p->engine == COPY_ENGINE_AUTO ? COPY_MEMCPY : p->engine;
-    point_option(pt, "engine", "%s", copy_engines[st->engine]);
+    point_option(pt, "engine", "%s",
+                 copy_engines[p->engine == COPY_ENGINE_AUTO ? COPY_MEMCPY : p->engine]);
     if (p->memory == COPY_MEMORY_AUTO)
         point_option(pt, "memory", "pageable");
     int err = host_copy_possible(pt);
     if (err)
         return err;
-    st->wire = wires[st->engine];
     st->memory = kinds[p->memory];
     st->lanes.bytes = p->size;
     st->lanes.used = p->direction == COPY_BOTH ? 2 : 1;
@@ -208,13 +177,12 @@ static int open_transfer(struct point *pt, struct state *st)
     struct transfer_config config = {.topo = point_topo(pt),
                                      .lanes = &st->lanes,
                                      .cpus = {st->cpus[0], st->cpus[1]},
-                                     .wire = st->wire,
-                                     .settle = p->metric == COPY_LATENCY,
                                      .seed = pt->common->seed,
-                                     .fault = (enum transfer_fault)p->inject};
+                                     .corrupt = p->inject == COPY_CORRUPT};
     int err = transfer_open(&st->transfer, &config);
 
-    return err ? explain(pt, err) : 0;
+    return err ? point_reason(pt, err, "the threads that copy cannot be made: %s", strerror(-err))
+               : 0;
 }
 
 static int setup(struct point *pt)
@@ -242,10 +210,8 @@ static int setup(struct point *pt)
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct state *st = pt->state;
-    int err = transfer_run(st->transfer, inner, ns);
 
-    if (err)
-        return explain(pt, err);
+    transfer_run(st->transfer, inner, ns);
     st->runs++;
     return 0;
 }
@@ -253,10 +219,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 static int check(struct point *pt)
 {
     struct state *st = pt->state;
-    int err = transfer_verify(st->transfer, pt->common->seed + 1);
 
-    if (err)
-        return explain(pt, err);
+    transfer_verify(st->transfer, pt->common->seed + 1);
     if (transfer_wrong(st->transfer))
         return point_reason(pt, -EBADMSG, "wrong data in %llu of %llu messages that were looked at",
                             (unsigned long long)transfer_wrong(st->transfer),
@@ -264,8 +228,7 @@ static int check(struct point *pt)
     return 0;
 }
 
-/* A message is timed from the sender's reading of the clock to the receiver's. The remark is the
- * same in all launches, so that it is shown once. */
+/* The remark is the same in all launches, so that it is shown once. */
 static void tell_clock(struct point *pt, const struct state *st)
 {
     if (st->params->metric != COPY_LATENCY)
@@ -278,18 +241,21 @@ static void tell_clock(struct point *pt, const struct state *st)
 static int evidence(struct point *pt)
 {
     struct state *st = pt->state;
-    struct host_where where[2];
     char text[96];
-    int err = transfer_where(st->transfer, where);
 
-    if (err)
-        return err;
-    transfer_describe(st->transfer, pt->evidence, sizeof(pt->evidence));
+    if (st->lanes.used == 2)
+        snprintf(pt->evidence, sizeof(pt->evidence), "forward by cpu%u, back by cpu%u", st->cpus[0],
+                 st->cpus[1]);
+    else
+        snprintf(pt->evidence, sizeof(pt->evidence), "by cpu%u", st->cpus[0]);
     tell_clock(pt, st);
-    for (int end = 0; end < 2; end++) {
-        double share = host_huge_share(&where[end]);
+    for (unsigned end = 0; end < 2; end++) {
+        struct host_where where;
+
+        lanes_where(&st->lanes, end, &where);
+        double share = host_huge_share(&where);
         evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", end ? "destination" : "source",
-                     host_where_text(&where[end], text, sizeof(text)));
+                     host_where_text(&where, text, sizeof(text)));
         if (st->memory == HOST_PAGES_THP && share < 0.95)
             point_reason(pt, 0, "asked for huge pages, but only %.3g %% of the %s is on them",
                          100 * share, end ? "destination" : "source");

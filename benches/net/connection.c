@@ -178,9 +178,6 @@ static int check_stream(struct net_end *e)
 
     if (!streams(e))
         return 0;
-    if (!e->ops->retract && !e->ops->windows)
-        return net_fail(e, -EOPNOTSUPP, "'%s' takes no receive back, as a stream ends",
-                        e->ops->name);
     if (e->traits.way != WIRE_BLOCK || p->threads >= p->connections)
         return 0;
     return net_fail(e, -EOPNOTSUPP,

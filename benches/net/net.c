@@ -68,7 +68,9 @@ static const struct opt options[] = {
     {.name = "transport",
      CHOICE(transport, wire_names),
      .def = "shm",
-     .help = "shm: both ends on one machine; default with HOST: tcp and rdma"},
+     .help =
+         "shm, and cma (process_vm_readv): both ends on one machine; default with HOST: tcp and "
+         "rdma"},
     {.name = "pattern",
      CHOICE(pattern, patterns),
      .def = "bandwidth,latency",

@@ -40,8 +40,9 @@ static const struct bench_metric metrics[] = {
 /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does
  * not bound them. */
 static const struct bench_headline headlines[] = {
-    BY_TRANSPORT("Network", "%s", "metric=bandwidth direction!=both,sum transport!=shm rail=,all",
-                 HEADLINE_COST, .low_below = 85),
+    BY_TRANSPORT("Network", "%s",
+                 "metric=bandwidth direction!=both,sum transport!=shm,cma rail=,all", HEADLINE_COST,
+                 .low_below = 85),
     BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum",
                  HEADLINE_COST),
     BY_TRANSPORT("Network latency", "smallest message by", "metric=latency pattern=latency", 0,
@@ -70,6 +71,10 @@ static const struct bench_headline headlines[] = {
     {.pipe = "Between two processes",
      .label = "shared memory",
      .where = "metric=bandwidth transport=shm",
+     .flags = HEADLINE_QUIET | HEADLINE_COST},
+    {.pipe = "Between two processes",
+     .label = "cross-memory attach",
+     .where = "metric=bandwidth transport=cma",
      .flags = HEADLINE_QUIET | HEADLINE_COST},
     {.pipe = NULL},
 };
@@ -113,7 +118,7 @@ static const struct bench_plot plots[] = {
 };
 
 static const struct bench_pipe pipes[] = {
-    {.pipe = "Copies", .where = "transport=shm"},
+    {.pipe = "Copies", .where = "transport=shm,cma"},
     {.pipe = "GPU memory by RDMA", .where = "memory=cuda:* | memory=rail"},
     {.pipe = "Network"},
     {.pipe = NULL}};
@@ -178,7 +183,6 @@ static const struct bench_start starts[] = {
                    " verb=@verb size=@size streams=@qps depth=@depth completion=@completion "      \
                    "memory=@memory"                                                                \
     }
-#define TCP_STREAM "transport=tcp pattern=bandwidth "
 /* MPI is no transport of ours: such rows stand for themselves. */
 #define BY_MPI(test_, quantity_, columns_, differs_)                                               \
     {                                                                                              \
@@ -222,35 +226,13 @@ static const struct bench_imported imported[] = {
      .where = "protocol=TCP direction=forward,reverse paced=",
      .quantity = "average_bandwidth",
      .metric = "average_bandwidth",
-     .columns = TCP_STREAM "direction=@direction size=@size streams=@streams"},
-    {.program = "qperf",
-     .where = "test=tcp_bw",
-     .quantity = "average_bandwidth",
-     .metric = "average_bandwidth",
-     .columns = TCP_STREAM "direction=forward size=@size streams=1",
-     .differs = "it has no warm-up: slow start is in it"},
-    {.program = "qperf",
-     .where = "test=tcp_lat",
-     .quantity = "latency",
-     .metric = "latency",
-     .columns = "transport=tcp pattern=latency size=@size"},
+     .columns = "transport=tcp pattern=bandwidth direction=@direction size=@size "
+                "streams=@streams"},
     NOT_OURS(
         "iperf3", "direction=both",
         "with --bidir each direction has a rate of its own, and ours are over the time of both"),
     NOT_OURS("iperf3", "protocol!=,TCP", "no benchmark here measures its protocol"),
-    NOT_OURS("sockperf", "protocol!=,TCP", "no benchmark here measures its protocol"),
-    NOT_OURS("qperf", "test=udp_*", "no benchmark here measures its protocol"),
-    NOT_OURS("ucx_perftest", "",
-             "nothing of ucx_perftest is imported: it does not state its "
-             "transport; plumb crosscheck runs it"),
     NOT_OURS("iperf3", "paced=1", "it sends at a rate that was asked for (-b, --fq-rate)"),
-    {.program = "sockperf",
-     .where = "protocol=TCP load=",
-     .quantity = "latency",
-     .metric = "latency",
-     .columns = "transport=tcp pattern=latency size=@size"},
-    NOT_OURS("sockperf", "load=1",
-             "its messages do not wait for answers, and no benchmark here measures such a latency"),
     BY_MPI("Latency-Test", "latency", "pattern=latency", NULL),
     BY_MPI("Bandwidth-Test", "average_bandwidth", "pattern=bandwidth direction=forward streams=1",
            NULL),

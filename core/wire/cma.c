@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-memory attach: one system call copies between the memories of two processes, with nothing
- * in between. wire_cma: the receiver reads the sender's memory; wire_cma_write: the sender writes
- * the receiver's.
+ * Cross-memory attach: the receiver reads the sender's memory by one system call, with nothing in
+ * between.
  *
- * One end says where its messages are, the other one copies and says how far it is: by the counts
+ * The sender says where its messages are, the receiver copies and says how far it is: by the counts
  * of a ring of shared memory (shm.h), which are of messages here. The places lie where a ring has
  * its short messages, so that one cache line brings them and their count.
  */
@@ -20,27 +19,24 @@
 /* Of messages that the peer may copy: each an address and a size. */
 #define PLACES (WIRE_SHM_BRIEF / 16)
 
-typedef ssize_t vm_call(pid_t, const struct iovec *, unsigned long, const struct iovec *,
-                        unsigned long, unsigned long);
-
 static _Atomic uint64_t *place_at(struct wire_shm_ring *r, uint64_t message)
 {
     return &r->brief[2 * (message % PLACES)];
 }
 
-/* Takes off the messages that the peer has copied, and says where further ones are: whether there
- * were any to say. Bytes and messages are added to what is through. */
-static WIRE_INLINE bool post(struct wire_shm_link *sl, struct wire_posts *q, uint64_t *bytes,
-                             unsigned *messages)
+/* Takes off the messages that the peer has copied, and says where further ones are. */
+static int post_sends(struct wire_link *l, struct wire_shm_link *sl)
 {
     struct wire_shm_ring *r = sl->out;
+    struct wire_posts *q = &sl->out_posts;
     uint64_t written = atomic_load_explicit(&r->written, memory_order_relaxed), before = written;
-    uint64_t read = atomic_load_explicit(&r->read, memory_order_acquire);
+    uint64_t read = atomic_load_explicit(&r->read, memory_order_acquire), bytes = 0;
+    unsigned messages = 0;
 
     for (; sl->out_read < read; sl->out_read++) {
         size_t n = wire_posts_at(q, 0)->bytes;
-        *bytes += n;
-        *messages += wire_posts_moved(q, n);
+        bytes += n;
+        messages += wire_posts_moved(q, n);
     }
     for (; written - read < PLACES && written - read < q->n; written++) {
         const struct wire_post *p = wire_posts_at(q, (unsigned)(written - read));
@@ -48,30 +44,39 @@ static WIRE_INLINE bool post(struct wire_shm_link *sl, struct wire_posts *q, uin
         atomic_store_explicit(&place[0], (uintptr_t)p->at, memory_order_relaxed);
         atomic_store_explicit(&place[1], p->bytes, memory_order_relaxed);
     }
-    if (written != before)
+    if (written != before) {
         atomic_store_explicit(&r->written, written, memory_order_release);
-    return written != before;
+        wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
+    }
+    if (messages)
+        wire_went(l, bytes, messages);
+    return messages > 0;
 }
 
-static int copy_failed(struct wire_link *l, const char *what, ssize_t n)
+static int refused(struct wire_link *l, int error)
 {
-    int error = n < 0 ? errno : EIO;
     char name[160];
 
     if (error == ESRCH)
         return wire_shm_gone(l);
-    world_name(l->worker->wire->world, l->peer, name, sizeof(name));
-    int err = error == EPERM || error == EACCES ? -EREMOTEIO
-              : error == ENOSYS                 ? -EOPNOTSUPP
-                                                : -error;
-    return wire_fail(l->worker->wire, err, "%s of %s failed: %s", what, name, strerror(error));
+    return wire_fail(
+        l->worker->wire,
+        error == EPERM || error == EACCES || error == ENOSYS ? -EOPNOTSUPP : -error,
+        "a read of the memory of %s failed: %s%s",
+        world_name(l->worker->wire->world, l->peer, name, sizeof(name)), strerror(error),
+        error == EPERM || error == EACCES
+            ? "; as root, sysctl kernel.yama.ptrace_scope=1; in a container, "
+              "--cap-add SYS_PTRACE"
+        : error == ENOSYS ? "; the kernel was built without CONFIG_CROSS_MEMORY_ATTACH, or a "
+                            "container's filter hides it"
+                          : "");
 }
 
-/* The oldest message, where both ends have posted it: its bytes, 0, or -errno. A peer that has
- * closed its wire has its memory for other things. */
-static WIRE_INLINE ssize_t copy(struct wire_link *l, struct wire_shm_link *sl,
-                                const struct wire_post *mine, vm_call *call, const char *what)
+/* The oldest message, where both ends have posted it. A peer that has closed its wire has its
+ * memory for other things. */
+static int read_one(struct wire_link *l, struct wire_shm_link *sl)
 {
+    const struct wire_post *mine = wire_posts_at(&sl->in_posts, 0);
     struct wire_shm_ring *r = sl->in;
     uint64_t read = atomic_load_explicit(&r->read, memory_order_relaxed);
     char name[160];
@@ -92,81 +97,31 @@ static WIRE_INLINE ssize_t copy(struct wire_link *l, struct wire_shm_link *sl,
     for (size_t done = 0; done < bytes;) {
         struct iovec here = {mine->at + done, bytes - done};
         struct iovec there = {(void *)(uintptr_t)(at + done), bytes - done};
-        ssize_t n = call(sl->pid, &here, 1, &there, 1, 0);
+        ssize_t n = process_vm_readv(sl->pid, &here, 1, &there, 1, 0);
         if (n <= 0)
-            return copy_failed(l, what, n);
+            return refused(l, n < 0 ? errno : EIO);
         done += (size_t)n;
     }
     atomic_store_explicit(&r->read, read + 1, memory_order_release);
-    return (ssize_t)bytes;
-}
-
-static int post_sends(struct wire_link *l, struct wire_shm_link *sl)
-{
-    uint64_t bytes = 0;
-    unsigned messages = 0;
-
-    if (post(sl, &sl->out_posts, &bytes, &messages))
-        wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
-    if (messages)
-        wire_went(l, bytes, messages);
-    return messages > 0;
-}
-
-static int post_receives(struct wire_link *l, struct wire_shm_link *sl)
-{
-    uint64_t bytes = 0;
-    unsigned messages = 0;
-
-    if (post(sl, &sl->in_posts, &bytes, &messages))
-        wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_ROOM);
-    if (messages)
-        wire_came(l, bytes, messages);
-    return messages > 0;
-}
-
-static int read_one(struct wire_link *l, struct wire_shm_link *sl)
-{
-    ssize_t n =
-        copy(l, sl, wire_posts_at(&sl->in_posts, 0), process_vm_readv, "a read of the memory");
-
-    if (n <= 0)
-        return (int)n;
-    wire_came(l, (uint64_t)n, wire_posts_moved(&sl->in_posts, (size_t)n));
+    wire_came(l, bytes, wire_posts_moved(&sl->in_posts, bytes));
     wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_ROOM);
     return 1;
 }
 
-static int write_one(struct wire_link *l, struct wire_shm_link *sl)
-{
-    ssize_t n =
-        copy(l, sl, wire_posts_at(&sl->out_posts, 0), process_vm_writev, "a write to the memory");
-
-    if (n <= 0)
-        return (int)n;
-    wire_went(l, (uint64_t)n, wire_posts_moved(&sl->out_posts, (size_t)n));
-    wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
-    return 1;
-}
-
-static int read_worker(struct wire_worker *k)
+static int cma_worker(struct wire_worker *k)
 {
     return wire_shm_worker(k, post_sends, read_one);
-}
-
-static int write_worker(struct wire_worker *k)
-{
-    return wire_shm_worker(k, write_one, post_receives);
 }
 
 static int cma_open(struct wire *w)
 {
     w->options.ring_bytes = WIRE_SHM_RING_LEAST; /* no message goes through it */
+    w->options.reference = false;
     return wire_shm_no_line(w);
 }
 
 /* Where Yama restricts who may attach, a process names one other, or any of its user's; elsewhere
- * the call is refused and not needed. */
+ * the call is refused and not needed. That memory may be read shows at address 0: as EFAULT. */
 static int cma_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     struct wire_shm_address first; /* as it came, wherever it lies */
@@ -177,7 +132,14 @@ static int cma_join(struct wire *w, const void *const *addresses, const size_t *
         memcpy(&first, addresses[0], sizeof(first));
         prctl(PR_SET_PTRACER, (unsigned long)first.pid, 0, 0, 0);
     }
-    return wire_shm_join(w, addresses, lens);
+    int err = wire_shm_join(w, addresses, lens);
+    for (unsigned i = 0; i < w->n_links && !err; i++) {
+        struct iovec here = {&first, 1}, there = {NULL, 1};
+        ssize_t n = process_vm_readv(wire_shm_link_of(&w->links[i])->pid, &here, 1, &there, 1, 0);
+        err = n < 0 && errno != EFAULT ? refused(&w->links[i], errno) : 0;
+    }
+    snprintf(w->rails[0].text, sizeof(w->rails[0].text), "read by process_vm_readv");
+    return err;
 }
 
 static void cma_close(struct wire *w)
@@ -186,30 +148,14 @@ static void cma_close(struct wire *w)
     wire_shm_close(w);
 }
 
-static void read_describe(struct wire *w, char *text, size_t len)
+static void describe(struct wire *w, char *text, size_t len)
 {
     (void)w;
     snprintf(text, len, "process_vm_readv by the receiver");
 }
 
-static void write_describe(struct wire *w, char *text, size_t len)
-{
-    (void)w;
-    snprintf(text, len, "process_vm_writev by the sender");
-}
-
 const struct wire_ops wire_cma = {
-    WIRE_SHM_HOOKS,     .send = wire_shm_send,
-    .name = "cma",      .help = "the receiver reads the sender's memory",
-    .open = cma_open,   .worker = read_worker,
-    .join = cma_join,   .describe = read_describe,
-    .close = cma_close,
-};
-
-const struct wire_ops wire_cma_write = {
-    WIRE_SHM_HOOKS,      .send = wire_shm_send,
-    .name = "cma-write", .help = "the sender writes the receiver's memory",
-    .open = cma_open,    .worker = write_worker,
-    .join = cma_join,    .describe = write_describe,
-    .close = cma_close,
+    WIRE_SHM_HOOKS,        .name = "cma",        .help = "the receiver reads the sender's memory",
+    .send = wire_shm_send, .open = cma_open,     .worker = cma_worker,
+    .join = cma_join,      .describe = describe, .close = cma_close,
 };

@@ -28,7 +28,7 @@
 
 #define AT_ONCE       2048u /* bytes of a message in turns that goes as it is posted */
 #define LOOKS_A_CLOCK 64u   /* looks in vain between two readings of the clock */
-#define TURNS_A_YIELD 64u   /* of a worker that polls; with a CPU of its own: */
+#define TURNS_A_YIELD 64u   /* of a worker that polls */
 #define TURNS_A_LOOK  1024u /* at clock and peers */
 
 static inline size_t least(size_t a, size_t b)
@@ -152,7 +152,7 @@ int wire_shm_receive(struct wire_link *l, void *at, size_t bytes)
     return wire_posts_add(l, &sl->in_posts, &l->in, at, bytes);
 }
 
-static void wire_shm_retract(struct wire_link *l)
+void wire_shm_retract(struct wire_link *l)
 {
     wire_posts_retract(&wire_shm_link_of(l)->in_posts, &l->in);
 }
@@ -336,14 +336,12 @@ static int sleep_until(struct wire_worker *k, enum wire_side sides, uint64_t sta
 /* A turn of a worker that never sleeps: now and then it lets others run. */
 static WIRE_INLINE int poll_turn(struct wire_worker *k, enum wire_side sides)
 {
-    unsigned yields = k->wire->options.own_cpus ? TURNS_A_LOOK : TURNS_A_YIELD;
-
     for (unsigned i = 1; i <= TURNS_A_LOOK; i++) {
         cpu_pause();
         int rc = look(k, sides);
         if (rc)
             return rc;
-        if ((i & (yields - 1)) == 0)
+        if (i % TURNS_A_YIELD == 0)
             sched_yield();
     }
     return look_after_all(k, sides, clock_now_ns());
@@ -372,7 +370,7 @@ int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait
     return rc ? rc : sleep_until(k, sides, start_ns, wait_ns);
 }
 
-void wire_shm_backends(backend_say_fn *say, void *arg)
+static void backends(backend_say_fn *say, void *arg)
 {
     say(arg, &(struct backend){.name = "shm",
                                .state = BACKEND_PRESENT,
@@ -381,16 +379,13 @@ void wire_shm_backends(backend_say_fn *say, void *arg)
 
 int wire_shm_no_line(struct wire *w)
 {
-    const char *name = w->ops->name;
-
     w->n_rails = 1;
-    w->rails[0] = (struct nic_rail){.kind = "shm", .node = -1};
-    snprintf(w->rails[0].name, sizeof(w->rails[0].name), "%s", name);
+    w->rails[0] = (struct nic_rail){.name = "shm", .kind = "shm", .node = -1};
     snprintf(w->rails[0].line_source, sizeof(w->rails[0].line_source),
              "not known: copies by the ranks' own CPUs, not a line");
     if (w->options.device[0])
-        return wire_fail(w, -EOPNOTSUPP, "'%s' uses no device: leave '%.60s' to others", name,
-                         w->options.device);
+        return wire_fail(w, -EOPNOTSUPP, "'%s' uses no device: leave '%.60s' to others",
+                         w->ops->name, w->options.device);
     return 0;
 }
 
@@ -413,7 +408,7 @@ static int open_worker(struct wire_worker *k)
 }
 
 /* Where it is not known which machine a rank is on, join finds out. */
-int wire_shm_same_machine(struct wire_link *l)
+static int same_machine(struct wire_link *l)
 {
     struct wire *w = l->worker->wire;
     const struct world_member *own = world_member(w->world, world_rank(w->world));
@@ -428,7 +423,7 @@ int wire_shm_same_machine(struct wire_link *l)
 
 int wire_shm_link(struct wire_link *l)
 {
-    int err = wire_shm_same_machine(l);
+    int err = same_machine(l);
 
     if (err)
         return err;
@@ -501,14 +496,10 @@ int wire_shm_rail(struct wire *w, struct nic_rail *rail)
 #define SYS_pidfd_open 434
 #endif
 
-void wire_shm_token(const struct wire *w, unsigned rank, uint8_t token[CHANNEL_TOKEN_BYTES])
+/* What that rank proves itself with. */
+static void token_of(const struct wire *w, unsigned rank, uint8_t token[CHANNEL_TOKEN_BYTES])
 {
     secret_token(token, world_key(w->world), "wire shm", rank);
-}
-
-int wire_shm_pidfd(int pid)
-{
-    return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
 static size_t power_of_2(size_t bytes)
@@ -618,7 +609,7 @@ static int make_memory(struct wire_worker *k)
     s->head = at;
     place(k, s);
     s->head->polls = k->way == WIRE_POLL;
-    wire_shm_token(w, world_rank(w->world), s->head->token);
+    token_of(w, world_rank(w->world), s->head->token);
     for (unsigned i = 0; i < k->n_links; i++)
         wire_shm_link_of(&k->links[i])->in = ring_at(s->head, own_ring_at(s, i));
     measure_reference(k);
@@ -660,7 +651,7 @@ static int map_peer(struct wire_link *l, const struct wire_shm_address *theirs, 
     sl->peer_head = at;
     sl->peer_map_bytes = theirs->map_bytes;
     sl->owns_map = true;
-    wire_shm_token(w, l->peer, right);
+    token_of(w, l->peer, right);
     if (memcmp(sl->peer_head->token, right, sizeof(right)) != 0) {
         munmap(at, theirs->map_bytes); /* nothing of it is ours to touch */
         sl->peer_head = NULL;
@@ -692,20 +683,20 @@ static bool sound(const struct wire_shm_address *c)
            c->map_bytes - c->ring_at >= sizeof(struct wire_shm_ring) + bytes;
 }
 
-int wire_shm_open_fd(struct wire_link *l, int pid, int fd, int flags, const char *what)
+/* The memory that the peer has open under that number: a file descriptor, or -errno. */
+static int open_memory(struct wire_link *l, int pid, int fd)
 {
     struct wire *w = l->worker->wire;
     char path[64], name[160];
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-    int mine = open(path, flags | O_CLOEXEC | O_NONBLOCK);
+    int mine = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (mine >= 0)
         return mine;
     return wire_fail(w, -EOPNOTSUPP,
-                     "the %s of %s (%s) cannot be opened: %s; ranks must be one user's and in one "
-                     "container",
-                     what, world_name(w->world, l->peer, name, sizeof(name)), path,
-                     strerror(errno));
+                     "the memory of %s (%s) cannot be opened: %s; ranks must be one user's and in "
+                     "one container",
+                     world_name(w->world, l->peer, name, sizeof(name)), path, strerror(errno));
 }
 
 /* The process first, then its memory: so the number is that of the one whose memory it is. */
@@ -722,11 +713,11 @@ static int attach(struct wire_link *l, const void *address, size_t len)
     if (len != sizeof(theirs) || !sound(&theirs))
         return wire_fail(w, -EPROTO, "%s did not say where its memory is", name);
     sl->pid = theirs.pid;
-    sl->pidfd = wire_shm_pidfd(theirs.pid); /* -1: kill() has to do */
+    sl->pidfd = (int)syscall(SYS_pidfd_open, theirs.pid, 0); /* -1: kill() has to do */
     sl->peer_fd = theirs.fd;
     sl->peer_map_bytes = theirs.map_bytes;
     sl->peer_head = mapped(l, &theirs);
-    int fd = sl->peer_head ? -1 : wire_shm_open_fd(l, theirs.pid, theirs.fd, O_RDWR, "memory");
+    int fd = sl->peer_head ? -1 : open_memory(l, theirs.pid, theirs.fd);
     if (fd < 0 && !sl->peer_head)
         return fd;
     int err = fd < 0 ? 0 : map_peer(l, &theirs, fd, name);
@@ -773,7 +764,7 @@ int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *le
     for (unsigned i = 0; i < w->n_links; i++) {
         int now = attach(&w->links[i], addresses[i], lens[i]);
         err = err ? err : now;
-        snprintf(w->links[i].device, sizeof(w->links[i].device), "%s", w->ops->name);
+        snprintf(w->links[i].device, sizeof(w->links[i].device), "shm");
     }
     for (unsigned i = 0; i < w->n_links && !err; i++)
         err = wait_attached(&w->links[i]);
@@ -793,11 +784,10 @@ const struct wire_ops wire_shm = {
     .help = "memory that processes of one machine share",
     .send = send_bytes,
     .streams = true,
-    .own_copies = true,
+    .backends = backends,
     .open = wire_shm_no_line,
     .worker = open_worker,
     .join = wire_shm_join,
-    .retract = wire_shm_retract,
     .describe = describe,
     .close = wire_shm_close,
 };

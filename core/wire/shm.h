@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between processes of one machine, through rings in memory that both have mapped. The
- * transport is wire_shm (wire.h); this is its inside, for its test and for transports that stand on
- * it: cma.c puts into the rings where messages are, pipe.c finds its peers in the same way.
+ * transport is wire_shm (wire.h); this is its inside, for its test and for wire_cma, which puts into
+ * the rings where messages are.
  *
  * Each worker makes one memory: a head, and a ring for each link that comes in to it. Peers open it
  * by /proc/PID/fd, so that ranks need no common parent. The sender copies chunks of a message in
@@ -108,7 +108,7 @@ struct wire_shm_address {
 /* It, if it sleeps for that. */
 void wire_shm_wake(struct wire_shm_head *head, uint32_t what);
 
-/* ---- Hooks of struct wire_ops, for transports that put something else into the rings ---- */
+/* ---- Hooks of struct wire_ops, for wire_cma as well ---- */
 
 int wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull);
 int wire_shm_link(struct wire_link *l);
@@ -116,28 +116,18 @@ int wire_shm_address(struct wire_link *l, void *address, size_t *len);
 int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *lens);
 int wire_shm_send(struct wire_link *l, const void *at, size_t bytes);
 int wire_shm_receive(struct wire_link *l, void *at, size_t bytes);
+void wire_shm_retract(struct wire_link *l);
 int wire_shm_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
 int wire_shm_rail(struct wire *w, struct nic_rail *rail);
 void wire_shm_close(struct wire *w);
-void wire_shm_backends(backend_say_fn *say, void *arg);
 
 #define WIRE_SHM_HOOKS                                                                             \
-    .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL), .backends = wire_shm_backends,             \
-    .link = wire_shm_link, .address = wire_shm_address, .receive = wire_shm_receive,               \
-    .progress = wire_shm_progress, .rail = wire_shm_rail
-
-/* ---- For any transport between processes of one machine ---- */
+    .ways = WIRE_CAN(WIRE_YIELD) | WIRE_CAN(WIRE_POLL), .link = wire_shm_link,                     \
+    .address = wire_shm_address, .receive = wire_shm_receive, .progress = wire_shm_progress,       \
+    .retract = wire_shm_retract, .rail = wire_shm_rail
 
 /* What w->rails says where there is no line. -EOPNOTSUPP: a device was asked for. */
 int wire_shm_no_line(struct wire *w);
-/* -EOPNOTSUPP: the peer is on another machine. 0 also where that is not known. */
-int wire_shm_same_machine(struct wire_link *l);
-/* What that rank proves itself with. */
-void wire_shm_token(const struct wire *w, unsigned rank, uint8_t token[CHANNEL_TOKEN_BYTES]);
-int wire_shm_pidfd(int pid); /* -1: the kernel has none */
-/* The file that the peer has open under that number: a file descriptor, or -errno. `what` it is,
- * for the message. */
-int wire_shm_open_fd(struct wire_link *l, int pid, int fd, int flags, const char *what);
 /* -ECONNRESET: the peer has ended while this link waits for it. */
 int wire_shm_gone(struct wire_link *l);
 

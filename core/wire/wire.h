@@ -189,7 +189,6 @@ struct wire_options {
     uint64_t message_most;         /* no message will be longer: for what must be set aside */
     uint64_t ring_bytes;           /* of shared memory, each way of a link; 0: chosen */
     bool crowded;   /* more ranks than CPUs on this machine: who waits gives way or sleeps */
-    bool own_cpus;  /* no two ranks share a CPU: who polls gives way seldom */
     bool reference; /* rails say the speed of this memory, where there is no line (shared memory) */
     /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread
      * runs */
@@ -209,7 +208,7 @@ struct wire_fact {
 };
 
 struct wire_ops {
-    const char *name; /* shm tcp rdma */
+    const char *name; /* shm tcp rdma cma */
     const char *help;
     unsigned ways; /* WIRE_CAN() of each */
     /* Bytes have no bounds: see above. Where not, a message counts when all of it is there. */
@@ -217,8 +216,6 @@ struct wire_ops {
     /* A message of a link with a window may be posted several times at once: `bytes` are that many
      * of message_bytes. Memory may be a GPU's. */
     bool windows;
-    /* The ranks copy the bytes themselves: of such a copy by one core there is a reference. */
-    bool own_copies;
     void (*backends)(backend_say_fn *say, void *arg); /* not required: it is there, always */
     /* Changes what wire_traits_of() says without it, where the options want that. Not required. */
     void (*traits)(const struct wire_options *o, struct wire_traits *t);
@@ -243,7 +240,7 @@ struct wire_ops {
      * it only looked); -errno. It may return 0 early. */
     int (*progress)(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns);
     /* Takes back what was posted to come in and has not come: at the end of a stream, which its
-     * sender alone knows. Where ops->streams or windows; else not required. */
+     * sender alone knows. Of links that stream; else not required. */
     void (*retract)(struct wire_link *l);
     /* May the memory of what went out be written again? 1; 0: not yet, after a moment: it is sent
      * without a copy; -errno. Not required: always. */
@@ -284,11 +281,7 @@ struct wire {
     void *state; /* the transport's */
 };
 
-extern const struct wire_ops wire_shm, wire_tcp, wire_rdma;
-/* For copies between two processes of a machine; cma: the receiver reads the sender's memory,
- * cma_write: the sender writes the receiver's; -EREMOTEIO: the system refuses it, -EOPNOTSUPP: it
- * has no such call. */
-extern const struct wire_ops wire_pipe, wire_cma, wire_cma_write;
+extern const struct wire_ops wire_shm, wire_tcp, wire_rdma, wire_cma;
 
 /* The first way that it can of poll, block, events and yield; both ends act. Of options, those of
  * transports alone are looked at. */

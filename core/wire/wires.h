@@ -13,19 +13,14 @@
 #include "core/wire/wire.h"
 
 /* All transports: a word and its name. The table of `word` is wire_word. */
-#define WIRES(wire) wire(shm, "shm") wire(tcp, "tcp") wire(rdma, "rdma")
-/* Those of copies between two processes of a machine. */
-#define WIRES_HERE(wire)                                                                           \
-    wire(shm, "shm") wire(pipe, "pipe") wire(cma, "cma") wire(cma_write, "cma-write")
+#define WIRES(wire) wire(shm, "shm") wire(tcp, "tcp") wire(rdma, "rdma") wire(cma, "cma")
 
 #define WIRE_TABLE(word, name)   extern const struct wire_ops wire_##word;
 #define WIRE_ADDRESS(word, name) &wire_##word,
 #define WIRE_NAME(word, name)    name,
-#define WIRE_ONE(word, name)     +1
 WIRES(WIRE_TABLE)
-WIRES_HERE(WIRE_TABLE)
 
-extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
+extern const char *const wire_names[]; /* "shm", "tcp", "rdma", "cma", NULL */
 const struct wire_ops *wire_find(const char *name);
 void wire_backends(backend_say_fn *say, void *arg); /* of all of them */
 

@@ -391,7 +391,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb crosscheck [options]\n"
          "\n"
-         "Runs iperf3, sockperf, qperf, perftest (ib_write_bw and similar), ucx_perftest, IMB, "
+         "Runs iperf3, perftest (ib_write_bw and similar), "
          "osu_allreduce,\n"
          "nccl-tests and nvbandwidth, if they are in PATH, in turn with our own benchmark. Size, "
          "streams,\n"

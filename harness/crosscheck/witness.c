@@ -99,21 +99,6 @@ bool witness_fits(const struct witness *w, unsigned version)
     "it measures for a number of messages, not for a time (a median comes only so), and leaves "   \
     "out its two slowest"
 
-#define QPERF                                                                                      \
-    .program = "qperf", .package = "qperf", .version = "--version", .streams = 1, .bench = "net",  \
-    .server = "qperf -lp {port}", .suite = "qperf", .margin = RATE
-
-#define UCX                                                                                        \
-    .program = "ucx_perftest", .package = "ucx-utils", .streams = 1, .bench = "net",               \
-    .suite = "ucx_perftest", .margin = RATE
-
-#define UCX_NOTES                                                                                  \
-    "it measures its own protocol (tags, headers, flow control) on top of the transport, and "     \
-    "warms up for 10000 messages"
-
-#define UCX_TCP "UCX_TLS=tcp UCX_NET_DEVICES=lo ucx_perftest -p {port}"
-#define UCX_RC  "UCX_TLS=rc [UCX_NET_DEVICES={device}:{device_port}] ucx_perftest -p {port}"
-
 #define MPI_ALLREDUCE                                                                              \
     .size = 65536, .streams = 2, .launcher = "mpirun -np {streams}", .bench = "allreduce",         \
     .metric = "time", .column = "mean", .unit = "us", .quantity = "slowest", .statistic = "mean",  \
@@ -200,40 +185,6 @@ const struct witness witness_table[] = {
      .notes =
          "its percent is of the whole process from the connection on, ours of the threads that "
          "move the data"},
-    {.name = "sockperf",
-     .program = "sockperf",
-     .package = "sockperf",
-     .version = "--version",
-     .size = 64,
-     .streams = 1,
-     .bench = "net",
-     .ours = "--transport tcp --pattern latency --size {size} --poll block --no-cpu",
-     .metric = "latency",
-     .column = "value",
-     .unit = "us",
-     .server = "sockperf server --tcp -i {host} -p {port}",
-     .client = "sockperf ping-pong --tcp -i {host} -p {port} -m {size} -t {seconds}",
-     .suite = "sockperf",
-     .quantity = "latency",
-     .statistic = "p50",
-     .margin = RATE,
-     .converted = "nothing: both are the median of half round trips (it doubles with --full-rtt)",
-     .notes = "it leaves out its first 400 ms and last 50 ms, and messages without an answer"},
-    {QPERF, .name = "qperf-latency", .size = 64,
-     .ours = "--transport tcp --pattern latency --size {size} --poll block --no-cpu",
-     .metric = "latency", .column = "mean", .unit = "us",
-     .client = "qperf -lp {port} -m {size} -t {seconds} -uu -e 9 {host} tcp_lat",
-     .quantity = "latency", .statistic = "mean",
-     .converted = "ns to us; it gives time over messages of both ways, which is the mean of half "
-                  "round trips: so ours is the mean, too",
-     .notes = "it has no warm-up"},
-    {QPERF, .name = "qperf-bandwidth", .size = 131072,
-     .ours = "--transport tcp --pattern bandwidth --size {size} --streams 1 --no-cpu",
-     .metric = "average_bandwidth", .column = "value", .unit = "GB/s",
-     .client = "qperf -lp {port} -m {size} -t {seconds} -uu -e 9 {host} tcp_bw",
-     .quantity = "average_bandwidth", .statistic = "",
-     .converted = "bytes, 1e9 to a GB; the receiver's rate; " AVERAGE,
-     .notes = "it has no warm-up: slow start is in it"},
     {PERFTEST_BW("ib_write_bw"),
      .ours = "--transport rdma --verb write --pattern bandwidth --size {size} --streams {streams} "
              "--device {device}[:{device_port}] --no-cpu"},
@@ -256,43 +207,6 @@ const struct witness witness_table[] = {
      .ours = "--transport rdma --verb send --pattern latency --size {size} --device "
              "{device}[:{device_port}] --no-cpu",
      .converted = "nothing: t_typical is the median, and of half round trips", .notes = LAT_NOTES},
-    {UCX, .name = "ucx-tcp-latency", .size = 64,
-     .ours = "--transport tcp --pattern latency --size {size} --poll spin --no-cpu",
-     .metric = "latency", .column = "value", .unit = "us", .server = UCX_TCP,
-     .client = UCX_TCP " {host} -t tag_lat -s {size} -n {messages} -v -f", .quantity = "latency",
-     .statistic = "p50", .converted = "nothing: its 50th percentile is of half round trips",
-     .notes = UCX_NOTES "; it polls, and so do we"},
-    {UCX, .name = "ucx-tcp-bandwidth", .size = 131072,
-     .ours = "--transport tcp --pattern bandwidth --size {size} --streams 1 --no-cpu",
-     .metric = "average_bandwidth", .column = "value", .unit = "GB/s", .server = UCX_TCP,
-     .client = UCX_TCP " {host} -t tag_bw -s {size} -n {messages} -v -f",
-     .quantity = "average_bandwidth", .statistic = "",
-     .converted = "its MB is 2^20 bytes; its overall rate; " AVERAGE, .notes = UCX_NOTES},
-    {UCX, .name = "ucx-rc-latency", .rdma = true, .size = 8,
-     .ours = "--transport rdma --verb send --pattern latency --size {size} --device "
-             "{device}[:{device_port}] --no-cpu",
-     .metric = "latency", .column = "value", .unit = "us", .server = UCX_RC,
-     .client = UCX_RC " {host} -t tag_lat -s {size} -n {messages} -v -f", .quantity = "latency",
-     .statistic = "p50", .converted = "nothing: its 50th percentile is of half round trips",
-     .notes = UCX_NOTES},
-    {UCX, .name = "ucx-rc-bandwidth", .rdma = true, .size = 65536,
-     .ours = "--transport rdma --verb send --pattern bandwidth --size {size} --streams 1 --device "
-             "{device}[:{device_port}] --no-cpu",
-     .metric = "average_bandwidth", .column = "value", .unit = "GB/s", .server = UCX_RC,
-     .client = UCX_RC " {host} -t tag_bw -s {size} -n {messages} -v -f",
-     .quantity = "average_bandwidth", .statistic = "",
-     .converted = "its MB is 2^20 bytes; its overall rate; " AVERAGE, .notes = UCX_NOTES},
-    {MPI_ALLREDUCE, .name = "imb-allreduce", .program = "IMB-MPI1",
-     .source = "github.com/intel/mpi-benchmarks", .ours = MPI_OURS,
-     .client = "mpirun -np {streams} IMB-MPI1 Allreduce -npmin {streams} -msglog 16:16 -zero_size "
-               "off -sync off -iter {messages} -iter_policy off -time 1000",
-     .suite = "imb",
-     .converted = "its t_max, not its t_avg: of the slowest rank, as ours; back to back (-sync "
-                  "off), as ours; it gives a mean: so ours is the mean, too",
-     .notes =
-         "it runs all operations behind one barrier, without a pause, ours have one every 2 ms: "
-         "where other programs want the CPUs, it is put aside more often than ours, and its "
-         "mean holds that; only on an idle machine the ratio tells of the measuring"},
     {MPI_ALLREDUCE, .name = "osu-allreduce", .program = "osu_allreduce",
      .source = "mvapich.cse.ohio-state.edu/benchmarks", .ours = MPI_OURS " --gap 1us",
      .client = "mpirun -np {streams} osu_allreduce -f -m {size}:{size} -i {messages}",

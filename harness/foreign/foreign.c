@@ -14,13 +14,8 @@
 #include "core/condition.h"
 #include "core/units.h"
 
-#define NCCL_HEADER      "^# *nThread [0-9]+ nGpus [0-9]+"
-#define PERFTEST_HEADER  "^ *#bytes +#iterations +"
-#define SOCKPERF_HEADER  "^sockperf: "
-#define SOCKPERF_VERSION "^sockperf: [^a-zA-Z]*[0-9;m]*== version"
-#define QPERF_TESTS      "^(tcp|udp)_(lat|bw):"
-#define UCX_HEADER       "^iterations,.*overall_"
-#define IMB_TITLE        "^#? *Intel ?\\(R\\) MPI Benchmarks"
+#define NCCL_HEADER     "^# *nThread [0-9]+ nGpus [0-9]+"
+#define PERFTEST_HEADER "^ *#bytes +#iterations +"
 
 const struct foreign_format foreign_formats[] = {
     {"nvbandwidth", "JSON", "nvbandwidth", 4, 10, read_nvbandwidth_json, .of = "test"},
@@ -38,19 +33,11 @@ const struct foreign_format foreign_formats[] = {
      .first = PERFTEST_TITLE "|^(initializing|Listing all) CUDA|^Picking GPU"},
     {"iperf3", "JSON", "end.sum_received", 3000, 3020, read_iperf3, .of = "protocol"},
     {"iperf3", "JSON", "start.version", 3000, 3020, read_iperf3, .of = "protocol"}, /* it failed */
-    {"sockperf", "text", SOCKPERF_HEADER, 3000, 3010, read_sockperf, .of = "protocol",
-     .once = SOCKPERF_VERSION},
-    {"qperf", "text", QPERF_TESTS, 0, 0, read_qperf, .of = "test"},
-    {"ucx_perftest", "CSV", UCX_HEADER, 0, 0, read_ucx, .of = "", .once = UCX_HEADER},
     {"osu-micro-benchmarks", "text", "^# (OSU [A-Z]|Size +.*(Latency|Bandwidth))", 3000, 7005,
      read_osu, .of = "test", .once = "^# OSU "},
-    {"imb", "text", IMB_TITLE "|^( *Group)? *#bytes #repetitions", 2017000, 2021999, read_imb,
-     .of = "test", .once = IMB_TITLE},
     {"iperf3", "JSON", "event", .refused = "it is JSON of iperf3 with --json-stream: use -J alone"},
     {"iperf3", "text", "^\\[ *ID\\] +Interval ",
      .refused = "it is text of iperf, whose figures are rounded: run iperf3 with -J"},
-    {"ucx_perftest", "text", "^\\|.*# iterations|^Final: +[0-9]",
-     .refused = "it is a table of ucx_perftest, of which nothing is imported"},
     {.program = NULL},
 };
 
@@ -99,7 +86,7 @@ static const char *programs(struct pool *pool)
     const char *list = "", *last = "";
 
     for (const struct foreign_format *f = foreign_formats; f->read; f++) {
-        if (strcmp(f->program, last) != 0 && *f->of)
+        if (strcmp(f->program, last) != 0)
             list = pool_text(pool, "%s%s%s", list, *list ? ", " : "", f->program);
         last = f->program;
     }
@@ -157,7 +144,7 @@ static const char *next_output(const struct foreign_format *f, const char *text)
     bool held = false;
     const char *next = NULL;
 
-    if (!f->once || regcomp(&once, f->once, REG_EXTENDED | REG_NEWLINE | REG_NOSUB))
+    if (regcomp(&once, f->once, REG_EXTENDED | REG_NEWLINE | REG_NOSUB))
         return NULL;
     if (regcomp(&first, f->first ? f->first : f->once, REG_EXTENDED | REG_NEWLINE)) {
         regfree(&once);
@@ -485,11 +472,9 @@ static const struct {
     [PRINTED_MIB_S] = {"MB/s", "GB/s", MIB_IN_GB, 1e-3},
     [PRINTED_GBIT_S] = {"Gb/s", "GB/s", 0.125, 0.125},
     [PRINTED_BIT_S] = {"bit/s", "GB/s", 1.25e-10, 1.25e-10},
-    [PRINTED_BYTE_S] = {"byte/s", "GB/s", 1e-9, 1e-9},
     [PRINTED_US] = {"us", "us", 1, 1},
     [PRINTED_USEC] = {"usec", "us", 1, 1},
     [PRINTED_NS] = {"ns", "ns", 1, 1},
-    [PRINTED_NS_US] = {"ns", "us", 1e-3, 1e-3},
     [PRINTED_S_GB] = {"s/GB", "s/GB", 1, 1},
     [PRINTED_MOP_S] = {"Mpps", "Mop/s", 1, 1},
     [PRINTED_OP_S] = {"Messages/s", "Mop/s", 1e-6, 1e-6},
@@ -514,14 +499,6 @@ void reading_figure(struct foreign_line *line, const char *quantity, const char 
                                     .printed = printed,
                                     .printed_unit = printed_units[unit].printed,
                                     .believed = printed * printed_units[unit].believed};
-}
-
-bool reading_amount(const char *word, double *value)
-{
-    char *end;
-
-    *value = strtod(word, &end);
-    return end != word && !*end && isfinite(*value) && *value >= 0;
 }
 
 /* A rate or a time of 0 means that nothing was measured. */

@@ -56,7 +56,7 @@ struct foreign_reading;
 
 struct foreign_format {
     const char *program; /* "nccl-tests": the suite that the program belongs to */
-    const char *kind;    /* "text", "JSON" or "CSV" */
+    const char *kind;    /* "text" or "JSON" */
     /* Text: a regular expression (POSIX, extended) that its output fits. JSON: the path of a member
      * that it has. */
     const char *mark;
@@ -64,10 +64,10 @@ struct foreign_format {
     unsigned from, to;
     int (*read)(struct foreign_reading *r);
     /* The facts that name what a result is of, which a file without its head does not state:
-     * "verb test". "": none of its results is imported. */
+     * "verb test". */
     const char *of;
-    /* Of a text: a line that each output has once, at its head; NULL: outputs behind one another
-     * read like one. Lines before it that belong to it; a line that each has, unless it is cut off. */
+    /* Of a text: a line that each output has once, at its head; lines before it that belong to it; a
+     * line that each has, unless it is cut off. */
     const char *once, *first, *last;
     const char *refused; /* why it is not read; then it has no `read` */
 };
@@ -129,11 +129,7 @@ int read_nccl_text(struct foreign_reading *r);
 int read_perftest_json(struct foreign_reading *r);
 int read_perftest_text(struct foreign_reading *r);
 int read_iperf3(struct foreign_reading *r);
-int read_sockperf(struct foreign_reading *r);
-int read_qperf(struct foreign_reading *r);
-int read_ucx(struct foreign_reading *r);
 int read_osu(struct foreign_reading *r);
-int read_imb(struct foreign_reading *r);
 
 /* -EBADMSG, with the error set. */
 int reading_bad(struct foreign_reading *r, const char *format, ...)
@@ -149,11 +145,9 @@ enum foreign_unit {
     PRINTED_MIB_S,  /* 2^20 bytes, named "MB/s" */
     PRINTED_GBIT_S, /* 1e9 bits */
     PRINTED_BIT_S,
-    PRINTED_BYTE_S,
     PRINTED_US,
     PRINTED_USEC, /* the same, by another name */
     PRINTED_NS,   /* into ns */
-    PRINTED_NS_US,
     PRINTED_S_GB,
     PRINTED_MOP_S,
     PRINTED_OP_S
@@ -164,8 +158,6 @@ double reading_scale(enum foreign_unit unit); /* printed * this = value */
 
 /* A number above 0 that is all of a word. 0 or -EBADMSG. */
 int reading_number(struct foreign_reading *r, const char *word, double *value);
-/* A number that may be 0, such as a count of errors. */
-bool reading_amount(const char *word, double *value);
 /* reading_number() of a member of JSON, "end.sum_received.bits_per_second"; NaN is no number. */
 int reading_json_number(struct foreign_reading *r, const json_t *root, const char *path,
                         double *value);

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OSU's micro-benchmarks and IMB: text.
- *
- *   OSU  latencies are half round trips, and a mean; those of collectives are the mean over
- *        operations and ranks, and with -f the least and the largest rank's mean as well. "MB/s" are
- *        1e6 bytes; of both directions all bytes over the time, of several pairs all bytes over the
- *        mean of the pairs' times. Where the buffers are is said of GPUs alone, and of several pairs
- *        never. Of derived types (-D) the size is that of the buffer: less of it is sent
- *   IMB  t_max is the mean of the slowest rank, t_avg the mean over ranks. Its build for GPUs has
- *        "(GPU)" in its title, and buffers there unless -mem_alloc_type says otherwise; whose GPUs
- *        they are is not told. With -multi, groups of ranks run at once, and the benchmark is called
- *        Multi-NAME where there are several: with 0 a line is of all of them, with 1 of the group in
- *        its first column. Built with CHECK it compares data: a line is wrong from IMB's own
- *        tolerance on
+ * OSU's micro-benchmarks: text. Latencies are half round trips, and a mean; those of collectives are
+ * the mean over operations and ranks, and with -f the least and the largest rank's mean as well.
+ * "MB/s" are 1e6 bytes; of both directions all bytes over the time, of several pairs all bytes over
+ * the mean of the pairs' times. Where the buffers are is said of GPUs alone, and of several pairs
+ * never. Of derived types (-D) the size is that of the buffer: less of it is sent.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,8 +13,6 @@
 #include <string.h>
 
 #include "harness/foreign/foreign.h"
-
-/* ---- OSU ---- */
 
 /* Names of columns have single blanks in them: they are parted by two or more. */
 static void cut_columns(struct foreign_reading *r, const char *line, struct words *w)
@@ -168,164 +158,4 @@ int read_osu(struct foreign_reading *r)
     if (!err && r->text[strlen(r->text) - 1] != '\n')
         err = reading_bad(r, "it is cut off: its last line has no end");
     return err;
-}
-
-/* ---- IMB ---- */
-
-#define IMB_DEFECT 0.01 /* TOL of its sources */
-
-/* Up to 2018 a long one goes on in further lines, which begin with blanks. */
-static const char *imb_command(struct foreign_reading *r)
-{
-    const char *from = strstr(r->text, "# Calling sequence was:"), *line, *command = "";
-    struct words w;
-
-    if (from)
-        from += strcspn(from, "\n");
-    while (from && reading_line(r, &from, &line)) {
-        reading_words(r, line, &w);
-        if (w.n < 2 && *command)
-            break;
-        for (size_t i = 1; i < w.n; i++)
-            command = pool_text(&r->out->pool, "%s%s%s", command, *command ? " " : "", w.all[i]);
-    }
-    return command;
-}
-
-/* By default each operation follows a barrier. */
-static bool no_barrier(struct foreign_reading *r)
-{
-    return *reading_match(r, r->out->command, " -sync +(off|0|no|disable)( |$)");
-}
-
-static bool on_gpus(struct foreign_reading *r)
-{
-    return *reading_match(r, r->text, "MPI Benchmarks .*\\((GPU)\\)") &&
-           !*reading_match(r, r->out->command, " -mem_alloc_type +(cpu|host)( |$)");
-}
-
-/* What a table is of. */
-struct imb_table {
-    const char *benchmark;
-    unsigned long long ranks, groups; /* of a group; how many run at once. 0: not told */
-    struct words header;              /* none: its lines are still to come */
-};
-
-/* What ended a benchmark before its time stands in place of the values. */
-static const char *imb_failure(const struct words *w)
-{
-    static const char *const failures[] = {"out-of-mem.;", "int-overflow;", "time-out.;"};
-
-    for (size_t i = 0; i < w->n; i++)
-        for (size_t k = 0; k < sizeof(failures) / sizeof(*failures); k++)
-            if (!strcmp(w->all[i], failures[k]))
-                return k == 0   ? "the program had too little memory for it"
-                       : k == 1 ? "the program's numbers were too small for it"
-                                : "the program's time for it was over";
-    return NULL;
-}
-
-static void imb_facts(struct foreign_reading *r, const struct imb_table *t, const struct words *w,
-                      struct foreign_line *line)
-{
-    size_t at = words_find(&t->header, "#bytes", 0), group = words_find(&t->header, "Group", 0);
-    unsigned long long size = at < w->n ? strtoull(w->all[at], NULL, 10) : 0;
-
-    reading_fact(r, line, "test", "%s", t->benchmark);
-    if (t->ranks)
-        reading_fact(r, line, "ranks", "%llu", t->ranks);
-    if (t->groups > 1)
-        reading_fact(r, line, "groups", "%llu", t->groups);
-    if (t->groups > 1 && group < w->n)
-        reading_fact(r, line, "group", "%s", w->all[group]);
-    reading_fact(r, line, "dtype", "%s",
-                 reading_dtype(
-                     reading_match(r, r->text, "^# MPI_Datatype for reductions +: +([A-Z_0-9]+)")));
-    reading_fact(r, line, "size", "%llu", size);
-    if (t->ranks)
-        reading_fact(r, line, "total", "%llu", size * t->ranks);
-    reading_fact(r, line, "sync", "%s", no_barrier(r) ? "off" : "");
-    reading_fact(r, line, "memory", "%s", on_gpus(r) ? "gpu" : "");
-}
-
-static int imb_values(struct foreign_reading *r, const struct imb_table *t, const struct words *w,
-                      struct foreign_line *line)
-{
-    static const char *const columns[][3] = {{"t_max[usec]", "slowest", "mean"},
-                                             {"t_avg[usec]", "latency", "mean"},
-                                             {"t[usec]", "latency", "mean"}};
-    size_t count = words_find(&t->header, "#repetitions", 0),
-           defects = words_find(&t->header, "defects", 0);
-    double value = 0;
-    int err = 0;
-
-    if (count < w->n)
-        line->samples = strtoull(w->all[count], NULL, 10);
-    for (size_t i = 0; !err && i < sizeof(columns) / sizeof(*columns); i++) {
-        size_t at = words_find(&t->header, columns[i][0], 0);
-
-        if (at >= w->n)
-            continue;
-        err = reading_number(r, w->all[at], &value);
-        if (!err)
-            reading_figure(line, columns[i][1], columns[i][2], value, PRINTED_USEC);
-    }
-    if (err || defects >= w->n || (reading_amount(w->all[defects], &value) && value <= IMB_DEFECT))
-        return err;
-    line->status = "wrong";
-    line->reason = "the program found wrong data";
-    return 0;
-}
-
-static int imb_row(struct foreign_reading *r, const struct imb_table *t, const struct words *w)
-{
-    const char *failure = imb_failure(w);
-    struct foreign_line *line;
-
-    if (!failure && w->n != t->header.n)
-        return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, t->header.n);
-    line = reading_add(r);
-    if (!line)
-        return -ENOMEM;
-    imb_facts(r, t, w, line);
-    if (!failure)
-        return imb_values(r, t, w, line);
-    line->status = "failed";
-    line->reason = failure;
-    return 0;
-}
-
-/* Lines of the head of a table: what is in it, and its columns. */
-static bool imb_head(const struct words *w, struct imb_table *t)
-{
-    if (w->n > 2 && !strcmp(w->all[1], "Benchmarking"))
-        *t = (struct imb_table){.benchmark = w->all[2]};
-    else if (w->n > 3 && !strcmp(w->all[1], "#processes"))
-        t->ranks = strtoull(w->all[3], NULL, 10);
-    else if (w->n > 5 && !strcmp(w->all[1], "(") && !strcmp(w->all[3], "groups")) {
-        t->groups = strtoull(w->all[2], NULL, 10);
-        t->ranks = strtoull(w->all[5], NULL, 10);
-    } else if (w->n > 2 && (!strcmp(w->all[0], "#bytes") || !strcmp(w->all[1], "#bytes")))
-        t->header = *w;
-    else
-        return false;
-    return true;
-}
-
-int read_imb(struct foreign_reading *r)
-{
-    const char *at = r->text, *line;
-    bool whole = !strstr(r->text, "MPI Benchmarks") || strstr(r->text, "entering MPI_Finalize");
-    struct imb_table table = {.benchmark = ""};
-    struct words w;
-    int err = 0;
-
-    r->out->version = reading_match(r, r->text, "MPI Benchmarks ([0-9.]+)");
-    r->out->command = imb_command(r);
-    while (!err && reading_line(r, &at, &line)) {
-        reading_words(r, line, &w);
-        if (!imb_head(&w, &table) && table.header.n && w.n && isdigit((unsigned char)*w.all[0]))
-            err = imb_row(r, &table, &w);
-    }
-    return err || whole ? err : reading_bad(r, "it is cut off: it does not say that it ended");
 }

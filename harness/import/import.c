@@ -62,15 +62,15 @@ static const struct opt table[] = {
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb import: rows of a run folder out of what programs of others printed\n"
-         "\n"
-         "usage: plumb import FILE... [--out DIR] [--set COLUMN=VALUE]...\n"
-         "\n"
-         "Reads outputs of nvbandwidth and nccl-tests (text and JSON), perftest's ib_* (text and\n"
-         "JSON), iperf3 (JSON), sockperf, qperf, OSU's benchmarks and IMB. A run that a vendor "
-         "sent\n"
-         "can then be compared with one that was measured here. Each file is a launch: several\n"
-         "files of one program and case are launches of one case.\n");
+    puts(
+        "plumb import: rows of a run folder out of what programs of others printed\n"
+        "\n"
+        "usage: plumb import FILE... [--out DIR] [--set COLUMN=VALUE]...\n"
+        "\n"
+        "Reads outputs of nvbandwidth and nccl-tests (text and JSON), perftest's ib_* (text and\n"
+        "JSON), iperf3 (JSON) and OSU's benchmarks. A run that a vendor sent can then be compared\n"
+        "with one that was measured here. Each file is a launch: several files of one program and\n"
+        "case are launches of one case.\n");
     opts_help(o, stdout);
     puts("\n"
          "examples:\n"

@@ -141,7 +141,7 @@ END
     }
     both null --number 1,2
     both memory --op read,triad --size 64K,256K
-    both copy --engine memcpy,pipe --size 8,64K
+    both copy --engine memcpy --size 8,64K
     both gemm --size 64 --dtype f32,f64
     both net --size 64K --direction both
     both allreduce --np 2 --ranks 1,2 --size 8,64K --backend ring

@@ -20,8 +20,6 @@ iperf()
     # 19394252218.366222 bits a second
     [ "$(cells r/net.csv transport pattern direction size streams threads metric unit value value_is origin status)" = \
         'tcp,bandwidth,forward,131072,1,*,average_bandwidth,GB/s,2.42428153,,imported,ok' ]
-    run -0 plumb import "$w/qperf-tcp_lat-0.4.11.txt" --out q
-    [ "$(cells q/net.csv metric unit value value_is mean p50 size)" = 'latency,us,27.7970813,mean,27.7970813,,*' ]
     run -0 plumb import "$w/ib_read_lat-6.06.txt" --out i
     [ "$(cells i/net.csv verb metric value value_is p50 mean min max stddev size)" = \
         'read,latency,35.62,,35.62,88.98,16.45,,,8' ]

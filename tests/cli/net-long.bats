@@ -131,3 +131,26 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
     [[ $output == *"MPI module"* ]]
     [[ $output != *",us,"* ]]
 }
+
+@test "cross-memory attach: every pattern, data checked; refused: skipped, with what to do" {
+    net --transport cma --pattern bandwidth,latency,rate,loaded-latency --size 4K --no-cpu
+    [ "$status" -eq 0 ]
+    if [ "$(cells status | head -n 1)" != skipped ]; then
+        [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
+        [[ $(cells detail | head -n 1) == *process_vm_readv* ]]
+        net --transport cma --pattern bandwidth --size 64K --no-cpu --inject corrupt
+        [ "$status" -eq 1 ]
+    fi
+    command -v "${CC:-cc}" >/dev/null || skip "no compiler"
+    cat >"$BATS_TEST_TMPDIR/refuse.c" <<'END'
+#include <errno.h>
+#include <sys/types.h>
+ssize_t process_vm_readv(void) { errno = EPERM; return -1; }
+END
+    "${CC:-cc}" -shared -fPIC -o "$BATS_TEST_TMPDIR/refuse.so" "$BATS_TEST_TMPDIR/refuse.c"
+    LD_PRELOAD=$BATS_TEST_TMPDIR/refuse.so net --transport cma --pattern bandwidth,latency --size 4K
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(cells reason | head -n 1) == *"ptrace_scope=1"* ]]
+    [[ $(cells reason | tail -n 1) == *"--cap-add SYS_PTRACE"* ]]
+}

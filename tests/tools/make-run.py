@@ -340,16 +340,16 @@ class Maker:
                         "throughput", unit, peak * share * self.factor, peak, reason=reason))
         return rows
 
-    def copy(self, sizes, engines, repeats):
+    def copy(self, sizes, memories, repeats):
         rows = []
-        for engine in engines:
+        for memory in memories:
             for direction in ("one-way", "both"):
                 for size in sizes:
                     self.case += 1
-                    bandwidth = 11 * size / (size + 60000) * (.6 if engine == "pipe" else 1)
+                    bandwidth = 11 * size / (size + 60000) * (.6 if memory == "pageable" else 1)
                     for repeat in range(1, repeats + 1):
-                        params = {"source": "process 0", "destination": "process 1",
-                                  "direction": direction, "memory": "host", "engine": engine,
+                        params = {"source": "node0", "destination": "node1",
+                                  "direction": direction, "memory": memory, "engine": "memcpy",
                                   "size": size}
                         rows.append(self.row(self.case, repeat, params, "bandwidth", "GB/s",
                                              bandwidth * self.factor, None))
@@ -381,7 +381,7 @@ class Maker:
                 "gemm": self.gemm([512, 1024, 2048], [(512, 2304, 768), (512, 768, 3072)], 3),
                 "memory": self.memory(powers[::2], ["read", "copy", "triad", "latency"], ["f64"],
                                       ["regular", "nt"], [2], ["thp"], 3),
-                "copy": self.copy([8, 1024, 65536, 2 ** 20, 2 ** 26], ["memcpy", "pipe"], 2),
+                "copy": self.copy([8, 1024, 65536, 2 ** 20, 2 ** 26], ["huge", "pageable"], 2),
                 "null": self.null(10, 2)}
         return {
             "gemm": self.gemm([256, 512, 768, 1024, 1536, 2048, 3072, 4096],
@@ -390,7 +390,7 @@ class Maker:
                                            "latency"],
                                   ["f32", "f64"], ["regular", "nt"], [1, 2],
                                   ["base", "thp", "hugetlb"], 5),
-            "copy": self.copy([2 ** e for e in range(3, 29)], ["memcpy", "pipe", "shm", "cma"], 3)}
+            "copy": self.copy([2 ** e for e in range(3, 29)], ["huge", "pageable", "hugetlb"], 3)}
 
     def write(self):
         folder = self.options.folder

@@ -20,7 +20,7 @@ static void open_over(struct net_pair *pair, const struct wire_ops *ops, const s
     assert_string_equal((net_pair_open(pair, ops, p, NULL, NULL), net_pair_error(pair)), "");
 }
 
-/* What arrives is what was sent, and counted; a wire that takes no receive back streams nothing. */
+/* What arrives is what was sent, and counted. */
 static void every_size_in_every_direction(void **state)
 {
     static const struct {
@@ -35,13 +35,9 @@ static void every_size_in_every_direction(void **state)
             struct net_pair pair;
             memcpy(p.stream, cases[k].stream, sizeof(p.stream));
             p.message_bytes = cases[k].bytes;
-            if (wires[i]->retract) {
-                open_over(&pair, wires[i], &p);
-                stream_and_check(&pair);
-                stream_and_check(&pair); /* a check leaves other bytes in the buffers */
-            } else {
-                assert_int_equal(net_pair_open(&pair, wires[i], &p, NULL, NULL), -EOPNOTSUPP);
-            }
+            open_over(&pair, wires[i], &p);
+            stream_and_check(&pair);
+            stream_and_check(&pair); /* a check leaves other bytes in the buffers */
             net_pair_close(&pair);
         }
 }
@@ -75,8 +71,7 @@ static void pings_go_there_and_back(void **state)
     for (unsigned i = 0; i < n_wires; i++) {
         struct net_point p = net_pair_point(wires[i]->name, 1);
         p.ping = 1;
-        if (wires[i]->retract)
-            ping(wires[i], &p);
+        ping(wires[i], &p);
         p.stream[NET_FORWARD] = 0;
         for (int way = 0; way < (wires[i] == &wire_tcp ? 3 : 1); way++)
             for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
@@ -96,7 +91,7 @@ static void wrong_data_are_found(void **state)
 
     (void)state;
     for (unsigned i = 0; i < n_wires; i++)
-        for (size_t s = 0; s < 3 && wires[i]->retract; s++) {
+        for (size_t s = 0; s < 3; s++) {
             struct net_point p = net_pair_point(wires[i]->name, 2);
             struct net_pair pair;
             p.message_bytes = sizes[s % 2];

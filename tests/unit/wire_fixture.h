@@ -57,7 +57,7 @@ int wire_until(struct wire_party *p, const struct wire_link *l, uint64_t sent, u
 int wire_barrier(struct wire_party *p);
 
 /* All wires that need no device, but those that this system refuses; how many. */
-#define WIRES_MAX 5
+#define WIRES_MAX 3
 unsigned wire_fixture_wires(const struct wire_ops *wires[WIRES_MAX]);
 
 /* All to all: `messages` to and from each peer, of 1 byte to `most`, up to `depth` posted at once; all data compared, all counters checked. A

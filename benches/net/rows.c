@@ -240,9 +240,6 @@ static const struct bench_imported imported[] = {
     NOT_OURS("iperf3", "protocol!=,TCP", "no benchmark here measures its protocol"),
     NOT_OURS("sockperf", "protocol!=,TCP", "no benchmark here measures its protocol"),
     NOT_OURS("qperf", "test=udp_*", "no benchmark here measures its protocol"),
-    NOT_OURS("ucx_perftest", "",
-             "nothing of ucx_perftest is imported: it does not state its "
-             "transport; plumb crosscheck runs it"),
     NOT_OURS("iperf3", "paced=1", "it sends at a rate that was asked for (-b, --fq-rate)"),
     {.program = "sockperf",
      .where = "protocol=TCP load=",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the programs of others print, read into one form: lines of facts and figures. For plumb
- * import, which makes rows of them, and for plumb crosscheck, which compares them with ours.
+ * import, which makes rows of them.
  *
  * A line is one case of the other program. A fact is a name and a text that describe the case, in
  * the words of this suite where it has any ("f32", not "float"). A figure is a number with what it
@@ -37,9 +37,6 @@ struct foreign_figure {
     const char *statistic;
     double value; /* in `unit`, by what the program does */
     const char *unit;
-    double printed; /* as it stands there */
-    const char *printed_unit;
-    double believed; /* in `unit`, if the name of the printed unit is believed */
 };
 
 struct foreign_line {
@@ -56,7 +53,7 @@ struct foreign_reading;
 
 struct foreign_format {
     const char *program; /* "nccl-tests": the suite that the program belongs to */
-    const char *kind;    /* "text", "JSON" or "CSV" */
+    const char *kind;    /* "text" or "JSON" */
     /* Text: a regular expression (POSIX, extended) that its output fits. JSON: the path of a member
      * that it has. */
     const char *mark;
@@ -64,7 +61,7 @@ struct foreign_format {
     unsigned from, to;
     int (*read)(struct foreign_reading *r);
     /* The facts that name what a result is of, which a file without its head does not state:
-     * "verb test". "": none of its results is imported. */
+     * "verb test". */
     const char *of;
     /* Of a text: a line that each output has once, at its head; NULL: outputs behind one another
      * read like one. Lines before it that belong to it; a line that each has, unless it is cut off. */
@@ -88,9 +85,6 @@ struct foreign_output {
  * the program failed; -ENOMEM. error says which. *out is to be released in any case. */
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
                  struct foreign_output *out, char *error, size_t len);
-/* The same of the output of one known program. */
-int foreign_read_as(const char *program, const char *text, size_t size, struct foreign_output *out,
-                    char *error, size_t len);
 void foreign_release(struct foreign_output *out);
 
 const char *foreign_value(const struct foreign_line *line, const char *name); /* "" if not told */
@@ -131,7 +125,6 @@ int read_perftest_text(struct foreign_reading *r);
 int read_iperf3(struct foreign_reading *r);
 int read_sockperf(struct foreign_reading *r);
 int read_qperf(struct foreign_reading *r);
-int read_ucx(struct foreign_reading *r);
 int read_osu(struct foreign_reading *r);
 int read_imb(struct foreign_reading *r);
 
@@ -151,10 +144,8 @@ enum foreign_unit {
     PRINTED_BIT_S,
     PRINTED_BYTE_S,
     PRINTED_US,
-    PRINTED_USEC, /* the same, by another name */
-    PRINTED_NS,   /* into ns */
+    PRINTED_NS, /* into ns */
     PRINTED_NS_US,
-    PRINTED_S_GB,
     PRINTED_MOP_S,
     PRINTED_OP_S
 };

@@ -50,7 +50,7 @@ static const char *osu_quantity(const char *column, const char **statistic, enum
         {"Latency (us)", "latency", "mean", PRINTED_US},
         {"Avg Latency(us)", "latency", "mean", PRINTED_US},
         {"Avg Lat(us)", "latency", "mean", PRINTED_US},
-        {"Max Latency(us)", "slowest", "mean", PRINTED_USEC},
+        {"Max Latency(us)", "slowest", "mean", PRINTED_US},
         {"P50 Tail Lat(us)", "latency", "p50", PRINTED_US},
         {"P95 Tail Lat(us)", "latency", "p95", PRINTED_US},
         {"P99 Tail Lat(us)", "latency", "p99", PRINTED_US},
@@ -268,7 +268,7 @@ static int imb_values(struct foreign_reading *r, const struct imb_table *t, cons
             continue;
         err = reading_number(r, w->all[at], &value);
         if (!err)
-            reading_figure(line, columns[i][1], columns[i][2], value, PRINTED_USEC);
+            reading_figure(line, columns[i][1], columns[i][2], value, PRINTED_US);
     }
     if (err || defects >= w->n || (reading_amount(w->all[defects], &value) && value <= IMB_DEFECT))
         return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * iperf3 (JSON), sockperf, qperf and ucx_perftest: what their figures are of was read in their
+ * iperf3 (JSON), sockperf and qperf: what their figures are of was read in their
  * sources or found by trying.
  *
  *   iperf3    bits/s that the receiver got over the time, without the omitted seconds (-O); no more
@@ -10,7 +10,6 @@
  *             and by default each hundredth gets one
  *   qperf     latency: time over messages of both ways, the mean of half round trips. Bandwidth:
  *             bytes that the receiver got over its time. Its units are powers of 1000
- *   ucx       latency: half round trips; "overall" bandwidth from the start, in "MB/s" of 2^20
  */
 #include <errno.h>
 #include <stdio.h>
@@ -78,18 +77,6 @@ static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
                  reading_json_text(r, r->json, "end.sender_tcp_congestion"));
 }
 
-/* CPU seconds of both ends for 1e9 bytes: its percent is of the time since it connected. */
-static void iperf3_cpu(struct foreign_reading *r, struct foreign_line *line, double bits_per_second)
-{
-    double own, peer;
-
-    if (reading_json_number(r, r->json, "end.cpu_utilization_percent.host_total", &own) ||
-        reading_json_number(r, r->json, "end.cpu_utilization_percent.remote_total", &peer))
-        return;
-    reading_figure(line, "cpu_per_gb", "mean", (own + peer) / 100 * 8e9 / bits_per_second,
-                   PRINTED_S_GB);
-}
-
 int read_iperf3(struct foreign_reading *r)
 {
     const char *error = reading_json_text(r, r->json, "error");
@@ -108,8 +95,6 @@ int read_iperf3(struct foreign_reading *r)
         return -ENOMEM;
     iperf3_start(r, line);
     reading_figure(line, "average_bandwidth", "", bits, PRINTED_BIT_S);
-    iperf3_cpu(r, line, bits);
-    *r->error = 0; /* a run without them is whole */
     return 0;
 }
 
@@ -166,7 +151,7 @@ int read_sockperf(struct foreign_reading *r)
             text = reading_match(r, r->text, whole ? "avg-rtt=([0-9.]+)" : "avg-latency=([0-9.]+)");
         if (*text && !reading_number(r, text, &value))
             reading_figure(line, whole ? "round_trip" : "latency", figures[i].statistic, value,
-                           PRINTED_USEC);
+                           PRINTED_US);
     }
     return foreign_find(line, whole ? "round_trip" : "latency", "p50")
                ? 0
@@ -247,54 +232,4 @@ int read_qperf(struct foreign_reading *r)
         }
     }
     return err ? err : !line || !line->n_figures ? reading_bad(r, "a test of it has no result") : 0;
-}
-
-/* ---- ucx_perftest ---- */
-
-/* A cell of a line of CSV, counted from 0; "" beyond its end. */
-static const char *cell_of(struct foreign_reading *r, const char *line, size_t column)
-{
-    for (; column; column--) {
-        line += strcspn(line, ",");
-        if (*line != ',')
-            return "";
-        line++;
-    }
-    return pool_text(&r->out->pool, "%.*s", (int)strcspn(line, ","), line);
-}
-
-static void ucx_figure(struct foreign_reading *r, struct foreign_line *line, const char *header,
-                       const char *last, const char *column, const char *quantity,
-                       const char *statistic, enum foreign_unit unit)
-{
-    double value;
-
-    for (size_t i = 0; *cell_of(r, header, i); i++)
-        if (!strcmp(cell_of(r, header, i), column) &&
-            !reading_number(r, cell_of(r, last, i), &value))
-            reading_figure(line, quantity, statistic, value, unit);
-}
-
-/* The last line counts: the lines before it are of intervals. */
-int read_ucx(struct foreign_reading *r)
-{
-    const char *at = r->text, *text, *header = NULL, *last = NULL;
-    struct foreign_line *line;
-
-    while (reading_line(r, &at, &text)) {
-        if (!header && !strncmp(text, "iterations,", 11))
-            header = text;
-        else if (header && *text)
-            last = text;
-    }
-    if (!header || !last)
-        return reading_bad(r, "no figures stand under its header");
-    line = reading_add(r);
-    if (!line)
-        return -ENOMEM;
-    line->samples = strtoull(last, NULL, 10);
-    ucx_figure(r, line, header, last, "50.0_percentile_lat", "latency", "p50", PRINTED_USEC);
-    ucx_figure(r, line, header, last, "overall_lat", "latency", "mean", PRINTED_USEC);
-    ucx_figure(r, line, header, last, "overall_bw", "average_bandwidth", "", PRINTED_MIB_S);
-    return line->n_figures ? 0 : reading_bad(r, "it has no figure that is known");
 }

@@ -192,7 +192,6 @@ END
     left nccl-allreduce-2.19.6.txt 's/all_reduce_perf/alltoallv_perf/' "unequal size"
     left nccl-allreduce-2.19.6.txt 's/NVIDIA H200/AMD Instinct MI300X/' RCCL
     left osu-allreduce-7.4.txt 's/Latency(us).*Iter.*/Latency(us)/; s/^\([0-9]* *[0-9.]*\) .*/\1/' -f
-    left ucx_perftest-tag_bw-1.13.1.txt '' ucx_perftest
     [ ! -e n ]
 }
 

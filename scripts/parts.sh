@@ -61,6 +61,7 @@ MPICH|test|opt|cmd:mpicc.mpich|mpich,libmpich-dev|test: allreduce by MPI 4, whic
 iperf3|test|opt|cmd:iperf3|iperf3|test: TCP, held against it
 slurm|services|opt|file:/usr/sbin/slurmctld|slurmctld,slurmd,slurm-client,munge|test: lab-slurm, a real Slurm over hosts of a lab
 sshd|services|opt|file:/usr/sbin/sshd|openssh-server|test: lab/sshd, a real ssh between hosts of a lab
+sockperf|test|opt|cmd:sockperf|sockperf|test: TCP latency, held against it
 clang-format|lint|opt|cmd:clang-format|clang-format|lint: layout; format
 clang-tidy|lint|opt|cmd:clang-tidy|clang-tidy|lint: bug patterns
 cppcheck|lint|opt|cmd:cppcheck|cppcheck|lint: bug patterns, a second opinion

@@ -69,14 +69,12 @@ static bool is_text(const struct foreign_format *f)
     return strcmp(f->kind, "JSON") != 0;
 }
 
-static const struct foreign_format *format_of(const char *program, const char *text,
-                                              const json_t *json)
+static const struct foreign_format *format_of(const char *text, const json_t *json)
 {
     const struct foreign_format *f = foreign_formats;
 
     for (; f->program; f++)
-        if ((!program || !strcmp(program, f->program)) && is_text(f) == !json &&
-            (json ? reading_at(json, f->mark) != NULL : fits(text, f->mark)))
+        if (is_text(f) == !json && (json ? reading_at(json, f->mark) != NULL : fits(text, f->mark)))
             return f;
     return NULL;
 }
@@ -245,13 +243,13 @@ static void load_documents(struct foreign_reading *r, const char *text, struct d
     }
 }
 
-static int read_documents(struct foreign_reading *r, const char *program, const struct documents *d)
+static int read_documents(struct foreign_reading *r, const struct documents *d)
 {
     struct foreign_output *out = r->out;
     int err = 0;
 
     for (size_t i = 0; !err && i < d->n; i++) {
-        const struct foreign_format *f = format_of(program, NULL, d->all[i].json);
+        const struct foreign_format *f = format_of(NULL, d->all[i].json);
 
         if (!f) /* a line of a log */
             continue;
@@ -283,7 +281,7 @@ static int check_alone(struct foreign_reading *r, const char *text)
     return 0;
 }
 
-static int read_as(const char *program, const char *text, struct foreign_reading *r)
+static int read_any(const char *text, struct foreign_reading *r)
 {
     struct foreign_output *out = r->out;
     struct documents d = {0};
@@ -291,27 +289,23 @@ static int read_as(const char *program, const char *text, struct foreign_reading
 
     out->version = out->command = out->host = out->started = "";
     load_documents(r, text, &d);
-    err = read_documents(r, program, &d);
+    err = read_documents(r, &d);
     if (!err && out->format) {
-        err = program ? 0 : check_alone(r, text);
+        err = check_alone(r, text);
         if (!err && d.damaged)
             err = reading_bad(r, "its JSON is damaged or cut off: line %d: %s", d.why.line,
                               d.why.text);
-    } else if (!err && (out->format = format_of(program, text, NULL)) != NULL) {
-        err = program ? 0 : check_alone(r, text);
+    } else if (!err && (out->format = format_of(text, NULL)) != NULL) {
+        err = check_alone(r, text);
         if (!err)
             err = out->format->refused ? reading_bad(r, "%s", out->format->refused)
                                        : read_texts(r, text);
     } else if (!err && d.damaged) {
         err = reading_bad(r, "its JSON is damaged or cut off: line %d: %s", d.why.line, d.why.text);
     } else if (!err) {
-        if (program)
-            snprintf(r->error, r->len, "its output is none of %s", program);
-        else
-            snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s",
-                     programs(&out->pool),
-                     *r->prefixed ? "; most of its lines, but not all, begin like " : "",
-                     r->prefixed);
+        snprintf(r->error, r->len, "it is no output of a program that is known here: %s%s%s",
+                 programs(&out->pool),
+                 *r->prefixed ? "; most of its lines, but not all, begin like " : "", r->prefixed);
         err = -ENOENT;
     }
     for (size_t i = 0; i < d.n; i++)
@@ -325,11 +319,11 @@ static int read_as(const char *program, const char *text, struct foreign_reading
 
 bool foreign_is_known(const char *text)
 {
-    return json_start(text) || format_of(NULL, text, NULL) != NULL;
+    return json_start(text) || format_of(text, NULL) != NULL;
 }
 
-static int read_text(const char *name, const char *program, const char *text, size_t size,
-                     bool any_version, struct foreign_output *out, char *error, size_t len)
+static int read_text(const char *name, const char *text, size_t size, bool any_version,
+                     struct foreign_output *out, char *error, size_t len)
 {
     struct foreign_reading r = {.out = out,
                                 .name = name,
@@ -344,24 +338,18 @@ static int read_text(const char *name, const char *program, const char *text, si
     if (!size || size > FOREIGN_BYTES_MAX)
         return reading_bad(&r, size ? "it is too large" : "it is empty");
     const char *plain = plain_text(&r, text, size);
-    return out->pool.failed ? -ENOMEM : plain ? read_as(program, plain, &r) : -EBADMSG;
+    return out->pool.failed ? -ENOMEM : plain ? read_any(plain, &r) : -EBADMSG;
 }
 
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
                  struct foreign_output *out, char *error, size_t len)
 {
     char why[512];
-    int err = read_text(name, NULL, text, size, any_version, out, why, sizeof(why));
+    int err = read_text(name, text, size, any_version, out, why, sizeof(why));
 
     if (err)
         snprintf(error, len, "'%.200s': %s", name, err == -ENOMEM ? "out of memory" : why);
     return err;
-}
-
-int foreign_read_as(const char *program, const char *text, size_t size, struct foreign_output *out,
-                    char *error, size_t len)
-{
-    return read_text("", program, text, size, true, out, error, len);
 }
 
 void foreign_release(struct foreign_output *out)
@@ -464,20 +452,18 @@ void reading_fact(struct foreign_reading *r, struct foreign_line *line, const ch
 #define MIB_IN_GB 1.048576e-3 /* 2^20 bytes in 1e9 */
 
 static const struct {
-    const char *printed, *unit;
-    double factor, believed;
+    const char *unit;
+    double factor;
 } printed_units[] = {
-    [PRINTED_GB_S] = {"GB/s", "GB/s", 1, 1},
-    [PRINTED_MB_S] = {"MB/s", "GB/s", 1e-3, 1e-3},
-    [PRINTED_MIB_S] = {"MB/s", "GB/s", MIB_IN_GB, 1e-3},
-    [PRINTED_GBIT_S] = {"Gb/s", "GB/s", 0.125, 0.125},
-    [PRINTED_BIT_S] = {"bit/s", "GB/s", 1.25e-10, 1.25e-10},
-    [PRINTED_US] = {"us", "us", 1, 1},
-    [PRINTED_USEC] = {"usec", "us", 1, 1},
-    [PRINTED_NS] = {"ns", "ns", 1, 1},
-    [PRINTED_S_GB] = {"s/GB", "s/GB", 1, 1},
-    [PRINTED_MOP_S] = {"Mpps", "Mop/s", 1, 1},
-    [PRINTED_OP_S] = {"Messages/s", "Mop/s", 1e-6, 1e-6},
+    [PRINTED_GB_S] = {"GB/s", 1},
+    [PRINTED_MB_S] = {"GB/s", 1e-3},
+    [PRINTED_MIB_S] = {"GB/s", MIB_IN_GB},
+    [PRINTED_GBIT_S] = {"GB/s", 0.125},
+    [PRINTED_BIT_S] = {"GB/s", 1.25e-10},
+    [PRINTED_US] = {"us", 1},
+    [PRINTED_NS] = {"ns", 1},
+    [PRINTED_MOP_S] = {"Mop/s", 1},
+    [PRINTED_OP_S] = {"Mop/s", 1e-6},
 };
 
 double reading_scale(enum foreign_unit unit)
@@ -495,10 +481,7 @@ void reading_figure(struct foreign_line *line, const char *quantity, const char 
             (struct foreign_figure){.quantity = quantity,
                                     .statistic = statistic,
                                     .value = value,
-                                    .unit = printed_units[unit].unit,
-                                    .printed = printed,
-                                    .printed_unit = printed_units[unit].printed,
-                                    .believed = printed * printed_units[unit].believed};
+                                    .unit = printed_units[unit].unit};
 }
 
 /* A rate or a time of 0 means that nothing was measured. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the programs of others print, read into one form: lines of facts and figures. For plumb
- * import, which makes rows of them, and for plumb crosscheck, which compares them with ours.
+ * import, which makes rows of them.
  *
  * A line is one case of the other program. A fact is a name and a text that describe the case, in
  * the words of this suite where it has any ("f32", not "float"). A figure is a number with what it
@@ -37,9 +37,6 @@ struct foreign_figure {
     const char *statistic;
     double value; /* in `unit`, by what the program does */
     const char *unit;
-    double printed; /* as it stands there */
-    const char *printed_unit;
-    double believed; /* in `unit`, if the name of the printed unit is believed */
 };
 
 struct foreign_line {
@@ -88,9 +85,6 @@ struct foreign_output {
  * the program failed; -ENOMEM. error says which. *out is to be released in any case. */
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
                  struct foreign_output *out, char *error, size_t len);
-/* The same of the output of one known program. */
-int foreign_read_as(const char *program, const char *text, size_t size, struct foreign_output *out,
-                    char *error, size_t len);
 void foreign_release(struct foreign_output *out);
 
 const char *foreign_value(const struct foreign_line *line, const char *name); /* "" if not told */
@@ -146,9 +140,7 @@ enum foreign_unit {
     PRINTED_GBIT_S, /* 1e9 bits */
     PRINTED_BIT_S,
     PRINTED_US,
-    PRINTED_USEC, /* the same, by another name */
-    PRINTED_NS,   /* into ns */
-    PRINTED_S_GB,
+    PRINTED_NS, /* into ns */
     PRINTED_MOP_S,
     PRINTED_OP_S
 };

@@ -40,7 +40,7 @@ static const char *osu_quantity(const char *column, const char **statistic, enum
         {"Latency (us)", "latency", "mean", PRINTED_US},
         {"Avg Latency(us)", "latency", "mean", PRINTED_US},
         {"Avg Lat(us)", "latency", "mean", PRINTED_US},
-        {"Max Latency(us)", "slowest", "mean", PRINTED_USEC},
+        {"Max Latency(us)", "slowest", "mean", PRINTED_US},
         {"P50 Tail Lat(us)", "latency", "p50", PRINTED_US},
         {"P95 Tail Lat(us)", "latency", "p95", PRINTED_US},
         {"P99 Tail Lat(us)", "latency", "p99", PRINTED_US},

@@ -66,18 +66,6 @@ static void iperf3_start(struct foreign_reading *r, struct foreign_line *line)
                  reading_json_text(r, r->json, "end.sender_tcp_congestion"));
 }
 
-/* CPU seconds of both ends for 1e9 bytes: its percent is of the time since it connected. */
-static void iperf3_cpu(struct foreign_reading *r, struct foreign_line *line, double bits_per_second)
-{
-    double own, peer;
-
-    if (reading_json_number(r, r->json, "end.cpu_utilization_percent.host_total", &own) ||
-        reading_json_number(r, r->json, "end.cpu_utilization_percent.remote_total", &peer))
-        return;
-    reading_figure(line, "cpu_per_gb", "mean", (own + peer) / 100 * 8e9 / bits_per_second,
-                   PRINTED_S_GB);
-}
-
 int read_iperf3(struct foreign_reading *r)
 {
     const char *error = reading_json_text(r, r->json, "error");
@@ -96,7 +84,5 @@ int read_iperf3(struct foreign_reading *r)
         return -ENOMEM;
     iperf3_start(r, line);
     reading_figure(line, "average_bandwidth", "", bits, PRINTED_BIT_S);
-    iperf3_cpu(r, line, bits);
-    *r->error = 0; /* a run without them is whole */
     return 0;
 }

@@ -139,7 +139,7 @@ static int add_latency(struct foreign_reading *r, struct foreign_line *line,
         double value = number_in(r, header, w, columns[i][1]);
 
         if (value > 0)
-            reading_figure(line, "latency", columns[i][0], value, PRINTED_USEC);
+            reading_figure(line, "latency", columns[i][0], value, PRINTED_US);
         else if (isnan(value) && i < 2)
             return -EBADMSG;
     }
@@ -278,7 +278,7 @@ static void latency_json(struct foreign_line *line, const json_t *results)
         double value = json_number_value(json_object_get(results, names[i][1]));
 
         if (isfinite(value) && value > 0)
-            reading_figure(line, "latency", names[i][0], value, PRINTED_USEC);
+            reading_figure(line, "latency", names[i][0], value, PRINTED_US);
     }
 }
 

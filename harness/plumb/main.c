@@ -13,7 +13,6 @@
 #include "core/program.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
-#include "harness/crosscheck/crosscheck.h"
 #include "harness/doctor/doctor.h"
 #include "harness/forecast/forecast.h"
 #include "harness/history/history.h"
@@ -42,9 +41,8 @@ static const struct command commands[] = {
     {"check", cmd_check, "is this run slower than its baseline? For CI"},
     {"history", cmd_history, "when did the level of a case change, over many runs?"},
     {"forecast", forecast_command, "how fast does a training job run here, and on more nodes?"},
-    {"crosscheck", cmd_crosscheck,
-     "compare our figures with iperf3, perftest, nccl-tests, nvbandwidth ..."},
-    {"import", cmd_import, "rows of a run folder out of what these programs printed"},
+    {"import", cmd_import,
+     "rows of a run folder out of what iperf3, perftest, nccl-tests, nvbandwidth ... printed"},
     {NULL, NULL, NULL},
 };
 

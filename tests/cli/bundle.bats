@@ -102,6 +102,11 @@ missing()
     fi
 }
 
+@test "scripts/crosscheck is in it, and finds the bundle's programs" {
+    clean PATH="$PATH" "$bundle/scripts/crosscheck" nccl-allreduce --out "$BATS_TEST_TMPDIR/cross" >said 2>&1 || [ $? -eq 4 ]
+    grep -q '^skipped: ' said
+}
+
 @test "a benchmark finds the GPU module of the bundle, and says that there is no driver" {
     [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
     clean PLUMB_LIBCUDA=/nonexistent "$bundle/bin/plumb-memory" --device cuda --op copy --size 1M --csv >said

@@ -31,7 +31,7 @@ lost()
     "$bin/plumb" run one.yaml --out s --no-report
     lost plumb --help
     lost plumb --version
-    for command in run report compare check history forecast import crosscheck probe doctor list; do
+    for command in run report compare check history forecast import probe doctor list; do
         lost plumb $command --help
     done
     lost plumb list

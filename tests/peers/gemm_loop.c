@@ -2,7 +2,7 @@
 /*
  * The bare loop that plumb-gemm is held against: f32 C = A B on square matrices by oneDNN or
  * OpenBLAS, linked directly, as one would write it in an afternoon. Nothing of Plumbline's is in
- * here. Built and run by scripts/peer-gemm.
+ * here. Built and run by scripts/crosscheck.
  *
  *   gemm_loop onednn|sgemm|openblas SIZE SECONDS
  *

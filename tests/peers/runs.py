@@ -159,7 +159,7 @@ def told(args, line):
 
 
 def interval(ratios):
-    """Of the median, 95 %, of order statistics: distribution-free, as that of plumb crosscheck. None of fewer than six."""
+    """Of the median, 95 %, of order statistics: distribution-free. None of fewer than six."""
     n, ordered, k, tail = len(ratios), sorted(ratios), 0, 0.0
     while k < n and 2 * (tail + math.comb(n, k) / 2**n) <= 0.05:
         tail += math.comb(n, k) / 2**n

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What scripts/peer-stream holds plumb-memory against where no STREAM source is given: the triad as
+ * What scripts/crosscheck holds plumb-memory against: the triad as
  * anyone would write it, and nothing of Plumbline. Arguments: entries of an array, repetitions.
  * Prints the best and the median GB/s, 24 bytes an entry (the STREAM rule).
  */

@@ -92,11 +92,13 @@ static void figure(const struct foreign_output *out, const char *where, const ch
         fail_msg("%s: %.12g, not %.12g", where, f->value, wanted);
 }
 
-#define RATE    "bandwidth", "p50", "GB/s"
-#define LATENCY "latency", "mean", "ns"
-#define TIME    "time", "mean", "us"
-#define SLOWEST "slowest", "mean", "us"
-#define HERE    "collective=all_reduce dtype=f32 redop=sum ranks=4 groups=1 size=67108864 in_place="
+#define RATE     "bandwidth", "p50", "GB/s"
+#define LATENCY  "latency", "mean", "ns"
+#define TIME     "time", "mean", "us"
+#define SLOWEST  "slowest", "mean", "us"
+#define AVERAGE  "average_bandwidth", "", "GB/s"
+#define MIB_S(x) ((x)*1048576 / 1e9)
+#define HERE     "collective=all_reduce dtype=f32 redop=sum ranks=4 groups=1 size=67108864 in_place="
 
 /* What each program prints, by hand. A row of nvbandwidth's read test reads from its column, against the arrow of its text; of both directions each copy has
  * its own rate, and the third matrix is their sum. perftest's t_max is the second slowest; MB of osu-bw are 1e6 bytes. */
@@ -124,6 +126,17 @@ static void test_figures(void **state)
         {NCCLJ, HERE, TIME, 341.5},
         {NCCL, HERE, "busbw", "", "GB/s", 294.77},
         {NCCLJ, "size=67108864 in_place=1", TIME, 338.25},
+        {"iperf3-3.12.json", "protocol=TCP size=131072 streams=1", AVERAGE,
+         19394252218.366222 / 8e9},
+        {"sockperf-3.7.txt", "protocol=TCP", "latency", "p50", "us", 2.575},
+        {"qperf-tcp_lat-0.4.11.txt", "test=tcp_lat", "latency", "mean", "us", 27.7970813},
+        {"qperf-tcp_bw-0.4.11.txt", "test=tcp_bw", AVERAGE, 1.520959488},
+        {"ib_write_bw-6.06.txt", "size=65536", AVERAGE, MIB_S(53.21)},
+        {"ib_read_bw-6.06.txt", "size=65536", AVERAGE, MIB_S(126.46)},
+        {"ib_send_bw-6.06.txt", "size=65536", AVERAGE, MIB_S(108.95)},
+        {"ib_write_bw-gbits-6.06.txt", "size=65536", AVERAGE, 0.26 / 8},
+        {"ib_write_lat-6.06.txt", "size=8", "latency", "p50", "us", 9.27},
+        {"ib_send_lat-6.06.txt", "size=8", "latency", "p50", "us", 12.02},
         {"ib_read_lat-6.06.txt", "size=8", "latency", "p50", "us", 35.62},
         {"ib_read_lat-6.06.txt", "size=8", "latency", "p999", "us", 7724.44},
         {"osu-allreduce-7.4.txt", "size=65536 dtype=f32 full=1", SLOWEST, 54.90},

@@ -152,7 +152,7 @@ static const struct opt table[] = {
      .type = OPT_STRING,
      AT(price),
      .arg = "FILE",
-     .help = "compare offers with prices and power: a file such as examples/offers.yaml"},
+     .help = "samples for money and for energy of offers: a file such as examples/offers.yaml"},
     {.name = "out",
      .letter = 'o',
      .type = OPT_STRING,
@@ -185,8 +185,8 @@ static void print_help(const struct opts *o)
          "  plumb forecast RUN --model llama3-8b --zero 3 --nodes 4..64x2\n"
          "  plumb forecast RUN --model bert-large --compute 120ms --update none    compute is "
          "known\n"
-         "  plumb forecast RUN --model gpt2-xl --price offers.yaml --out DIR       which offer to "
-         "buy\n"
+         "  plumb forecast RUN --model gpt2-xl --price offers.yaml --out DIR       samples for "
+         "money\n"
          "\n"
          "exit: 0 a forecast was made, 2 usage or no run found, 3 nothing could be forecast, 4 "
          "out of\n"
@@ -447,7 +447,7 @@ static int status_of(struct asked *a, int err)
     return err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_GOOD;
 }
 
-static int compare_offers(struct asked *a)
+static int price_offers(struct asked *a)
 {
     struct offers_made *made = &a->offers;
     const struct offer_source from = {.benches = &a->benches,
@@ -459,22 +459,18 @@ static int compare_offers(struct asked *a)
 
     if (a->options.swap)
         return fail(a, EXIT_USAGE, "--swap beside --price: each offer has its own `swap`");
-    if (a->options.dp)
-        return fail(a, EXIT_USAGE, "--dp beside --price: each offer has its own `nodes`");
+    if (a->options.dp || opts_values(a->o, "nodes")->given)
+        return fail(a, EXIT_USAGE, "--dp, --nodes beside --price: each offer has its own `nodes`");
     int err = offers_read(&a->r.pool, a->options.price, &made->offers, a->error, sizeof(a->error));
     if (!err)
         err = offers_make(made, &a->r.pool, &a->f, &from, a->error, sizeof(a->error));
     if (err)
         return status_of(a, err);
-    made->nodes = a->nodes;
-    made->n_nodes = a->n;
-    err = offers_show(&a->r.pool, d, made);
-    if (err)
-        return status_of(a, err);
+    offers_show(&a->r.pool, d, made);
     for (size_t i = 0; i < made->offers.n; i++)
         given += offer_is_given(&made->cases[i]);
     err = put_out(a, d, "offers", "Offers", NULL);
-    return err ? err : given >= 2 ? EXIT_GOOD : EXIT_UNDECIDED;
+    return err ? err : given ? EXIT_GOOD : EXIT_UNDECIDED;
 }
 
 static int work(struct asked *a)
@@ -487,10 +483,10 @@ static int work(struct asked *a)
     }
     if (!status)
         status = read_swap(a);
+    if (!status && a->options.price)
+        return price_offers(a);
     if (!status)
         status = list_nodes(a);
-    if (!status && a->options.price)
-        return compare_offers(a);
     if (!status)
         status = add_asked(a);
     if (status)

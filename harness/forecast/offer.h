@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offers to buy: how many samples each gives for money and for energy, and whether what was
- * measured tells two of them apart. docs/forecast.md has the format of the file, each formula, and
- * an example by hand.
+ * Offers to buy: how many samples each gives for money and for energy. docs/forecast.md has the
+ * format of the file, each formula, and an example by hand.
  *
- *   offers_read()     a file of offers
- *   offers_make()     a forecast of each
- *   offer_compare()   two of them
- *   offers_show()     the answer as a document; offers_json() as JSON
+ *   offers_read()   a file of offers
+ *   offers_make()   a forecast of each
+ *   offers_show()   one table; offers_print_json() the same as JSON
  *
- * Money, energy and time are of all machines of an offer over the whole time that they are used.
- * Two offers are compared by pairs: what both have from the same measured part is at the same end
- * of its interval in both, and mostly cancels. What each buys anew (how its slowest host turns out,
- * what the core of its network carries, how close a swapped part comes to its limit) is its own.
+ * Money, energy and time are of all nodes of an offer over the whole time that they are used. The
+ * ratio of an offer to the first has an interval by pairs: an error of a measured part that both
+ * offers stand on is at the same end in both, and mostly cancels. What each buys anew (how its
+ * slowest host turns out, what the core of its network carries) is its own.
  */
 #ifndef PLUMB_FORECAST_OFFER_H
 #define PLUMB_FORECAST_OFFER_H
 
 #include "harness/forecast/forecast.h"
 
-#define OFFERS_MAX      8
-#define OFFER_RUNS_MAX  8
-#define OFFER_YEAR_S    (365.25 * 24 * 3600)
-#define OFFER_KWH_J     3.6e6
-#define OFFER_YEARS_MAX 20.0 /* how far a break-even is looked for */
-#define OFFER_PRICE_MAX 10.0 /* times the price of energy */
+#define OFFERS_MAX     8
+#define OFFER_RUNS_MAX 8
+#define OFFER_YEAR_S   (365.25 * 24 * 3600)
+#define OFFER_KWH_J    3.6e6
 
 struct offer {
     const char *name;
@@ -39,18 +35,14 @@ struct offer {
     /* measured: it is rest_watts, as stated, and what its GPUs or processors drew in runs */
     bool measured;
     double node_watts_low, node_watts_high; /* only then */
-    double rest_watts, idle_watts;
-    double switches; /* of all */
-    double switch_price, switch_watts;
-    double once, yearly; /* money, of the whole offer */
+    double rest_watts;
 };
 
 struct offers {
     const char *path, *currency;
     double energy_price; /* of 1 kWh */
-    double years;        /* that machines are used */
+    double years;        /* that nodes are used */
     double use;          /* share of them in which a job runs */
-    double cooling;      /* power beside that of the machines, as a share of it */
     struct offer all[OFFERS_MAX];
     size_t n;
 };
@@ -66,8 +58,7 @@ struct offer_bill {
     double working_s; /* in which a job runs */
 };
 
-/* Of an offer, but for so many nodes: switches, once and yearly in proportion, switches whole. */
-struct offer_bill offer_bill(const struct offers *terms, const struct offer *offer, double nodes);
+struct offer_bill offer_bill(const struct offers *terms, const struct offer *offer);
 
 /* An offer with its forecast. */
 struct offer_case {
@@ -80,41 +71,15 @@ bool offer_is_given(const struct offer_case *c);
 
 enum offer_measure { OFFER_MONEY, OFFER_ENERGY, OFFER_MEASURES };
 
-/* Samples for a unit of money, or for a joule; and two offers as a ratio. */
+/* Samples for a unit of money, or for a joule; or that of an offer / that of the first. */
 struct offer_value {
-    double value, low, high; /* NaN: one of them has no forecast */
+    double value, low, high; /* NaN: no forecast */
 };
 
 struct offer_value offer_value(const struct offers *terms, const struct offer_case *c,
                                enum offer_measure measure);
-/* first / second. alike: hosts and cores of networks turn out equally good in both. */
-struct offer_value offer_compare(const struct offers *terms, const struct offer_case *first,
-                                 const struct offer_case *second, enum offer_measure measure,
-                                 bool alike);
-/* The interval holds more than and less than 1: nothing that was measured tells them apart. */
-bool offer_is_undecided(struct offer_value ratio);
-
-/* Where the ratio of money becomes 1. */
-struct offer_even {
-    bool found;
-    double at, low, high; /* low 0, high HUGE_VAL: open on that side */
-};
-
-enum offer_by { OFFER_BY_YEARS, OFFER_BY_ENERGY_PRICE };
-
-struct offer_even offer_break_even(const struct offers *terms, const struct offer_case *first,
-                                   const struct offer_case *second, enum offer_by by);
-
-/* The same by numbers of nodes, of both: it lies behind `after` and not behind `at`. */
-struct offer_nodes {
-    bool found, compared; /* compared: at two numbers of nodes at least */
-    double after, at;
-    double low, high; /* from the first to the last at which they cannot be told apart; 0: none */
-};
-
-int offer_break_even_nodes(const struct offers *terms, const struct offer_case *first,
-                           const struct offer_case *second, const double *nodes, size_t n,
-                           struct offer_nodes *even);
+struct offer_value offer_ratio(const struct offers *terms, const struct offer_case *c,
+                               const struct offer_case *first, enum offer_measure measure);
 
 /* ---- all of them ---- */
 
@@ -123,8 +88,6 @@ struct offers_made {
     struct offer_case cases[OFFERS_MAX];
     struct parts parts[OFFERS_MAX]; /* of those that name runs */
     struct report *reports[OFFERS_MAX];
-    const double *nodes; /* n_nodes: where break-even is looked for */
-    size_t n_nodes;
 };
 
 /* How runs of an offer are read: as those of the command line. All offers are of one job, so their
@@ -142,7 +105,7 @@ int offers_make(struct offers_made *made, struct pool *pool, const struct foreca
                 const struct offer_source *from, char *error, size_t len);
 void offers_release(struct offers_made *made);
 
-int offers_show(struct pool *pool, struct document *d, const struct offers_made *made);
+void offers_show(struct pool *pool, struct document *d, const struct offers_made *made);
 int offers_print_json(FILE *out, const struct offers_made *made); /* 0 or -EIO */
 
 #endif

@@ -44,13 +44,8 @@ static int read_runs(struct making *m, size_t i)
 {
     struct offers_made *made = m->made;
     const struct offer *offer = &made->offers.all[i];
-    size_t same = same_runs(m, i);
     char error[300] = "";
 
-    if (same < i) {
-        made->parts[i] = made->parts[same];
-        return 0;
-    }
     made->reports[i] = calloc(1, sizeof(*made->reports[i]));
     if (!made->reports[i])
         return -ENOMEM;
@@ -81,8 +76,6 @@ static int take_power(struct making *m, struct offer *offer, const struct offer_
     if (c->f.swap.times[SWAP_PRODUCTS] > 0)
         return fail(m, offer, "node_power: measured of other devices than those swapped in");
     offer->node_watts = offer->rest_watts + devices * power->watts;
-    if (offer->node_watts < offer->idle_watts)
-        return fail(m, offer, "node_power: a node draws more when it is idle than was measured");
     offer->node_watts_high = offer->rest_watts + devices * power->high;
     offer->node_watts_low =
         offer->rest_watts + devices * power->low * (isfinite(busy) ? fmin(1, busy) : 1);
@@ -112,10 +105,12 @@ static int make_one(struct making *m, size_t i)
     c->f = *m->base;
     c->f.swap = (struct forecast_swap){.text = NULL};
     if (offer->n_runs) {
-        err = read_runs(m, i);
+        size_t same = same_runs(m, i);
+
+        err = same < i ? 0 : read_runs(m, i);
         if (err)
             return err;
-        forecast_use(&c->f, &m->made->parts[i], m->from->per_node);
+        forecast_use(&c->f, &m->made->parts[same], m->from->per_node);
         if (!isnan(m->base->job.compute_s) && isnan(offer->compute_s))
             return fail(m, offer, "--compute is of other runs: say its own `compute`");
     }

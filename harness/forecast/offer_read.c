@@ -22,19 +22,9 @@ static const struct unit_of spans[] = {{"years", 1}, {"year", 1}, {"months", 1 /
 static const struct unit_of shares[] = {{"%", 0.01}, {NULL, 0}};
 static const struct unit_of seconds[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {NULL, 0}};
 
-/* "W or kW": the units that would do. */
-static const char *choices(struct pool *pool, const struct unit_of *units)
-{
-    const char *text = units[0].unit;
-
-    for (const struct unit_of *u = units + 1; u->unit; u++)
-        text = pool_text(pool, "%s or %s", text, u->unit);
-    return text;
-}
-
 /* "12.5 kW" in the base unit; absent: as it was. Errors stick to the document. */
-static void read_quantity(struct pool *pool, struct yaml_value at, const struct unit_of *units,
-                          double most, double *out)
+static void read_quantity(struct yaml_value at, const struct unit_of *units, double most,
+                          double *out)
 {
     const char *text = NULL;
     char *end;
@@ -43,7 +33,7 @@ static void read_quantity(struct pool *pool, struct yaml_value at, const struct 
         return;
     double value = strtod(text, &end);
     if (end == text || !strchr("0123456789.-+", *text)) {
-        yaml_fail(at, "'%.40s' is no number with a unit, such as 100 %s", text, units[0].unit);
+        yaml_fail(at, "'%.40s' is not a number with a unit, such as 100 %s", text, units[0].unit);
         return;
     }
     while (*end == ' ')
@@ -53,7 +43,7 @@ static void read_quantity(struct pool *pool, struct yaml_value at, const struct 
         unit++;
     if (!unit->unit)
         yaml_fail(at, "'%.40s' %s: it is in %s", text, *end ? "has another unit" : "lacks its unit",
-                  choices(pool, units));
+                  units[0].unit);
     else if (!(value >= 0))
         yaml_fail(at, "'%.40s' is below 0", text);
     else if (!(value * unit->times <= most))
@@ -65,17 +55,8 @@ static void read_quantity(struct pool *pool, struct yaml_value at, const struct 
 struct reading {
     struct pool *pool;
     struct offers *offers;
-    struct unit_of money[2], by_energy[2], by_year[2];
+    struct unit_of money[2], by_energy[2];
 };
-
-static void set_units(struct reading *in)
-{
-    const char *currency = in->offers->currency;
-
-    in->money[0] = (struct unit_of){currency, 1};
-    in->by_energy[0] = (struct unit_of){pool_text(in->pool, "%s/kWh", currency), 1};
-    in->by_year[0] = (struct unit_of){pool_text(in->pool, "%s/year", currency), 1};
-}
 
 static void read_runs(struct yaml_value list, struct pool *pool, struct offer *offer)
 {
@@ -99,25 +80,22 @@ static void check_offer(const struct reading *in, struct yaml_value at, const st
             yaml_fail(at, "two offers are called '%.40s'", offer->name);
     if (!offer->measured && !(offer->node_watts > 0))
         yaml_fail(at, "a node of '%.40s' draws no power: no sample would cost energy", offer->name);
-    if (!offer->measured && offer->node_watts < offer->idle_watts)
-        yaml_fail(at, "a node of '%.40s' draws more when it is idle", offer->name);
 }
 
 /* "node_power: measured" is of the devices that run the products: the rest of a node is stated. */
-static void read_power(const struct reading *in, struct yaml_value at, struct offer *offer)
+static void read_power(struct yaml_value at, struct offer *offer)
 {
     struct yaml_value power = yaml_need(at, "node_power"), rest = yaml_get(at, "rest_power");
     const char *text = "";
 
     if (!yaml_text(power, &text) && !strcmp(text, "measured")) {
         offer->measured = true;
-        read_quantity(in->pool, yaml_need(at, "rest_power"), watts, WATTS_MAX, &offer->rest_watts);
+        read_quantity(yaml_need(at, "rest_power"), watts, WATTS_MAX, &offer->rest_watts);
     } else {
-        read_quantity(in->pool, power, watts, WATTS_MAX, &offer->node_watts);
+        read_quantity(power, watts, WATTS_MAX, &offer->node_watts);
         if (yaml_present(rest))
             yaml_fail(rest, "rest_power is for node_power: measured");
     }
-    read_quantity(in->pool, yaml_get(at, "idle_power"), watts, WATTS_MAX, &offer->idle_watts);
 }
 
 static const char *kept(struct pool *pool, const char *text)
@@ -127,33 +105,19 @@ static const char *kept(struct pool *pool, const char *text)
 
 static void read_offer(struct reading *in, struct yaml_value at)
 {
-    static const char *const keys[] = {"name",         "nodes",      "per_node",   "node_price",
-                                       "node_power",   "idle_power", "switches",   "switch_price",
-                                       "switch_power", "once",       "yearly",     "swap",
-                                       "compute",      "runs",       "rest_power", NULL};
+    static const char *const keys[] = {"name", "nodes",   "per_node", "node_price", "node_power",
+                                       "swap", "compute", "runs",     "rest_power", NULL};
     struct offer offer = {.compute_s = NAN};
     const char *name = "", *swap = NULL;
-    int64_t nodes = 1, per_node = 0, switches = 0;
+    int64_t nodes = 1, per_node = 0;
 
     yaml_keys(at, keys);
     yaml_text(yaml_need(at, "name"), &name);
     yaml_int(yaml_need(at, "nodes"), 1, 1 << 20, &nodes);
     yaml_int(yaml_get(at, "per_node"), 1, 1024, &per_node);
-    read_quantity(in->pool, yaml_need(at, "node_price"), in->money, MONEY_MAX, &offer.node_price);
-    read_power(in, at, &offer);
-    yaml_int(yaml_get(at, "switches"), 0, 1 << 20, &switches);
-    if (switches > 0) {
-        read_quantity(in->pool, yaml_need(at, "switch_price"), in->money, MONEY_MAX,
-                      &offer.switch_price);
-        read_quantity(in->pool, yaml_need(at, "switch_power"), watts, WATTS_MAX,
-                      &offer.switch_watts);
-    } else if (yaml_present(yaml_get(at, "switch_price")) ||
-               yaml_present(yaml_get(at, "switch_power"))) {
-        yaml_fail(at, "a price or power of switches, and no number of them");
-    }
-    read_quantity(in->pool, yaml_get(at, "once"), in->money, MONEY_MAX, &offer.once);
-    read_quantity(in->pool, yaml_get(at, "yearly"), in->by_year, MONEY_MAX, &offer.yearly);
-    read_quantity(in->pool, yaml_get(at, "compute"), seconds, 1e6, &offer.compute_s);
+    read_quantity(yaml_need(at, "node_price"), in->money, MONEY_MAX, &offer.node_price);
+    read_power(at, &offer);
+    read_quantity(yaml_get(at, "compute"), seconds, 1e6, &offer.compute_s);
     yaml_text(yaml_get(at, "swap"), &swap);
     if (yaml_present(yaml_get(at, "runs")))
         read_runs(yaml_get(at, "runs"), in->pool, &offer);
@@ -163,15 +127,13 @@ static void read_offer(struct reading *in, struct yaml_value at)
     offer.swap = kept(in->pool, swap);
     offer.nodes = (double)nodes;
     offer.per_node = (double)per_node;
-    offer.switches = (double)switches;
     check_offer(in, at, &offer);
     in->offers->all[in->offers->n++] = offer;
 }
 
 static void read_terms(struct reading *in, struct yaml_value root)
 {
-    static const char *const keys[] = {"currency", "energy_price", "time", "use",
-                                       "cooling",  "offers",       NULL};
+    static const char *const keys[] = {"currency", "energy_price", "time", "use", "offers", NULL};
     struct offers *o = in->offers;
 
     yaml_keys(root, keys);
@@ -180,12 +142,11 @@ static void read_terms(struct reading *in, struct yaml_value root)
     o->currency = kept(in->pool, o->currency);
     if (strpbrk(o->currency, " /0123456789"))
         yaml_fail(yaml_get(root, "currency"), "a currency is one word, such as EUR");
-    set_units(in);
-    read_quantity(in->pool, yaml_need(root, "energy_price"), in->by_energy, MONEY_MAX,
-                  &o->energy_price);
-    read_quantity(in->pool, yaml_need(root, "time"), spans, 100, &o->years);
-    read_quantity(in->pool, yaml_get(root, "use"), shares, 1, &o->use);
-    read_quantity(in->pool, yaml_get(root, "cooling"), shares, 10, &o->cooling);
+    in->money[0] = (struct unit_of){o->currency, 1};
+    in->by_energy[0] = (struct unit_of){pool_text(in->pool, "%s/kWh", o->currency), 1};
+    read_quantity(yaml_need(root, "energy_price"), in->by_energy, MONEY_MAX, &o->energy_price);
+    read_quantity(yaml_need(root, "time"), spans, 100, &o->years);
+    read_quantity(yaml_get(root, "use"), shares, 1, &o->use);
     if (!yaml_doc_status(root.doc) && !(o->years > 0 && o->use > 0))
         yaml_fail(yaml_get(root, o->years > 0 ? "use" : "time"), "no time is left to work in");
 }
@@ -202,8 +163,8 @@ int offers_read(struct pool *pool, const char *path, struct offers *offers, char
     struct yaml_value list = yaml_doc_status(doc) ? root : yaml_need(root, "offers");
     if (!yaml_doc_status(doc)) {
         yaml_want(list, YAML_KIND_LIST);
-        if (yaml_count(list) < 2 || yaml_count(list) > OFFERS_MAX)
-            yaml_fail(list, "two to %d offers are compared", OFFERS_MAX);
+        if (!yaml_count(list) || yaml_count(list) > OFFERS_MAX)
+            yaml_fail(list, "a file has one to %d offers", OFFERS_MAX);
     }
     for (size_t i = 0; !yaml_doc_status(doc) && i < yaml_count(list); i++)
         read_offer(&in, yaml_item(list, i));

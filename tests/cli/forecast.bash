@@ -28,10 +28,9 @@ currency: EUR
 energy_price: 0.25 EUR/kWh
 time: 4 years
 use: 80 %
-cooling: 30 %
 offers:
-  - {name: measured, nodes: 8, node_price: 20000 EUR, node_power: 1000 W, idle_power: 100 W, switches: 1, switch_price: 4000 EUR, switch_power: 200 W}
-  - {name: fast, nodes: 8, node_price: 21500 EUR, node_power: 1.02 kW, switches: 1, switch_price: 14000 EUR, switch_power: 400 W, swap: network=10Gb/s}
-  - {name: frugal, nodes: 16, node_price: 20900 EUR, node_power: 700 W, once: 5000 EUR, yearly: 1000 EUR/year}
+  - {name: measured, nodes: 8, node_price: 20000 EUR, node_power: 1000 W}
+  - {name: fast, nodes: 8, node_price: 21500 EUR, node_power: 1.02 kW, swap: network=10Gb/s}
+  - {name: frugal, nodes: 16, node_price: 20900 EUR, node_power: 700 W}
 END
 }

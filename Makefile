@@ -55,13 +55,11 @@ ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fdebug-prefix-map='$(CURDIR)
 # A program looks for libraries in ../lib first: see scripts/bundle.
 ALL_LDFLAGS := -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' \
 	$(SANITIZE) $(LDFLAGS)
-CORE_LIBS := $(HWLOC_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
-HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS) $(SQLITE_LIBS)
+CORE_LIBS := $(HWLOC_LIBS) $(JANSSON_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
+HARNESS_LIBS := $(LIBYAML_LIBS) $(LIBCSV_LIBS) $(SQLITE_LIBS)
 
 # core/bench/main.c is in the benchmarks alone, harness/plumb/main.c in plumb; any program may use the rest.
 CORE_SRC := $(filter-out core/bench/main.c,$(wildcard core/*.c core/*/*.c core/wire/tcp/*.c))
-# One of these two: what proves a secret, or says that nothing here can.
-CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
 HARNESS_SRC := $(filter-out harness/plumb/main.c,$(wildcard harness/*.c harness/*/*.c))
 # Folders of which no fuzz target reaches a function: half of what such a build would compile. Who reaches one takes it off.
 ifneq ($(FUZZ),)
@@ -81,12 +79,12 @@ UNIT_CORE_SRC := $(filter-out $(UNIT_HARNESS_SRC),$(UNIT_SRC))
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 BENCH_BIN := $(BENCHES:%=$(BUILD)/bin/plumb-%)
-PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
+PLUMB_BIN := $(BUILD)/bin/plumb
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
-UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
+UNIT_BIN := $(call unit_bin,$(UNIT_SRC))
 # What the verdicts promise, by simulation: one of compare and check, one of history.
-SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts history forecast published recorded))
-FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
+SELF_BIN := $(addprefix $(BUILD)/selftest/,verdicts history forecast published recorded)
+FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
 # What benchmarks are made of, but for what each has under the same name: tests link parts of several.
@@ -227,8 +225,6 @@ bootstrap = $(if $(filter no,$(BOOTSTRAP)),,@scripts/bootstrap --for $(1) --keep
 run:
 	$(call bootstrap,run)
 	@$(MAKE) --no-print-directory all
-	@test -x build/bin/plumb || \
-		{ echo 'make run: plumb was left out, for what is missing above' >&2; exit 1; }
 	@build/bin/plumb run $(SUITE)
 
 test:

@@ -9,7 +9,6 @@
 #           installed only when asked for (scripts/bootstrap --for gpu): it is several GB; services, for tests, whose
 #           packages start services of the system (sshd, munge): installed when asked for, and with test where $CI is set.
 # need:     must     nothing is built without it
-#           plumb    the program plumb is left out without it, benchmarks are still built
 #           opt      something smaller is left out, which the last field names
 # how:      cc                   $CC, or cc, compiles and links
 #           cmd:A,B              one of these commands
@@ -30,14 +29,14 @@ compiler|build|must|cc|gcc,libc6-dev|compiles everything
 make|build|must|cmd:make|make|drives the build
 pkg-config|build|opt|cmd:pkg-config|pkg-config/pkgconf|finds libraries in unusual places
 hwloc|build|must|lib:hwloc:hwloc.h:-lhwloc|libhwloc-dev|puts threads and memory where they belong
-jansson|build|plumb|lib:jansson:jansson.h:-ljansson|libjansson-dev|plumb: run.json
-libyaml|build|plumb|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and hardware limits
-libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
-SQLite|build|plumb|lib:sqlite3:sqlite3.h:-lsqlite3|libsqlite3-dev|check, history: results/history.db
+jansson|build|must|lib:jansson:jansson.h:-ljansson|libjansson-dev|writes and reads JSON, as run.json
+libyaml|build|must|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and hardware limits
+libcsv|build|must|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
+SQLite|build|must|lib:sqlite3:sqlite3.h:-lsqlite3|libsqlite3-dev|check, history: results/history.db
+libsodium|build|must|lib:libsodium:sodium.h:-lsodium|libsodium-dev|proves a secret between machines
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
 MPI|run|opt|mpi|libopenmpi-dev,openmpi-bin|net, allreduce: mpirun, srun; module plumb-mpi.so
-libsodium|run|opt|lib:libsodium:sodium.h:-lsodium|libsodium-dev|net: between machines
 libibverbs|build|opt|lib:libibverbs:infiniband/verbs.h:-libverbs|libibverbs-dev|net: RDMA, the module plumb-rdma.so
 librdmacm|build|opt|lib:librdmacm:rdma/rdma_cma.h:-lrdmacm|librdmacm-dev|net: RDMA, connections by RDMA CM
 rdma-drivers|run|opt|file:/etc/libibverbs.d/*.driver|ibverbs-providers|net: RDMA devices, at run time

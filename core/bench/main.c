@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one main() of all benchmarks. */
 #include <errno.h>
-#include <inttypes.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,98 +17,11 @@
 #include "core/stats.h"
 #include "core/text.h"
 
-struct json_out {
-    FILE *out;
-    unsigned depth;
-    bool more; /* something stands before, in the innermost */
-};
-
-/*
- * ---- Writing JSON, a member or an element at a time ----
- *
- * `key` is NULL in lists. Names of jansson, which the harness links, are not taken.
- */
-
-#define LINES_DEPTH 2 /* so far each member has a line of its own */
-
-static void begin(struct json_out *j, const char *key, bool line)
-{
-    if (j->more)
-        fputc(',', j->out);
-    if (j->depth && (line || j->depth <= LINES_DEPTH))
-        fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
-    else if (j->more)
-        fputc(' ', j->out);
-    if (key) {
-        json_print(j->out, key);
-        fputs(": ", j->out);
-    }
-    j->more = true;
-}
-
-/* '{' or '[' */
-static void json_out_open(struct json_out *j, const char *key, char bracket)
-{
-    begin(j, key, !key);
-    fputc(bracket, j->out);
-    j->depth++;
-    j->more = false;
-}
-
-/* '}' or ']' */
-static void json_out_close(struct json_out *j, char bracket)
-{
-    j->depth--;
-    if (!j->depth)
-        fputc('\n', j->out);
-    fputc(bracket, j->out);
-    if (!j->depth)
-        fputc('\n', j->out);
-    j->more = true;
-}
-
-/* NULL: null */
-static void json_out_text(struct json_out *j, const char *key, const char *text)
-{
-    begin(j, key, false);
-    if (text)
-        json_print(j->out, text);
-    else
-        fputs("null", j->out);
-}
-
-static void json_out_texts(struct json_out *j, const char *key, const char *const *texts, size_t n)
-{
-    json_out_open(j, key, '[');
-    for (size_t i = 0; i < n; i++)
-        json_out_text(j, NULL, texts[i]);
-    json_out_close(j, ']');
-}
-
-/* finite */
-static void json_out_real(struct json_out *j, const char *key, double value)
-{
-    begin(j, key, false);
-    fprintf(j->out, "%.17g", value);
-}
-
-static void json_out_u64(struct json_out *j, const char *key, uint64_t value)
-{
-    begin(j, key, false);
-    fprintf(j->out, "%" PRIu64, value);
-}
-
-static void json_out_flag(struct json_out *j, const char *key, bool value)
-{
-    begin(j, key, false);
-    fputs(value ? "true" : "false", j->out);
-}
-
 /* ---- What a benchmark says of itself ---- */
 
 /*
- * What a benchmark answers to --describe: one JSON object, from which the harness knows all that it
- * knows of it.
+ * What a benchmark answers to --describe: one JSON object in a line, from which the harness knows
+ * all that it knows of it.
  *
  *   bench, help, needs, origin   as in struct bench
  *   backends   a list of {name, state (present, absent, down), version, what, why, address, origin
@@ -120,137 +33,145 @@ static void json_out_flag(struct json_out *j, const char *key, bool value)
  *              order of the rows
  */
 
-static void say_backend(void *arg, const struct backend *b)
+/* Bytes that are not UTF-8 make no JSON: what has them is "?". NULL: it is not there. */
+static void say_text(json_t *into, const char *key, const char *text)
 {
-    struct json_out *j = arg;
+    json_t *value = text ? json_string(text) : NULL;
 
-    json_out_open(j, NULL, '{');
-    json_out_text(j, "name", b->name);
-    json_out_text(j, "state", backend_state_name(b->state));
-    if (b->version)
-        json_out_text(j, "version", b->version);
-    if (b->what)
-        json_out_text(j, "what", b->what);
-    if (b->why)
-        json_out_text(j, "why", b->why);
-    if (b->address)
-        json_out_text(j, "address", b->address);
-    if (b->simulated)
-        json_out_text(j, "origin", "simulated");
-    json_out_close(j, '}');
+    if (text)
+        json_object_set_new(into, key, value ? value : json_string("?"));
 }
 
-static void say_option(struct json_out *j, const struct opt *opt, const struct opt_values *v,
-                       bool own)
+static json_t *texts_of(const char *const *texts, size_t n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_string(texts[i]));
+    return list;
+}
+
+static void say_backend(void *list, const struct backend *b)
+{
+    json_t *o = json_object();
+
+    say_text(o, "name", b->name);
+    say_text(o, "state", backend_state_name(b->state));
+    say_text(o, "version", b->version);
+    say_text(o, "what", b->what);
+    say_text(o, "why", b->why);
+    say_text(o, "address", b->address);
+    say_text(o, "origin", b->simulated ? "simulated" : NULL);
+    json_array_append_new(list, o);
+}
+
+static json_t *option_of(const struct opt *opt, const struct opt_values *v, bool own)
 {
     char letter[2] = {opt->letter, 0};
+    json_t *o = json_object();
     size_t n = 0;
 
     while (opt->choices && opt->choices[n])
         n++;
-    json_out_open(j, NULL, '{');
-    json_out_text(j, "name", opt->name);
-    json_out_text(j, "owner", own ? "own" : "all");
-    if (opt->letter)
-        json_out_text(j, "letter", letter);
-    json_out_text(j, "type", opt_type_name(opt->type));
-    json_out_flag(j, "list", opt->flags & OPT_LIST);
-    json_out_flag(j, "column", opt->flags & OPT_COLUMN);
-    json_out_flag(j, "kept", opt->flags & OPT_KEPT);
-    json_out_texts(j, "default", (const char *const *)v->texts, v->n);
-    if (opt->max) {
-        json_out_u64(j, "min", opt->min);
-        json_out_u64(j, "max", opt->max);
-    } else if (opt->min) {
-        json_out_u64(j, "min", opt->min);
-    }
+    say_text(o, "name", opt->name);
+    say_text(o, "owner", own ? "own" : "all");
+    say_text(o, "letter", opt->letter ? letter : NULL);
+    say_text(o, "type", opt_type_name(opt->type));
+    json_object_set_new(o, "list", json_boolean(opt->flags & OPT_LIST));
+    json_object_set_new(o, "column", json_boolean(opt->flags & OPT_COLUMN));
+    json_object_set_new(o, "kept", json_boolean(opt->flags & OPT_KEPT));
+    json_object_set_new(o, "default", texts_of((const char *const *)v->texts, v->n));
+    if (opt->min || opt->max)
+        json_object_set_new(o, "min", json_integer((json_int_t)opt->min));
+    if (opt->max)
+        json_object_set_new(o, "max", json_integer((json_int_t)opt->max));
     if (n)
-        json_out_texts(j, "choices", opt->choices, n);
-    json_out_text(j, "help", opt->help);
+        json_object_set_new(o, "choices", texts_of(opt->choices, n));
+    say_text(o, "help", opt->help);
     if (opt->scope) {
-        json_out_text(j, "when", opt->scope->when);
-        json_out_text(j, "scope", opt->scope->what);
+        say_text(o, "when", opt->scope->when);
+        say_text(o, "scope", opt->scope->what);
     }
-    json_out_close(j, '}');
+    return o;
 }
 
-static void say_options(struct json_out *j, const struct opts *o)
+static json_t *options_of(const struct opts *o)
 {
     size_t own = 0; /* the first table is the program's own */
+    json_t *list = json_array();
 
     while (o->tables[0][own].name)
         own++;
-    json_out_open(j, "options", '[');
     for (size_t i = 0; i < o->n; i++)
-        say_option(j, opts_at(o, i), &o->values[i], i < own);
-    json_out_close(j, ']');
+        json_array_append_new(list, option_of(opts_at(o, i), &o->values[i], i < own));
+    return list;
 }
 
-static void say_field(struct json_out *j, const struct rows_field *f, const char *entry)
+static void say_field(json_t *o, const struct rows_field *f, const char *entry)
 {
     const void *at = entry + f->offset;
 
-    if (f->type == ROWS_TEXT && *(const char *const *)at)
-        json_out_text(j, f->name, *(const char *const *)at);
+    if (f->type == ROWS_TEXT)
+        say_text(o, f->name, *(const char *const *)at);
     else if (f->type == ROWS_NUMBER && *(const double *)at != 0)
-        json_out_real(j, f->name, *(const double *)at);
+        json_object_set_new(o, f->name, json_real(*(const double *)at));
     else if (f->type == ROWS_FLAG && *(const unsigned *)at & f->flag)
-        json_out_flag(j, f->name, true);
+        json_object_set_new(o, f->name, json_true());
     else if (f->type == ROWS_CHOICE && *(const int *)at)
-        json_out_text(j, f->name, f->choices[*(const int *)at]);
+        say_text(o, f->name, f->choices[*(const int *)at]);
 }
 
-static void say_list(struct json_out *j, const struct rows_list *list, const char *entry)
+static json_t *entries_of(const struct rows_list *list, const char *entry)
 {
-    json_out_open(j, list->name, '[');
+    json_t *all = json_array();
+
     for (; entry && *(const char *const *)entry; entry += list->size) {
-        json_out_open(j, NULL, '{');
+        json_t *o = json_object();
         for (const struct rows_field *f = list->fields; f->name; f++)
-            say_field(j, f, entry);
-        json_out_close(j, '}');
+            say_field(o, f, entry);
+        json_array_append_new(all, o);
     }
-    json_out_close(j, ']');
+    return all;
 }
 
-static void say_rows(struct json_out *j, const struct bench *b)
+static json_t *rows_of(const struct bench *b)
 {
     struct bench_rows rows = b->rows ? *b->rows : (struct bench_rows){0};
     struct bench_column columns[ROW_PARAMS_MAX + 1] = {{.name = NULL}};
     struct runner_columns names;
+    json_t *o = json_object();
 
     runner_columns(b, &names);
     for (size_t i = 0; i < names.n; i++)
         columns[i] = runner_column(b, names.list[i]);
     rows.columns = columns;
-    json_out_open(j, "rows", '{');
-    if (rows.stage)
-        json_out_text(j, "stage", bench_stage_names[rows.stage]);
+    say_text(o, "stage", rows.stage ? bench_stage_names[rows.stage] : NULL);
     for (const struct rows_list *list = rows_lists; list->name; list++) {
         const char *entries;
 
         memcpy(&entries, (const char *)&rows + list->offset, sizeof(entries));
-        say_list(j, list, entries);
+        json_object_set_new(o, list->name, entries_of(list, entries));
     }
-    json_out_close(j, '}');
+    return o;
 }
 
 /* `backends`: also those, which may start devices. */
-static void describe_bench(const struct bench *b, const struct opts *o, bool backends, FILE *out)
+static void describe_bench(const struct bench *b, const struct opts *o, bool backends)
 {
-    struct json_out j = {.out = out};
+    json_t *all = json_object(), *list = json_array();
 
-    json_out_open(&j, NULL, '{');
-    json_out_text(&j, "bench", b->name);
-    json_out_text(&j, "help", b->help);
-    json_out_text(&j, "needs", b->needs ? b->needs : "");
-    json_out_text(&j, "origin", b->origin ? b->origin : "measured");
-    json_out_open(&j, "backends", '[');
+    say_text(all, "bench", b->name);
+    say_text(all, "help", b->help);
+    say_text(all, "needs", b->needs ? b->needs : "");
+    say_text(all, "origin", b->origin ? b->origin : "measured");
     if (b->backends && backends)
-        b->backends(say_backend, &j);
-    json_out_close(&j, ']');
-    say_options(&j, o);
-    say_rows(&j, b);
-    json_out_close(&j, '}');
+        b->backends(say_backend, list);
+    json_object_set_new(all, "backends", list);
+    json_object_set_new(all, "options", options_of(o));
+    json_object_set_new(all, "rows", rows_of(b));
+    json_dumpf(all, stdout, 0);
+    putchar('\n');
+    json_decref(all);
 }
 
 #define TEXT_OF(x) #x
@@ -481,7 +402,7 @@ static void tell(const struct opts *o, const struct bench_common *common, bool b
     if (common->help)
         print_help(o);
     else if (common->describe)
-        describe_bench(&bench, o, backends, stdout);
+        describe_bench(&bench, o, backends);
     else
         printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
                *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());

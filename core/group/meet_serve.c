@@ -432,11 +432,9 @@ int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, cha
                size_t len)
 {
     uint16_t port = l->port;
-    int err = secret_supported(error, len);
-
-    if (err)
-        return err;
     struct serve *s = calloc(1, sizeof(*s));
+    int err;
+
     if (!s) {
         snprintf(error, len, "out of memory");
         return -ENOMEM;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What two ends need that prove to each other that they know a secret, and then talk in private.
- * All of it is libsodium's (secret_sodium.c). A build without it has secret_none.c: no key is ever
- * agreed on there and no frame ever opens, so that nobody is let in.
+ * All of it is libsodium's.
  */
 #ifndef PLUMB_CORE_GROUP_SECRET_H
 #define PLUMB_CORE_GROUP_SECRET_H
@@ -14,18 +13,12 @@
 #define SECRET_KEY_BYTES   32
 #define SECRET_TOKEN_BYTES 32
 
-/* 0, or -EOPNOTSUPP with the remedy. To be asked before anything below but secret_random(),
- * secret_wipe() and secret_token(), which every build has. */
-int secret_supported(char *error, size_t len);
-
 int secret_random(void *to, size_t len); /* 0 or -errno */
 void secret_wipe(void *data, size_t len);
 /* A key from a text that a person chose: BLAKE2b. */
 void secret_hash(uint8_t key[SECRET_KEY_BYTES], const void *text, size_t len);
 
-/* What both holders of a key work out alike, another one for each purpose and number. Without the
- * library it tells no more than strangers apart: who sees one token can work out the others. That
- * is enough between a process and its child, which show them to nobody else. */
+/* What both holders of a key work out alike, another one for each purpose and number. */
 void secret_token(uint8_t token[SECRET_TOKEN_BYTES], const uint8_t key[SECRET_KEY_BYTES],
                   const char *purpose, uint32_t number);
 

@@ -330,13 +330,11 @@ static int gather_all(struct gather *g, char *error, size_t len)
 int world_gather(struct world **world, const struct world_meeting *m, char *error, size_t len)
 {
     struct gather *g = NULL;
-    int err = secret_supported(error, len);
+    int err;
 
-    if (!err && m->rank)
-        err =
-            world_fail(-EINVAL, error, len, "rank 0 gathers the others, rank %u joins it", m->rank);
-    if (err)
-        return err;
+    if (m->rank)
+        return world_fail(-EINVAL, error, len, "rank 0 gathers the others, rank %u joins it",
+                          m->rank);
     g = calloc(1, sizeof(*g));
     if (!g)
         return world_fail(-ENOMEM, error, len, "out of memory");

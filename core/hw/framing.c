@@ -144,8 +144,9 @@ static const struct pcie_speed {
     double gt_s, data, line;
     unsigned each;
 } pcie_speeds[] = {
-    {"1.1", 2.5, 8, 10, 20},   {"2.0", 5, 8, 10, 20},     {"3.0", 8, 128, 130, 20},
-    {"4.0", 16, 128, 130, 20}, {"5.0", 32, 128, 130, 20}, {"6.0", 64, 236, 256, 12},
+    {"1.1", 2.5, 8, 10, 20},    {"2.0", 5, 8, 10, 20},     {"3.0", 8, 128, 130, 20},
+    {"4.0", 16, 128, 130, 20},  {"5.0", 32, 128, 130, 20}, {"6.0", 64, 236, 256, 12},
+    {"7.0", 128, 236, 256, 12},
 };
 
 static const struct pcie_speed *pcie_speed(double gt_s)
@@ -172,6 +173,13 @@ const char *framing_pcie_generation(double gt_s)
     const struct pcie_speed *s = pcie_speed(gt_s);
 
     return s ? s->name : NULL;
+}
+
+double framing_pcie_gt_s(int generation)
+{
+    int n = sizeof(pcie_speeds) / sizeof(*pcie_speeds);
+
+    return generation >= 1 && generation <= n ? pcie_speeds[generation - 1].gt_s : 0;
 }
 
 unsigned framing_tcp_header(bool ipv6)

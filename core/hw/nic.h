@@ -238,10 +238,10 @@ double framing_rdma_fraction(enum framing_rdma_kind kind, enum rdma_verb verb, u
 double framing_iwarp_fraction(const struct framing_tcp *f, enum rdma_verb verb, uint64_t message);
 
 /*
- * PCI Express, payload in one direction, Gb/s (PCI Express Base Specification 1.1 to 6.0; Intel AN
- * 708, "Understanding PCI Express Throughput"; the same as limits_pcie() of harness/limits):
+ * PCI Express, payload in one direction, Gb/s (PCI Express Base Specification 1.1 to 7.0; Intel AN
+ * 708, "Understanding PCI Express Throughput"):
  *
- *   width x GT/s x 8/10 (up to 5 GT/s), 128/130 (up to 32) or 236/256 (64, flits)  x  payload /
+ *   width x GT/s x 8/10 (up to 5 GT/s), 128/130 (up to 32) or 236/256 (flits)  x  payload /
  *     (payload + 20)
  *
  * 20: the shortest header 12, framing, sequence number and link CRC 8 (none in flits). Payload 0,
@@ -252,5 +252,7 @@ double framing_pcie_gbps(const struct nic_pcie *pcie);
 
 /* "4.0" of 16 GT/s; NULL: no speed of PCI Express. */
 const char *framing_pcie_generation(double gt_s);
+/* 16 of generation 4; 0: there is no such. */
+double framing_pcie_gt_s(int generation);
 
 #endif

@@ -347,7 +347,7 @@ int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *
     struct finding f = {.b = b, .asked = asked, .error = error, .len = len};
 
     *b = (struct baseline){.text = "", .advice = "", .against = ""};
-    struct run_paths run = {0}; /* which tells a newer schema from damage */
+    struct run_paths run = {0}; /* which tells another schema from damage */
     int err = run_paths_add(&run, asked->run, error, len);
 
     run_paths_release(&run);

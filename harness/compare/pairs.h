@@ -133,8 +133,8 @@ struct pairs_options {
 };
 
 /* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run
- * folders. 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of a schema that
- * this program does not know, or of none, or both targets of a plumb run --against on one side;
+ * folders. 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of another
+ * schema, or both targets of a plumb run --against on one side;
  * -EEXIST: one side has a run twice; -EINVAL: the runs hold no case; -ENOMEM. error says which and
  * why, and what to do. *p is to be released in any case. */
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
@@ -219,8 +219,8 @@ struct run_paths {
     size_t n;
 };
 
-/* Adds those of one path. 0; -ENOENT: no run there; -EPROTO: a run of a schema that this program
- * does not know, or of none; -ENOMEM, other -errno. error says which and why. */
+/* Adds those of one path. 0; -ENOENT: no run there; -EPROTO: a run of another schema;
+ * -ENOMEM, other -errno. error says which and why. */
 int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len);
 void run_paths_release(struct run_paths *paths);
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/row.h"
 #include "core/units.h"
 #include "harness/compare/pairs.h"
+#include "harness/store/run_folder.h"
 
 /* ---- Which run folders a path means ---- */
 
@@ -52,26 +52,6 @@ static int no_memory(char *error, size_t len)
     return -ENOMEM;
 }
 
-static int check_schema(const json_t *meta, const char *path, char *error, size_t len)
-{
-    const json_t *schema = json_object_get(meta, "schema");
-
-    if (!json_is_integer(schema) || json_integer_value(schema) < 1) {
-        snprintf(error, len,
-                 "'%s/run.json' names no schema: it is not of this program, or was damaged", path);
-        return -EPROTO;
-    }
-    if (json_integer_value(schema) > ROW_SCHEMA_VERSION) {
-        snprintf(error, len,
-                 "'%s/run.json' has schema %" JSON_INTEGER_FORMAT
-                 ", this program reads up to %d: compare with the program that made it, or a newer "
-                 "one",
-                 path, json_integer_value(schema), ROW_SCHEMA_VERSION);
-        return -EPROTO;
-    }
-    return 0;
-}
-
 /* When the run was started; a run.json that is no JSON is left to run_folder_load(), which says
  * why. */
 static int read_start(const char *path, char **started, char *error, size_t len)
@@ -82,9 +62,9 @@ static int read_start(const char *path, char **started, char *error, size_t len)
     if (asprintf(&file, "%s/run.json", path) < 0)
         return no_memory(error, len);
     json_t *meta = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(meta) && !run_schema_fits(meta, file, error, len))
+        err = -EPROTO;
     free(file);
-    if (json_is_object(meta))
-        err = check_schema(meta, path, error, len);
     const char *text = json_string_value(json_object_get(meta, "started_utc"));
     if (!err && !(*started = strdup(text ? text : "")))
         err = no_memory(error, len);

@@ -2,7 +2,10 @@
 /* Checks of the PCI bus: links, slots, and the path between devices. See exam.h. */
 #include <string.h>
 
+#include "core/hw/nic.h"
 #include "harness/exam/exam.h"
+
+#define PCIE_WIDTH_MAX 32
 
 static bool is_nic(const json_t *device)
 {
@@ -84,12 +87,6 @@ static double port_gbytes_per_s(const struct exam *x, const json_t *device)
         if (!is_made_up(other) && is_one_slot(x, device, other))
             sum += function_gbytes_per_s(x, other);
     return sum;
-}
-
-/* By 8b/10b up to 5 GT/s, by 128b/130b up to 32, in flits of 236 of 256 bytes above. */
-static double lanes_gbytes_per_s(double gt_s, double width)
-{
-    return gt_s * width / 8 * (gt_s <= 5 ? 8. / 10 : gt_s <= 32 ? 128. / 130 : 236. / 256);
 }
 
 /* ---- Links */
@@ -202,11 +199,13 @@ static void look_links(struct exam *x)
 static void look_at_slot(struct exam *x, const json_t *device)
 {
     const json_t *link = json_object_get(device, "link");
-    double most = lanes_gbytes_per_s(exam_value(link, "max_gt_s", 0),
-                                     exam_value(link, "max_width", 0)),
+    double gt_s = exam_value(link, "max_gt_s", 0), width = exam_value(link, "max_width", 0),
+           most = width > 0 && width <= PCIE_WIDTH_MAX
+                      ? framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8
+                      : 0,
            path = exam_value(link, "best_gbytes_per_s", 0), ports = port_gbytes_per_s(x, device);
-    bool full = exam_value(link, "best_gt_s", 0) >= exam_value(link, "max_gt_s", 0) &&
-                exam_value(link, "best_width", 0) >= exam_value(link, "max_width", 0);
+    bool full =
+        exam_value(link, "best_gt_s", 0) >= gt_s && exam_value(link, "best_width", 0) >= width;
     struct exam_result *r;
 
     exam_get(x, device, "link");

@@ -32,20 +32,10 @@ static double number_of(const struct report_bench *b, const struct report_case *
     return units_parse_double(report_param(b, c, name), &value) ? NAN : value;
 }
 
-/* The table of parts: the run's, or, of runs from before there was one, that of the benchmark as it
- * is installed. */
-static const struct bench_part *table_of(const struct reading *in, const char *bench)
-{
-    const struct bench_part *told = described_of(&in->r->described, bench)->parts;
-    const struct bench_info *info = told->where ? NULL : bench_list_find(in->benches, bench);
-
-    return info ? info->rows.parts : told;
-}
-
 static const struct bench_part *part_of(const struct reading *in, const struct report_bench *b,
                                         const struct report_case *c)
 {
-    const struct bench_part *part = table_of(in, b->name);
+    const struct bench_part *part = described_of(&in->r->described, b->name)->parts;
 
     while (part->where && !described_matches(b, c, part->where))
         part++;

@@ -58,8 +58,8 @@ struct limits {
 #define REQUIRED true
 #define OPTIONAL false
 
-static const char *const limits_kinds[] = {"gpu",      "sm",         "pcie",   "nic",
-                                           "ethernet", "infiniband", "memory", NULL};
+static const char *const limits_kinds[] = {"gpu",        "sm",     "nic", "ethernet",
+                                           "infiniband", "memory", NULL};
 
 // clang-format off
 static const struct figure_spec limits_specs[] = {
@@ -96,23 +96,13 @@ static const struct figure_spec limits_specs[] = {
     {"sm", "fp8_per_clock",          "",        1,   100000, OPTIONAL},
     {"sm", "int8_per_clock",         "",        1,   100000, OPTIONAL},
 
-    {"pcie", "gt_s",                 "GT/s",    1,      128, REQUIRED},
-    {"pcie", "data_bits",            "",        1,      256, REQUIRED},
-    {"pcie", "line_bits",            "",        1,      260, REQUIRED},
-    {"pcie", "lane_gbytes_per_s",    "GB/s",    0.1,     16, REQUIRED},
-    {"pcie", "header_bytes",         "bytes",   0,       16, REQUIRED},
-    {"pcie", "framing_bytes",        "bytes",   0,       16, REQUIRED},
-
     {"nic", "port_gbits_per_s",      "Gb/s",    1,     1600, OPTIONAL},
     {"nic", "pcie_gen",              "",        1,        7, OPTIONAL},
     {"nic", "pcie_lanes",            "",        1,       32, OPTIONAL},
 
     {"ethernet", "data_gbits_per_s", "Gb/s",    0.01,  1600, REQUIRED},
 
-    {"infiniband", "lane_signal_gbits_per_s", "Gb/s", 1, 500, REQUIRED},
-    {"infiniband", "data_bits",               "",     1, 256, REQUIRED},
-    {"infiniband", "line_bits",               "",     1, 260, REQUIRED},
-    {"infiniband", "lane_data_gbits_per_s",   "Gb/s", 1, 500, REQUIRED},
+    {"infiniband", "lane_data_gbits_per_s", "Gb/s", 1, 500, REQUIRED},
 
     {"memory", "interface_bits",     "",       16,     4096, REQUIRED},
     {"memory", "max_mt_s",           "MT/s",  200,    20000, REQUIRED},

@@ -52,27 +52,6 @@ int limits_gpu_by_pci(const struct limits *l, const char *id, const char **entry
 int limits_gpu_by_name(const struct limits *l, const char *name, const char **entry);
 int limits_nic_by_pci(const struct limits *l, const char *id, const char **entry);
 
-// PCI Express, payload in one direction, GB/s:
-//
-//   lane  = GT/s x data_bits / line_bits / 8
-//   limit = width x lane x mps / (mps + overhead)
-//
-// data_bits / line_bits is 8b/10b up to generation 2, 128b/130b up to 5, and in 6 the 236 bytes of
-// a flit of 256 that carry packets. overhead is 12 bytes of the shortest header of a packet with
-// data (three double words: a read completion, or a write below 4 GiB) and 8 bytes of framing,
-// sequence number and link CRC (none in generation 6, where the flit carries them). A write above
-// 4 GiB has a fourth header word and stays below the limit. mps is the largest payload of a packet
-// (128, 256, 512...); 0 leaves the packet overhead out. Acknowledgement, flow control and skip
-// symbols are not subtracted.
-//
-// Source: the pcie entries of configs/hardware; Intel AN 708, "Understanding PCI Express
-// Throughput". Returns 0, -ENOENT for a generation that is not in the files, -EINVAL for an
-// impossible width or mps.
-int limits_pcie(const struct limits *l, int gen, int width, int mps, double *gbytes_per_s);
-
-// The generation that runs at this many GT/s a lane (2.5, 5, 8, 16, 32, 64), or -ENOENT.
-int limits_pcie_gen(const struct limits *l, double gt_s);
-
 // InfiniBand data rate of rate ("sdr" ... "xdr") on width lanes, Gb/s, after line coding. Returns
 // 0, -ENOENT, -EINVAL.
 int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s);

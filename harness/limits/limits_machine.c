@@ -128,10 +128,8 @@ static __attribute__((format(printf, 6, 7))) void limits_add(struct joiner *j, s
 
 /* ---- From a link's figures to its payload: limits.h has the formulas ---- */
 
-#define PCIE_GEN_MAX     7
-#define PCIE_WIDTH_MAX   32
-#define PCIE_PAYLOAD_MAX 4096
-#define IB_WIDTH_MAX     12
+#define PCIE_WIDTH_MAX 32
+#define IB_WIDTH_MAX   12
 
 static int figure(const struct limits *l, const char *kind, const char *entry, const char *name,
                   double *value)
@@ -141,34 +139,12 @@ static int figure(const struct limits *l, const char *kind, const char *entry, c
     return limits_lookup(l, key, value, NULL, NULL);
 }
 
-static int pcie_figure(const struct limits *l, int gen, const char *name, double *value)
+/* Of one direction, before packet headers; 0: not known. */
+static double pcie_gbytes_per_s(double gt_s, int width)
 {
-    char entry[16];
-    snprintf(entry, sizeof(entry), "gen%d", gen);
-    return figure(l, "pcie", entry, name, value);
-}
-
-int limits_pcie(const struct limits *l, int gen, int width, int mps, double *gbytes_per_s)
-{
-    double gt_s = 0, data = 0, line = 1, header = 0, framing = 0;
-    if (width < 1 || width > PCIE_WIDTH_MAX || mps < 0 || mps > PCIE_PAYLOAD_MAX)
-        return -EINVAL;
-    if (pcie_figure(l, gen, "gt_s", &gt_s) || pcie_figure(l, gen, "data_bits", &data) ||
-        pcie_figure(l, gen, "line_bits", &line) || pcie_figure(l, gen, "header_bytes", &header) ||
-        pcie_figure(l, gen, "framing_bytes", &framing))
-        return -ENOENT;
-    double payload = mps ? mps / (mps + header + framing) : 1;
-    *gbytes_per_s = width * gt_s * data / line / 8 * payload;
-    return 0;
-}
-
-int limits_pcie_gen(const struct limits *l, double gt_s)
-{
-    double have = 0;
-    for (int gen = 1; gen <= PCIE_GEN_MAX; gen++)
-        if (!pcie_figure(l, gen, "gt_s", &have) && fabs(have - gt_s) < 0.01)
-            return gen;
-    return -ENOENT;
+    return width < 1 || width > PCIE_WIDTH_MAX
+               ? 0
+               : framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8;
 }
 
 int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s)
@@ -364,8 +340,8 @@ static void add_link(const struct gpu_join *g)
     const json_t *pcie = json_object_get(g->gpu, "pcie");
     const char *address = limits_label(g->gpu, "address");
     int gen = limits_count(pcie, "max_generation"), width = limits_count(pcie, "width");
-    double rate;
-    if (!address || limits_pcie(g->j->l, gen, width, 0, &rate))
+    double rate = pcie_gbytes_per_s(framing_pcie_gt_s(gen), width);
+    if (!address || !rate)
         return;
     struct limit_key key = limits_key("pcie.%s.gbytes_per_s", address);
     if (!limits_has(g->j, key.text))
@@ -463,12 +439,12 @@ static void add_dram(struct joiner *j)
 static double add_pcie_link(struct joiner *j, const char *address, const char *name, double gt_s,
                             int width, const char *what)
 {
-    double rate = 0;
-    int gen = limits_pcie_gen(j->l, gt_s);
-    if (gen <= 0 || limits_pcie(j->l, gen, width, 0, &rate))
-        return 0;
-    limits_add(j, limits_key("pcie.%s.%s", address, name), rate, "GB/s", "sysfs",
-               "%s: generation %d x%d, one direction, before packet headers", what, gen, width);
+    const char *generation = framing_pcie_generation(gt_s);
+    double rate = pcie_gbytes_per_s(gt_s, width);
+    if (rate > 0)
+        limits_add(j, limits_key("pcie.%s.%s", address, name), rate, "GB/s", "sysfs",
+                   "%s: generation %.1s x%d, one direction, before packet headers", what,
+                   generation, width);
     return rate;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hw/nic.h"
 #include "harness/probe/facts.h"
 
 /* PCIe links: what each runs at, what both its ends could do, and the slowest on the way to the
@@ -13,16 +14,10 @@
 
 enum { UPLINKS_MAX = 16 };
 
-/*
- * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5
- * GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where
- * unknown.
- */
+/* Of one direction, before packet headers; 0: not known. */
 static double pci_gbytes_per_s(double gt_s, int width)
 {
-    double coding = gt_s <= 5 ? 8.0 / 10 : gt_s <= 32 ? 128.0 / 130 : 236.0 / 256;
-
-    return gt_s * width / 8 * coding;
+    return framing_pcie_gbps(&(struct nic_pcie){gt_s, (unsigned)width, 0}) / 8;
 }
 
 /* What both ends can do, or why that is not known. */

@@ -55,7 +55,7 @@ json_t *run_meta_command(int argc, char **argv);
  */
 int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
 uint64_t run_meta_seed(const json_t *meta);
-/* Of process_rules; of an older run "case". */
+/* Of process_rules; "" where a damaged run.json has none. */
 const char *run_meta_processes(const json_t *meta);
 /* Does a GPU of this machine serve one process at a time? */
 bool run_meta_gpus_alone(const json_t *meta);

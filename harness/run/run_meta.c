@@ -15,8 +15,6 @@
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 
-#define RUN_SCHEMA_VERSION ROW_SCHEMA_VERSION
-
 /* FNV-1a, 64 bits: tells two configurations apart; it is no protection against a forger. */
 static void hash_text(const char *bytes, size_t n, char text[17])
 {
@@ -84,7 +82,7 @@ json_t *run_meta_make(const struct run_meta *m)
     hash_text(m->config, m->config_size, hash);
     if (probe_machine(NULL, &machine) || !machine)
         machine = json_null();
-    json_object_set_new(meta, "schema", json_integer(RUN_SCHEMA_VERSION));
+    json_object_set_new(meta, "schema", json_integer(ROW_SCHEMA_VERSION));
     json_object_set_new(meta, "program", json_string("plumbline"));
     json_object_set_new(meta, "version", json_string(PLUMB_VERSION));
     json_object_set_new(meta, "commit",
@@ -138,10 +136,7 @@ int run_meta_load(const char *path, json_t **meta, char *error, size_t len)
         json_decref(loaded);
         return -EBADMSG;
     }
-    json_int_t schema = json_integer_value(json_object_get(loaded, "schema"));
-    if (schema != RUN_SCHEMA_VERSION) {
-        snprintf(error, len, "'%s' has schema %lld; this program reads schema %d", file,
-                 (long long)schema, RUN_SCHEMA_VERSION);
+    if (!run_schema_fits(loaded, file, error, len)) {
         json_decref(loaded);
         return -EBADMSG;
     }
@@ -165,7 +160,7 @@ const char *run_meta_processes(const json_t *meta)
 {
     const char *rule = json_string_value(json_object_get(meta, "processes"));
 
-    return rule ? rule : process_rules[PROCESS_CASE];
+    return rule ? rule : "";
 }
 
 bool run_meta_gpus_alone(const json_t *meta)

@@ -52,23 +52,24 @@ static int read_file(const char *path, struct buffer *b, struct error e)
     return 0;
 }
 
-static int check_meta(const json_t *meta, const char *path, struct error e)
+bool run_schema_fits(const json_t *meta, const char *path, char *error, size_t len)
 {
     const json_t *schema = json_object_get(meta, "schema");
 
-    if (!json_is_object(meta))
-        return fail(e, -EBADMSG, "\"%s\" is damaged: it is not a JSON object", path);
-    if (!json_is_integer(schema) || json_integer_value(schema) < 1)
-        return fail(e, -EBADMSG, "\"%s\" is damaged: it has no schema number", path);
-    if (json_integer_value(schema) < ROW_SCHEMA_VERSION)
-        return fail(e, -EBADMSG, "\"%s\" is of a version before the first release: measure again",
-                    path);
-    if (json_integer_value(schema) > ROW_SCHEMA_VERSION)
-        return fail(e, -EBADMSG,
-                    "\"%s\" has schema %" JSON_INTEGER_FORMAT
-                    ", this program reads up to %d: use the program that made it, or a newer one",
-                    path, json_integer_value(schema), ROW_SCHEMA_VERSION);
-    return 0;
+    if (!json_is_integer(schema))
+        snprintf(
+            error, len,
+            "\"%s\" is no JSON object with a schema number: it is damaged, or of another program",
+            path);
+    else if (json_integer_value(schema) != ROW_SCHEMA_VERSION)
+        snprintf(error, len,
+                 "\"%s\" has schema %" JSON_INTEGER_FORMAT
+                 ", and this program reads schema %d: use the program that made it, or measure "
+                 "again",
+                 path, json_integer_value(schema), ROW_SCHEMA_VERSION);
+    else
+        return true;
+    return false;
 }
 
 static int load_meta(struct run_folder *run, struct error e)
@@ -80,10 +81,10 @@ static int load_meta(struct run_folder *run, struct error e)
 
     if (!err) {
         run->meta = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES, &at);
-        if (run->meta)
-            err = check_meta(run->meta, path, e);
-        else
+        if (!run->meta)
             err = fail(e, -EBADMSG, "\"%s\" is damaged at line %d: %s", path, at.line, at.text);
+        else if (!run_schema_fits(run->meta, path, e.text, e.len))
+            err = -EBADMSG;
     }
     buffer_release(&text);
     free(path);
@@ -243,18 +244,18 @@ static int keep_committed(struct run_bench *b, const struct launches *launches, 
     return done ? 0 : fail(e, -ENOMEM, "out of memory");
 }
 
-/* Those that rows had from the first; what an older run lacks of the others is empty. */
-static const char *const first_columns[] = {
+/* Without these nothing can be told of a row; any other may be missing, and is empty then. */
+static const char *const needed_columns[] = {
     "metric", "unit",   "value",  "ci_low", "ci_high", "confidence", "samples", "limit",    "stop",
     "origin", "status", "reason", "run",    "case",    "repeat",     "host",    "time_utc", NULL,
 };
 
 static int check_columns(const struct table *rows, const char *path, struct error e)
 {
-    for (size_t i = 0; rows->n_columns && first_columns[i]; i++)
-        if (table_column(rows, first_columns[i]) == TABLE_NO_COLUMN)
+    for (size_t i = 0; rows->n_columns && needed_columns[i]; i++)
+        if (table_column(rows, needed_columns[i]) == TABLE_NO_COLUMN)
             return fail(e, -EBADMSG, "\"%s\" is damaged: it has no column \"%s\"", path,
-                        first_columns[i]);
+                        needed_columns[i]);
     return 0;
 }
 
@@ -361,14 +362,14 @@ static int parse_with_lost(struct run_folder *run, struct run_bench *b,
     return err;
 }
 
-/* A file that lost its header, too, has the columns that rows had from the first. */
+/* A file that lost its header, too, has the columns that are needed. */
 static int parse_header(struct run_bench *b, struct error e)
 {
     char text[512] = "";
 
-    for (size_t i = 0; first_columns[i]; i++)
+    for (size_t i = 0; needed_columns[i]; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
-                 first_columns[i]);
+                 needed_columns[i]);
     strcat(text, "\n");
     table_release(&b->rows);
     return table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);

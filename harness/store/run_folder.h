@@ -42,7 +42,10 @@ struct run_folder {
     size_t n_lost_rows; /* of launches that ended and lack rows */
 };
 
-/* 0; -EBADMSG: a file is damaged (error names it); -ENOENT: no run folder; other -errno. *run is
+/* Is run.json, read from `path`, of the schema that this program reads? If not, error says so. */
+bool run_schema_fits(const json_t *meta, const char *path, char *error, size_t len);
+
+/* 0; -EBADMSG: a file is damaged, or of another schema (error names it); -ENOENT: no run folder; other -errno. *run is
  * empty on an error. */
 int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len);
 void run_folder_release(struct run_folder *run);

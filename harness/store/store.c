@@ -15,7 +15,7 @@
 #include "harness/table.h"
 #include "harness/text.h"
 
-/* Of samples/BENCH.csv, with its line end. Older runs lack the last two columns. */
+/* Of samples/BENCH.csv, with its line end. */
 #define STORE_SAMPLES_HEADER "case,repeat,row,value,origin,disturbed\n"
 
 /* The file of this name, opened for appending and kept open. */

@@ -7,8 +7,6 @@ bats_require_minimum_version 1.5.0
 
 setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
-    [ -x "${PLUMB_BIN:-build/bin}/plumb" ] || skip "plumb is not built"
-    [ -x "${PLUMB_BIN:-build/bin}/plumb-null" ] || skip "plumb-null is not built"
 }
 
 # seconds CASES: of processor time, and MiB at most.

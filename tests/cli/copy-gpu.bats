@@ -170,7 +170,6 @@ listen()
     for _ in $(seq 1200); do
         port=$(sed -n 's/.*listening on .* port //p' "$BATS_TEST_TMPDIR/listener")
         [ -z "$port" ] || return 0
-        grep -q libsodium "$BATS_TEST_TMPDIR/listener" && skip "this build has no library to prove a secret with"
         kill -0 "$listener"
         sleep 0.1
     done

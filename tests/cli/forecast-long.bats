@@ -42,7 +42,7 @@ with open("run/step.csv", "w", newline="") as out, open("run/plan.csv", "a") as 
                                                                   ("toy", 2, "none", "rdma", 1, {}), ("other", 8, "none", "tcp", 1, {}),
                                                                   ("toy", 8, "none", "tcp", 900, {}), ("toy", 8, "none", "tcp", 300, {}),
                                                                   ("toy", 2, "none", "tcp", 700, dict(update="adam", update_ms=100)),
-                                                                  ("toy", 2, "none", "tcp", 701, dict(update="adam", update_ms="")),
+                                                                  ("toy", 2, "none", "tcp", 701, dict(update="sgd", update_ms="")),
                                                                   ("toy", 2, "none", "tcp", 702, dict(ps=1)), ("toy", 2, "none", "tcp", 704, dict(pp=2, schedule="gpipe")),
                                                                   ("toy", 2, "none", "tcp", 703, dict(zero=3)),
                                                                   ("toy", 1, "none", "tcp", 61, {}), ("toy", 1, "none", "tcp", 63, dict(batch=2)),

@@ -48,15 +48,15 @@ directions() { paste -d' ' <(cells metric) <(cells direction) | awk -v m="$1" '$
     done
     for asked in "-D 1s" "-n 100"; do
         # shellcheck disable=SC2086
-        "$bin" --describe $asked | grep '"name": "max-samples", .*"default": \["20000000"\]'
+        "$bin" --describe $asked | grep '"name": "max-samples",[^}]*"default": \["20000000"\]'
         # shellcheck disable=SC2086
-        "$bin" --describe $asked --max-samples 1000 | grep '"name": "max-samples", .*"default": \["1000"\]'
+        "$bin" --describe $asked --max-samples 1000 | grep '"name": "max-samples",[^}]*"default": \["1000"\]'
     done
     # the end that a latency otherwise has is not for those
-    "$bin" --describe | grep '"name": "samples-chosen", .*"default": \["yes"\]'
+    "$bin" --describe | grep '"name": "samples-chosen",[^}]*"default": \["yes"\]'
     for asked in "-D 1s" "-n 100" "--max-samples 1000000"; do
         # shellcheck disable=SC2086
-        "$bin" --describe $asked | grep '"name": "samples-chosen", .*"default": \[\]'
+        "$bin" --describe $asked | grep '"name": "samples-chosen",[^}]*"default": \[\]'
     done
     "$bin" --help | tr -s '\n ' ' ' | grep "at most 20 million"
 }

@@ -289,9 +289,6 @@ by_mpirun() { # by_mpirun OPTIONS: what it says to the file `said`
 
 allreduce_here() { # the real one, or skip
     [ -x "$bin/plumb-allreduce" ] || skip "this build has no plumb-allreduce"
-    if "$bin/plumb-allreduce" --np 2 --rank 0 --listen loopback --port 0 --secret-file /nowhere 2>&1 | grep -q libsodium; then
-        skip "this build has no library to prove a secret with"
-    fi
     ln -s "$bin/plumb-allreduce" bin/plumb-allreduce
     rm -r fake
     out=r/allreduce.csv

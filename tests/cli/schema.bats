@@ -8,7 +8,6 @@ setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     command -v python3 >/dev/null || skip "python3 is not installed"
-    [ -x "${PLUMB_BIN:-build/bin}/plumb" ] || skip "plumb was not built"
     run=$BATS_TEST_TMPDIR/run
     printf 'suite: tiny\nabout: two cases\ncases:\n  - bench: "null"\n    number: [1, 2]\n' >"$BATS_TEST_TMPDIR/tiny.yaml"
     "${PLUMB_BIN:-build/bin}/plumb" run "$BATS_TEST_TMPDIR/tiny.yaml" --out "$run" >/dev/null

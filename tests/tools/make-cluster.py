@@ -160,7 +160,7 @@ class Maker:
         with open(os.path.join(self.options.folder, "run.json"), "w", encoding="utf-8") as out:
             json.dump({"schema": 2, "run": self.options.name, "suite": "cluster", "config": "", "seed": 1, "state": "complete",
                        "started_utc": "2026-01-02T03:00:00Z", "machine": {"host": {"hostname": "node1"}}, "limits": [],
-                       "benchmarks": told(("allreduce", "net")), "hosts": {"launcher": "ssh", "list": hosts}}, out, indent=1)
+                       "benchmarks": told(("allreduce", "gemm", "memory", "net", "step")), "hosts": {"launcher": "ssh", "list": hosts}}, out, indent=1)
 
 
 def main():

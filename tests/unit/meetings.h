@@ -243,14 +243,6 @@ static inline int stranger(uint16_t port)
     return fd;
 }
 
-static inline void need_library(void)
-{
-    char why[256];
-
-    if (secret_supported(why, sizeof(why)))
-        skip();
-}
-
 static inline bool is_gone(pid_t pid)
 {
     for (int i = 0; i < 12000; i++) {

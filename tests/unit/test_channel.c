@@ -32,16 +32,6 @@ static int held[2]; /* a pipe, which a grandchild waits for */
 
 static uint8_t text[CHANNEL_FRAME_MAX + 1], back[CHANNEL_FRAME_MAX + 1];
 
-static void need_library(void)
-{
-    char why[256];
-
-    if (!secret_supported(why, sizeof(why)))
-        return;
-    print_message("%s\n", why);
-    skip();
-}
-
 /* The child of these tests: does as the frame's type says. */
 static int be_told(struct channel *c, void *arg)
 {
@@ -474,7 +464,6 @@ static void test_over_tcp(void **state)
     int fds[2];
 
     (void)state;
-    need_library();
     make_links(links);
     tcp_pair(fds);
     for (int i = 0; i < 2; i++) {
@@ -505,7 +494,6 @@ static void test_strangers_frames(void **state)
     long n = 0;
 
     (void)state;
-    need_library();
     for (int what = 0; what < 5; what++) {
         int err = 0;
         make_links(links);

@@ -114,7 +114,11 @@ static void test_pcie(void **state)
     NEAR(framing_pcie_gbps(&(struct nic_pcie){32, 16, 0}), 512 * 128.0 / 130);
     NEAR(framing_pcie_gbps(&(struct nic_pcie){64, 16, 512}), 1024 * 236.0 / 256 * 512 / 524);
     NEAR(framing_pcie_gbps(&(struct nic_pcie){7, 16, 0}), 0);
+    NEAR(framing_pcie_gbps(&(struct nic_pcie){8.05, 16, 0}), 0);
     NEAR(framing_pcie_gbps(&(struct nic_pcie){0}), 0);
+    for (int n = 1; n <= 7; n++)
+        assert_int_equal(*framing_pcie_generation(framing_pcie_gt_s(n)), '0' + n);
+    assert_true(framing_pcie_gt_s(0) == 0 && framing_pcie_gt_s(8) == 0);
 }
 
 #define CASES(cases) (sizeof(cases) / sizeof(*(cases)))

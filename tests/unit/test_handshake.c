@@ -23,14 +23,6 @@ static int begin(void **state)
     return 0;
 }
 
-static void need_library(void)
-{
-    char why[256];
-
-    if (secret_supported(why, sizeof(why)))
-        skip();
-}
-
 /* Both ends have the keys of this session alone, and who learns the secret later has none of them. */
 static void test_the_right_secret(void **state)
 {
@@ -38,7 +30,6 @@ static void test_the_right_secret(void **state)
     struct secret_keys first;
 
     (void)state;
-    need_library();
     talk(&client, &server, NULL, NULL);
     assert_int_equal(client.state, SHAKE_DONE);
     assert_int_equal(server.state, SHAKE_DONE);
@@ -69,7 +60,6 @@ static void test_another_secret(void **state)
     struct meet_secret other = talk_secret;
 
     (void)state;
-    need_library();
     other.bytes[31] ^= 1;
     talk_begin(&client, false, &other, TALK_PROTOCOL, TALK_VERSION, 0xcc);
     talk(&client, &server, NULL, server_said);
@@ -86,7 +76,6 @@ static void test_a_false_server(void **state)
     size_t n = 0;
 
     (void)state;
-    need_library();
     talk_begin(&server, true, &other, TALK_PROTOCOL, TALK_VERSION, 0x55);
     talk_pass(&client, &server, NULL, NULL);
     talk_pass(&server, &client, NULL, NULL);
@@ -102,7 +91,6 @@ static void test_a_false_server(void **state)
 static void test_busy(void **state)
 {
     (void)state;
-    need_library();
     talk_pass(&client, &server, NULL, NULL);
     talk_pass(&server, &client, NULL, NULL);
     talk_pass(&client, &server, NULL, NULL);
@@ -123,7 +111,6 @@ static void test_another_version(void **state)
     } others[] = {{TALK_PROTOCOL + 1, TALK_VERSION, "01020305"}, {TALK_PROTOCOL, "0.2.0", "0.2.0"}};
 
     (void)state;
-    need_library();
     for (size_t i = 0; i < 2; i++) {
         talk_good(&server, true);
         talk_begin(&client, false, &talk_secret, others[i].protocol, others[i].version, 0xcc);
@@ -145,7 +132,6 @@ static void test_cut_short(void **state)
     struct shake to;
 
     (void)state;
-    need_library();
     talk(&client, &server, client_said, server_said);
     for (size_t n = 0; n < TALK_CLIENT_BYTES; n++) {
         talk_good(&to, true);
@@ -179,7 +165,6 @@ static bool turned_bit_fails(bool is_server, uint8_t *said, size_t n, size_t bit
 static void test_turned_bits(void **state)
 {
     (void)state;
-    need_library();
     talk(&client, &server, client_said, server_said);
     for (size_t bit = 0; bit < 8 * TALK_CLIENT_BYTES; bit++)
         assert_true(turned_bit_fails(true, client_said, TALK_CLIENT_BYTES, bit));
@@ -193,7 +178,6 @@ static void test_said_again(void **state)
     struct shake to;
 
     (void)state;
-    need_library();
     talk(&client, &server, client_said, server_said);
     talk_begin(&to, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0x56);
     talk_feed(&to, client_said, TALK_CLIENT_BYTES);
@@ -211,7 +195,6 @@ static void test_reflected(void **state)
     struct shake other;
 
     (void)state;
-    need_library();
     for (int what = 0; what < 5; what++) {
         talk_good(&client, false);
         talk_good(&server, true);
@@ -237,7 +220,6 @@ static void test_a_proof_is_no_answer(void **state)
     uint8_t answer[SHAKE_ANSWER_BYTES] = {'P', 'L', 'M', 'B', 2, 3, 0, SHAKE_ANSWER_BYTES};
 
     (void)state;
-    need_library();
     talk_pass(&client, &server, NULL, NULL);
     talk_pass(&server, &client, NULL, NULL);
     assert_int_equal(client.n_out, SHAKE_PROOF_BYTES);
@@ -255,7 +237,6 @@ static void test_sizes(void **state)
     struct shake to;
 
     (void)state;
-    need_library();
     memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
     for (unsigned size = 0; size < 65536; size += size < 1024 ? 1 : 256) {
         bytes[6] = (uint8_t)(size >> 8);
@@ -280,7 +261,6 @@ static void test_texts(void **state)
     char text[8];
 
     (void)state;
-    need_library();
     shake_text(text, sizeof(text), "\x1b[31mred and more", 14);
     assert_string_equal(text, "?[31mre");
     shake_text(text, sizeof(text), "abc", 2);

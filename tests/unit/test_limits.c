@@ -93,12 +93,6 @@ static int check_one(const struct limit_figure *f, void *data)
     assert_non_null(f->source);
     assert_true(strlen(f->source) > 20);
     snprintf(entry, sizeof(entry), "%.*s", (int)(strrchr(f->key, '.') - f->key), f->key);
-    if (starts(f->key, "pcie.") && strstr(f->key, ".lane_gbytes_per_s"))
-        NEAR(f->value, part(l, entry, "gt_s") * part(l, entry, "data_bits") /
-                           part(l, entry, "line_bits") / 8);
-    if (starts(f->key, "infiniband.") && strstr(f->key, ".lane_data_gbits_per_s"))
-        NEAR(f->value, part(l, entry, "lane_signal_gbits_per_s") * part(l, entry, "data_bits") /
-                           part(l, entry, "line_bits"));
     if (starts(f->key, "memory.") && strstr(f->key, ".gbytes_per_s"))
         NEAR(f->value, part(l, entry, "interface_bits") * part(l, entry, "max_mt_s") / 8000);
     if (strstr(f->key, ".nvlink_links"))
@@ -221,44 +215,6 @@ static void anchors_stand(void **state)
 
 // ---- formulas
 
-static void pcie_follows_its_formula(void **state)
-{
-    static const double gt_s[] = {2.5, 5, 8, 16, 32, 64};
-    static const struct {
-        int gen, width, mps, err;
-        double gbytes_per_s;
-    } cases[] = {
-        {3, 16, 0, 0, 16 * 8.0 * 128 / 130 / 8},             // 15.75 GB/s
-        {3, 8, 256, 0, 8 * 8.0 * 128 / 130 / 8 * 256 / 276}, // Intel AN 708: 92.8 % at 256 bytes
-        {1, 1, 128, 0, 0.25 * 128 / 148},
-        {6, 16, 512, 0, 16 * 7.375 * 512 / 524}, // no framing in a flit
-        {9, 16, 256, -ENOENT, 5},
-        {0, 16, 256, -ENOENT, 5},
-        {4, 0, 256, -EINVAL, 5},
-        {4, 33, 256, -EINVAL, 5},
-        {4, 16, -1, -EINVAL, 5},
-        {4, 16, 8192, -EINVAL, 5},
-    };
-    for (size_t i = 0; i < N(cases); i++) {
-        double g = 5;
-        assert_int_equal(limits_pcie(*state, cases[i].gen, cases[i].width, cases[i].mps, &g),
-                         cases[i].err);
-        NEAR(g, cases[i].gbytes_per_s);
-    }
-    // A benchmark's own limit of a network card's slot is the same; a generation is known by its rate.
-    for (int gen = 1; gen <= 6; gen++) {
-        assert_int_equal(limits_pcie_gen(*state, gt_s[gen - 1]), gen);
-        for (int mps = 0; mps <= 256; mps += 256) {
-            struct nic_pcie link = {gt_s[gen - 1], 8, (uint32_t)mps};
-            double g = 0;
-            assert_int_equal(limits_pcie(*state, gen, 8, mps, &g), 0);
-            NEAR(framing_pcie_gbps(&link) / 8, g);
-        }
-    }
-    assert_int_equal(limits_pcie_gen(*state, 8.05), -ENOENT);
-    assert_int_equal(limits_pcie_gen(*state, 0), -ENOENT);
-}
-
 static void networks_follow_their_formulas(void **state)
 {
     static const struct {
@@ -366,7 +322,6 @@ int main(void)
         cmocka_unit_test(figures_agree_with_each_other),
         cmocka_unit_test(cards_add_up_to_their_datasheets),
         cmocka_unit_test(anchors_stand),
-        cmocka_unit_test(pcie_follows_its_formula),
         cmocka_unit_test(networks_follow_their_formulas),
         cmocka_unit_test(the_format_is_strict),
         cmocka_unit_test(a_folder_without_figures_is_an_error),

@@ -30,7 +30,6 @@ static void test_loopback_alone(void **state)
     struct server s;
 
     (void)state;
-    need_library();
     for (int all = 0; all < 2; all++) {
         server_start(&s, (struct meet_listen){.address = all ? "0.0.0.0" : NULL});
         assert_int_equal(connect_to("127.0.0.2", &s), all ? 0 : -ECONNREFUSED);
@@ -50,7 +49,6 @@ static void test_busy(void **state)
     int status;
 
     (void)state;
-    need_library();
     server_start(&s, (struct meet_listen){0});
     first = enter(&s);
     echo(first);
@@ -105,7 +103,6 @@ static void test_many_strangers(void **state)
     unsigned most = 0;
 
     (void)state;
-    need_library();
     server_start(&s, (struct meet_listen){0});
     good = enter(&s);
     echo(good);
@@ -145,7 +142,6 @@ static void test_a_place_has_a_deadline(void **state)
     char byte;
 
     (void)state;
-    need_library();
     server_start(&s, (struct meet_listen){0});
     unsigned before = count_sockets(s.pid);
     int silent = stranger(s.port), slow = stranger(s.port);
@@ -175,7 +171,6 @@ static void test_said_again(void **state)
     struct server s;
 
     (void)state;
-    need_library();
     server_start(&s, (struct meet_listen){0});
     shake_begin(&shake, false, &self);
     memcpy(said, shake.out, SHAKE_HELLO_BYTES);
@@ -206,7 +201,6 @@ static void test_idle(void **state)
     char error[MEET_ERROR_BYTES];
 
     (void)state;
-    need_library();
     for (int i = 0; !c && i < 20; i++) { /* on a busy machine this process may be late itself */
         server_start(&s, (struct meet_listen){.idle_ns = SECOND_NS});
         if (knock(&s, 0, &c, error))
@@ -232,7 +226,6 @@ static void test_a_run_that_crashes(void **state)
     size_t len;
 
     (void)state;
-    need_library();
     server_start(&s, (struct meet_listen){.runs = 2});
     c = enter(&s);
     assert_int_equal(channel_send(c, CRASH, NULL, 0), 0);
@@ -279,7 +272,6 @@ static void test_a_run_that_hangs(void **state)
 static void test_no_orphan(void **state)
 {
     (void)state;
-    need_library();
     for (int killed = 0; killed < 2; killed++) {
         struct server s;
         struct {
@@ -335,7 +327,6 @@ static void test_no_plumbline(void **state)
                   {"", false, -ETIMEDOUT}};
 
     (void)state;
-    need_library();
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct server s = {0};
         char error[MEET_ERROR_BYTES];
@@ -377,7 +368,6 @@ static void test_secrets(void **state)
     char error[MEET_ERROR_BYTES], text[66], other[66], line[1101];
 
     (void)state;
-    need_library();
     assert_int_equal(load("sixteen letters!", 0600, &a, error), 0);
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         assert_int_equal(load(files[i].content, files[i].mode, &b, error), files[i].err);

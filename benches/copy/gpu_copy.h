@@ -7,10 +7,10 @@
  * A lane: copies of one message by one GPU, one after the other, from memory to memory. Several
  * lanes run at once from a common start.
  *
- * What the benchmark copy does with a GPU at one end or both: one point. gpu_copy.c has the hooks;
- * the others what is asked before (rules), what is timed (run), where the host's side lies (numa),
- * several GPUs at once (together), one address for all GPUs (multicast), a GPU of another process
- * (peer) and chains of loads (load).
+ * What the benchmark copy does with a GPU at one end or both, one point: gpu_copy.c has the hooks,
+ * gpu_copy_rules.c what is asked before, gpu_copy_lane.c what is timed (copies and chains of loads),
+ * gpu_copy_memory.c the buffers and the node that they are on, gpu_copy_multicast.c one address for
+ * all GPUs, gpu_copy_peer.c a GPU of another process.
  */
 #ifndef PLUMB_BENCHES_COPY_GPU_COPY_H
 #define PLUMB_BENCHES_COPY_GPU_COPY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a benchmark says of itself: see bench_info.h. Which ones there are is in bench_info.c. */
+/* What a benchmark says of itself, and which ones there are: see bench_info.h. */
 #include "harness/plan/bench_info.h"
 
 #include <ctype.h>

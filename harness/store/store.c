@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a run folder: see store.h. Opening one to go on is in store.c. */
+/* Writing a run folder, and opening one to go on: see store.h. */
 #include "harness/store/store.h"
 
 #include <errno.h>
@@ -14,6 +14,22 @@
 #include "core/units.h"
 #include "harness/table.h"
 #include "harness/text.h"
+
+struct store_file {
+    char name[128];
+    int fd;
+    uint64_t size, undo; /* bytes now, and before the last append */
+    bool dirty, known;   /* known: its header has been compared */
+};
+
+struct store {
+    char *path;
+    int dir, plan_fd; /* the lock is on dir */
+    struct plan *plan;
+    struct store_file *files;
+    size_t n_files;
+    uint64_t last_sync_ns, spent_ns;
+};
 
 /* Of samples/BENCH.csv, with its line end. */
 #define STORE_SAMPLES_HEADER "case,repeat,row,value,origin,disturbed\n"

@@ -71,22 +71,4 @@ int store_close(struct store *store);
 /* Time spent in this module so far. */
 uint64_t store_spent_ns(const struct store *store);
 
-/* ---- The inside of a store, shared by store.c and store.c alone ---- */
-
-struct store_file {
-    char name[128];
-    int fd;
-    uint64_t size, undo; /* bytes now, and before the last append */
-    bool dirty, known;   /* known: its header has been compared */
-};
-
-struct store {
-    char *path;
-    int dir, plan_fd; /* the lock is on dir */
-    struct plan *plan;
-    struct store_file *files;
-    size_t n_files;
-    uint64_t last_sync_ns, spent_ns;
-};
-
 #endif

@@ -259,6 +259,7 @@ install: programs
 	$(if $(NCCL_MODULE),install -m 755 -D $(NCCL_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-nccl.so)
 	$(if $(MPI_MODULE),install -m 755 -D $(MPI_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-mpi.so)
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
+	rm -rf $(SHARE)/configs/hardware
 	cp -R configs $(SHARE)
 	$(if $(wildcard results/reference),cp -R results/reference $(SHARE))
 	cp -R $(wildcard README.md LICENSE docs examples) $(DOC)

@@ -46,8 +46,11 @@ static json_t *texts_of(const char *const *texts, size_t n)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_string(texts[i]));
+    for (size_t i = 0; i < n; i++) {
+        json_t *text = json_string(texts[i]);
+
+        json_array_append_new(list, text ? text : json_string("?"));
+    }
     return list;
 }
 

@@ -259,6 +259,7 @@ uint64_t engine_segment(const char *transport, uint64_t longest_bytes, unsigned 
         uint64_t least, most;
         bool has_line;
     } table[] = {{"shm", 16 << 10, 256 << 10, false},
+                 {"cma", 16 << 10, 256 << 10, false},
                  {"tcp", 32 << 10, 256 << 10, true},
                  {"", 32 << 10, 256 << 10, true}};
     uint64_t bytes = asked;

@@ -149,7 +149,7 @@ bool gate_is_blind(const struct decide_case *c, double loss);
  * such a figure counts as 100 %. */
 
 #define SIGHT_AIM  0.05 /* what more nights are to reach, where --detect does not say */
-#define SIGHT_NONE 0.9  /* a median above it is told as unknown */
+#define SIGHT_NONE 0.95 /* who would detect only more than this detects nothing */
 
 struct sight_asked {
     struct decide_options decide; /* as the cases were decided */

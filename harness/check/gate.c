@@ -134,7 +134,8 @@ static bool lost_within(const struct decide_case *c)
 void gate_count(struct gate_tally *t, const struct decide_case *c, double detect)
 {
     t->held += isfinite(c->error);
-    t->seeing += isfinite(c->error) && (c->detectable < 1 || c->decision != DECISION_INCONCLUSIVE);
+    t->seeing +=
+        isfinite(c->error) && (c->detectable < SIGHT_NONE || c->decision != DECISION_INCONCLUSIVE);
     t->lost += c->decision == DECISION_WORSE;
     t->unseen += detect > 0 && gate_is_blind(c, detect);
     t->likely += c->likely;

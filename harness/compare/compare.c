@@ -434,8 +434,7 @@ static int show(struct command *c, struct pairs *pairs)
 
     if (!pairs->n && refuse_only(c))
         return fail(c, EXIT_USAGE);
-    err = view_make(pairs, &view);
-    view.reference = c->reference;
+    err = view_make(pairs, c->reference, &view);
     if (!err)
         err = add_training(c, &view, &versus);
     if (err == -EINVAL)

@@ -41,6 +41,8 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
  * Markdown, HTML, CSV and JSON write it out, and decide nothing. All of it lives in the pool of the
  * pairs' report. */
 
+struct reference;
+
 #define VIEW_DECISIONS 4
 #define VIEW_FIRST     20 /* cases of a pipe */
 
@@ -100,8 +102,8 @@ struct view {
     size_t n_differences;
 };
 
-/* 0 or -ENOMEM. v->reference and v->versus are NULL, and the caller's to set. */
-int view_make(struct pairs *p, struct view *v);
+/* reference: that A is; NULL: it is none. 0 or -ENOMEM. v->versus is NULL, and the caller's to set. */
+int view_make(struct pairs *p, const struct reference *reference, struct view *v);
 
 /* The exit code that this comparison asks for. */
 int view_exit(const struct view *v);

@@ -13,7 +13,22 @@
 #define ALARM_LEVEL 0.005
 #define CONFIDENCE  0.95
 
+#define MANY_JSON_SCHEMA 3
+
 static const char *const letters[MANY_MAX] = {"A", "B", "C", "D", "E", "F", "G", "H"};
+
+/* The same run in two columns. */
+static int refuse_same(const struct pairs *x, const struct pairs *y, char *error, size_t len)
+{
+    for (size_t i = x->n_a; i < x->report.n_runs; i++)
+        for (size_t k = y->n_a; k < y->report.n_runs; k++)
+            if (pairs_same_run(&x->report.runs[i], &y->report.runs[k])) {
+                snprintf(error, len, "'%.300s' and '%.300s' are the same run: leave one out",
+                         x->report.runs[i].path, y->report.runs[k].path);
+                return -EEXIST;
+            }
+    return 0;
+}
 
 int many_load(struct many *m, const struct run_set *sets, size_t n,
               const struct pairs_options *options, char *error, size_t len)
@@ -33,8 +48,10 @@ int many_load(struct many *m, const struct run_set *sets, size_t n,
                          (const char *const *)sets[i].all, sets[i].n, &own, error, len);
         if (!err)
             err = pairs_refuse_same(p, error, len);
+        for (size_t k = 0; !err && k + 1 < m->n; k++)
+            err = refuse_same(&m->pairs[k], p, error, len);
         if (!err)
-            err = view_make(p, &m->views[m->n - 1]);
+            err = view_make(p, NULL, &m->views[m->n - 1]);
     }
     return err;
 }
@@ -46,14 +63,26 @@ void many_release(struct many *m)
     *m = (struct many){.n = 0};
 }
 
+/* No side is judged: a case that is worse hides nothing of what is missing. */
+static int exit_of(const struct view *v)
+{
+    bool failed_a = false;
+
+    for (size_t i = 0; i < v->p->n; i++)
+        failed_a = failed_a || v->p->all[i].failed_a;
+    if (failed_a || v->n_failed_b || v->n_lacking || v->n_thinned || v->n_unfinished)
+        return EXIT_INCOMPLETE;
+    return v->n_taken || v->p->overall.n_inconclusive || !v->n_ready ? EXIT_UNDECIDED : EXIT_GOOD;
+}
+
 int many_exit(const struct many *m)
 {
     int exit = EXIT_GOOD;
 
     for (size_t i = 0; i < m->n && exit != EXIT_INCOMPLETE; i++) {
-        int own = view_exit(&m->views[i]);
+        int own = exit_of(&m->views[i]);
 
-        exit = own == EXIT_INCOMPLETE || own == EXIT_UNDECIDED ? own : exit;
+        exit = own == EXIT_GOOD ? exit : own;
     }
     return exit;
 }
@@ -81,9 +110,12 @@ static bool has_a(const struct pair *pair)
 /* Of the runs before i none has the case. */
 static bool is_first_of_it(const struct many *m, size_t i, const struct pair *pair, size_t at)
 {
-    for (size_t k = 0; k < i; k++)
-        if (find_case(&m->pairs[k], pair->key, at))
+    for (size_t k = 0; k < i; k++) {
+        const struct pair *before = find_case(&m->pairs[k], pair->key, at);
+
+        if (before && has_a(before))
             return false;
+    }
     return true;
 }
 
@@ -233,9 +265,10 @@ static void add_answers(struct document *d, struct pool *pool, const struct many
     for (size_t i = 0; i < m->n; i++) {
         const struct view *v = &m->views[i];
 
-        document_answer(d, letters[i + 1], v->name,
-                        view_exit(v) == EXIT_INCOMPLETE ? TONE_LOW : TONE_NONE,
-                        counts_text(pool, v));
+        document_answer(d, letters[i + 1],
+                        exit_of(v) == EXIT_INCOMPLETE ? "incomplete"
+                                                      : decision_word(v->p->overall.decision),
+                        exit_of(v) == EXIT_INCOMPLETE ? TONE_LOW : TONE_NONE, counts_text(pool, v));
     }
     document_answer(d, "Rests on", "", TONE_NONE,
                     pool_text(pool,
@@ -368,10 +401,14 @@ int many_print_json(FILE *out, struct many *m)
     json_t *all = json_array();
     int err = -ENOMEM;
 
-    for (size_t i = 0; i < m->n; i++)
-        json_array_append_new(all, view_json(&m->views[i], letters[i + 1]));
-    json_t *o = json_pack("{s:i, s:i, s:o}", "schema", VIEW_JSON_SCHEMA, "exit", many_exit(m),
-                          "comparisons", all);
+    for (size_t i = 0; all && i < m->n; i++)
+        if (json_array_append_new(all, view_json(&m->views[i], letters[i + 1]))) {
+            json_decref(all);
+            all = NULL;
+        }
+    json_t *o = all ? json_pack("{s:i, s:i, s:o}", "schema", MANY_JSON_SCHEMA, "exit", many_exit(m),
+                                "comparisons", all)
+                    : NULL;
     if (o)
         err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
     json_decref(o);

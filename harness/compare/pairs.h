@@ -144,6 +144,9 @@ void pairs_release(struct pairs *p);
 /* Is this run one that B is held against in most cases? Those of B are. */
 bool pairs_is_level(const struct pairs *p, size_t run);
 
+/* Are these one run, by path or as a copy? */
+bool pairs_same_run(const struct run_folder *x, const struct run_folder *y);
+
 /* Is a run on both sides, by its path or by its name, host and start? -EEXIST with error set: it
  * would be held against itself. */
 int pairs_refuse_same(const struct pairs *p, char *error, size_t len);

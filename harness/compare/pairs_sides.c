@@ -290,10 +290,14 @@ static bool same_meta(const json_t *x, const json_t *y)
                      json_object_get(json_object_get(y, "machine"), "host"), "hostname");
 }
 
+bool pairs_same_run(const struct run_folder *x, const struct run_folder *y)
+{
+    return same_path(x->path, y->path) || same_meta(x->meta, y->meta);
+}
+
 static bool is_same_run(const struct pairs *p, size_t x, size_t y)
 {
-    return same_path(p->report.runs[x].path, p->report.runs[y].path) ||
-           same_meta(meta_of(p, x), meta_of(p, y));
+    return pairs_same_run(&p->report.runs[x], &p->report.runs[y]);
 }
 
 int sides_refuse_twice(const struct pairs *p, char *error, size_t len)

@@ -36,7 +36,7 @@ static int open_verdicts(const char *run, const char *baseline, void **verdicts,
     if (!err)
         err = pairs_refuse_same(&of->pairs, error, len);
     if (!err)
-        err = view_make(&of->pairs, &of->view);
+        err = view_make(&of->pairs, NULL, &of->view);
     if (err)
         close_verdicts(of);
     else

@@ -368,11 +368,12 @@ static void find_margin(struct view *v)
         }
 }
 
-int view_make(struct pairs *p, struct view *v)
+int view_make(struct pairs *p, const struct reference *reference, struct view *v)
 {
     int err;
 
-    *v = (struct view){.p = p, .pool = &p->report.pool, .price_a = NAN, .price_b = NAN};
+    *v = (struct view){
+        .p = p, .pool = &p->report.pool, .reference = reference, .price_a = NAN, .price_b = NAN};
     err = pairs_disturb(p);
     if (!err)
         err = fill_pipes(v);
@@ -401,7 +402,8 @@ int view_exit(const struct view *v)
 {
     if (v->p->overall.n_worse)
         return EXIT_BAD;
-    if (v->n_failed_b || v->n_lacking || v->n_thinned || v->n_unfinished)
+    /* A reference was measured by the suite of its day. */
+    if (v->n_failed_b || (v->n_lacking && !v->reference) || v->n_thinned || v->n_unfinished)
         return EXIT_INCOMPLETE;
     return v->p->overall.decision == DECISION_INCONCLUSIVE ? EXIT_UNDECIDED : EXIT_GOOD;
 }

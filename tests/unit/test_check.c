@@ -113,6 +113,10 @@ static void test_what_a_case_comes_to(void **state)
          0,
          GATE_UNDECIDED,
          0},
+        {{.decision = DECISION_INCONCLUSIVE, .error = 0.1, .ratio = 0.99, .detectable = 0.98},
+         0,
+         GATE_UNDECIDED,
+         0},
         /* a doubt, beyond the margin and within it */
         {{.decision = DECISION_INCONCLUSIVE,
           .error = 0.1,

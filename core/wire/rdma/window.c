@@ -747,7 +747,7 @@ static bool have_greeted(const struct wire *w, bool out)
 #define NUDGES_MOST 6u /* the send queue has room for these beside the greeting */
 #define NUDGE_NS    500000000u
 
-/* An empty read on iWARP. Linux' soft iWARP lets what comes lie, now and then, where its socket calls
+/* An empty read. Linux' soft iWARP lets what comes lie, now and then, where its socket calls
  * while the queue pair is locked, until more comes: the answer to this is more. */
 static int nudge(struct wire *w)
 {
@@ -763,7 +763,7 @@ static int nudge(struct wire *w)
                                  .wr.rdma = {.remote_addr = q->remote.in_at,
                                              .rkey = q->remote.in_key}},
                            *bad;
-        if (q->rail->protocol == RDMA_IWARP)
+        if (!strcmp(q->rail->driver, "siw"))
             err = rdma_refused(q, "an empty read", ibv_post_send(q->qp, &wr, &bad));
     }
     return err;

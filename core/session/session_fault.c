@@ -218,10 +218,11 @@ static void say_still(struct session *s, int own_err)
     }
 }
 
+static void say_lost(struct session *s);
 static void say_silent(struct session *s);
 
 /* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and
- * not only those that wait. Who does not even answer is the one to name. */
+ * not only those that wait. Who does not even answer, or is lost meanwhile, is the one to name. */
 static void ask_links(struct session *s)
 {
     char still[SESSION_ERROR_BYTES];
@@ -242,7 +243,9 @@ static void ask_links(struct session *s)
         say_one(s, rank);
         dead = true;
     }
-    if (!dead && any(s, is_silent))
+    if (!dead && any(s, is_lost))
+        say_lost(s);
+    else if (!dead && any(s, is_silent))
         say_silent(s);
     else if (!dead)
         memcpy(s->error, still, sizeof(still));

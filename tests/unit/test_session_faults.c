@@ -261,6 +261,8 @@ static void test_lost(void **state)
         {FAKE_LEAVES, SIGKILL, 1, -ECONNRESET, "signal 9"},
         /* so late that its signs of life are not missed yet when the others give up */
         {FAKE_LEAVES, SIGSTOP, 4, -ETIMEDOUT, "does not answer"},
+        /* and so that they are missed while it is asked about its links */
+        {FAKE_LEAVES, SIGSTOP, 3, -ETIMEDOUT, "does not answer"},
     };
     static const unsigned alive[] = {0, 1, 3};
 

@@ -119,11 +119,21 @@ int gemm_why(char *why, int err, const char *format, ...)
     return err;
 }
 
+/* It is there, and yet dlopen() took none: not for another of the same name to stand in silently. */
+static bool is_broken(const char *name, const char **text)
+{
+    size_t len = strlen(name);
+
+    *text = dlerror();
+    return *text && (strncmp(*text, name, len) != 0 || !strstr(*text, "No such file"));
+}
+
 void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,
                   char *why)
 {
     const char *const one[] = {file, NULL};
     const char *const *try = file ? one : names;
+    const char *text = NULL;
     void *handle = NULL;
 
     for (; *try && !handle; try++) {
@@ -131,11 +141,15 @@ void *gemm_dlopen(const char *file, const char *const *names, const char *packag
 
         snprintf(bundled, sizeof(bundled), "plumb-%s", *try);
         handle = file ? NULL : dlopen(bundled, RTLD_NOW | RTLD_LOCAL);
+        if (!handle && !file && is_broken(bundled, &text)) {
+            *err = gemm_why(why, -ELIBACC, "the bundle's own library does not load: %s", text);
+            return NULL;
+        }
         handle = handle ? handle : dlopen(*try, RTLD_NOW | RTLD_LOCAL);
     }
     *err = 0;
     if (!handle && file) {
-        const char *text = dlerror();
+        text = dlerror();
         *err = gemm_why(why, -ELIBACC, "cannot open library '%s': %s", file, text ? text : "");
     } else if (!handle) {
         *err = gemm_why(why, -ELIBACC, "library '%s' is not here: install Debian package '%s'",

@@ -106,10 +106,11 @@ struct gemm_symbol {
     int optional;
 };
 
-/* Opens `file`, or else the first of `names` (NULL-terminated) that is there, that of a bundle (scripts/bundle: plumb-NAME
- * leads to it) before the machine's own. NULL with -ELIBACC:
- * the reason names the Debian package. An engine keeps its handle open when it is closed: libraries
- * whose threads still wait for work must not be unmapped. */
+/* Opens `file`, or else the first of `names` (NULL-terminated) that is there, that of a bundle
+ * (scripts/bundle: plumb-NAME leads to it) before the machine's own; the bundle's that does not load
+ * has none stand in for it. NULL with -ELIBACC: the reason names the Debian package. An engine keeps
+ * its handle open when it is closed: libraries whose threads still wait for work must not be
+ * unmapped. */
 void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,
                   char *why);
 

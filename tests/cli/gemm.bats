@@ -41,6 +41,14 @@ load gemm
     cells reason | grep -q "cannot open library '/nowhere/libopenblas.so'"
 }
 
+@test "a library of the bundle that does not load: said, and the machine's own does not stand in" {
+    needs_library openblas
+    echo "no library" >"$BATS_TEST_TMPDIR/plumb-libopenblas.so.0"
+    LD_LIBRARY_PATH=$BATS_TEST_TMPDIR gemm --dtype f32 --size 32 --library openblas
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q "plumb-libopenblas.so.0"
+}
+
 @test "more threads than CPUs are refused, not crowded" {
     needs_library onednn
     gemm --dtype f32 --size 32 --threads $((cpus + 1))

@@ -77,7 +77,7 @@ json_t *kept_options(const struct bench_list *benches);
  */
 
 enum process_rule {
-    PROCESS_AUTO,  /* cases whose start is dear share one: bench_start, START_ONCE */
+    PROCESS_AUTO,  /* cases whose start is dear share one: bench_start */
     PROCESS_CASE,  /* one for each launch */
     PROCESS_ROUND, /* all cases share one */
 };
@@ -95,9 +95,6 @@ struct batches {
     size_t n;
     unsigned before; /* cases of the process of the last launch that were before it */
 };
-
-/* Does this cost of a start fit a launch with these arguments? */
-bool start_fits(const struct bench_info *b, const struct bench_start *start, const char *arguments);
 
 /* Does this option of the benchmark say something of a launch with these arguments (opt.scope)? */
 bool option_applies(const struct bench_info *b, const struct opt *opt, const char *arguments);

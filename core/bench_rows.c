@@ -166,9 +166,6 @@ static const struct rows_field parts[] = {
 static const struct rows_field starts[] = {
     NEEDED(bench_start, what),
     TEXT(bench_start, where),
-    NUMBER(bench_start, seconds),
-    FLAG(bench_start, "once", START_ONCE),
-    FLAG(bench_start, "kept", START_KEPT),
     END,
 };
 

@@ -273,20 +273,10 @@ struct bench_part {
     const char *measure; /* the command that measures it: "plumb run node" */
 };
 
-enum {
-    /* a process that measures many cases pays it once; a run puts such cases into one process */
-    START_ONCE = 1,
-    /* a search whose outcome the run keeps (OPT_KEPT): the first launch of a case pays it */
-    START_KEPT = 2,
-};
-
-/* What a case takes beside its warm-up and its samples. Each entry that fits counts. The seconds
- * are those of a usual machine, to state how long a run takes, before anything has run. */
+/* What a process that measures many cases pays once: a run puts the cases that fit into one process. */
 struct bench_start {
     const char *what;  /* "driver and context of the GPU" */
     const char *where; /* a condition on the options of a case; NULL: all */
-    double seconds;
-    unsigned flags;
 };
 
 /*

@@ -268,9 +268,6 @@ const struct row_column row_columns[] = {
     {"run", ROW_TEXT, AT(run), "name of the run"},
     {"case", ROW_TEXT, AT(case_id), "number of the case in plan.csv"},
     {"repeat", ROW_COUNT, AT(repeat), "which launch of the case, from 1"},
-    {"chosen_in", ROW_NUMBER, AT(chosen_in),
-     "the launch (`repeat`) that made the choice which this one used; empty: it used no earlier "
-     "choice"},
     {"launch_s", ROW_NUMBER, AT(launch_s),
      "wall time of the whole launch, with its start, set-up and checks, s: the same in all its "
      "rows"},

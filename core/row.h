@@ -57,7 +57,7 @@ struct row {
     const char *disturbed;
     const char *run, *case_id;
     uint64_t repeat;
-    double chosen_in, launch_s, process_cases;
+    double launch_s, process_cases;
     const char *host, *time_utc;
 };
 

@@ -164,14 +164,6 @@ static const struct bench_part parts[] = {
     {.where = NULL},
 };
 
-static const struct bench_start starts[] = {
-    {.what = "ranks and their connections, check", .seconds = 0.5},
-    {.what = "driver and context of each rank's GPU",
-     .where = "backend=nccl,mpi-cuda",
-     .seconds = 4},
-    {.what = NULL},
-};
-
 /* Rates follow from the time. Size is counted as ours. A barrier behind each operation (-z 1) would
  * be in the time. */
 #define NCCL_FIGURE(collective_, op_, columns_, figure)                                            \
@@ -259,6 +251,5 @@ const struct bench_rows bench_rows = {
     .pipes = pipes,
     .limits = limits,
     .parts = parts,
-    .starts = starts,
     .imported = imported,
 };

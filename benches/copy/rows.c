@@ -162,15 +162,7 @@ static const struct bench_experiment experiments[] = {
 
 static const struct bench_start starts[] = {
     {.what = "driver and contexts of the GPUs, their kernels",
-     .where = "source=cuda:* | destination=cuda:*",
-     .seconds = 1.5,
-     .flags = START_ONCE},
-    {.what = "buffers and their check",
-     .where = "source=cuda:* | destination=cuda:*",
-     .seconds = 0.3},
-    {.what = "buffers, ceilings, check",
-     .where = "source!=cuda:* destination!=cuda:*",
-     .seconds = 0.2},
+     .where = "source=cuda:* | destination=cuda:*"},
     {.what = NULL},
 };
 

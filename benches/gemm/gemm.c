@@ -7,7 +7,6 @@
 
 #include "benches/gemm/library.h"
 #include "core/bench/bench.h"
-#include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 
@@ -291,17 +290,16 @@ static const struct opt options[] = {
      .offset = AT(search_ns),
      .help = "search for the shape with the highest rate for at most this time, then measure it"},
     {.name = "algorithm",
-     .type = OPT_CUSTOM,
+     .type = OPT_STRING,
      .flags = OPT_KEPT,
      .offset = AT(ask.algorithm),
-     .def = GPU_CHOICE_AUTO,
+     .def = "auto",
      .arg = "auto|CHOICE",
-     .parse = gpu_choice_parse,
      .scope = &by_contest,
      .help =
          "of cublaslt-best: the value of an earlier row's column algorithm, instead of a search. "
-         "For another device, driver, library, type or shape, and if it is slower than the "
-         "heuristics' choice, the search runs all the same"},
+         "If cuBLASLt does not offer it here, or it is slower than the heuristics' choice, the "
+         "search runs all the same"},
     {.name = "onednn-file",
      .type = OPT_STRING,
      .flags = OPT_SWEEP, /* for those of its points that take it */

@@ -9,7 +9,6 @@
 #include "benches/gemm/library.h"
 #include "core/backend.h"
 #include "core/hw/gpu.h"
-#include "core/hw/gpu_choice.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/search.h"
 
@@ -211,36 +210,19 @@ static int hold_contest(struct gpu_run *r, unsigned n, bool brief, struct search
     return err ? gpu_failed(r, err) : 0;
 }
 
-/* What a choice depends on beside device and driver. */
-static const char *problem_text(const struct gpu_run *r, char *text, size_t len)
-{
-    const struct gemm_request *q = &r->base.request;
-    const struct gemm_shape *s = &r->base.shape;
-
-    snprintf(text, len, "%s, %llu bytes: %d %s %d %d, %llu x %llu x %llu",
-             gemm_ops(r)->version(r->gemm),
-             (unsigned long long)gemm_ops(r)->workspace_bytes(r->gemm), (int)q->form->dtype,
-             q->form->accumulate, q->b_is_nk, (int)q->data, (unsigned long long)s->m,
-             (unsigned long long)s->n, (unsigned long long)s->k);
-    return text;
-}
-
 static const char *candidate_text(const struct gpu_run *r, unsigned i, char text[20])
 {
     snprintf(text, 20, "%016llx", (unsigned long long)gemm_ops(r)->identity(r->gemm, i));
     return text;
 }
 
-/* The candidate that an earlier launch chose for the same product on the same device; n: none. */
+/* The candidate of this text; n: none. */
 static unsigned find_kept(const struct gpu_run *r, unsigned n)
 {
-    char problem[160], what[GPU_CHOICE_BYTES], one[20];
+    char one[20];
     unsigned i = 0;
 
-    if (!gpu_choice_read(r->gpu, problem_text(r, problem, sizeof(problem)),
-                         r->base.request.algorithm, what))
-        return n;
-    while (i < n && strcmp(candidate_text(r, i, one), what) != 0)
+    while (i < n && strcmp(candidate_text(r, i, one), r->base.request.algorithm) != 0)
         i++;
     return i;
 }
@@ -253,12 +235,12 @@ static int take_kept(struct gpu_run *r, unsigned n)
     struct search_result result = {.best = 1};
     int err = 0;
 
-    if (!strcmp(r->base.request.algorithm, GPU_CHOICE_AUTO))
+    if (!strcmp(r->base.request.algorithm, "auto"))
         return 0;
     if (kept == n)
         return point_reason(r->base.pt, 0,
-                            "the algorithm of an earlier launch is for another device, driver, "
-                            "library or product: searched again");
+                            "cuBLASLt does not offer the algorithm of an earlier launch here: "
+                            "searched again");
     r->ways = ways;
     if (kept)
         err = hold_contest(r, 2, false, &result);
@@ -319,15 +301,10 @@ static int forget_results(struct gpu_run *r)
 /* For later launches of the case, unless the contest was cut short or disturbed. */
 static void show_choice(const struct gpu_run *r)
 {
-    char problem[160], what[20], text[GPU_CHOICE_BYTES];
+    char text[20];
 
-    if (!r->decided)
-        return;
-    gpu_choice_print(r->gpu, problem_text(r, problem, sizeof(problem)),
-                     candidate_text(r, r->candidate, what), text);
-    /* What was searched for again is not by the earlier choice, though it came to the same. */
-    if (r->kept || strcmp(text, r->base.request.algorithm) != 0)
-        point_column(r->base.pt, "algorithm", "%s", text);
+    if (r->decided)
+        point_column(r->base.pt, "algorithm", "%s", candidate_text(r, r->candidate, text));
 }
 
 static void show_gap(const struct gpu_run *r)

@@ -82,7 +82,7 @@ struct gemm_request {
     unsigned index; /* of the place: which GPU */
     unsigned threads;
     const char *file;      /* this library file, not the system's; NULL */
-    const char *algorithm; /* GPU_CHOICE_AUTO, or one that an earlier launch chose: gpu_choice.h */
+    const char *algorithm; /* "auto", or one that an earlier launch chose */
 };
 
 /*

@@ -109,16 +109,7 @@ static const struct bench_part parts[] = {{.where = "metric=throughput data!=zer
                                           {.where = NULL}};
 
 static const struct bench_start starts[] = {
-    {.what = "driver and context of the GPU, cuBLASLt",
-     .where = "device=cuda:*",
-     .seconds = 2.5,
-     .flags = START_ONCE},
-    {.what = "operands, heuristics, check", .where = "device=cuda:*", .seconds = 0.3},
-    {.what = "contest of the candidates",
-     .where = "device=cuda:* library=*-best",
-     .seconds = 2,
-     .flags = START_KEPT},
-    {.what = "library and ceiling of the CPUs", .where = "device=host", .seconds = 0.4},
+    {.what = "driver and context of the GPU, cuBLASLt", .where = "device=cuda:*"},
     {.what = NULL},
 };
 

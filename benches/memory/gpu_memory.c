@@ -9,7 +9,6 @@
 #include "benches/memory/memory_work.h"
 #include "core/clock.h"
 #include "core/hw/gpu.h"
-#include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
 #include "core/row.h"
 #include "core/search.h"
@@ -191,10 +190,10 @@ struct gpu_passes {
 struct gpu_variant {
     const char *name; /* of the launch: "tuned", "plain"; "": the driver's */
     struct gpu_shape shape;
-    char text[64];                 /* of the shape */
-    char tuning[GPU_CHOICE_BYTES]; /* the choice of a search, for later launches; "" */
-    struct gpu_kernel *kernel;     /* NULL: the driver's */
-    double scalar;                 /* of the last run */
+    char text[64];             /* of the shape */
+    char tuning[48];           /* the choice of a search, for later launches; "" */
+    struct gpu_kernel *kernel; /* NULL: the driver's */
+    double scalar;             /* of the last run */
 };
 
 /* ---- What bandwidth and latency share ---- */
@@ -434,24 +433,21 @@ static int time_both(struct gpu_passes *m, const struct gpu_shape shapes[2], uin
     return err;
 }
 
-/* Takes the shape that an earlier launch chose for the same passes on the same device, unless it is
- * slower here than the plain one. *found: it is taken. */
-static int take_kept(struct point *pt, struct gpu_passes *m, const char *problem,
-                     struct gpu_shape *shape, bool *found)
+/* Takes the shape that an earlier launch chose, unless it is slower here than the plain one.
+ * *found: it is taken. */
+static int take_kept(struct point *pt, struct gpu_passes *m, struct gpu_shape *shape, bool *found)
 {
     const struct gpu_tune_space space = space_of(m);
     struct gpu_shape both[2];
-    char word[GPU_CHOICE_BYTES];
     uint64_t ns[2];
 
     *found = false;
-    if (!strcmp(m->params->tuning, GPU_CHOICE_AUTO))
+    if (!strcmp(m->params->tuning, "auto"))
         return 0;
-    if (!gpu_choice_read(m->gpu, problem, m->params->tuning, word) ||
-        !gpu_shape_read(&space, word, &both[1]))
+    if (!gpu_shape_read(&space, m->params->tuning, &both[1]))
         return point_reason(pt, 0,
-                            "the launch shape of an earlier launch is for another device, driver, "
-                            "operation or size: searched again");
+                            "the launch shape of an earlier launch is none of those here: "
+                            "searched again");
     int err = choose_tune_passes(m, &space);
     if (!err)
         err = gpu_shape_plain(&space, &both[0]);
@@ -467,7 +463,7 @@ static int take_kept(struct point *pt, struct gpu_passes *m, const char *problem
                                  "plain one: searched again");
 }
 
-/* What the choice is for, beside device and driver: number `index` of this process. */
+/* What the choice is for: number `index` is the GPU's in this process. */
 static void print_problem(const struct gpu_passes *m, char *text, size_t len)
 {
     snprintf(text, len, "%u/%s/%s/%" PRIu64 "%s", gpu_base(m->gpu)->index,
@@ -480,16 +476,16 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant
     struct memory_session *session = pt->bench_state;
     struct gpu_tuned fresh;
     bool found;
-    char key[64], word[48];
+    char key[64];
+    int err = take_kept(pt, m, &v->shape, &found);
 
-    print_problem(m, key, sizeof(key));
-    int err = take_kept(pt, m, key, &v->shape, &found);
     if (err)
         return err;
     if (found) {
         snprintf(v->tuning, sizeof(v->tuning), "%s", m->params->tuning);
         return 0;
     }
+    print_problem(m, key, sizeof(key));
     const struct gpu_tuned *tuned = gpu_tunings_find(&session->tunings, key);
     if (!tuned) {
         err = search(m, &fresh);
@@ -504,9 +500,7 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant
                      tuned->tried, tuned->of);
     v->shape = tuned->shape;
     if (tuned->decided)
-        gpu_choice_print(m->gpu, key, gpu_shape_word(&v->shape, word, sizeof(word)), v->tuning);
-    if (!strcmp(v->tuning, m->params->tuning)) /* searched for again: not by the earlier choice */
-        v->tuning[0] = 0;
+        gpu_shape_word(&v->shape, v->tuning, sizeof(v->tuning));
     return 0;
 }
 

@@ -9,7 +9,6 @@
 #include "benches/memory/memory_work.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
-#include "core/hw/gpu_choice.h"
 #include "core/hw/place.h"
 
 /* Sizes of any GPU, four times apart; those that do not fit are skipped with the reason. */
@@ -120,16 +119,16 @@ static const struct opt options[] = {
      .help = "shape of the kernel. tuned: the fastest of a search; plain: the simplest; both: a "
              "row for each (GPU)"},
     {.name = "tuning",
-     .type = OPT_CUSTOM,
+     .type = OPT_STRING,
      .flags = OPT_KEPT,
      AT(tuning),
-     .def = GPU_CHOICE_AUTO,
-     .arg = "auto|CHOICE",
-     .parse = gpu_choice_parse,
+     .def = "auto",
+     .arg = "auto|SHAPE",
      .scope = &by_search,
-     .help = "of the tuned launch: the value of an earlier row's column tuning, instead of a "
-             "search. For another device, driver, operation, type or size, and if it is slower "
-             "than the plain launch, the search runs all the same (GPU)"},
+     .help =
+         "of the tuned launch: the value of an earlier row's column tuning, instead of a "
+         "search. If it is none of the shapes here, or slower than the plain launch, the search "
+         "runs all the same (GPU)"},
     {.name = "engine",
      CHOICE(engine, memory_engines),
      .def = "kernel",

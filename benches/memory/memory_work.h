@@ -56,7 +56,7 @@ struct gpu_tuned {
  * -ENOMEM, or -EOPNOTSUPP when no shape runs. */
 int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best);
 
-/* A shape as a word, for a choice that a run keeps (gpu_choice.h): "4x256x1056", "4x256x1056cs".
+/* A shape as a word, for a choice that a run keeps: "4x256x1056", "4x256x1056cs".
  * Reading one: false if no search of this space would try that shape, or memory is short. */
 const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len);
 bool gpu_shape_read(const struct gpu_tune_space *space, const char *word, struct gpu_shape *shape);
@@ -93,7 +93,7 @@ struct memory_params {
     int node, memory_node;  /* PLACEMENT_*, or the system's number */
     int level;              /* MEMORY_ANY_LEVEL: `size` says it */
     uint64_t threads, size; /* size: of all threads together, in bytes */
-    const char *tuning;     /* GPU_CHOICE_AUTO, or the choice of an earlier launch */
+    const char *tuning;     /* "auto", or the choice of an earlier launch */
 };
 
 /* pt->bench_state: outlives the points. */

@@ -142,16 +142,7 @@ static const struct bench_part parts[] = {
     {.where = NULL}};
 
 static const struct bench_start starts[] = {
-    {.what = "driver and context of the GPU, its kernels",
-     .where = "device=cuda:*",
-     .seconds = 1.5,
-     .flags = START_ONCE},
-    {.what = "arrays and their check", .where = "device=cuda:*", .seconds = 0.3},
-    {.what = "search for the shape of the launch",
-     .where = "device=cuda:* op!=latency engine=kernel launch=both,tuned",
-     .seconds = 1,
-     .flags = START_KEPT},
-    {.what = "arrays and ceilings", .where = "device=host", .seconds = 0.3},
+    {.what = "driver and context of the GPU, its kernels", .where = "device=cuda:*"},
     {.what = NULL},
 };
 

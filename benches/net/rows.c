@@ -164,14 +164,6 @@ static const struct bench_experiment experiments[] = {
     {.check = NULL},
 };
 
-static const struct bench_start starts[] = {
-    {.what = "peer, connections, check", .seconds = 0.3},
-    {.what = "driver of the GPUs, at both ends at once",
-     .where = "rail!= | memory=cuda:*",
-     .seconds = 1.5},
-    {.what = NULL},
-};
-
 /* One port, one operation a call, a reliable connection: what ours does. Names of devices, MTU and
  * GID index are of the other machine. */
 #define PLAIN "direction=forward connection=RC dual= post_list= received= way= memory=,cuda:*"
@@ -259,6 +251,5 @@ const struct bench_rows bench_rows = {
     .plots = plots,
     .pipes = pipes,
     .experiments = experiments,
-    .starts = starts,
     .imported = imported,
 };

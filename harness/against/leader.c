@@ -482,8 +482,7 @@ static bool decides(const struct target *t, size_t i)
 {
     const struct launch *all = t->plan.launches;
 
-    if (all[i].state != LAUNCH_DONE ||
-        !json_object_get(json_object_get(t->meta, "kept_options"), all[i].bench))
+    if (all[i].state != LAUNCH_DONE)
         return false;
     for (size_t k = 0; k < i; k++)
         if (all[k].case_number == all[i].case_number && all[k].state == LAUNCH_DONE)

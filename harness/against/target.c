@@ -536,7 +536,7 @@ static json_t *answer_keep(struct agent *a, const json_t *m)
     if (!err)
         err = table_parse("rows", rows, strlen(rows), &t, error, sizeof(error));
     if (!err && b)
-        err = kept_learn(&a->kept, b, one.launches, &t, 0, t.n_rows);
+        kept_learn(&a->kept, b, one.launches, &t, 0, t.n_rows);
     table_release(&t);
     plan_release(&one);
     return err ? error_of("rows of a launch that cannot be read") : json_pack("{s:b}", "kept", 1);

@@ -221,9 +221,7 @@ static uint64_t side_ns(const struct running *r, const struct measurement *m)
         return m->own->side_ns;
     if (side_launch(r, m, true, &l))
         return 0;
-    uint64_t ns = estimate_plan(r->all->benches, &(struct plan){.launches = &l, .n = 1}, 0,
-                                PROCESS_CASE, NULL)
-                      .all_ns;
+    uint64_t ns = launch_asked_ns(r->all->benches, &l, 0);
     free(l.arguments);
     return ns;
 }

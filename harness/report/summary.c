@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "harness/report/page.h"
-#include "harness/report/processes.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 
@@ -229,12 +228,27 @@ static const char *launches_text(const struct scene *s, const struct launches *n
     return text;
 }
 
+/* "875 shared 14 processes"; "": none shared one. Rows of a launch stand together. */
 static const char *shared_text(const struct scene *s, const struct run_folder *run)
 {
-    struct process_use use;
-    char text[PROCESS_USE_BYTES];
+    size_t launches = 0, processes = 0;
 
-    return process_use_of(run, &use) ? "" : pool_text(s->pool, "%s", process_use_text(&use, text));
+    for (size_t i = 0; i < run->n_benches; i++) {
+        const struct table *t = &run->benches[i].rows;
+        for (size_t row = 0; row < t->n_rows; row++) {
+            double before = table_number(t, row, "process_cases");
+            bool same = row &&
+                        !strcmp(table_text(t, row, "case"), table_text(t, row - 1, "case")) &&
+                        !strcmp(table_text(t, row, "repeat"), table_text(t, row - 1, "repeat"));
+            if (isnan(before) || same)
+                continue;
+            launches++;
+            processes += before == 0;
+        }
+    }
+    return launches == processes ? ""
+                                 : pool_text(s->pool, "%zu shared %zu process%s", launches,
+                                             processes, processes == 1 ? "" : "es");
 }
 
 static void answer_run(const struct scene *s)

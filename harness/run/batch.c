@@ -42,13 +42,6 @@ static const char *value_of(const void *arg, const char *name, size_t len)
     return NULL;
 }
 
-bool start_fits(const struct bench_info *b, const struct bench_start *start, const char *arguments)
-{
-    struct asked a = {.bench = b, .arguments = arguments};
-
-    return !start->where || condition_holds(start->where, value_of, &a);
-}
-
 bool option_applies(const struct bench_info *b, const struct opt *opt, const char *arguments)
 {
     struct asked a = {.bench = b, .arguments = arguments};
@@ -58,8 +51,10 @@ bool option_applies(const struct bench_info *b, const struct opt *opt, const cha
 
 static bool is_dear(const struct bench_info *b, const char *arguments)
 {
+    struct asked a = {.bench = b, .arguments = arguments};
+
     for (const struct bench_start *s = b->rows.starts; s && s->what; s++)
-        if (s->flags & START_ONCE && start_fits(b, s, arguments))
+        if (!s->where || condition_holds(s->where, value_of, &a))
             return true;
     return false;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices that are kept for a run: see launch.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/option.h"
 #include "core/units.h"
 #include "harness/run/launch.h"
@@ -46,18 +46,6 @@ static const char *agreed(const struct table *t, size_t first, size_t n, const c
     return value;
 }
 
-/* Does a row tell any value of an option that is kept? */
-static bool tells_any(const struct bench_info *b, const struct table *t, size_t first, size_t n)
-{
-    char column[NAME_MAX_BYTES];
-
-    for (size_t i = 0; b->options[i].name; i++)
-        for (size_t row = first; b->options[i].flags & OPT_KEPT && row < first + n; row++)
-            if (column_of(&b->options[i], column) && *table_text(t, row, column))
-                return true;
-    return false;
-}
-
 /* Is it one value of the option, as a plan writes it, and a choice? */
 static bool is_choice(const struct opt *opt, const char *def, const char *value)
 {
@@ -76,87 +64,42 @@ static bool is_choice(const struct opt *opt, const char *def, const char *value)
 char *kept_choices(const struct bench_info *b, const struct launch *l, const struct table *t,
                    size_t first, size_t n)
 {
-    struct buffer text = {0};
-    int err = buffer_add(&text, "", 0);
+    char *text = xstrdup("");
 
-    for (size_t i = 0; !err && b->options[i].name; i++) {
+    for (size_t i = 0; b->options[i].name; i++) {
         const struct opt *opt = &b->options[i];
-        char column[NAME_MAX_BYTES], one[512];
+        char column[NAME_MAX_BYTES];
         if (!(opt->flags & OPT_KEPT) || !column_of(opt, column) ||
             !is_left(l->arguments, column, b->defaults[i]))
             continue;
         const char *value = agreed(t, first, n, column);
         if (!is_choice(opt, b->defaults[i], value))
             continue;
-        int size = snprintf(one, sizeof(one), "%s--%s %s", text.size ? " " : "", opt->name, value);
-        if ((size_t)size < sizeof(one))
-            err = buffer_add(&text, one, (size_t)size);
+        char *longer = xasprintf("%s%s--%s %s", text, *text ? " " : "", opt->name, value);
+        free(text);
+        text = longer;
     }
-    if (err)
-        buffer_release(&text);
-    return text.text;
+    return text;
 }
 
-static struct kept_case *find(const struct kept *k, unsigned case_number)
+const char *kept_of(const struct kept *k, const struct launch *l)
 {
-    for (size_t i = 0; i < k->n; i++)
-        if (k->cases[i].case_number == case_number)
-            return &k->cases[i];
-    return NULL;
+    for (size_t i = 0; i < k->n && !launch_has_hosts(l); i++)
+        if (k->cases[i].case_number == l->case_number)
+            return k->cases[i].arguments;
+    return "";
 }
 
-static bool keeps_any(const struct bench_info *b)
+void kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
+                const struct table *t, size_t first, size_t n)
 {
-    for (size_t i = 0; b->options[i].name; i++)
-        if (b->options[i].flags & OPT_KEPT)
-            return true;
-    return false;
-}
-
-int kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
-               const struct table *t, size_t first, size_t n)
-{
-    if (!keeps_any(b) || launch_has_hosts(l) || find(k, l->case_number) ||
-        !tells_any(b, t, first, n))
-        return 0;
-    struct kept_case *grown = realloc(k->cases, (k->n + 1) * sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    k->cases = grown;
+    if (launch_has_hosts(l) || *kept_of(k, l))
+        return;
     char *arguments = kept_choices(b, l, t, first, n);
-    if (!arguments)
-        return -ENOMEM;
-    k->cases[k->n++] = (struct kept_case){l->case_number, l->repeat, arguments};
-    return 0;
-}
-
-const struct kept_case *kept_of(const struct kept *k, const struct launch *l)
-{
-    const struct kept_case *c = launch_has_hosts(l) ? NULL : find(k, l->case_number);
-
-    return c && *c->arguments ? c : NULL;
-}
-
-/* "--isa avx2 --threads 4" */
-bool kept_used(const struct kept_case *c, const struct table *t, size_t row)
-{
-    const char *at = c ? c->arguments : "";
-    bool used = false;
-
-    while (!strncmp(at, "--", 2)) {
-        size_t name = strcspn(at + 2, " "), value = strcspn(at + 3 + name, " ");
-        const char *given = at + 3 + name;
-        struct opt opt = {0};
-        char text[NAME_MAX_BYTES], column[NAME_MAX_BYTES];
-        snprintf(text, sizeof(text), "%.*s", (int)name, at + 2);
-        opt.name = text;
-        const char *cell = column_of(&opt, column) ? table_text(t, row, column) : "";
-        used |= *cell != 0;
-        if (*cell && (strlen(cell) != value || strncmp(cell, given, value) != 0))
-            return false;
-        at = given + value + (given[value] == ' ');
-    }
-    return used;
+    if (*arguments)
+        *ARRAY_ADD(k->cases, k->n) = (struct kept_case){l->case_number, arguments};
+    else
+        free(arguments);
 }
 
 void kept_release(struct kept *k)
@@ -180,22 +123,6 @@ static const struct launch *launch_of(const struct plan *plan, const struct tabl
     return NULL;
 }
 
-/* Rows stand in the order in which launches ended, those of one launch together. */
-static int learn_table(struct kept *k, const struct bench_info *b, const struct plan *plan,
-                       const struct table *t)
-{
-    int err = 0;
-
-    for (size_t row = 0; !err && row < t->n_rows;) {
-        const struct launch *l = launch_of(plan, t, row);
-        size_t n = l && l->rows && l->rows <= t->n_rows - row ? l->rows : 1;
-        if (l && l->state == LAUNCH_DONE)
-            err = kept_learn(k, b, l, t, row, n);
-        row += n;
-    }
-    return err;
-}
-
 int kept_load(struct kept *k, const struct bench_list *benches, const struct plan *plan,
               const char *path, char *error, size_t len)
 {
@@ -204,29 +131,18 @@ int kept_load(struct kept *k, const struct bench_list *benches, const struct pla
 
     if (err)
         return err;
-    for (size_t i = 0; !err && i < folder.n_benches; i++) {
+    for (size_t i = 0; i < folder.n_benches; i++) {
         const struct bench_info *b = bench_list_find(benches, folder.benches[i].name);
-        if (b && keeps_any(b))
-            err = learn_table(k, b, plan, &folder.benches[i].rows);
+        const struct table *t = &folder.benches[i].rows;
+        /* Rows stand in the order in which launches ended, those of one launch together. */
+        for (size_t row = 0; b && row < t->n_rows;) {
+            const struct launch *l = launch_of(plan, t, row);
+            size_t n = l && l->rows && l->rows <= t->n_rows - row ? l->rows : 1;
+            if (l && l->state == LAUNCH_DONE)
+                kept_learn(k, b, l, t, row, n);
+            row += n;
+        }
     }
-    if (err)
-        snprintf(error, len, "out of memory");
     run_folder_release(&folder);
-    return err;
-}
-
-json_t *kept_options(const struct bench_list *benches)
-{
-    json_t *all = json_object();
-
-    for (size_t i = 0; i < benches->n; i++) {
-        const struct bench_info *b = &benches->benches[i];
-        json_t *names = keeps_any(b) ? json_array() : NULL;
-        for (size_t k = 0; names && b->options[k].name; k++)
-            if (b->options[k].flags & OPT_KEPT)
-                json_array_append_new(names, json_string(b->options[k].name));
-        if (names)
-            json_object_set_new(all, b->name, names);
-    }
-    return all;
+    return 0;
 }

@@ -27,10 +27,10 @@ struct launching {
     const struct launch *l;
     const struct bench_info *bench;
     struct launched *out;
-    const struct kept_case *kept; /* choices of an earlier launch; NULL: none */
-    char *words;                  /* the arguments, split in place */
-    bool shares;                  /* its process is one of many cases */
-    unsigned before;              /* cases that this one measured before */
+    const char *kept; /* choices of an earlier launch; "": none */
+    char *words;      /* the arguments, split in place */
+    bool shares;      /* its process is one of many cases */
+    unsigned before;  /* cases that this one measured before */
     const char *argv[ARGUMENTS_MAX + 12];
     char seed[24];
 };
@@ -171,7 +171,7 @@ static int make_arguments(struct launching *g)
     size_t n = 0;
 
     g->kept = kept_of(g->c->kept, g->l);
-    if (asprintf(&g->words, "%s %s", g->l->arguments, g->kept ? g->kept->arguments : "") < 0) {
+    if (asprintf(&g->words, "%s %s", g->l->arguments, g->kept) < 0) {
         g->words = NULL;
         return -ENOMEM;
     }
@@ -247,8 +247,8 @@ static const char *limit_cell(const struct joined_limit *limit, const char *colu
 }
 
 /* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit`
- * is NULL where none was joined. kept: the row is by the choice of an earlier launch. */
-static const char *filled(const struct launching *g, const struct joined_limit *limit, bool kept,
+ * is NULL where none was joined. */
+static const char *filled(const struct launching *g, const struct joined_limit *limit,
                           const char *column, char *text, size_t len)
 {
     text[0] = 0;
@@ -258,8 +258,6 @@ static const char *filled(const struct launching *g, const struct joined_limit *
         snprintf(text, len, "%u", g->l->case_number);
     else if (!strcmp(column, "repeat"))
         snprintf(text, len, "%u", g->l->repeat);
-    else if (!strcmp(column, "chosen_in") && kept)
-        snprintf(text, len, "%u", g->kept->repeat);
     else if (!strcmp(column, "launch_s"))
         snprintf(text, len, "%.3f", (double)g->out->child_ns * 1e-9);
     else if (!strcmp(column, "process_cases") && g->shares)
@@ -286,11 +284,9 @@ static void print_rows(struct launching *g, const struct table *t, FILE *out)
         print_hosts(g, out);
         int joined =
             is_measured_here(g) && limits_row(g->c->limits, g->c->cores, rules, t, row, &limit);
-        bool kept = kept_used(g->kept, t, row);
         for (size_t i = 0; i < t->n_columns; i++) {
             char text[32];
-            const char *ours =
-                filled(g, joined ? &limit : NULL, kept, t->columns[i], text, sizeof(text));
+            const char *ours = filled(g, joined ? &limit : NULL, t->columns[i], text, sizeof(text));
             csv_print(out, ours ? ours : table_cell(t, row, i));
             fputc(i + 1 < t->n_columns ? ',' : '\n', out);
         }
@@ -427,7 +423,7 @@ static int take_rows(struct launching *g, const char *code, char *reason, size_t
         o->record.state = state_of(g, &t);
         err = take_samples(g);
         if (!err && o->record.state == LAUNCH_DONE)
-            err = kept_learn(g->c->kept, g->bench, g->l, &t, 0, t.n_rows);
+            kept_learn(g->c->kept, g->bench, g->l, &t, 0, t.n_rows);
     }
     if (out)
         fclose(out);
@@ -439,10 +435,8 @@ static int take_rows(struct launching *g, const char *code, char *reason, size_t
 static int make_log(struct launching *g)
 {
     const char *said = g->out->child.err.text;
-    int n = g->kept
-                ? asprintf(&g->out->log, "plumb run: with %s, as launch %u of this case chose\n%s",
-                           g->kept->arguments, g->kept->repeat, said)
-                : asprintf(&g->out->log, "%s", said);
+    int n = asprintf(&g->out->log, "%s%s%s%s", *g->kept ? "plumb run: with " : "", g->kept,
+                     *g->kept ? ", as an earlier launch of this case chose\n" : "", said);
 
     if (n < 0)
         g->out->log = NULL;

@@ -20,18 +20,16 @@
  *
  *   left     the case does not name the option, or names it with its default
  *   chosen   the column of the option's name has one value in all rows of that launch, but for
- *            empty cells, and the option takes it. Else each launch decides for itself. A launch
- *            whose rows have no value chose nothing: the next one decides
- *   used     a row whose column has the value that was given has the number of the deciding launch
- *            in `chosen_in`
+ *            empty cells, and the option takes it. Else the next launch decides
  *   hosts    of launches on hosts nothing is kept: one host may lack what another chose
  *
- * The plan and its arguments stay as they are.
+ * The plan and its arguments stay as they are. A benchmark that finds a choice unfit here chooses
+ * again, and says so.
  */
 
 struct kept_case {
-    unsigned case_number, repeat; /* of the launch that decided */
-    char *arguments;              /* "--isa avx2"; "": each launch decides for itself */
+    unsigned case_number;
+    char *arguments; /* "--isa avx2" */
 };
 
 struct kept {
@@ -39,31 +37,22 @@ struct kept {
     size_t n;
 };
 
-/* What launch l chose, by the n rows of t from `first`: "--isa avx2", or "". A new text; NULL when
- * memory is short. */
+/* What launch l chose, by the n rows of t from `first`: "--isa avx2", or "". A new text. */
 char *kept_choices(const struct bench_info *b, const struct launch *l, const struct table *t,
                    size_t first, size_t n);
 
-/* Takes the choices of a launch that is done from its rows, but of a case that is decided. 0 or
- * -ENOMEM. */
-int kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
-               const struct table *t, size_t first, size_t n);
+/* Takes the choices of a launch that is done from its rows, but of a case that is decided. */
+void kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
+                const struct table *t, size_t first, size_t n);
 
 /* The same from all rows of a run that goes on. 0, or -errno with error. */
 int kept_load(struct kept *k, const struct bench_list *benches, const struct plan *plan,
               const char *path, char *error, size_t len);
 
-/* What the launch is given; NULL: nothing, it decides for itself. */
-const struct kept_case *kept_of(const struct kept *k, const struct launch *l);
-
-/* Does this row say that what it was given was used? A benchmark that finds a choice unfit here
- * chooses again, and says what. */
-bool kept_used(const struct kept_case *c, const struct table *t, size_t row);
+/* What the launch is given; "": nothing, it decides for itself. */
+const char *kept_of(const struct kept *k, const struct launch *l);
 
 void kept_release(struct kept *k);
-
-/* For run.json: the options of each benchmark that are kept, {"BENCH": ["OPTION", ..]}. */
-json_t *kept_options(const struct bench_list *benches);
 
 /*
  * Processes that measure many cases. Within a round (a repeat), the cases of a benchmark share a
@@ -77,7 +66,7 @@ json_t *kept_options(const struct bench_list *benches);
  */
 
 enum process_rule {
-    PROCESS_AUTO,  /* cases whose start is dear share one: bench_start, START_ONCE */
+    PROCESS_AUTO,  /* cases whose start is dear share one: bench_start */
     PROCESS_CASE,  /* one for each launch */
     PROCESS_ROUND, /* all cases share one */
 };
@@ -95,9 +84,6 @@ struct batches {
     size_t n;
     unsigned before; /* cases of the process of the last launch that were before it */
 };
-
-/* Does this cost of a start fit a launch with these arguments? */
-bool start_fits(const struct bench_info *b, const struct bench_start *start, const char *arguments);
 
 /* Does this option of the benchmark say something of a launch with these arguments (opt.scope)? */
 bool option_applies(const struct bench_info *b, const struct opt *opt, const char *arguments);

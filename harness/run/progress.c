@@ -2,7 +2,6 @@
 /* The progress line and the estimates of time: see progress.h. */
 #include "harness/run/progress.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/units.h"
 #include "harness/text.h"
@@ -141,9 +141,6 @@ void progress_clear(struct progress *p)
 
 /* ---- How long a plan measures ---- */
 
-/* A plan.csv may hold any number: cases beyond this one have no pace of their own. */
-#define CASES_MAX (1u << 20)
-
 /* The value of an option in a text of its own; false where it is not there. */
 static bool argument_of(const char *arguments, const char *name, char *value, size_t len)
 {
@@ -206,260 +203,98 @@ static unsigned points_of(const struct bench_info *b, const struct launch *l, un
     return points;
 }
 
-static uint64_t asked_ns(const struct bench_info *b, const struct launch *l, unsigned group_ranks)
+uint64_t launch_asked_ns(const struct bench_list *benches, const struct launch *l,
+                         unsigned group_ranks)
 {
+    const struct bench_info *b = bench_list_find(benches, l->bench);
+
     return b ? launch_ns(b, l->arguments) * points_of(b, l, group_ranks) : 0;
 }
 
-#define SHARED_TOLD_NS 60000000000ull /* less than this is not worth a word */
-#define PROCESS_NS     50000000ull /* of a benchmark, from its start to its end, with nothing to do */
-
-/* What was paid already: entry number `start` of a benchmark, by the process of a round, or by the
- * first launch of a case. */
-struct paid {
-    struct {
-        const struct bench_info *bench;
-        size_t start;
-        unsigned round, case_number; /* 0: of any */
-    } * all;
-    size_t n;
-};
-
-/* Is it paid by an earlier launch? If not, this one pays it. Without memory it is paid again. */
-static bool is_paid(struct paid *p, const struct bench_info *b, size_t start, unsigned round,
-                    unsigned case_number)
+void estimate_make(struct estimate *e, const struct bench_list *benches, const struct plan *plan,
+                   unsigned group_ranks, const struct earlier *earlier)
 {
-    for (size_t i = p->n; i-- > 0;)
-        if (p->all[i].bench == b && p->all[i].start == start && p->all[i].round == round &&
-            p->all[i].case_number == case_number)
-            return true;
-    void *grown = realloc(p->all, (p->n + 1) * sizeof(*p->all));
-    if (!grown)
-        return false;
-    p->all = grown;
-    p->all[p->n].bench = b;
-    p->all[p->n].start = start;
-    p->all[p->n].round = round;
-    p->all[p->n++].case_number = case_number;
-    return false;
-}
-
-/* Beside what it is asked for. */
-static uint64_t start_ns(const struct bench_info *b, const struct launch *l, enum process_rule rule,
-                         struct paid *paid)
-{
-    const struct bench_start *starts = b->rows.starts;
-    bool shares = launch_shares(rule, b, l), keeps = !launch_has_hosts(l);
-    uint64_t ns = shares && is_paid(paid, b, SIZE_MAX, l->repeat, 0) ? 0 : PROCESS_NS;
-
-    for (size_t i = 0; starts && starts[i].what; i++) {
-        unsigned flags = starts[i].flags;
-        if (start_fits(b, &starts[i], l->arguments) &&
-            !(shares && flags & START_ONCE && is_paid(paid, b, i, l->repeat, 0)) &&
-            !(keeps && flags & START_KEPT && is_paid(paid, b, i, 0, l->case_number)))
-            ns += (uint64_t)(starts[i].seconds * 1e9);
-    }
-    return ns;
-}
-
-/* Launches that are done have paid for what their cases keep. */
-static void pay_kept(const struct bench_list *benches, const struct plan *plan, struct paid *paid)
-{
-    for (size_t k = 0; k < plan->n; k++) {
-        const struct launch *l = &plan->launches[k];
-        const struct bench_info *b = bench_list_find(benches, l->bench);
-        const struct bench_start *starts = b && l->state == LAUNCH_DONE ? b->rows.starts : NULL;
-        for (size_t i = 0; starts && starts[i].what; i++)
-            if (starts[i].flags & START_KEPT)
-                is_paid(paid, b, i, 0, l->case_number);
-    }
-}
-
-struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
-                              unsigned group_ranks, enum process_rule rule,
-                              const struct earlier *earlier)
-{
-    struct estimate e = {0};
-    struct paid paid = {0}, paid_alone = {0};
-
-    pay_kept(benches, plan, &paid);
-    pay_kept(benches, plan, &paid_alone);
+    *e = (struct estimate){.least_ns = INFINITY};
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
-        const struct bench_info *b = bench_list_find(benches, l->bench);
-
-        if (!b || l->state != LAUNCH_TODO)
-            continue;
-        uint64_t ns = asked_ns(b, l, group_ranks), start = start_ns(b, l, rule, &paid);
         double then_s = earlier ? earlier_seconds(earlier, l) : NAN;
-        e.least_ns = !e.n || ns < e.least_ns ? ns : e.least_ns;
-        e.most_ns = ns > e.most_ns ? ns : e.most_ns;
-        e.all_ns += ns;
-        e.start_ns += start;
-        e.alone_ns += start_ns(b, l, PROCESS_CASE, &paid_alone);
-        e.n++;
-        if (isnan(then_s))
+        double ns = isnan(then_s) ? (double)launch_asked_ns(benches, l, group_ranks) : 1e9 * then_s;
+
+        *ARRAY_ADD(e->expected_ns, e->n) = ns;
+        if (l->state != LAUNCH_TODO || !bench_list_find(benches, l->bench))
             continue;
-        e.n_known++;
-        e.known_ns += (uint64_t)(then_s * 1e9);
-        e.known_asked_ns += ns;
-        e.known_start_ns += start;
+        e->todo++;
+        e->known += !isnan(then_s);
+        e->all_ns += ns;
+        e->least_ns = fmin(e->least_ns, ns);
+        e->most_ns = fmax(e->most_ns, ns);
     }
-    free(paid.all);
-    free(paid_alone.all);
-    return e;
+}
+
+void estimate_again(struct estimate *e, size_t i)
+{
+    *ARRAY_ADD(e->expected_ns, e->n) = 0;
+    e->expected_ns[e->n - 1] = e->expected_ns[i];
+}
+
+void estimate_release(struct estimate *e)
+{
+    free(e->expected_ns);
+    *e = (struct estimate){0};
 }
 
 /* Rounded up. */
-static void long_time(uint64_t ns, char *text, size_t len)
+static void long_time(double ns, char *text, size_t len)
 {
-    uint64_t s = (ns + 999999999) / 1000000000;
+    double s = ceil(ns * 1e-9);
 
     if (s < 90)
-        snprintf(text, len, "%llu s", (unsigned long long)s);
+        snprintf(text, len, "%.0f s", s);
     else if (s < 90 * 60)
-        snprintf(text, len, "%llu min", (unsigned long long)(s + 59) / 60);
+        snprintf(text, len, "%.0f min", ceil(s / 60));
     else
-        snprintf(text, len, "%llu.%llu h", (unsigned long long)(s + 359) / 3600,
-                 (unsigned long long)(s + 359) / 360 % 10);
-}
-
-/* What launches of a machine that nobody measured take. */
-static void print_usual(const struct estimate *e, FILE *out)
-{
-    char all[32], asked[32], start[32], least[32], most[32], alone[32];
-    bool same = e->least_ns == e->most_ns;
-    uint64_t shared_ns = e->alone_ns > e->start_ns ? e->alone_ns - e->start_ns : 0;
-
-    long_time(e->all_ns + e->start_ns, all, sizeof(all));
-    long_time(e->all_ns, asked, sizeof(asked));
-    long_time(e->start_ns, start, sizeof(start));
-    long_time(shared_ns, alone, sizeof(alone));
-    units_format_duration(e->least_ns, least, sizeof(least));
-    units_format_duration(e->most_ns, most, sizeof(most));
-    fprintf(out,
-            "expected time: about %s, or half to twice that: %s of warm-up and sampling "
-            "(%zu %s x %s%s%s), %s of start, set-up and checks",
-            all, asked, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least,
-            same ? "" : " to ", most, start);
-    if (shared_ns > SHARED_TOLD_NS)
-        fprintf(out, "; shared processes save %s", alone);
-}
-
-/* What kept runs of this machine know. */
-static void print_known(const struct estimate *e, const struct earlier *earlier, FILE *out)
-{
-    uint64_t usual_ns = e->known_asked_ns + e->known_start_ns;
-    uint64_t rest_ns = e->all_ns + e->start_ns - usual_ns;
-    char all[32], known[32], rest[32], usual[32];
-
-    long_time(e->known_ns + rest_ns, all, sizeof(all));
-    long_time(e->known_ns, known, sizeof(known));
-    long_time(rest_ns, rest, sizeof(rest));
-    long_time(usual_ns, usual, sizeof(usual));
-    fprintf(out, "expected time: about %s: ", all);
-    if (e->n_known < e->n)
-        fprintf(out, "%zu of %zu launches took %s", e->n_known, e->n, known);
-    else
-        fprintf(out, "so long they took");
-    fprintf(out, " in %zu kept run%s of this machine (%s%s)", earlier->n_runs,
-            earlier->n_runs == 1 ? "" : "s",
-            earlier->n_runs == 1 ? "" : "the newest: ", earlier->newest);
-    if (e->n_known < e->n)
-        fprintf(out, ", the others may take %s, or half to twice that", rest);
-    if (e->known_ns > 2 * usual_ns || usual_ns > 2 * e->known_ns)
-        fprintf(out, "; by the benchmarks' own figures these would take %s", usual);
+        snprintf(text, len, "%.1f h", ceil(s / 360) / 10);
 }
 
 const char *estimate_text(const struct estimate *e, const struct earlier *earlier,
                           char text[ESTIMATE_BYTES])
 {
-    FILE *out = fmemopen(text, ESTIMATE_BYTES, "w");
+    char all[32], least[32], most[32];
 
-    text[0] = 0;
-    if (!out)
-        return text;
-    if (e->n_known)
-        print_known(e, earlier, out);
+    long_time(e->all_ns, all, sizeof(all));
+    units_format_duration((uint64_t)e->least_ns, least, sizeof(least));
+    units_format_duration((uint64_t)e->most_ns, most, sizeof(most));
+    if (!e->known)
+        snprintf(text, ESTIMATE_BYTES,
+                 "expected time: about %s of warm-up and sampling (%zu launches x %s%s%s); start, "
+                 "set-up and checks come on top",
+                 all, e->todo, e->least_ns < e->most_ns ? least : "",
+                 e->least_ns < e->most_ns ? " to " : "", most);
     else
-        print_usual(e, out);
-    fclose(out);
-    text[ESTIMATE_BYTES - 1] = 0;
+        snprintf(text, ESTIMATE_BYTES, "expected time: about %s, as %zu of %zu launches took in %s",
+                 all, e->known, e->todo, earlier->run);
     return text;
 }
 
-int pace_make(struct pace *p, const struct bench_list *benches, const struct plan *plan,
-              unsigned group_ranks)
+void estimate_ended(struct estimate *e, const struct plan *plan, size_t i, uint64_t ns)
 {
-    *p = (struct pace){.n = plan->n, .n_benches = benches->n + 1};
-    for (size_t i = 0; i < plan->n; i++)
-        if (plan->launches[i].case_number >= p->n_cases &&
-            plan->launches[i].case_number < CASES_MAX)
-            p->n_cases = plan->launches[i].case_number + 1;
-    p->asked_ns = calloc(p->n + 1, sizeof(*p->asked_ns));
-    p->bench = calloc(p->n + 1, sizeof(*p->bench));
-    p->case_ns = calloc(p->n_cases + 1, sizeof(*p->case_ns));
-    p->of_case = calloc(p->n_cases + 1, sizeof(*p->of_case));
-    p->bench_ns = calloc(p->n_benches, sizeof(*p->bench_ns));
-    p->of_bench = calloc(p->n_benches, sizeof(*p->of_bench));
-    if (!p->asked_ns || !p->bench || !p->case_ns || !p->of_case || !p->bench_ns || !p->of_bench)
-        return -ENOMEM;
-    for (size_t i = 0; i < plan->n; i++) {
-        const struct bench_info *b = bench_list_find(benches, plan->launches[i].bench);
-
-        p->asked_ns[i] = asked_ns(b, &plan->launches[i], group_ranks);
-        p->bench[i] = b ? (size_t)(b - benches->benches) : benches->n;
-    }
-    return 0;
-}
-
-void pace_release(struct pace *p)
-{
-    free(p->of_bench);
-    free(p->bench_ns);
-    free(p->of_case);
-    free(p->case_ns);
-    free(p->bench);
-    free(p->asked_ns);
-    *p = (struct pace){0};
-}
-
-void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns)
-{
-    double beyond_ns = (double)ns - (double)p->asked_ns[i];
-    size_t number = plan->launches[i].case_number;
-
-    if (number < p->n_cases) {
-        p->case_ns[number] += (double)ns;
-        p->of_case[number]++;
-    }
     if (plan->launches[i].state == LAUNCH_LATE) /* its time-out is nobody else's time */
         return;
-    p->bench_ns[p->bench[i]] += beyond_ns;
-    p->of_bench[p->bench[i]]++;
-    p->beyond_ns += beyond_ns;
-    p->ended++;
+    e->beyond_ns += (double)ns - e->expected_ns[i];
+    e->ended++;
 }
 
-double pace_expects_ns(const struct pace *p, const struct plan *plan, size_t i)
+double estimate_expects_ns(const struct estimate *e, size_t i)
 {
-    size_t number = plan->launches[i].case_number, bench = p->bench[i];
-
-    if (!p->ended)
-        return 0;
-    if (number < p->n_cases && p->of_case[number])
-        return p->case_ns[number] / (double)p->of_case[number];
-    double beyond_ns = p->of_bench[bench] ? p->bench_ns[bench] / (double)p->of_bench[bench]
-                                          : p->beyond_ns / (double)p->ended;
-    return fmax(0, (double)p->asked_ns[i] + beyond_ns);
+    return fmax(0, e->expected_ns[i] + e->beyond_ns / (double)e->ended);
 }
 
-double pace_left_ns(const struct pace *p, const struct plan *plan)
+double estimate_left_ns(const struct estimate *e, const struct plan *plan)
 {
     double sum_ns = 0;
 
     for (size_t i = 0; i < plan->n; i++)
         if (plan->launches[i].state == LAUNCH_TODO)
-            sum_ns += pace_expects_ns(p, plan, i);
+            sum_ns += estimate_expects_ns(e, i);
     return sum_ns;
 }

@@ -4,8 +4,7 @@
  *
  *   progress   the line on the terminal: a bar, launch k of n, what is running, time left. Without
  *              a terminal: a line a minute, or every $PLUMB_PROGRESS (10s)
- *   estimate   the time that the launches of a plan are expected to take, before the run
- *   pace       the time that the launches to do will take, from those that ended
+ *   estimate   the time that the launches of a plan are expected to take
  */
 #ifndef PLUMB_HARNESS_PROGRESS_H
 #define PLUMB_HARNESS_PROGRESS_H
@@ -44,71 +43,43 @@ const char *progress_line(const struct progress *p, uint64_t now_ns, int width, 
 const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *text, size_t len);
 
 /*
- * The time that launches are expected to take, in two parts:
- *
- *   asked   warm-up, samples, and other options that are durations. A launch whose interval is
- *           narrow ends earlier, and one that measures further points takes longer
- *   start   of processes, and what the benchmarks say of their set-up, searches and checks
- *           (bench_start). What a process pays once counts once for each process
- *
- * It is for a machine that nobody measured yet: the time may be half of it, or twice. Kept runs of
- * this machine tell better, and launches of this run that ended: struct pace.
+ * The time that each launch is expected to take: what it took in the last run of the suite
+ * (earlier.h), else the warm-up and sampling that it asks for. Start, set-up and checks come on top
+ * of the latter, and a narrow confidence interval ends it earlier, so while the run goes on each is
+ * expected to take as much longer or shorter as those that ended did, in the mean.
  */
 struct estimate {
-    uint64_t all_ns; /* asked */
-    uint64_t start_ns;
-    uint64_t least_ns, most_ns; /* asked of one launch */
-    size_t n;                   /* launches that are to do */
-    uint64_t alone_ns;          /* start, if each launch had a process of its own */
-    /* Of those that kept runs of this machine know (earlier.h): what they took then, and what they
-     * count in all_ns and start_ns. */
-    uint64_t known_ns, known_asked_ns, known_start_ns;
-    size_t n_known;
+    double *expected_ns; /* of each launch of the plan */
+    size_t n;
+    /* At the start: launches to do, those of them that the earlier run knows, and their times. */
+    size_t todo, known;
+    double all_ns, least_ns, most_ns;
+    double beyond_ns; /* what launches took beyond what was expected: the sum of those that ended */
+    size_t ended;
 };
 
-/* A launch that needs a group and names no --ranks measures a communicator for each power of two up
- * to its ranks: `group_ranks` over hosts, its --np on this machine. earlier: NULL: none. */
-struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
-                              unsigned group_ranks, enum process_rule rule,
-                              const struct earlier *earlier);
+/* Warm-up, samples, and other options that are durations. A launch that needs a group and names no
+ * --ranks measures a communicator for each power of two up to its ranks: `group_ranks` over hosts,
+ * its --np on this machine. 0 of a benchmark that is not here. */
+uint64_t launch_asked_ns(const struct bench_list *benches, const struct launch *l,
+                         unsigned group_ranks);
+
+/* earlier: NULL: none. Release it. */
+void estimate_make(struct estimate *e, const struct bench_list *benches, const struct plan *plan,
+                   unsigned group_ranks, const struct earlier *earlier);
+void estimate_again(struct estimate *e, size_t i); /* the plan has one more, like launch i */
+void estimate_release(struct estimate *e);
 
 #define ESTIMATE_BYTES 640
-/* "expected time: about 14 min, or half to twice that: 9 min of warm-up and sampling (305 launches x
- * 800 ms to 1.3 s), 5 min of start, set-up and checks"; or what launches took in kept runs. Where
- * these are off the benchmarks' own figures by over twice, it says so. */
+/* "expected time: about 14 min, as 305 of 305 launches took in results/gpu-20261124-222300" */
 const char *estimate_text(const struct estimate *e, const struct earlier *earlier,
                           char text[ESTIMATE_BYTES]);
 
-/* How long launches take as a whole, by those that ended. Zeroed, it is empty. */
-struct pace {
-    size_t n, n_cases, n_benches, ended;
-    uint64_t *asked_ns;         /* of each launch, as in the estimate */
-    size_t *bench;              /* of each launch; n_benches - 1: one that is not here */
-    double *case_ns;            /* sums over the launches that ended, by case_number */
-    double *bench_ns;           /* the same of what they took beyond what was asked, by bench */
-    double beyond_ns;           /* of all of them */
-    size_t *of_case, *of_bench; /* how many these are */
-};
+/* Launch i took this long, from before it was started until it was stored. */
+void estimate_ended(struct estimate *e, const struct plan *plan, size_t i, uint64_t ns);
 
-/* While the pace is used, the plan's launches may change only their state. 0 or -ENOMEM; release it
- * in any case. */
-int pace_make(struct pace *p, const struct bench_list *benches, const struct plan *plan,
-              unsigned group_ranks);
-void pace_release(struct pace *p);
-
-/* Launch i took this long, from before it was started until it was stored. One that was late tells
- * of its own case alone. */
-void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns);
-
-/* The time that launch i is expected to take, not below 0; 0 before any launch ended. It is the
- * first of these that is known:
- *
- *   - the mean of its case's launches
- *   - what it asks for, plus the mean that its benchmark's launches took beyond what they asked
- *   - the same with the mean of all launches */
-double pace_expects_ns(const struct pace *p, const struct plan *plan, size_t i);
-
-/* The sum over all that are to do. */
-double pace_left_ns(const struct pace *p, const struct plan *plan);
+/* While the run goes on, after a launch ended: of launch i, not below 0, and of all that are to do. */
+double estimate_expects_ns(const struct estimate *e, size_t i);
+double estimate_left_ns(const struct estimate *e, const struct plan *plan);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/program.h"
 #include "core/row.h"
@@ -44,7 +45,7 @@ struct run {
     json_t *meta;
     char *path, *name;
     struct progress progress;
-    struct pace pace;
+    struct estimate estimate;
     size_t failed, late, done;
     bool sweep; /* hosts: a launch there ended so that its script may have been killed */
     bool wrong;
@@ -73,42 +74,29 @@ static enum process_rule rule_of(const struct run *r)
     return process_rules[rule] ? (enum process_rule)rule : PROCESS_AUTO;
 }
 
-/* Kept runs of this machine: those in results/, and in the folder of this run. */
-static int find_earlier(const struct run *r, struct earlier *earlier)
+/* Estimates how long the launches take, by the last run of this suite in results/ or beside this
+ * run's folder, and prints it. */
+static void say_time(struct run *r)
 {
     const char *own = r->path ? r->path : r->options.out ? r->options.out : "";
-    const char *folders[] = {"results", NULL, NULL};
-    json_t *probed = NULL;
-    char *copy = strdup(own);
-    int err = copy ? 0 : -ENOMEM;
+    const char *suite = r->meta ? json_string_value(json_object_get(r->meta, "suite")) : NULL;
+    char *copy = xstrdup(own), text[ESTIMATE_BYTES];
+    const char *folders[] = {"results", *own ? dirname(copy) : NULL, NULL};
+    struct earlier earlier;
 
-    if (!err && *own)
-        folders[1] = dirname(copy);
-    if (!err && !r->meta)
-        err = probe_machine(NULL, &probed);
-    if (!err)
-        err = earlier_load(earlier, folders, probed ? probed : json_object_get(r->meta, "machine"),
-                           r->options.processes);
-    json_decref(probed);
-    free(copy);
-    return err;
-}
-
-/* Prints how long the launches that are to do are expected to take: see progress.h. */
-static void say_time(const struct run *r)
-{
-    struct earlier earlier = {0};
-    bool found = !find_earlier(r, &earlier);
-    struct estimate e = estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts),
-                                      rule_of(r), found ? &earlier : NULL);
-    char text[ESTIMATE_BYTES];
-
-    if (e.n)
-        fprintf(stderr, "plumb run: %s\n", estimate_text(&e, &earlier, text));
-    if (e.n && r->again_ns)
+    earlier_load(&earlier, folders,
+                 suite           ? suite
+                 : r->suite.name ? r->suite.name
+                                 : "",
+                 r->options.processes);
+    estimate_make(&r->estimate, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts), &earlier);
+    if (r->estimate.todo)
+        fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, &earlier, text));
+    if (r->estimate.todo && r->again_ns)
         fprintf(stderr, "plumb run: up to %.3g min more for what looks slow among its like\n",
                 (double)r->again_ns / 60e9);
     earlier_release(&earlier);
+    free(copy);
 }
 
 /* The command lines of a launch on hosts; NULL: it has none. To be freed. */
@@ -135,7 +123,7 @@ static void print_hosts(const struct run *r, const struct launch *l)
     free(commands);
 }
 
-static void print_dry_run(const struct run *r)
+static void print_dry_run(struct run *r)
 {
     bool hosts = plan_has_hosts(&r->plan);
 
@@ -441,11 +429,11 @@ static void expect_left(struct run *r, size_t i)
 {
     struct progress *p = &r->progress;
 
-    if (!r->pace.ended)
+    if (!r->estimate.ended)
         return;
     p->left_at_ns = clock_now_ns();
-    p->left_ns = pace_left_ns(&r->pace, &r->plan);
-    p->rest_ns = p->left_ns - pace_expects_ns(&r->pace, &r->plan, i);
+    p->left_ns = estimate_left_ns(&r->estimate, &r->plan);
+    p->rest_ns = p->left_ns - estimate_expects_ns(&r->estimate, i);
 }
 
 /* Brings the meta's cost up to now; `state`: the run has ended so. NULL: it goes on. */
@@ -496,7 +484,7 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
         launch_has_hosts(l) && !launched.known && (failed || launched.cancelled || launched.lost);
     if (!err && !launched.cancelled) {
         count_state(r, l->state);
-        pace_ended(&r->pace, &r->plan, i, clock_now_ns() - begin_ns);
+        estimate_ended(&r->estimate, &r->plan, i, clock_now_ns() - begin_ns);
         r->wrong |= launched.wrong;
         r->progress.done++;
         if ((failed && !launched.known) || launched.lost) {
@@ -515,9 +503,7 @@ static int run_once_more(struct run *r, size_t i, const struct launch_context *c
 {
     int err = plan_repeat(&r->plan, i);
 
-    pace_release(&r->pace); /* it is of a plan as long as it was */
-    if (!err)
-        err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
+    estimate_again(&r->estimate, i);
     if (err)
         snprintf(r->error, sizeof(r->error), "out of memory");
     if (!err)
@@ -587,10 +573,8 @@ static int run_launches(struct run *r)
                                      .tick_arg = &r->progress};
     r->batches.alone = run_meta_gpus_alone(r->meta);
     r->batches.rule = rule_of(r);
-    int err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
+    int err = 0;
 
-    if (err)
-        snprintf(r->error, sizeof(r->error), "out of memory");
     for (size_t i = 0; i < r->plan.n; i++)
         if (r->plan.launches[i].state != LAUNCH_TODO)
             count_state(r, r->plan.launches[i].state);
@@ -762,7 +746,7 @@ static int load_benches(struct run *r)
 static void release(struct run *r)
 {
     store_close(r->store);
-    pace_release(&r->pace);
+    estimate_release(&r->estimate);
     plan_release(&r->plan);
     kept_release(&r->kept);
     suite_release(&r->suite);

@@ -112,7 +112,6 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "library_settings", probe_settings((const char *const *)environ));
     json_object_set_new(meta, "limits", machine_limits(machine));
     json_object_set_new(meta, "benchmarks", told_benches(m->benches));
-    json_object_set_new(meta, "kept_options", kept_options(m->benches));
     return meta;
 }
 

@@ -16,8 +16,6 @@ load kept
     run ! grep -q -- --isa r/plan.csv
     [ ! -e r/log/1-1.txt ]
     for repeat in 2 3; do
-        [[ $(head -n 1 r/log/1-$repeat.txt) == "plumb run: "*"--isa generic, "*" launch 1 "* ]]
+        [[ $(head -n 1 r/log/1-$repeat.txt) == "plumb run: "*"--isa generic, "* ]]
     done
-    python3 -c 'import json
-assert json.load(open("r/run.json"))["kept_options"]["memory"] == ["tuning", "isa"]'
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long launches took in kept runs of this machine: which runs count, which launches, and how
- * long each is said to take. Run folders are made by hand. */
+/* How long launches took in the last run of a suite: which run that is, which launches count, and
+ * how long each is said to take. Run folders are made by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,24 +18,15 @@
 #include "harness/run/earlier.h"
 #include "tests/unit/fake_run.h"
 
+/* The members of run.json by which a run is the last one of a suite here. */
 #define HERE                                                                                       \
-    "{\"host\": {\"hostname\": \"here\"}, \"cpu\": {\"model\": \"M\", \"threads\": 8, \"cores\": " \
-    "4}, \"gpus\": {\"simulated\": false, \"devices\": [{\"address\": \"0000:1b:00.0\", "          \
-    "\"name\": \"H\"}]}}"
-
-static json_t *machine(const char *text)
-{
-    json_error_t error;
-    json_t *m = json_loads(text, 0, &error);
-
-    assert_non_null(m);
-    return m;
-}
+    "\"version\": \"" PLUMB_VERSION                                                                \
+    "\", \"suite\": \"night\", \"processes\": \"auto\", \"state\": "                               \
+    "\"complete\", \"machine\": {\"host\": {\"hostname\": \"%s\"}}"
 
 /* A run folder of this name: two launches of a case, which took so long, and one that failed. */
-static void make_run(const struct fake_run *f, const char *name, const char *here,
-                     const char *processes, const char *version, double first_s, double second_s,
-                     long minutes_ago)
+static void make_run(const struct fake_run *f, const char *name, const char *meta, double first_s,
+                     double second_s, long minutes_ago)
 {
     static const char *const names[] = {"size", NULL};
     char file[128], path[512];
@@ -65,98 +56,85 @@ static void make_run(const struct fake_run *f, const char *name, const char *her
     fclose(out);
     snprintf(file, sizeof(file), "%s/run.json", name);
     out = fake_run_open(f, file, "w");
-    fprintf(out,
-            "{\"schema\": %d, \"version\": \"%s\", \"run\": \"fake\", \"processes\": \"%s\", "
-            "\"machine\": %s}\n",
-            ROW_SCHEMA_VERSION, version, processes, here);
+    fprintf(out, "{\"schema\": %d, \"run\": \"fake\", %s}\n", ROW_SCHEMA_VERSION, meta);
     fclose(out);
     strcat(path, "/run.json");
     assert_int_equal(utime(path, &times), 0);
 }
 
-struct scene {
-    struct fake_run f;
-    json_t *here;
-};
+static struct fake_run f;
+static char here[512];
 
 static int set_up(void **state)
 {
-    static struct scene s;
+    char host[256] = "";
 
-    fake_run_init(&s.f);
-    s.here = machine(HERE);
-    *state = &s;
+    (void)state;
+    fake_run_init(&f);
+    gethostname(host, sizeof(host) - 1);
+    snprintf(here, sizeof(here), HERE, host);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct scene *s = *state;
-
-    json_decref(s->here);
-    fake_run_release(&s->f);
+    (void)state;
+    fake_run_release(&f);
     return 0;
 }
 
-static struct earlier load(const struct scene *s)
+static struct earlier load(void)
 {
     struct earlier e;
 
-    assert_int_equal(
-        earlier_load(&e, (const char *const[]){s->f.path, "/nowhere", NULL}, s->here, "auto"), 0);
+    earlier_load(&e, (const char *const[]){f.path, "/nowhere", NULL}, "night", "auto");
     return e;
 }
 
-static double seconds(const struct earlier *e, const char *arguments, unsigned repeat,
-                      const char *hosts)
+static double seconds(const struct earlier *e, const char *arguments, const char *hosts)
 {
-    return earlier_seconds(e, &(struct launch){.bench = "copy",
-                                               .arguments = (char *)arguments,
-                                               .repeat = repeat,
-                                               .hosts = (char *)hosts});
+    return earlier_seconds(
+        e,
+        &(struct launch){.bench = "copy", .arguments = (char *)arguments, .hosts = (char *)hosts});
 }
 
 static void test_means_of_launches(void **state)
 {
-    struct scene *s = *state;
-
-    make_run(&s->f, "old", HERE, "auto", PLUMB_VERSION, 3, 1, 20);
-    make_run(&s->f, "new", HERE, "auto", PLUMB_VERSION, 5, 2, 10);
-    struct earlier e = load(s);
-    assert_int_equal(e.n_runs, 2);
-    assert_non_null(strstr(e.newest, "/new"));
-    assert_true(seconds(&e, "--size 8", 1, "") == 4);
-    assert_true(seconds(&e, "--size 8", 2, "") == 1.5);
-    assert_true(seconds(&e, "--size 8", 7, "") == 1.5);
-    assert_true(isnan(seconds(&e, "--size 9", 1, ""))); /* it failed */
-    assert_true(isnan(seconds(&e, "--size", 1, "")));
-    assert_true(isnan(seconds(&e, "--size 8", 1, "a;b")));
+    (void)state;
+    make_run(&f, "new", here, 5, 2, 10);
+    make_run(&f, "old", here, 3, 1, 20);
+    struct earlier e = load();
+    assert_non_null(strstr(e.run, "/new"));
+    assert_true(seconds(&e, "--size 8", "") == 3.5);
+    assert_true(isnan(seconds(&e, "--size 9", ""))); /* it failed */
+    assert_true(isnan(seconds(&e, "--size", "")));
+    assert_true(isnan(seconds(&e, "--size 8", "a;b")));
     earlier_release(&e);
 }
 
-/* Each of these differs from here in one thing. */
-static void test_other_machines_count_for_nothing(void **state)
+/* Each of these differs from the last run here in one thing. */
+static void test_other_runs_count_for_nothing(void **state)
 {
-    static const char *const others[][2] = {
-        {"here", "there"}, {"\"M\"", "\"N\""},     {": 8", ": 6"},       {": 4", ": 2"},
-        {"false", "true"}, {"0000:1b", "0000:1c"}, {"\"H\"", "\"H200\""}};
-    struct scene *s = *state;
+    static const char *const others[][2] = {{"\"hostname\": \"", "\"hostname\": \"not-"},
+                                            {"night", "day"},
+                                            {"auto", "case"},
+                                            {"complete", "running"},
+                                            {PLUMB_VERSION, "0.0.0"}};
 
+    (void)state;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        char text[512], name[8];
-        const char *at = strstr(HERE, others[i][0]);
+        char text[600], name[8];
+        const char *at = strstr(here, others[i][0]);
 
         assert_non_null(at);
-        snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - HERE), HERE, others[i][1],
+        snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - here), here, others[i][1],
                  at + strlen(others[i][0]));
         snprintf(name, sizeof(name), "r%zu", i);
-        make_run(&s->f, name, text, "auto", PLUMB_VERSION, 3, 1, 1);
+        make_run(&f, name, text, 3, 1, 1);
     }
-    make_run(&s->f, "rule", HERE, "case", PLUMB_VERSION, 3, 1, 1);
-    make_run(&s->f, "version", HERE, "auto", "0.0.0", 3, 1, 1);
-    struct earlier e = load(s);
-    assert_int_equal(e.n_runs, 0);
-    assert_int_equal(e.n, 0);
+    struct earlier e = load();
+    assert_string_equal(e.run, "");
+    assert_true(isnan(seconds(&e, "--size 8", "")));
     earlier_release(&e);
 }
 
@@ -164,6 +142,6 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_means_of_launches),
-                                       TEST(test_other_machines_count_for_nothing)};
+                                       TEST(test_other_runs_count_for_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,31 +70,8 @@ static void test_what_is_kept(void **state)
     }
 }
 
-/* 'y' for each row that has the choice, as far as it says. */
-static void test_rows_by_an_earlier_choice(void **state)
-{
-    static const char *const cases[][3] = {
-        {"--vector-unit wide", "wide,,\n,wide,\nnarrow,,\nwider,,\nwid,,\n", "ynnnn"},
-        {"--vector-unit wide --threads 4", "wide,,4\nwide,,5\nwide,,\n,,4\nnarrow,,4\n", "ynyyn"},
-        {"--elsewhere wide", "wide,,\n", "n"},
-        {"", "wide,,\n", "n"}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct kept_case c = {.arguments = (char *)cases[i][0]};
-        struct table t;
-
-        read_rows(cases[i][1], &t);
-        assert_int_equal(t.n_rows, strlen(cases[i][2]));
-        for (size_t row = 0; row < t.n_rows; row++)
-            assert_int_equal(kept_used(&c, &t, row), cases[i][2][row] == 'y');
-        table_release(&t);
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_kept),
-                                       cmocka_unit_test(test_rows_by_an_earlier_choice)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -355,7 +355,7 @@ static int pair_cases(struct pairing *g)
     int err = pairs_label(p);
     if (!err)
         err = keep_wanted(p, g->options->only);
-    return p->report.pool.failed ? -ENOMEM : err;
+    return err;
 }
 
 static int index_plans(struct pairing *g)

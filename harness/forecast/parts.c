@@ -740,5 +740,5 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
     each_case(&in, JOB_OVERLAP, add_overlap);
     each_case(&in, JOB_STEP, add_step);
     tell_commands(&in);
-    return r->pool.failed ? -ENOMEM : 0;
+    return 0;
 }

@@ -88,7 +88,6 @@ int report_again(const struct run_folder *run, unsigned *cases, size_t room, siz
     if (!err)
         choose(&r, &headlines, &out);
     *n = out.n;
-    err = err ? err : r.pool.failed ? -ENOMEM : 0;
     report_release(&r);
     return err;
 }

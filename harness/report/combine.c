@@ -251,14 +251,14 @@ int combine_ceilings(struct report *r, size_t run)
         rows->limits = pool_alloc(&r->pool, n, sizeof(*rows->limits));
         rows->middle_limits = pool_alloc(&r->pool, n, sizeof(*rows->middle_limits));
         rows->limits_from = pool_alloc(&r->pool, n, sizeof(*rows->limits_from));
-        for (size_t row = 0; !r->pool.failed && row < n; row++) {
+        for (size_t row = 0; row < n; row++) {
             rows->limits[row] = best_limit(&r->pool, &places, rows, row);
             rows->middle_limits[row] = middle_limit(&r->pool, &places, rows, row);
             rows->limits_from[row] = limit_from(&r->pool, &places, &r->benches[i], run, row);
         }
     }
     free(places.all);
-    return r->pool.failed ? -ENOMEM : 0;
+    return 0;
 }
 
 /* A limit errs upwards, and a launch that found the machine in a bad state found a low ceiling:

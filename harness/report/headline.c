@@ -605,5 +605,5 @@ int headlines_make(struct report *r, struct headlines *out)
         keep_pipes_together(out);
         headlines_list_missing(r, out);
     }
-    return err || r->pool.failed ? -ENOMEM : 0;
+    return err;
 }

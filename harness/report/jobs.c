@@ -175,7 +175,7 @@ int jobs_make(struct report *r, struct run_jobs *out)
         for (size_t i = 0; i < r->n_benches && !err; i++)
             if (r->benches[i].described->jobs->label)
                 err = add_jobs(&(struct look){.r = r, .b = &r->benches[i], .run = run}, out);
-    return err || r->pool.failed ? -ENOMEM : 0;
+    return err;
 }
 
 /* ---- The first lines ---- */

@@ -264,7 +264,7 @@ static int build(struct report *r, char *error, size_t len)
     }
     if (!err)
         err = choices_unite(r);
-    return !err && r->pool.failed ? -ENOMEM : err;
+    return err;
 }
 
 int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len)

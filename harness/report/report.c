@@ -79,8 +79,6 @@ static int write_page(struct making *m, const char *path)
     bool synced = !fflush(out) && (!fsync(fileno(out)) || errno == EINVAL || errno == ENOSYS);
     int err = synced ? 0 : -errno, lost = stream_finish(out);
     err = lost ? lost : err;
-    if (!err && m->report.pool.failed)
-        err = -ENOMEM;
     return err ? cannot_write(m, path, err) : 0;
 }
 

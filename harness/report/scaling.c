@@ -393,7 +393,7 @@ int scalings_make_of(struct report *r, size_t least, struct scalings *out)
         return -ENOMEM;
     for (size_t i = 0; !err && i < n; i++)
         err = make_one(r, &firsts[i], least, out);
-    return err || r->pool.failed ? -ENOMEM : 0;
+    return err;
 }
 
 int scalings_make(struct report *r, struct scalings *out)

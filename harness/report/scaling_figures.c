@@ -565,5 +565,5 @@ int scaling_figures(struct report *r, const struct headlines *h, struct figures 
 
     if (!err)
         err = bucket_figures(r, &h->buckets, before, figures);
-    return err || r->pool.failed ? -ENOMEM : 0;
+    return err;
 }

@@ -144,8 +144,6 @@ static struct stalls stalls_of(const struct look *l, const struct report_case *c
     double *levels = pool_alloc(&l->r->pool, p->n_rows, sizeof(*levels));
     struct stalls stalls = {0};
 
-    if (!levels)
-        return stalls; /* the pool knows that it failed */
     stalls.launches = combine_values(&l->b->rows[l->run], p, levels);
     for (size_t i = 0; i < stalls.launches && !c->more_is_better; i++)
         levels[i] = 1 / levels[i];
@@ -473,7 +471,7 @@ int siblings_make(struct report *r, struct siblings *out)
             for (l.rule = l.b->described->siblings; !err && l.rule->title; l.rule++)
                 err = look_at(&l, out);
         }
-    return err || r->pool.failed ? -ENOMEM : 0;
+    return err;
 }
 
 /* ---- The first lines */

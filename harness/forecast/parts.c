@@ -685,8 +685,9 @@ static int read_law(struct reading *in, const struct scaling_series *s, enum ben
 
 static int read_laws(struct reading *in)
 {
-    int err = scalings_make_of(in->r, 1, &in->scalings);
+    int err = 0;
 
+    scalings_make_of(in->r, 1, &in->scalings);
     for (size_t i = 0; !err && i < in->scalings.n; i++) {
         enum bench_part_of kind = kind_of(in, &in->scalings.all[i]);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the rows can be trusted: what disturbed them, what falls on two levels, what is not
  * there. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

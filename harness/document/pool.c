@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "core/alloc.h"
 
 /* With AddressSanitizer each has a block of its own, or a write behind one would only hit the
  * next. */
@@ -29,57 +30,37 @@ struct pool_block {
     max_align_t bytes[];
 };
 
-static struct pool_block *add_block(struct pool *pool, size_t bytes)
-{
-    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    struct pool_block *block = calloc(1, sizeof(*block) + size);
-
-    if (!block) {
-        pool->failed = true;
-        return NULL;
-    }
-    block->size = size;
-    block->next = pool->blocks;
-    pool->blocks = block;
-    return block;
-}
-
 void *pool_alloc(struct pool *pool, size_t n, size_t width)
 {
     struct pool_block *block = pool->blocks;
     size_t bytes;
-    void *at;
 
-    if (__builtin_mul_overflow(n ? n : 1, width, &bytes) || bytes > SIZE_MAX / 2) {
-        pool->failed = true;
-        return NULL;
-    }
+    if (__builtin_mul_overflow(n ? n : 1, width, &bytes) || bytes > SIZE_MAX / 2)
+        alloc_fail(SIZE_MAX);
     bytes = (bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-    if (!block || block->size - block->used < bytes)
-        block = add_block(pool, bytes);
-    if (!block)
-        return NULL;
-    at = (char *)block->bytes + block->used;
+    if (!block || block->size - block->used < bytes) {
+        size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+
+        block = xcalloc(1, sizeof(*block) + size);
+        *block = (struct pool_block){.next = pool->blocks, .size = size};
+        pool->blocks = block;
+    }
     block->used += bytes;
-    return at;
+    return (char *)block->bytes + block->used - bytes;
 }
 
 const char *pool_text(struct pool *pool, const char *format, ...)
 {
-    va_list args, again;
-    char *text = NULL;
-    int n;
+    va_list args;
 
     va_start(args, format);
-    va_copy(again, args);
-    n = vsnprintf(NULL, 0, format, args);
-    if (n >= 0)
-        text = pool_alloc(pool, (size_t)n + 1, 1);
-    if (text)
-        vsnprintf(text, (size_t)n + 1, format, again);
-    va_end(again);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, args) + 1;
     va_end(args);
-    return text ? text : "";
+    char *text = pool_alloc(pool, size, 1);
+    va_start(args, format);
+    vsnprintf(text, size, format, args);
+    va_end(args);
+    return text;
 }
 
 void pool_release(struct pool *pool)

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory of one report: many small things that live and die together. When memory is short, `failed`
- * stays set and texts are "": the report is made to its end and then not written.
- */
+/* Memory of one report: many small things that live and die together. */
 #ifndef PLUMB_DOCUMENT_POOL_H
 #define PLUMB_DOCUMENT_POOL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct pool_block;
 
 struct pool {
     struct pool_block *blocks;
-    bool failed;
 };
 
-void *pool_alloc(struct pool *pool, size_t n, size_t width); /* zeroed; NULL when memory is short */
+void *pool_alloc(struct pool *pool, size_t n, size_t width); /* zeroed */
 const char *pool_text(struct pool *pool, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void pool_release(struct pool *pool);

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/text.h"
 #include "harness/document/tree.h"
 #include "harness/document/utf8.h"
@@ -58,7 +59,7 @@ static const char *clean(const struct pen *p, const char *text)
     char *kept = pool_alloc(p->pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
     size_t n, used, at = 0;
 
-    for (; kept && *text; text += used, at += n) {
+    for (; *text; text += used, at += n) {
         const char *c = utf8_printable(text, &n, &used);
 
         if (n > 1 && !p->at.utf8) {
@@ -67,7 +68,7 @@ static const char *clean(const struct pen *p, const char *text)
         }
         memcpy(kept + at, c, n);
     }
-    return kept ? kept : "";
+    return kept;
 }
 
 static size_t columns_of(const char *text)
@@ -336,13 +337,11 @@ static void print_under(const struct pen *p, const struct document_table *t,
 
 static void print_table(const struct pen *p, const struct document_table *t)
 {
-    struct columns c = {pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)), t->n_columns, false,
-                        false};
+    struct columns c = {.widths = pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)),
+                        .n = t->n_columns};
     const char **texts = pool_alloc(p->pool, t->n_columns, sizeof(*texts));
     const struct document_row *above = NULL;
 
-    if (!c.widths || !texts)
-        return;
     fit_widths(p, t, &c);
     print_header(p, t, &c);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
@@ -420,11 +419,11 @@ static size_t answer_lines(const struct pen *p, const struct block *first, size_
 
     to_text.out = open_memstream(&text, &len);
     if (!to_text.out)
-        return 0;
+        alloc_fail(BUFSIZ);
     for (const struct block *b = first; b && b->kind == BLOCK_ANSWER; b = b->next)
         print_answer(&to_text, b, width);
     fclose(to_text.out);
-    for (const char *c = text; c && *c; c++)
+    for (const char *c = text; *c; c++)
         lines += *c == '\n';
     free(text);
     return lines;
@@ -434,10 +433,10 @@ static size_t answer_lines(const struct pen *p, const struct block *first, size_
 static bool move(struct pen *p, const struct block *first, size_t width, const void *part)
 {
     size_t lines = answer_lines(p, first, width);
-    struct moved *m = lines > DOCUMENT_ANSWER_LINES ? pool_alloc(p->pool, 1, sizeof(*m)) : NULL;
 
-    if (!m)
+    if (lines <= DOCUMENT_ANSWER_LINES)
         return false;
+    struct moved *m = pool_alloc(p->pool, 1, sizeof(*m));
     *m = (struct moved){p->moved, part};
     p->moved = m;
     if (answer_lines(p, first, width) < lines)
@@ -528,7 +527,7 @@ static void print_figure(const struct pen *p, const struct block *b)
 
     flow(p, clean(p, pool_text(p->pool, "%s%s", b->text, origin)), 0, HANG);
     flow(p, clean(p, b->label), 0, HANG);
-    if (b->table && b->table->n_rows)
+    if (b->table->n_rows)
         print_table(p, b->table);
     if (*b->word)
         flow(p, clean(p, b->word), 0, HANG);
@@ -553,7 +552,7 @@ static void print_block(const struct pen *p, const struct block *b, size_t answe
         flow(p, clean(p, b->text), HANG, HANG);
         break;
     case BLOCK_TABLE:
-        if (b->table && b->table->n_rows)
+        if (b->table->n_rows)
             print_table(p, b->table);
         break;
     case BLOCK_NOTES:
@@ -567,7 +566,7 @@ static void print_block(const struct pen *p, const struct block *b, size_t answe
         break;
     case BLOCK_FOLD:
         title(p, clean(p, b->text));
-        if (p->at.folds && b->fold)
+        if (p->at.folds)
             print_blocks(p, b->fold);
         break;
     }
@@ -605,11 +604,10 @@ static void print_blocks(const struct pen *outer, const struct document *d)
 int document_write_terminal(const struct document *d, const struct document_terminal *terminal,
                             FILE *out)
 {
-    struct pen p = {out, d ? d->pool : NULL, *terminal, NULL};
+    struct pen p = {out, d->pool, *terminal, NULL};
 
     if (p.at.width < DOCUMENT_WIDTH_LEAST)
         p.at.width = DOCUMENT_WIDTH_LEAST;
-    if (d)
-        print_blocks(&p, d);
-    return document_result(d, out);
+    print_blocks(&p, d);
+    return ferror(out) ? -EIO : 0;
 }

@@ -2,7 +2,6 @@
 /* The tree of a document: see document.h. */
 #include "harness/document/tree.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@ struct document *document_new(struct pool *pool)
 {
     struct document *d = pool_alloc(pool, 1, sizeof(*d));
 
-    if (!d)
-        return NULL;
     d->pool = pool;
     d->end = &d->blocks;
     d->notes_end = &d->notes;
@@ -19,13 +16,10 @@ struct document *document_new(struct pool *pool)
     return d;
 }
 
-/* NULL where memory is short, or was before. */
 static struct block *add(struct document *d, enum block_kind kind)
 {
-    struct block *b = d ? pool_alloc(d->pool, 1, sizeof(*b)) : NULL;
+    struct block *b = pool_alloc(d->pool, 1, sizeof(*b));
 
-    if (!b)
-        return NULL;
     b->kind = kind;
     b->text = b->label = b->word = b->anchor = "";
     b->before = b->aside = b->after = "";
@@ -40,8 +34,6 @@ void document_heading(struct document *d, unsigned level, const char *text, cons
 {
     struct block *b = add(d, BLOCK_HEADING);
 
-    if (!b)
-        return;
     b->level = level;
     b->text = text;
     b->anchor = anchor;
@@ -49,10 +41,7 @@ void document_heading(struct document *d, unsigned level, const char *text, cons
 
 static void add_text(struct document *d, enum block_kind kind, const char *text)
 {
-    struct block *b = add(d, kind);
-
-    if (b)
-        b->text = text;
+    add(d, kind)->text = text;
 }
 
 void document_paragraph(struct document *d, const char *text)
@@ -70,8 +59,6 @@ void document_answer(struct document *d, const char *label, const char *word, en
 {
     struct block *b = add(d, BLOCK_ANSWER);
 
-    if (!b)
-        return;
     b->label = label;
     b->word = word;
     b->tone = tone;
@@ -81,7 +68,7 @@ void document_answer(struct document *d, const char *label, const char *word, en
 void document_answer_aside(struct document *d, const char *before, const char *aside,
                            const char *after)
 {
-    struct block *b = d ? d->last : NULL;
+    struct block *b = d->last;
 
     if (!b || b->kind != BLOCK_ANSWER || !*aside)
         return;
@@ -98,9 +85,9 @@ const char *answer_text(struct pool *pool, const struct block *b)
 
 void document_answer_more(struct document *d, const char *text, const char *command)
 {
-    struct answer_line *line = d ? pool_alloc(d->pool, 1, sizeof(*line)) : NULL;
+    struct answer_line *line = pool_alloc(d->pool, 1, sizeof(*line));
 
-    if (!line || !d->last || d->last->kind != BLOCK_ANSWER)
+    if (!d->last || d->last->kind != BLOCK_ANSWER)
         return;
     line->text = text;
     line->command = command;
@@ -161,32 +148,24 @@ static struct document_table *new_table(struct pool *pool, const struct document
 {
     struct document_table *t = pool_alloc(pool, 1, sizeof(*t));
 
-    if (!t)
-        return NULL;
     t->pool = pool;
     t->columns = columns;
     t->n_columns = n;
     t->end = &t->rows;
-    t->spare = pool_alloc(pool, n, sizeof(*t->spare));
-    return t->spare ? t : NULL;
+    return t;
 }
 
 struct document_table *document_table(struct document *d, const struct document_column *columns,
                                       size_t n)
 {
-    struct block *b = add(d, BLOCK_TABLE);
-
-    return b ? b->table = new_table(d->pool, columns, n) : NULL;
+    return add(d, BLOCK_TABLE)->table = new_table(d->pool, columns, n);
 }
 
 struct cell *document_row(struct document_table *t)
 {
     struct document_row *row = pool_alloc(t->pool, 1, sizeof(*row));
 
-    if (row)
-        row->cells = pool_alloc(t->pool, t->n_columns, sizeof(*row->cells));
-    if (!row || !row->cells)
-        return t->spare;
+    row->cells = pool_alloc(t->pool, t->n_columns, sizeof(*row->cells));
     for (size_t i = 0; i < t->n_columns; i++)
         row->cells[i].text = "";
     *t->end = row;
@@ -197,17 +176,15 @@ struct cell *document_row(struct document_table *t)
 
 size_t document_note(struct document *d, const char *text)
 {
-    struct document *root = d ? d->root : NULL;
+    struct document *root = d->root;
     struct note *note;
 
-    if (!root || !*text)
+    if (!*text)
         return 0;
     for (note = root->notes; note; note = note->next)
         if (!strcmp(note->text, text))
             return note->number;
     note = pool_alloc(root->pool, 1, sizeof(*note));
-    if (!note)
-        return 0;
     note->text = text;
     note->number = ++root->n_notes;
     if (!root->listed)
@@ -219,11 +196,11 @@ size_t document_note(struct document *d, const char *text)
 
 void document_notes(struct document *d)
 {
-    struct document *root = d ? d->root : NULL;
-    struct block *b = root && root->listed ? add(d, BLOCK_NOTES) : NULL;
+    struct document *root = d->root;
 
-    if (!b)
+    if (!root->listed)
         return;
+    struct block *b = add(d, BLOCK_NOTES);
     b->notes = root->listed;
     b->n_notes = root->n_notes - root->n_listed;
     root->n_listed = root->n_notes;
@@ -232,8 +209,6 @@ void document_notes(struct document *d)
 
 void document_link_terms(struct document *d, const struct document_term *terms, size_t n)
 {
-    if (!d)
-        return;
     d->linked = terms;
     d->n_linked = n;
 }
@@ -242,8 +217,6 @@ void document_terms(struct document *d, const struct document_term *terms, size_
 {
     struct block *b = add(d, BLOCK_TERMS);
 
-    if (!b)
-        return;
     b->terms = terms;
     b->n_terms = n;
 }
@@ -287,10 +260,10 @@ static struct document_table *figure_table(struct pool *pool, const struct plot 
     struct document_table *t =
         rows ? new_table(pool, figure_rows, 5) : new_table(pool, figure_lines, 2);
 
-    for (size_t i = 0; t && rows && i < plot->n_ticks; i++)
+    for (size_t i = 0; rows && i < plot->n_ticks; i++)
         for (size_t k = 0; k < plot->n_lines; k++)
             add_figure_row(t, plot, i, k);
-    for (size_t k = 0; t && !rows && k < plot->n_lines; k++) {
+    for (size_t k = 0; !rows && k < plot->n_lines; k++) {
         struct cell *row = document_row(t);
 
         row[0] = cell_text(plot->lines[k].label);
@@ -303,8 +276,6 @@ void document_figure(struct document *d, const struct plot *plot, const char *no
 {
     struct block *b = add(d, BLOCK_FIGURE);
 
-    if (!b)
-        return;
     b->plot = plot;
     b->text = plot->title;
     b->word = note;
@@ -317,12 +288,9 @@ struct document *document_fold(struct document *d, const char *title)
 {
     struct block *b = add(d, BLOCK_FOLD);
 
-    if (!b)
-        return NULL;
     b->text = title;
     b->fold = document_new(d->pool);
-    if (b->fold)
-        b->fold->root = d->root;
+    b->fold->root = d->root;
     return b->fold;
 }
 
@@ -426,11 +394,4 @@ bool row_repeats(const struct document_row *above, const struct document_row *ro
 {
     return above && row->cells[0].kind == CELL_TEXT && above->cells[0].kind == CELL_TEXT &&
            !row->cells[0].n_notes && !strcmp(above->cells[0].text, row->cells[0].text);
-}
-
-int document_result(const struct document *d, FILE *out)
-{
-    if (!d || d->pool->failed)
-        return -ENOMEM;
-    return ferror(out) ? -EIO : 0;
 }

@@ -32,7 +32,6 @@ struct document_table {
     const struct document_column *columns;
     size_t n_columns, n_rows;
     struct document_row *rows, **end;
-    struct cell *spare; /* where memory is short */
 };
 
 struct note {
@@ -78,8 +77,5 @@ const char *cell_notes(struct pool *pool, const struct cell *cell);
 bool column_is_empty(const struct document_table *t, size_t column);
 /* Does the row begin with the text that the row above begins with? */
 bool row_repeats(const struct document_row *above, const struct document_row *row);
-
-/* 0, -EIO or -ENOMEM. */
-int document_result(const struct document *d, FILE *out);
 
 #endif

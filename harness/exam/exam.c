@@ -525,7 +525,7 @@ static void look(struct exam *x, const struct exam_area *area, const struct exam
     json_object_clear(x->common);
     json_object_clear(x->own);
     check->look(x);
-    if (!*before && !x->pool.failed)
+    if (!*before)
         add(x, "machine", EXAM_NOT_APPLICABLE);
 }
 
@@ -570,7 +570,7 @@ struct exam *exam_new(const json_t *machine)
             look(x, area, check);
     raise_gpus(x);
     exam_sort(x);
-    if (x->pool.failed || !x->common || !x->own) {
+    if (!x->common || !x->own) {
         exam_free(x);
         return NULL;
     }

@@ -172,5 +172,5 @@ int offers_read(struct pool *pool, const char *path, struct offers *offers, char
     if (err)
         snprintf(error, len, "%s", yaml_doc_error(doc));
     yaml_doc_free(doc);
-    return err ? err : pool->failed ? -ENOMEM : 0;
+    return err;
 }

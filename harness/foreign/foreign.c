@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/condition.h"
 #include "core/units.h"
 
@@ -314,7 +315,7 @@ static int read_any(const char *text, struct foreign_reading *r)
     for (size_t i = 0; !err && i < out->n; i++)
         if (!out->lines[i].n_figures && !strcmp(out->lines[i].status, "ok"))
             err = reading_bad(r, "a result of it has no figure above 0");
-    return out->pool.failed ? -ENOMEM : err;
+    return err;
 }
 
 bool foreign_is_known(const char *text)
@@ -338,7 +339,7 @@ static int read_text(const char *name, const char *text, size_t size, bool any_v
     if (!size || size > FOREIGN_BYTES_MAX)
         return reading_bad(&r, size ? "it is too large" : "it is empty");
     const char *plain = plain_text(&r, text, size);
-    return out->pool.failed ? -ENOMEM : plain ? read_any(plain, &r) : -EBADMSG;
+    return plain ? read_any(plain, &r) : -EBADMSG;
 }
 
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
@@ -420,19 +421,10 @@ struct foreign_line *reading_add(struct foreign_reading *r)
 {
     struct foreign_output *out = r->out;
 
-    if (out->n == out->room) {
-        size_t room = out->room ? 2 * out->room : 16;
-        struct foreign_line *grown = realloc(out->lines, room * sizeof(*grown));
+    struct foreign_line *line = ARRAY_ADD(out->lines, out->n);
 
-        if (!grown) {
-            out->pool.failed = true;
-            return NULL;
-        }
-        out->lines = grown;
-        out->room = room;
-    }
-    out->lines[out->n] = (struct foreign_line){.status = "ok", .reason = ""};
-    return &out->lines[out->n++];
+    *line = (struct foreign_line){.status = "ok", .reason = ""};
+    return line;
 }
 
 void reading_fact(struct foreign_reading *r, struct foreign_line *line, const char *name,

@@ -76,7 +76,7 @@ struct foreign_output {
     const struct foreign_format *format;
     const char *version, *command, *host, *started; /* "" where the output does not tell */
     struct foreign_line *lines;
-    size_t n, room;
+    size_t n;
 };
 
 /* Reads an output of whatever program; `name` is of the file, for messages. any_version: also of a

@@ -184,7 +184,7 @@ int history_build(struct history *h, struct history_entries *e)
         h->series[i] = placed[i].series;
     free(placed);
     good = good && part_labels(h);
-    return good && !h->pool.failed ? 0 : -ENOMEM;
+    return good ? 0 : -ENOMEM;
 }
 
 static const char *text_of(const json_t *object, const char *key, const char *other)

@@ -54,11 +54,9 @@ static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct p
             .has_rows = more && sqlite3_column_int(s, 9),
         };
     }
-    int err = code == SQLITE_DONE || pool->failed
-                  ? 0
-                  : history_sqlite_error(db, "read the history", error, len);
+    int err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
-    return pool->failed ? history_out_of_memory(error, len) : err;
+    return err;
 }
 
 int history_db_runs(struct history_db *db, const char *host, const char *suite, struct pool *pool,

@@ -391,8 +391,6 @@ static int replace_page(const char *path, const struct drawn *d, char *error, si
         return cannot(path, -errno, error, len);
     write_page(out, d);
     int err = stream_finish(out);
-    if (!err && d->t->history->pool.failed)
-        err = -ENOMEM;
     if (!err && !device && rename(d->fresh, path))
         err = -errno;
     if (err && !device)

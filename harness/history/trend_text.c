@@ -535,8 +535,7 @@ int trends_json(FILE *out, const struct trends *t)
                     (json_int_t)t->n_taken, "runs_with_taken_cases", (json_int_t)t->n_gone,
                     "cases_without_value_in_the_newest_run", (json_int_t)t->n_missing,
                     "runs_left_out", left, "remarks", said, "cases", cases);
-    if (!all || json_object_set_new(all, "accepted", history_accepted_json(t->history)) ||
-        t->history->pool.failed)
+    if (!all || json_object_set_new(all, "accepted", history_accepted_json(t->history)))
         err = -ENOMEM;
     if (!err && (json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
                  fputc('\n', out) == EOF))

@@ -539,6 +539,5 @@ int import_rows_make(struct import_file *f, const struct bench_list *benches,
         join_keys(&f->output.pool, &f->benches[i]);
         err = refuse_alike(f, &f->benches[i], error, len);
     }
-    err = err ? err : check_known(f, known, error, len);
-    return err ? err : f->output.pool.failed ? -ENOMEM : 0;
+    return err ? err : check_known(f, known, error, len);
 }

@@ -2,12 +2,12 @@
 /* Which measured case an imported row is of: see adopt.h. */
 #include "harness/report/adopt.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/report/described.h"
 #include "harness/report/show.h"
 
@@ -150,13 +150,10 @@ static void adopt(const struct adoption *a)
             cells[rows->params[i]] = (char *)cell(&a->of, i);
 }
 
-int adopt_measured(struct report *r, struct report_bench *b)
+void adopt_measured(struct report *r, struct report_bench *b)
 {
     for (size_t run = 0; run < r->n_runs; run++) {
-        struct adoption *all = calloc(rows_in(b, run) + 1, sizeof(*all));
-
-        if (!all)
-            return -ENOMEM;
+        struct adoption *all = xcalloc(rows_in(b, run), sizeof(*all));
         size_t n = find_all(r, b, run, all);
         for (size_t i = 0; i < n; i++)
             all[i].shared = all[i].wanted && is_shared(all, n, &all[i]);
@@ -165,7 +162,6 @@ int adopt_measured(struct report *r, struct report_bench *b)
                 adopt(&all[i]);
         free(all);
     }
-    return 0;
 }
 
 /* ---- What it may be ---- */
@@ -215,7 +211,7 @@ const char *adopt_candidates(struct report *r, const struct report_bench *b,
 
     for (size_t i = 0; i < b->n_params; i++)
         pattern = pattern || (!b->follows[i] && is_pattern(c->params[i]));
-    for (size_t i = 0; pattern && cases && i < b->n_cases; i++)
+    for (size_t i = 0; pattern && i < b->n_cases; i++)
         if (case_may_be(b, c, &b->cases[i], first, end))
             cases[n++] = &b->cases[i];
     for (size_t i = 0; n && i < b->n_params; i++) {

@@ -11,9 +11,8 @@
 
 #include "harness/report/model.h"
 
-/* Gives imported rows the parameters of the measured case that they are of, before cases are found.
- * 0 or -ENOMEM. */
-int adopt_measured(struct report *r, struct report_bench *b);
+/* Gives imported rows the parameters of the measured case that they are of, before cases are found. */
+void adopt_measured(struct report *r, struct report_bench *b);
 
 /* Which cases of the runs from `first` to below `end` a case of patterns may be: "several that it
  * may be, 2 cases: depth 1 or 128"; "" if it has no pattern, or may be none. Lives in the pool. */

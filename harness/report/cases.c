@@ -2,12 +2,12 @@
 /* Which cases there are: see cases.h. */
 #include "harness/report/cases.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/report/described.h"
 
@@ -21,7 +21,7 @@ struct case_in_run *cases_that(struct report *r,
         most += r->n_runs * r->benches[b].n_cases;
     struct case_in_run *all = pool_alloc(&r->pool, most, sizeof(*all));
     *n = 0;
-    for (size_t b = 0; all && b < r->n_benches; b++)
+    for (size_t b = 0; b < r->n_benches; b++)
         for (size_t run = 0; run < r->n_runs; run++)
             for (size_t i = 0; i < r->benches[b].n_cases; i++)
                 if (is(&r->benches[b], run, i))
@@ -143,23 +143,8 @@ static int compare_groups(const void *x, const void *y)
 
 struct ref_list {
     struct ref *refs;
-    size_t n, room;
+    size_t n;
 };
-
-static int add_ref(struct ref_list *list, struct ref ref)
-{
-    if (list->n == list->room) {
-        size_t room = list->room ? list->room * 2 : 256;
-        struct ref *grown = realloc(list->refs, room * sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        list->refs = grown;
-        list->room = room;
-    }
-    list->refs[list->n++] = ref;
-    return 0;
-}
 
 /* Which row of its launch it is, from 0. */
 static size_t place_in_launch(const struct report_rows *rows, const uint64_t *orders, size_t row)
@@ -179,59 +164,48 @@ static size_t place_in_launch(const struct report_rows *rows, const uint64_t *or
  * a case. It belongs to the cases that the other launches of the same case of the suite have values
  * for: to each of them, when it could not even say what it measures. Without this a crash would
  * stand apart as a case of its own, and the others would look as if nothing had happened. */
-static int add_lost(struct ref_list *list, struct ref ref, const struct report_rows *rows,
-                    const uint64_t *orders)
+static void add_lost(struct ref_list *list, struct ref ref, const struct report_rows *rows,
+                     const uint64_t *orders)
 {
     bool knows = *row_text(rows, ref.row, FIELD_METRIC) != 0;
     size_t place = place_in_launch(rows, orders, ref.row), added = 0, first = 0;
     size_t n = rows->table->n_rows;
-    int err = 0;
 
     while (first < n &&
            (orders[first] != ref.order || !isfinite(row_number(rows, first, FIELD_VALUE))))
         first++;
     const char *repeat = first < n ? row_text(rows, first, FIELD_REPEAT) : "";
-    for (size_t row = first; !err && row < n && orders[row] == ref.order &&
-                             !strcmp(row_text(rows, row, FIELD_REPEAT), repeat);
+    for (size_t row = first;
+         row < n && orders[row] == ref.order && !strcmp(row_text(rows, row, FIELD_REPEAT), repeat);
          row++) {
         if (knows && place_in_launch(rows, orders, row) != place)
             continue;
         ref.key = row;
-        err = add_ref(list, ref);
+        *ARRAY_ADD(list->refs, list->n) = ref;
         added++;
     }
     ref.key = ref.row;
-    return err || added ? err : add_ref(list, ref);
+    if (!added)
+        *ARRAY_ADD(list->refs, list->n) = ref;
 }
 
-static int list_run(const struct report_bench *b, size_t run, struct ref_list *list)
+static void list_run(const struct report_bench *b, size_t run, struct ref_list *list)
 {
     const struct report_rows *rows = &b->rows[run];
     size_t n = rows->table ? rows->table->n_rows : 0;
-    uint64_t *orders = calloc(n + 1, sizeof(*orders));
-    int err = orders ? 0 : -ENOMEM;
+    uint64_t *orders = xcalloc(n, sizeof(*orders));
 
-    for (size_t row = 0; !err && row < n; row++)
+    for (size_t row = 0; row < n; row++)
         units_parse_u64(row_text(rows, row, FIELD_CASE), &orders[row]);
-    for (size_t row = 0; !err && row < n; row++) {
+    for (size_t row = 0; row < n; row++) {
         struct ref ref = {.bench = b, .run = run, .row = row, .key = row, .order = orders[row]};
-        bool lost = orders[row] && isnan(row_number(rows, row, FIELD_VALUE));
 
-        err = lost ? add_lost(list, ref, rows, orders) : add_ref(list, ref);
+        if (orders[row] && isnan(row_number(rows, row, FIELD_VALUE)))
+            add_lost(list, ref, rows, orders);
+        else
+            *ARRAY_ADD(list->refs, list->n) = ref;
     }
     free(orders);
-    return err;
-}
-
-static int list_refs(const struct report *r, const struct report_bench *b, struct ref_list *list)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < r->n_runs; i++)
-        err = list_run(b, i, list);
-    if (!err && list->n)
-        qsort(list->refs, list->n, sizeof(*list->refs), compare_refs);
-    return err;
 }
 
 /* What follows from others is not known to a launch that was skipped: the first that knows it
@@ -244,15 +218,13 @@ static const char *first_known(const struct ref *refs, size_t n, size_t param)
     return "";
 }
 
-static int fill_case(struct report *r, const struct report_bench *b, struct report_case *c,
-                     const struct ref *refs, size_t n)
+static void fill_case(struct report *r, const struct report_bench *b, struct report_case *c,
+                      const struct ref *refs, size_t n)
 {
     const char **params = pool_alloc(&r->pool, b->n_params, sizeof(*params));
     size_t *rows = pool_alloc(&r->pool, n, sizeof(*rows));
 
     c->points = pool_alloc(&r->pool, r->n_runs, sizeof(*c->points));
-    if (!params || !rows || !c->points)
-        return -ENOMEM;
     for (size_t i = 0; i < b->n_params; i++)
         params[i] = first_known(refs, n, i);
     c->params = params;
@@ -268,43 +240,38 @@ static int fill_case(struct report *r, const struct report_bench *b, struct repo
     }
     for (size_t i = 0; i < r->n_runs; i++)
         combine_launches(&r->pool, &b->rows[i], &c->points[i]);
-    return 0;
 }
 
 /* Rows of one case stand together; cases come in the order of the suite. */
-static int group_refs(struct report *r, struct report_bench *b, struct ref *refs, size_t n)
+static void group_refs(struct report *r, struct report_bench *b, struct ref *refs, size_t n)
 {
-    struct ref **groups = calloc(n + 1, sizeof(*groups));
-    int err = groups ? 0 : -ENOMEM;
+    struct ref **groups = xcalloc(n, sizeof(*groups));
 
-    for (size_t i = 0; !err && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (!i || compare_case(&refs[i - 1], &refs[i]))
             groups[b->n_cases++] = &refs[i];
     b->cases = pool_alloc(&r->pool, b->n_cases, sizeof(*b->cases));
-    if (!b->cases)
-        err = -ENOMEM;
-    if (!err)
-        qsort(groups, b->n_cases, sizeof(*groups), compare_groups);
-    for (size_t i = 0; !err && i < b->n_cases; i++) {
+    qsort(groups, b->n_cases, sizeof(*groups), compare_groups);
+    for (size_t i = 0; i < b->n_cases; i++) {
         size_t size = 1, left = n - (size_t)(groups[i] - refs);
 
         while (size < left && !compare_case(groups[i], groups[i] + size))
             size++;
-        err = fill_case(r, b, &b->cases[i], groups[i], size);
+        fill_case(r, b, &b->cases[i], groups[i], size);
     }
     free(groups);
-    return err;
 }
 
-int cases_find(struct report *r, struct report_bench *b)
+void cases_find(struct report *r, struct report_bench *b)
 {
     struct ref_list list = {0};
-    int err = list_refs(r, b, &list);
 
-    if (!err)
-        err = group_refs(r, b, list.refs, list.n);
+    for (size_t i = 0; i < r->n_runs; i++)
+        list_run(b, i, &list);
+    if (list.n)
+        qsort(list.refs, list.n, sizeof(*list.refs), compare_refs);
+    group_refs(r, b, list.refs, list.n);
     free(list.refs);
-    return err;
 }
 
 bool cases_differ_in(const struct report_bench *b, const struct report_case *x,

@@ -10,8 +10,8 @@
 
 #include "harness/report/model.h"
 
-/* Fills in cases and n_cases of *b, in the order of the suite. 0 or -ENOMEM. */
-int cases_find(struct report *r, struct report_bench *b);
+/* Fills in cases and n_cases of *b, in the order of the suite. */
+void cases_find(struct report *r, struct report_bench *b);
 
 /* Do two cases agree in metric, unit and all that makes them, but for these columns ("memory
  * peer_memory"), in one of which they differ? */
@@ -26,7 +26,7 @@ struct case_in_run {
 };
 
 /* All for which `is` holds, index being that of the case: by benchmark, then by run. Lives in the
- * pool; NULL: no memory. */
+ * pool. */
 struct case_in_run *cases_that(struct report *r,
                                bool (*is)(const struct report_bench *b, size_t run, size_t index),
                                size_t *n);
@@ -36,10 +36,9 @@ struct case_in_run *cases_that(struct report *r,
 /*
  * The limit of every row of a run, by the best of its ceilings: those of one place were measured by
  * several launches and cases, and count for all of them, as does what a value raised its limit to.
- * A limit that was not measured stays what it is. 0 or -ENOMEM. To be called before
- * combine_launches().
+ * A limit that was not measured stays what it is. To be called before combine_launches().
  */
-int combine_ceilings(struct report *r, size_t run);
+void combine_ceilings(struct report *r, size_t run);
 
 /* Fills everything of *p but rows and n_rows from them. */
 void combine_launches(struct pool *pool, const struct report_rows *rows, struct report_point *p);

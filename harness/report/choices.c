@@ -5,12 +5,12 @@
  */
 #include "harness/report/choices.h"
 
-#include <errno.h>
 #include <math.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/described.h"
@@ -138,18 +138,16 @@ static void take_reasons(const struct run_folder *run, struct suite_index *index
     }
 }
 
-int suite_index_make(const struct run_folder *run, struct suite_index *index)
+void suite_index_make(const struct run_folder *run, struct suite_index *index)
 {
     static const char *const names[8] = {"state", "bench", "case",  "arguments",
                                          "from",  "to",    "hosts", "margin"};
     const struct table *plan = &run->plan;
     size_t columns[8];
 
-    *index = (struct suite_index){.by_case = calloc(plan->n_rows + 1, sizeof(*index->by_case)),
-                                  .by_arguments =
-                                      calloc(plan->n_rows + 1, sizeof(*index->by_arguments))};
-    if (!index->by_case || !index->by_arguments)
-        return -ENOMEM;
+    *index =
+        (struct suite_index){.by_case = xcalloc(plan->n_rows, sizeof(*index->by_case)),
+                             .by_arguments = xcalloc(plan->n_rows, sizeof(*index->by_arguments))};
     for (size_t i = 0; i < 8; i++)
         columns[i] = table_column(plan, names[i]);
     for (size_t i = 0; i < plan->n_rows; i++)
@@ -160,7 +158,6 @@ int suite_index_make(const struct run_folder *run, struct suite_index *index)
         index->by_arguments[i] = &index->by_case[i];
     take_reasons(run, index);
     qsort(index->by_arguments, index->n, sizeof(*index->by_arguments), compare_arguments);
-    return 0;
 }
 
 void suite_index_release(struct suite_index *index)
@@ -228,12 +225,12 @@ static struct group *group_of(struct making *m, const struct report_case *c,
     if (found)
         return *found;
     struct group *group = pool_alloc(pool, 1, sizeof(*group));
-    if (!group)
-        return NULL;
     *group = (struct group){.key = like.key, .c = as_asked, .place = (size_t)(c - m->b->cases)};
     m->groups[m->n++] = group;
     group->number = m->n;
-    return tsearch(group, &m->by_key, compare_keys) ? group : NULL;
+    if (!tsearch(group, &m->by_key, compare_keys))
+        alloc_fail(sizeof(*group));
+    return group;
 }
 
 /* Of one row of the report's case. */
@@ -245,47 +242,39 @@ static struct group *group_of_row(struct making *m, const struct report_case *c,
         suite_entry_of(&m->plans[run], m->b->name, row_text(rows, row, FIELD_CASE));
     const char **params = pool_alloc(&m->r->pool, m->b->n_params, sizeof(*params));
 
-    if (!params)
-        return NULL;
     memcpy(params, c->params, m->b->n_params * sizeof(*params));
     for (size_t i = 0; i < m->n_choices; i++)
         params[m->choices[i]] = asked_of(m, entry, c, m->choices[i]);
     return group_of(m, c, params);
 }
 
-static int add_row(struct making *m, const struct report_case *c, size_t run, size_t row,
-                   struct group *group)
+static void add_row(struct making *m, const struct report_case *c, size_t run, size_t row,
+                    struct group *group)
 {
-    if (!group)
-        return -ENOMEM;
     group->n_sources += group->source != c;
     group->source = c;
     group->in_a |= run < m->n_a && !(m->apart && m->apart[run]);
     group->in_b |= run >= m->n_a;
     m->refs[m->n_refs++] = (struct ref){run, row, c, group};
-    return 0;
 }
 
 /* Rows of one launch, and mostly of one case of the suite, stand together. */
-static int add_case(struct making *m, const struct report_case *c)
+static void add_case(struct making *m, const struct report_case *c)
 {
-    int err = 0;
-
     for (size_t run = 0; run < m->r->n_runs; run++) {
         const struct report_point *p = &c->points[run];
         const char *number = NULL;
         struct group *group = NULL;
 
-        for (size_t i = 0; !err && i < p->n_rows; i++) {
+        for (size_t i = 0; i < p->n_rows; i++) {
             const char *own = row_text(&m->b->rows[run], p->rows[i], FIELD_CASE);
 
             if (!number || strcmp(number, own) != 0)
                 group = group_of_row(m, c, run, p->rows[i]);
             number = own;
-            err = add_row(m, c, run, p->rows[i], group);
+            add_row(m, c, run, p->rows[i], group);
         }
     }
-    return err;
 }
 
 /* Is whatever `less` was asked for the same in `more`? */
@@ -342,7 +331,7 @@ static const char *chosen_text(struct making *m, const struct report_rows *rows,
     struct pool *pool = &m->r->pool;
     const char **texts = pool_alloc(pool, p->n_rows, sizeof(*texts)), *all = "";
 
-    for (size_t k = 0; texts && k < m->n_choices; k++) {
+    for (size_t k = 0; k < m->n_choices; k++) {
         size_t n = 0, param = m->choices[k];
         bool mixed;
 
@@ -358,15 +347,13 @@ static const char *chosen_text(struct making *m, const struct report_rows *rows,
     return all;
 }
 
-static int fill_case(struct making *m, struct report_case *c, const struct ref *refs, size_t n)
+static void fill_case(struct making *m, struct report_case *c, const struct ref *refs, size_t n)
 {
     struct report *r = m->r;
     size_t *rows = pool_alloc(&r->pool, n, sizeof(*rows));
 
     *c = refs->group->c;
     c->points = pool_alloc(&r->pool, r->n_runs, sizeof(*c->points));
-    if (!rows || !c->points)
-        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         struct report_point *p = &c->points[refs[i].run];
 
@@ -379,7 +366,6 @@ static int fill_case(struct making *m, struct report_case *c, const struct ref *
     for (size_t i = 0; i < r->n_runs; i++)
         if (c->points[i].n_rows)
             c->points[i].chose = chosen_text(m, &m->b->rows[i], &c->points[i]);
-    return 0;
 }
 
 /* How many groups the sorted rows are in: fewer or more than there were, as groups were joined or
@@ -393,32 +379,26 @@ static size_t count_groups(const struct making *m)
     return n;
 }
 
-/* The groups that rows are in become the benchmark's cases. 0 or -ENOMEM. */
-static int choices_fill(struct making *m)
+/* The groups that rows are in become the benchmark's cases. */
+static void choices_fill(struct making *m)
 {
     size_t n = 0;
-    int err = 0;
 
     for (size_t i = 0; i < m->n_refs; i++)
         if (m->refs[i].group->joined)
             m->refs[i].group = m->refs[i].group->joined;
     qsort(m->refs, m->n_refs, sizeof(*m->refs), choices_compare);
     struct report_case *cases = pool_alloc(&m->r->pool, count_groups(m), sizeof(*cases));
-    if (!cases)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < m->n_refs;) {
+    for (size_t i = 0; i < m->n_refs;) {
         size_t end = i;
 
         while (end < m->n_refs && m->refs[end].group == m->refs[i].group)
             end++;
-        err = fill_case(m, &cases[n++], m->refs + i, end - i);
+        fill_case(m, &cases[n++], m->refs + i, end - i);
         i = end;
     }
-    if (!err) {
-        m->b->cases = cases;
-        m->b->n_cases = n;
-    }
-    return err;
+    m->b->cases = cases;
+    m->b->n_cases = n;
 }
 
 static void find_choices(struct making *m)
@@ -439,25 +419,20 @@ static size_t count_rows(const struct making *m)
 }
 
 /* Puts the rows of a benchmark's cases into groups. n_choices is 0 where it chooses nothing, and
- * then there are none. 0 or -ENOMEM; choices_end() in any case. */
-static int choices_begin(struct making *m, struct report *r, const struct suite_index *plans,
-                         size_t n_a, const bool *apart, size_t bench)
+ * then there are none. choices_end() in any case. */
+static void choices_begin(struct making *m, struct report *r, const struct suite_index *plans,
+                          size_t n_a, const bool *apart, size_t bench)
 {
-    int err = 0;
-
     *m = (struct making){
         .r = r, .plans = plans, .n_a = n_a, .apart = apart, .b = &r->benches[bench]};
     find_choices(m);
     if (!m->n_choices)
-        return 0;
+        return;
     size_t n_rows = count_rows(m);
-    m->refs = calloc(n_rows + 1, sizeof(*m->refs));
-    m->groups = calloc(n_rows + 1, sizeof(*m->groups)); /* one a row at most */
-    if (!m->refs || !m->groups)
-        err = -ENOMEM;
-    for (size_t i = 0; !err && i < m->b->n_cases; i++)
-        err = add_case(m, &m->b->cases[i]);
-    return err;
+    m->refs = xcalloc(n_rows, sizeof(*m->refs));
+    m->groups = xcalloc(n_rows, sizeof(*m->groups)); /* one a row at most */
+    for (size_t i = 0; i < m->b->n_cases; i++)
+        add_case(m, &m->b->cases[i]);
 }
 
 static void choices_end(struct making *m)
@@ -467,22 +442,19 @@ static void choices_end(struct making *m)
     free(m->refs);
 }
 
-int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a,
-                     const bool *apart)
+void choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a,
+                      const bool *apart)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < r->n_benches; i++) {
+    for (size_t i = 0; i < r->n_benches; i++) {
         struct making m;
 
-        err = choices_begin(&m, r, plans, n_a, apart, i);
-        if (!err && m.n_choices) {
+        choices_begin(&m, r, plans, n_a, apart, i);
+        if (m.n_choices) {
             join_groups(&m);
-            err = choices_fill(&m);
+            choices_fill(&m);
         }
         choices_end(&m);
     }
-    return err;
 }
 
 /* ---- Cases of a report that launches split by what they chose ---- */
@@ -529,12 +501,10 @@ static bool find_differing(struct making *m)
 
 /* A report shows what was chosen where launches of a run agree: their cases are those of the rows'
  * columns. */
-static int part_groups(struct making *m)
+static void part_groups(struct making *m)
 {
     struct group *own = pool_alloc(&m->r->pool, m->b->n_cases, sizeof(*own));
 
-    if (!own)
-        return -ENOMEM;
     for (size_t i = 0; i < m->n_refs; i++) {
         struct group *group = m->refs[i].group;
         size_t at = (size_t)(m->refs[i].source - m->b->cases);
@@ -545,7 +515,6 @@ static int part_groups(struct making *m)
         own[at].place = at;
         m->refs[i].group = &own[at];
     }
-    return 0;
 }
 
 static bool has_choice(const struct making *m, const struct ref *ref, size_t param,
@@ -574,36 +543,32 @@ static void show_choices(struct making *m, struct group *group)
     }
 }
 
-static int unite(struct making *m)
+static void unite(struct making *m)
 {
-    int err = 0;
-
     if (!find_differing(m))
-        return 0;
+        return;
     for (size_t i = 0; i < m->n; i++)
         if (m->groups[i]->differs)
             show_choices(m, m->groups[i]);
-    err = part_groups(m);
-    return err ? err : choices_fill(m);
+    part_groups(m);
+    choices_fill(m);
 }
 
-int choices_unite(struct report *r)
+void choices_unite(struct report *r)
 {
-    struct suite_index *plans = calloc(r->n_runs + 1, sizeof(*plans));
-    int err = plans ? 0 : -ENOMEM;
+    struct suite_index *plans = xcalloc(r->n_runs, sizeof(*plans));
 
-    for (size_t i = 0; !err && i < r->n_runs; i++)
-        err = suite_index_make(&r->runs[i], &plans[i]);
-    for (size_t i = 0; !err && i < r->n_benches; i++) {
+    for (size_t i = 0; i < r->n_runs; i++)
+        suite_index_make(&r->runs[i], &plans[i]);
+    for (size_t i = 0; i < r->n_benches; i++) {
         struct making m;
 
-        err = choices_begin(&m, r, plans, r->n_runs, NULL, i);
-        if (!err && m.n_choices)
-            err = unite(&m);
+        choices_begin(&m, r, plans, r->n_runs, NULL, i);
+        if (m.n_choices)
+            unite(&m);
         choices_end(&m);
     }
-    for (size_t i = 0; plans && i < r->n_runs; i++)
+    for (size_t i = 0; i < r->n_runs; i++)
         suite_index_release(&plans[i]);
     free(plans);
-    return err;
 }

@@ -28,7 +28,7 @@ struct suite_index {
     size_t n;
 };
 
-int suite_index_make(const struct run_folder *run, struct suite_index *index); /* 0 or -ENOMEM */
+void suite_index_make(const struct run_folder *run, struct suite_index *index);
 void suite_index_release(struct suite_index *index);
 const struct suite_entry *suite_entry_of(const struct suite_index *index, const char *bench,
                                          const char *case_id);
@@ -38,14 +38,14 @@ const struct suite_entry *suite_entry_like(const struct suite_index *index,
 
 /* For a report: cases that the launches of one run split by what they chose become one, whose
  * parameter is "" and whose point says what they `chose`. What all of a run chose alike stays in
- * the case. 0 or -ENOMEM. */
-int choices_unite(struct report *r);
+ * the case. */
+void choices_unite(struct report *r);
 
 /* For a comparison of the first n_a runs with the others: no case has what was left to the
  * benchmark, its parameters are "" there. What one side was asked for, and all launches of the
  * other chose of themselves, is one case. apart: of each run of the first whether it is of neither
- * side in this; NULL: none is. One plan a run. 0 or -ENOMEM. */
-int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a,
-                     const bool *apart);
+ * side in this; NULL: none is. One plan a run. */
+void choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a,
+                      const bool *apart);
 
 #endif

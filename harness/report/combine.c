@@ -2,11 +2,11 @@
 /* Combining launches: see cases.h. */
 #include "harness/report/cases.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/bench/bench.h"
 #include "core/row.h"
 #include "core/stats.h"
@@ -65,7 +65,7 @@ static enum limit_kind kind_of(const struct report_rows *rows, size_t row)
 
 /* What one row found at a place. Limits of rows that are made of the same things in the same way
  * are one, too. */
-struct found {
+struct place_ceiling {
     const char *host, *place;
     double rate, middle; /* middle: the median of those at its place */
     const struct report_bench *bench;
@@ -73,13 +73,13 @@ struct found {
 };
 
 struct places {
-    struct found *all;
+    struct place_ceiling *all;
     size_t n;
 };
 
 static int by_place(const void *x, const void *y)
 {
-    const struct found *a = x, *b = y;
+    const struct place_ceiling *a = x, *b = y;
     int d = strcmp(a->host, b->host);
 
     return d ? d : strcmp(a->place, b->place);
@@ -87,7 +87,7 @@ static int by_place(const void *x, const void *y)
 
 static int best_first(const void *x, const void *y)
 {
-    const struct found *a = x, *b = y;
+    const struct place_ceiling *a = x, *b = y;
     int d = by_place(x, y);
 
     return d ? d : (a->rate < b->rate) - (a->rate > b->rate);
@@ -111,7 +111,8 @@ static void note(struct places *p, const struct report_bench *b, size_t run, siz
     double rate = row_number(rows, row, field);
 
     if (*place && rate > 0 && isfinite(rate))
-        p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate, NAN, b, row};
+        p->all[p->n++] =
+            (struct place_ceiling){row_text(rows, row, FIELD_HOST), place, rate, NAN, b, row};
 }
 
 /* A value that raised its own row's limit counts for other rows where it is sure: one that is
@@ -151,16 +152,17 @@ static void keep_best(struct places *p)
     p->n = n;
 }
 
-static const struct found *find_place(const struct places *p, const char *host, const char *place)
+static const struct place_ceiling *find_place(const struct places *p, const char *host,
+                                              const char *place)
 {
-    const struct found key = {.host = host, .place = place};
+    const struct place_ceiling key = {.host = host, .place = place};
 
     return p->n ? bsearch(&key, p->all, p->n, sizeof(*p->all), by_place) : NULL;
 }
 
 static double best_at(const struct places *p, const char *host, const char *place)
 {
-    const struct found *at = find_place(p, host, place);
+    const struct place_ceiling *at = find_place(p, host, place);
 
     return at ? at->rate : NAN;
 }
@@ -168,7 +170,7 @@ static double best_at(const struct places *p, const char *host, const char *plac
 static double middle_limit(struct pool *pool, const struct places *p,
                            const struct report_rows *rows, size_t row)
 {
-    const struct found *at =
+    const struct place_ceiling *at =
         find_place(p, row_text(rows, row, FIELD_HOST), made_of(pool, rows, row));
 
     return at ? at->middle : NAN;
@@ -194,7 +196,7 @@ static double best_limit(struct pool *pool, const struct places *p, const struct
 
 /* "op read": the parameters by which the case of another row differs; "" where none does. */
 static const char *other_case(struct pool *pool, const struct report_bench *b, size_t run,
-                              size_t row, const struct found *at)
+                              size_t row, const struct place_ceiling *at)
 {
     const struct report_rows *rows = &b->rows[run];
     const char *text = at->bench == b ? "" : at->bench->name;
@@ -220,7 +222,7 @@ static const char *limit_from(struct pool *pool, const struct places *p,
     const char *text = "";
 
     for (size_t i = 0; *made_of(pool, rows, row) && i < sizeof(fields) / sizeof(*fields); i++) {
-        const struct found *at =
+        const struct place_ceiling *at =
             find_place(p, row_text(rows, row, FIELD_HOST), row_text(rows, row, fields[i]));
         const char *other = at ? other_case(pool, b, run, row, at) : "";
 
@@ -230,16 +232,14 @@ static const char *limit_from(struct pool *pool, const struct places *p,
     return text;
 }
 
-int combine_ceilings(struct report *r, size_t run)
+void combine_ceilings(struct report *r, size_t run)
 {
     struct places places = {0};
     size_t most = 0;
 
     for (size_t i = 0; i < r->n_benches; i++)
         most += r->benches[i].rows[run].table ? r->benches[i].rows[run].table->n_rows : 0;
-    places.all = calloc(3 * most + 1, sizeof(*places.all));
-    if (!places.all)
-        return -ENOMEM;
+    places.all = xcalloc(3 * most, sizeof(*places.all));
     for (size_t i = 0; i < r->n_benches; i++)
         if (r->benches[i].rows[run].table)
             note_rows(&r->pool, &r->benches[i], run, &places);
@@ -251,14 +251,13 @@ int combine_ceilings(struct report *r, size_t run)
         rows->limits = pool_alloc(&r->pool, n, sizeof(*rows->limits));
         rows->middle_limits = pool_alloc(&r->pool, n, sizeof(*rows->middle_limits));
         rows->limits_from = pool_alloc(&r->pool, n, sizeof(*rows->limits_from));
-        for (size_t row = 0; !r->pool.failed && row < n; row++) {
+        for (size_t row = 0; row < n; row++) {
             rows->limits[row] = best_limit(&r->pool, &places, rows, row);
             rows->middle_limits[row] = middle_limit(&r->pool, &places, rows, row);
             rows->limits_from[row] = limit_from(&r->pool, &places, &r->benches[i], run, row);
         }
     }
     free(places.all);
-    return r->pool.failed ? -ENOMEM : 0;
 }
 
 /* A limit errs upwards, and a launch that found the machine in a bad state found a low ceiling:
@@ -358,7 +357,7 @@ static void take_levels(const struct report_rows *rows, struct report_point *p, 
     }
     struct levels *all = pool_alloc(pool, p->n_rows, sizeof(*all));
 
-    for (size_t i = 0; all && i < p->n_rows; i++) {
+    for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
         struct levels l = {.two = true,
                            .low = row_number(rows, row, FIELD_LEVEL_LOW),
@@ -441,15 +440,15 @@ static const char *join_texts(struct pool *pool, const struct report_rows *rows,
     struct texts t = {.all = pool_alloc(pool, 2 * p->n_rows + 2, sizeof(*t.all))};
     const char *joined = "";
 
-    for (size_t i = 0; t.all && field == FIELD_REASON && i < p->n_rows; i++)
+    for (size_t i = 0; field == FIELD_REASON && i < p->n_rows; i++)
         if (status_weight(row_text(rows, p->rows[i], FIELD_STATUS)) >= status_weight("failed"))
             add_text(&t, row_text(rows, p->rows[i], field));
-    for (size_t i = 0; t.all && i < p->n_rows; i++) {
+    for (size_t i = 0; i < p->n_rows; i++) {
         add_text(&t, row_text(rows, p->rows[i], field));
         if (field == FIELD_REASON && isnan(p->low))
             add_says(pool, rows, p->rows[i], &t);
     }
-    if (t.all && field == FIELD_REASON)
+    if (field == FIELD_REASON)
         add_raised(pool, rows, p, &t);
     for (size_t i = 0; i < t.n; i++)
         joined = pool_text(pool, "%s%s%s", joined, *joined ? "; " : "", t.all[i]);
@@ -466,13 +465,6 @@ static const char *first_text(const struct report_rows *rows, const struct repor
     return "";
 }
 
-static void take_throttling(const struct report_rows *rows, struct report_point *p)
-{
-    for (size_t i = 0; i < p->n_rows; i++)
-        p->n_throttled += *row_text(rows, p->rows[i], FIELD_GPU_THROTTLE) != 0;
-    p->throttle = first_text(rows, p, FIELD_GPU_THROTTLE);
-}
-
 static void take_texts(struct pool *pool, const struct report_rows *rows, struct report_point *p)
 {
     p->status = p->origin = "";
@@ -482,6 +474,7 @@ static void take_texts(struct pool *pool, const struct report_rows *rows, struct
 
         p->n_noisy += !strcmp(status, "noisy");
         p->n_disturbed += *row_text(rows, p->rows[i], FIELD_DISTURBED) != 0;
+        p->n_throttled += *row_text(rows, p->rows[i], FIELD_GPU_THROTTLE) != 0;
         if (status_weight(status) >= status_weight(p->status))
             p->status = status;
         if (!*p->origin || strcmp(origin, "measured"))
@@ -489,6 +482,7 @@ static void take_texts(struct pool *pool, const struct report_rows *rows, struct
     }
     p->reason = join_texts(pool, rows, p, FIELD_REASON);
     p->disturbed = first_text(rows, p, FIELD_DISTURBED);
+    p->throttle = first_text(rows, p, FIELD_GPU_THROTTLE);
     p->limit_link = first_text(rows, p, FIELD_LIMIT_LINK);
     p->limit_scope = first_text(rows, p, FIELD_LIMIT_SCOPE);
     p->carrier_device = first_text(rows, p, FIELD_CARRIER_DEVICE);
@@ -562,7 +556,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     p->value = p->low = p->high = p->limit = p->middle_limit = p->percent = p->p999 = NAN;
     p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
     p->limit_link = p->limit_scope = p->carrier_device = p->limit_from = "";
-    if (!scratch || !p->n_rows)
+    if (!p->n_rows)
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_centre(scratch, p->n_values);
@@ -574,7 +568,6 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
         p->p999 = median_of(rows, p, FIELD_P999, scratch);
     take_levels(rows, p, pool, scratch);
     take_texts(pool, rows, p);
-    take_throttling(rows, p);
 }
 
 size_t combine_values(const struct report_rows *rows, const struct report_point *p, double *values)

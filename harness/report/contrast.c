@@ -2,11 +2,11 @@
 /* Side by side: see headline.h. */
 #include "harness/report/headline.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "harness/decide/decide.h"
 #include "harness/report/cases.h"
@@ -129,39 +129,32 @@ static void add_group(struct report *r, struct contrasts *out, const struct benc
                           .sentence = say(r, rule, base, other, run)};
 }
 
-static int add_rule(struct report *r, struct contrasts *out, const struct bench_contrast *rule,
-                    const struct report_bench *b)
+static void add_rule(struct report *r, struct contrasts *out, const struct bench_contrast *rule,
+                     const struct report_bench *b)
 {
     for (size_t run = 0; run < r->n_runs; run++) {
-        bool *seen = calloc(b->n_cases + 1, sizeof(*seen));
+        bool *seen = xcalloc(b->n_cases, sizeof(*seen));
 
-        if (!seen)
-            return -ENOMEM;
         for (size_t i = 0; i < b->n_cases; i++)
             if (!seen[i] && is_base(rule, b, run, &b->cases[i]))
                 add_group(r, out, rule, b, run, i, seen);
         free(seen);
     }
-    return 0;
 }
 
-int contrasts_make(struct report *r, struct contrasts *out)
+void contrasts_make(struct report *r, struct contrasts *out)
 {
     size_t most = 0;
-    int err = 0;
 
     for (size_t i = 0; i < r->n_benches; i++)
         for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
              rule++)
             most += r->benches[i].n_cases * r->n_runs;
     *out = (struct contrasts){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
-    if (!out->all)
-        return -ENOMEM;
     for (size_t i = 0; i < r->n_benches; i++)
-        for (const struct bench_contrast *rule = r->benches[i].described->contrasts;
-             !err && rule->title; rule++)
-            err = add_rule(r, out, rule, &r->benches[i]);
-    return err || r->pool.failed ? -ENOMEM : 0;
+        for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
+             rule++)
+            add_rule(r, out, rule, &r->benches[i]);
 }
 
 static const struct contrast *find_on(const struct contrasts *contrasts,
@@ -343,17 +336,16 @@ static bool proven_behind(struct report *r, const struct report_bench *b, const 
 
     for (size_t i = 0; i < g->all; i++) {
         const struct report_point *p = &all[i].best->points[run];
-        double *values = p->n_values ? pool_alloc(&r->pool, p->n_rows, sizeof(*values)) : NULL;
 
-        if (!values || all[i].best == worst)
+        if (!p->n_values || all[i].best == worst)
             continue;
+        double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));
         runs[n].values = values;
         runs[n++].n = combine_values(&b->rows[run], p, values);
     }
     const struct report_point *p = &worst->points[run];
     double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));
-    struct decide_run own = {.values = values,
-                             .n = values ? combine_values(&b->rows[run], p, values) : 0};
+    struct decide_run own = {.values = values, .n = combine_values(&b->rows[run], p, values)};
     struct decide_case c = {.a = {runs, n},
                             .b = {&own, 1},
                             .margin = SPREAD_BEHIND,

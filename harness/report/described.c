@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/row.h"
 #include "core/units.h"
 
@@ -45,51 +46,25 @@ const struct bench_rows *described_of(const struct described *described, const c
     return known ? &known->rows : &nothing;
 }
 
-static int read_rows(const char *name, const json_t *json, struct bench_rows *rows, char *error,
-                     size_t len)
-{
-    char why[200] = "";
-    int err = rows_described_read(json, rows, why, sizeof(why));
-
-    if (err == -EBADMSG)
-        snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
-    return err;
-}
-
 static int add(struct described *described, const char *name, const json_t *json, char *error,
                size_t len)
 {
     struct told_bench *known = find(described, name);
     struct bench_rows rows;
-    int err = read_rows(name, json, &rows, error, len);
+    char why[200] = "";
+    int err = rows_described_read(json, &rows, why, sizeof(why));
 
-    if (err)
+    if (err) {
+        snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
         return err;
+    }
     if (known) {
         err = rows_described_add_columns(&known->rows, &rows);
         rows_described_release(&rows);
         return err;
     }
-    struct told_bench *grown = realloc(described->benches, (described->n + 1) * sizeof(*grown));
-    if (!grown) {
-        rows_described_release(&rows);
-        return -ENOMEM;
-    }
-    described->benches = grown;
-    grown[described->n++] = (struct told_bench){name, rows};
+    *ARRAY_ADD(described->benches, described->n) = (struct told_bench){name, rows};
     return 0;
-}
-
-static int add_all(struct described *described, const json_t *benches, char *error, size_t len)
-{
-    const char *name;
-    json_t *json;
-    int err = 0;
-
-    json_object_foreach ((json_t *)benches, name, json)
-        if (!err)
-            err = add(described, name, json, error, len);
-    return err;
 }
 
 unsigned described_order(enum bench_stage stage)
@@ -128,37 +103,40 @@ static void sort_headlines(struct described *described)
         }
 }
 
-static int list_headlines(struct described *described)
+static void list_headlines(struct described *described)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < described->n; i++)
         for (const struct bench_headline *h = described->benches[i].rows.headlines; h->pipe; h++)
             n++;
-    described->headlines = calloc(n + 1, sizeof(*described->headlines));
-    if (!described->headlines)
-        return -ENOMEM;
+    described->headlines = xcalloc(n, sizeof(*described->headlines));
     for (size_t i = 0; i < described->n; i++)
         for (const struct bench_headline *h = described->benches[i].rows.headlines; h->pipe; h++)
             described->headlines[described->n_headlines++] =
                 (struct told_headline){described->benches[i].name, h};
     sort_headlines(described);
-    return 0;
 }
 
 int described_load(struct report *r, char *error, size_t len)
 {
     struct described *described = &r->described;
+    const char *name;
     int err = 0;
 
-    for (size_t i = r->n_runs; !err && i-- > 0;) {
-        const json_t *benches = json_object_get(r->runs[i].meta, "benchmarks");
+    for (size_t i = r->n_runs; i-- > 0;) {
+        json_t *json;
 
-        err = add_all(described, benches, error, len);
+        json_object_foreach (json_object_get(r->runs[i].meta, "benchmarks"), name, json)
+            if (!err)
+                err = add(described, name, json, error, len);
     }
-    if (!err && described->n)
+    if (err)
+        return err;
+    if (described->n)
         qsort(described->benches, described->n, sizeof(*described->benches), by_stage);
-    return err ? err : list_headlines(described);
+    list_headlines(described);
+    return 0;
 }
 
 void described_release(struct described *described)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 
 #define CONFIDENCE  0.95
@@ -377,15 +378,12 @@ int fit_make(const struct bench_terms *terms, const struct fit_point *points, si
              struct fit *fit)
 {
     struct fit_terms of_two;
-    struct taken *taken;
     int err = 0;
 
     *fit = (struct fit){.terms = terms};
     if (!fit_terms(terms, 2, &of_two))
         return -EOPNOTSUPP;
-    taken = calloc(n + 1, sizeof(*taken));
-    if (!taken)
-        return -ENOMEM;
+    struct taken *taken = xcalloc(n, sizeof(*taken));
     for (size_t i = 0; i < n; i++)
         fit->n += (!take || take(&points[i], arg)) && take_point(fit, &points[i], &taken[fit->n]);
     if (fit->n < FIT_POINTS_MIN)

@@ -2,7 +2,6 @@
 /* Headlines: see headline.h. */
 #include "harness/report/headline.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,14 +128,6 @@ const char *headlines_unsteady(struct report *r, size_t run)
         "the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
         "and after the samples they differ by up to %.0f %%. The best of the run counts.",
         n, all, 100 * worst);
-}
-
-static const struct report_bench *bench_named(const struct report *r, const char *name)
-{
-    for (size_t i = 0; i < r->n_benches; i++)
-        if (!strcmp(r->benches[i].name, name))
-            return &r->benches[i];
-    return NULL;
 }
 
 static bool rule_is_for(const struct bench_headline *rule, const struct report_bench *b,
@@ -432,15 +423,13 @@ static bool is_quiet(const struct search *s)
     return s->rule && s->rule->flags & HEADLINE_QUIET;
 }
 
-static int add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
+static void add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
 {
     struct headline *h = &out->all[out->n];
 
     if (is_quiet(s))
-        return 0;
+        return;
     h->runs = pool_alloc(&s->r->pool, s->r->n_runs, sizeof(*h->runs));
-    if (!h->runs)
-        return -ENOMEM;
     h->pipe = pipe;
     h->label = label;
     h->bench = s->bench;
@@ -465,7 +454,6 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         verdict_lost_cases(&s->r->pool, &run->verdict, &run->lost);
     }
     out->n++;
-    return 0;
 }
 
 static bool find_matches(struct search *s)
@@ -489,11 +477,9 @@ static bool seen_before(const struct search *s, size_t n, const char *value)
 }
 
 /* A line for each value of the rule's `by`, in the order of the suite. */
-static int add_lines_by(struct search *s, struct headlines *out)
+static void add_lines_by(struct search *s, struct headlines *out)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < s->bench->n_cases; i++) {
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
         const struct report_case *c = &s->bench->cases[i];
         const char *value = report_param(s->bench, c, s->rule->by);
 
@@ -501,19 +487,16 @@ static int add_lines_by(struct search *s, struct headlines *out)
             continue;
         s->by_value = value;
         find_matches(s);
-        err = add_line(s, out, s->rule->pipe,
-                       strcmp(s->rule->label, "%s")
-                           ? pool_text(&s->r->pool, "%s %s", s->rule->label, value)
-                           : value);
+        add_line(s, out, s->rule->pipe,
+                 strcmp(s->rule->label, "%s")
+                     ? pool_text(&s->r->pool, "%s %s", s->rule->label, value)
+                     : value);
     }
-    return err;
 }
 
-static int add_by_metric(struct search *s, struct headlines *out)
+static void add_by_metric(struct search *s, struct headlines *out)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < s->bench->n_cases; i++) {
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
         const char *metric = s->bench->cases[i].metric;
         bool first = true;
 
@@ -521,36 +504,28 @@ static int add_by_metric(struct search *s, struct headlines *out)
             first = first && strcmp(s->bench->cases[k].metric, metric) != 0;
         s->metric = metric;
         if (first && find_matches(s))
-            err = add_line(s, out, s->bench->name, *metric ? metric : "launches without a row");
+            add_line(s, out, s->bench->name, *metric ? metric : "launches without a row");
     }
-    return err;
 }
 
-static int add_by_rule(struct search *s, struct headlines *out)
+static void make_all(struct report *r, struct headlines *out, struct search *s)
 {
-    if (s->rule->by)
-        return add_lines_by(s, out);
-    return find_matches(s) ? add_line(s, out, s->rule->pipe, s->rule->label) : 0;
-}
-
-static int make_all(struct report *r, struct headlines *out, struct search *s)
-{
-    int err = 0;
-
-    s->r = r;
-    for (size_t i = 0; !err && i < r->described.n_headlines; i++) {
+    for (size_t i = 0; i < r->described.n_headlines; i++) {
         s->rule = r->described.headlines[i].rule;
-        s->bench = bench_named(r, r->described.headlines[i].bench);
-        if (s->bench && !(*out->no_gpu && s->rule->flags & HEADLINE_GPU))
-            err = add_by_rule(s, out);
+        s->bench = report_bench(r, r->described.headlines[i].bench);
+        if (!s->bench || (*out->no_gpu && s->rule->flags & HEADLINE_GPU))
+            continue;
+        if (s->rule->by)
+            add_lines_by(s, out);
+        else if (find_matches(s))
+            add_line(s, out, s->rule->pipe, s->rule->label);
     }
     s->rule = NULL;
-    for (size_t i = 0; !err && i < r->n_benches; i++) {
+    for (size_t i = 0; i < r->n_benches; i++) {
         s->bench = &r->benches[i];
         if (!s->bench->described->headlines->pipe)
-            err = add_by_metric(s, out);
+            add_by_metric(s, out);
     }
-    return err;
 }
 
 /* The lines of a pipe stand together, in the place of its first one: who reads them, or asks whether all of
@@ -571,39 +546,28 @@ static void keep_pipes_together(struct headlines *h)
     }
 }
 
-int headlines_make(struct report *r, struct headlines *out)
+void headlines_make(struct report *r, struct headlines *out)
 {
-    struct search s = {0};
     size_t most = 0, most_cases = 0;
-    int err = -ENOMEM;
 
     for (size_t i = 0; i < r->n_benches; i++) {
         most += (r->described.n_headlines + 1) * r->benches[i].n_cases;
         most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
     }
-    *out = (struct headlines){.missing = "", .no_gpu = headlines_no_gpu(r)};
-    out->all = pool_alloc(&r->pool, most, sizeof(*out->all));
-    s.in = pool_alloc(&r->pool, most_cases, sizeof(*s.in));
-    s.at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in));
-    if (out->all && s.in && s.at_in)
-        err = contrasts_make(r, &out->contrasts);
-    if (!err)
-        err = matrices_make(r, &out->matrices);
-    if (!err)
-        err = siblings_make(r, &out->siblings);
-    if (!err)
-        err = scalings_make(r, &out->scalings);
-    if (!err)
-        err = stragglers_make(r, &out->stragglers);
-    if (!err)
-        err = bucket_sweeps_make(r, &out->buckets);
-    if (!err)
-        err = jobs_make(r, &out->jobs);
-    if (!err)
-        err = make_all(r, out, &s);
-    if (!err) {
-        keep_pipes_together(out);
-        headlines_list_missing(r, out);
-    }
-    return err || r->pool.failed ? -ENOMEM : 0;
+    struct search s = {.r = r,
+                       .in = pool_alloc(&r->pool, most_cases, sizeof(*s.in)),
+                       .at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in))};
+    *out = (struct headlines){.all = pool_alloc(&r->pool, most, sizeof(*out->all)),
+                              .missing = "",
+                              .no_gpu = headlines_no_gpu(r)};
+    contrasts_make(r, &out->contrasts);
+    matrices_make(r, &out->matrices);
+    siblings_make(r, &out->siblings);
+    scalings_make(r, &out->scalings);
+    stragglers_make(r, &out->stragglers);
+    bucket_sweeps_make(r, &out->buckets);
+    jobs_make(r, &out->jobs);
+    make_all(r, out, &s);
+    keep_pipes_together(out);
+    headlines_list_missing(r, out);
 }

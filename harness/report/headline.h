@@ -35,8 +35,8 @@ struct contrasts {
     size_t n;
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int contrasts_make(struct report *r, struct contrasts *out);
+/* Everything lives in the report's pool. */
+void contrasts_make(struct report *r, struct contrasts *out);
 
 /* The sentences on a case; "" where there is none. Of a rule that has none on it, the first one on
  * any other case of `among` (flags, one a case of the benchmark). */
@@ -150,8 +150,8 @@ struct headlines {
 /* "size 64K, best of 3": `what`, and of how many cases it is the best, where there are several; of a job "first of 3". */
 const char *headline_what(struct pool *pool, const struct headline_run *run);
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int headlines_make(struct report *r, struct headlines *out);
+/* Everything lives in the report's pool. */
+void headlines_make(struct report *r, struct headlines *out);
 
 /* What the probe found amiss with the device that the case names by its address; "" where nothing.
  */

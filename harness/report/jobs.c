@@ -2,7 +2,6 @@
 /* Whole jobs of a run: see jobs.h. */
 #include "harness/report/jobs.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,17 +29,10 @@ struct look {
     size_t n;
 };
 
-static const struct report_point *point(const struct look *l, size_t row)
-{
-    return &l->b->cases[row].points[l->run];
-}
-
-static int take_rows(struct look *l)
+static void take_rows(struct look *l)
 {
     struct job_row *rows = pool_alloc(&l->r->pool, l->b->n_cases + 1, sizeof(*rows));
 
-    if (!rows)
-        return -ENOMEM;
     for (size_t i = 0; i < l->b->n_cases; i++) {
         const struct report_case *c = &l->b->cases[i];
         const struct report_point *p = &c->points[l->run];
@@ -51,42 +43,39 @@ static int take_rows(struct look *l)
             (struct job_row){c->metric, c->unit, c->params, good || zero ? p->value : NAN, failed};
     }
     l->rows = (struct job_rows){l->b->described, l->b->params, l->b->n_params, rows, l->b->n_cases};
-    return 0;
 }
 
-static int fill_run(const struct look *l, size_t row, struct decide_run *run)
+static struct decide_run run_of(const struct look *l, size_t row)
 {
-    const struct report_point *p = point(l, row);
-    double *values = pool_alloc(&l->r->pool, p->n_rows + 1, sizeof(*values));
+    const struct report_point *p = &l->b->cases[row].points[l->run];
+    double *values = pool_alloc(&l->r->pool, p->n_rows, sizeof(*values));
 
-    if (!values)
-        return -ENOMEM;
-    *run =
-        (struct decide_run){.values = values, .n = combine_values(&l->b->rows[l->run], p, values)};
-    return 0;
+    return (struct decide_run){.values = values,
+                               .n = combine_values(&l->b->rows[l->run], p, values)};
 }
 
-/* One decision for each way of each job, in that order. */
-static int decide(const struct look *l, struct decide_case *cases, size_t n)
+/* One decision for each way of each job, in that order. Where a job's `gain` is no share, nothing
+ * is decided, as of a run.json that somebody changed. */
+static void decide(const struct look *l, struct decide_case *cases, size_t n)
 {
     struct decide_options options = {.alarm_level = ALARM_LEVEL, .confidence = CONFIDENCE};
-    struct decide_run *runs = pool_alloc(&l->r->pool, 2 * n + 1, sizeof(*runs));
+    struct decide_run *runs = pool_alloc(&l->r->pool, 2 * n, sizeof(*runs));
     struct decide_overall overall;
     size_t k = 0;
-    int err = runs ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < l->n; i++)
-        for (size_t w = 0; w < l->jobs[i].n_ways && !err; w++, k++) {
+        for (size_t w = 0; w < l->jobs[i].n_ways; w++, k++) {
             const struct job *job = &l->jobs[i];
-            err = fill_run(l, job->row, &runs[2 * k]);
-            err = err ? err : fill_run(l, job->ways[w].row, &runs[2 * k + 1]);
+            runs[2 * k] = run_of(l, job->row);
+            runs[2 * k + 1] = run_of(l, job->ways[w].row);
             cases[k] =
                 (struct decide_case){.a = {&runs[2 * k], 1},
                                      .b = {&runs[2 * k + 1], 1},
                                      .margin = job->rule->gain / 100,
                                      .higher_is_better = l->b->cases[job->row].more_is_better};
         }
-    return err || !n ? err : decide_suite(cases, n, &options, &overall);
+    if (n)
+        decide_suite(cases, n, &options, &overall);
 }
 
 /* The ratio is turned round so that above 1 is faster. */
@@ -137,45 +126,35 @@ static void take_job(const struct look *l, const struct job *job, const struct d
     take_advice(l, j, cases);
 }
 
-static int add_jobs(struct look *l, struct run_jobs *out)
+static void add_jobs(struct look *l, struct run_jobs *out)
 {
-    struct decide_case *cases;
     size_t n = 0, k = 0;
-    int err = take_rows(l);
 
-    if (err)
-        return err;
+    take_rows(l);
     l->jobs = pool_alloc(&l->r->pool, JOBS_MAX, sizeof(*l->jobs));
-    l->n = l->jobs ? jobs_find(&l->rows, l->jobs, JOBS_MAX) : 0;
+    l->n = jobs_find(&l->rows, l->jobs, JOBS_MAX);
     for (size_t i = 0; i < l->n; i++)
         n += l->jobs[i].n_ways;
-    cases = pool_alloc(&l->r->pool, n + 1, sizeof(*cases));
-    if (!l->jobs || !cases)
-        return -ENOMEM;
-    err = decide(l, cases, n);
-    for (size_t i = 0; i < l->n && !err; i++) {
+    struct decide_case *cases = pool_alloc(&l->r->pool, n, sizeof(*cases));
+    decide(l, cases, n);
+    for (size_t i = 0; i < l->n; i++) {
         take_job(l, &l->jobs[i], cases + k, &out->all[out->n++]);
         k += l->jobs[i].n_ways;
     }
-    return err;
 }
 
-int jobs_make(struct report *r, struct run_jobs *out)
+void jobs_make(struct report *r, struct run_jobs *out)
 {
     size_t benches = 0;
-    int err = 0;
 
     for (size_t i = 0; i < r->n_benches; i++)
         benches += r->benches[i].described->jobs->label != NULL;
     *out = (struct run_jobs){
         .all = pool_alloc(&r->pool, benches * r->n_runs * JOBS_MAX + 1, sizeof(*out->all))};
-    if (!out->all)
-        return -ENOMEM;
     for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t i = 0; i < r->n_benches && !err; i++)
+        for (size_t i = 0; i < r->n_benches; i++)
             if (r->benches[i].described->jobs->label)
-                err = add_jobs(&(struct look){.r = r, .b = &r->benches[i], .run = run}, out);
-    return err || r->pool.failed ? -ENOMEM : 0;
+                add_jobs(&(struct look){.r = r, .b = &r->benches[i], .run = run}, out);
 }
 
 /* ---- The first lines ---- */

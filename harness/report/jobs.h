@@ -37,8 +37,8 @@ struct run_jobs {
     size_t n;
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int jobs_make(struct report *r, struct run_jobs *out);
+/* Everything lives in the report's pool. */
+void jobs_make(struct report *r, struct run_jobs *out);
 
 /* Is the first case of the suite of a benchmark that has jobs? Then the run is about them. */
 bool jobs_lead(const struct report *r, size_t run);

@@ -2,11 +2,11 @@
 /* Matrices of pairs: see matrix.h. */
 #include "harness/report/matrix.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
@@ -151,35 +151,32 @@ static void judge_way(struct judging *j, struct slow_host *found, enum links_way
     }
 }
 
-int links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow,
-                size_t *n_slow)
+size_t links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow)
 {
-    size_t room = n + n_hosts + 1;
-    struct judging j = {.links = links, .n = n, .n_hosts = n_hosts};
-    struct slow_host *found = calloc(n_hosts + 1, sizeof(*found));
-    int err = -ENOMEM;
+    size_t room = n + n_hosts;
+    struct judging j = {.links = links,
+                        .n = n,
+                        .n_hosts = n_hosts,
+                        .levels = xcalloc(room, sizeof(double)),
+                        .scratch = xcalloc(room, sizeof(double)),
+                        .others = xcalloc(room, sizeof(double)),
+                        .low = xcalloc(n_hosts, sizeof(bool)),
+                        .met = xcalloc(n_hosts, sizeof(bool))};
+    struct slow_host *found = xcalloc(n_hosts, sizeof(*found));
+    size_t n_slow = 0;
 
-    *n_slow = 0;
-    j.levels = calloc(room, sizeof(double));
-    j.scratch = calloc(room, sizeof(double));
-    j.others = calloc(room, sizeof(double));
-    j.low = calloc(n_hosts + 1, sizeof(bool));
-    j.met = calloc(n_hosts + 1, sizeof(bool));
-    if (found && j.levels && j.scratch && j.others && j.low && j.met) {
-        err = 0;
-        for (int way = LINKS_BOTH; n_hosts >= 3 && way <= LINKS_TO; way++)
-            judge_way(&j, found, (enum links_way)way);
-        for (size_t h = 0; h < n_hosts; h++)
-            if (found[h].links)
-                slow[(*n_slow)++] = found[h];
-    }
+    for (int way = LINKS_BOTH; n_hosts >= 3 && way <= LINKS_TO; way++)
+        judge_way(&j, found, (enum links_way)way);
+    for (size_t h = 0; h < n_hosts; h++)
+        if (found[h].links)
+            slow[n_slow++] = found[h];
     free(j.met);
     free(j.low);
     free(j.others);
     free(j.scratch);
     free(j.levels);
     free(found);
-    return err;
+    return n_slow;
 }
 
 /* The columns of the two ends, of GPUs and of hosts. */
@@ -420,8 +417,8 @@ static const char *title_of(struct report *r, const struct report_bench *b,
 }
 
 /* `all`: the pairs that seem slow and are not proven, too. */
-static int judge_links(const struct matrix *m, struct link *links, bool all, struct slow_host *slow,
-                       size_t *n_slow)
+static size_t judge_links(const struct matrix *m, struct link *links, bool all,
+                          struct slow_host *slow)
 {
     size_t n = 0;
 
@@ -432,7 +429,7 @@ static int judge_links(const struct matrix *m, struct link *links, bool all, str
         if (value > 0)
             links[n++] = (struct link){i / m->n, i % m->n, m->more_is_better ? value : 1 / value};
     }
-    return links_judge(links, n, m->n, slow, n_slow);
+    return links_judge(links, n, m->n, slow);
 }
 
 static bool has_host(const struct slow_host *slow, size_t n, size_t host)
@@ -446,22 +443,15 @@ static bool has_host(const struct slow_host *slow, size_t n, size_t host)
 /* Which hosts are behind the others, by their links. A pair that is not proven slow accuses none of
  * its ends. But to leave it out makes the others look fast, so that a host is named only if it is
  * behind with such pairs, too. */
-static int judge_hosts(struct report *r, struct matrix *m)
+static void judge_hosts(struct report *r, struct matrix *m)
 {
-    struct link *links = calloc(m->n * m->n + 1, sizeof(*links));
+    struct link *links = xcalloc(m->n * m->n, sizeof(*links));
     struct slow_host *with = pool_alloc(&r->pool, m->n, sizeof(*with));
-    size_t n_with, kept = 0;
-    int err;
+    size_t n_with = judge_links(m, links, true, with), kept = 0;
 
     m->slow_hosts = pool_alloc(&r->pool, m->n, sizeof(*m->slow_hosts));
-    if (!links || !m->slow_hosts || !with) {
-        free(links);
-        return -ENOMEM;
-    }
-    err = judge_links(m, links, false, m->slow_hosts, &m->n_slow_hosts);
-    if (!err)
-        err = judge_links(m, links, true, with, &n_with);
-    for (size_t k = 0; !err && k < m->n_slow_hosts; k++)
+    m->n_slow_hosts = judge_links(m, links, false, m->slow_hosts);
+    for (size_t k = 0; k < m->n_slow_hosts; k++)
         if (has_host(with, n_with, m->slow_hosts[k].host))
             m->slow_hosts[kept++] = m->slow_hosts[k];
     m->n_slow_hosts = kept;
@@ -470,7 +460,6 @@ static int judge_hosts(struct report *r, struct matrix *m)
             if (m->slow_hosts[k].host == i / m->n || m->slow_hosts[k].host == i % m->n)
                 m->cells[i].named = true;
     free(links);
-    return err;
 }
 
 static double size_of(const struct report_bench *b, const struct report_case *c)
@@ -499,8 +488,8 @@ static bool is_telling_size(const struct report_bench *b, size_t run, const stru
     return true;
 }
 
-static int make_one(struct report *r, const struct report_bench *b, size_t run,
-                    const struct report_case *first, struct matrix *m)
+static void make_one(struct report *r, const struct report_bench *b, size_t run,
+                     const struct report_case *first, struct matrix *m)
 {
     *m = (struct matrix){.bench = b, .run = run, .metric = first->metric, .unit = first->unit};
     m->more_is_better = first->more_is_better;
@@ -508,20 +497,15 @@ static int make_one(struct report *r, const struct report_bench *b, size_t run,
     m->hosts = is_host_pair(b, first);
     m->title = title_of(r, b, first);
     m->ends = pool_alloc(&r->pool, MATRIX_ENDS_MAX, sizeof(*m->ends));
-    if (!m->ends)
-        return -ENOMEM;
     m->n = list_ends(b, run, m->ends);
     m->cells = pool_alloc(&r->pool, m->n * m->n, sizeof(*m->cells));
-    double *scratch = calloc(m->n * m->n + 1, sizeof(*scratch));
-    if (!m->cells || !scratch) {
-        free(scratch);
-        return -ENOMEM;
-    }
+    double *scratch = xcalloc(m->n * m->n, sizeof(*scratch));
     fill_cells(r, m, first);
     for (size_t i = 0; i < m->n * m->n; i++)
         judge_cell(m, i, scratch);
     free(scratch);
-    return m->hosts ? judge_hosts(r, m) : 0;
+    if (m->hosts)
+        judge_hosts(r, m);
 }
 
 static bool is_first(const struct report_bench *b, size_t run, size_t index)
@@ -532,20 +516,16 @@ static bool is_first(const struct report_bench *b, size_t run, size_t index)
     return is_in(b, &b->cases[index], run) && is_telling_size(b, run, &b->cases[index]);
 }
 
-int matrices_make(struct report *r, struct matrices *out)
+void matrices_make(struct report *r, struct matrices *out)
 {
     size_t n;
     const struct case_in_run *firsts = cases_that(r, is_first, &n);
-    int err = 0;
 
     *out = (struct matrices){.all = pool_alloc(&r->pool, n, sizeof(*out->all))};
-    if (!firsts || !out->all)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct matrix *m = &out->all[out->n];
 
-        err = make_one(r, firsts[i].bench, firsts[i].run, firsts[i].c, m);
-        out->n += !err && m->measured > 0 && (!m->hosts || m->n > 2);
+        make_one(r, firsts[i].bench, firsts[i].run, firsts[i].c, m);
+        out->n += m->measured > 0 && (!m->hosts || m->n > 2);
     }
-    return err || r->pool.failed ? -ENOMEM : 0;
 }

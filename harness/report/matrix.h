@@ -50,10 +50,9 @@ struct slow_host {
     double ratio;       /* what they carry of the others' */
 };
 
-/* Fills slow[0..*n_slow), which has room for n_hosts, in the order of the hosts. 0, or -ENOMEM.
+/* Fills `slow`, which has room for n_hosts, in the order of the hosts; returns how many there are.
  * With fewer than three hosts nothing can be told. */
-int links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow,
-                size_t *n_slow);
+size_t links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow);
 
 #define MATRIX_SLOW     0.15
 #define MATRIX_KIND_MIN 4
@@ -92,8 +91,8 @@ struct matrices {
 };
 
 /* Of every run and benchmark in which two GPUs or more copied to one another. Everything lives in
- * the report's pool. 0 or -ENOMEM. */
-int matrices_make(struct report *r, struct matrices *out);
+ * the report's pool. */
+void matrices_make(struct report *r, struct matrices *out);
 
 /* "2 pairs seem slow, not proven: node0 -> node3, node1 -> node2; measure again with a higher
  * --repeat"; "": none. */

@@ -3,12 +3,12 @@
  * launches are combined in combine.c. */
 #include "harness/report/model.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/report/adopt.h"
 #include "harness/report/cases.h"
@@ -124,7 +124,7 @@ static size_t index_of_param(const struct report_bench *b, const char *name)
 }
 
 /* The union over the runs, which may be of different versions. */
-static int list_params(struct report *r, struct report_bench *b)
+static void list_params(struct report *r, struct report_bench *b)
 {
     size_t most = 0;
 
@@ -133,8 +133,6 @@ static int list_params(struct report *r, struct report_bench *b)
     b->params = pool_alloc(&r->pool, most, sizeof(*b->params));
     b->follows = pool_alloc(&r->pool, most, sizeof(*b->follows));
     b->sought_by = pool_alloc(&r->pool, most, sizeof(*b->sought_by));
-    if (!b->params || !b->follows || !b->sought_by)
-        return -ENOMEM;
     for (size_t i = 0; i < r->n_runs; i++) {
         const struct table *t = b->rows[i].table;
 
@@ -146,10 +144,9 @@ static int list_params(struct report *r, struct report_bench *b)
         b->follows[k] = described_flag(b, b->params[k], COLUMN_OUTCOME);
         b->sought_by[k] = index_of_param(b, described_sought_by(b, b->params[k]));
     }
-    return 0;
 }
 
-static int find_columns(struct report *r, struct report_bench *b)
+static void find_columns(struct report *r, struct report_bench *b)
 {
     for (size_t i = 0; i < r->n_runs; i++) {
         struct report_rows *rows = &b->rows[i];
@@ -157,18 +154,15 @@ static int find_columns(struct report *r, struct report_bench *b)
         if (!rows->table)
             continue;
         rows->params = pool_alloc(&r->pool, b->n_params, sizeof(*rows->params));
-        if (!rows->params)
-            return -ENOMEM;
         for (size_t k = 0; k < b->n_params; k++)
             rows->params[k] = table_column(rows->table, b->params[k]);
         for (size_t f = 0; f < FIELDS; f++)
             rows->fields[f] = table_column(rows->table, field_names[f]);
         r->n_rows += rows->table->n_rows;
     }
-    return 0;
 }
 
-static struct report_bench *find_bench(const struct report *r, const char *name)
+struct report_bench *report_bench(const struct report *r, const char *name)
 {
     for (size_t i = 0; i < r->n_benches; i++)
         if (!strcmp(r->benches[i].name, name))
@@ -192,19 +186,17 @@ static void sort_benches(struct report *r)
         }
 }
 
-static int list_benches(struct report *r)
+static void list_benches(struct report *r)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < r->n_runs; i++)
         most += r->runs[i].n_benches;
     r->benches = pool_alloc(&r->pool, most, sizeof(*r->benches));
-    if (!r->benches)
-        return -ENOMEM;
     for (size_t i = 0; i < r->n_runs; i++)
         for (size_t k = 0; k < r->runs[i].n_benches; k++) {
             struct run_bench *from = &r->runs[i].benches[k];
-            struct report_bench *b = find_bench(r, from->name);
+            struct report_bench *b = report_bench(r, from->name);
 
             if (!from->rows.n_rows)
                 continue;
@@ -214,20 +206,15 @@ static int list_benches(struct report *r)
                 b->described = described_of(&r->described, b->name);
                 b->rows = pool_alloc(&r->pool, r->n_runs, sizeof(*b->rows));
             }
-            if (!b->rows)
-                return -ENOMEM;
             b->rows[i].table = &from->rows;
         }
     sort_benches(r);
-    return 0;
 }
 
 /* Two runs of one name are told apart by number. */
-static int name_runs(struct report *r)
+static void name_runs(struct report *r)
 {
     r->names = pool_alloc(&r->pool, r->n_runs, sizeof(*r->names));
-    if (!r->names)
-        return -ENOMEM;
     for (size_t i = 0; i < r->n_runs; i++) {
         const char *name = json_string_value(json_object_get(r->runs[i].meta, "run"));
         size_t same = 1;
@@ -239,72 +226,55 @@ static int name_runs(struct report *r)
         }
         r->names[i] = same > 1 ? pool_text(&r->pool, "%s (%zu)", name, same) : name;
     }
-    return 0;
 }
 
 static int build(struct report *r, char *error, size_t len)
 {
-    int err = name_runs(r);
+    int err = described_load(r, error, len);
 
-    if (!err)
-        err = described_load(r, error, len);
-    if (!err)
-        err = list_benches(r);
-    for (size_t i = 0; !err && i < r->n_benches; i++) {
-        err = list_params(r, &r->benches[i]);
-        if (!err)
-            err = find_columns(r, &r->benches[i]);
+    if (err)
+        return err;
+    name_runs(r);
+    list_benches(r);
+    for (size_t i = 0; i < r->n_benches; i++) {
+        list_params(r, &r->benches[i]);
+        find_columns(r, &r->benches[i]);
     }
-    for (size_t run = 0; !err && run < r->n_runs; run++)
-        err = combine_ceilings(r, run);
-    for (size_t i = 0; !err && i < r->n_benches; i++) {
-        err = adopt_measured(r, &r->benches[i]);
-        if (!err)
-            err = cases_find(r, &r->benches[i]);
+    for (size_t run = 0; run < r->n_runs; run++)
+        combine_ceilings(r, run);
+    for (size_t i = 0; i < r->n_benches; i++) {
+        adopt_measured(r, &r->benches[i]);
+        cases_find(r, &r->benches[i]);
     }
-    if (!err)
-        err = choices_unite(r);
-    return !err && r->pool.failed ? -ENOMEM : err;
+    choices_unite(r);
+    return 0;
 }
 
 int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len)
 {
     int err = 0;
 
-    *r = (struct report){0};
-    r->runs = calloc(n, sizeof(*r->runs));
-    if (!r->runs)
-        err = -ENOMEM;
+    *r = (struct report){.runs = xcalloc(n, sizeof(*r->runs))};
     for (; !err && r->n_runs < n; r->n_runs += !err)
         err = run_folder_load(paths[r->n_runs], &r->runs[r->n_runs], error, len);
-    if (!err)
-        err = build(r, error, len);
-    if (err == -ENOMEM)
-        snprintf(error, len, "out of memory");
-    return err;
+    return err ? err : build(r, error, len);
 }
 
 int report_take(struct report *r, const struct run_folder *run)
 {
     char error[300];
 
-    *r = (struct report){0};
-    r->runs = calloc(1, sizeof(*r->runs));
-    if (!r->runs)
-        return -ENOMEM;
-    r->runs[0] = *run;
-    r->n_runs = 1;
-    r->borrowed = true;
+    *r = (struct report){.runs = xmemdup(run, sizeof(*run)), .n_runs = 1, .borrowed = true};
     return build(r, error, sizeof(error));
 }
 
 struct exam *report_exam(struct report *r, size_t run)
 {
     if (!r->exams)
-        r->exams = calloc(r->n_runs, sizeof(struct exam *));
-    if (r->exams && !r->exams[run])
+        r->exams = xcalloc(r->n_runs, sizeof(struct exam *));
+    if (!r->exams[run])
         r->exams[run] = exam_new(json_object_get(r->runs[run].meta, "machine"));
-    return r->exams ? r->exams[run] : NULL;
+    return r->exams[run];
 }
 
 void report_release(struct report *r)

@@ -196,8 +196,10 @@ int report_load(struct report *r, const char *const *paths, size_t n, char *erro
 int report_take(struct report *r, const struct run_folder *run);
 void report_release(struct report *r);
 
-/* What plumb doctor says of the machine of a run; NULL: no memory. It is the report's. */
+/* What plumb doctor says of the machine of a run. It is the report's. */
 struct exam *report_exam(struct report *r, size_t run);
+
+struct report_bench *report_bench(const struct report *r, const char *name); /* NULL: none */
 
 const char *report_param(const struct report_bench *b, const struct report_case *c,
                          const char *name); /* "" where there is none */

@@ -289,7 +289,7 @@ static void write_summary(const struct page *page)
     struct report *r = page->r;
     struct document *d = document_new(&r->pool);
 
-    summary_all(r, page->headlines, d); /* memory that is short shows in the pool */
+    summary_all(r, page->headlines, d);
     glossary_link(d);
     fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
     document_write_html(d, page->out);

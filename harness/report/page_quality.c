@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the rows can be trusted: what disturbed them, what falls on two levels, what is not
  * there. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/row.h"
 #include "harness/document/html.h"
 #include "harness/report/page.h"
@@ -364,15 +364,11 @@ static void write_lack(const struct page *page, const struct lack *at, struct li
 
 static void write_lacks(const struct page *page)
 {
-    struct lacks lacks = {calloc(page->r->n_rows + 1, sizeof(*lacks.all)), 0};
+    struct lacks lacks = {xcalloc(page->r->n_rows, sizeof(*lacks.all)), 0};
     struct listing l = {.columns = "<th scope='col'>launch</th><th scope='col'>status</th>"
                                    "<th scope='col'>reason</th><th scope='col'>rows like it</th>"};
     size_t n;
 
-    if (!lacks.all) {
-        page->r->pool.failed = true;
-        return;
-    }
     html_element(page->out, "h3", "Rows without a value");
     for (size_t run = 0; run < page->r->n_runs; run++)
         each_row(page, run, list_lack, &lacks);

@@ -56,7 +56,7 @@ static bool is_same(const struct page *page, const struct report_bench *b, const
     return !first || !*first || count_rows(page, b) >= FEW_ROWS;
 }
 
-static int list_columns(const struct page *page, const struct report_bench *b, struct columns *c)
+static void list_columns(const struct page *page, const struct report_bench *b, struct columns *c)
 {
     size_t n_row = 0;
 
@@ -64,8 +64,6 @@ static int list_columns(const struct page *page, const struct report_bench *b, s
         n_row++;
     c->names = pool_alloc(&page->r->pool, b->n_params + n_row, sizeof(*c->names));
     c->same = pool_alloc(&page->r->pool, b->n_params + n_row, sizeof(*c->same));
-    if (!c->names || !c->same)
-        return -1;
     c->n = 0;
     for (size_t i = 0; i < b->n_params; i++)
         c->names[c->n++] = b->params[i];
@@ -73,7 +71,6 @@ static int list_columns(const struct page *page, const struct report_bench *b, s
         c->names[c->n++] = row_columns[i].name;
     for (size_t i = 0; i < c->n; i++)
         c->same[i] = is_same(page, b, c->names[i]);
-    return 0;
 }
 
 static const char *help_of(const char *column)
@@ -113,10 +110,10 @@ static void write_run_rows(const struct page *page, const struct report_bench *b
     const struct table *t = b->rows[run].table;
     size_t *at = pool_alloc(&page->r->pool, c->n, sizeof(*at)), n = 0;
 
-    for (size_t i = 0; at && i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++)
         if (!c->same[i])
             at[n++] = table_column(t, c->names[i]);
-    for (size_t row = 0; at && row < t->n_rows; row++) {
+    for (size_t row = 0; row < t->n_rows; row++) {
         fprintf(page->out, "%s\n[%zu", *first ? "" : ",", run);
         *first = false;
         for (size_t i = 0; i < n; i++) {
@@ -132,8 +129,7 @@ static void write_bench(const struct page *page, const struct report_bench *b)
     struct columns c;
     bool first = true;
 
-    if (list_columns(page, b, &c))
-        return;
+    list_columns(page, b, &c);
     fputs("{\"name\":", page->out);
     html_json_string(page->out, b->name);
     write_columns(page, b, &c, false);

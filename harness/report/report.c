@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/text.h"
 #include "harness/report/page.h"
 #include "harness/report/scaling.h"
@@ -46,16 +47,13 @@ static int make_folder(struct making *m, const char *path)
 static int draw_plots(struct making *m)
 {
     struct plot plots[FIGURES_MAX];
-    char *folder = NULL;
-    int err;
 
     if (!m->figures->n)
         return 0;
-    if (asprintf(&folder, "%s/plots", m->out_dir) < 0)
-        return -ENOMEM;
+    char *folder = xasprintf("%s/plots", m->out_dir);
     for (size_t i = 0; i < m->figures->n; i++)
         plots[i] = m->figures->all[i].plot;
-    err = make_folder(m, folder);
+    int err = make_folder(m, folder);
     if (!err && plot_draw(plots, m->figures->n, folder, m->plots_error, sizeof(m->plots_error)))
         fprintf(stderr, "plumb report: no files of plots: %s\n", m->plots_error);
     free(folder);
@@ -79,26 +77,19 @@ static int write_page(struct making *m, const char *path)
     bool synced = !fflush(out) && (!fsync(fileno(out)) || errno == EINVAL || errno == ENOSYS);
     int err = synced ? 0 : -errno, lost = stream_finish(out);
     err = lost ? lost : err;
-    if (!err && m->report.pool.failed)
-        err = -ENOMEM;
     return err ? cannot_write(m, path, err) : 0;
 }
 
 /* Written beside, then renamed: a page is whole or the old one. */
 static int replace_page(struct making *m)
 {
-    char *path = NULL, *fresh = NULL;
-    int err = -ENOMEM;
+    char *path = xasprintf("%s/report.html", m->out_dir);
+    char *fresh = xasprintf("%s/.report.html.new", m->out_dir);
+    int err = write_page(m, fresh);
 
-    if (asprintf(&path, "%s/report.html", m->out_dir) < 0)
-        path = NULL;
-    if (asprintf(&fresh, "%s/.report.html.new", m->out_dir) < 0)
-        fresh = NULL;
-    if (path && fresh)
-        err = write_page(m, fresh);
     if (!err && rename(fresh, path))
         err = cannot_write(m, path, -errno);
-    if (err && fresh)
+    if (err)
         unlink(fresh);
     free(fresh);
     free(path);
@@ -112,15 +103,10 @@ static int make(struct making *m, const char *const *runs, size_t n)
     if (err)
         return err;
     m->figures = pool_alloc(&m->report.pool, 1, sizeof(*m->figures));
-    err = m->figures ? headlines_make(&m->report, &m->headlines) : -ENOMEM;
-    if (!err)
-        err = figures_make(&m->report, m->figures);
-    if (!err)
-        err = scaling_figures(&m->report, &m->headlines, m->figures);
-    if (err)
-        snprintf(m->error, m->len, "out of memory");
-    if (!err)
-        err = make_folder(m, m->out_dir);
+    headlines_make(&m->report, &m->headlines);
+    figures_make(&m->report, m->figures);
+    scaling_figures(&m->report, &m->headlines, m->figures);
+    err = make_folder(m, m->out_dir);
     if (!err)
         err = draw_plots(m);
     return err ? err : replace_page(m);
@@ -134,11 +120,9 @@ int report_make(const char *const *runs, size_t n, const char *out_dir, char *er
 int report_make_with(const char *const *runs, size_t n, const char *out_dir,
                      const struct report_section *verdicts, bool unfolded, char *error, size_t len)
 {
-    struct making *m = calloc(1, sizeof(*m));
+    struct making *m = xcalloc(1, sizeof(*m));
     int err;
 
-    if (!m)
-        return -ENOMEM;
     m->error = error;
     m->len = len;
     m->verdicts = verdicts;

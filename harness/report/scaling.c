@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/row.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
@@ -175,15 +176,13 @@ static bool is_in(const struct scaling_series *s, const struct report_case *c, c
            same_series(s->bench, s->first, c);
 }
 
-static int list_axes(struct report *r, struct scaling_series *s)
+static void list_axes(struct report *r, struct scaling_series *s)
 {
     const struct report_bench *b = s->bench;
 
     s->ranks = pool_alloc(&r->pool, b->n_cases, sizeof(*s->ranks));
     s->sizes = pool_alloc(&r->pool, b->n_cases, sizeof(*s->sizes));
     s->size_texts = pool_alloc(&r->pool, b->n_cases, sizeof(*s->size_texts));
-    if (!s->ranks || !s->sizes || !s->size_texts)
-        return -ENOMEM;
     for (size_t i = 0; i < b->n_cases; i++) {
         if (!is_in(s, &b->cases[i], "time"))
             continue;
@@ -198,16 +197,13 @@ static int list_axes(struct report *r, struct scaling_series *s)
         s->size_texts[i] =
             pool_text(&r->pool, "%s", units_format_size((uint64_t)s->sizes[i], text, sizeof(text)));
     }
-    return 0;
 }
 
-static int fill_cells(struct report *r, struct scaling_series *s)
+static void fill_cells(struct report *r, struct scaling_series *s)
 {
     const struct report_bench *b = s->bench;
 
     s->cells = pool_alloc(&r->pool, s->n_sizes * s->n_ranks, sizeof(*s->cells));
-    if (!s->cells)
-        return -ENOMEM;
     for (size_t i = 0; i < b->n_cases; i++) {
         const struct report_case *c = &b->cases[i];
         bool time = is_in(s, c, "time");
@@ -223,7 +219,6 @@ static int fill_cells(struct report *r, struct scaling_series *s)
     }
     for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
         s->n_two += has_two_levels(&s->cells[i], s->run);
-    return 0;
 }
 
 static size_t list_points(const struct scaling_series *s, struct fit_point *points)
@@ -299,18 +294,14 @@ static void make_forecast(struct report *r, struct scaling_series *s,
     }
 }
 
-static int make_fit(struct report *r, struct scaling_series *s)
+static void make_fit(struct report *r, struct scaling_series *s)
 {
-    struct fit_point *points = calloc(s->n_sizes * s->n_ranks + 1, sizeof(*points));
-    size_t n;
+    struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
+    size_t n = list_points(s, points);
 
-    if (!points)
-        return -ENOMEM;
-    n = list_points(s, points);
     s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
     make_forecast(r, s, points, n);
     free(points);
-    return s->fit_error == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* "ring over tcp" */
@@ -357,48 +348,41 @@ const char *scaling_title(struct report *r, const struct report_bench *b,
     return text;
 }
 
-static int make_one(struct report *r, const struct case_in_run *first, size_t least,
-                    struct scalings *out)
+static void make_one(struct report *r, const struct case_in_run *first, size_t least,
+                     struct scalings *out)
 {
     struct scaling_series *s = &out->all[out->n];
     const struct report_bench *b = first->bench;
-    int err;
 
     *s = (struct scaling_series){
         .bench = b, .run = first->run, .first = first->c, .terms = described_terms(b, first->c)};
-    err = list_axes(r, s);
-    if (err || s->n_ranks < least)
-        return err;
+    list_axes(r, s);
+    if (s->n_ranks < least)
+        return;
     if (out->n + 1 == SCALING_SERIES_MAX) {
         out->left_out++;
-        return 0;
+        return;
     }
     s->label = label_of(r, s);
     s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
-    err = fill_cells(r, s);
-    if (!err)
-        err = make_fit(r, s);
-    out->n += !err;
-    return err;
+    fill_cells(r, s);
+    make_fit(r, s);
+    out->n++;
 }
 
-int scalings_make_of(struct report *r, size_t least, struct scalings *out)
+void scalings_make_of(struct report *r, size_t least, struct scalings *out)
 {
     size_t n;
     const struct case_in_run *firsts = cases_that(r, is_first, &n);
-    int err = 0;
 
     *out = (struct scalings){.all = pool_alloc(&r->pool, SCALING_SERIES_MAX, sizeof(*out->all))};
-    if (!firsts || !out->all)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < n; i++)
-        err = make_one(r, &firsts[i], least, out);
-    return err || r->pool.failed ? -ENOMEM : 0;
+    for (size_t i = 0; i < n; i++)
+        make_one(r, &firsts[i], least, out);
 }
 
-int scalings_make(struct report *r, struct scalings *out)
+void scalings_make(struct report *r, struct scalings *out)
 {
-    return scalings_make_of(r, 2, out); /* one number of ranks is no curve */
+    scalings_make_of(r, 2, out); /* one number of ranks is no curve */
 }
 
 /* ---- What is said of series over numbers of ranks ---- */

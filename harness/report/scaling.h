@@ -78,8 +78,7 @@ struct fit {
 };
 
 /* Points for which `take` is false are left out (NULL: all are taken). 0; -ENODATA: there are fewer
- * than FIT_POINTS_MIN; -EDOM: they do not determine a and b; -EOPNOTSUPP: no terms are known;
- * -ENOMEM. */
+ * than FIT_POINTS_MIN; -EDOM: they do not determine a and b; -EOPNOTSUPP: no terms are known. */
 int fit_make(const struct bench_terms *terms, const struct fit_point *points, size_t n,
              bool (*take)(const struct fit_point *p, const void *arg), const void *arg,
              struct fit *fit);
@@ -141,10 +140,10 @@ struct scalings {
     size_t n, left_out;
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int scalings_make(struct report *r, struct scalings *out);
+/* Everything lives in the report's pool. */
+void scalings_make(struct report *r, struct scalings *out);
 /* Series of `least` numbers of ranks and more; 1: those without a curve, too. */
-int scalings_make_of(struct report *r, size_t least, struct scalings *out);
+void scalings_make_of(struct report *r, size_t least, struct scalings *out);
 
 /* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is
  * held against; its own: it is the first over several nodes, which what lies in one node is no
@@ -217,8 +216,8 @@ struct bucket_sweeps {
     size_t n;
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int bucket_sweeps_make(struct report *r, struct bucket_sweeps *out);
+/* Everything lives in the report's pool. */
+void bucket_sweeps_make(struct report *r, struct bucket_sweeps *out);
 
 /* Stragglers: the figures late_share and waited_share of each rank, over all cases of a run.
  * late_share is the share of samples in which this rank was the one that the others waited for.
@@ -255,8 +254,8 @@ struct stragglers {
     size_t n;
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int stragglers_make(struct report *r, struct stragglers *out);
+/* Everything lives in the report's pool. */
+void stragglers_make(struct report *r, struct stragglers *out);
 
 /* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)", and what held
  * its GPU back where most others' were not; "process 1 (ranks 4 to 7) on node2 is late: ..."; "" where none of that run is by more than chance. */
@@ -271,7 +270,7 @@ struct headlines;
 struct figures;
 
 /* Adds them to *figures, at most SCALING_PLOTS_MAX; its note names what had no room. Everything
- * lives in the report's pool. 0 or -ENOMEM. */
-int scaling_figures(struct report *r, const struct headlines *h, struct figures *figures);
+ * lives in the report's pool. */
+void scaling_figures(struct report *r, const struct headlines *h, struct figures *figures);
 
 #endif

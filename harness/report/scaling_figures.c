@@ -2,7 +2,6 @@
 /* Plots over ranks and over buckets: see scaling.h. */
 #include "harness/report/scaling.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ static struct plot_line *add_line(struct drawing *d, const char *label, size_t c
     struct plot_line *line = &d->lines[d->n];
 
     *points = pool_alloc(&d->r->pool, room, sizeof(**points));
-    if (d->n == LINES_ROOM || !*points)
+    if (d->n == LINES_ROOM)
         return NULL;
     *line =
         (struct plot_line){.label = label, .points = *points, .colour = colour, .marker = colour};
@@ -294,15 +293,13 @@ static void add_tick(struct report *r, struct plot *plot, struct plot_tick *tick
         bytes, pool_text(&r->pool, "%s", units_format_size((uint64_t)bytes, text, sizeof(text)))};
 }
 
-static int add_sweep(struct report *r, const struct bucket_series *s, struct figure *f,
-                     struct plot_line *lines, struct plot_tick *ticks)
+static void add_sweep(struct report *r, const struct bucket_series *s, struct figure *f,
+                      struct plot_line *lines, struct plot_tick *ticks)
 {
     struct plot *plot = &f->plot;
     struct plot_line *line = &lines[plot->n_lines];
     struct plot_point *points = pool_alloc(&r->pool, s->n, sizeof(*points));
 
-    if (!points)
-        return -ENOMEM;
     *line = (struct plot_line){
         .label = s->label, .points = points, .colour = plot->n_lines, .marker = plot->n_lines};
     for (size_t i = 0; i < s->n; i++) {
@@ -318,27 +315,23 @@ static int add_sweep(struct report *r, const struct bucket_series *s, struct fig
             plot->watermark = *origin ? origin : "origin unknown";
     }
     f->lines[plot->n_lines++] = (struct figure_line){s->label, "", s->run};
-    return 0;
 }
 
-static int draw(struct report *r, const struct bucket_sweeps *all, size_t first, size_t before,
-                struct figures *out)
+static void draw(struct report *r, const struct bucket_sweeps *all, size_t first, size_t before,
+                 struct figures *out)
 {
     const struct bucket_series *s = &all->all[first];
     struct plot_line *lines = pool_alloc(&r->pool, LINES_MAX, sizeof(*lines));
     struct plot_tick *ticks = pool_alloc(&r->pool, TICKS_MAX + 1, sizeof(*ticks));
     struct figure *f = &out->all[out->n];
-    int err = 0;
 
     *f = (struct figure){.bench = s->bench, .place = FIGURE_OF_BUCKETS, .note = ""};
     f->lines = pool_alloc(&r->pool, LINES_MAX, sizeof(*f->lines));
-    if (!lines || !ticks || !f->lines)
-        return -ENOMEM;
-    for (size_t i = first; !err && i < all->n && f->plot.n_lines < LINES_MAX; i++)
+    for (size_t i = first; i < all->n && f->plot.n_lines < LINES_MAX; i++)
         if (same_plot(s, &all->all[i]))
-            err = add_sweep(r, &all->all[i], f, lines, ticks);
-    if (err || f->plot.n_ticks < 2)
-        return err;
+            add_sweep(r, &all->all[i], f, lines, ticks);
+    if (f->plot.n_ticks < 2)
+        return;
     f->plot.lines = lines;
     f->plot.ticks = ticks;
     f->plot.x_log = f->plot.y_from_zero = true;
@@ -348,35 +341,29 @@ static int draw(struct report *r, const struct bucket_sweeps *all, size_t first,
     f->plot.name = pool_text(&r->pool, "buckets-%zu", out->n - before + 1);
     f->plot.title = pool_text(&r->pool, "%s of %s over buckets", s->bench->name, f->subtitle);
     out->n++;
-    return 0;
 }
 
 /* The latter alone; `before`: how many figures there were before the first of this section. */
-static int bucket_figures(struct report *r, const struct bucket_sweeps *all, size_t before,
-                          struct figures *out)
+static void bucket_figures(struct report *r, const struct bucket_sweeps *all, size_t before,
+                           struct figures *out)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         bool seen = false;
 
         for (size_t k = 0; k < i; k++)
             seen = seen || same_plot(&all->all[k], &all->all[i]);
         if (!seen && out->n < FIGURES_MAX && out->n - before < SCALING_PLOTS_MAX)
-            err = draw(r, all, i, before, out);
+            draw(r, all, i, before, out);
     }
-    return err;
 }
 
 #define SIZES_DRAWN 3
 #define LOG_Y_FROM  30
 
-static int add_ticks(struct drawing *d, struct plot *plot)
+static void add_ticks(struct drawing *d, struct plot *plot)
 {
     struct plot_tick *ticks = pool_alloc(&d->r->pool, TICKS_MAX + 1, sizeof(*ticks));
 
-    if (!ticks)
-        return -ENOMEM;
     for (size_t i = 0; i < d->n_series; i++)
         for (size_t k = 0; k < d->series[i]->n_ranks; k++) {
             double at = d->series[i]->ranks[k];
@@ -390,46 +377,35 @@ static int add_ticks(struct drawing *d, struct plot *plot)
             ticks[place] = (struct plot_tick){at, pool_text(&d->r->pool, "%.0f", at)};
         }
     plot->ticks = ticks;
-    return 0;
 }
 
 /* The lines leave the drawing for the pool. */
-static int take_lines(struct drawing *d, struct figure *f)
+static void take_lines(struct drawing *d, struct figure *f)
 {
     struct plot_line *lines = pool_alloc(&d->r->pool, d->n, sizeof(*lines));
 
     f->lines = pool_alloc(&d->r->pool, d->n, sizeof(*f->lines));
-    if (!lines || !f->lines)
-        return -ENOMEM;
     memcpy(lines, d->lines, d->n * sizeof(*lines));
     memcpy(f->lines, d->named, d->n * sizeof(*f->lines));
     f->plot.lines = lines;
     f->plot.n_lines = d->n;
-    return 0;
 }
 
-static void scale(struct drawing *d, struct plot *plot)
-{
-    plot->x_log = true;
-    plot->y_log = d->low > 0 && d->high >= LOG_Y_FROM * d->low;
-    plot->y_from_zero = !plot->y_log;
-    plot->watermark = d->watermark;
-}
-
-static int finish_ranks(struct drawing *d)
+static void finish_ranks(struct drawing *d)
 {
     const struct scaling_series *first = d->series[0];
     struct figure *f = &d->out->all[d->out->n];
     const char *metric = d->bus ? "busbw" : "time";
-    int err;
 
     *f = (struct figure){.bench = first->bench, .place = FIGURE_OF_RANKS, .note = ""};
-    err = take_lines(d, f);
-    if (!err)
-        err = add_ticks(d, &f->plot);
-    if (err || f->plot.n_ticks < 2 || isnan(d->high))
-        return err;
-    scale(d, &f->plot);
+    take_lines(d, f);
+    add_ticks(d, &f->plot);
+    if (f->plot.n_ticks < 2 || isnan(d->high))
+        return;
+    f->plot.x_log = true;
+    f->plot.y_log = d->low > 0 && d->high >= LOG_Y_FROM * d->low;
+    f->plot.y_from_zero = !f->plot.y_log;
+    f->plot.watermark = d->watermark;
     f->plot.x_label = "ranks";
     f->plot.y_label = d->bus ? "busbw (GB/s)" : d->ms ? "time (ms)" : "time (us)";
     f->subtitle =
@@ -441,13 +417,6 @@ static int finish_ranks(struct drawing *d)
     f->plot.title =
         pool_text(&d->r->pool, "%s %s over ranks: %s", f->bench->name, metric, f->subtitle);
     d->out->n++;
-    return 0;
-}
-
-static int draw_ranks(struct drawing *d)
-{
-    scaling_lines(d);
-    return d->n ? finish_ranks(d) : 0;
 }
 
 static bool keeps_apart(const struct scaling_series *a, const struct scaling_series *b, size_t i)
@@ -488,7 +457,7 @@ static size_t choose_sizes(const struct drawing *d, size_t *chosen)
     const struct scaling_series *first = d->series[0];
     size_t n = 0, common = 0, *all = pool_alloc(&d->r->pool, first->n_sizes, sizeof(*all));
 
-    for (size_t i = 0; all && i < first->n_sizes; i++) {
+    for (size_t i = 0; i < first->n_sizes; i++) {
         size_t have = 0;
 
         for (size_t k = 0; k < d->n_series; k++)
@@ -496,11 +465,9 @@ static size_t choose_sizes(const struct drawing *d, size_t *chosen)
         if (have == d->n_series)
             all[common++] = i;
     }
-    for (size_t i = 0; all && !common && i < first->n_sizes; i++)
+    for (size_t i = 0; !common && i < first->n_sizes; i++)
         all[i] = i;
     common = common ? common : first->n_sizes;
-    if (!all)
-        return 0;
     chosen[n++] = all[0];
     if (common > 2)
         chosen[n++] = all[common / 2];
@@ -514,12 +481,11 @@ static bool has_room(const struct figures *out, size_t before)
     return out->n < FIGURES_MAX && out->n - before < SCALING_PLOTS_MAX;
 }
 
-static int draw_group(struct report *r, const struct scalings *all, size_t first, size_t before,
-                      struct figures *out)
+static void draw_group(struct report *r, const struct scalings *all, size_t first, size_t before,
+                       struct figures *out)
 {
     struct drawing d = {.r = r, .out = out, .before = before};
     size_t sizes[SIZES_DRAWN], n;
-    int err = 0;
 
     for (size_t i = first; i < all->n; i++) {
         if (!same_plot_scaling_figures(&all->all[first], &all->all[i]))
@@ -536,34 +502,26 @@ static int draw_group(struct report *r, const struct scalings *all, size_t first
         d.bus = i % 2 == 0;
         d.size = all->all[first].sizes[size];
         d.size_text = all->all[first].size_texts[size];
-        if (!err && has_room(out, before) && !(d.bus && n > 1 && size == sizes[0]))
-            err = draw_ranks(&d);
+        if (!has_room(out, before) || (d.bus && n > 1 && size == sizes[0]))
+            continue;
+        scaling_lines(&d);
+        if (d.n)
+            finish_ranks(&d);
     }
-    return err;
 }
 
-static int draw_all_ranks(struct report *r, const struct scalings *all, size_t before,
-                          struct figures *out)
+void scaling_figures(struct report *r, const struct headlines *h, struct figures *figures)
 {
-    int err = 0;
+    const struct scalings *all = &h->scalings;
+    size_t before = figures->n;
 
-    for (size_t i = 0; !err && i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         bool seen = false;
 
         for (size_t k = 0; k < i; k++)
             seen = seen || same_plot_scaling_figures(&all->all[k], &all->all[i]);
         if (!seen)
-            err = draw_group(r, all, i, before, out);
+            draw_group(r, all, i, before, figures);
     }
-    return err;
-}
-
-int scaling_figures(struct report *r, const struct headlines *h, struct figures *figures)
-{
-    size_t before = figures->n;
-    int err = draw_all_ranks(r, &h->scalings, before, figures);
-
-    if (!err)
-        err = bucket_figures(r, &h->buckets, before, figures);
-    return err || r->pool.failed ? -ENOMEM : 0;
+    bucket_figures(r, &h->buckets, before, figures);
 }

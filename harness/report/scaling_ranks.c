@@ -2,11 +2,11 @@
 /* Stragglers: see scaling.h. */
 #include "harness/report/scaling.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
@@ -156,14 +156,12 @@ static void name(struct report *r, struct straggler *s)
     }
 }
 
-static int add_of_bench(struct report *r, const struct report_bench *b, size_t run,
-                        struct stragglers *out)
+static void add_of_bench(struct report *r, const struct report_bench *b, size_t run,
+                         struct stragglers *out)
 {
-    double *scratch = calloc(2 * (b->n_cases + 1), sizeof(*scratch));
+    double *scratch = xcalloc(2 * (b->n_cases + 1), sizeof(*scratch));
     size_t first = out->n;
 
-    if (!scratch)
-        return -ENOMEM;
     for (size_t i = 0; i < b->n_cases && out->n < STRAGGLERS_MAX; i++) {
         const struct report_case *c = &b->cases[i];
 
@@ -180,26 +178,21 @@ static int add_of_bench(struct report *r, const struct report_bench *b, size_t r
     }
     judge(out->all + first, out->n - first);
     free(scratch);
-    return 0;
 }
 
-int stragglers_make(struct report *r, struct stragglers *out)
+void stragglers_make(struct report *r, struct stragglers *out)
 {
     size_t most = 0;
-    int err = 0;
 
     for (size_t b = 0; b < r->n_benches; b++)
         for (size_t i = 0; i < r->benches[b].n_cases; i++)
             most += !strcmp(r->benches[b].cases[i].metric, "late_share") ? r->n_runs : 0;
     *out = (struct stragglers){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
-    if (!out->all)
-        return -ENOMEM;
     for (size_t run = 0; run < r->n_runs; run++)
-        for (size_t b = 0; !err && most && b < r->n_benches; b++)
-            err = add_of_bench(r, &r->benches[b], run, out);
-    if (!err && out->n)
+        for (size_t b = 0; most && b < r->n_benches; b++)
+            add_of_bench(r, &r->benches[b], run, out);
+    if (out->n)
         qsort(out->all, out->n, sizeof(*out->all), by_rank);
-    return err || r->pool.failed ? -ENOMEM : 0;
 }
 
 /* Of a rank on a GPU: what held that one back in its worst case, where it held back less than half
@@ -344,7 +337,7 @@ static const char *best_text(struct report *r, const struct bucket_series *s)
     const char *names = "";
     size_t best, n = 0;
 
-    if (!tied || s->n < 2)
+    if (s->n < 2)
         return "";
     best = buckets_best(s->points, s->n, tied, &decided);
     if (best == s->n)
@@ -378,11 +371,9 @@ static void name_series(struct report *r, struct bucket_series *s)
         scaling_title(r, b, s->first, "model bucket backend transport ranks size rank scope");
 }
 
-static int make_one(struct report *r, struct bucket_series *s)
+static void make_one(struct report *r, struct bucket_series *s)
 {
     s->points = pool_alloc(&r->pool, s->bench->n_cases, sizeof(*s->points));
-    if (!s->points)
-        return -ENOMEM;
     for (size_t i = 0; i < s->bench->n_cases; i++) {
         const struct report_case *c = &s->bench->cases[i];
 
@@ -394,24 +385,19 @@ static int make_one(struct report *r, struct bucket_series *s)
     qsort(s->points, s->n, sizeof(*s->points), by_bytes);
     name_series(r, s);
     s->best = best_text(r, s);
-    return 0;
 }
 
-int bucket_sweeps_make(struct report *r, struct bucket_sweeps *out)
+void bucket_sweeps_make(struct report *r, struct bucket_sweeps *out)
 {
     size_t n;
     const struct case_in_run *firsts = cases_that(r, is_first, &n);
-    int err = 0;
 
     *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, n, sizeof(*out->all))};
-    if (!firsts || !out->all)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct bucket_series *s = &out->all[out->n++];
 
         *s = (struct bucket_series){
             .bench = firsts[i].bench, .run = firsts[i].run, .first = firsts[i].c};
-        err = make_one(r, s);
+        make_one(r, s);
     }
-    return err || r->pool.failed ? -ENOMEM : 0;
 }

@@ -2,18 +2,18 @@
 /* Cutting cases into plots: see series.h. */
 #include "harness/report/series.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/report/show.h"
 
 /* ---- Dimensions ---- */
 
-struct found {
+struct met_value {
     const char *text;
     double number;
     size_t first; /* case in which it is first met */
@@ -31,7 +31,7 @@ static double number_of(const char *text)
 
 static int by_text(const void *x, const void *y)
 {
-    const struct found *a = x, *b = y;
+    const struct met_value *a = x, *b = y;
     int d = strcmp(a->text, b->text);
 
     return d ? d : (a->first > b->first) - (a->first < b->first);
@@ -39,20 +39,20 @@ static int by_text(const void *x, const void *y)
 
 static int by_number(const void *x, const void *y)
 {
-    const struct found *a = x, *b = y;
+    const struct met_value *a = x, *b = y;
 
     return (a->number > b->number) - (a->number < b->number);
 }
 
 static int by_first(const void *x, const void *y)
 {
-    const struct found *a = x, *b = y;
+    const struct met_value *a = x, *b = y;
 
     return (a->first > b->first) - (a->first < b->first);
 }
 
 /* The values, each once, in their final order; returns how many. */
-static size_t list_values(struct found *found, size_t n, bool *numeric)
+static size_t list_values(struct met_value *found, size_t n, bool *numeric)
 {
     size_t kept = 0;
 
@@ -79,13 +79,11 @@ static int by_place(const void *x, const void *y)
     return strcmp(((const struct place *)x)->text, ((const struct place *)y)->text);
 }
 
-static int index_cases(struct dimension *d, const struct report_bench *b, const size_t *cases,
-                       size_t n)
+static void index_cases(struct dimension *d, const struct report_bench *b, const size_t *cases,
+                        size_t n)
 {
-    struct place *places = calloc(d->n_values + 1, sizeof(*places));
+    struct place *places = xcalloc(d->n_values, sizeof(*places));
 
-    if (!places)
-        return -ENOMEM;
     for (size_t i = 0; i < d->n_values; i++)
         places[i] = (struct place){d->values[i], i};
     qsort(places, d->n_values, sizeof(*places), by_place);
@@ -96,45 +94,36 @@ static int index_cases(struct dimension *d, const struct report_bench *b, const 
         d->of_case[i] = at ? at->index : 0;
     }
     free(places);
-    return 0;
 }
 
-/* The parameter's values over the cases; "" is a value too, but no number. 0 or -ENOMEM. */
-static int dimension_make(struct pool *pool, const struct report_bench *b, const size_t *cases,
-                          size_t n, size_t param, struct dimension *d)
+/* The parameter's values over the cases; "" is a value too, but no number. */
+static void dimension_make(struct pool *pool, const struct report_bench *b, const size_t *cases,
+                           size_t n, size_t param, struct dimension *d)
 {
-    struct found *found = calloc(n + 1, sizeof(*found));
+    struct met_value *found = xcalloc(n, sizeof(*found));
     bool numeric = false;
-    int err = -ENOMEM;
 
     *d = (struct dimension){.param = param};
-    if (!found)
-        return -ENOMEM;
     for (size_t i = 0; i < n; i++)
-        found[i] = (struct found){b->cases[cases[i]].params[param], NAN, i};
+        found[i] = (struct met_value){b->cases[cases[i]].params[param], NAN, i};
     d->n_values = list_values(found, n, &numeric);
     d->values = pool_alloc(pool, d->n_values, sizeof(*d->values));
     d->numbers = pool_alloc(pool, d->n_values, sizeof(*d->numbers));
     d->of_case = pool_alloc(pool, n, sizeof(*d->of_case));
-    if (d->values && d->numbers && d->of_case) {
-        for (size_t i = 0; i < d->n_values; i++) {
-            d->values[i] = found[i].text;
-            d->numbers[i] = found[i].number;
-        }
-        if (!numeric)
-            d->numbers = NULL;
-        err = index_cases(d, b, cases, n);
+    for (size_t i = 0; i < d->n_values; i++) {
+        d->values[i] = found[i].text;
+        d->numbers[i] = found[i].number;
     }
+    if (!numeric)
+        d->numbers = NULL;
+    index_cases(d, b, cases, n);
     free(found);
-    return err;
 }
 
 /* All cases in one class. */
-static int classes_make(struct pool *pool, size_t n_cases, struct classes *classes)
+static struct classes classes_make(struct pool *pool, size_t n_cases)
 {
-    classes->n = 1;
-    classes->of_case = pool_alloc(pool, n_cases, sizeof(*classes->of_case));
-    return classes->of_case ? 0 : -ENOMEM;
+    return (struct classes){.of_case = pool_alloc(pool, n_cases, sizeof(size_t)), .n = 1};
 }
 
 struct member {
@@ -172,24 +161,19 @@ static void renumber(struct classes *classes, const struct member *members, size
     }
 }
 
-/* Splits each class by the dimension's values, and numbers the classes by their first case. *split
- * says whether there are more than before: if not, the dimension follows from those that made the
- * classes. 0 or -ENOMEM. */
-static int classes_refine(struct classes *classes, const struct dimension *d, size_t n_cases,
-                          bool *split)
+/* Splits each class by the dimension's values, and numbers the classes by their first case. Are
+ * there more than before? If not, the dimension follows from those that made the classes. */
+static bool classes_refine(struct classes *classes, const struct dimension *d, size_t n_cases)
 {
-    struct member *members = calloc(n_cases + 1, sizeof(*members));
+    struct member *members = xcalloc(n_cases, sizeof(*members));
     size_t before = classes->n;
 
-    if (!members)
-        return -ENOMEM;
     for (size_t i = 0; i < n_cases; i++)
         members[i] = (struct member){classes->of_case[i], d->of_case[i], i};
     qsort(members, n_cases, sizeof(*members), by_class);
     renumber(classes, members, n_cases);
     free(members);
-    *split = classes->n > before;
-    return 0;
+    return classes->n > before;
 }
 
 #define GPUS_DRAWN     2 /* more of them: one is drawn */
@@ -268,99 +252,70 @@ static size_t list_candidates(const struct group *g, const struct dimension **ca
 }
 
 /* Those of them that do not follow from x and the ones before. */
-static int choose_lines(struct group *g)
+static void choose_lines(struct group *g)
 {
     const struct dimension **candidates =
         pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*candidates));
-    struct classes seen;
-    bool split = false;
-    int err = classes_make(&g->r->pool, g->n, &seen);
+    struct classes seen = classes_make(&g->r->pool, g->n);
 
-    if (!candidates || err)
-        return -ENOMEM;
     g->lines = candidates;
     if (g->x)
-        err = classes_refine(&seen, g->x, g->n, &split);
-    for (size_t i = 0, n = list_candidates(g, candidates); !err && i < n; i++) {
-        err = classes_refine(&seen, candidates[i], g->n, &split);
-        if (!err && split)
+        classes_refine(&seen, g->x, g->n);
+    for (size_t i = 0, n = list_candidates(g, candidates); i < n; i++)
+        if (classes_refine(&seen, candidates[i], g->n))
             g->lines[g->n_lines++] = candidates[i];
-    }
-    return err;
 }
 
-static int classify(struct group *g)
+static void classify(struct group *g)
 {
-    bool split;
-    int err = classes_make(&g->r->pool, g->n, &g->facet_of);
-
-    for (size_t i = 0; !err && i < g->n_facets; i++)
-        err = classes_refine(&g->facet_of, g->facets[i], g->n, &split);
-    if (!err)
-        err = classes_make(&g->r->pool, g->n, &g->line_of);
-    if (!err) {
-        memcpy(g->line_of.of_case, g->facet_of.of_case, g->n * sizeof(size_t));
-        g->line_of.n = g->facet_of.n;
-    }
-    for (size_t i = 0; !err && i < g->n_lines; i++)
-        err = classes_refine(&g->line_of, g->lines[i], g->n, &split);
-    return err;
+    g->facet_of = classes_make(&g->r->pool, g->n);
+    for (size_t i = 0; i < g->n_facets; i++)
+        classes_refine(&g->facet_of, g->facets[i], g->n);
+    g->line_of = classes_make(&g->r->pool, g->n);
+    memcpy(g->line_of.of_case, g->facet_of.of_case, g->n * sizeof(size_t));
+    g->line_of.n = g->facet_of.n;
+    for (size_t i = 0; i < g->n_lines; i++)
+        classes_refine(&g->line_of, g->lines[i], g->n);
 }
 
-static int most_lines(const struct group *g, size_t *most)
+static size_t most_lines(const struct group *g)
 {
-    size_t *lines = calloc(g->facet_of.n + 1, sizeof(*lines));
-    bool *seen = calloc(g->line_of.n + 1, sizeof(*seen));
-    int err = lines && seen ? 0 : -ENOMEM;
+    size_t *lines = xcalloc(g->facet_of.n, sizeof(*lines)), most = 0;
+    bool *seen = xcalloc(g->line_of.n, sizeof(*seen));
 
-    *most = 0;
-    for (size_t i = 0; !err && i < g->n; i++) {
+    for (size_t i = 0; i < g->n; i++) {
         size_t line = g->line_of.of_case[i], facet = g->facet_of.of_case[i];
 
         lines[facet] += !seen[line];
         seen[line] = true;
-        *most = lines[facet] > *most ? lines[facet] : *most;
+        most = lines[facet] > most ? lines[facet] : most;
     }
     free(seen);
     free(lines);
-    return err;
+    return most;
 }
 
 /* Takes parameters from the lines, the least telling first, until the lines fit in a plot. */
-static int choose_facets(struct group *g)
+static void choose_facets(struct group *g)
 {
-    size_t most = 0, room = g->x ? group_lines_max(g) : SERIES_CATEGORIES_MAX;
-    int err;
+    size_t room = g->x ? group_lines_max(g) : SERIES_CATEGORIES_MAX;
 
     g->facets = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->facets));
-    if (!g->facets)
-        return -ENOMEM;
-    err = classify(g);
-    if (!err)
-        err = most_lines(g, &most);
-    while (!err && most > room && g->n_lines > 1) {
+    classify(g);
+    while (g->n_lines > 1 && most_lines(g) > room) {
         g->facets[g->n_facets++] = g->lines[--g->n_lines];
-        err = classify(g);
-        if (!err)
-            err = most_lines(g, &most);
+        classify(g);
     }
-    return err;
 }
 
-static int plan(struct group *g)
+static void plan(struct group *g)
 {
-    int err = 0;
-
     g->dims = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->dims));
-    if (!g->dims)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < g->bench->n_params; i++)
-        err = dimension_make(&g->r->pool, g->bench, g->cases, g->n, i, &g->dims[i]);
-    if (err)
-        return err;
+    for (size_t i = 0; i < g->bench->n_params; i++)
+        dimension_make(&g->r->pool, g->bench, g->cases, g->n, i, &g->dims[i]);
     choose_x(g);
-    err = choose_lines(g);
-    return err ? err : choose_facets(g);
+    choose_lines(g);
+    choose_facets(g);
 }
 
 /* Two metrics may come to the same file name. */
@@ -375,20 +330,11 @@ static void make_name_unique(struct report *r, struct figures *figures)
         }
 }
 
-static void add_word(struct figures *out, struct figure_word word, size_t *left_out)
-{
-    if (out->n_words < REPORT_WORDS_MAX)
-        out->words[out->n_words++] = word;
-    else
-        ++*left_out;
-}
-
-static int make_figures(struct group *g, struct figures *out, size_t *left_out)
+static void make_figures(struct group *g, struct figures *out, size_t *left_out)
 {
     size_t made = 0, number = g->facet_of.n > 1;
-    int err = 0;
 
-    for (size_t facet = 0; !err && facet < g->facet_of.n; facet++) {
+    for (size_t facet = 0; facet < g->facet_of.n; facet++) {
         struct figure_word word;
         enum figure_kind kind = FIGURE_NONE;
 
@@ -396,19 +342,18 @@ static int make_figures(struct group *g, struct figures *out, size_t *left_out)
             ++*left_out;
             continue;
         }
-        err = figure_make(g, facet, number, &out->all[out->n], &word, &kind);
-        if (err || kind == FIGURE_NONE)
+        figure_make(g, facet, number, &out->all[out->n], &word, &kind);
+        if (kind == FIGURE_WORD && out->n_words < REPORT_WORDS_MAX)
+            out->words[out->n_words++] = word;
+        else if (kind == FIGURE_WORD)
+            ++*left_out;
+        if (kind != FIGURE_PLOT)
             continue;
-        if (kind == FIGURE_WORD) {
-            add_word(out, word, left_out);
-            continue;
-        }
         make_name_unique(g->r, out);
         out->n++;
         made++;
         number++;
     }
-    return err;
 }
 
 /* Rows between two GPUs, or two hosts. */
@@ -490,7 +435,7 @@ static bool is_drawn(const struct group *g, const struct report_case *c, bool sk
 }
 
 /* The cases of one metric and unit, from case number `first` on, which is the first of them. */
-static int collect(struct group *g, size_t first)
+static void collect(struct group *g, size_t first)
 {
     const struct report_bench *b = g->bench;
 
@@ -500,12 +445,9 @@ static int collect(struct group *g, size_t first)
     g->unit = b->cases[first].unit;
     g->gpu_drawn = gpu_to_draw(g);
     g->cases = pool_alloc(&g->r->pool, b->n_cases, sizeof(*g->cases));
-    if (!g->cases)
-        return -ENOMEM;
     for (size_t i = first; i < b->n_cases; i++)
         if (is_drawn(g, &b->cases[i], skip_pairs))
             g->cases[g->n++] = i;
-    return 0;
 }
 
 /* One value alone is no plot. */
@@ -528,48 +470,34 @@ static bool is_first_of_its_metric(const struct report_bench *b, size_t index)
     return true;
 }
 
-static int add_group(struct report *r, const struct report_bench *b, size_t first, bool gpu,
-                     bool listed, struct figures *out, size_t *left_out)
+static void add_group(struct report *r, const struct report_bench *b, size_t first, bool gpu,
+                      bool listed, struct figures *out, size_t *left_out)
 {
     struct group g = {
         .r = r, .bench = b, .hint = described_plot(b, gpu), .gpu = gpu, .listed = listed};
-    int err;
 
     if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, b->cases[first].metric))
-        return 0;
-    err = collect(&g, first);
-    if (err || !is_worth_it(&g))
-        return err;
-    err = plan(&g);
-    return err ? err : make_figures(&g, out, left_out);
+        return;
+    collect(&g, first);
+    if (!is_worth_it(&g))
+        return;
+    plan(&g);
+    make_figures(&g, out, left_out);
 }
 
-static int add_bench(struct report *r, const struct report_bench *b, struct figures *out,
-                     size_t *left_out)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < b->n_cases; i++) {
-        if (!is_first_of_its_metric(b, i))
-            continue;
-        for (int kind = 0; !err && kind < 4; kind++)
-            err = add_group(r, b, i, kind < 2, kind % 2, out, left_out);
-    }
-    return err;
-}
-
-int figures_make(struct report *r, struct figures *out)
+void figures_make(struct report *r, struct figures *out)
 {
     size_t left_out = 0;
-    int err = 0;
 
     *out = (struct figures){.left_out = ""};
-    for (size_t i = 0; !err && i < r->n_benches; i++)
-        err = add_bench(r, &r->benches[i], out, &left_out);
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
+        for (size_t i = 0; i < b->n_cases; i++)
+            if (is_first_of_its_metric(b, i))
+                for (int kind = 0; kind < 4; kind++)
+                    add_group(r, b, i, kind < 2, kind % 2, out, &left_out);
     if (left_out)
         out->left_out = pool_text(&r->pool,
                                   "%zu more plots are left out, so that the page stays readable; "
                                   "their rows are in the tables below",
                                   left_out);
-    return err || r->pool.failed ? -ENOMEM : 0;
 }

@@ -55,8 +55,8 @@ struct figures {
     const char *left_out; /* a sentence on plots that are not there, or "" */
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int figures_make(struct report *r, struct figures *out);
+/* Everything lives in the report's pool. */
+void figures_make(struct report *r, struct figures *out);
 
 /* The parameters of a group of cases as dimensions: which values there are, which parameters say
  * something of their own, and which follow from others. */

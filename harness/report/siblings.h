@@ -55,8 +55,8 @@ struct siblings {
     size_t n;
 };
 
-/* Everything lives in the report's pool. 0 or -ENOMEM. */
-int siblings_make(struct report *r, struct siblings *out);
+/* Everything lives in the report's pool. */
+void siblings_make(struct report *r, struct siblings *out);
 
 /* For the first lines of a run: "1 rail is to be looked into", of what is proven and measured; "":
  * nothing. */

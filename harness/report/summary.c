@@ -2,7 +2,6 @@
 /* The first screen of a run: see summary.h. */
 #include "harness/report/summary.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -707,16 +706,15 @@ static void answer_unknown(const struct scene *s)
         document_answer(s->d, "Unknown", "", TONE_NONE, text);
 }
 
-int summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d)
+void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d)
 {
     const struct scene s = {r, &r->pool, h, run, d};
-    int err;
 
     answer_health(&s);
     jobs_answer(r, &h->jobs, run, is_of_jobs(&s), d);
     answer_machine(&s);
     answer_run(&s);
-    err = trust_answer(r, run, d);
+    trust_answer(r, run, d);
     answer_failed(&s);
     if (!is_of_jobs(&s))
         answer_weakest(&s);
@@ -724,23 +722,18 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
     if (!is_of_jobs(&s) || count_where(&s, is_judged))
         answer_healthy(&s);
     answer_unknown(&s);
-    return err || r->pool.failed ? -ENOMEM : 0;
 }
 
 /* ---- all of it */
 
-int summary_all(struct report *r, const struct headlines *h, struct document *d)
+void summary_all(struct report *r, const struct headlines *h, struct document *d)
 {
-    int err = 0;
-
-    for (size_t run = 0; !err && run < r->n_runs; run++) {
+    for (size_t run = 0; run < r->n_runs; run++) {
         if (r->n_runs > 1)
             document_heading(d, 3, r->names[run], "");
-        err = summary_answers(r, h, run, d);
+        summary_answers(r, h, run, d);
     }
-    if (!err)
-        summary_table(r, h, d);
-    return err;
+    summary_table(r, h, d);
 }
 
 /* The notes have scrolled the first lines away. */
@@ -758,12 +751,10 @@ static int write_summary(FILE *out, struct report *r, const struct headlines *h)
 {
     struct document *d = document_new(&r->pool);
     struct document_terminal terminal = document_terminal_of(out);
-    int err = summary_all(r, h, d);
 
-    if (err)
-        return err;
+    summary_all(r, h, d);
     fputc('\n', out);
-    err = document_write_terminal(d, &terminal, out);
+    int err = document_write_terminal(d, &terminal, out);
     if (!err && isatty(fileno(out)))
         err = repeat_answer(out, &terminal, r, h);
     return err;
@@ -772,18 +763,15 @@ static int write_summary(FILE *out, struct report *r, const struct headlines *h)
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len)
 {
     struct headlines headlines;
-    struct document *d;
     struct report r;
     int err = report_load(&r, runs, n, error, len);
 
     if (err)
         return err;
-    d = document_new(&r.pool);
-    err = headlines_make(&r, &headlines);
-    if (!err)
-        err = summary_all(&r, &headlines, d);
-    if (!err)
-        err = document_write_markdown(d, out);
+    struct document *d = document_new(&r.pool);
+    headlines_make(&r, &headlines);
+    summary_all(&r, &headlines, d);
+    err = document_write_markdown(d, out);
     if (err)
         snprintf(error, len, "the Markdown could not be written: %s", strerror(-err));
     report_release(&r);
@@ -796,10 +784,10 @@ int report_summary(FILE *out, const struct run_folder *run)
     struct report r;
     int err = report_take(&r, run);
 
-    if (!err)
-        err = headlines_make(&r, &headlines);
-    if (!err)
+    if (!err) {
+        headlines_make(&r, &headlines);
         err = write_summary(out, &r, &headlines);
+    }
     report_release(&r);
     return err;
 }

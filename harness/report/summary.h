@@ -13,13 +13,12 @@
 #include "harness/report/headline.h"
 #include "harness/report/model.h"
 
-/* 0 or -ENOMEM. */
-int summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d);
+void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d);
 /* Each test with value, interval, share of the limit and a word, of all runs; notes; what has no
  * line. */
 void summary_table(struct report *r, const struct headlines *h, struct document *d);
-/* The answers of each run, under its name where there are several, and the table. 0 or -ENOMEM. */
-int summary_all(struct report *r, const struct headlines *h, struct document *d);
+/* The answers of each run, under its name where there are several, and the table. */
+void summary_all(struct report *r, const struct headlines *h, struct document *d);
 
 /*
  * How far a run can be trusted: by the smallest loss that it could have shown, and by what
@@ -57,12 +56,11 @@ struct trust {
     size_t stolen, throttled, switched;
 };
 
-/* 0 or -ENOMEM. */
-int trust_make(struct report *r, size_t run, struct trust *out);
+struct trust trust_make(struct report *r, size_t run);
 /* How long the benchmarks would take with so many launches of every case, by what those of each case
  * took in this run. NaN: not known. */
 double trust_minutes(struct report *r, size_t run, double repeats);
-/* Its line of the answers: grade, loss, what disturbed the run, and what to do. 0 or -ENOMEM. */
-int trust_answer(struct report *r, size_t run, struct document *d);
+/* Its line of the answers: grade, loss, what disturbed the run, and what to do. */
+void trust_answer(struct report *r, size_t run, struct document *d);
 
 #endif

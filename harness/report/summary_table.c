@@ -98,14 +98,13 @@ static struct lines *new_lines(struct report *r, struct document *d)
     struct lines *l = pool_alloc(&r->pool, 1, sizeof(*l));
     size_t n = 0;
 
-    for (size_t i = 0; l && i < COLUMNS; i++)
+    for (size_t i = 0; i < COLUMNS; i++)
         if (i != RUN || r->n_runs > 1) {
             l->at[i] = n;
             l->columns[n++] = columns[i];
         }
-    if (l)
-        l->table = document_table(d, l->columns, n);
-    return l && l->table ? l : NULL;
+    l->table = document_table(d, l->columns, n);
+    return l;
 }
 
 void summary_table(struct report *r, const struct headlines *h, struct document *d)
@@ -117,7 +116,7 @@ void summary_table(struct report *r, const struct headlines *h, struct document 
         document_paragraph(d, r->n_rows
                                   ? "No headline is taken from these rows: the report lists them."
                                   : "There is no row to take a headline from.");
-    for (size_t i = 0; l && i < h->n; i++)
+    for (size_t i = 0; i < h->n; i++)
         for (s.run = 0; s.run < r->n_runs; s.run++)
             fill_row(&s, l, i);
     document_notes(d);

@@ -2,7 +2,6 @@
 /* The trust in a run: see summary.h. */
 #include "harness/report/summary.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,20 +163,17 @@ static bool counts(const struct report *r, const struct report_bench *b,
 }
 
 /* Held against another run like this one: against itself. */
-static int add_case(struct report *r, const struct report_bench *b, const struct report_case *c,
-                    size_t run, struct judged *j)
+static void add_case(struct report *r, const struct report_bench *b, const struct report_case *c,
+                     size_t run, struct judged *j)
 {
     struct decide_run *of = &j->runs[j->n];
     const struct report_point *p = &c->points[run];
     double *values = pool_alloc(&r->pool, p->n_rows, sizeof(*values));
 
-    if (!values)
-        return -ENOMEM;
     *of = (struct decide_run){.values = values, .n = combine_values(&b->rows[run], p, values)};
     j->launches[j->n] = (double)of->n;
     j->cases[j->n++] = (struct decide_case){
         .a = {of, 1}, .b = {of, 1}, .margin = TRUST_MARGIN, .higher_is_better = c->more_is_better};
-    return 0;
 }
 
 static bool *is_alike(const struct report *r, const struct judged *j, const struct report_bench *b,
@@ -208,13 +204,13 @@ static void mark_kind(const struct report *r, const struct matrix *m, const char
 }
 
 /* Places that are alike, as GPUs and pairs of them, are held against each other in the run. */
-static int find_alike(struct report *r, size_t run, struct judged *j)
+static void find_alike(struct report *r, size_t run, struct judged *j)
 {
     const struct report_case *group[CONTRAST_GPUS_MAX];
     struct matrices matrices;
-    int err = matrices_make(r, &matrices);
 
-    for (size_t i = 0; !err && i < matrices.n; i++) {
+    matrices_make(r, &matrices);
+    for (size_t i = 0; i < matrices.n; i++) {
         const struct matrix *m = &matrices.all[i];
 
         for (size_t k = 0; m->run == run && k < m->n * m->n; k++)
@@ -222,31 +218,27 @@ static int find_alike(struct report *r, size_t run, struct judged *j)
                 mark_kind(r, m, m->cells[k].kind, j);
     }
     for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t i = 0; !err && i < r->benches[b].n_cases; i++)
+        for (size_t i = 0; i < r->benches[b].n_cases; i++)
             *is_alike(r, j, &r->benches[b], &r->benches[b].cases[i]) |=
                 contrast_group(&r->benches[b], run, &r->benches[b].cases[i], group) >= ALIKE_LEAST;
-    return err;
 }
 
 /* Those of a single launch that are alike with others are left out, unless there are no others: it
  * is by these that they are judged. */
-static int find_cases(struct report *r, size_t run, struct judged *j, struct trust *t)
+static void find_cases(struct report *r, size_t run, struct judged *j, struct trust *t)
 {
     size_t most = 0;
-    int err;
 
     for (size_t b = 0; b < r->n_benches; b++)
         most += r->benches[b].n_cases;
     j->cases = pool_alloc(&r->pool, most, sizeof(*j->cases));
     j->runs = pool_alloc(&r->pool, most, sizeof(*j->runs));
     j->launches = pool_alloc(&r->pool, most, sizeof(*j->launches));
-    j->alike = pool_alloc(&r->pool, most + 1, sizeof(*j->alike));
-    if (!j->cases || !j->runs || !j->launches || !j->alike)
-        return -ENOMEM;
-    err = find_alike(r, run, j);
+    j->alike = pool_alloc(&r->pool, most, sizeof(*j->alike));
+    find_alike(r, run, j);
     for (int alike = 0; alike < 2 && !j->n; alike++)
         for (size_t b = 0; b < r->n_benches; b++)
-            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++) {
+            for (size_t i = 0; i < r->benches[b].n_cases; i++) {
                 const struct report_bench *bench = &r->benches[b];
                 const struct report_case *c = &bench->cases[i];
                 bool left = c->points[run].n_values == 1 && *is_alike(r, j, bench, c);
@@ -255,18 +247,15 @@ static int find_cases(struct report *r, size_t run, struct judged *j, struct tru
                     continue;
                 t->alike += left && !alike;
                 if (!left || alike)
-                    err = add_case(r, bench, c, run, j);
+                    add_case(r, bench, c, run, j);
             }
-    return err;
 }
 
 /* What cannot be told could have hidden anything. */
-static int take_smallest(struct report *r, const struct judged *j, struct trust *t)
+static void take_smallest(struct report *r, const struct judged *j, struct trust *t)
 {
     double *losses = pool_alloc(&r->pool, j->n, sizeof(*losses));
 
-    if (!losses)
-        return -ENOMEM;
     for (size_t i = 0; i < j->n; i++)
         losses[i] = isnan(j->cases[i].detectable) ? 1 : j->cases[i].detectable;
     t->smallest = stats_median(losses, j->n);
@@ -277,7 +266,6 @@ static int take_smallest(struct report *r, const struct judged *j, struct trust 
         t->fewest_launches = j->runs[i].n < t->fewest_launches ? j->runs[i].n : t->fewest_launches;
         t->most_launches = j->runs[i].n > t->most_launches ? j->runs[i].n : t->most_launches;
     }
-    return 0;
 }
 
 /* ---- the grade, and what would be the next */
@@ -335,7 +323,7 @@ double trust_minutes(struct report *r, size_t run, double repeats)
     double all = minutes_of(r, run) * S_A_MINUTE, in_rows = 0, start, forecast = 0;
     size_t done;
 
-    if (!spent || isnan(all))
+    if (isnan(all))
         return NAN;
     for (size_t b = 0; b < r->n_benches; b++)
         add_rows(&r->benches[b].rows[run], spent, plan->n_rows);
@@ -378,28 +366,24 @@ static void take_grade(struct trust *t)
         }
 }
 
-int trust_make(struct report *r, size_t run, struct trust *out)
+struct trust trust_make(struct report *r, size_t run)
 {
     struct judged j = {0};
     struct decide_overall overall;
     const struct decide_options options = {0};
-    int err;
+    struct trust t = {.smallest = NAN, .next = NAN, .minutes = NAN};
 
-    *out = (struct trust){.smallest = NAN, .next = NAN, .minutes = NAN};
-    count_rows(r, run, out);
-    count_steal(r, run, out);
-    err = find_cases(r, run, &j, out);
-    out->cases = j.n;
-    if (err || !j.n)
-        return err;
-    err = decide_suite(j.cases, j.n, &options, &overall);
-    if (!err)
-        err = take_smallest(r, &j, out);
-    if (err)
-        return -ENOMEM;
-    take_grade(out);
-    take_advice(r, run, out);
-    return 0;
+    count_rows(r, run, &t);
+    count_steal(r, run, &t);
+    find_cases(r, run, &j, &t);
+    t.cases = j.n;
+    if (!j.n)
+        return t;
+    decide_suite(j.cases, j.n, &options, &overall);
+    take_smallest(r, &j, &t);
+    take_grade(&t);
+    take_advice(r, run, &t);
+    return t;
 }
 
 /* ---- in words */
@@ -546,21 +530,17 @@ static const char *trust_cases(const struct answer *s, const struct trust *t)
                                        cases, launch_count(s, t));
 }
 
-int trust_answer(struct report *r, size_t run, struct document *d)
+void trust_answer(struct report *r, size_t run, struct document *d)
 {
     const struct answer in = {r, &r->pool, run, d}, *s = &in;
-    struct trust t;
-    char grade[2] = "";
+    const struct trust t = trust_make(r, run);
 
-    if (trust_make(s->r, s->run, &t))
-        return -ENOMEM;
     if (!t.grade) {
         document_answer(s->d, "Trust", "none", TONE_LOW,
                         "no judged case was measured on this machine");
-        return 0;
+        return;
     }
-    grade[0] = t.grade;
-    document_answer(s->d, "Trust", pool_text(s->pool, "%s", grade),
+    document_answer(s->d, "Trust", pool_text(s->pool, "%c", t.grade),
                     t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
     document_answer_aside(s->d, " (", trust_cases(s, &t), ")");
     if (t.alike && t.alike != t.cases)
@@ -572,5 +552,4 @@ int trust_answer(struct report *r, size_t run, struct document *d)
     if (t.disturbed)
         document_answer_more(s->d, disturbed_text(s, &t), "");
     advise(s, &t);
-    return 0;
 }

@@ -67,15 +67,14 @@ static bool is_about(const struct exam *x, const struct exam_result *finding,
 
 void verdict_remark(struct pool *pool, struct verdict *v, const char *text)
 {
-    struct verdict_remark **end = &v->remarks,
-                          *remark = *text ? pool_alloc(pool, 1, sizeof(*remark)) : NULL;
+    struct verdict_remark **end = &v->remarks;
 
-    if (!remark)
+    if (!*text)
         return;
     while (*end)
         end = &(*end)->next;
-    remark->text = text;
-    *end = remark;
+    *end = pool_alloc(pool, 1, sizeof(**end));
+    (*end)->text = text;
 }
 
 #define FINDINGS_MAX 3 /* in a remark: the costliest */

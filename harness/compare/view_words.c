@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sentences of a comparison: see compare.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,13 +20,6 @@ static const char *text_at(const json_t *object, const char *key)
     const char *text = json_string_value(json_object_get(object, key));
 
     return text ? text : "";
-}
-
-const char *words_difference(struct pool *pool, const struct machine_difference *difference)
-{
-    return pool_text(pool, "%s: %s against %s", difference->what,
-                     *difference->a ? difference->a : "not known",
-                     *difference->b ? difference->b : "not known");
 }
 
 bool words_has_pipe(const char *pipes, const char *pipe)
@@ -202,7 +194,7 @@ static const char *fate_text(struct view *v, enum fate fate)
 
     for (size_t i = 0; i < v->n_pipes; i++)
         all += fate_of(&v->pipes[i]) == fate;
-    for (size_t i = 0; names && i < v->n_pipes; i++)
+    for (size_t i = 0; i < v->n_pipes; i++)
         if (fate_of(&v->pipes[i]) == fate)
             names[n++] = component_text(v, &v->pipes[i], fate, all > RANGED_MAX);
     if (!n)
@@ -235,7 +227,7 @@ static const char *more_text(struct view *v)
     size_t *needed = pool_alloc(v->pool, v->p->n + 1, sizeof(*needed));
     size_t n = 0, unknown = v->n_taken, by_runs = 0;
 
-    for (size_t i = 0; needed && i < v->p->n; i++) {
+    for (size_t i = 0; i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
 
         if (pair->state != PAIR_READY || pair->decide.decision != DECISION_INCONCLUSIVE)
@@ -336,7 +328,7 @@ static const char *blank_text(struct view *v)
     const char **names = pool_alloc(v->pool, v->p->n + 1, sizeof(*names));
     size_t n = 0;
 
-    for (size_t i = 0; names && i < v->p->n; i++) {
+    for (size_t i = 0; i < v->p->n; i++) {
         enum pair_state state = v->p->all[i].state;
         bool has = state == PAIR_LOST_A || state == PAIR_LOST_B || state == PAIR_REFUSED;
         bool known = !has || is_compared(v, v->p->all[i].pipe);
@@ -505,7 +497,7 @@ static void explain_disturbed(struct view *v)
         document_percent(v->pool, 100 * first->noise_b.taken), advice_text(v, rows, quiet));
 }
 
-int words_make(struct view *v)
+void words_make(struct view *v)
 {
     v->a = view_printable(v->pool, side_text(v, 0, v->p->n_a));
     v->b = view_printable(v->pool, side_text(v, v->p->n_a, v->p->n_b));
@@ -524,5 +516,4 @@ int words_make(struct view *v)
                       show_count(v->pool, v->n_taken, "case"));
     explain_likely(v);
     explain_disturbed(v);
-    return words_remarks(v);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adding a run to the history, in one transaction. See history_db.h. */
-#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/history/history_db.h"
 #include "harness/text.h"
 
@@ -43,14 +43,12 @@ static int failed(const struct adding *a, const char *what)
 static int read_file(struct adding *a, const char *folder, const char *name)
 {
     struct kept_file *f = &a->files[a->n_files++];
-    char *path = NULL;
-    int err = asprintf(&path, "%s/%s", folder, name) < 0 ? -ENOMEM : 0;
+    char *path = xasprintf("%s/%s", folder, name);
+    int err = file_read(path, FILE_BYTES_MAX, &f->text);
 
     snprintf(f->name, sizeof(f->name), "%s", name);
-    if (!err)
-        err = file_read(path, FILE_BYTES_MAX, &f->text);
     if (err)
-        snprintf(a->error, a->len, "cannot read '%s': %s", path ? path : name, strerror(-err));
+        snprintf(a->error, a->len, "cannot read '%s': %s", path, strerror(-err));
     free(path);
     return err;
 }
@@ -58,12 +56,9 @@ static int read_file(struct adding *a, const char *folder, const char *name)
 static int read_files(struct adding *a, const struct run_folder *folder)
 {
     char name[96];
-    int err = 0;
 
-    a->files = calloc(folder->n_benches + 2, sizeof(*a->files));
-    if (!a->files)
-        return history_out_of_memory(a->error, a->len);
-    err = read_file(a, folder->path, "run.json");
+    a->files = xcalloc(folder->n_benches + 2, sizeof(*a->files));
+    int err = read_file(a, folder->path, "run.json");
     if (!err)
         err = read_file(a, folder->path, "plan.csv");
     for (size_t i = 0; !err && i < folder->n_benches; i++) {
@@ -176,7 +171,7 @@ static int add_launches(struct adding *a, int64_t series, const struct pair *pai
             code = history_execute(
                 a->db,
                 "INSERT INTO launches (series, run, launch, value, steal) VALUES (?, ?, ?, ?, ?)",
-                "iiirr", series, a->run.id, (int64_t)i, from->values[i], steal ? steal[i] : NAN);
+                "iiirr", series, a->run.id, (int64_t)i, from->values[i], steal[i]);
     return code == SQLITE_OK ? 0 : failed(a, "add a value to the history");
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gate: see check.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,12 +215,10 @@ static void judge(struct gate *g)
     g->good = g->verdict != GATE_LOST && g->verdict != GATE_INCOMPLETE && !g->tally.likely;
 }
 
-int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options)
+void gate_make(struct gate *g, struct pairs *p, const struct gate_options *options)
 {
     *g = (struct gate){.p = p, .options = *options, .state = unfinished(p)};
-    g->cases = pool_alloc(&p->report.pool, p->n + 1, sizeof(*g->cases));
-    if (!g->cases)
-        return -ENOMEM;
+    g->cases = pool_alloc(&p->report.pool, p->n, sizeof(*g->cases));
     for (size_t i = 0; i < p->n; i++) {
         struct gate_case *c = &g->cases[g->n++];
 
@@ -230,7 +227,6 @@ int gate_make(struct gate *g, struct pairs *p, const struct gate_options *option
         c->text = words_case(g, c);
     }
     judge(g);
-    return p->report.pool.failed ? -ENOMEM : 0;
 }
 
 static bool is_among(const char *key, const char *const *keys, size_t n)

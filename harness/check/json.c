@@ -227,17 +227,14 @@ int output_json(FILE *out, const struct check_result *r)
         number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
         *r->kept.sentence ? text(r, r->kept.sentence) : json_null(), "kept", kept_json(r), "counts",
         counts_json(g), "differences", differences_json(r), "cases", cases_json(r));
-    int err = o ? 0 : -ENOMEM;
 
-    if (o)
-        add_suite(o, g);
-    if (o) {
-        json_object_set_new(o, "detectable", sight_json(&r->sight));
-        json_object_set_new(o, "facts", facts_json(r));
-    }
-    if (o && (json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
-              fputc('\n', out) == EOF))
-        err = -EIO;
+    add_suite(o, g);
+    json_object_set_new(o, "detectable", sight_json(&r->sight));
+    json_object_set_new(o, "facts", facts_json(r));
+    int err =
+        json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) || fputc('\n', out) == EOF
+            ? -EIO
+            : 0;
     json_decref(o);
     return err;
 }

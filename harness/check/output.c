@@ -137,8 +137,6 @@ static struct document *document_of(const struct check_result *r, bool headed)
     struct document *d = document_new(pool);
     size_t n = 0;
 
-    if (!d)
-        return NULL;
     if (headed)
         document_heading(d, 2, pool_text(pool, "plumb check: %s", verdict_word(r)), "");
     add_facts(d, r);
@@ -151,8 +149,7 @@ static struct document *document_of(const struct check_result *r, bool headed)
             document_fold(d, pool_text(pool, "%s that need%s no action",
                                        show_count(pool, n, "case"), n == 1 ? "s" : ""));
 
-        if (fold)
-            add_cases(fold, g, false);
+        add_cases(fold, g, false);
     }
     return d;
 }

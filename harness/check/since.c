@@ -13,7 +13,7 @@ static double value_of(struct pool *pool, const struct history_series *s, size_t
     const double *steals = s->steals[run];
     size_t n = 0;
 
-    for (size_t i = 0; kept && i < s->n_launches[run]; i++)
+    for (size_t i = 0; i < s->n_launches[run]; i++)
         if (s->launches[run][i] > 0 && isfinite(s->launches[run][i]) &&
             !(steals && steal_is_over(steals[i], limit)))
             kept[n++] = s->launches[run][i];

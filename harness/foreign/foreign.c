@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/condition.h"
 #include "core/units.h"
 
@@ -227,19 +228,15 @@ static struct document load(struct pool *pool, const char *text, json_error_t *w
 static void load_documents(struct foreign_reading *r, const char *text, struct documents *d)
 {
     for (const char *at = text; (at = json_start(at)) != NULL; at += d->why.position) {
-        struct document one = load(&r->out->pool, at, &d->why), *grown = NULL;
+        struct document one = load(&r->out->pool, at, &d->why);
 
-        if (one.json)
-            grown = realloc(d->all, (d->n + 1) * sizeof(*grown));
-        if (!grown) {
+        if (!one.json) {
             d->damaged = true;
             for (const char *line = text; line < at; line++)
                 d->why.line += *line == '\n';
-            json_decref(one.json);
             return;
         }
-        d->all = grown;
-        d->all[d->n++] = one;
+        *ARRAY_ADD(d->all, d->n) = one;
     }
 }
 
@@ -314,7 +311,7 @@ static int read_any(const char *text, struct foreign_reading *r)
     for (size_t i = 0; !err && i < out->n; i++)
         if (!out->lines[i].n_figures && !strcmp(out->lines[i].status, "ok"))
             err = reading_bad(r, "a result of it has no figure above 0");
-    return out->pool.failed ? -ENOMEM : err;
+    return err;
 }
 
 bool foreign_is_known(const char *text)
@@ -322,33 +319,27 @@ bool foreign_is_known(const char *text)
     return json_start(text) || format_of(text, NULL) != NULL;
 }
 
-static int read_text(const char *name, const char *text, size_t size, bool any_version,
-                     struct foreign_output *out, char *error, size_t len)
+int foreign_read(const char *name, const char *text, size_t size, bool any_version,
+                 struct foreign_output *out, char *error, size_t len)
 {
+    char why[512] = "";
     struct foreign_reading r = {.out = out,
                                 .name = name,
                                 .twice = "",
                                 .prefixed = "",
                                 .any_version = any_version,
-                                .error = error,
-                                .len = len};
+                                .error = why,
+                                .len = sizeof(why)};
+    const char *plain = NULL;
 
     *out = (struct foreign_output){0};
-    snprintf(error, len, "%s", "");
     if (!size || size > FOREIGN_BYTES_MAX)
-        return reading_bad(&r, size ? "it is too large" : "it is empty");
-    const char *plain = plain_text(&r, text, size);
-    return out->pool.failed ? -ENOMEM : plain ? read_any(plain, &r) : -EBADMSG;
-}
-
-int foreign_read(const char *name, const char *text, size_t size, bool any_version,
-                 struct foreign_output *out, char *error, size_t len)
-{
-    char why[512];
-    int err = read_text(name, text, size, any_version, out, why, sizeof(why));
-
+        reading_bad(&r, size ? "it is too large" : "it is empty");
+    else
+        plain = plain_text(&r, text, size);
+    int err = plain ? read_any(plain, &r) : -EBADMSG;
     if (err)
-        snprintf(error, len, "'%.200s': %s", name, err == -ENOMEM ? "out of memory" : why);
+        snprintf(error, len, "'%.200s': %s", name, why);
     return err;
 }
 
@@ -418,21 +409,10 @@ unsigned foreign_version(const char *output, char *text, size_t len)
 
 struct foreign_line *reading_add(struct foreign_reading *r)
 {
-    struct foreign_output *out = r->out;
+    struct foreign_line *line = ARRAY_ADD(r->out->lines, r->out->n);
 
-    if (out->n == out->room) {
-        size_t room = out->room ? 2 * out->room : 16;
-        struct foreign_line *grown = realloc(out->lines, room * sizeof(*grown));
-
-        if (!grown) {
-            out->pool.failed = true;
-            return NULL;
-        }
-        out->lines = grown;
-        out->room = room;
-    }
-    out->lines[out->n] = (struct foreign_line){.status = "ok", .reason = ""};
-    return &out->lines[out->n++];
+    *line = (struct foreign_line){.status = "ok", .reason = ""};
+    return line;
 }
 
 void reading_fact(struct foreign_reading *r, struct foreign_line *line, const char *name,

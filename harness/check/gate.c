@@ -184,17 +184,11 @@ static const char *unfinished(const struct pairs *p)
     return "";
 }
 
-static bool lacks_cases(const struct gate *g)
-{
-    return g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] ||
-           *g->state;
-}
-
 static enum gate_verdict verdict_of(const struct gate *g)
 {
     if (g->counts[GATE_REGRESSED] || g->counts[GATE_WRONG])
         return GATE_LOST;
-    if (lacks_cases(g))
+    if (g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] || *g->state)
         return GATE_INCOMPLETE;
     if (g->options.first)
         return GATE_FIRST;

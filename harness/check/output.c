@@ -207,22 +207,15 @@ static void command(FILE *out, const char *kind, const char *title, const char *
     fputc('\n', out);
 }
 
-static const char *kind_of(enum gate_state state)
-{
-    if (state <= GATE_REFUSED)
-        return "error";
-    return state == GATE_BETTER ? "notice" : NULL;
-}
-
 static void print_kind(FILE *out, const struct gate *g, const char *kind)
 {
     size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
 
     for (size_t i = 0; i < g->n; i++) {
         const struct gate_case *c = &g->cases[i];
-        const char *of = kind_of(c->state);
+        const char *of = needs_action(c->state) ? "error" : c->state == GATE_BETTER ? "notice" : "";
 
-        if (of && !strcmp(of, kind) && n++ < most)
+        if (!strcmp(of, kind) && n++ < most)
             command(out, kind, gate_state_name(c->state), c->pair->label,
                     words_whole(&g->p->report.pool, c));
     }

@@ -130,13 +130,6 @@ static const char *gpu_fact_text(const struct differ *d, const json_t *run, cons
     return differ_listed(gpus, differ_counted(d->pool, texts, n));
 }
 
-static void add_gpus(struct differ *d)
-{
-    add_list(d, "GPUs", GPUS, gpu_name, ON_GPU);
-    for (size_t i = 0; i < sizeof(gpu_facts) / sizeof(*gpu_facts); i++)
-        differ_fact(d, gpu_facts[i].what, gpu_fact_text, &gpu_facts[i], gpu_facts[i].pipes);
-}
-
 /* Disks and bridges feed no pipe that is measured. */
 static bool is_of_a_pipe(struct pool *pool, const json_t *device)
 {
@@ -211,23 +204,19 @@ static void add_links_of(struct differ *d, const json_t *list, const char **know
     }
 }
 
-/* Also where a device is on one side alone. */
-static void add_links(struct differ *d)
+void differ_devices(struct differ *d)
 {
     const char **known = pool_alloc(d->pool, DEVICES_MAX, sizeof(*known));
     size_t n_known = 0;
 
+    /* A link that is idle may be slower. Also where a device is on one side alone. */
+    d->aside = true;
     for (size_t i = 0; i < d->n_runs; i++)
         add_links_of(d, differ_find(d->runs[i], PCI), known, &n_known);
-}
-
-void differ_devices(struct differ *d)
-{
-    /* One that is idle may be slower. */
-    d->aside = true;
-    add_links(d);
     d->aside = false;
     add_list(d, "network interfaces", "machine.network", interface_text, ON_NETWORK);
     add_list(d, "RDMA devices", "machine.rdma", rdma_text, ON_NETWORK);
-    add_gpus(d);
+    add_list(d, "GPUs", GPUS, gpu_name, ON_GPU);
+    for (size_t i = 0; i < sizeof(gpu_facts) / sizeof(*gpu_facts); i++)
+        differ_fact(d, gpu_facts[i].what, gpu_fact_text, &gpu_facts[i], gpu_facts[i].pipes);
 }

@@ -131,13 +131,6 @@ static struct document_column *columns_of(struct pool *pool, const struct many *
     return columns;
 }
 
-static const char *ratio_text(struct pool *pool, const struct pair *pair)
-{
-    struct view_figures f = view_figures(pool, pair);
-
-    return pair->state == PAIR_READY ? pool_text(pool, "%s %s", f.both, f.verdict) : "not compared";
-}
-
 static void add_case(struct document_table *t, struct pool *pool, const struct many *m,
                      const struct pair *pair, size_t at)
 {
@@ -149,10 +142,13 @@ static void add_case(struct document_table *t, struct pool *pool, const struct m
     for (size_t i = 0; i < m->n; i++) {
         const struct pair *own = find_case(&m->pairs[i], pair->key, at);
 
-        row[3 + i] = cell_text(own ? ratio_text(pool, own) : "");
-        if (own && own->state == PAIR_READY)
-            row[2] = cell_text(pool_text(
-                pool, "%s %s", document_number(pool, decide_value_a(&own->decide)), own->c->unit));
+        row[3 + i] = cell_text(own ? "not compared" : "");
+        if (!own || own->state != PAIR_READY)
+            continue;
+        struct view_figures f = view_figures(pool, own);
+        row[2] = cell_text(pool_text(
+            pool, "%s %s", document_number(pool, decide_value_a(&own->decide)), own->c->unit));
+        row[3 + i] = cell_text(pool_text(pool, "%s %s", f.both, f.verdict));
     }
 }
 

@@ -100,12 +100,6 @@ static bool compares_means(const struct report_bench *b, const struct report_cas
     return false;
 }
 
-/* NaN: the row has none. */
-static double mean_of(const struct report_rows *rows, size_t row)
-{
-    return row_number(rows, row, *row_text(rows, row, FIELD_VALUE_IS) ? FIELD_VALUE : FIELD_MEAN);
-}
-
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
  * are one case (a size asked for twice) are one launch's word, and not several: their mean. Both
  * figures have room for all rows. */
@@ -116,7 +110,8 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
 
     for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
-        double value = means ? mean_of(rows, row) : row_number(rows, row, FIELD_VALUE);
+        bool beside = means && !*row_text(rows, row, FIELD_VALUE_IS); /* else it is the value */
+        double value = row_number(rows, row, beside ? FIELD_MEAN : FIELD_VALUE);
         double sustained = row_number(rows, row, FIELD_SUSTAINED);
 
         if (!row_counts(rows, row, steal_limit) || !isfinite(value))
@@ -590,12 +585,6 @@ static const char *carriers_text(struct pool *pool, unsigned kinds)
     return text;
 }
 
-/* Imported rows were measured as well, elsewhere. */
-static const char *compared_origin(const char *origin)
-{
-    return !strcmp(origin, "imported") ? "measured" : *origin ? origin : "of unknown origin";
-}
-
 /* A library that is not watched names no wire; then nothing is proved, and nothing refused. */
 static const char *refuse_path(struct pairing *g, struct pair *pair)
 {
@@ -626,7 +615,9 @@ static const char *refuse_origin(struct pairing *g, const struct pair *pair)
 
         while (next_row(&w, &rows, &row)) {
             const char *origin = row_text(rows, row, FIELD_ORIGIN);
-            origin = compared_origin(origin);
+            if (!strcmp(origin, "imported")) /* measured as well, elsewhere */
+                origin = "measured";
+            origin = *origin ? origin : "of unknown origin";
             if (!*origins[s] || strcmp(origin, "measured") != 0)
                 origins[s] = origin;
         }

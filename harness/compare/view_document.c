@@ -417,13 +417,6 @@ static void add_forest(const struct making *m, const struct view_pipe *pipe)
                       : ""));
 }
 
-static void add_forests(const struct making *m)
-{
-    for (size_t i = 0; i < m->v->n_pipes && m->reader == VIEW_PAGE; i++)
-        if (m->v->pipes[i].n_first)
-            add_forest(m, &m->v->pipes[i]);
-}
-
 /* Has an earlier component this cause, too? Then it is listed there. */
 static bool is_listed(const struct view *v, size_t pipe, const char *cause)
 {
@@ -568,7 +561,9 @@ struct document *view_document(struct view *v, enum view_for reader)
 
     add_answers(&m);
     add_components(&m);
-    add_forests(&m);
+    for (size_t i = 0; i < v->n_pipes && reader == VIEW_PAGE; i++)
+        if (v->pipes[i].n_first)
+            add_forest(&m, &v->pipes[i]);
     add_all_cases(&m);
     for (size_t i = 0; i < v->n_obstacles; i++)
         document_item(m.d, v->obstacles[i]);

@@ -37,13 +37,6 @@ bool words_has_pipe(const char *pipes, const char *pipe)
     return false;
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* A run whose name is not that of its folder is told by both: "r-b ('r/b') on guest3".
  * "vm-1 on guest3, 2026-01-02T03:00:00Z" */
 static const char *run_text(struct view *v, size_t run)
@@ -51,10 +44,11 @@ static const char *run_text(struct view *v, size_t run)
     const json_t *meta = v->p->report.runs[run].meta;
     const char *host =
         text_at(json_object_get(json_object_get(meta, "machine"), "host"), "hostname");
-    const char *text = v->p->report.names[run];
+    const char *text = v->p->report.names[run], *path = v->p->report.runs[run].path;
+    const char *slash = strrchr(path, '/');
 
-    if (strcmp(text, last_part(v->p->report.runs[run].path)) != 0)
-        text = pool_text(v->pool, "%s ('%s')", text, v->p->report.runs[run].path);
+    if (strcmp(text, slash ? slash + 1 : path) != 0)
+        text = pool_text(v->pool, "%s ('%s')", text, path);
     if (*host)
         text = pool_text(v->pool, "%s on %s", text, host);
     return show_joined(v->pool, text, text_at(meta, "started_utc"));
@@ -89,11 +83,6 @@ static const char *short_name(struct view *v, size_t first, size_t n)
     const char *name = v->p->report.names[first];
 
     return n > 1 ? pool_text(v->pool, "%s and %zu more", name, n - 1) : name;
-}
-
-static const char *margin_text(struct view *v)
-{
-    return isnan(v->margin) ? "its margin" : view_percent(v->pool, v->margin);
 }
 
 const char *words_list(struct pool *pool, const char *const *words, size_t n)
@@ -401,7 +390,8 @@ static const char *basis_text(struct view *v)
     if (!v->n_ready)
         return text;
     return pool_text(v->pool, "%s%s; margin %s", text, launches_text(v),
-                     isnan(v->margin) ? "as the suite says for each case" : margin_text(v));
+                     isnan(v->margin) ? "as the suite says for each case"
+                                      : view_percent(v->pool, v->margin));
 }
 
 static void count_obstacles(struct view *v)

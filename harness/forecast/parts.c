@@ -468,16 +468,12 @@ static void add_step(struct reading *in, const struct report_bench *b, const str
 
 /* ---- operations between ranks ---- */
 
-static bool is_over(const struct reading *in, const struct scaling_series *s)
-{
-    return !in->over || described_matches(s->bench, s->first, in->over);
-}
-
 static enum bench_part_of kind_of(const struct reading *in, const struct scaling_series *s)
 {
     const struct bench_part *part = part_of(in, s->bench, s->first);
 
-    return part && is_over(in, s) ? part->of : JOB_NONE;
+    return part && (!in->over || described_matches(s->bench, s->first, in->over)) ? part->of
+                                                                                  : JOB_NONE;
 }
 
 /* Two series of different runs are points of one where all says the same but the run. */

@@ -539,12 +539,6 @@ static int read_place_text(struct foreign_reading *r, const struct nccl *n, cons
     return err;
 }
 
-/* Sizes that are too small for all ranks have a time and no rate: nothing was moved. */
-static bool is_empty(const struct words *w, const struct columns *c)
-{
-    return !strcmp(w->all[c->size], "0");
-}
-
 /* hypercube_perf leaves the column of the reduction blank: the word there is that of the root. */
 static void fill_gap(struct words *w, const struct columns *c)
 {
@@ -580,7 +574,8 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
         fill_gap(&w, &c);
         if (w.n < c.n)
             return reading_bad(r, "a line of its results has %zu columns, not %zu", w.n, c.n);
-        if (is_empty(&w, &c))
+        /* too small for all ranks: it has a time and no rate, and nothing was moved */
+        if (!strcmp(w.all[c.size], "0"))
             continue;
         for (size_t i = 0; !err && i < PLACES; i++)
             err = read_place_text(r, n, &c, &w, i);

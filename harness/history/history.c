@@ -292,12 +292,6 @@ int pick_source(struct pick_source *s, const char *const *args, size_t n, char *
     return look_inside(s, args[0], error, len);
 }
 
-static void pick_source_release(struct pick_source *s)
-{
-    free(s->found);
-    *s = (struct pick_source){0};
-}
-
 #define DATABASE HISTORY_DEFAULT
 
 #define FAILED_NAMED 3 /* cases in the line that says why the exit is 1 */
@@ -617,7 +611,7 @@ static int run(const struct opts *o, void *context)
         err = run_from(&source, options, since, &status, error, sizeof(error));
     if (err)
         fprintf(stderr, "plumb history: %s\n", error);
-    pick_source_release(&source);
+    free(source.found);
     return err ? exit_code(err) : status;
 }
 

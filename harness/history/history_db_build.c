@@ -242,34 +242,17 @@ const char *history_environment(struct pool *pool, const json_t *meta)
     return written(pool, kept);
 }
 
-static bool has_text(const json_t *list, const char *text)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one)
-        if (!strcmp(json_string_value(one), text))
-            return true;
-    return false;
-}
-
-/* Launches come in a shuffled order, which is to make no difference. */
+/* Each once, and sorted: launches come in a shuffled order, which is to make no difference. */
 static void insert_text(json_t *list, const char *text)
 {
     size_t i = 0;
+    int order = -1;
 
-    if (!*text || has_text(list, text))
-        return;
-    while (i < json_array_size(list) &&
-           strcmp(json_string_value(json_array_get(list, i)), text) < 0)
-        i++;
-    json_array_insert_new(list, i, json_string(text));
-}
-
-/* What the launch left to the benchmark is in no key; which it took is in the rows alone. */
-static bool is_choice(const struct report_bench *b, const struct report_case *c, size_t param)
-{
-    return !*c->params[param] && described_left_by(b, b->params[param]);
+    for (; i < json_array_size(list); i++)
+        if ((order = strcmp(json_string_value(json_array_get(list, i)), text)) >= 0)
+            break;
+    if (*text && order)
+        json_array_insert_new(list, i, json_string(text));
 }
 
 static bool is_outcome(const struct report_bench *b, const struct report_case *c, size_t param)
@@ -296,7 +279,9 @@ const char *history_outcomes(struct pool *pool, const struct pairs *p, const str
     json_t *outcomes = json_object();
 
     for (size_t i = 0; i < b->n_params; i++) {
-        bool wanted = is_outcome(b, pair->c, i) || is_choice(b, pair->c, i);
+        /* what the launch left to the benchmark is in no key; which it took is in the rows alone */
+        bool choice = !*pair->c->params[i] && described_left_by(b, b->params[i]);
+        bool wanted = choice || is_outcome(b, pair->c, i);
         json_t *texts = wanted ? texts_of(p, pair, i) : NULL;
 
         if (json_array_size(texts))

@@ -71,13 +71,6 @@ static int read_files(struct adding *a, const struct run_folder *folder)
     return err;
 }
 
-static void release_files(struct adding *a)
-{
-    for (size_t i = 0; i < a->n_files; i++)
-        buffer_release(&a->files[i].text);
-    free(a->files);
-}
-
 /* FNV-1a of 64 bits, of names and texts. */
 static void digest_files(struct adding *a)
 {
@@ -129,16 +122,6 @@ static int stored_find(struct adding *a, struct stored *stored)
 
 /* ---- writing */
 
-static int64_t one_id(struct adding *a, const char *sql, const char *x, const char *y,
-                      const char *z)
-{
-    sqlite3_stmt *s = history_statement(a->db, sql, "ttt", x, y, z);
-    int64_t id = s && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
-
-    sqlite3_finalize(s);
-    return id;
-}
-
 static int add_series(struct adding *a, const struct pair *pair, size_t place, int64_t *id)
 {
     const char *host = a->run.host, *suite = a->run.suite;
@@ -150,10 +133,14 @@ static int add_series(struct adding *a, const struct pair *pair, size_t place, i
         "ttttttii", host, suite, pair->key, pair->label, pair->pipe, pair->c->unit,
         (int64_t)pair->decide.higher_is_better, (int64_t)place);
 
-    if (code == SQLITE_OK)
-        *id = one_id(a, "SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?", host,
-                     suite, pair->key);
-    return code == SQLITE_OK && *id ? 0 : failed(a, "add a case to the history");
+    if (code != SQLITE_OK)
+        return failed(a, "add a case to the history");
+    sqlite3_stmt *s =
+        history_statement(a->db, "SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?",
+                          "ttt", host, suite, pair->key);
+    *id = s && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    sqlite3_finalize(s);
+    return *id ? 0 : failed(a, "add a case to the history");
 }
 
 /* A value that is no number has no place in a series. */
@@ -360,7 +347,9 @@ int history_db_add(struct history_db *db, const char *path, struct history_judge
     if (!err)
         err = put_all(&a, how);
     judged->good = a.run.good;
-    release_files(&a);
+    for (size_t i = 0; i < a.n_files; i++)
+        buffer_release(&a.files[i].text);
+    free(a.files);
     pairs_release(&a.cases);
     return err;
 }

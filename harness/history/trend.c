@@ -66,9 +66,11 @@ static struct trend_pair *pair_of(struct trends *all, const struct history_run *
 
 /* --- the case's own rows --- */
 
+/* NULL: i is SIZE_MAX, or nothing is kept. */
 static json_t *outcomes_at(const struct trend *t, size_t i)
 {
-    const char *text = t->series->outcomes[i + (size_t)(t->runs - t->series->runs)];
+    const char *text =
+        i == SIZE_MAX ? NULL : t->series->outcomes[i + (size_t)(t->runs - t->series->runs)];
 
     return text ? json_loads(text, 0, NULL) : NULL;
 }
@@ -170,26 +172,6 @@ static size_t value_behind(const struct trend *t, size_t at)
     return SIZE_MAX;
 }
 
-static struct around around_of(const struct trend *t, size_t before, size_t at)
-{
-    size_t earlier = value_before(t, before), later = value_behind(t, at);
-
-    return (struct around){
-        .earlier = earlier == SIZE_MAX ? NULL : outcomes_at(t, earlier),
-        .before = outcomes_at(t, before),
-        .after = outcomes_at(t, at),
-        .later = later == SIZE_MAX ? NULL : outcomes_at(t, later),
-    };
-}
-
-static void around_release(struct around *o)
-{
-    json_decref(o->earlier);
-    json_decref(o->before);
-    json_decref(o->after);
-    json_decref(o->later);
-}
-
 static bool may_weigh(const struct trend *t, const struct machine_difference *d)
 {
     return !*d->pipes || words_has_pipe(d->pipes, t->series->pipe);
@@ -221,9 +203,16 @@ static void differ_at(struct trends *all, const struct trend *t, size_t before, 
     *d = (struct trend_differ){.at = at, .before = before, .unsteady = ""};
     if (before == SIZE_MAX)
         return;
-    struct around o = around_of(t, before, at);
+    size_t earlier = value_before(t, before), later = value_behind(t, at);
+    const struct around o = {.earlier = outcomes_at(t, earlier),
+                             .before = outcomes_at(t, before),
+                             .after = outcomes_at(t, at),
+                             .later = outcomes_at(t, later)};
     fill(all, t, &o, pair_of(all, t->runs[before], t->runs[at]), d);
-    around_release(&o);
+    json_decref(o.earlier);
+    json_decref(o.before);
+    json_decref(o.after);
+    json_decref(o.later);
 }
 
 static void fill_step(struct trends *all, const struct trend *t, const struct change_point *p,

@@ -421,14 +421,6 @@ static int write_folder(struct importing *im)
 
 /* ---- What was done ---- */
 
-static void print_left(struct pool *pool, const struct import_left *left)
-{
-    wrap_print(stdout,
-               pool_text(pool, "left out: %zu result%s, such as %s: %s", left->n,
-                         left->n == 1 ? "" : "s", left->such, why_left(pool, left)),
-               4, 80);
-}
-
 static void print_file(struct import_file *f, const char *last_unknown)
 {
     const struct foreign_output *out = &f->output;
@@ -438,8 +430,14 @@ static void print_file(struct import_file *f, const char *last_unknown)
     for (size_t i = 0; i < f->n_benches; i++)
         printf("%s%s", i ? ", " : " of ", f->benches[i].bench->name);
     putchar('\n');
-    for (size_t i = 0; i < f->n_left; i++)
-        print_left(&f->output.pool, &f->left[i]);
+    for (size_t i = 0; i < f->n_left; i++) {
+        const struct import_left *left = &f->left[i];
+
+        wrap_print(stdout,
+                   pool_text(&f->output.pool, "left out: %zu result%s, such as %s: %s", left->n,
+                             left->n == 1 ? "" : "s", left->such, why_left(&f->output.pool, left)),
+                   4, 80);
+    }
     if (*f->unknown && strcmp(f->unknown, last_unknown) != 0) {
         char text[600];
         snprintf(text, sizeof(text), "not told, so that any value fits: %s", f->unknown);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 #include "harness/against/against.h"
 
@@ -24,22 +25,18 @@ static void tell(const struct launch *l, size_t *n, char text[160])
 
 static void release_launch(struct launch *l)
 {
-    struct plan one = {.launches = calloc(1, sizeof(*l)), .n = 1};
+    struct plan one = {.launches = xmemdup(l, sizeof(*l)), .n = 1};
 
-    if (!one.launches)
-        return;
-    one.launches[0] = *l;
     plan_release(&one);
 }
 
 static struct launch **sorted(const struct plan *p)
 {
-    struct launch **all = calloc(p->n + 1, sizeof(struct launch *));
+    struct launch **all = xcalloc(p->n, sizeof(struct launch *));
 
-    for (size_t i = 0; all && i < p->n; i++)
+    for (size_t i = 0; i < p->n; i++)
         all[i] = &p->launches[i];
-    if (all)
-        qsort(all, p->n, sizeof(struct launch *), compare_launches);
+    qsort(all, p->n, sizeof(struct launch *), compare_launches);
     return all;
 }
 
@@ -70,14 +67,9 @@ static size_t match(struct plan *a, struct launch **of_b, size_t n_b, struct lau
 
 int common_plan(struct plan *a, struct plan *b, struct common *common)
 {
-    struct launch **of_b = sorted(b), *twins = calloc(a->n + 1, sizeof(*twins));
+    struct launch **of_b = sorted(b), *twins = xcalloc(a->n, sizeof(*twins));
 
     *common = (struct common){0};
-    if (!of_b || !twins) {
-        free(of_b);
-        free(twins);
-        return -ENOMEM;
-    }
     a->n = match(a, of_b, b->n, twins, common);
     for (size_t i = 0; i < b->n; i++) {
         if (b->launches[i].rows)
@@ -135,12 +127,11 @@ static size_t find_cases(struct plan *plan, struct launch **launches, struct tur
     return n;
 }
 
-int common_turns(struct plan *a, struct plan *b, uint64_t seed)
+void common_turns(struct plan *a, struct plan *b, uint64_t seed)
 {
-    struct launch **launches = calloc(a->n + 1, sizeof(struct launch *));
-    struct turn_case *cases = calloc(a->n + 1, sizeof(*cases));
-    int err = launches && cases ? 0 : -ENOMEM;
-    size_t n = err ? 0 : find_cases(a, launches, cases);
+    struct launch **launches = xcalloc(a->n, sizeof(struct launch *));
+    struct turn_case *cases = xcalloc(a->n, sizeof(*cases));
+    size_t n = find_cases(a, launches, cases);
     struct rng rng;
 
     rng_seed(&rng, ~seed); /* not the numbers that shuffled the plan */
@@ -148,11 +139,10 @@ int common_turns(struct plan *a, struct plan *b, uint64_t seed)
     for (size_t c = 0; c < n; c++)
         for (size_t i = 0; i < cases[c].n; i++)
             cases[c].all[i]->turn = (begin + c + i) % 2 ? TURN_SECOND : TURN_FIRST;
-    for (size_t i = 0; !err && i < a->n; i++)
+    for (size_t i = 0; i < a->n; i++)
         b->launches[i].turn = a->launches[i].turn == TURN_FIRST ? TURN_SECOND : TURN_FIRST;
     free(launches);
     free(cases);
-    return err;
 }
 
 int common_first(const struct plan *a, const struct plan *b, size_t i)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "core/row.h"
 #include "core/text.h"
@@ -34,7 +35,7 @@ struct leader {
 /* Prints g->error and returns status. */
 static int fail(const struct leader *g, int status)
 {
-    fprintf(stderr, "plumb run: %s\n", *g->error ? g->error : "out of memory");
+    fprintf(stderr, "plumb run: %s\n", g->error);
     return status;
 }
 
@@ -116,7 +117,9 @@ static int agree(struct leader *g)
                 "%zu of b%s%s\n",
                 common.n_only_a, common.n_only_a ? ", such as " : "", common.only_a,
                 common.n_only_b, common.n_only_b ? ", such as " : "", common.only_b);
-    return err ? err : common_turns(&g->t[0].plan, &g->t[1].plan, g->options->seed);
+    if (!err)
+        common_turns(&g->t[0].plan, &g->t[1].plan, g->options->seed);
+    return err;
 }
 
 /* Turn i of the run, from 0, is launch i / 2 of this target. */
@@ -152,10 +155,9 @@ static int choose_path(struct leader *g, const char *suite)
     int err = g->options->out ? 0 : store_make_results(g->error, sizeof(g->error));
     if (err)
         return err;
-    int n = g->options->out ? asprintf(&g->path, "%s", g->options->out)
-                            : asprintf(&g->path, "results/%s-against-%s", suite, stamp);
-    if (n < 0)
-        return -ENOMEM;
+    g->path = g->options->out ? xstrdup(g->options->out)
+                              : xasprintf("results/%s-against-%s", suite, stamp);
+    size_t n = strlen(g->path);
     while (n > 1 && g->path[n - 1] == '/')
         g->path[--n] = 0;
     if (!mkdir(g->path, 0777))
@@ -194,8 +196,7 @@ static int make_folders(struct leader *g, const char *suite, const char *suite_p
 
     for (int i = 0; !err && i < 2; i++) {
         struct target *t = &g->t[i];
-        if (asprintf(&t->path, "%s/%s", g->path, t->side) < 0)
-            return -ENOMEM;
+        t->path = xasprintf("%s/%s", g->path, t->side);
         mark(g, t, suite_path);
         err = store_create(t->path, t->meta, &t->plan, &t->store, g->error, sizeof(g->error));
     }
@@ -281,27 +282,20 @@ static int finish(struct leader *g, int err)
                                                                                 : status;
 }
 
-/* The page of both, with the verdicts. 0 or -errno. */
-static int make_page(const struct leader *g)
-{
-    char error[1024] = "";
-    int err = compare_report(g->t[0].path, g->t[1].path, g->path, error, sizeof(error));
-
-    if (err)
-        fprintf(stderr, "plumb run: no report: %s\n", error);
-    else
-        printf("\nreport: %s/report.html\n", g->path);
-    return err;
-}
-
 /* The comparison of both, on the terminal and, unless --no-report is given, as a page. */
 static int show(struct leader *g, int status)
 {
-    char *words[] = {"compare", g->t[0].path, g->t[1].path, NULL};
+    char *words[] = {"compare", g->t[0].path, g->t[1].path, NULL}, error[1024] = "";
     int verdict = cmd_compare(3, words);
 
-    if (!g->options->no_report && make_page(g))
+    if (g->options->no_report)
+        return status == EXIT_GOOD ? verdict : status;
+    if (compare_report(g->t[0].path, g->t[1].path, g->path, error, sizeof(error))) {
+        fprintf(stderr, "plumb run: no report: %s\n", error);
         verdict = verdict == EXIT_GOOD ? EXIT_INCOMPLETE : verdict;
+    } else {
+        printf("\nreport: %s/report.html\n", g->path);
+    }
     return status == EXIT_GOOD ? verdict : status;
 }
 
@@ -348,16 +342,10 @@ int against_run(const char *suite, const struct against_options *o)
 
 #define KEEP_NS 30000000000ull /* for an agent to answer what takes it no time */
 
-static const json_t *pair_of(const json_t *meta)
-{
-    return json_object_get(meta, "against");
-}
-
 bool against_is_pair(const char *path)
 {
-    char *a = NULL, *b = NULL;
-    bool is = asprintf(&a, "%s/a/run.json", path) >= 0 &&
-              asprintf(&b, "%s/b/run.json", path) >= 0 && !access(a, R_OK) && !access(b, R_OK);
+    char *a = xasprintf("%s/a/run.json", path), *b = xasprintf("%s/b/run.json", path);
+    bool is = !access(a, R_OK) && !access(b, R_OK);
 
     free(a);
     free(b);
@@ -412,15 +400,15 @@ static int open_folders(struct leader *g, const char *path)
 {
     int err = 0;
 
-    g->path = strdup(path);
+    g->path = xstrdup(path);
     for (int i = 0; !err && i < 2; i++) {
         struct target *t = &g->t[i];
-        if (!g->path || asprintf(&t->path, "%s/%s", path, t->side) < 0)
-            return -ENOMEM;
+        t->path = xasprintf("%s/%s", path, t->side);
         err = run_meta_load(t->path, &t->meta, g->error, sizeof(g->error));
         if (!err)
             err = store_open(t->path, &t->plan, &t->store, g->error, sizeof(g->error));
-        t->command = json_string_value(json_object_get(pair_of(t->meta), "command"));
+        t->command =
+            json_string_value(json_object_get(json_object_get(t->meta, "against"), "command"));
     }
     return err ? err : check_turns(g);
 }
@@ -457,7 +445,7 @@ static void print_cells(FILE *out, char *const *cells, size_t n)
     }
 }
 
-/* The rows of one launch, under their header. A new text; NULL: memory is short. */
+/* The rows of one launch, under their header. A new text. */
 static char *rows_of(const struct table *t, const struct launch *l)
 {
     char *text = NULL;
@@ -465,16 +453,15 @@ static char *rows_of(const struct table *t, const struct launch *l)
     FILE *out = open_memstream(&text, &size);
 
     if (!out)
-        return NULL;
+        alloc_fail(BUFSIZ);
     print_cells(out, t->columns, t->n_columns);
     for (size_t row = 0; row < t->n_rows; row++)
         if (table_number(t, row, "case") == l->case_number &&
             table_number(t, row, "repeat") == l->repeat)
             print_cells(out, t->cells + row * t->n_columns, t->n_columns);
-    if (!fclose(out))
-        return text;
-    free(text);
-    return NULL;
+    if (fclose(out))
+        alloc_fail(size);
+    return text;
 }
 
 /* Does this launch decide the choices of the later ones of its case? */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/program.h"
 #include "harness/against/against.h"
@@ -22,10 +23,10 @@
 json_t *wire_text(const char *text)
 {
     json_t *valid = json_string(text);
-    char *copy;
 
-    if (valid || !(copy = strdup(text)))
+    if (valid)
         return valid;
+    char *copy = xstrdup(text);
     for (char *c = copy; *c; c++)
         if ((unsigned char)*c >= 0x80)
             *c = '?';
@@ -72,14 +73,14 @@ int wire_take_launch(const json_t *message, struct launch *l)
         return -EBADMSG;
     *l = (struct launch){.case_number = (unsigned)number,
                          .repeat = (unsigned)repeat,
-                         .bench = strdup(bench),
-                         .arguments = strdup(arguments),
-                         .from = strdup(""),
-                         .to = strdup(""),
-                         .hosts = strdup(""),
+                         .bench = xstrdup(bench),
+                         .arguments = xstrdup(arguments),
+                         .from = xstrdup(""),
+                         .to = xstrdup(""),
+                         .hosts = xstrdup(""),
                          .timeout_ns = (uint64_t)timeout_ns,
                          .margin = margin};
-    return l->bench && l->arguments && l->from && l->to && l->hosts ? 0 : -ENOMEM;
+    return 0;
 }
 
 #define STOP_GRACE_NS 3000000000ull /* for an agent to end what it runs */
@@ -96,7 +97,7 @@ static char *own_command(void)
 
     path[n > 0 ? n : 0] = 0;
     argv_add(&w, n > 0 ? path : "plumb");
-    char *quoted = w.err ? NULL : argv_quoted(&w, 0);
+    char *quoted = argv_quoted(&w, 0);
     argv_release(&w);
     return quoted;
 }
@@ -107,11 +108,9 @@ int target_start(struct target *t, char *error, size_t len)
     char *own = t->command ? NULL : own_command();
 
     *e = (struct end){.name = t->side, .in = -1, .out = -1, .err = -1};
-    if (t->command || own) {
-        argv_add(&e->command, "sh");
-        argv_add(&e->command, "-c");
-        argv_addf(&e->command, "%s run --agent", t->command ? t->command : own);
-    }
+    argv_add(&e->command, "sh");
+    argv_add(&e->command, "-c");
+    argv_addf(&e->command, "%s run --agent", t->command ? t->command : own);
     free(own);
     int err = end_start(e);
     if (!err && fcntl(e->in, F_SETFL, O_NONBLOCK))
@@ -139,7 +138,7 @@ static char *take_line(struct end *e)
 
     if (!end)
         return NULL;
-    char *line = strndup(text, (size_t)(end - text));
+    char *line = xstrndup(text, (size_t)(end - text));
     size_t rest = e->output.size - (size_t)(end + 1 - text);
     memmove(text, end + 1, rest + 1);
     e->output.size = rest;
@@ -245,6 +244,8 @@ int target_answer(struct target *t, uint64_t within_ns, json_t **answer, char *e
             return -ETIMEDOUT;
         }
         err = ends_attend(&t->agent, 1, SLICE_MS);
+        if (err)
+            snprintf(error, len, "cannot read what target %s says: %s", t->side, strerror(-err));
         if (t->progress)
             progress_show(t->progress);
     }
@@ -268,14 +269,10 @@ int target_take_plan(struct target *t, json_t *answer, char *error, size_t len)
         json_integer_value(json_object_get(answer, "protocol")) != WIRE_PROTOCOL)
         return damaged(t, error, len);
     t->meta = json_incref(meta);
-    t->plan.launches = calloc(n, sizeof(*t->plan.launches));
-    if (!t->plan.launches)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        int err = wire_take_launch(json_array_get(all, i), &t->plan.launches[t->plan.n++]);
-        if (err)
-            return err == -EBADMSG ? damaged(t, error, len) : err;
-    }
+    t->plan.launches = xcalloc(n, sizeof(*t->plan.launches));
+    for (size_t i = 0; i < n; i++)
+        if (wire_take_launch(json_array_get(all, i), &t->plan.launches[t->plan.n++]))
+            return damaged(t, error, len);
     return 0;
 }
 
@@ -299,12 +296,6 @@ static int record_of(const json_t *answer, struct launch_record *r, int *wrong,
     return -EPROTO;
 }
 
-static void say_problem(struct target *t, const struct launch *l, const char *summary)
-{
-    progress_clear(t->progress);
-    fprintf(stderr, "plumb run: %s: %s %s: %s\n", t->side, l->bench, l->arguments, summary);
-}
-
 static int keep(struct target *t, size_t i, const json_t *answer, char *error, size_t len)
 {
     struct launch_record record = {0};
@@ -322,8 +313,12 @@ static int keep(struct target *t, size_t i, const json_t *answer, char *error, s
     t->child_ns += (uint64_t)elapsed_ns;
     t->failed += record.state == LAUNCH_FAIL;
     t->late += record.state == LAUNCH_LATE;
-    if (record.state == LAUNCH_FAIL || record.state == LAUNCH_LATE)
-        say_problem(t, &t->plan.launches[i], summary);
+    if (record.state == LAUNCH_FAIL || record.state == LAUNCH_LATE) {
+        const struct launch *l = &t->plan.launches[i];
+
+        progress_clear(t->progress);
+        fprintf(stderr, "plumb run: %s: %s %s: %s\n", t->side, l->bench, l->arguments, summary);
+    }
     return 0;
 }
 
@@ -332,8 +327,6 @@ int target_launch(struct target *t, size_t i, char *error, size_t len)
     const struct launch *l = &t->plan.launches[i];
     json_t *message = wire_launch(l), *answer = NULL;
 
-    if (!message)
-        return -ENOMEM;
     json_object_set_new(message, "ask", json_string("launch"));
     json_object_set(message, "run", json_object_get(t->meta, "run"));
     int err = target_ask(t, message, error, len);
@@ -387,6 +380,7 @@ static void tick(void *arg)
         a->stop = 1;
 }
 
+/* NULL: one of them is no UTF-8. */
 static json_t *launches_of(const struct plan *plan)
 {
     json_t *all = json_array();
@@ -404,13 +398,10 @@ static int read_suite(struct agent *a, const char *name, const char *config, cha
                       size_t len)
 {
     char *configs = suite_configs_folder();
-    int err = bench_list_load(&a->benches);
 
-    if (err)
-        snprintf(error, len, "out of memory");
-    if (!err)
-        err =
-            suite_parse(name, config, strlen(config), configs, &a->benches, &a->suite, error, len);
+    bench_list_load(&a->benches);
+    int err =
+        suite_parse(name, config, strlen(config), configs, &a->benches, &a->suite, error, len);
     if (!err)
         suite_unite_absent(&a->suite, false);
     free(configs);
@@ -431,7 +422,7 @@ static int take_order(struct agent *a, const json_t *m, const char **suite, cons
     return 0;
 }
 
-/* The answer to "plan"; NULL: memory is short. */
+/* The answer to "plan"; NULL: a text in it is no UTF-8. */
 static json_t *answer_plan(struct agent *a, const json_t *m)
 {
     const char *suite = NULL, *config = NULL, *only = NULL;
@@ -499,13 +490,11 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
                                      .cancel = &a->stop,
                                      .tick = tick,
                                      .tick_arg = a};
-    struct plan one = {.launches = calloc(1, sizeof(*one.launches)), .n = 1};
+    struct plan one = {.launches = xcalloc(1, sizeof(*one.launches)), .n = 1};
     struct launched launched = {0};
     json_t *answer = NULL;
     char text[256];
 
-    if (!one.launches)
-        return error_of("out of memory");
     if (!a->planned || wire_take_launch(m, one.launches)) {
         plan_release(&one);
         return error_of("a launch without a plan");
@@ -522,15 +511,14 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
     return answer;
 }
 
-/* The answer to "keep": a new agent learns the earlier choices of its target. NULL: memory is
- * short. */
+/* The answer to "keep": a new agent learns the earlier choices of its target. */
 static json_t *answer_keep(struct agent *a, const json_t *m)
 {
     const char *rows = json_string_value(json_object_get(m, "rows"));
-    struct plan one = {.launches = calloc(1, sizeof(*one.launches)), .n = 1};
+    struct plan one = {.launches = xcalloc(1, sizeof(*one.launches)), .n = 1};
     struct table t = {0};
     char error[256];
-    int err = one.launches && rows && a->planned ? wire_take_launch(m, one.launches) : -EPROTO;
+    int err = rows && a->planned ? wire_take_launch(m, one.launches) : -EPROTO;
     const struct bench_info *b = err ? NULL : bench_list_find(&a->benches, one.launches->bench);
 
     if (!err)

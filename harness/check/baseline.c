@@ -37,22 +37,17 @@ __attribute__((format(printf, 3, 4))) static int fail(struct finding *f, int err
     return err;
 }
 
-static int add_baseline(struct finding *f, const char *path, const char *name)
+/* Room for what was chosen. */
+static void init_baseline(struct baseline *b)
 {
-    struct baseline *b = f->b;
-    char **paths = reallocarray(b->paths, b->n + 2, sizeof(*paths));
+    b->paths = pool_alloc(&b->pool, b->choice.n, sizeof(*b->paths));
+    b->names = pool_alloc(&b->pool, b->choice.n, sizeof(*b->names));
+}
 
-    if (paths)
-        b->paths = paths;
-    char **names = paths ? reallocarray(b->names, b->n + 2, sizeof(*names)) : NULL;
-    if (!names)
-        return fail(f, -ENOMEM, "out of memory");
-    b->names = names;
-    paths[b->n] = strdup(path);
-    names[b->n] = strdup(name);
-    b->n++;
-    paths[b->n] = names[b->n] = NULL;
-    return paths[b->n - 1] && names[b->n - 1] ? 0 : fail(f, -ENOMEM, "out of memory");
+static void add_baseline(struct baseline *b, const char *path, const char *name)
+{
+    b->paths[b->n] = pool_text(&b->pool, "%s", path);
+    b->names[b->n++] = pool_text(&b->pool, "%s", name);
 }
 
 /* ---- what the baseline is, in words ---- */
@@ -156,12 +151,15 @@ static int choose_folders(struct finding *f, struct history_db *db, const struct
     int err = history_db_choose(db, &run, &(struct history_sieve){.later = true}, &b->choice,
                                 f->error, f->len);
 
-    for (size_t i = 0; !err && i < b->choice.n; i++) {
+    if (err)
+        return err;
+    init_baseline(b);
+    for (size_t i = 0; i < b->choice.n; i++) {
         const char *path = paths->all[b->choice.runs[i].id - 1];
 
-        err = add_baseline(f, path, base_name(path));
+        add_baseline(b, path, base_name(path));
     }
-    if (!err && !b->n)
+    if (!b->n)
         return none_left(f, list);
     b->text = b->n == 1 ? pool_text(&b->pool, "one run, '%s'", b->paths[0])
                         : pool_text(&b->pool, "%zu runs in '%s'", b->n, f->asked->spec);
@@ -171,7 +169,7 @@ static int choose_folders(struct finding *f, struct history_db *db, const struct
         b->text = pool_text(&b->pool, "%s; left out: %s", b->text, list->names);
     if (list->n > NAMED_MAX)
         b->text = pool_text(&b->pool, "%s and %zu more", b->text, list->n - NAMED_MAX);
-    return err;
+    return 0;
 }
 
 static int find_folders(struct finding *f)
@@ -194,18 +192,13 @@ static int find_folders(struct finding *f)
 
 static int restore(struct finding *f, struct history_db *db, const struct history_run *run)
 {
-    char *folder = NULL;
-    int err = 0;
+    const char *folder = pool_text(&f->b->pool, "%s/%zu", f->b->folder, f->b->n);
 
-    if (asprintf(&folder, "%s/%zu", f->b->folder, f->b->n) < 0)
-        return fail(f, -ENOMEM, "out of memory");
     if (mkdir(folder, 0700))
-        err = fail(f, -errno, "cannot make a folder '%s': %s", folder, strerror(errno));
+        return fail(f, -errno, "cannot make a folder '%s': %s", folder, strerror(errno));
+    int err = history_db_restore(db, run->id, folder, f->error, f->len);
     if (!err)
-        err = history_db_restore(db, run->id, folder, f->error, f->len);
-    if (!err)
-        err = add_baseline(f, folder, run->name);
-    free(folder);
+        add_baseline(f->b, folder, run->name);
     return err;
 }
 
@@ -266,6 +259,7 @@ static int take_all(struct finding *f, struct history_db *db, struct history_cho
     const char *last = "";
     int err = scratch_make(&b->folder, f->error, f->len);
 
+    init_baseline(b);
     for (size_t i = 0; !err && i < c->n; i++) {
         err = restore(f, db, &c->runs[i]);
         if (c->roles[0].runs[i] == PAIRS_LEVEL)
@@ -362,8 +356,6 @@ int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *
 void baseline_release(struct baseline *b)
 {
     scratch_remove(b->folder);
-    texts_free(b->paths);
-    texts_free(b->names);
     history_choice_release(&b->choice);
     pool_release(&b->pool);
     *b = (struct baseline){0};

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/option.h"
 #include "core/program.h"
 #include "core/text.h"
@@ -67,12 +68,7 @@ static int check_write(struct check_command *c, const struct check_result *r)
 
 static int exit_of(int err)
 {
-    switch (err) {
-    case -EBADMSG:
-        return EXIT_DAMAGED;
-    default:
-        return EXIT_USAGE;
-    }
+    return err == -EBADMSG ? EXIT_DAMAGED : EXIT_USAGE;
 }
 
 static const struct decide_options gate_view = {.unchanged = true, .b_stays = true};
@@ -91,11 +87,9 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .n_roles = b->choice.n_roles};
     options.decide.later.runs_most = b->runs_most;
     /* Without a baseline the run stands on both sides, so that its cases are known. */
-    const char *const *a = b->n ? (const char *const *)b->paths : &c->run;
-    int err = pairs_load(p, a, b->n ? b->n : 1, &c->run, 1, &options, c->error, sizeof(c->error));
+    int err = pairs_load(p, b->n ? b->paths : &c->run, b->n ? b->n : 1, &c->run, 1, &options,
+                         c->error, sizeof(c->error));
 
-    if (err == -ENOMEM)
-        snprintf(c->error, sizeof(c->error), "out of memory");
     if (!err && !p->n) {
         snprintf(c->error, sizeof(c->error),
                  "no case matches --only '%s': see plumb check RUN "
@@ -127,8 +121,8 @@ static int tell(struct check_command *c, struct check_result *r)
     if (err || (r->kept.taken && r->gate.options.first))
         r->advice = "";
     /* Then nothing is accepted. */
-    if (err && o->accept && gate_make(&r->gate, r->gate.p, &r->gate.options))
-        return EXIT_USAGE;
+    if (err && o->accept)
+        gate_make(&r->gate, r->gate.p, &r->gate.options);
     r->accepted = o->accept && !err;
     r->exit = r->accepted ? exit_of_accepted(&r->gate, &r->kept) : gate_exit(r->gate.verdict);
     r->since = check_since(c, &r->gate);
@@ -157,22 +151,19 @@ static int make_result(struct check_command *c, const struct baseline *b, struct
 {
     const struct check_options *o = &c->options;
     const struct gate_options options = {.detect = o->detect, .first = !b->n};
-    int err = gate_make(&r->gate, p, &options);
 
-    if (!err && o->accept) {
-        err = check_accept(c, &r->gate, &r->kept);
+    gate_make(&r->gate, p, &options);
+    if (o->accept) {
+        int err = check_accept(c, &r->gate, &r->kept);
         if (err)
             return err;
         gate_accept(&r->gate, r->kept.acceptance.keys, r->kept.acceptance.n_keys);
     }
-    if (!err)
-        err = sight_make(&r->sight, &r->gate, &(struct sight_asked){gate_view, b->runs_most});
-    if (!err && b->n)
+    sight_make(&r->sight, &r->gate, &(struct sight_asked){gate_view, b->runs_most});
+    if (b->n)
         r->n_differences = pairs_machine_differences(p, &r->differences);
     r->advice = advice_of(o, b, &r->gate);
-    if (err)
-        snprintf(c->error, sizeof(c->error), "out of memory");
-    return err;
+    return 0;
 }
 
 static int fail(const struct check_command *c, int status)
@@ -414,16 +405,15 @@ static int settle(struct check_command *c)
     return 0;
 }
 
-/* --accept CASE is --accept --only CASE: the word behind it, unless it is an option or RUN. NULL: no
- * memory. */
+/* --accept CASE is --accept --only CASE: the word behind it, unless it is an option or RUN. */
 static char **with_cases(int *argc, char **argv)
 {
     static char only[] = "--only";
-    char **out = calloc((size_t)*argc + 2, 2 * sizeof(*out));
+    char **out = xcalloc((size_t)*argc + 2, 2 * sizeof(*out));
     struct stat st;
     int n = 0;
 
-    for (int i = 0; out && i < *argc; i++) {
+    for (int i = 0; i < *argc; i++) {
         bool is_accept = i > 0 && !strcmp(argv[i], "--accept");
 
         out[n++] = argv[i];
@@ -441,12 +431,11 @@ static int run(struct check_command *c, int argc, char **argv)
 
     if (!err)
         err = opts_apply(&c->o, check_table, NULL, &c->options);
-    if (!err && !(c->only = only_of(argc, argv)))
-        err = -ENOMEM;
     if (err) {
-        snprintf(c->error, sizeof(c->error), "%s", err == -ENOMEM ? "out of memory" : c->o.error);
+        snprintf(c->error, sizeof(c->error), "%s", c->o.error);
         return fail(c, EXIT_USAGE);
     }
+    c->only = only_of(argc, argv);
     if (c->options.help) {
         print_help(&c->o);
         return EXIT_GOOD;
@@ -461,9 +450,7 @@ int cmd_check(int argc, char **argv)
     int status = EXIT_USAGE;
 
     argv = with_cases(&argc, argv);
-    if (!argv)
-        fputs("plumb check: out of memory\n", stderr);
-    else if (!opts_init(&c.o, tables))
+    if (!opts_init(&c.o, tables))
         status = run(&c, argc, argv);
     else
         fprintf(stderr, "plumb check: %s\n", c.o.error);

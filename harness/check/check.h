@@ -18,7 +18,7 @@
 #define BASELINE_LAST 10 /* good runs of the history, and first ones, unless it is said */
 
 struct baseline {
-    char **paths, **names;        /* NULL-ended, oldest first */
+    const char **paths, **names;  /* oldest first */
     size_t n;                     /* 0: there is none yet; `advice` says what to do */
     struct history_choice choice; /* what each run is for */
     size_t runs_most;             /* of its level; 0: all that there are */
@@ -127,8 +127,8 @@ void gate_count(struct gate_tally *t, const struct decide_case *c, double detect
 /* GATE_LOST, GATE_UNDECIDED or GATE_PASSED. */
 enum gate_verdict gate_tally_verdict(const struct gate_tally *t);
 
-/* All of it lives in the pairs' pool. 0 or -ENOMEM. */
-int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
+/* All of it lives in the pairs' pool. */
+void gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
 
 /* What needs action of these cases (n_keys 0: of all) is GATE_ACCEPTED from now on; the verdict is
  * that of the others. */
@@ -170,8 +170,8 @@ struct sight {
         *sentence; /* "8 % today in the median case (5 % detected or ruled out in 3 of 40 cases)" */
 };
 
-/* 0 or -ENOMEM. The sentence lives in the pairs' pool. */
-int sight_make(struct sight *s, const struct gate *g, const struct sight_asked *asked);
+/* The sentence lives in the pairs' pool. */
+void sight_make(struct sight *s, const struct gate *g, const struct sight_asked *asked);
 
 /* ---- The gate's sentences: the same on the terminal and in every file (words.c) ---- */
 
@@ -269,8 +269,8 @@ struct check_command {
     char error[2048];
 };
 
-/* Which cases --accept is of, in kept->acceptance, with who accepts and why: 0; -ENOENT: none
- * matches --only, -ENOMEM, with c->error set. */
+/* Which cases --accept is of, in kept->acceptance, with who accepts and why: 0, or -ENOENT with
+ * c->error set: none matches --only. */
 int check_accept(struct check_command *c, const struct gate *g, struct check_kept *kept);
 /* Adds the run to the history. *kept says what became of it; its sentence does also where this
  * fails. 0 or -errno with c->error set. */

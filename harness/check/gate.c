@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gate: see check.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,17 +184,11 @@ static const char *unfinished(const struct pairs *p)
     return "";
 }
 
-static bool lacks_cases(const struct gate *g)
-{
-    return g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] ||
-           *g->state;
-}
-
 static enum gate_verdict verdict_of(const struct gate *g)
 {
     if (g->counts[GATE_REGRESSED] || g->counts[GATE_WRONG])
         return GATE_LOST;
-    if (lacks_cases(g))
+    if (g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] || *g->state)
         return GATE_INCOMPLETE;
     if (g->options.first)
         return GATE_FIRST;
@@ -216,12 +209,10 @@ static void judge(struct gate *g)
     g->good = g->verdict != GATE_LOST && g->verdict != GATE_INCOMPLETE && !g->tally.likely;
 }
 
-int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options)
+void gate_make(struct gate *g, struct pairs *p, const struct gate_options *options)
 {
     *g = (struct gate){.p = p, .options = *options, .state = unfinished(p)};
-    g->cases = pool_alloc(&p->report.pool, p->n + 1, sizeof(*g->cases));
-    if (!g->cases)
-        return -ENOMEM;
+    g->cases = pool_alloc(&p->report.pool, p->n, sizeof(*g->cases));
     for (size_t i = 0; i < p->n; i++) {
         struct gate_case *c = &g->cases[g->n++];
 
@@ -230,7 +221,6 @@ int gate_make(struct gate *g, struct pairs *p, const struct gate_options *option
         c->text = words_case(g, c);
     }
     judge(g);
-    return 0;
 }
 
 static bool is_among(const char *key, const char *const *keys, size_t n)

@@ -25,12 +25,6 @@ static json_t *text(const struct check_result *r, const char *from)
     return json_string(view_printable(&r->gate.p->report.pool, from));
 }
 
-/* The verdict for programs: no blank in it. */
-static const char *verdict_word(enum gate_verdict verdict)
-{
-    return verdict == GATE_FIRST ? "first" : gate_verdict_name(verdict);
-}
-
 static json_t *run_json(const struct check_result *r)
 {
     const json_t *meta = r->gate.p->report.runs[r->gate.p->n_a].meta;
@@ -79,12 +73,6 @@ static json_t *baseline_json(const struct check_result *r)
         json_array_append_new(json_object_get(o, "accepted"),
                               acceptance_json(r, &b->choice.accepted[i]));
     return o;
-}
-
-static json_t *difference_json(const struct check_result *r, const struct machine_difference *d)
-{
-    return json_pack("{s:o, s:o, s:o, s:b}", "what", text(r, d->what), "baseline", text(r, d->a),
-                     "run", text(r, d->b), "environment", (int)d->environment);
 }
 
 /* null: it was not asked for, or could not be done. */
@@ -172,8 +160,13 @@ static json_t *differences_json(const struct check_result *r)
 {
     json_t *all = json_array();
 
-    for (size_t i = 0; i < r->n_differences; i++)
-        json_array_append_new(all, difference_json(r, &r->differences[i]));
+    for (size_t i = 0; i < r->n_differences; i++) {
+        const struct machine_difference *d = &r->differences[i];
+
+        json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:b}", "what", text(r, d->what),
+                                             "baseline", text(r, d->a), "run", text(r, d->b),
+                                             "environment", (int)d->environment));
+    }
     return all;
 }
 
@@ -220,24 +213,22 @@ int output_json(FILE *out, const struct check_result *r)
         "{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:b, s:o, s:o, s:o, "
         "s:o, s:o}",
         "schema", CHECK_JSON_SCHEMA, "program", "plumb check", "version", PLUMB_VERSION, "verdict",
-        verdict_word(g->verdict), "exit", r->exit, "sentence", text(r, words_verdict(r)), "run",
-        run_json(r), "baseline", baseline_json(r), "margin", r->margin, "detect",
+        g->verdict == GATE_FIRST ? "first" : gate_verdict_name(g->verdict), /* no blank in it */
+        "exit", r->exit, "sentence", text(r, words_verdict(r)), "run", run_json(r), "baseline",
+        baseline_json(r), "margin", r->margin, "detect",
         g->options.detect > 0 ? json_real(g->options.detect) : json_null(), "cases_held",
         (json_int_t)g->tally.held, "cases_unseen", (json_int_t)g->tally.unseen, "unrest",
         number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
         *r->kept.sentence ? text(r, r->kept.sentence) : json_null(), "kept", kept_json(r), "counts",
         counts_json(g), "differences", differences_json(r), "cases", cases_json(r));
-    int err = o ? 0 : -ENOMEM;
 
-    if (o)
-        add_suite(o, g);
-    if (o) {
-        json_object_set_new(o, "detectable", sight_json(&r->sight));
-        json_object_set_new(o, "facts", facts_json(r));
-    }
-    if (o && (json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
-              fputc('\n', out) == EOF))
-        err = -EIO;
+    add_suite(o, g);
+    json_object_set_new(o, "detectable", sight_json(&r->sight));
+    json_object_set_new(o, "facts", facts_json(r));
+    int err =
+        json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) || fputc('\n', out) == EOF
+            ? -EIO
+            : 0;
     json_decref(o);
     return err;
 }

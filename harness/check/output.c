@@ -137,8 +137,6 @@ static struct document *document_of(const struct check_result *r, bool headed)
     struct document *d = document_new(pool);
     size_t n = 0;
 
-    if (!d)
-        return NULL;
     if (headed)
         document_heading(d, 2, pool_text(pool, "plumb check: %s", verdict_word(r)), "");
     add_facts(d, r);
@@ -151,8 +149,7 @@ static struct document *document_of(const struct check_result *r, bool headed)
             document_fold(d, pool_text(pool, "%s that need%s no action",
                                        show_count(pool, n, "case"), n == 1 ? "s" : ""));
 
-        if (fold)
-            add_cases(fold, g, false);
+        add_cases(fold, g, false);
     }
     return d;
 }
@@ -210,22 +207,15 @@ static void command(FILE *out, const char *kind, const char *title, const char *
     fputc('\n', out);
 }
 
-static const char *kind_of(enum gate_state state)
-{
-    if (state <= GATE_REFUSED)
-        return "error";
-    return state == GATE_BETTER ? "notice" : NULL;
-}
-
 static void print_kind(FILE *out, const struct gate *g, const char *kind)
 {
     size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
 
     for (size_t i = 0; i < g->n; i++) {
         const struct gate_case *c = &g->cases[i];
-        const char *of = kind_of(c->state);
+        const char *of = needs_action(c->state) ? "error" : c->state == GATE_BETTER ? "notice" : "";
 
-        if (of && !strcmp(of, kind) && n++ < most)
+        if (!strcmp(of, kind) && n++ < most)
             command(out, kind, gate_state_name(c->state), c->pair->label,
                     words_whole(&g->p->report.pool, c));
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest loss that a night can detect, and what would lower it: see check.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "harness/check/check.h"
 #include "harness/report/show.h"
@@ -59,21 +58,18 @@ static double with_repeat(struct sighting *s, size_t repeat, size_t launches)
     return median_with(s, &(struct decide_later){.launches = (double)repeat / (double)launches});
 }
 
-static int sighting_init(struct sighting *s)
+static void sighting_init(struct sighting *s)
 {
     const struct pairs *p = s->g->p;
 
-    s->cases = calloc(p->n_all + 1, sizeof(*s->cases));
-    s->losses = calloc(p->n_all + 1, sizeof(*s->losses));
-    if (!s->cases || !s->losses)
-        return -ENOMEM;
+    s->cases = xcalloc(p->n_all, sizeof(*s->cases));
+    s->losses = xcalloc(p->n_all, sizeof(*s->losses));
     for (size_t i = 0; i < p->n_all; i++) {
         if (p->all[i].state == PAIR_READY)
             s->cases[s->n++] = p->all[i].decide;
         s->n_taken += i < p->n && p->all[i].state == PAIR_TAKEN;
         s->n_wanted = i < p->n ? s->n : s->n_wanted;
     }
-    return 0;
 }
 
 /* How many launches the run has of a case. */
@@ -168,14 +164,14 @@ static const char *sight_sentence(const struct gate *g, const struct sight *s)
                      share_text(pool, g, s), s->today > aim_of(g) ? forecast_text(pool, s) : "");
 }
 
-int sight_make(struct sight *out, const struct gate *g, const struct sight_asked *asked)
+void sight_make(struct sight *out, const struct gate *g, const struct sight_asked *asked)
 {
     struct sighting s = {.g = g, .asked = asked};
-    int err = sighting_init(&s);
 
+    sighting_init(&s);
     *out = (struct sight){.today = NAN, .most = NAN, .then = NAN, .minutes = NAN, .sentence = ""};
     out->n = s.n_wanted + s.n_taken;
-    if (!err && out->n && !g->options.first) {
+    if (out->n && !g->options.first) {
         out->today = median_with(&s, &(struct decide_later){0});
         for (size_t i = 0; i < out->n; i++)
             out->most = fmax(out->most, s.losses[i]);
@@ -187,5 +183,4 @@ int sight_make(struct sight *out, const struct gate *g, const struct sight_asked
     out->sentence = sight_sentence(g, out);
     free(s.cases);
     free(s.losses);
-    return err;
 }

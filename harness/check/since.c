@@ -13,7 +13,7 @@ static double value_of(struct pool *pool, const struct history_series *s, size_t
     const double *steals = s->steals[run];
     size_t n = 0;
 
-    for (size_t i = 0; kept && i < s->n_launches[run]; i++)
+    for (size_t i = 0; i < s->n_launches[run]; i++)
         if (s->launches[run][i] > 0 && isfinite(s->launches[run][i]) &&
             !(steals && steal_is_over(steals[i], limit)))
             kept[n++] = s->launches[run][i];
@@ -66,22 +66,11 @@ static const struct history_series *series_of(const struct history *h, const str
     return NULL;
 }
 
-static const char *since(struct pool *pool, const struct history *h, const struct gate *g,
-                         double limit)
-{
-    const struct history_run tonight = history_run_of(&g->p->report.runs[g->p->n_a]);
-    const struct pair *pair = g->cases[0].pair;
-    const struct history_series *s = series_of(h, pair);
-    const char *text = s ? nights_text(pool, s, &tonight, &pair->decide, limit) : "";
-
-    return *text && g->counts[GATE_REGRESSED] > 1 ? pool_text(pool, "%s, in %s", text, pair->label)
-                                                  : text;
-}
-
 const char *check_since(const struct check_command *c, const struct gate *g)
 {
-    const struct decide_case *worst = g->n ? &g->cases[0].pair->decide : NULL;
+    const struct pair *pair = g->n ? g->cases[0].pair : NULL;
     const struct history_run tonight = history_run_of(&g->p->report.runs[g->p->n_a]);
+    struct pool *pool = &g->p->report.pool;
     struct history h = {0};
     const char *text = "";
     char error[256];
@@ -89,14 +78,20 @@ const char *check_since(const struct check_command *c, const struct gate *g)
 
     if (!g->counts[GATE_REGRESSED] || !baseline_is_history(c->options.baseline))
         return "";
-    if (worst->slipped)
+    if (pair->decide.slipped)
         return "some nights: it came slowly; plumb history shows it";
-    if (worst->judged_by != DECIDE_BY_MEDIAN) /* the history has no other figure */
+    if (pair->decide.judged_by != DECIDE_BY_MEDIAN) /* the history has no other figure */
         return "";
     struct history_db *db = history_db_open(c->options.history, false, &err, error, sizeof(error));
 
-    if (db && !history_db_read(db, tonight.host, tonight.suite, NULL, &h, error, sizeof(error)))
-        text = since(&g->p->report.pool, &h, g, steal_limit(c->options.steal));
+    const struct history_series *s =
+        db && !history_db_read(db, tonight.host, tonight.suite, NULL, &h, error, sizeof(error))
+            ? series_of(&h, pair)
+            : NULL;
+    if (s)
+        text = nights_text(pool, s, &tonight, &pair->decide, steal_limit(c->options.steal));
+    if (*text && g->counts[GATE_REGRESSED] > 1)
+        text = pool_text(pool, "%s, in %s", text, pair->label);
     history_release(&h);
     history_db_close(db);
     return text;

@@ -119,17 +119,6 @@ static const char *cases_of(const struct gate *g, enum gate_state first, enum ga
                                : list;
 }
 
-static const char *add_count(struct pool *pool, const char *list, size_t n, const char *what)
-{
-    return n ? pool_text(pool, "%s; %zu %s", list, n, what) : list;
-}
-
-static size_t n_ok(const struct gate *g)
-{
-    return g->counts[GATE_UNSEEN] + g->counts[GATE_INCONCLUSIVE] + g->counts[GATE_BETTER] +
-           g->counts[GATE_EQUIVALENT];
-}
-
 static const char *counts_of(const struct gate *g)
 {
     static const enum gate_state states[] = {GATE_WRONG,    GATE_FAILED, GATE_MISSING, GATE_REFUSED,
@@ -137,7 +126,9 @@ static const char *counts_of(const struct gate *g)
     const char *list = "";
 
     for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-        list = add_count(pool_of(g), list, g->counts[states[i]], gate_state_name(states[i]));
+        if (g->counts[states[i]])
+            list = pool_text(pool_of(g), "%s; %zu %s", list, g->counts[states[i]],
+                             gate_state_name(states[i]));
     return list;
 }
 
@@ -218,7 +209,8 @@ static const char *lost_words(const struct check_result *r)
     const struct gate *g = &r->gate;
     enum gate_state last = g->counts[GATE_REGRESSED] ? GATE_REGRESSED : GATE_WRONG;
     bool level = is_against_level(g);
-    size_t ok = n_ok(g);
+    size_t ok = g->counts[GATE_UNSEEN] + g->counts[GATE_INCONCLUSIVE] + g->counts[GATE_BETTER] +
+                g->counts[GATE_EQUIVALENT];
 
     return pool_text(pool_of(g), "%s%s%s; no regression in %zu other case%s",
                      cases_of(g, GATE_REGRESSED, last), level ? " against " : "",

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/option.h"
 #include "core/program.h"
 #include "core/text.h"
@@ -22,78 +23,28 @@
 
 /* The folders of both sides, from what the user named: see compare_sides(). */
 struct compare_sides {
-    char **a, **b;
-    size_t n_a, n_b;
+    struct run_paths a, b;
 };
 
-static int add(char ***list, size_t *n, const char *text, size_t len)
-{
-    char **longer = realloc(*list, (*n + 1) * sizeof(**list));
-
-    if (!longer)
-        return -ENOMEM;
-    *list = longer;
-    longer[*n] = strndup(text, len);
-    if (!longer[*n])
-        return -ENOMEM;
-    ++*n;
-    return 0;
-}
-
 /* A folder whose name has a comma in it is one folder. */
-static int add_word(char ***list, size_t *n, const char *word)
+static void add_word(struct run_paths *side, const char *word)
 {
-    int err = 0;
+    size_t len = access(word, F_OK) ? strcspn(word, ",") : strlen(word);
 
-    if (!access(word, F_OK))
-        return add(list, n, word, strlen(word));
-    while (!err && *word) {
-        size_t len = strcspn(word, ",");
-
+    for (; *word; word += len + (word[len] == ','), len = strcspn(word, ","))
         if (len)
-            err = add(list, n, word, len);
-        word += len + (word[len] == ',');
-    }
-    return err;
+            *ARRAY_ADD(side->all, side->n) = xstrndup(word, len);
 }
 
 static bool has_run(const char *pair, const char *side)
 {
-    char *meta;
-    bool has = asprintf(&meta, "%s/%s/run.json", pair, side) >= 0;
+    char *meta = xasprintf("%s/%s/run.json", pair, side);
+    json_t *run = json_load_file(meta, 0, NULL);
+    bool has = json_is_object(json_object_get(run, "against"));
 
-    if (has) {
-        json_t *run = json_load_file(meta, 0, NULL);
-
-        has = json_is_object(json_object_get(run, "against"));
-        json_decref(run);
-        free(meta);
-    }
+    json_decref(run);
+    free(meta);
     return has;
-}
-
-/* What plumb run --against leaves. */
-static bool is_pair(const char *path)
-{
-    return has_run(path, "a") && has_run(path, "b");
-}
-
-static int add_side(char ***list, size_t *n, const char *pair, const char *side)
-{
-    char *path;
-
-    if (asprintf(&path, "%s/%s", pair, side) < 0)
-        return -ENOMEM;
-    int err = add(list, n, path, strlen(path));
-    free(path);
-    return err;
-}
-
-static int add_pair(struct compare_sides *sides, const char *path)
-{
-    int err = add_side(&sides->a, &sides->n_a, path, "a");
-
-    return err ? err : add_side(&sides->b, &sides->n_b, path, "b");
 }
 
 static int check(size_t before, size_t behind, bool marked, char *error, size_t len)
@@ -121,39 +72,26 @@ static int check(size_t before, size_t behind, bool marked, char *error, size_t 
 
 /* From the words that are no options. before NULL: two of them, each a folder or several with
  * commas between, or one: the folder of a plumb run --against, whose a and b are meant; else so
- * many of them are A's and the others B's. 0; -EINVAL with error set; -ENOMEM. */
+ * so many of them are A's and the others B's. 0, or -EINVAL with error set. */
 static int compare_sides(char *const *words, size_t n, const size_t *before,
                          struct compare_sides *sides, char *error, size_t len)
 {
     size_t n_a = before ? *before : 1;
     int err;
 
-    *sides = (struct compare_sides){0};
-    if (!before && n == 1 && is_pair(words[0]))
-        return add_pair(sides, words[0]);
+    if (!before && n == 1 && has_run(words[0], "a") && has_run(words[0], "b")) {
+        *ARRAY_ADD(sides->a.all, sides->a.n) = xasprintf("%s/a", words[0]);
+        *ARRAY_ADD(sides->b.all, sides->b.n) = xasprintf("%s/b", words[0]);
+        return 0;
+    }
     err = check(before ? n_a : n, before ? n - n_a : 0, before != NULL, error, len);
     for (size_t i = 0; !err && i < n; i++)
-        err = i < n_a ? add_word(&sides->a, &sides->n_a, words[i])
-                      : add_word(&sides->b, &sides->n_b, words[i]);
-    if (!err && (!sides->n_a || !sides->n_b)) {
+        add_word(i < n_a ? &sides->a : &sides->b, words[i]);
+    if (!err && (!sides->a.n || !sides->b.n)) {
         snprintf(error, len, "the name of a run is empty");
         err = -EINVAL;
     }
     return err;
-}
-
-static void release(char **list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(list[i]);
-    free(list);
-}
-
-static void compare_sides_release(struct compare_sides *sides)
-{
-    release(sides->a, sides->n_a);
-    release(sides->b, sides->n_b);
-    *sides = (struct compare_sides){0};
 }
 
 /* ---- Where the outputs of one command go ---- */
@@ -413,8 +351,6 @@ static int add_training(struct command *c, struct view *v, struct versus *versus
 
     if (!c->options.model)
         return 0;
-    if (!paths)
-        return -ENOMEM;
     for (size_t i = 0; i < r->n_runs; i++)
         paths[i] = r->runs[i].path;
     if (c->options.price)
@@ -425,25 +361,19 @@ static int add_training(struct command *c, struct view *v, struct versus *versus
                        sizeof(c->error));
 }
 
-/* Shown from here on; what was not shown whole for want of memory is no comparison. */
 static int show(struct command *c, struct pairs *pairs)
 {
     struct versus versus;
     struct view view;
-    int err;
 
     if (!pairs->n && refuse_only(c))
         return fail(c, EXIT_USAGE);
-    err = view_make(pairs, c->reference, &view);
-    if (!err)
-        err = add_training(c, &view, &versus);
-    if (err == -EINVAL)
+    view_make(pairs, c->reference, &view);
+    if (add_training(c, &view, &versus))
         return fail(c, EXIT_USAGE);
-    if (!err)
-        err = write_outputs(c, &(struct shown){.view = &view});
-    if (err == -ENOMEM)
-        snprintf(c->error, sizeof(c->error), "out of memory");
-    return err ? fail(c, EXIT_INCOMPLETE) : view_exit(&view);
+    if (write_outputs(c, &(struct shown){.view = &view}))
+        return fail(c, EXIT_INCOMPLETE);
+    return view_exit(&view);
 }
 
 static struct pairs_options pairs_options_of(const struct command *c)
@@ -459,23 +389,19 @@ static struct pairs_options pairs_options_of(const struct command *c)
 
 static int show_many(struct command *c, struct many *m)
 {
-    int err;
-
     if (!m->pairs[0].n && refuse_only(c))
         return fail(c, EXIT_USAGE);
-    err = write_outputs(c, &(struct shown){.many = m});
-    if (err == -ENOMEM)
-        snprintf(c->error, sizeof(c->error), "out of memory");
-    return err ? fail(c, EXIT_INCOMPLETE) : many_exit(m);
+    if (write_outputs(c, &(struct shown){.many = m}))
+        return fail(c, EXIT_INCOMPLETE);
+    return many_exit(m);
 }
 
 /* Each word is a column: a run, a folder of runs, or several with commas between. */
 static int compare_many(struct command *c)
 {
     const struct pairs_options options = pairs_options_of(c);
-    struct run_set sets[MANY_MAX] = {{0}};
-    struct many m = {.n = 0};
-    int status, err = 0;
+    struct run_paths sets[MANY_MAX] = {{0}};
+    struct many m;
 
     if (c->o.n_args > MANY_MAX) {
         snprintf(c->error, sizeof(c->error),
@@ -484,14 +410,13 @@ static int compare_many(struct command *c)
                  c->o.n_args, MANY_MAX);
         return fail(c, EXIT_USAGE);
     }
-    for (size_t i = 0; !err && i < c->o.n_args; i++)
-        err = add_word(&sets[i].all, &sets[i].n, c->o.args[i]);
-    if (!err)
-        err = many_load(&m, sets, c->o.n_args, &options, c->error, sizeof(c->error));
-    status = err ? fail(c, exit_of(err)) : show_many(c, &m);
+    for (size_t i = 0; i < c->o.n_args; i++)
+        add_word(&sets[i], c->o.args[i]);
+    int err = many_load(&m, sets, c->o.n_args, &options, c->error, sizeof(c->error));
+    int status = err ? fail(c, exit_of(err)) : show_many(c, &m);
     many_release(&m);
     for (size_t i = 0; i < c->o.n_args; i++)
-        release(sets[i].all, sets[i].n);
+        run_paths_release(&sets[i]);
     return status;
 }
 
@@ -500,9 +425,9 @@ static int compare(struct command *c)
     const struct pairs_options options = pairs_options_of(c);
     const struct compare_sides *s = &c->sides;
     struct pairs pairs;
-    int status,
-        err = pairs_load(&pairs, (const char *const *)s->a, s->n_a, (const char *const *)s->b,
-                         s->n_b, &options, c->error, sizeof(c->error));
+    int status, err = pairs_load(&pairs, (const char *const *)s->a.all, s->a.n,
+                                 (const char *const *)s->b.all, s->b.n, &options, c->error,
+                                 sizeof(c->error));
 
     if (!err)
         err = pairs_refuse_same(&pairs, c->error, sizeof(c->error));
@@ -527,8 +452,8 @@ static int load_references(struct command *c)
     struct run_paths runs = {0};
     int err = 0;
 
-    for (size_t i = 0; !err && i < c->sides.n_b; i++)
-        err = run_paths_add(&runs, c->sides.b[i], c->error, sizeof(c->error));
+    for (size_t i = 0; !err && i < c->sides.b.n; i++)
+        err = run_paths_add(&runs, c->sides.b.all[i], c->error, sizeof(c->error));
     if (!err)
         err = references_load(&c->references, runs.n ? runs.all[runs.n - 1] : NULL, c->error,
                               sizeof(c->error));
@@ -540,7 +465,6 @@ static int load_references(struct command *c)
 static int compare_to(struct command *c)
 {
     bool list = !strcmp(c->options.to, "list");
-    int err = 0;
 
     if (c->options.against || (!list && !c->o.n_args)) {
         snprintf(c->error, sizeof(c->error),
@@ -548,10 +472,9 @@ static int compare_to(struct command *c)
                  "--to auto");
         return fail(c, EXIT_USAGE);
     }
-    for (size_t i = 0; !err && i < c->o.n_args; i++)
-        err = add_word(&c->sides.b, &c->sides.n_b, c->o.args[i]);
-    if (!err)
-        err = load_references(c);
+    for (size_t i = 0; i < c->o.n_args; i++)
+        add_word(&c->sides.b, c->o.args[i]);
+    int err = load_references(c);
     if (err)
         return fail(c, exit_of(err));
     if (list)
@@ -559,15 +482,12 @@ static int compare_to(struct command *c)
     c->reference = references_find(&c->references, c->options.to, c->error, sizeof(c->error));
     if (!c->reference)
         return fail(c, EXIT_USAGE);
-    if (add(&c->sides.a, &c->sides.n_a, c->reference->path, strlen(c->reference->path)))
-        return EXIT_INCOMPLETE;
+    *ARRAY_ADD(c->sides.a.all, c->sides.a.n) = xstrdup(c->reference->path);
     return compare(c);
 }
 
 static int check_and_compare(struct command *c, size_t before)
 {
-    int err;
-
     if (refuse_mixed(c))
         return fail(c, EXIT_USAGE);
 
@@ -597,10 +517,9 @@ static int check_and_compare(struct command *c, size_t before)
     }
     if (!c->options.against && c->o.n_args > 2)
         return compare_many(c);
-    err = compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
-                        c->error, sizeof(c->error));
-    if (err)
-        return fail(c, err == -EINVAL ? EXIT_USAGE : EXIT_INCOMPLETE);
+    if (compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
+                      c->error, sizeof(c->error)))
+        return fail(c, EXIT_USAGE);
     return compare(c);
 }
 
@@ -610,12 +529,11 @@ static int run(struct command *c, int argc, char **argv)
 
     if (!err)
         err = opts_apply(&c->o, compare_table, NULL, &c->options);
-    if (!err && !(c->only = only_of(argc, argv)))
-        err = -ENOMEM;
     if (err) {
-        snprintf(c->error, sizeof(c->error), "%s", err == -ENOMEM ? "out of memory" : c->o.error);
+        snprintf(c->error, sizeof(c->error), "%s", c->o.error);
         return fail(c, EXIT_USAGE);
     }
+    c->only = only_of(argc, argv);
     if (c->options.help) {
         print_help(&c->o);
         return EXIT_GOOD;
@@ -633,7 +551,8 @@ int cmd_compare(int argc, char **argv)
         fprintf(stderr, "plumb compare: %s\n", c.o.error);
     else
         status = run(&c, argc, argv);
-    compare_sides_release(&c.sides);
+    run_paths_release(&c.sides.a);
+    run_paths_release(&c.sides.b);
     references_release(&c.references);
     free(c.only);
     opts_release(&c.o);

@@ -102,8 +102,8 @@ struct view {
     size_t n_differences;
 };
 
-/* reference: that A is; NULL: it is none. 0 or -ENOMEM. v->versus is NULL, and the caller's to set. */
-int view_make(struct pairs *p, const struct reference *reference, struct view *v);
+/* reference: that A is; NULL: it is none. v->versus is NULL, and the caller's to set. */
+void view_make(struct pairs *p, const struct reference *reference, struct view *v);
 
 /* The exit code that this comparison asks for. */
 int view_exit(const struct view *v);
@@ -147,7 +147,7 @@ enum view_for {
     VIEW_COMMENT   /* as a terminal: a comment on GitHub ends at 64 KiB */
 };
 struct document *view_document(struct view *v, enum view_for reader);
-/* all: the equivalent cases, too, and how to read it. 0, -EIO or -ENOMEM; so the others. */
+/* all: the equivalent cases, too, and how to read it. 0 or -EIO; so the others. */
 int view_print_text(FILE *out, struct view *v, bool all);
 int view_print_markdown(FILE *out, struct view *v);
 int view_print_html(FILE *out, struct view *v);
@@ -189,8 +189,8 @@ struct references {
 };
 
 /* Reads those of PLUMB_REFERENCES, of ./results/reference, of the tree of this program, or of its
- * installation. run: the folder of the run that is asked about, or NULL. 0, -ENOENT or -ENOMEM with
- * error set; to be released in any case. */
+ * installation. run: the folder of the run that is asked about, or NULL. 0, or -ENOENT with error
+ * set; to be released in any case. */
 int references_load(struct references *r, const char *run, char *error, size_t len);
 void references_release(struct references *r);
 /* By name; "auto": of those with which nearly as many of the run's cases can be compared as with
@@ -199,18 +199,12 @@ const struct reference *references_find(struct references *r, const char *name, 
                                         size_t len);
 /* "epyc of 2026-01-02, commit 1234abc: 5 of 7 facts of the machine agree; differs: ..." */
 const char *reference_text(struct pool *pool, const struct reference *one);
-/* All, with date, commit and machine. 0, -EIO or -ENOMEM. */
+/* All, with date, commit and machine. 0 or -EIO. */
 int references_print(struct references *r, FILE *out);
 
 /* ---- Three runs and more side by side: each against the first (many.c) ---- */
 
 #define MANY_MAX 8
-
-/* The folders of one column. */
-struct run_set {
-    char **all;
-    size_t n;
-};
 
 struct many {
     size_t n; /* comparisons: of each run but the first with the first */
@@ -220,13 +214,13 @@ struct many {
 
 /* Loads and decides each of 2 to MANY_MAX runs against the first. Levels of alarm and confidence are
  * divided among the comparisons (Bonferroni). As pairs_load(); to be released in any case. */
-int many_load(struct many *m, const struct run_set *sets, size_t n,
+int many_load(struct many *m, const struct run_paths *sets, size_t n,
               const struct pairs_options *options, char *error, size_t len);
 void many_release(struct many *m);
 /* 0 decided; 3 a comparison is undecided; 4 one is incomplete. */
 int many_exit(const struct many *m);
 
-/* 0, -EIO or -ENOMEM. */
+/* 0 or -EIO. */
 int many_print_text(FILE *out, struct many *m, bool all);
 int many_print_markdown(FILE *out, struct many *m);
 int many_print_html(FILE *out, struct many *m);
@@ -235,18 +229,12 @@ int many_print_csv(FILE *out, struct many *m);
 
 /* ---- The sentences of a comparison (view_words.c) ---- */
 
-/* Sides, verdict, basis, remarks and obstacles. 0 or -ENOMEM. */
-int words_make(struct view *v);
-
-/* The remarks alone: what to know before believing the verdict. 0 or -ENOMEM. */
-int words_remarks(struct view *v);
+/* Sides, verdict, basis and obstacles. */
+void words_make(struct view *v);
 /* "1.2 to 1.35"; "1.2" where three digits do not tell them apart. */
 const char *words_range(struct pool *pool, double low, double high);
 /* "Memory, Copies and PCIe" */
 const char *words_list(struct pool *pool, const char *const *words, size_t n);
-
-/* "NUMA nodes: 2 against 1" */
-const char *words_difference(struct pool *pool, const struct machine_difference *difference);
 
 /* Is the pipe one of "Memory, GPU memory"? */
 bool words_has_pipe(const char *pipes, const char *pipe);

@@ -26,8 +26,6 @@ static void add(struct differ *d, const struct machine_difference *difference)
     if (d->n == d->room) {
         size_t room = d->room ? 2 * d->room : 32;
         struct machine_difference *grown = pool_alloc(d->pool, room, sizeof(*grown));
-        if (!grown)
-            return;
         if (d->n)
             memcpy(grown, d->all, d->n * sizeof(*grown));
         d->all = grown;
@@ -53,10 +51,8 @@ void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const
     const char **texts = pool_alloc(d->pool, d->n_runs, sizeof(*texts));
     bool mixed_a, mixed_b;
 
-    for (size_t i = 0; texts && i < d->n_runs; i++)
+    for (size_t i = 0; i < d->n_runs; i++)
         texts[i] = text(d, d->runs[i], arg);
-    if (!texts)
-        return;
     fill_silence(texts, d->n_a);
     fill_silence(texts + d->n_a, d->n_runs - d->n_a);
     const char *a = shares_text(d->pool, texts, d->n_a, "runs", &mixed_a);
@@ -307,19 +303,14 @@ static const char *pages_text(const struct differ *d, const json_t *meta, const 
     return *text || !json_is_array(list) ? text : "none";
 }
 
-static bool lacks_feature(const json_t *meta, const char *name)
-{
-    return json_is_false(json_object_get(differ_find(meta, "machine.cpu.features"), name));
-}
-
-/* Those that this run has and another, of whichever side, has not; where a run does not tell,
- * nothing. */
 static const char *processor_text(const struct differ *d, const json_t *meta, const void *arg)
 {
     (void)arg;
     return differ_processor(d->pool, differ_find(meta, "machine.cpu"));
 }
 
+/* Those that this run has and another, of whichever side, has not; where a run does not tell,
+ * nothing. */
 static const char *features_text(const struct differ *d, const json_t *meta, const void *arg)
 {
     const json_t *own = differ_find(meta, "machine.cpu.features"), *has;
@@ -330,7 +321,8 @@ static const char *features_text(const struct differ *d, const json_t *meta, con
         bool lacking = false;
 
         for (size_t i = 0; i < d->n_runs && !lacking; i++)
-            lacking = lacks_feature(d->runs[i], name);
+            lacking = json_is_false(
+                json_object_get(differ_find(d->runs[i], "machine.cpu.features"), name));
         if (json_is_true(has) && lacking)
             text = show_joined(d->pool, text, name);
     }
@@ -392,22 +384,16 @@ static void differ_all(struct differ *d)
 }
 
 /* Where rows were imported, nothing is known of the machine: that is one difference, not thirty. */
-static bool is_imported(const json_t *run)
-{
-    return json_array_size(json_object_get(run, "imported")) > 0;
-}
-
 static size_t tell_imported(struct pairs *p, struct machine_difference **all)
 {
     bool imported[2] = {false, false};
 
     for (size_t i = 0; i < p->report.n_runs; i++)
-        imported[i >= p->n_a] |= is_imported(p->report.runs[i].meta);
+        imported[i >= p->n_a] |=
+            json_array_size(json_object_get(p->report.runs[i].meta, "imported")) > 0;
     if (!imported[0] && !imported[1])
         return 0;
     *all = pool_alloc(&p->report.pool, 1, sizeof(**all));
-    if (!*all)
-        return 0;
     **all = (struct machine_difference){.what = "machine",
                                         .a = imported[0] ? "not known: imported" : "measured",
                                         .b = imported[1] ? "not known: imported" : "measured",
@@ -423,16 +409,13 @@ size_t pairs_machine_differences(struct pairs *p, struct machine_difference **al
     if (imported)
         return imported;
 
-    *all = NULL;
     d.runs = pool_alloc(d.pool, p->report.n_runs, sizeof(*d.runs));
-    for (size_t i = 0; d.runs && i < p->report.n_runs; i++) {
+    for (size_t i = 0; i < p->report.n_runs; i++) {
         if (!pairs_is_level(p, i))
             continue;
         d.runs[d.n_runs++] = p->report.runs[i].meta;
         d.n_a += i < p->n_a;
     }
-    if (!d.runs)
-        return 0;
     differ_all(&d);
     *all = d.all;
     return d.n;

@@ -20,17 +20,6 @@ static const char *with_unit(struct pool *pool, const char *text, const char *un
     return *text && *unit ? pool_text(pool, "%s %s", text, unit) : text;
 }
 
-/* The texts of all devices of a list, counted. */
-static const char *describe(struct pool *pool, const json_t *list, device_text_fn *text)
-{
-    size_t n = json_array_size(list);
-    const char **texts = pool_alloc(pool, n, sizeof(*texts));
-
-    for (size_t i = 0; texts && i < n; i++)
-        texts[i] = text(pool, json_array_get(list, i));
-    return texts ? differ_counted(pool, texts, n) : "";
-}
-
 /* The devices of one kind, by the list of the machine that has them. */
 struct device_list {
     const char *path;
@@ -40,10 +29,13 @@ struct device_list {
 static const char *list_text(const struct differ *d, const json_t *run, const void *arg)
 {
     const struct device_list *list = arg;
-
     const json_t *found = differ_find(run, list->path);
-    const char *text = describe(d->pool, found, list->text);
+    size_t n = json_array_size(found);
+    const char **texts = pool_alloc(d->pool, n, sizeof(*texts));
 
+    for (size_t i = 0; i < n; i++)
+        texts[i] = list->text(d->pool, json_array_get(found, i));
+    const char *text = differ_counted(d->pool, texts, n);
     return !*text && json_is_array(found) ? "none" : text;
 }
 
@@ -133,16 +125,9 @@ static const char *gpu_fact_text(const struct differ *d, const json_t *run, cons
     size_t n = json_array_size(gpus);
     const char **texts = pool_alloc(d->pool, n, sizeof(*texts));
 
-    for (size_t i = 0; texts && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         texts[i] = with_unit(d->pool, text_at(d->pool, json_array_get(gpus, i), f->path), f->unit);
-    return texts ? differ_listed(gpus, differ_counted(d->pool, texts, n)) : "";
-}
-
-static void add_gpus(struct differ *d)
-{
-    add_list(d, "GPUs", GPUS, gpu_name, ON_GPU);
-    for (size_t i = 0; i < sizeof(gpu_facts) / sizeof(*gpu_facts); i++)
-        differ_fact(d, gpu_facts[i].what, gpu_fact_text, &gpu_facts[i], gpu_facts[i].pipes);
+    return differ_listed(gpus, differ_counted(d->pool, texts, n));
 }
 
 /* Disks and bridges feed no pipe that is measured. */
@@ -187,7 +172,7 @@ static const char *links_text(const struct differ *d, const json_t *run, const v
     const char **texts = pool_alloc(d->pool, n, sizeof(*texts));
     bool there = false;
 
-    for (size_t i = 0; texts && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const json_t *device = json_array_get(list, i);
         bool like = !strcmp(model_of(d->pool, device), model);
 
@@ -196,7 +181,7 @@ static const char *links_text(const struct differ *d, const json_t *run, const v
     }
     if (!there && json_is_array(list))
         return "none";
-    return texts ? differ_counted(d->pool, texts, n) : "";
+    return differ_counted(d->pool, texts, n);
 }
 
 /* Those of one run that no run before it has. */
@@ -219,23 +204,19 @@ static void add_links_of(struct differ *d, const json_t *list, const char **know
     }
 }
 
-/* Also where a device is on one side alone. */
-static void add_links(struct differ *d)
+void differ_devices(struct differ *d)
 {
     const char **known = pool_alloc(d->pool, DEVICES_MAX, sizeof(*known));
     size_t n_known = 0;
 
-    for (size_t i = 0; known && i < d->n_runs; i++)
-        add_links_of(d, differ_find(d->runs[i], PCI), known, &n_known);
-}
-
-void differ_devices(struct differ *d)
-{
-    /* One that is idle may be slower. */
+    /* A link that is idle may be slower. Also where a device is on one side alone. */
     d->aside = true;
-    add_links(d);
+    for (size_t i = 0; i < d->n_runs; i++)
+        add_links_of(d, differ_find(d->runs[i], PCI), known, &n_known);
     d->aside = false;
     add_list(d, "network interfaces", "machine.network", interface_text, ON_NETWORK);
     add_list(d, "RDMA devices", "machine.rdma", rdma_text, ON_NETWORK);
-    add_gpus(d);
+    add_list(d, "GPUs", GPUS, gpu_name, ON_GPU);
+    for (size_t i = 0; i < sizeof(gpu_facts) / sizeof(*gpu_facts); i++)
+        differ_fact(d, gpu_facts[i].what, gpu_fact_text, &gpu_facts[i], gpu_facts[i].pipes);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What disturbed both sides of a comparison, by the typed columns of their rows: see pairs.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "harness/compare/pairs.h"
 #include "harness/report/show.h"
@@ -71,8 +71,8 @@ static void add_row(struct disturbance *d, struct sums *s, const struct report_r
     mean(&d->gpu_percent, &s->gpu, gpu);
 }
 
-static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t first, size_t end,
-                          struct disturbance *of)
+static struct disturbance disturbance_of(const struct pairs *p, const struct pair *pair,
+                                         size_t first, size_t end)
 {
     struct disturbance d = {.steal_percent = NAN, .quota_percent = NAN, .gpu_percent = NAN};
     struct sums s = {.keeps_quota = isfinite(pair->decide.sustained_b)};
@@ -80,9 +80,7 @@ static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t
 
     for (size_t run = first; run < end; run++)
         most += pair->c->points[run].n_rows;
-    s.taken = calloc(most, sizeof(*s.taken));
-    if (!s.taken)
-        return -ENOMEM;
+    s.taken = xcalloc(most, sizeof(*s.taken));
     for (size_t run = first; run < end; run++) {
         const struct report_point *point = &pair->c->points[run];
         double cpus = cpus_of(&p->report.runs[run]);
@@ -95,8 +93,7 @@ static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t
     free(s.taken);
     d.seen = d.steal_percent > STEAL_SEEN || d.quota_percent > QUOTA_SEEN ||
              d.gpu_percent > GPU_SEEN || d.throttled;
-    *of = d;
-    return 0;
+    return d;
 }
 
 /* With the time that was taken given back to both sides: would the interval still say the same?
@@ -119,14 +116,11 @@ static bool explains(const struct decide_case *c, const struct disturbance *a,
     }
 }
 
-int pairs_disturb(struct pairs *p)
+void pairs_disturb(struct pairs *p)
 {
-    struct decide_case *cases = calloc(p->n + 1, sizeof(*cases));
+    struct decide_case *cases = xcalloc(p->n, sizeof(*cases));
     size_t n = 0;
-    int err = 0;
 
-    if (!cases)
-        return -ENOMEM;
     for (size_t i = 0; i < p->n; i++) {
         struct pair *pair = &p->all[i];
 
@@ -135,11 +129,8 @@ int pairs_disturb(struct pairs *p)
         if (pair->state != PAIR_READY)
             continue;
         if (pair->c->points) {
-            err = disturbance_of(p, pair, 0, p->n_a, &pair->noise_a);
-            if (!err)
-                err = disturbance_of(p, pair, p->n_a, p->report.n_runs, &pair->noise_b);
-            if (err)
-                break;
+            pair->noise_a = disturbance_of(p, pair, 0, p->n_a);
+            pair->noise_b = disturbance_of(p, pair, p->n_a, p->report.n_runs);
             pair->explained =
                 !p->as_measured && explains(&pair->decide, &pair->noise_a, &pair->noise_b);
         }
@@ -149,7 +140,6 @@ int pairs_disturb(struct pairs *p)
     }
     decide_count(cases, n, &p->overall);
     free(cases);
-    return err;
 }
 
 static const char *add(struct pool *pool, const char *text, bool seen, const char *what,

@@ -30,7 +30,7 @@ static int refuse_same(const struct pairs *x, const struct pairs *y, char *error
     return 0;
 }
 
-int many_load(struct many *m, const struct run_set *sets, size_t n,
+int many_load(struct many *m, const struct run_paths *sets, size_t n,
               const struct pairs_options *options, char *error, size_t len)
 {
     struct pairs_options own = *options;
@@ -51,7 +51,7 @@ int many_load(struct many *m, const struct run_set *sets, size_t n,
         for (size_t k = 0; !err && k + 1 < m->n; k++)
             err = refuse_same(&m->pairs[k], p, error, len);
         if (!err)
-            err = view_make(p, NULL, &m->views[m->n - 1]);
+            view_make(p, NULL, &m->views[m->n - 1]);
     }
     return err;
 }
@@ -124,20 +124,11 @@ static struct document_column *columns_of(struct pool *pool, const struct many *
 {
     struct document_column *columns = pool_alloc(pool, m->n + 3, sizeof(*columns));
 
-    for (size_t i = 0; columns && i <= m->n; i++)
+    columns[0] = (struct document_column){"Component", COLUMN_STAYS, false};
+    columns[1] = (struct document_column){second, COLUMN_STAYS, !strcmp(second, "Cases")};
+    for (size_t i = 0; i <= m->n; i++)
         columns[2 + i] = (struct document_column){letters[i], COLUMN_STAYS, true};
-    if (columns) {
-        columns[0] = (struct document_column){"Component", COLUMN_STAYS, false};
-        columns[1] = (struct document_column){second, COLUMN_STAYS, !strcmp(second, "Cases")};
-    }
     return columns;
-}
-
-static const char *ratio_text(struct pool *pool, const struct pair *pair)
-{
-    struct view_figures f = view_figures(pool, pair);
-
-    return pair->state == PAIR_READY ? pool_text(pool, "%s %s", f.both, f.verdict) : "not compared";
 }
 
 static void add_case(struct document_table *t, struct pool *pool, const struct many *m,
@@ -151,10 +142,13 @@ static void add_case(struct document_table *t, struct pool *pool, const struct m
     for (size_t i = 0; i < m->n; i++) {
         const struct pair *own = find_case(&m->pairs[i], pair->key, at);
 
-        row[3 + i] = cell_text(own ? ratio_text(pool, own) : "");
-        if (own && own->state == PAIR_READY)
-            row[2] = cell_text(pool_text(
-                pool, "%s %s", document_number(pool, decide_value_a(&own->decide)), own->c->unit));
+        row[3 + i] = cell_text(own ? "not compared" : "");
+        if (!own || own->state != PAIR_READY)
+            continue;
+        struct view_figures f = view_figures(pool, own);
+        row[2] = cell_text(pool_text(
+            pool, "%s %s", document_number(pool, decide_value_a(&own->decide)), own->c->unit));
+        row[3 + i] = cell_text(pool_text(pool, "%s %s", f.both, f.verdict));
     }
 }
 
@@ -176,7 +170,7 @@ static size_t add_cases(struct document *d, struct pool *pool, const struct many
     struct document_table *t = document_table(d, columns_of(pool, m, "Case"), m->n + 3);
     size_t left = 0;
 
-    for (size_t i = 0; t && i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < m->pairs[i].n; k++) {
             const struct pair *pair = &m->pairs[i].all[k];
 
@@ -222,7 +216,7 @@ static void add_components(struct document *d, struct pool *pool, const struct m
 {
     struct document_table *t = document_table(d, columns_of(pool, m, "Cases"), m->n + 3);
 
-    for (size_t i = 0; t && i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < m->views[i].n_pipes; k++) {
             const struct view_pipe *pipe = &m->views[i].pipes[k];
             bool known = false;
@@ -306,11 +300,11 @@ static void add_differences(struct document *d, struct pool *pool, const struct 
 {
     struct document_column *columns = pool_alloc(pool, m->n + 2, sizeof(*columns));
 
-    for (size_t i = 0; columns && i < m->n + 2; i++)
+    for (size_t i = 0; i < m->n + 2; i++)
         columns[i] =
             (struct document_column){i ? letters[i - 1] : "What differs", COLUMN_STAYS, false};
-    struct document_table *t = columns ? document_table(d, columns, m->n + 2) : NULL;
-    for (size_t i = 0; t && i < m->n; i++)
+    struct document_table *t = document_table(d, columns, m->n + 2);
+    for (size_t i = 0; i < m->n; i++)
         for (size_t k = 0; k < m->views[i].n_differences; k++) {
             const struct machine_difference *one = &m->views[i].differences[k];
             bool listed = false;
@@ -399,18 +393,13 @@ int many_print_csv(FILE *out, struct many *m)
 int many_print_json(FILE *out, struct many *m)
 {
     json_t *all = json_array();
-    int err = -ENOMEM;
+    bool whole = true;
 
-    for (size_t i = 0; all && i < m->n; i++)
-        if (json_array_append_new(all, view_json(&m->views[i], letters[i + 1]))) {
-            json_decref(all);
-            all = NULL;
-        }
-    json_t *o = all ? json_pack("{s:i, s:i, s:o}", "schema", MANY_JSON_SCHEMA, "exit", many_exit(m),
-                                "comparisons", all)
-                    : NULL;
-    if (o)
-        err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+    for (size_t i = 0; i < m->n; i++)
+        whole = !json_array_append_new(all, view_json(&m->views[i], letters[i + 1])) && whole;
+    json_t *o = json_pack("{s:i, s:i, s:o}", "schema", MANY_JSON_SCHEMA, "exit", many_exit(m),
+                          "comparisons", all);
+    bool written = whole && !json_dumpf(o, out, JSON_INDENT(1)) && fputc('\n', out) != EOF;
     json_decref(o);
-    return err;
+    return written ? 0 : -EIO;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/plan/plan.h"
 #include "harness/report/cases.h"
@@ -33,26 +34,24 @@ static struct variety *variety_of(struct variety *all, size_t *n, const struct r
     return &all[(*n)++];
 }
 
-static int list_varieties(struct pool *pool, const struct report_bench *b, struct variety **all,
-                          size_t *n)
+static struct variety *list_varieties(struct pool *pool, const struct report_bench *b, size_t *n)
 {
+    struct variety *all = pool_alloc(pool, b->n_cases, sizeof(*all));
+
     *n = 0;
-    *all = pool_alloc(pool, b->n_cases, sizeof(**all));
-    for (size_t k = 0; *all && k < b->n_cases; k++) {
+    for (size_t k = 0; k < b->n_cases; k++) {
         const struct report_case *c = &b->cases[k];
-        struct variety *t = variety_of(*all, n, c);
+        struct variety *t = variety_of(all, n, c);
 
         if (!t->n_cases++) {
             t->metric = c->metric;
             t->first = c;
             t->differs = pool_alloc(pool, b->n_params, sizeof(bool));
-            if (!t->differs)
-                return -ENOMEM;
         }
         for (size_t i = 0; i < b->n_params; i++)
             t->differs[i] = t->differs[i] || strcmp(c->params[i], t->first->params[i]) != 0;
     }
-    return *all ? 0 : -ENOMEM;
+    return all;
 }
 
 /* Of equal m, n and k one is enough. */
@@ -135,12 +134,10 @@ static int compare_labels(const void *x, const void *y)
 }
 
 /* Two cases whose labels read the same are told apart by their keys. */
-static int part_labels(struct pairs *p)
+static void part_labels(struct pairs *p)
 {
-    struct pair **sorted = calloc(p->n + 1, sizeof(*sorted));
+    struct pair **sorted = xcalloc(p->n, sizeof(*sorted));
 
-    if (!sorted)
-        return -ENOMEM;
     for (size_t i = 0; i < p->n; i++)
         sorted[i] = &p->all[i];
     qsort(sorted, p->n, sizeof(*sorted), compare_labels);
@@ -155,26 +152,23 @@ static int part_labels(struct pairs *p)
         i = end;
     }
     free(sorted);
-    return 0;
 }
 
-/* Labels of all cases; those of two cases never read the same. 0 or -ENOMEM. */
-static int pairs_label(struct pairs *p)
+/* Labels of all cases; those of two cases never read the same. */
+static void pairs_label(struct pairs *p)
 {
     struct pool *pool = &p->report.pool;
     struct variety *all = NULL;
     size_t n = 0;
-    int err = 0;
 
-    for (size_t i = 0; !err && i < p->n; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         struct pair *pair = &p->all[i];
 
         if (!i || pair->bench != p->all[i - 1].bench)
-            err = list_varieties(pool, pair->bench, &all, &n);
-        if (!err)
-            pair->label = case_label(pool, pair->bench, pair->c, variety_of(all, &n, pair->c));
+            all = list_varieties(pool, pair->bench, &n);
+        pair->label = case_label(pool, pair->bench, pair->c, variety_of(all, &n, pair->c));
     }
-    return err ? err : part_labels(p);
+    part_labels(p);
 }
 
 static int add_paths(struct run_paths *runs, const char *const *paths, size_t n, char *error,
@@ -313,14 +307,12 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
 }
 
 /* Those that are asked for come first. */
-static int keep_wanted(struct pairs *p, const char *const *only)
+static void keep_wanted(struct pairs *p, const char *const *only)
 {
-    struct pair *others = pool_alloc(&p->report.pool, p->n + 1, sizeof(*others));
+    struct pair *others = pool_alloc(&p->report.pool, p->n, sizeof(*others));
     size_t n = 0, n_others = 0;
 
     p->n_all = p->n;
-    if (!others)
-        return -ENOMEM;
     for (size_t i = 0; i < p->n_all; i++)
         if (only_keeps(only, &(struct only_case){.key = p->all[i].key, .label = p->all[i].label}))
             p->all[n++] = p->all[i];
@@ -329,10 +321,9 @@ static int keep_wanted(struct pairs *p, const char *const *only)
     if (n_others)
         memcpy(&p->all[n], others, n_others * sizeof(*others));
     p->n = n;
-    return 0;
 }
 
-static int pair_cases(struct pairing *g)
+static void pair_cases(struct pairing *g)
 {
     struct pairs *p = g->p;
     size_t most = 0;
@@ -340,8 +331,6 @@ static int pair_cases(struct pairing *g)
     for (size_t i = 0; i < p->report.n_benches; i++)
         most += p->report.benches[i].n_cases;
     p->all = pool_alloc(&p->report.pool, most, sizeof(*p->all));
-    if (!p->all)
-        return -ENOMEM;
     for (size_t i = 0; i < p->report.n_benches; i++) {
         const struct report_bench *b = &p->report.benches[i];
 
@@ -352,38 +341,15 @@ static int pair_cases(struct pairing *g)
                 p->n += !is_bygone(g, &p->all[p->n]);
             }
     }
-    int err = pairs_label(p);
-    if (!err)
-        err = keep_wanted(p, g->options->only);
-    return err;
-}
-
-static int index_plans(struct pairing *g)
-{
-    size_t n = g->p->report.n_runs;
-
-    g->plans = calloc(n, sizeof(*g->plans));
-    if (!g->plans)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        suite_index_make(&g->p->report.runs[i], &g->plans[i]);
-    return 0;
-}
-
-static void release_plans(struct pairing *g)
-{
-    for (size_t i = 0; g->plans && i < g->p->report.n_runs; i++)
-        suite_index_release(&g->plans[i]);
-    free(g->plans);
+    pairs_label(p);
+    keep_wanted(p, g->options->only);
 }
 
 int pairs_decide(struct pairs *p, const struct decide_options *options)
 {
-    struct decide_case *cases = calloc(p->n_all + 1, sizeof(*cases));
+    struct decide_case *cases = xcalloc(p->n_all, sizeof(*cases));
     size_t n = 0, n_wanted = 0;
 
-    if (!cases)
-        return -ENOMEM;
     for (size_t i = 0; i < p->n_all; i++)
         if (p->all[i].state == PAIR_READY)
             cases[n++] = p->all[i].decide;
@@ -435,21 +401,6 @@ static int load_runs(struct pairs *p, const char *const *a, size_t n_a, const ch
     return err;
 }
 
-/* What runs that are no level chose, or were asked for, splits no case and joins none. */
-static int settle_choices(struct pairing *g)
-{
-    struct pairs *p = g->p;
-    bool *apart = calloc(p->n_a, sizeof(*apart));
-    int err = apart ? 0 : -ENOMEM;
-
-    for (size_t i = 0; !err && i < p->n_a; i++)
-        apart[i] = !pairs_is_level(p, i);
-    if (!err)
-        choices_as_asked(&p->report, g->plans, p->n_a, apart);
-    free(apart);
-    return err;
-}
-
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len)
 {
@@ -464,21 +415,22 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     p->in_turn = sides_in_turn(p);
     g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a, NULL};
     g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs, NULL};
-    err = index_plans(&g);
-    if (!err)
-        err = boots_number(&g);
-    if (!err && p->in_turn)
-        err = turns_read(&g);
-    if (!err)
-        err = settle_choices(&g);
-    if (!err)
-        err = pair_cases(&g);
-    release_plans(&g);
-    if (!err)
-        err = pairs_decide(p, &options->decide);
-    if (err == -ENOMEM)
-        snprintf(error, len, "out of memory");
-    else if (err)
+    g.plans = pool_alloc(&p->report.pool, p->report.n_runs, sizeof(*g.plans));
+    for (size_t i = 0; i < p->report.n_runs; i++)
+        suite_index_make(&p->report.runs[i], &g.plans[i]);
+    boots_number(&g);
+    if (p->in_turn)
+        turns_read(&g);
+    /* what runs that are no level chose, or were asked for, splits no case and joins none */
+    bool *apart = pool_alloc(&p->report.pool, p->n_a, sizeof(*apart));
+    for (size_t i = 0; i < p->n_a; i++)
+        apart[i] = !pairs_is_level(p, i);
+    choices_as_asked(&p->report, g.plans, p->n_a, apart);
+    pair_cases(&g);
+    for (size_t i = 0; i < p->report.n_runs; i++)
+        suite_index_release(&g.plans[i]);
+    err = pairs_decide(p, &options->decide);
+    if (err)
         snprintf(error, len, "a margin of %g or an option of the decision is out of range",
                  options->margin);
     return err;

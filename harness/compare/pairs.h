@@ -135,8 +135,8 @@ struct pairs_options {
 /* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run
  * folders. 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of another
  * schema, or both targets of a plumb run --against on one side;
- * -EEXIST: one side has a run twice; -EINVAL: the runs hold no case; -ENOMEM. error says which and
- * why, and what to do. *p is to be released in any case. */
+ * -EEXIST: one side has a run twice; -EINVAL: the runs hold no case. error says which and why, and
+ * what to do. *p is to be released in any case. */
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len);
 void pairs_release(struct pairs *p);
@@ -168,9 +168,8 @@ int pairs_decide(struct pairs *p, const struct decide_options *options);
  * time that others took is given back to both sides: steal, and a CPU quota where the rows of
  * a side do not say what was sustained, which has the quota's pauses in it. A difference becomes inconclusive where its
  * interval then holds "no change", an equivalence where its interval then leaves the margin.
- * `overall` counts the cases of PAIR_TAKEN as inconclusive. For compare, not for gates. 0 or
- * -ENOMEM. */
-int pairs_disturb(struct pairs *p);
+ * `overall` counts the cases of PAIR_TAKEN as inconclusive. For compare, not for gates. */
+void pairs_disturb(struct pairs *p);
 /* "steal 8.1 %, noisy in 2 of 5"; "": nothing was seen. */
 const char *disturbance_text(struct pool *pool, const struct disturbance *d);
 
@@ -209,21 +208,21 @@ bool steal_is_over(double percent, double limit);
 
 /* What others took in each launch of a case in one run, in the order of its values where none of
  * them is left out: of pairs that were loaded with a limit of 0. Of a launch that says the case
- * twice the most. NaN: the rows do not say. In percent, n of them; NULL: no memory. */
+ * twice the most. NaN: the rows do not say. In percent, n of them. */
 double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run, size_t n);
 
 /* ---- Inside of this folder: the sides while they are paired. Their run folders, and who was
  * measured in turn with whom, are in pairs_sides.c, what each has of a case in pairs_values.c. */
 
 /* Run folders behind paths: each path a run, or a folder of runs, which come in the order of their
- * start. */
+ * start. They grow by ARRAY_ADD(). */
 struct run_paths {
     char **all;
     size_t n;
 };
 
-/* Adds those of one path. 0; -ENOENT: no run there; -EPROTO: a run of another schema;
- * -ENOMEM, other -errno. error says which and why. */
+/* Adds those of one path. 0; -ENOENT: no run there; -EPROTO: a run of another schema; other
+ * -errno. error says which and why. */
 int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len);
 void run_paths_release(struct run_paths *paths);
 
@@ -268,9 +267,8 @@ int sides_refuse_twice(const struct pairs *p, char *error, size_t len);
 
 /* Has every run of a side its partner on the other? */
 bool sides_in_turn(const struct pairs *p);
-/* Fills in g->turns: what the plans of runs that were measured in turn say of who went first. 0 or
- * -ENOMEM. */
-int turns_read(struct pairing *g);
+/* Fills in g->turns: what the plans of runs that were measured in turn say of who went first. */
+void turns_read(struct pairing *g);
 /* Of runs that were measured in turn: leaves the launches that both of a pair have, each beside its
  * partner; runs of B then stand in the order of A's. False, and nothing is changed, where there are
  * not two of them, or a launch says a case twice. */
@@ -282,9 +280,8 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out);
 
-/* Fills in g->boots: the boots of the machine that the runs' run.json tell of, by number. 0 or
- * -ENOMEM. */
-int boots_number(struct pairing *g);
+/* Fills in g->boots: the boots of the machine that the runs' run.json tell of, by number. */
+void boots_number(struct pairing *g);
 
 /* Are all of them numbers above 0? */
 bool are_known(const double *values, size_t n);

@@ -9,105 +9,44 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/compare/pairs.h"
 #include "harness/store/run_folder.h"
 
 /* ---- Which run folders a path means ---- */
 
-struct found {
+struct dated_run {
     char *path, *started;
 };
 
-struct found_list {
-    struct found *all;
-    size_t n, room;
+struct dated_runs {
+    struct dated_run *all;
+    size_t n;
 };
 
-static void found_release(struct found_list *list)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        free(list->all[i].path);
-        free(list->all[i].started);
-    }
-    free(list->all);
-    *list = (struct found_list){0};
-}
-
-static bool is_run(const char *path)
-{
-    char *meta;
-    bool is = asprintf(&meta, "%s/run.json", path) >= 0;
-
-    if (is) {
-        is = !access(meta, F_OK);
-        free(meta);
-    }
-    return is;
-}
-
-static int no_memory(char *error, size_t len)
-{
-    snprintf(error, len, "out of memory");
-    return -ENOMEM;
-}
-
-/* When the run was started; a run.json that is no JSON is left to run_folder_load(), which says
+/* Nothing where it is no run. A run.json that is no JSON is left to run_folder_load(), which says
  * why. */
-static int read_start(const char *path, char **started, char *error, size_t len)
+static int add_if_run(struct dated_runs *list, const char *path, char *error, size_t len)
 {
-    char *file;
+    char *file = xasprintf("%s/run.json", path);
     int err = 0;
 
-    if (asprintf(&file, "%s/run.json", path) < 0)
-        return no_memory(error, len);
-    json_t *meta = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
-    if (json_is_object(meta) && !run_schema_fits(meta, file, error, len))
-        err = -EPROTO;
-    free(file);
-    const char *text = json_string_value(json_object_get(meta, "started_utc"));
-    if (!err && !(*started = strdup(text ? text : "")))
-        err = no_memory(error, len);
-    json_decref(meta);
-    return err;
-}
+    if (!access(file, F_OK)) {
+        json_t *meta = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
+        const char *started = json_string_value(json_object_get(meta, "started_utc"));
 
-static int add_found(struct found_list *list, const char *path, char *error, size_t len)
-{
-    struct found f = {0};
-
-    if (list->n == list->room) {
-        size_t room = list->room ? 2 * list->room : 16;
-        struct found *grown = realloc(list->all, room * sizeof(*grown));
-        if (!grown)
-            return no_memory(error, len);
-        list->all = grown;
-        list->room = room;
+        if (json_is_object(meta) && !run_schema_fits(meta, file, error, len))
+            err = -EPROTO;
+        *ARRAY_ADD(list->all, list->n) =
+            (struct dated_run){xstrdup(path), xstrdup(started ? started : "")};
+        json_decref(meta);
     }
-    int err = read_start(path, &f.started, error, len);
-    if (!err && !(f.path = strdup(path)))
-        err = no_memory(error, len);
-    list->all[list->n++] = f;
+    free(file);
     return err;
 }
 
-static int add_if_run(struct found_list *list, const char *folder, const char *name, char *error,
-                      size_t len)
-{
-    char *path;
-    int err = 0;
-
-    if (*name == '.')
-        return 0;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return no_memory(error, len);
-    if (is_run(path))
-        err = add_found(list, path, error, len);
-    free(path);
-    return err;
-}
-
-static int list_folder(struct found_list *list, const char *path, char *error, size_t len)
+static int list_folder(struct dated_runs *list, const char *path, char *error, size_t len)
 {
     DIR *dir = opendir(path);
     struct dirent *entry;
@@ -118,8 +57,13 @@ static int list_folder(struct found_list *list, const char *path, char *error, s
         snprintf(error, len, "cannot read '%s': %s", path, strerror(-err));
         return err == -ENOTDIR ? -ENOENT : err;
     }
-    while (!err && (entry = readdir(dir)) != NULL)
-        err = add_if_run(list, path, entry->d_name, error, len);
+    while (!err && (entry = readdir(dir)) != NULL) {
+        if (*entry->d_name == '.')
+            continue;
+        char *own = xasprintf("%s/%s", path, entry->d_name);
+        err = add_if_run(list, own, error, len);
+        free(own);
+    }
     closedir(dir);
     if (!err && !list->n) {
         snprintf(error, len,
@@ -130,31 +74,17 @@ static int list_folder(struct found_list *list, const char *path, char *error, s
 }
 
 /* By their start, which is ISO 8601; of one second by name. */
-static int compare_found(const void *x, const void *y)
+static int compare_starts(const void *x, const void *y)
 {
-    const struct found *a = x, *b = y;
+    const struct dated_run *a = x, *b = y;
     int d = strcmp(a->started, b->started);
 
     return d ? d : strcmp(a->path, b->path);
 }
 
-static int take_found(struct run_paths *paths, struct found_list *list, char *error, size_t len)
-{
-    char **grown = realloc(paths->all, (paths->n + list->n + 1) * sizeof(*grown));
-
-    if (!grown)
-        return no_memory(error, len);
-    paths->all = grown;
-    for (size_t i = 0; i < list->n; i++) {
-        paths->all[paths->n++] = list->all[i].path;
-        list->all[i].path = NULL;
-    }
-    return 0;
-}
-
 int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len)
 {
-    struct found_list list = {0};
+    struct dated_runs list = {0};
     struct stat st;
     int err = 0;
 
@@ -163,12 +93,19 @@ int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t
         snprintf(error, len, "there is no run folder '%s': %s", path, strerror(errno));
         return err;
     }
-    err = is_run(path) ? add_found(&list, path, error, len) : list_folder(&list, path, error, len);
-    if (!err && list.n)
-        qsort(list.all, list.n, sizeof(*list.all), compare_found);
-    if (!err)
-        err = take_found(paths, &list, error, len);
-    found_release(&list);
+    err = add_if_run(&list, path, error, len);
+    if (!err && !list.n)
+        err = list_folder(&list, path, error, len);
+    if (list.n)
+        qsort(list.all, list.n, sizeof(*list.all), compare_starts);
+    for (size_t i = 0; i < list.n; i++) {
+        if (!err)
+            *ARRAY_ADD(paths->all, paths->n) = list.all[i].path;
+        else
+            free(list.all[i].path);
+        free(list.all[i].started);
+    }
+    free(list.all);
     return err;
 }
 
@@ -397,20 +334,18 @@ static void read_run(const struct pairs *p, size_t run, struct run_turns *turns)
     qsort(turns->all, turns->n, sizeof(*turns->all), compare_turns);
 }
 
-int turns_read(struct pairing *g)
+void turns_read(struct pairing *g)
 {
     struct pool *pool = &g->p->report.pool;
     size_t n = g->p->report.n_runs;
 
     g->turns = pool_alloc(pool, n, sizeof(*g->turns));
-    for (size_t i = 0; g->turns && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         size_t lines = g->p->report.runs[i].plan.n_rows;
 
-        g->turns[i] = (struct run_turns){pool_alloc(pool, lines + 1, sizeof(*g->turns[i].all)), 0};
-        if (g->turns[i].all)
-            read_run(g->p, i, &g->turns[i]);
+        g->turns[i].all = pool_alloc(pool, lines, sizeof(*g->turns[i].all));
+        read_run(g->p, i, &g->turns[i]);
     }
-    return 0;
 }
 
 static enum launch_turn turn_of_row(const struct run_turns *turns, const struct report_rows *rows,
@@ -453,15 +388,6 @@ static struct turn_side side_of(const struct pairing *g, size_t run, const struc
                               pool_alloc(pool, most, sizeof(double)),
                               pool_alloc(pool, most, sizeof(double)),
                               pool_alloc(pool, most, sizeof(bool))};
-}
-
-static struct turn turn_of(const struct pairing *g, size_t i, const struct report_bench *b,
-                           const struct report_case *c)
-{
-    size_t run = g->a.first + i, most = c->points[run].n_rows + 1;
-
-    return (struct turn){.a = side_of(g, run, b, c, most),
-                         .b = side_of(g, sides_partner(g->p, run), b, c, most)};
 }
 
 static void add_launch(struct turn *t, size_t own, size_t other)
@@ -510,8 +436,10 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
     struct decide_run *runs_b = pool_alloc(pool, n, sizeof(*runs_b));
     bool twice = false;
 
-    for (size_t i = 0; runs_a && runs_b && i < n; i++) {
-        struct turn t = turn_of(g, i, b, c);
+    for (size_t i = 0; i < n; i++) {
+        size_t run = g->a.first + i, most = c->points[run].n_rows;
+        struct turn t = {.a = side_of(g, run, b, c, most),
+                         .b = side_of(g, sides_partner(g->p, run), b, c, most)};
 
         add_launches(&t, g->options->steal_limit, &twice);
         runs_a[i] = run_of(&t, &t.a);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launches' values of a side, and why there are none: see pairs.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -38,9 +37,9 @@ double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run
     double *steal = pool_alloc(pool, n + 1, sizeof(*steal));
     size_t launches = 0, last = SIZE_MAX;
 
-    for (size_t i = 0; steal && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         steal[i] = NAN;
-    for (size_t i = 0; steal && i < point->n_rows; i++) {
+    for (size_t i = 0; i < point->n_rows; i++) {
         size_t row = point->rows[i];
 
         if (!row_is_usable(rows, row))
@@ -101,12 +100,6 @@ static bool compares_means(const struct report_bench *b, const struct report_cas
     return false;
 }
 
-/* NaN: the row has none. */
-static double mean_of(const struct report_rows *rows, size_t row)
-{
-    return row_number(rows, row, *row_text(rows, row, FIELD_VALUE_IS) ? FIELD_VALUE : FIELD_MEAN);
-}
-
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
  * are one case (a size asked for twice) are one launch's word, and not several: their mean. Both
  * figures have room for all rows. */
@@ -117,7 +110,8 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
 
     for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
-        double value = means ? mean_of(rows, row) : row_number(rows, row, FIELD_VALUE);
+        bool beside = means && !*row_text(rows, row, FIELD_VALUE_IS); /* else it is the value */
+        double value = row_number(rows, row, beside ? FIELD_MEAN : FIELD_VALUE);
         double sustained = row_number(rows, row, FIELD_SUSTAINED);
 
         if (!row_counts(rows, row, steal_limit) || !isfinite(value))
@@ -144,12 +138,12 @@ static const char *boot_of(const struct pairs *p, size_t run)
     return text ? text : "";
 }
 
-int boots_number(struct pairing *g)
+void boots_number(struct pairing *g)
 {
     const struct pairs *p = g->p;
     unsigned *boots = pool_alloc(&g->p->report.pool, p->report.n_runs, sizeof(*boots)), n = 0;
 
-    for (size_t run = 0; boots && run < p->report.n_runs; run++) {
+    for (size_t run = 0; run < p->report.n_runs; run++) {
         for (size_t i = 0; *boot_of(p, run) && i < run && !boots[run]; i++)
             if (!strcmp(boot_of(p, i), boot_of(p, run)))
                 boots[run] = boots[i];
@@ -157,7 +151,6 @@ int boots_number(struct pairing *g)
             boots[run] = ++n;
     }
     g->boots = boots;
-    return boots ? 0 : -ENOMEM;
 }
 
 bool are_known(const double *values, size_t n)
@@ -176,9 +169,6 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
     size_t n = side->end - side->first, all = 0;
     struct decide_run *runs = pool_alloc(pool, n, sizeof(*runs));
 
-    *out = (struct decide_side){0};
-    if (!runs)
-        return 0;
     for (size_t i = 0; i < n; i++) {
         const struct report_point *p = &c->points[side->first + i];
         enum pairs_role role = side->roles ? side->roles[i] : PAIRS_LEVEL;
@@ -544,10 +534,10 @@ static const char *choice_of(struct pairing *g, const struct pair *pair, const s
     for (size_t run = side->first; run < side->end; run++)
         most += pair->c->points[run].n_rows;
     const char **texts = pool_alloc(pool, most, sizeof(*texts));
-    while (texts && next_row(&w, &rows, &row))
+    while (next_row(&w, &rows, &row))
         if (*cell_of(rows, row, param))
             texts[n++] = show_param(pool, pair->bench, param, cell_of(rows, row, param));
-    return texts ? shares_text(pool, texts, n, "launches", NULL) : "";
+    return shares_text(pool, texts, n, "launches", NULL);
 }
 
 /* What was left to the benchmark makes no other case, but may be why the two differ. */
@@ -595,12 +585,6 @@ static const char *carriers_text(struct pool *pool, unsigned kinds)
     return text;
 }
 
-/* Imported rows were measured as well, elsewhere. */
-static const char *compared_origin(const char *origin)
-{
-    return !strcmp(origin, "imported") ? "measured" : *origin ? origin : "of unknown origin";
-}
-
 /* A library that is not watched names no wire; then nothing is proved, and nothing refused. */
 static const char *refuse_path(struct pairing *g, struct pair *pair)
 {
@@ -631,7 +615,9 @@ static const char *refuse_origin(struct pairing *g, const struct pair *pair)
 
         while (next_row(&w, &rows, &row)) {
             const char *origin = row_text(rows, row, FIELD_ORIGIN);
-            origin = compared_origin(origin);
+            if (!strcmp(origin, "imported")) /* measured as well, elsewhere */
+                origin = "measured";
+            origin = *origin ? origin : "of unknown origin";
             if (!*origins[s] || strcmp(origin, "measured") != 0)
                 origins[s] = origin;
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/compare/compare.h"
 #include "harness/plan/bench_info.h"
 #include "harness/report/show.h"
@@ -47,9 +48,9 @@ const char *differ_processor(struct pool *pool, const json_t *cpu)
 static const char *gpus_text(struct pool *pool, const json_t *list)
 {
     size_t n = json_array_size(list);
-    const char **names = pool_alloc(pool, n + 1, sizeof(*names));
+    const char **names = pool_alloc(pool, n, sizeof(*names));
 
-    if (!names || !json_is_array(list))
+    if (!json_is_array(list))
         return "";
     for (size_t i = 0; i < n; i++)
         names[i] = differ_text(pool, json_object_get(json_array_get(list, i), "name"));
@@ -192,35 +193,9 @@ static int by_distance(const void *x, const void *y)
     return order ? order : strcmp(a->name, b->name);
 }
 
-static int read_folder(struct references *r, DIR *dir)
-{
-    size_t room = 0;
-
-    for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
-        const char *path = pool_text(&r->pool, "%s/%s", r->folder, e->d_name);
-        json_t *meta = *e->d_name == '.' ? NULL : load_meta(&r->pool, path);
-
-        if (!meta)
-            continue;
-        if (r->n == room) {
-            struct reference *more = realloc(r->all, (room = 2 * room + 8) * sizeof(*more));
-            if (!more) {
-                json_decref(meta);
-                return -ENOMEM;
-            }
-            r->all = more;
-        }
-        r->all[r->n] = (struct reference){
-            .name = pool_text(&r->pool, "%s", e->d_name), .path = path, .meta = meta};
-        compare_facts(r, &r->all[r->n++]);
-    }
-    return 0;
-}
-
 int references_load(struct references *r, const char *run, char *error, size_t len)
 {
     DIR *dir;
-    int err;
 
     *r = (struct references){0};
     r->folder = find_folder(&r->pool);
@@ -233,16 +208,24 @@ int references_load(struct references *r, const char *run, char *error, size_t l
                  "installation; PLUMB_REFERENCES names another one");
         return -ENOENT;
     }
-    err = read_folder(r, dir);
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+        const char *path = pool_text(&r->pool, "%s/%s", r->folder, e->d_name);
+        json_t *meta = *e->d_name == '.' ? NULL : load_meta(&r->pool, path);
+
+        if (!meta)
+            continue;
+        struct reference *one = ARRAY_ADD(r->all, r->n);
+        *one = (struct reference){
+            .name = pool_text(&r->pool, "%s", e->d_name), .path = path, .meta = meta};
+        compare_facts(r, one);
+    }
     closedir(dir);
-    if (err)
-        snprintf(error, len, "out of memory");
-    else if (!r->n) {
+    if (!r->n) {
         snprintf(error, len, "'%s' has no reference: no folder in it has a run.json", r->folder);
         return -ENOENT;
-    } else
-        qsort(r->all, r->n, sizeof(*r->all), by_distance);
-    return err;
+    }
+    qsort(r->all, r->n, sizeof(*r->all), by_distance);
+    return 0;
 }
 
 void references_release(struct references *r)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "harness/report/report.h"
 
 #define COMPARE_MARGIN 0.05 /* where neither the user nor the suite says one */
@@ -27,29 +28,24 @@ static int open_verdicts(const char *run, const char *baseline, void **verdicts,
                          size_t len)
 {
     const struct pairs_options options = {.margin = COMPARE_MARGIN};
-    struct verdicts *of = calloc(1, sizeof(*of));
-    int err;
+    struct verdicts *of = xcalloc(1, sizeof(*of));
+    int err = pairs_load(&of->pairs, &baseline, 1, &run, 1, &options, error, len);
 
-    if (!of)
-        return -ENOMEM;
-    err = pairs_load(&of->pairs, &baseline, 1, &run, 1, &options, error, len);
     if (!err)
         err = pairs_refuse_same(&of->pairs, error, len);
-    if (!err)
-        err = view_make(&of->pairs, NULL, &of->view);
-    if (err)
+    if (err) {
         close_verdicts(of);
-    else
-        *verdicts = of;
-    return err == -EPROTO || err == -EEXIST ? -EINVAL
-                                            : err; /* nothing is damaged: another program's run */
+        /* nothing is damaged: another program's run */
+        return err == -EPROTO || err == -EEXIST ? -EINVAL : err;
+    }
+    view_make(&of->pairs, NULL, &of->view);
+    *verdicts = of;
+    return 0;
 }
 
 static void write_section(FILE *out, void *verdicts)
 {
-    struct verdicts *of = verdicts;
-
-    view_print_html_section(out, &of->view);
+    view_print_html_section(out, &((struct verdicts *)verdicts)->view);
 }
 
 static void write_line(FILE *out, void *verdicts)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is shown of a comparison: see compare.h. The sentences are in view_words.c. */
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -88,22 +87,17 @@ static void sort_pipe(struct view_pipe *pipe)
 }
 
 /* Two passes: how many of each pipe, then which. */
-static int fill_pipes(struct view *v)
+static void fill_pipes(struct view *v)
 {
     const struct pair *all = v->p->all;
     size_t n = v->p->n;
 
-    v->pipes = pool_alloc(v->pool, n + 1, sizeof(*v->pipes));
-    if (!v->pipes)
-        return -ENOMEM;
+    v->pipes = pool_alloc(v->pool, n, sizeof(*v->pipes));
     for (size_t i = 0; i < n; i++)
         if (is_ready(&all[i]) || is_taken(&all[i]))
             find_pipe(v, all[i].pipe)->n_cases++;
-    for (size_t i = 0; i < v->n_pipes; i++) {
+    for (size_t i = 0; i < v->n_pipes; i++)
         v->pipes[i].pairs = pool_alloc(v->pool, v->pipes[i].n_cases, sizeof(*v->pipes[i].pairs));
-        if (!v->pipes[i].pairs)
-            return -ENOMEM;
-    }
     for (size_t i = 0; i < n; i++)
         if (is_ready(&all[i])) {
             struct view_pipe *pipe = find_pipe(v, all[i].pipe);
@@ -112,7 +106,6 @@ static int fill_pipes(struct view *v)
         }
     for (size_t i = 0; i < v->n_pipes; i++)
         sort_pipe(&v->pipes[i]);
-    return 0;
 }
 
 /* What B failed comes first: it makes the run incomplete. */
@@ -245,14 +238,12 @@ static const char *advice_of(struct view *v, const struct pair *pair)
                          : "");
 }
 
-static int fill_left(struct view *v)
+static void fill_left(struct view *v)
 {
-    const struct pair **left = pool_alloc(v->pool, v->p->n + 1, sizeof(*left));
+    const struct pair **left = pool_alloc(v->pool, v->p->n, sizeof(*left));
     size_t n = 0;
 
-    v->left = pool_alloc(v->pool, v->p->n + 1, sizeof(*v->left));
-    if (!left || !v->left)
-        return -ENOMEM;
+    v->left = pool_alloc(v->pool, v->p->n, sizeof(*v->left));
     for (size_t i = 0; i < v->p->n; i++)
         if (!is_ready(&v->p->all[i]))
             left[n++] = &v->p->all[i];
@@ -262,13 +253,6 @@ static int fill_left(struct view *v)
     qsort(v->left, v->n_left, sizeof(*v->left), by_first); /* no order hangs on a sentence */
     for (size_t i = 0; i < v->n_left; i++)
         v->left[i].advice = advice_of(v, v->left[i].pairs[0]);
-    return 0;
-}
-
-/* What one side could not tell may be the same on both: it explains nothing. */
-static bool is_known(const struct machine_difference *d)
-{
-    return *d->a && *d->b;
 }
 
 /* A cause stands next to the loss: what weighs on every pipe is said once, for all of them. */
@@ -329,7 +313,7 @@ static void add_findings(struct view *v, struct view_pipe *pipe, size_t room, bo
 
 #define FINDINGS_MAX 6 /* of a component, of both sides */
 
-static int fill_causes(struct view *v)
+static void fill_causes(struct view *v)
 {
     for (size_t i = 0; i < v->n_pipes; i++) {
         struct view_pipe *pipe = &v->pipes[i];
@@ -339,17 +323,18 @@ static int fill_causes(struct view *v)
         size_t room = v->n_differences + FINDINGS_MAX;
 
         pipe->causes = pool_alloc(v->pool, room, sizeof(*pipe->causes));
-        if (!pipe->causes)
-            return -ENOMEM;
-        for (size_t k = 0; k < v->n_differences; k++)
-            if (is_known(&v->differences[k]) && *v->differences[k].pipes &&
-                words_has_pipe(v->differences[k].pipes, pipe->name) &&
-                (strcmp(v->differences[k].pipes, ON_NETWORK) != 0 || is_on_network(v, pipe)))
-                pipe->causes[pipe->n_causes++] = words_difference(v->pool, &v->differences[k]);
+        for (size_t k = 0; k < v->n_differences; k++) {
+            const struct machine_difference *d = &v->differences[k];
+
+            /* what one side could not tell may be the same on both: it explains nothing */
+            if (*d->a && *d->b && words_has_pipe(d->pipes, pipe->name) &&
+                (strcmp(d->pipes, ON_NETWORK) != 0 || is_on_network(v, pipe)))
+                pipe->causes[pipe->n_causes++] =
+                    pool_text(v->pool, "%s: %s against %s", d->what, d->a, d->b);
+        }
         add_findings(v, pipe, room, true);
         add_findings(v, pipe, room, false);
     }
-    return 0;
 }
 
 static void find_margin(struct view *v)
@@ -366,35 +351,6 @@ static void find_margin(struct view *v)
                 return;
             }
         }
-}
-
-int view_make(struct pairs *p, const struct reference *reference, struct view *v)
-{
-    int err;
-
-    *v = (struct view){
-        .p = p, .pool = &p->report.pool, .reference = reference, .price_a = NAN, .price_b = NAN};
-    err = pairs_disturb(p);
-    if (!err)
-        err = fill_pipes(v);
-    if (!err)
-        err = fill_left(v);
-    if (err)
-        return err;
-    v->n_differences = pairs_machine_differences(p, &v->differences);
-    err = fill_causes(v);
-    if (err)
-        return err;
-    v->state = pairs_unfinished(p, &v->n_unfinished);
-    for (size_t i = 0; i < p->n; i++) {
-        bool lost = p->all[i].state == PAIR_LOST_B && !p->all[i].failed_b;
-
-        v->n_lacking += lost || p->all[i].state == PAIR_REFUSED;
-        v->n_thinned += (is_ready(&p->all[i]) || is_taken(&p->all[i])) && p->all[i].failed_b;
-        v->n_taken += is_taken(&p->all[i]);
-    }
-    find_margin(v);
-    return words_make(v);
 }
 
 int view_exit(const struct view *v)
@@ -417,12 +373,12 @@ const char *view_printable(struct pool *pool, const char *text)
     size_t n, used, at = 0;
     char *kept = pool_alloc(pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
 
-    for (; kept && *text; text += used, at += n) {
+    for (; *text; text += used, at += n) {
         const char *c = utf8_printable(text, &n, &used);
 
         memcpy(kept + at, c, n);
     }
-    return kept ? kept : "";
+    return kept;
 }
 
 const char *view_percent(struct pool *pool, double share)
@@ -649,14 +605,12 @@ static const char *unused_turn_text(struct view *v)
                      n > 1 ? pool_text(v->pool, " (and %zu more) has", n - 1) : " has");
 }
 
-int words_remarks(struct view *v)
+static void words_remarks(struct view *v)
 {
     const struct turns turns = count_turns(v);
     const char *unused = unused_turn_text(v);
 
     v->remarks = pool_alloc(v->pool, REMARKS_MAX, sizeof(*v->remarks));
-    if (!v->remarks)
-        return -ENOMEM;
     if (v->p->in_turn && v->n_ready)
         remark(v, in_turn_text(v, &turns));
     if (v->p->n_a == 1 && v->p->n_b == 1 && v->n_ready && (turns.n_alone || !turns.n_paired))
@@ -672,5 +626,28 @@ int words_remarks(struct view *v)
         remark(v, pool_text(v->pool, "some launches of B failed in %s%s: %s",
                             show_count(v->pool, v->n_thinned, "case"),
                             v->n_thinned > 1 ? ", such as" : "", thinned_text(v)));
-    return 0;
+}
+
+/* ---- All of it ---- */
+
+void view_make(struct pairs *p, const struct reference *reference, struct view *v)
+{
+    *v = (struct view){
+        .p = p, .pool = &p->report.pool, .reference = reference, .price_a = NAN, .price_b = NAN};
+    pairs_disturb(p);
+    fill_pipes(v);
+    fill_left(v);
+    v->n_differences = pairs_machine_differences(p, &v->differences);
+    fill_causes(v);
+    v->state = pairs_unfinished(p, &v->n_unfinished);
+    for (size_t i = 0; i < p->n; i++) {
+        bool lost = p->all[i].state == PAIR_LOST_B && !p->all[i].failed_b;
+
+        v->n_lacking += lost || p->all[i].state == PAIR_REFUSED;
+        v->n_thinned += (is_ready(&p->all[i]) || is_taken(&p->all[i])) && p->all[i].failed_b;
+        v->n_taken += is_taken(&p->all[i]);
+    }
+    find_margin(v);
+    words_make(v);
+    words_remarks(v);
 }

@@ -144,7 +144,7 @@ static void add_components(const struct making *m)
     if (!v->n_pipes)
         return;
     struct document_table *t = document_table(m->d, columns, sizeof(columns) / sizeof(*columns));
-    for (size_t i = 0; t && i < v->n_pipes; i++) {
+    for (size_t i = 0; i < v->n_pipes; i++) {
         const struct view_pipe *pipe = &v->pipes[i];
         struct cell *row = document_row(t);
 
@@ -189,10 +189,9 @@ static const struct document_column by_launches[CELLS] = {
 
 static const struct document_column *columns_of(const struct making *m)
 {
-    struct document_column *columns = pool_alloc(m->pool, CELLS, sizeof(*columns));
-
-    if (!columns || !m->v->p->overall.by_runs)
+    if (!m->v->p->overall.by_runs)
         return by_launches;
+    struct document_column *columns = pool_alloc(m->pool, CELLS, sizeof(*columns));
     memcpy(columns, by_launches, sizeof(by_launches));
     columns[MORE].name = "More runs";
     return columns;
@@ -260,15 +259,10 @@ static void add_case(const struct making *m, struct document_table *t, const str
     row[DIFFERS] = cell_text(*m->common ? "" : pair->differs);
 }
 
-static struct document_table *case_table(const struct making *m, struct document *d)
-{
-    return d ? document_table(d, columns_of(m), CELLS) : NULL;
-}
-
 static void add_cases(const struct making *m, struct document_table *t,
                       const struct view_pipe *pipe, size_t from, size_t to)
 {
-    for (size_t i = from; t && i < to; i++)
+    for (size_t i = from; i < to; i++)
         add_case(m, t, pipe->pairs[i]);
 }
 
@@ -280,7 +274,7 @@ static void add_fold(const struct making *m, const struct view_pipe *pipe, size_
         struct document *fold =
             document_fold(m->d, pool_text(m->pool, "%s: %s", pipe->name, count));
 
-        add_cases(m, case_table(m, fold), pipe, from, to);
+        add_cases(m, document_table(fold, columns_of(m), CELLS), pipe, from, to);
     }
 }
 
@@ -313,7 +307,7 @@ static void add_all_cases(const struct making *m)
         n += first_of(m, &v->pipes[i]);
     if (n) {
         document_heading(m->d, 3, "Cases", "");
-        struct document_table *t = case_table(m, m->d);
+        struct document_table *t = document_table(m->d, columns_of(m), CELLS);
 
         for (size_t i = 0; i < v->n_pipes; i++)
             add_cases(m, t, &v->pipes[i], 0, first_of(m, &v->pipes[i]));
@@ -391,8 +385,6 @@ static void add_forest(const struct making *m, const struct view_pipe *pipe)
     struct forest *f = pool_alloc(m->pool, 1, sizeof(*f));
     double margin = pipe->n ? pipe->pairs[0]->decide.margin : NAN;
 
-    if (!f)
-        return;
     for (size_t i = 0; i < pipe->n; i++)
         add_row(m, f, pipe->pairs[i]);
     if (!f->line.n)
@@ -425,13 +417,6 @@ static void add_forest(const struct making *m, const struct view_pipe *pipe)
                       : ""));
 }
 
-static void add_forests(const struct making *m)
-{
-    for (size_t i = 0; i < m->v->n_pipes && m->reader == VIEW_PAGE; i++)
-        if (m->v->pipes[i].n_first)
-            add_forest(m, &m->v->pipes[i]);
-}
-
 /* Has an earlier component this cause, too? Then it is listed there. */
 static bool is_listed(const struct view *v, size_t pipe, const char *cause)
 {
@@ -448,11 +433,11 @@ static const char *pipes_with(const struct making *m, size_t first, const char *
     const char **names = pool_alloc(m->pool, v->n_pipes, sizeof(*names));
     size_t n = 0;
 
-    for (size_t i = first; names && i < v->n_pipes; i++)
+    for (size_t i = first; i < v->n_pipes; i++)
         for (size_t k = 0; k < v->pipes[i].n_causes; k++)
             if (!strcmp(v->pipes[i].causes[k], cause))
                 names[n++] = v->pipes[i].name;
-    return names ? words_list(m->pool, names, n) : "";
+    return words_list(m->pool, names, n);
 }
 
 /* What the rows of a case tell of both sides: another kernel of a library, another instruction set.
@@ -505,7 +490,7 @@ static void add_differences(const struct making *m)
         return;
     document_heading(m->d, 3, "What differs between the two sides", "");
     struct document_table *t = document_table(m->d, columns, 4);
-    for (size_t i = 0; t && i < v->n_differences; i++) {
+    for (size_t i = 0; i < v->n_differences; i++) {
         const struct machine_difference *d = &v->differences[i];
         struct cell *row = document_row(t);
 
@@ -574,11 +559,11 @@ struct document *view_document(struct view *v, enum view_for reader)
 {
     const struct making m = {document_new(v->pool), v, v->pool, reader, common_of(v)};
 
-    if (!m.d)
-        return NULL;
     add_answers(&m);
     add_components(&m);
-    add_forests(&m);
+    for (size_t i = 0; i < v->n_pipes && reader == VIEW_PAGE; i++)
+        if (v->pipes[i].n_first)
+            add_forest(&m, &v->pipes[i]);
     add_all_cases(&m);
     for (size_t i = 0; i < v->n_obstacles; i++)
         document_item(m.d, v->obstacles[i]);

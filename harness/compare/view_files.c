@@ -319,9 +319,7 @@ json_t *view_json(struct view *v, const char *run)
 int view_print_json(FILE *out, struct view *v)
 {
     json_t *o = view_json(v, NULL);
-    int err = !o                                                              ? -ENOMEM
-              : json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO
-                                                                              : 0;
+    int err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
 
     json_decref(o);
     return err;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sentences of a comparison: see compare.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,13 +22,6 @@ static const char *text_at(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-const char *words_difference(struct pool *pool, const struct machine_difference *difference)
-{
-    return pool_text(pool, "%s: %s against %s", difference->what,
-                     *difference->a ? difference->a : "not known",
-                     *difference->b ? difference->b : "not known");
-}
-
 bool words_has_pipe(const char *pipes, const char *pipe)
 {
     size_t len = strlen(pipe);
@@ -45,13 +37,6 @@ bool words_has_pipe(const char *pipes, const char *pipe)
     return false;
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* A run whose name is not that of its folder is told by both: "r-b ('r/b') on guest3".
  * "vm-1 on guest3, 2026-01-02T03:00:00Z" */
 static const char *run_text(struct view *v, size_t run)
@@ -59,10 +44,11 @@ static const char *run_text(struct view *v, size_t run)
     const json_t *meta = v->p->report.runs[run].meta;
     const char *host =
         text_at(json_object_get(json_object_get(meta, "machine"), "host"), "hostname");
-    const char *text = v->p->report.names[run];
+    const char *text = v->p->report.names[run], *path = v->p->report.runs[run].path;
+    const char *slash = strrchr(path, '/');
 
-    if (strcmp(text, last_part(v->p->report.runs[run].path)) != 0)
-        text = pool_text(v->pool, "%s ('%s')", text, v->p->report.runs[run].path);
+    if (strcmp(text, slash ? slash + 1 : path) != 0)
+        text = pool_text(v->pool, "%s ('%s')", text, path);
     if (*host)
         text = pool_text(v->pool, "%s on %s", text, host);
     return show_joined(v->pool, text, text_at(meta, "started_utc"));
@@ -97,11 +83,6 @@ static const char *short_name(struct view *v, size_t first, size_t n)
     const char *name = v->p->report.names[first];
 
     return n > 1 ? pool_text(v->pool, "%s and %zu more", name, n - 1) : name;
-}
-
-static const char *margin_text(struct view *v)
-{
-    return isnan(v->margin) ? "its margin" : view_percent(v->pool, v->margin);
 }
 
 const char *words_list(struct pool *pool, const char *const *words, size_t n)
@@ -202,7 +183,7 @@ static const char *fate_text(struct view *v, enum fate fate)
 
     for (size_t i = 0; i < v->n_pipes; i++)
         all += fate_of(&v->pipes[i]) == fate;
-    for (size_t i = 0; names && i < v->n_pipes; i++)
+    for (size_t i = 0; i < v->n_pipes; i++)
         if (fate_of(&v->pipes[i]) == fate)
             names[n++] = component_text(v, &v->pipes[i], fate, all > RANGED_MAX);
     if (!n)
@@ -235,7 +216,7 @@ static const char *more_text(struct view *v)
     size_t *needed = pool_alloc(v->pool, v->p->n + 1, sizeof(*needed));
     size_t n = 0, unknown = v->n_taken, by_runs = 0;
 
-    for (size_t i = 0; needed && i < v->p->n; i++) {
+    for (size_t i = 0; i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
 
         if (pair->state != PAIR_READY || pair->decide.decision != DECISION_INCONCLUSIVE)
@@ -336,7 +317,7 @@ static const char *blank_text(struct view *v)
     const char **names = pool_alloc(v->pool, v->p->n + 1, sizeof(*names));
     size_t n = 0;
 
-    for (size_t i = 0; names && i < v->p->n; i++) {
+    for (size_t i = 0; i < v->p->n; i++) {
         enum pair_state state = v->p->all[i].state;
         bool has = state == PAIR_LOST_A || state == PAIR_LOST_B || state == PAIR_REFUSED;
         bool known = !has || is_compared(v, v->p->all[i].pipe);
@@ -409,7 +390,8 @@ static const char *basis_text(struct view *v)
     if (!v->n_ready)
         return text;
     return pool_text(v->pool, "%s%s; margin %s", text, launches_text(v),
-                     isnan(v->margin) ? "as the suite says for each case" : margin_text(v));
+                     isnan(v->margin) ? "as the suite says for each case"
+                                      : view_percent(v->pool, v->margin));
 }
 
 static void count_obstacles(struct view *v)
@@ -505,7 +487,7 @@ static void explain_disturbed(struct view *v)
         document_percent(v->pool, 100 * first->noise_b.taken), advice_text(v, rows, quiet));
 }
 
-int words_make(struct view *v)
+void words_make(struct view *v)
 {
     v->a = view_printable(v->pool, side_text(v, 0, v->p->n_a));
     v->b = view_printable(v->pool, side_text(v, v->p->n_a, v->p->n_b));
@@ -524,5 +506,4 @@ int words_make(struct view *v)
                       show_count(v->pool, v->n_taken, "case"));
     explain_likely(v);
     explain_disturbed(v);
-    return words_remarks(v);
 }

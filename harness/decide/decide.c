@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "harness/decide/model.h"
 
@@ -425,7 +426,7 @@ static void ask_together(const struct judge *j, struct model *m, double far, boo
 
 /* Of two runs that are alike either may be the slower one: what moved the other way says what
  * unchanged cases scatter by, whatever their repetitions say. */
-static int fit_others(struct judge *j, struct model *m, bool losses)
+static void fit_others(struct judge *j, struct model *m, bool losses)
 {
     size_t n = 0, of = 0;
 
@@ -439,21 +440,17 @@ static int fit_others(struct judge *j, struct model *m, bool losses)
             continue;
         of += m->x[n++].df > 0;
     }
-    return of < OTHERS_LEAST ? 0
-                             : prior_fit(m->x, m->base, n, OTHERS_ALIKE * (1 - 2 * part_of_runs(j)),
-                                         0, &j->others[!losses]);
+    if (of >= OTHERS_LEAST)
+        j->others[!losses] =
+            prior_fit(m->x, m->base, n, OTHERS_ALIKE * (1 - 2 * part_of_runs(j)), 0);
 }
 
 /* Of a gate: what the suite as a whole says of tonight. down: room for all cases. */
-static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down,
-                     struct decide_overall *overall)
+static void ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down,
+                      struct decide_overall *overall)
 {
-    double *t = calloc((m->n_judged + 1) * (n_runs + 2), sizeof(*t));
-    double *scratch = t ? t + m->n_judged + 1 : NULL;
-    double *scores = t ? scratch + m->n_judged + 1 : NULL;
-
-    if (!t)
-        return -ENOMEM;
+    double *t = xcalloc((m->n_judged + 1) * (n_runs + 2), sizeof(*t));
+    double *scratch = t + m->n_judged + 1, *scores = scratch + m->n_judged + 1;
     size_t n = changes_of(j, m, true, t), all = 0;
 
     for (size_t k = 0; k < m->n_judged; k++) {
@@ -469,9 +466,8 @@ static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down
         overall->runs_unknown = j->unknown = true;
     else if (n >= DECIDE_NULL_CASES)
         overall->unrest = j->null_one = fmax(1, scale_of(t, m->df, n, scratch));
-    int err = fit_others(j, m, true);
-
-    err = err ? err : fit_others(j, m, false);
+    fit_others(j, m, true);
+    fit_others(j, m, false);
     n = changes_of(j, m, false, t);
     if (n >= DECIDE_NULL_CASES) {
         double tonight = scale_of(t, m->df, n, scratch);
@@ -482,7 +478,6 @@ static int ask_suite(struct judge *j, struct model *m, size_t n_runs, bool *down
     if (!overall->together)
         ask_together(j, m, MOVED_AMID, down, overall);
     free(t);
-    return err;
 }
 
 /* ---- What the data could have shown, and what more of it would ---- */
@@ -620,12 +615,10 @@ static int by_p(const void *a, const void *b)
 }
 
 /* Holm 1979, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6, 65. */
-static int holm(const double *p, size_t n, double level, bool *proven)
+static void holm(const double *p, size_t n, double level, bool *proven)
 {
-    struct candidate *order = malloc((n ? n : 1) * sizeof(*order));
+    struct candidate *order = xcalloc(n, sizeof(*order));
 
-    if (!order)
-        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         order[i] = (struct candidate){p[i], i};
         proven[i] = false;
@@ -634,16 +627,13 @@ static int holm(const double *p, size_t n, double level, bool *proven)
     for (size_t k = 0; k < n && order[k].p <= level / (double)(n - k); k++)
         proven[order[k].i] = true;
     free(order);
-    return 0;
 }
 
 /* Proof over the suite, on one side: first as if the shape of what runs differ by were known, to
  * tell what took it away. */
-static int prove(const struct judge *j, struct model *m, struct decide_case *cases, bool loss)
+static void prove(const struct judge *j, struct model *m, struct decide_case *cases, bool loss)
 {
-    int err = 0;
-
-    for (int shaped = 0; !err && shaped < 2; shaped++) {
+    for (int shaped = 0; shaped < 2; shaped++) {
         for (size_t k = 0; k < m->n_judged; k++) {
             const struct measure *c = &m->all[m->judged[k]];
             struct known known = known_with(j, c, &c->level, (struct more){0, 0});
@@ -661,14 +651,13 @@ static int prove(const struct judge *j, struct model *m, struct decide_case *cas
             if (shaped)
                 *(loss ? &cases[m->judged[k]].p_worse : &cases[m->judged[k]].p_better) = m->z[k];
         }
-        err = holm(m->z, m->n_judged, j->alarm_level, m->proven);
-        for (size_t k = 0; !err && k < m->n_judged; k++)
+        holm(m->z, m->n_judged, j->alarm_level, m->proven);
+        for (size_t k = 0; k < m->n_judged; k++)
             if (m->proven[k]) {
                 cases[m->judged[k]].obstacle = OBSTACLE_SHAPE;
                 cases[m->judged[k]].proven = shaped;
             }
     }
-    return err;
 }
 
 /* Does B lie where one of the slower runs of A lay that were left out? */
@@ -760,8 +749,8 @@ static void case_decide(const struct judge *j, const struct decide_overall *over
 
 /* B against the anchors, at half of the alarm level: the loss has to lie beyond the margin as a
  * whole. */
-static int judge_anchors(const struct judge *j, struct model *m, struct quantiles *q,
-                         struct decide_case *cases)
+static void judge_anchors(const struct judge *j, struct model *m, struct quantiles *q,
+                          struct decide_case *cases)
 {
     size_t n = 0;
 
@@ -781,10 +770,9 @@ static int judge_anchors(const struct judge *j, struct model *m, struct quantile
         m->z[n++] =
             read_tail(&j->tail, dist_t_cdf(beyond_rounding(c, d) / known.error, known.freedom));
     }
-    int err = holm(m->z, n, j->alarm_level / 2, m->proven);
-
+    holm(m->z, n, j->alarm_level / 2, m->proven);
     n = 0;
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+    for (size_t k = 0; k < m->n_judged; k++) {
         struct decide_case *c = &cases[m->judged[k]];
 
         if (isnan(c->anchor_ratio) || !m->proven[n++] || !(c->anchor_high < 1 - c->margin))
@@ -793,20 +781,19 @@ static int judge_anchors(const struct judge *j, struct model *m, struct quantile
         c->decision = DECISION_WORSE;
         c->likely = false;
     }
-    return err;
 }
 
-static int judge_all(const struct judge *j, struct model *m, const bool *down,
-                     struct decide_case *cases, const struct decide_overall *overall)
+static void judge_all(const struct judge *j, struct model *m, const bool *down,
+                      struct decide_case *cases, const struct decide_overall *overall)
 {
     struct quantiles q = {.next = 0};
-    int err = prove(j, m, cases, true);
 
-    err = err ? err : prove(j, m, cases, false);
-    for (size_t k = 0; !err && k < m->n_judged; k++)
+    prove(j, m, cases, true);
+    prove(j, m, cases, false);
+    for (size_t k = 0; k < m->n_judged; k++)
         case_decide(j, overall, &m->all[m->judged[k]], down[k], &q, &cases[m->judged[k]]);
-    err = err ? err : judge_anchors(j, m, &q, cases);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+    judge_anchors(j, m, &q, cases);
+    for (size_t k = 0; k < m->n_judged; k++) {
         const struct measure *of = &m->all[m->judged[k]];
         struct decide_case *c = &cases[m->judged[k]];
 
@@ -818,7 +805,6 @@ static int judge_all(const struct judge *j, struct model *m, const bool *down,
             c->obstacle != OBSTACLE_TOGETHER)
             c->more_launches = more_needed(j, of, c, &q);
     }
-    return err;
 }
 
 /* ---- By one figure ---- */
@@ -902,27 +888,26 @@ static int decide_by_one(struct decide_case *cases, size_t n, const struct decid
 {
     struct model m = {.n = 0};
     struct judge j;
-    bool *down = calloc(n + 1, sizeof(*down));
-    int err = down ? options_read(options, &j) : -ENOMEM;
+    int err = options_read(options, &j);
 
     *overall = (struct decide_overall){.unrest = NAN, .moved = NAN};
     for (size_t i = 0; i < n; i++) {
         case_clear(&cases[i]);
         if (!(cases[i].margin > 0 && cases[i].margin < 1))
-            err = err ? err : -EINVAL;
+            err = -EINVAL;
     }
-    err = err ? err : suite_model_make(&m, cases, n, options->unchanged && options->b_stays);
-    if (!err) {
-        size_t n_runs = fill_values(&m, cases, &j, overall);
-
-        if (options->unchanged)
-            err = ask_suite(&j, &m, n_runs, down, overall);
-    }
-    err = err ? err : judge_all(&j, &m, down, cases, overall);
-    decide_count(cases, err ? 0 : n, overall);
+    decide_count(cases, 0, overall);
+    if (err)
+        return err;
+    suite_model_make(&m, cases, n, options->unchanged && options->b_stays);
+    bool *down = xcalloc(n, sizeof(*down));
+    size_t n_runs = fill_values(&m, cases, &j, overall);
+    if (options->unchanged)
+        ask_suite(&j, &m, n_runs, down, overall);
+    judge_all(&j, &m, down, cases, overall);
     suite_model_release(&m);
     free(down);
-    return err;
+    return 0;
 }
 
 void decide_count(const struct decide_case *cases, size_t n, struct decide_overall *overall)
@@ -1005,28 +990,28 @@ static void join(struct decide_case *c, const struct decide_case *sustained)
     c->sustained_b = sustained->b_value;
 }
 
-static int decide_sustained(struct decide_case *cases, size_t n, size_t n_with,
-                            const struct decide_options *options)
+/* The options are those by which the medians were decided. */
+static void decide_sustained(struct decide_case *cases, size_t n, size_t n_with,
+                             const struct decide_options *options)
 {
     size_t n_runs = 1, k = 0;
 
     for (size_t i = 0; i < n; i++)
         n_runs += cases[i].a.n + cases[i].b.n;
-    struct decide_case *with = calloc(n_with, sizeof(*with));
-    struct decide_run *runs = calloc(n_runs, sizeof(*runs)), *to = runs;
+    struct decide_case *with = xcalloc(n_with, sizeof(*with));
+    struct decide_run *runs = xcalloc(n_runs, sizeof(*runs)), *to = runs;
     struct decide_overall overall;
-    int err = with && runs ? 0 : -ENOMEM;
 
-    for (size_t i = 0; !err && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (!has_sustained(&cases[i]))
             continue;
         with[k] = cases[i];
         to = side_sustained(&with[k].a, to);
         to = side_sustained(&with[k++].b, to);
     }
-    err = err ? err : decide_by_one(with, n_with, options, &overall);
+    decide_by_one(with, n_with, options, &overall);
     k = 0;
-    for (size_t i = 0; !err && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct decide_case *by = has_sustained(&cases[i]) ? &with[k++] : NULL;
 
         if (by && !isnan(cases[i].error) && !isnan(by->error))
@@ -1034,7 +1019,6 @@ static int decide_sustained(struct decide_case *cases, size_t n, size_t n_with,
     }
     free(with);
     free(runs);
-    return err;
 }
 
 int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
@@ -1048,11 +1032,12 @@ int decide_suite(struct decide_case *cases, size_t n, const struct decide_option
     each.alarm_level = options->alarm_level == 0 ? ALARM_LEVEL : options->alarm_level;
     if (n_with)
         each.alarm_level /= 2;
-    int err = decide_by_one(cases, n, &each, overall);
-
-    err = err || !n_with ? err : decide_sustained(cases, n, n_with, &each);
-    decide_count(cases, err ? 0 : n, overall);
-    return err;
+    if (decide_by_one(cases, n, &each, overall))
+        return -EINVAL;
+    if (n_with)
+        decide_sustained(cases, n, n_with, &each);
+    decide_count(cases, n, overall);
+    return 0;
 }
 
 double decide_value_a(const struct decide_case *c)

@@ -149,8 +149,8 @@ struct decide_overall {
     double moved; /* the median of the ratios of those that moved down; NaN */
 };
 
-/* Decides all cases of a suite. 0, -EINVAL (an option or a margin out of range), -ENOMEM. The order
- * of cases does not matter. */
+/* Decides all cases of a suite. 0, or -EINVAL: an option or a margin is out of range. The order of
+ * cases does not matter. */
 int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
                  struct decide_overall *overall);
 

@@ -2,12 +2,12 @@
 /* From the repetitions of a suite to variance components: see model.h. */
 #include "harness/decide/model.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 
 /* Values are written with 9 digits: repetitions that agree to the last one have this variance. */
@@ -112,16 +112,14 @@ static void fit_best(struct fit *f, double middle, double alike, struct prior *o
         }
 }
 
-int prior_fit(const struct variance *x, const double *base, size_t n, double alike, double lend,
-              struct prior *out)
+struct prior prior_fit(const struct variance *x, const double *base, size_t n, double alike,
+                       double lend)
 {
     struct fit f = {.x = x, .base = base, .n = n};
-    double *known = malloc((n ? n : 1) * sizeof(*known)), total = 0, largest = 0;
+    struct prior out = {.most = INFINITY};
+    double *known = xcalloc(n, sizeof(*known)), total = 0, largest = 0;
     size_t cases = 0;
 
-    *out = (struct prior){.most = INFINITY};
-    if (!known)
-        return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (!(x[i].df > 0))
             continue;
@@ -130,16 +128,16 @@ int prior_fit(const struct variance *x, const double *base, size_t n, double ali
         largest = fmax(largest, x[i].df);
     }
     if (cases >= PRIOR_CASES) {
-        fit_best(&f, stats_median(known, cases), alike, out);
-        out->most = total;
+        fit_best(&f, stats_median(known, cases), alike, &out);
+        out.most = total;
     } else if (cases && lend > 0) {
-        *out = (struct prior){0, cases > 1 ? best_times(&f, NORMAL) : 1, lend, INFINITY};
+        out = (struct prior){0, cases > 1 ? best_times(&f, NORMAL) : 1, lend, INFINITY};
     } else if (cases > 1 && lend == 0) {
-        *out = (struct prior){.times = best_times(&f, NORMAL), .most = total};
-        out->freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
+        out = (struct prior){.times = best_times(&f, NORMAL), .most = total};
+        out.freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
     }
     free(known);
-    return 0;
+    return out;
 }
 
 struct variance prior_moderate(const struct prior *p, struct variance own, double base)
@@ -461,10 +459,9 @@ static bool mark_strange(struct measure *m, enum decide_role role, struct varian
     return far->strange;
 }
 
-static int leave_out_strange(struct model *m, enum decide_role role)
+static void leave_out_strange(struct model *m, enum decide_role role)
 {
     double *x = m->z;
-    struct prior prior;
 
     for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
@@ -477,8 +474,8 @@ static int leave_out_strange(struct model *m, enum decide_role role)
             m->x[k] = variance_by_mad(x, n, &middle);
         m->x[k].value = fmax(m->x[k].value, m->base[k]);
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, &prior);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+    const struct prior prior = prior_fit(m->x, m->base, m->n_judged, 0, 0);
+    for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
         size_t n = c->paired ? 0 : runs_of(c, role, x), most = n / 4 ? n / 4 : 1;
         double middle;
@@ -491,7 +488,6 @@ static int leave_out_strange(struct model *m, enum decide_role role)
         for (size_t out = 0; out < most && mark_strange(c, role, own, middle, n); out++)
             continue;
     }
-    return err;
 }
 
 /* Squares of runs' means around those of their boot, of each role; *df. */
@@ -524,9 +520,8 @@ static double squares_of_runs(const struct measure *m, double *df)
 
 /* v, and whether any case has a spread of its own within a boot: else boots cannot be told from
  * runs, and are left out of account. */
-static int spread_runs(struct model *m)
+static void spread_runs(struct model *m)
 {
-    struct prior *prior = &m->of_runs;
     double known = 0;
 
     for (int with_boots = 1; with_boots >= 0 && !(known > 0); with_boots--)
@@ -544,17 +539,16 @@ static int spread_runs(struct model *m)
             c->own_squares = squares;
             known += df;
         }
-    int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, prior);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+    m->of_runs = prior_fit(m->x, m->base, m->n_judged, 0, 0);
+    for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
 
-        c->v = moderate_robustly(prior, m->x[k], m->base[k], m->n_judged);
+        c->v = moderate_robustly(&m->of_runs, m->x[k], m->base[k], m->n_judged);
         c->by_runs = c->v.df > 0;
         if (!c->by_runs)
             c->v = (struct variance){c->w_a, c->s_a.df};
         c->v.value = fmax(c->v.value, floor_of(c));
     }
-    return err;
 }
 
 struct variance suite_model_v_without(const struct model *m, const struct measure *c, double off,
@@ -597,10 +591,8 @@ static size_t boots_of(const struct measure *m, int role, struct boot *boots)
     return n;
 }
 
-static int spread_boots(struct model *m, struct boot *boots)
+static void spread_boots(struct model *m, struct boot *boots)
 {
-    struct prior prior;
-
     for (size_t k = 0; k < m->n_judged; k++) {
         const struct measure *c = &m->all[m->judged[k]];
         size_t n = c->boot ? boots_of(c, -1, boots) : 0;
@@ -616,8 +608,8 @@ static int spread_boots(struct model *m, struct boot *boots)
         if (n > 1)
             m->x[k].value = fmax(means.squares / (double)(n - 1), VARIANCE_LEAST);
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, 0, 0, &prior);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+    const struct prior prior = prior_fit(m->x, m->base, m->n_judged, 0, 0);
+    for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
 
         c->boots = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
@@ -625,7 +617,6 @@ static int spread_boots(struct model *m, struct boot *boots)
         c->others_boots = prior_moderate(&prior, (struct variance){0, 0}, m->base[k]);
         c->others_boots.value = fmax(0, c->others_boots.value - m->base[k]);
     }
-    return err;
 }
 
 /* A's level as B's machine is to have it: the mean of the runs of B's boot, and that of the other
@@ -667,7 +658,7 @@ static struct level level_of(const struct measure *m, enum decide_role role, str
 
 /* ---- All of it ---- */
 
-static int allocate(struct model *m, const struct decide_case *cases, size_t n)
+static void allocate(struct model *m, const struct decide_case *cases, size_t n)
 {
     size_t runs = 1, most = 16;
 
@@ -679,17 +670,14 @@ static int allocate(struct model *m, const struct decide_case *cases, size_t n)
     }
     most = most > n ? most : n;
     m->n = n;
-    m->all = calloc(n + 1, sizeof(*m->all));
-    m->judged = calloc(n + 1, sizeof(*m->judged));
-    m->runs = calloc(runs, sizeof(*m->runs));
-    m->x = calloc(n + 1, sizeof(*m->x));
-    m->base = calloc(n + 1, sizeof(*m->base));
-    m->z = calloc(most + 1, sizeof(*m->z));
-    m->df = calloc(n + 1, sizeof(*m->df));
-    m->proven = calloc(n + 1, sizeof(*m->proven));
-    return m->all && m->judged && m->runs && m->x && m->base && m->z && m->df && m->proven
-               ? 0
-               : -ENOMEM;
+    m->all = xcalloc(n, sizeof(*m->all));
+    m->judged = xcalloc(n, sizeof(*m->judged));
+    m->runs = xcalloc(runs, sizeof(*m->runs));
+    m->x = xcalloc(n, sizeof(*m->x));
+    m->base = xcalloc(n, sizeof(*m->base));
+    m->z = xcalloc(most, sizeof(*m->z));
+    m->df = xcalloc(n, sizeof(*m->df));
+    m->proven = xcalloc(n, sizeof(*m->proven));
 }
 
 void suite_model_release(struct model *m)
@@ -780,10 +768,8 @@ static enum decide_obstacle read_case(struct model *model, const struct decide_c
 #define TAILS_ALIKE 1 /* some cases may be noisier tonight: the heaviest tail that is likely */
 
 /* The variance of repetitions in the case as a whole, against those of the other cases. */
-static int moderate_cases(struct model *m)
+static void moderate_cases(struct model *m)
 {
-    struct prior prior;
-
     for (size_t k = 0; k < m->n_judged; k++) {
         const struct measure *c = &m->all[m->judged[k]];
 
@@ -791,17 +777,14 @@ static int moderate_cases(struct model *m)
         m->x[k].value = fmax(c->s.value, least_variance(c));
         m->base[k] = 1;
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, -1, &prior);
-    for (size_t k = 0; !err && k < m->n_judged; k++)
+    const struct prior prior = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, -1);
+    for (size_t k = 0; k < m->n_judged; k++)
         m->all[m->judged[k]].s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
-    return err;
 }
 
 /* That of one side, against the case's. */
-static int moderate_side(struct model *m, bool of_b)
+static void moderate_side(struct model *m, bool of_b)
 {
-    struct prior prior;
-
     for (size_t k = 0; k < m->n_judged; k++) {
         const struct measure *c = &m->all[m->judged[k]];
 
@@ -809,8 +792,8 @@ static int moderate_side(struct model *m, bool of_b)
         m->x[k].value = fmax(m->x[k].value, least_variance(c));
         m->base[k] = c->s.value;
     }
-    int err = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, SIDE_LENDS, &prior);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+    const struct prior prior = prior_fit(m->x, m->base, m->n_judged, -TAILS_ALIKE, SIDE_LENDS);
+    for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
         struct variance s = moderate_robustly(&prior, m->x[k], m->base[k], m->n_judged);
         bool modes = chance_above(&prior, m->x[k], m->base[k]) < MODES_LEVEL;
@@ -821,22 +804,6 @@ static int moderate_side(struct model *m, bool of_b)
         *(of_b ? &c->s_b : &c->s_a) = s.df > 0 && !c->paired ? s : c->s;
         *(of_b ? &c->modes_b : &c->modes_a) = modes ? fmax(0, m->x[k].value - s.value) : 0;
     }
-    return err;
-}
-
-static int spread_repetitions(struct model *m)
-{
-    int err = moderate_cases(m);
-
-    err = err ? err : moderate_side(m, false);
-    err = err ? err : moderate_side(m, true);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
-        struct measure *c = &m->all[m->judged[k]];
-
-        c->w_a = c->s_a.value * c->inverse_a * c->unbalance;
-        c->w_b = c->s_b.value * c->inverse_b * c->unbalance;
-    }
-    return err;
 }
 
 /* A case of which nothing tells how it scatters. */
@@ -855,14 +822,13 @@ static void drop_unknown(struct model *m, struct decide_case *cases)
     m->n_judged = n;
 }
 
-int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time)
+void suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time)
 {
-    struct run_mean *runs;
     size_t most = 1;
-    int err = allocate(m, cases, n);
 
-    runs = m->runs;
-    for (size_t i = 0; !err && i < n; i++) {
+    allocate(m, cases, n);
+    struct run_mean *runs = m->runs;
+    for (size_t i = 0; i < n; i++) {
         m->all[i].runs = runs;
         runs += cases[i].a.n;
         most = cases[i].a.n > most ? cases[i].a.n : most;
@@ -870,22 +836,26 @@ int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool 
         if (cases[i].obstacle == OBSTACLE_NONE)
             m->judged[m->n_judged++] = i;
     }
-    struct boot *boots = calloc(most, sizeof(*boots));
+    moderate_cases(m);
+    moderate_side(m, false);
+    moderate_side(m, true);
+    for (size_t k = 0; k < m->n_judged; k++) {
+        struct measure *c = &m->all[m->judged[k]];
 
-    err = err ? err : boots ? 0 : -ENOMEM;
-    err = err ? err : spread_repetitions(m);
-    err = err ? err : leave_out_strange(m, DECIDE_LEVEL);
-    err = err ? err : leave_out_strange(m, DECIDE_ANCHOR);
-    err = err ? err : spread_runs(m);
-    if (!err)
-        drop_unknown(m, cases);
-    err = err ? err : spread_boots(m, boots);
-    for (size_t k = 0; !err && k < m->n_judged; k++) {
+        c->w_a = c->s_a.value * c->inverse_a * c->unbalance;
+        c->w_b = c->s_b.value * c->inverse_b * c->unbalance;
+    }
+    leave_out_strange(m, DECIDE_LEVEL);
+    leave_out_strange(m, DECIDE_ANCHOR);
+    spread_runs(m);
+    drop_unknown(m, cases);
+    struct boot *boots = xcalloc(most, sizeof(*boots));
+    spread_boots(m, boots);
+    for (size_t k = 0; k < m->n_judged; k++) {
         struct measure *c = &m->all[m->judged[k]];
 
         c->level = level_of(c, DECIDE_LEVEL, boots);
         c->anchor = level_of(c, DECIDE_ANCHOR, boots);
     }
     free(boots);
-    return err;
 }

@@ -29,10 +29,9 @@ struct prior {
 /* Fits it to n estimates (those of df 0 are left out) by maximum likelihood. alike: of all that are
  * within so much of the best in log likelihood, the one of most freedom is taken; below 0, the one
  * of least. lend: in a suite too small for a fit, where base is the
- * case's own, so many degrees of freedom are lent; 0: a few, by how many the others have; below: none. 0 or
- * -ENOMEM. */
-int prior_fit(const struct variance *x, const double *base, size_t n, double alike, double lend,
-              struct prior *out);
+ * case's own, so many degrees of freedom are lent; 0: a few, by how many the others have; below: none. */
+struct prior prior_fit(const struct variance *x, const double *base, size_t n, double alike,
+                       double lend);
 struct variance prior_moderate(const struct prior *p, struct variance own, double base);
 
 /* A run as one value of its case; of pairs, the mean change of both. */
@@ -96,8 +95,8 @@ struct model {
 };
 
 /* Reads the cases, sets their obstacle where there is nothing to judge, and estimates the components
- * of the others. in_time: A's and B's boots count (a gate's view). 0 or -ENOMEM. */
-int suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time);
+ * of the others. in_time: A's and B's boots count (a gate's view). */
+void suite_model_make(struct model *m, struct decide_case *cases, size_t n, bool in_time);
 void suite_model_release(struct model *m);
 
 /* v as it would be without a run of A that is so far from the mean of n runs, itself among them. */

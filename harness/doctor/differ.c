@@ -548,11 +548,11 @@ static struct view *compare_numbers(struct pairs *pairs, struct view *view, cons
         if ((size_t)snprintf(path, sizeof(path), "%s/plan.csv", i ? *b : *a) >= sizeof(path) ||
             access(path, R_OK))
             return NULL;
-    if (pairs_load(pairs, a, 1, b, 1, &options, error, sizeof(error)) ||
-        view_make(pairs, NULL, view)) {
+    if (pairs_load(pairs, a, 1, b, 1, &options, error, sizeof(error))) {
         fprintf(stderr, "plumb doctor: the numbers are not compared: %s\n", error);
         return NULL;
     }
+    view_make(pairs, NULL, view);
     return view;
 }
 

@@ -232,10 +232,9 @@ static int load(struct asked *a)
     int err = report_load(&a->r, runs, a->o->n_args, a->error, sizeof(a->error));
     if (err)
         return err == -EBADMSG ? EXIT_DAMAGED : err == -ENOENT ? EXIT_USAGE : EXIT_INCOMPLETE;
-    if (bench_list_load(&a->benches) ||
-        parts_read(&a->r, &a->benches, options->dtype, options->over, (double)options->per_node,
-                   &a->parts))
-        return fail(a, EXIT_INCOMPLETE, "out of memory");
+    bench_list_load(&a->benches);
+    parts_read(&a->r, &a->benches, options->dtype, options->over, (double)options->per_node,
+               &a->parts);
     parts_find_host(&a->parts, &a->model);
     return EXIT_GOOD;
 }
@@ -320,8 +319,6 @@ static int read_swap(struct asked *a)
         return EXIT_GOOD;
     int err = forecast_swap_read(&a->r.pool, &a->parts, a->options.swap, &a->f.swap, a->error,
                                  sizeof(a->error));
-    if (err == -ENOMEM)
-        return fail(a, EXIT_INCOMPLETE, "out of memory");
     if (!err && a->f.swap.times[SWAP_PRODUCTS] > 0 && a->options.compute_ns)
         return fail(a, EXIT_USAGE, "--swap products changes nothing beside --compute");
     return err ? EXIT_USAGE : EXIT_GOOD;
@@ -440,13 +437,6 @@ static int show(struct asked *a)
 
 /* ---- offers ---- */
 
-static int status_of(struct asked *a, int err)
-{
-    if (err == -ENOMEM)
-        return fail(a, EXIT_INCOMPLETE, "out of memory");
-    return err == -EBADMSG ? EXIT_DAMAGED : err ? EXIT_USAGE : EXIT_GOOD;
-}
-
 static int price_offers(struct asked *a)
 {
     struct offers_made *made = &a->offers;
@@ -465,7 +455,7 @@ static int price_offers(struct asked *a)
     if (!err)
         err = offers_make(made, &a->r.pool, &a->f, &from, a->error, sizeof(a->error));
     if (err)
-        return status_of(a, err);
+        return err == -EBADMSG ? EXIT_DAMAGED : EXIT_USAGE;
     offers_show(&a->r.pool, d, made);
     for (size_t i = 0; i < made->offers.n; i++)
         given += offer_is_given(&made->cases[i]);
@@ -475,7 +465,7 @@ static int price_offers(struct asked *a)
 
 static int work(struct asked *a)
 {
-    int status = load(a), err;
+    int status = load(a);
 
     if (!status) {
         set_job(a);
@@ -491,13 +481,10 @@ static int work(struct asked *a)
         status = add_asked(a);
     if (status)
         return status;
-    err = forecast_make(&a->f, a->nodes, a->points, a->n);
-    if (err == -EINVAL)
+    if (forecast_make(&a->f, a->nodes, a->points, a->n))
         return fail(a, EXIT_USAGE, "this model cannot be divided so: fewer stages");
-    if (err)
-        return fail(a, EXIT_INCOMPLETE, "out of memory");
     status = choose_answer(a);
-    err = show(a);
+    int err = show(a);
     return err ? err : status;
 }
 

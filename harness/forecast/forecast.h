@@ -101,10 +101,9 @@ struct parts {
 
 /* Reads the parts from a report's runs. `dtype`: of products, or NULL: that of the fastest. `over`:
  * a condition on rows of several ranks, or NULL. `per_node`: ranks of a node, where several were
- * measured; 0: the most of the most nodes. Everything lives in the report's pool. 0, or
- * -ENOMEM. */
-int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
-               const char *over, double per_node, struct parts *parts);
+ * measured; 0: the most of the most nodes. Everything lives in the report's pool. */
+void parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
+                const char *over, double per_node, struct parts *parts);
 
 /* Of a gradient, by the data type of the products. */
 double parts_element_bytes(const struct parts *p);
@@ -158,8 +157,8 @@ struct forecast_swap {
 const char *forecast_swap_text(struct pool *pool, const struct forecast_swap *swap);
 
 /* Reads "network=400Gb/s,products=gpu.KEY": PART=FROM:TO, a rate, or [FILE:]ENTRY of
- * configs/hardware. Where FROM is not given it is what runs know. 0; -EINVAL with error set;
- * -ENOMEM. Texts are of the pool. */
+ * configs/hardware. Where FROM is not given it is what runs know. 0, or -EINVAL with error set.
+ * Texts are of the pool. */
 int forecast_swap_read(struct pool *pool, const struct parts *parts, const char *text,
                        struct forecast_swap *swap, char *error, size_t len);
 
@@ -235,7 +234,7 @@ struct forecast {
 void forecast_use(struct forecast *f, const struct parts *parts, double per_node);
 
 /* Fills in points[i] for nodes[i]. f->parts, job, swap and per_node are set. 0; -EINVAL: the job
- * makes no sense for the model; -ENOMEM. */
+ * makes no sense for the model. */
 int forecast_make(struct forecast *f, const double *nodes, struct forecast_point *points, size_t n);
 
 /* One point, with ranks in place of nodes. */

@@ -99,8 +99,8 @@ struct offer_source {
     double per_node; /* 0: as sums were measured */
 };
 
-/* made->offers was read. `base` is a forecast of the command line's runs. 0, or -errno, with error
- * set but for -ENOMEM. */
+/* made->offers was read. `base` is a forecast of the command line's runs. 0, or -errno with error
+ * set. */
 int offers_make(struct offers_made *made, struct pool *pool, const struct forecast *base,
                 const struct offer_source *from, char *error, size_t len);
 void offers_release(struct offers_made *made);

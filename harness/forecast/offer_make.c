@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/forecast/offer.h"
 #include "harness/report/described.h"
 
@@ -46,18 +47,17 @@ static int read_runs(struct making *m, size_t i)
     const struct offer *offer = &made->offers.all[i];
     char error[300] = "";
 
-    made->reports[i] = calloc(1, sizeof(*made->reports[i]));
-    if (!made->reports[i])
-        return -ENOMEM;
+    made->reports[i] = xcalloc(1, sizeof(*made->reports[i]));
     int err = report_load(made->reports[i], (const char *const *)offer->runs, offer->n_runs, error,
                           sizeof(error));
-    if (err)
-        return err == -ENOMEM ? err : (fail(m, offer, error), err);
-    err = parts_read(made->reports[i], m->from->benches, m->from->dtype, m->from->over,
-                     offer->per_node > 0 ? offer->per_node : m->from->per_node, &made->parts[i]);
-    if (!err)
-        parts_find_host(&made->parts[i], m->base->job.model);
-    return err;
+    if (err) {
+        fail(m, offer, error);
+        return err;
+    }
+    parts_read(made->reports[i], m->from->benches, m->from->dtype, m->from->over,
+               offer->per_node > 0 ? offer->per_node : m->from->per_node, &made->parts[i]);
+    parts_find_host(&made->parts[i], m->base->job.model);
+    return 0;
 }
 
 /* While it waits for sums a GPU draws less than in products, and nobody knows how much less: at the

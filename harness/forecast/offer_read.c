@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file of offers: see offer.h, and docs/forecast.md for the format. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,8 +26,6 @@ static void show_table(struct pool *pool, struct document *d, const struct offer
     size_t n = sizeof(columns) / sizeof(*columns);
     struct document_column *named = pool_alloc(pool, n, sizeof(*named));
 
-    if (!named)
-        return;
     memcpy(named, columns, sizeof(columns));
     named[4].name = pool_text(pool, "Cost %s", terms->currency);
     named[5].name = pool_text(pool, "Samples/%s", terms->currency);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/alloc.h"
 #include "core/text.h"
 #include "harness/forecast/forecast.h"
 #include "harness/report/plot.h"
@@ -87,8 +88,8 @@ static json_t *memory_json(const struct forecast *f, const struct job_memory *m)
 /* Each measured step; `made`: those with a forecast, else those that are left out. */
 static json_t *checks_json(const struct forecast *f, bool made)
 {
-    struct forecast_check *checks = calloc(f->parts->n_steps + 1, sizeof(*checks));
-    size_t n = checks ? forecast_checks(f, checks) : 0;
+    struct forecast_check *checks = xcalloc(f->parts->n_steps, sizeof(*checks));
+    size_t n = forecast_checks(f, checks);
     json_t *all = json_array();
 
     for (size_t i = 0; i < n; i++) {
@@ -150,11 +151,11 @@ const struct plot *forecast_plot(struct pool *pool, const struct forecast *f)
 {
     struct plot *plot = pool_alloc(pool, 1, sizeof(*plot));
     struct plot_line *lines = pool_alloc(pool, 2, sizeof(*lines));
-    struct plot_point *points = pool_alloc(pool, 2 * f->n + 1, sizeof(*points));
-    struct plot_tick *ticks = pool_alloc(pool, f->n + 1, sizeof(*ticks));
+    struct plot_point *points = pool_alloc(pool, 2 * f->n, sizeof(*points));
+    struct plot_tick *ticks = pool_alloc(pool, f->n, sizeof(*ticks));
     const struct forecast_point *base = forecast_base(f);
 
-    if (!plot || !lines || !points || !ticks || !base)
+    if (!base)
         return NULL;
     for (size_t i = 0; i < f->n; i++) {
         const struct forecast_point *p = &f->points[i];

@@ -2,7 +2,6 @@
 /* The measured parts of a machine, from the rows of runs: see forecast.h. */
 #include "harness/forecast/forecast.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,23 +227,20 @@ static void add_product(struct reading *in, const struct report_bench *b,
 }
 
 /* The products of p->dtype. */
-static int list_products(struct reading *in)
+static void list_products(struct reading *in)
 {
     struct parts *p = in->parts;
 
     p->n_products = 0;
     each_case(in, JOB_PRODUCT, count_product);
-    p->products = pool_alloc(&in->r->pool, p->n_products + 1, sizeof(*p->products));
+    p->products = pool_alloc(&in->r->pool, p->n_products, sizeof(*p->products));
     p->n_products = 0;
-    if (!p->products)
-        return -ENOMEM;
     each_case(in, JOB_PRODUCT, add_product);
-    return 0;
 }
 
 /* Of the data types that a network is trained in, the fastest; one of which too few shapes were
  * measured only where that holds of all. NULL: none was measured. */
-static int choose_dtype(struct reading *in)
+static void choose_dtype(struct reading *in)
 {
     static const char *const trained[] = {"f32", "tf32", "bf16", "f16"};
     struct parts *p = in->parts;
@@ -256,8 +252,7 @@ static int choose_dtype(struct reading *in)
         double rate = 0;
 
         p->dtype = trained[i];
-        if (list_products(in))
-            return -ENOMEM;
+        list_products(in);
         for (size_t k = 0; k < p->n_products; k++)
             rate = fmax(rate, p->products[k].flops);
         bool known = p->n_products >= PARTS_SHAPES;
@@ -268,25 +263,23 @@ static int choose_dtype(struct reading *in)
         }
     }
     p->dtype = best;
-    return 0;
 }
 
-static int read_products(struct reading *in, const char *dtype)
+static void read_products(struct reading *in, const char *dtype)
 {
     struct parts *p = in->parts;
 
     each_case(in, JOB_PRODUCT, look_for_gpu);
-    int err = dtype ? 0 : choose_dtype(in);
     if (dtype)
         p->dtype = dtype;
-    if (err || !p->dtype)
-        return err;
-    if ((err = list_products(in)))
-        return err;
+    else
+        choose_dtype(in);
+    if (!p->dtype)
+        return;
+    list_products(in);
     find_devices(in);
     parts_product_spread(p);
     p->power = parts_power(p);
-    return 0;
 }
 
 double parts_element_bytes(const struct parts *p)
@@ -460,15 +453,13 @@ static void add_step(struct reading *in, const struct report_bench *b, const str
                      const struct report_point *p, const struct bench_part *part)
 {
     struct parts *parts = in->parts;
-    struct part_step *longer, step = step_of(b, c, p);
+    struct part_step step = step_of(b, c, p);
 
     (void)part;
     if (!(step.ranks > 0) || !(step.batch > 0))
         return;
     step.other_way = !is_same_way(in, b, c);
-    longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
-    if (!longer)
-        return;
+    struct part_step *longer = pool_alloc(&in->r->pool, parts->n_steps + 1, sizeof(*longer));
     if (parts->n_steps)
         memcpy(longer, parts->steps, parts->n_steps * sizeof(*longer));
     longer[parts->n_steps++] = step;
@@ -477,16 +468,12 @@ static void add_step(struct reading *in, const struct report_bench *b, const str
 
 /* ---- operations between ranks ---- */
 
-static bool is_over(const struct reading *in, const struct scaling_series *s)
-{
-    return !in->over || described_matches(s->bench, s->first, in->over);
-}
-
 static enum bench_part_of kind_of(const struct reading *in, const struct scaling_series *s)
 {
     const struct bench_part *part = part_of(in, s->bench, s->first);
 
-    return part && is_over(in, s) ? part->of : JOB_NONE;
+    return part && (!in->over || described_matches(s->bench, s->first, in->over)) ? part->of
+                                                                                  : JOB_NONE;
 }
 
 /* Two series of different runs are points of one where all says the same but the run. */
@@ -639,15 +626,15 @@ static const char *label_of(const struct reading *in, const struct scaling_serie
                      law->nodes == 1 ? "" : "s");
 }
 
-/* Of all series that differ in their run alone. -ENOMEM. */
-static int make_law(struct reading *in, const struct scaling_series *s, double least, double most,
-                    struct part_law *law)
+/* Of all series that differ in their run alone. */
+static struct part_law make_law(struct reading *in, const struct scaling_series *s, double least,
+                                double most)
 {
-    *law = (struct part_law){
+    struct part_law own = {
         .law = {.terms = s->terms}, .limit = NAN, .link_gbits = NAN, .links = NAN};
+    struct part_law *law = &own;
+
     law->law.points = pool_alloc(&in->r->pool, room_for(in), sizeof(*law->law.points));
-    if (!law->law.points)
-        return -ENOMEM;
     for (size_t i = 0; least > 1 && i < in->scalings.n; i++)
         if (is_same(s, &in->scalings.all[i]))
             find_place(&in->scalings.all[i], least, most, in->per_node, law);
@@ -659,42 +646,34 @@ static int make_law(struct reading *in, const struct scaling_series *s, double l
         if (is_same(s, &in->scalings.all[i]))
             add_points(&in->scalings.all[i], least, most, law);
     law->label = label_of(in, s, law);
-    return 0;
+    return own;
 }
 
 /* Inside one node the way of several nodes need not be the fastest. */
-static int read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
+static void read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
 {
-    struct part_law law, inside;
-    int err = make_law(in, s, least_nodes(in, s), HUGE_VAL, &law);
+    struct part_law law = make_law(in, s, least_nodes(in, s), HUGE_VAL);
+    struct part_law inside = make_law(in, s, 1, 1);
 
-    if (!err)
-        err = make_law(in, s, 1, 1, &inside);
-    if (err)
-        return err;
     if (inside.law.n && is_better(&inside, &in->parts->inside[kind]))
         in->parts->inside[kind] = inside;
     if (!law.law.n || !is_better(&law, &in->parts->laws[kind]))
-        return 0;
+        return;
     parts_find_link(in->r, &law);
     in->parts->laws[kind] = law;
     if (kind == JOB_SUM)
         in->sum = s;
-    return 0;
 }
 
-static int read_laws(struct reading *in)
+static void read_laws(struct reading *in)
 {
-    int err = 0;
-
     scalings_make_of(in->r, 1, &in->scalings);
-    for (size_t i = 0; !err && i < in->scalings.n; i++) {
+    for (size_t i = 0; i < in->scalings.n; i++) {
         enum bench_part_of kind = kind_of(in, &in->scalings.all[i]);
 
         if (kind != JOB_NONE)
-            err = read_law(in, &in->scalings.all[i], kind);
+            read_law(in, &in->scalings.all[i], kind);
     }
-    return err;
 }
 
 /* ---- all ---- */
@@ -709,8 +688,8 @@ static void tell_commands(struct reading *in)
                 in->parts->measure[p->of] = p->measure;
 }
 
-int parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
-               const char *over, double per_node, struct parts *parts)
+void parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
+                const char *over, double per_node, struct parts *parts)
 {
     struct reading in = {
         .r = r, .benches = benches, .over = over, .per_node = per_node, .parts = parts};
@@ -730,16 +709,12 @@ int parts_read(struct report *r, const struct bench_list *benches, const char *d
     parts->machine = r->names[0];
     for (size_t i = 1; i < r->n_runs; i++)
         parts->machine = pool_text(&r->pool, "%s, %s", parts->machine, r->names[i]);
-    int err = read_products(&in, dtype);
-    if (!err)
-        err = read_laws(&in);
-    if (err)
-        return err;
+    read_products(&in, dtype);
+    read_laws(&in);
     each_case(&in, JOB_STREAM, look_for_size);
     each_case(&in, JOB_STREAM, add_stream);
     each_case(&in, JOB_CALL, add_call);
     each_case(&in, JOB_OVERLAP, add_overlap);
     each_case(&in, JOB_STEP, add_step);
     tell_commands(&in);
-    return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the stages of a pipeline end their passes: see step.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "harness/forecast/step.h"
 
 struct stage {
@@ -87,17 +87,15 @@ static size_t simulated(const struct pipeline *p)
     return p->micro < most ? p->micro : most;
 }
 
-int pipeline_run(const struct pipeline *p, double *end_s)
+void pipeline_run(const struct pipeline *p, double *end_s)
 {
     size_t micro = simulated(p);
-    double *times = calloc(2 * micro * p->stages, sizeof(*times));
-    double *half_s = calloc(p->stages, sizeof(*half_s));
-    struct run r = {.p = p, .stages = calloc(p->stages, sizeof(*r.stages))};
-    int err = times && half_s && r.stages ? 0 : -ENOMEM;
+    double *times = xcalloc(2 * micro * p->stages, sizeof(*times));
+    double *half_s = xcalloc(p->stages, sizeof(*half_s));
+    struct run r = {.p = p, .stages = xcalloc(p->stages, sizeof(*r.stages))};
 
-    if (!err)
-        run_micro(&r, micro, times, end_s);
-    if (!err && p->micro > micro) {
+    run_micro(&r, micro, times, end_s);
+    if (p->micro > micro) {
         size_t half = micro / 2;
 
         run_micro(&r, half, times, half_s);
@@ -108,5 +106,4 @@ int pipeline_run(const struct pipeline *p, double *end_s)
     free(times);
     free(half_s);
     free(r.stages);
-    return err;
 }

@@ -548,8 +548,6 @@ static void table(const struct showing *s)
     const struct forecast_point *base = forecast_base(s->f);
     struct document_column *named = pool_alloc(s->pool, COLUMNS, sizeof(*named));
 
-    if (!named)
-        return;
     memcpy(named, columns, sizeof(columns));
     if (base)
         named[5].name =

@@ -50,15 +50,10 @@ static bool is_inside(const struct forecast_check *c)
     return c->point.low_s <= c->step->s && c->step->s <= c->point.high_s;
 }
 
-static struct forecast_check *checks_alloc(struct pool *pool, const struct forecast *f)
-{
-    return pool_alloc(pool, f->parts->n_steps + 1, sizeof(struct forecast_check));
-}
-
 void forecast_answer_checks(struct pool *pool, struct document *d, const struct forecast *f)
 {
-    struct forecast_check *checks = checks_alloc(pool, f);
-    size_t n = checks ? forecast_checks(f, checks) : 0, made = 0, near = 0, inside = 0;
+    struct forecast_check *checks = pool_alloc(pool, f->parts->n_steps, sizeof(*checks));
+    size_t n = forecast_checks(f, checks), made = 0, near = 0, inside = 0;
     double least = HUGE_VAL, most = 0;
 
     for (; made < n && checks[made].left == CHECK_MADE; made++) {
@@ -123,8 +118,8 @@ static void add_row(struct pool *pool, struct document *d, const struct forecast
 
 void forecast_show_checks(struct pool *pool, struct document *d, const struct forecast *f)
 {
-    struct forecast_check *checks = checks_alloc(pool, f);
-    size_t n = checks ? forecast_checks(f, checks) : 0;
+    struct forecast_check *checks = pool_alloc(pool, f->parts->n_steps, sizeof(*checks));
+    size_t n = forecast_checks(f, checks);
 
     if (!n)
         return;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
+
 /* ---- two resources ---- */
 
 enum work_on {
@@ -527,19 +529,15 @@ static void list_turn(struct list *l, struct sharded *s, size_t turn, struct buc
 static void list_sharded(struct list *l)
 {
     size_t layers = l->range.to - l->range.from, most = 2 * (layers + 1) * listed(l->m->job);
-    struct sharded s = {.groups = calloc(layers + 1, sizeof(*s.groups)),
-                        .gathers = calloc(most, sizeof(*s.gathers)),
-                        .passes = calloc(most, sizeof(*s.passes)),
+    struct sharded s = {.groups = xcalloc(layers + 1, sizeof(*s.groups)),
+                        .gathers = xcalloc(most, sizeof(*s.gathers)),
+                        .passes = xcalloc(most, sizeof(*s.passes)),
                         .scatter = WORK_NONE};
     struct bucket bucket = {0};
 
-    if (s.groups && s.gathers && s.passes) {
-        s.n = make_groups(l, s.groups);
-        s.turns = 2 * s.n * listed(l->m->job);
-    } else {
-        l->n = 0;
-    }
-    for (size_t turn = 0; s.n && turn < s.turns; turn++) {
+    s.n = make_groups(l, s.groups);
+    s.turns = 2 * s.n * listed(l->m->job);
+    for (size_t turn = 0; turn < s.turns; turn++) {
         gather_ahead(l, &s, turn);
         if (turn / s.n % 2 && !(turn % s.n))
             bucket = bucket_before(l, l->range.to);
@@ -630,43 +628,39 @@ static bool make_stages(const struct step_job *job, const struct part *parts, st
 }
 
 /* When stages end their passes, with messages and without. */
-static int run_stages(struct making *m, const struct part *parts, struct stage *stages)
+static void run_stages(struct making *m, const struct part *parts, struct stage *stages)
 {
     size_t n = (size_t)m->job->pp;
-    double *all = calloc(4 * n, sizeof(*all));
-    struct pipeline p = {
-        .stages = n, .micro = (size_t)m->job->micro, .forward_s = all, .waits = m->costs->waits};
+    double *all = xcalloc(4 * n, sizeof(*all));
+    struct pipeline p = {.stages = n,
+                         .micro = (size_t)m->job->micro,
+                         .forward_s = all,
+                         .backward_s = all + n,
+                         .waits = m->costs->waits};
 
-    if (!all)
-        return -ENOMEM;
-    p.backward_s = all + n;
     for (size_t at = 0; at < n; at++) {
         all[at] = stages[at].forward_s;
         all[n + at] = stages[at].backward_s;
     }
-    int err = pipeline_run(&p, all + 2 * n);
+    pipeline_run(&p, all + 2 * n);
     p.message_s = n > 1 ? message_s(m, parts) : 0;
-    if (!err)
-        err = pipeline_run(&p, all + 3 * n);
+    pipeline_run(&p, all + 3 * n);
     for (size_t at = 0; at < n; at++) {
         stages[at].bare_s = all[2 * n + at];
         stages[at].end_s = all[3 * n + at];
     }
     free(all);
-    return err;
 }
 
 /* What a stage does behind its passes: its sums and its update. */
-static int add_tail(struct making *m, struct list *l, const struct stage *s, struct step_time *t)
+static void add_tail(struct making *m, struct list *l, const struct stage *s, struct step_time *t)
 {
     l->n = 0;
     l->sums_s = 0;
     l->range = s->range;
     list_works(l);
-    if (!l->n)
-        return -ENOMEM;
     if (m->lacks)
-        return 0;
+        return;
     double last = works_run(l->works, l->n, m->costs), again = regather_s(l),
            alone = slot_s(s) * (double)listed(m->job), exposed = fmax(0, last - alone) + again,
            update = update_s(m, l);
@@ -674,14 +668,13 @@ static int add_tail(struct making *m, struct list *l, const struct stage *s, str
     if (exposed < 1e-9 * last) /* sums of the same times in another order */
         exposed = 0;
     if (m->lacks || s->end_s + exposed + update < t->step_s)
-        return 0;
+        return;
     t->step_s = s->end_s + exposed + update;
     t->update_s = update;
     t->sums_s = l->sums_s + again;
     t->sum_bytes = 0;
     for (size_t i = l->range.from; i < l->range.to; i++)
         t->sum_bytes += l->parts[i].sums + l->parts[i].expert_sums;
-    return 0;
 }
 
 static void take_memory(const struct step_job *job, const struct stage *stages, struct step_time *t)
@@ -695,21 +688,21 @@ static void take_memory(const struct step_job *job, const struct stage *stages, 
 }
 
 /* The step ends with the stage that ends last: another than the busiest may have more gradients. */
-static int add_up(struct making *m, struct list *l, struct stage *stages, struct step_time *t)
+static void add_up(struct making *m, struct list *l, struct stage *stages, struct step_time *t)
 {
     const struct step_job *job = m->job;
     const struct stage *busiest = &stages[0];
     double end = 0, bare = 0;
-    int err = run_stages(m, l->parts, stages);
 
+    run_stages(m, l->parts, stages);
     t->step_s = 0;
-    for (size_t at = 0; !err && at < (size_t)job->pp; at++) {
+    for (size_t at = 0; at < (size_t)job->pp; at++) {
         const struct stage *s = &stages[at];
 
         busiest = slot_s(s) > slot_s(busiest) ? s : busiest;
         end = fmax(end, s->end_s);
         bare = fmax(bare, s->bare_s);
-        err = add_tail(m, l, s, t);
+        add_tail(m, l, s, t);
     }
     double alone = slot_s(busiest) * job->micro;
     t->compute_s = alone - busiest->parallel_s * job->micro;
@@ -722,7 +715,6 @@ static int add_up(struct making *m, struct list *l, struct stage *stages, struct
     t->lacks = m->lacks;
     if (m->lacks)
         t->step_s = NAN;
-    return err;
 }
 
 static bool makes_sense(const struct step_job *job)
@@ -734,39 +726,41 @@ static bool makes_sense(const struct step_job *job)
 
 static int time_of(struct making *m, struct list *l, struct step_time *time)
 {
-    struct stage *stages = calloc((size_t)m->job->pp, sizeof(*stages));
-    int err = !stages ? -ENOMEM : make_stages(m->job, l->parts, stages) ? 0 : -EINVAL;
-
-    if (!err)
+    if (m->job->pp > (double)m->job->model->n_layers)
+        return -EINVAL;
+    struct stage *stages = xcalloc((size_t)m->job->pp, sizeof(*stages));
+    bool divided = make_stages(m->job, l->parts, stages);
+    if (divided) {
         take_memory(m->job, stages, time);
-    if (!err)
-        err = add_up(m, l, stages, time);
+        add_up(m, l, stages, time);
+    }
     free(stages);
-    return err;
+    return divided ? 0 : -EINVAL;
 }
 
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time)
 {
     struct making m = {.job = job, .costs = costs};
     size_t layers = job->model->n_layers;
-    struct part *parts = calloc(layers + 1, sizeof(*parts));
-    /* of a layer at most two works in each pass, and with a bucket of its own three sums */
-    struct list l = {
-        .m = &m, .parts = parts, .works = calloc((7 * layers + 2) * listed(job), sizeof(*l.works))};
-    int err = !parts || !l.works ? -ENOMEM : makes_sense(job) ? 0 : -EINVAL;
+    int err = 0;
 
     *time = (struct step_time){.step_s = NAN};
-    if (!err) {
-        make_parts(&m, parts);
-        if (m.lacks) {
-            l.range = (struct range){0, layers};
-            list_works(&l); /* so that all is named that is not known */
-            regather_s(&l);
-            update_s(&m, &l);
-            time->lacks = m.lacks;
-        } else {
-            err = time_of(&m, &l, time);
-        }
+    if (!makes_sense(job))
+        return -EINVAL;
+    struct part *parts = xcalloc(layers + 1, sizeof(*parts));
+    /* of a layer at most two works in each pass, and with a bucket of its own three sums */
+    struct list l = {.m = &m,
+                     .parts = parts,
+                     .works = xcalloc((7 * layers + 2) * listed(job), sizeof(*l.works))};
+    make_parts(&m, parts);
+    if (m.lacks) {
+        l.range = (struct range){0, layers};
+        list_works(&l); /* so that all is named that is not known */
+        regather_s(&l);
+        update_s(&m, &l);
+        time->lacks = m.lacks;
+    } else {
+        err = time_of(&m, &l, time);
     }
     free(parts);
     free(l.works);

@@ -91,7 +91,7 @@ struct step_time {
 };
 
 /* The time of a step; -EINVAL: the job makes no sense for this model, such as more stages than it
- * has blocks; -ENOMEM. */
+ * has blocks. */
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time);
 
 /* A rank of stage `stage`, counted from 0, that has the layers from `from` on, to before `to`. */
@@ -112,7 +112,7 @@ struct pipeline {
     bool waits; /* a stage does nothing else while it sends */
 };
 
-/* When each stage has ended its last backward pass. 0 or -ENOMEM. */
-int pipeline_run(const struct pipeline *p, double *end_s);
+/* When each stage has ended its last backward pass. */
+void pipeline_run(const struct pipeline *p, double *end_s);
 
 #endif

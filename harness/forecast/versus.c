@@ -17,18 +17,19 @@ struct rate {
     bool tight; /* its memory holds the job only where activations are computed again */
 };
 
-static int rate_of(const struct model *model, const struct bench_list *benches, struct side_runs of,
-                   struct pool *pool, struct rate *rate, const char **why)
+static void rate_of(const struct model *model, const struct bench_list *benches,
+                    struct side_runs of, struct pool *pool, struct rate *rate, const char **why)
 {
     struct report r;
     struct parts parts;
     struct forecast_point point;
     const double nodes = 1;
     char error[512] = "";
-    int err = report_load(&r, of.runs, of.n, error, sizeof(error));
 
-    err = err ? err : parts_read(&r, benches, NULL, NULL, 0, &parts);
-    if (!err) {
+    if (report_load(&r, of.runs, of.n, error, sizeof(error))) {
+        *why = pool_text(pool, "%s", error);
+    } else {
+        parts_read(&r, benches, NULL, NULL, 0, &parts);
         rate->dtype = pool_text(pool, "%s", parts.dtype ? parts.dtype : "");
         parts_find_host(&parts, model);
         double element = parts_element_bytes(&parts);
@@ -47,21 +48,16 @@ static int rate_of(const struct model *model, const struct bench_list *benches, 
                                      .overlap = true,
                                      .compute_s = NAN}};
         forecast_use(&f, &parts, 0);
-        err = forecast_make(&f, &nodes, &point, 1);
-        if (!err && isnan(point.low_s))
+        if (forecast_make(&f, &nodes, &point, 1) || isnan(point.low_s))
             *why = pool_text(pool, "%s", forecast_why(&r.pool, &f, &point));
-        else if (!err)
+        else
             *rate =
                 (struct rate){point.samples_s, point.samples_s * point.time.step_s / point.high_s,
                               point.samples_s * point.time.step_s / point.low_s, rate->dtype,
                               job_memory_all(&point.time.memory) > forecast_memory(&f) &&
                                   forecast_memory(&f) > 0};
-    } else if (err != -ENOMEM) {
-        *why = pool_text(pool, "%s", error);
-        err = 0;
     }
     report_release(&r);
-    return err;
 }
 
 /* What either side may be off by is independent of the other: their squares are added. */
@@ -81,9 +77,9 @@ int versus_make(const char *name, struct side_runs a, struct side_runs b, struct
     *v = (struct versus){.model = name, .ratio = NAN, .low = NAN, .high = NAN, .why = ""};
     if (model_load(name, &model, error, len))
         return -EINVAL;
-    int err = bench_list_load(&benches) ? -ENOMEM : 0;
-    err = err ? err : rate_of(&model, &benches, a, pool, &rates[0], &whys[0]);
-    err = err ? err : rate_of(&model, &benches, b, pool, &rates[1], &whys[1]);
+    bench_list_load(&benches);
+    rate_of(&model, &benches, a, pool, &rates[0], &whys[0]);
+    rate_of(&model, &benches, b, pool, &rates[1], &whys[1]);
     v->dtypes[0] = rates[0].dtype;
     v->dtypes[1] = rates[1].dtype;
     v->tight[0] = rates[0].tight;
@@ -99,7 +95,7 @@ int versus_make(const char *name, struct side_runs a, struct side_runs b, struct
                 pool_text(pool, "%s%sof %c: %s", v->why, *v->why ? "; " : "", "AB"[i], whys[i]);
     model_release(&model);
     bench_list_release(&benches);
-    return err;
+    return 0;
 }
 
 const char *versus_text(struct pool *pool, const struct versus *v, double price_a, double price_b)

@@ -27,7 +27,7 @@ struct versus {
     const char *why;         /* there is none; "" */
 };
 
-/* 0; -EINVAL: there is no such model, with error set; -ENOMEM. Texts are of the pool. */
+/* 0; -EINVAL: there is no such model, with error set. Texts are of the pool. */
 int versus_make(const char *model, struct side_runs a, struct side_runs b, struct pool *pool,
                 struct versus *v, char *error, size_t len);
 

@@ -228,19 +228,15 @@ static struct document load(struct pool *pool, const char *text, json_error_t *w
 static void load_documents(struct foreign_reading *r, const char *text, struct documents *d)
 {
     for (const char *at = text; (at = json_start(at)) != NULL; at += d->why.position) {
-        struct document one = load(&r->out->pool, at, &d->why), *grown = NULL;
+        struct document one = load(&r->out->pool, at, &d->why);
 
-        if (one.json)
-            grown = realloc(d->all, (d->n + 1) * sizeof(*grown));
-        if (!grown) {
+        if (!one.json) {
             d->damaged = true;
             for (const char *line = text; line < at; line++)
                 d->why.line += *line == '\n';
-            json_decref(one.json);
             return;
         }
-        d->all = grown;
-        d->all[d->n++] = one;
+        *ARRAY_ADD(d->all, d->n) = one;
     }
 }
 
@@ -323,33 +319,27 @@ bool foreign_is_known(const char *text)
     return json_start(text) || format_of(text, NULL) != NULL;
 }
 
-static int read_text(const char *name, const char *text, size_t size, bool any_version,
-                     struct foreign_output *out, char *error, size_t len)
+int foreign_read(const char *name, const char *text, size_t size, bool any_version,
+                 struct foreign_output *out, char *error, size_t len)
 {
+    char why[512] = "";
     struct foreign_reading r = {.out = out,
                                 .name = name,
                                 .twice = "",
                                 .prefixed = "",
                                 .any_version = any_version,
-                                .error = error,
-                                .len = len};
+                                .error = why,
+                                .len = sizeof(why)};
+    const char *plain = NULL;
 
     *out = (struct foreign_output){0};
-    snprintf(error, len, "%s", "");
     if (!size || size > FOREIGN_BYTES_MAX)
-        return reading_bad(&r, size ? "it is too large" : "it is empty");
-    const char *plain = plain_text(&r, text, size);
-    return plain ? read_any(plain, &r) : -EBADMSG;
-}
-
-int foreign_read(const char *name, const char *text, size_t size, bool any_version,
-                 struct foreign_output *out, char *error, size_t len)
-{
-    char why[512];
-    int err = read_text(name, text, size, any_version, out, why, sizeof(why));
-
+        reading_bad(&r, size ? "it is too large" : "it is empty");
+    else
+        plain = plain_text(&r, text, size);
+    int err = plain ? read_any(plain, &r) : -EBADMSG;
     if (err)
-        snprintf(error, len, "'%.200s': %s", name, err == -ENOMEM ? "out of memory" : why);
+        snprintf(error, len, "'%.200s': %s", name, why);
     return err;
 }
 
@@ -419,9 +409,7 @@ unsigned foreign_version(const char *output, char *text, size_t len)
 
 struct foreign_line *reading_add(struct foreign_reading *r)
 {
-    struct foreign_output *out = r->out;
-
-    struct foreign_line *line = ARRAY_ADD(out->lines, out->n);
+    struct foreign_line *line = ARRAY_ADD(r->out->lines, r->out->n);
 
     *line = (struct foreign_line){.status = "ok", .reason = ""};
     return line;

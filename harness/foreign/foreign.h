@@ -82,7 +82,7 @@ struct foreign_output {
 /* Reads an output of whatever program; `name` is of the file, for messages. any_version: also of a
  * version that was not read. 0; -ENOENT: of no program that is known here; -EPROTO: of a version
  * that is not; -EBADMSG: cut off, damaged, or its figures contradict each other; -EIO: it says that
- * the program failed; -ENOMEM. error says which. *out is to be released in any case. */
+ * the program failed. error says which. *out is to be released in any case. */
 int foreign_read(const char *name, const char *text, size_t size, bool any_version,
                  struct foreign_output *out, char *error, size_t len);
 void foreign_release(struct foreign_output *out);
@@ -128,7 +128,7 @@ int read_osu(struct foreign_reading *r);
 /* -EBADMSG, with the error set. */
 int reading_bad(struct foreign_reading *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-struct foreign_line *reading_add(struct foreign_reading *r); /* NULL: no memory */
+struct foreign_line *reading_add(struct foreign_reading *r);
 void reading_fact(struct foreign_reading *r, struct foreign_line *line, const char *name,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -4,7 +4,6 @@
  * UTF-16 and CR LF, and without what a launcher or a log puts before each line. Where lines of
  * several processes stand in a file, they are those of the one that printed results.
  */
-#include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +33,6 @@ static char *decoded(struct foreign_reading *r, const char *text, size_t size)
     bool big = size > 1 && ((b[0] == 0xfe && b[1] == 0xff) || (!b[0] && b[1]));
     size_t n = 0, kept = 0;
 
-    if (!plain)
-        return NULL;
     if (little || big) {
         n = from_utf16(plain, b, size, little);
     } else {
@@ -131,10 +128,10 @@ static const char *text_of(struct pool *pool, const struct lines *l, const char 
     for (size_t i = 0; i < l->n; i++)
         size += strlen(l->all[i].text) + 1;
     char *text = pool_alloc(pool, size, 1), *end = text;
-    for (size_t i = 0; text && i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++)
         if (!*l->all[i].process || !strcmp(l->all[i].process, process))
             end += sprintf(end, "%s\n", l->all[i].text);
-    return text ? text : "";
+    return text;
 }
 
 #define PROCESSES_MAX 4096 /* more different ones are none: another text */
@@ -147,8 +144,6 @@ static const char *text_of_one(struct foreign_reading *r, const struct lines *l)
     const char *found = NULL, *who = "";
     size_t n = 0, printed = 0, k;
 
-    if (!processes)
-        return NULL;
     for (size_t i = 0; i < l->n && n < PROCESSES_MAX; i++) {
         for (k = 0; k < n && strcmp(processes[k], l->all[i].process) != 0;)
             k++;
@@ -183,7 +178,7 @@ static struct lines lines_of(struct pool *pool, const char *text)
     for (const char *at = text; *at; at++)
         room += *at == '\n';
     l.all = pool_alloc(pool, room, sizeof(*l.all));
-    while (l.all && *text) {
+    while (*text) {
         size_t n = strcspn(text, "\n");
 
         l.all[l.n++] = (struct line){pool_text(pool, "%.*s", (int)n, text), ""};

@@ -7,7 +7,6 @@
  * never. Of derived types (-D) the size is that of the buffer: less of it is sent.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +79,11 @@ static const char *osu_place(struct foreign_reading *r, const char *pattern, con
 static int osu_row(struct foreign_reading *r, const struct words *header, const struct words *w,
                    const struct osu *of)
 {
-    struct foreign_line *line;
     int err = 0;
 
     if (w->n != header->n)
         return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
-    line = reading_add(r);
-    if (!line)
-        return -ENOMEM;
+    struct foreign_line *line = reading_add(r);
     reading_fact(r, line, "test", "%s", of->test);
     reading_fact(r, line, "memory", "%s", of->memory);
     reading_fact(r, line, "size", "%s", w->all[0]);

@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/foreign/foreign.h"
 
 /* Of these, algbw is the size over the time. */
@@ -123,28 +124,18 @@ static void set_queue(struct nccl *n, const char *iterations, enum blocking how)
 /* Names of the hosts of ranks, each with its GPU. */
 struct hosts {
     char **all;
-    size_t n, room;
+    size_t n;
     bool lost; /* one of them is not known */
 };
 
 /* A whole address is of one GPU. Without its domain the number of the device stands beside it. */
 static void hosts_add(struct hosts *h, const char *host, const char *device, const char *address)
 {
-    if (h->n == h->room) {
-        size_t room = h->room ? 2 * h->room : 64;
-        char **grown = realloc(h->all, room * sizeof(*grown));
-
-        h->lost = h->lost || !grown;
-        if (!grown)
-            return;
-        h->all = grown;
-        h->room = room;
-    }
-    if (!*host ||
-        asprintf(&h->all[h->n], "%s\t%s %s", host, strchr(address, ':') ? "" : device, address) < 0)
+    if (!*host)
         h->lost = true;
     else
-        h->n++;
+        *ARRAY_ADD(h->all, h->n) =
+            xasprintf("%s\t%s %s", host, strchr(address, ':') ? "" : device, address);
 }
 
 static int compare_texts(const void *x, const void *y)
@@ -196,15 +187,13 @@ static int check_rate(struct foreign_reading *r, const struct nccl *n, double by
                        algbw);
 }
 
-static int add_result(struct foreign_reading *r, const struct nccl *n, const struct result *res,
-                      const char *in_place, const char *wrong, double us, double algbw,
-                      double busbw, const char *quantity)
+static void add_result(struct foreign_reading *r, const struct nccl *n, const struct result *res,
+                       const char *in_place, const char *wrong, double us, double algbw,
+                       double busbw, const char *quantity)
 {
     struct foreign_line *line = reading_add(r);
     double number = strtod(wrong, NULL);
 
-    if (!line)
-        return -ENOMEM;
     reading_fact(r, line, "collective", "%s", n->collective);
     reading_fact(r, line, "size", "%s", res->size);
     reading_fact(r, line, "type", "%s", res->type);
@@ -237,7 +226,6 @@ static int add_result(struct foreign_reading *r, const struct nccl *n, const str
         line->status = "wrong";
         line->reason = pool_text(&r->out->pool, "nccl-tests found %s wrong elements", wrong);
     }
-    return 0;
 }
 
 /* Data was wrong somewhere, and no line says where. */
@@ -284,9 +272,9 @@ static int read_place_json(struct foreign_reading *r, const struct nccl *n,
     const char *count = json_is_number(wrong)
                             ? pool_text(&r->out->pool, "%g", json_number_value(wrong))
                             : reading_json_text(r, body, "nwrong");
-    return err ? err
-               : add_result(r, n, res, in_place, count, us, algbw, busbw,
-                            cpu ? "cpu_time" : "time");
+    if (!err)
+        add_result(r, n, res, in_place, count, us, algbw, busbw, cpu ? "cpu_time" : "time");
+    return err;
 }
 
 static int read_result_json(struct foreign_reading *r, const struct nccl *n, const json_t *one)
@@ -545,16 +533,10 @@ static int read_place_text(struct foreign_reading *r, const struct nccl *n, cons
     rate = strtod(algbw, NULL); /* of small sizes it is rounded to 0 */
     if (!err && !c->cpu)
         err = check_rate(r, n, strtod(res.size, NULL), us, rate, ulps);
-    return err ? err
-               : add_result(r, n, &res, place ? "1" : "",
-                            c->counts ? w->all[c->place[place].wrong] : "", us, rate, bus,
-                            c->cpu ? "cpu_time" : "time");
-}
-
-/* Sizes that are too small for all ranks have a time and no rate: nothing was moved. */
-static bool is_empty(const struct words *w, const struct columns *c)
-{
-    return !strcmp(w->all[c->size], "0");
+    if (!err)
+        add_result(r, n, &res, place ? "1" : "", c->counts ? w->all[c->place[place].wrong] : "", us,
+                   rate, bus, c->cpu ? "cpu_time" : "time");
+    return err;
 }
 
 /* hypercube_perf leaves the column of the reduction blank: the word there is that of the root. */
@@ -592,7 +574,8 @@ static int read_results(struct foreign_reading *r, const struct nccl *n)
         fill_gap(&w, &c);
         if (w.n < c.n)
             return reading_bad(r, "a line of its results has %zu columns, not %zu", w.n, c.n);
-        if (is_empty(&w, &c))
+        /* too small for all ranks: it has a time and no rate, and nothing was moved */
+        if (!strcmp(w.all[c.size], "0"))
             continue;
         for (size_t i = 0; !err && i < PLACES; i++)
             err = read_place_text(r, n, &c, &w, i);

@@ -134,15 +134,13 @@ static void add_case(struct foreign_reading *r, struct foreign_line *line, const
         reading_fact(r, line, "chain", "host");
 }
 
-static int add_cell(struct foreign_reading *r, const char *name, size_t part, size_t row,
-                    size_t column, double value)
+static void add_cell(struct foreign_reading *r, const char *name, size_t part, size_t row,
+                     size_t column, double value)
 {
     const char *engine;
     const struct test *t = test_of(name, &engine);
     struct foreign_line *line = reading_add(r);
 
-    if (!line)
-        return -ENOMEM;
     reading_fact(r, line, "test", "%s", name);
     reading_fact(r, line, "engine", "%s", engine);
     reading_fact(r, line, "row", "%zu", row);
@@ -153,7 +151,6 @@ static int add_cell(struct foreign_reading *r, const char *name, size_t part, si
         reading_figure(line, "latency", "mean", value, PRINTED_NS);
     else
         reading_figure(line, "bandwidth", "p50", value, PRINTED_GB_S);
-    return 0;
 }
 
 /* A matrix ends with the sum of its cells, which are rounded. */
@@ -166,15 +163,13 @@ static int check_sum(struct foreign_reading *r, const char *name, double sum, do
 }
 
 /* A test that has no matrix: of whatever GPUs. */
-static int add_outcome(struct foreign_reading *r, const char *name, const char *status,
-                       const char *reason)
+static void add_outcome(struct foreign_reading *r, const char *name, const char *status,
+                        const char *reason)
 {
     struct foreign_line *line = reading_add(r);
     const char *engine;
     const struct test *t = test_of(name, &engine);
 
-    if (!line)
-        return -ENOMEM;
     reading_fact(r, line, "test", "%s", name);
     reading_fact(r, line, "engine", "%s", engine);
     if (t->name)
@@ -182,7 +177,6 @@ static int add_outcome(struct foreign_reading *r, const char *name, const char *
     reading_fact(r, line, "quantity", "%s", is_latency(name) ? "latency" : "bandwidth");
     line->status = status;
     line->reason = reason;
-    return 0;
 }
 
 /* A line by which it ended before its time, and what that says of the test; NULL: another line. */
@@ -221,7 +215,7 @@ static int read_matrix_json(struct foreign_reading *r, const char *name, const j
                 continue;
             err = reading_number(r, text ? text : "", &value);
             if (!err)
-                err = add_cell(r, name, i / (rows / parts), i % (rows / parts), k, value);
+                add_cell(r, name, i / (rows / parts), i % (rows / parts), k, value);
             sum += value;
         }
     }
@@ -239,14 +233,17 @@ static int read_test_json(struct foreign_reading *r, const json_t *test)
     if (!strcmp(status, "Passed"))
         return read_matrix_json(r, name, json_object_get(test, "bandwidth_matrix"),
                                 json_object_get(test, "sum"));
-    if (!strcmp(status, "Waived"))
-        return add_outcome(r, name, "skipped", "nvbandwidth waived it");
+    if (!strcmp(status, "Waived")) {
+        add_outcome(r, name, "skipped", "nvbandwidth waived it");
+        return 0;
+    }
     const char *error = reading_json_text(r, test, "error"), *how;
     error = *error ? error : reading_json_text(r, r->json, "nvbandwidth.error");
     how = status_of(error);
-    return add_outcome(r, name, how && *how == 'w' ? how : "failed",
-                       pool_text(&r->out->pool, "nvbandwidth says %s: %.*s", status,
-                                 (int)strcspn(error, "\n"), error));
+    add_outcome(r, name, how && *how == 'w' ? how : "failed",
+                pool_text(&r->out->pool, "nvbandwidth says %s: %.*s", status,
+                          (int)strcspn(error, "\n"), error));
+    return 0;
 }
 
 int read_nvbandwidth_json(struct foreign_reading *r)
@@ -298,7 +295,7 @@ static int read_row(struct foreign_reading *r, const struct words *words, size_t
             continue;
         err = reading_number(r, words->all[k + 1], &value);
         if (!err)
-            err = add_cell(r, test, part, row, k, value);
+            add_cell(r, test, part, row, k, value);
         *sum += err ? 0 : value;
     }
     return err;
@@ -358,12 +355,10 @@ static int read_line_text(struct foreign_reading *r, struct text_state *s, const
     if (s->found && status && *status == 's') /* another test, whose name is not told */
         return 0;
     if (status) {
-        const char *test = s->test;
-
+        add_outcome(r, s->test, status,
+                    pool_text(&r->out->pool, "nvbandwidth says: %s", line + strspn(line, " ")));
         s->test = NULL;
-        return add_outcome(
-            r, test, status,
-            pool_text(&r->out->pool, "nvbandwidth says: %s", line + strspn(line, " ")));
+        return 0;
     }
     if (strstr(line, "(GB/s)") || strstr(line, "(ns)"))
         return read_matrix_text(r, s, line);

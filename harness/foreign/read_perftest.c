@@ -159,8 +159,6 @@ static int read_row(struct foreign_reading *r, const struct words *header, const
     struct foreign_line *line = reading_add(r);
     double size, value = 0, mops = number_in(r, header, w, "MsgRate[Mpps]");
 
-    if (!line)
-        return -ENOMEM;
     if (w->n < header->n)
         return reading_bad(r, "a line of its results has %zu columns, not %zu", w->n, header->n);
     int err = reading_number(r, w->all[0], &size);
@@ -288,7 +286,7 @@ int read_perftest_json(struct foreign_reading *r)
     const json_t *average = json_object_get(results, "BW_average");
     struct foreign_line *line = reading_add(r);
     double size;
-    int err = line ? reading_json_number(r, results, "MsgSize", &size) : -ENOMEM;
+    int err = reading_json_number(r, results, "MsgSize", &size);
 
     if (err)
         return err;

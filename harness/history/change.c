@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "harness/history/history.h"
 
@@ -455,22 +456,18 @@ static void look(struct change_search *s, size_t end)
         change_slip_look(s, end);
 }
 
-static int prepare(struct change_search *s)
+static void prepare(struct change_search *s)
 {
     /* Every point has CHANGE_SHORT values behind it. */
     size_t most = s->n / CHANGE_SHORT + 2;
 
-    s->x = malloc(s->n * sizeof(*s->x));
-    s->segments = calloc(most, sizeof(*s->segments));
-    s->points = calloc(most, sizeof(*s->points));
-    s->record = calloc(s->n + 1, sizeof(*s->record));
-    s->noises = calloc(CHANGE_TAIL + 1, sizeof(*s->noises));
-    if (!s->x || !s->segments || !s->points || !s->record || !s->noises)
-        return -ENOMEM;
-    memcpy(s->x, s->raw, s->n * sizeof(*s->x));
+    s->x = xmemdup(s->raw, s->n * sizeof(*s->x));
+    s->segments = xcalloc(most, sizeof(*s->segments));
+    s->points = xcalloc(most, sizeof(*s->points));
+    s->record = xcalloc(s->n + 1, sizeof(*s->record));
+    s->noises = xcalloc(CHANGE_TAIL + 1, sizeof(*s->noises));
     s->n_segments = 1;
     prepare_knots(s);
-    return 0;
 }
 
 /* Places among the values that are there, to places in the series. */
@@ -485,20 +482,20 @@ static void renumber(struct change_point *points, size_t n, const size_t *places
     }
 }
 
-static int search(const double *raw, size_t n, const size_t *places,
-                  const struct change_options *options, struct change_point **points,
-                  size_t *n_points)
+static void search(const double *raw, size_t n, const size_t *places,
+                   const struct change_options *options, struct change_point **points,
+                   size_t *n_points)
 {
     struct change_search s = {.raw = raw,
                               .n = n,
                               .level = options->level,
                               .least = options->least,
                               .least_slip = options->least_slip};
-    int err = prepare(&s);
 
-    for (size_t end = 1; !err && end <= n; end++)
+    prepare(&s);
+    for (size_t end = 1; end <= n; end++)
         look(&s, end);
-    if (!err && s.n_segments > 1) {
+    if (s.n_segments > 1) {
         change_describe(raw, s.x, n, s.segments, s.n_segments, s.points);
         *n_points = s.n_segments - 1;
         *points = s.points;
@@ -510,7 +507,6 @@ static int search(const double *raw, size_t n, const size_t *places,
     free(s.x);
     free(s.noises);
     free(s.record);
-    return err;
 }
 
 /* Logarithms of the values that are there. */
@@ -532,21 +528,20 @@ int change_points(const double *values, size_t n, const struct change_options *o
                   struct change_point **points, size_t *n_points)
 {
     struct change_options o = options ? *options : (struct change_options){0};
-    double *x = malloc((n + 1) * sizeof(*x));
-    size_t *places = malloc((n + 1) * sizeof(*places)), n_kept = 0;
-    int err = x && places ? 0 : -ENOMEM;
+    size_t n_kept = 0;
 
     *points = NULL;
     *n_points = 0;
     o.level = o.level == 0 ? CHANGE_LEVEL : o.level;
     o.least_slip = o.least_slip == 0 ? CHANGE_LEAST_SLIP : o.least_slip;
     o.least = o.least == 0 ? CHANGE_LEAST : o.least;
-    if (!err && !(o.level > 0 && o.level < 1 && o.least > 0 && o.least < INFINITY))
-        err = -EINVAL;
+    if (!(o.level > 0 && o.level < 1 && o.least > 0 && o.least < INFINITY))
+        return -EINVAL;
+    double *x = xcalloc(n, sizeof(*x));
+    size_t *places = xcalloc(n, sizeof(*places));
+    int err = keep(values, n, x, places, &n_kept);
     if (!err)
-        err = keep(values, n, x, places, &n_kept);
-    if (!err)
-        err = search(x, n_kept, places, &o, points, n_points);
+        search(x, n_kept, places, &o, points, n_points);
     free(places);
     free(x);
     return err;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "core/text.h"
 #include "harness/command.h"
@@ -199,8 +200,8 @@ static bool is_folder(const char *path)
 
 static bool is_run(const char *folder, const char *name)
 {
-    char *path = NULL;
-    bool is = asprintf(&path, "%s/%s/run.json", folder, name) >= 0 && !access(path, F_OK);
+    char *path = xasprintf("%s/%s/run.json", folder, name);
+    bool is = !access(path, F_OK);
 
     free(path);
     return is;
@@ -223,10 +224,8 @@ static bool holds_run(const char *path)
 /* NULL: it is not there. */
 static char *inside(const char *folder, const char *name, bool (*is)(const char *))
 {
-    char *path = NULL;
+    char *path = xasprintf("%s/%s", folder, name);
 
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return NULL;
     if (is(path))
         return path;
     free(path);
@@ -291,12 +290,6 @@ int pick_source(struct pick_source *s, const char *const *args, size_t n, char *
     if (n > 1 || !is_folder(args[0]) || holds_run(args[0]))
         return 0; /* what is not there the reader names */
     return look_inside(s, args[0], error, len);
-}
-
-static void pick_source_release(struct pick_source *s)
-{
-    free(s->found);
-    *s = (struct pick_source){0};
 }
 
 #define DATABASE HISTORY_DEFAULT
@@ -570,7 +563,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
 
     tell_left_out(&h);
     if (!err)
-        err = trends_make(&t, &h, &filter);
+        trends_make(&t, &h, &filter);
     if (!err && !t.n)
         err = explain(s, options, &filter, error, len);
     if (!err)
@@ -595,7 +588,7 @@ static int run(const struct opts *o, void *context)
 {
     struct options *options = context;
     struct pick_source source = {0};
-    char error[1024] = "out of memory", since[PICK_SINCE_BYTES], path[1024];
+    char error[1024], since[PICK_SINCE_BYTES], path[1024];
     int status = EXIT_GOOD;
     int err = settle(options, since, sizeof(since), error, sizeof(error));
     const char *file =
@@ -618,7 +611,7 @@ static int run(const struct opts *o, void *context)
         err = run_from(&source, options, since, &status, error, sizeof(error));
     if (err)
         fprintf(stderr, "plumb history: %s\n", error);
-    pick_source_release(&source);
+    free(source.found);
     return err ? exit_code(err) : status;
 }
 

@@ -58,7 +58,7 @@ struct change_options {
 
 /* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's
  * to free, in order; NULL where there are none. 0, -EINVAL (an option out of range), -EDOM (a value
- * is 0, below, or infinite), -ENOMEM. */
+ * is 0, below, or infinite). */
 int change_points(const double *values, size_t n, const struct change_options *options,
                   struct change_point **points, size_t *n_points);
 
@@ -244,7 +244,7 @@ struct trends {
     size_t n_quiet;            /* cases of enough runs, up to the newest, and without a change */
     struct trend_asked *asked; /* of each run of the history: trend.c's */
     struct trend_pair *pairs;  /* trend.c's memory */
-    size_t n_pairs, pairs_room;
+    size_t n_pairs;
 };
 
 struct trend_filter {
@@ -253,8 +253,7 @@ struct trend_filter {
     double steal_limit;       /* launches are left out, as in harness/compare/pairs.h */
 };
 
-/* 0 or -ENOMEM. *t is to be released in any case. */
-int trends_make(struct trends *t, struct history *h, const struct trend_filter *filter);
+void trends_make(struct trends *t, struct history *h, const struct trend_filter *filter);
 void trends_release(struct trends *t);
 
 /* Did the change make it worse? */
@@ -307,7 +306,7 @@ const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
 
 void trends_print(FILE *out, const struct trends *t, bool all, bool utf8);
 void trends_csv(FILE *out, const struct trends *t); /* a line a change */
-int trends_json(FILE *out, const struct trends *t); /* 0, -ENOMEM or -EIO */
+int trends_json(FILE *out, const struct trends *t); /* 0 or -EIO */
 /* One page with all it shows, and its plots in NAME-plots/ beside it. 0 or -errno with error set.
  */
 int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len);
@@ -325,8 +324,8 @@ struct pick_source {
 };
 
 /* n arguments: a database alone, or run folders, or folders of them; none: what is in results/. A
- * folder without a run of its own stands for the history.db or the runs/ in it. 0, -ENOENT,
- * -EINVAL, -ENOMEM with error set; to be released in any case. */
+ * folder without a run of its own stands for the history.db or the runs/ in it. 0, -ENOENT, -EACCES
+ * or -EINVAL with error set; to be released in any case. */
 int pick_source(struct pick_source *s, const char *const *args, size_t n, char *error, size_t len);
 
 #define PICK_SINCE_BYTES 32

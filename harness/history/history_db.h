@@ -194,13 +194,12 @@ struct history_entry {
 };
 
 struct history_entries {
-    struct history_entry *all;
-    size_t n, room;
+    struct history_entry *all; /* grows by ARRAY_ADD() */
+    size_t n;
 };
 
-int history_entries_add(struct history_entries *e, const struct history_entry *entry);
 /* Makes h->series out of the entries, whose order changes. h->runs is there, in time order. */
-int history_build(struct history *h, struct history_entries *e);
+void history_build(struct history *h, struct history_entries *e);
 
 /* What a run is, out of its run.json; the texts are the run folder's, "" or "unknown" where it does
  * not say. */
@@ -208,12 +207,12 @@ struct history_run history_run_of(const struct run_folder *run);
 
 /* run.json without what is of each run alone (its name, times, the suite's text), as JSON that is
  * the same where that is: what pairs_machine_differences() tells differences by. NULL: there is
- * none, or no memory. */
+ * none. */
 const char *history_environment(struct pool *pool, const json_t *meta);
 
 /* What was not asked for but found in a case's rows, such as the library's version and kernel, or
  * what the benchmark chose where the launch left it the choice, as JSON: {"kernel": ["2.6.3
- * avx512"], "isa": ["avx2", "avx512"]}, each of its launches' values once. NULL: no memory. */
+ * avx512"], "isa": ["avx2", "avx512"]}, each of its launches' values once. */
 const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair);
 /* A case by its key alone, for people: "null noise=none number=1: time". The same in every run, as
  * labels are not, which leave out what does not vary in a run. */
@@ -230,8 +229,8 @@ int history_cases(struct pairs *p, const char *path, char *error, size_t len);
 
 /* ---- A folder for the while: runs of the history lie there while they are read as folders ---- */
 
-/* In $TMPDIR, else /tmp. *folder is the caller's, for scratch_remove(). 0; -ENOMEM or other -errno
- * with error set: *folder is NULL. */
+/* In $TMPDIR, else /tmp. *folder is the caller's, for scratch_remove(). 0; -errno with error set:
+ * *folder is NULL. */
 int scratch_make(char **folder, char *error, size_t len);
 /* With all that lies in it; NULL is let be. Where this process ends before, the folder goes, too. */
 void scratch_remove(char *folder);
@@ -273,9 +272,6 @@ int history_accepted(struct history_db *db, const char *host, const char *suite,
 
 /* "" where it is NULL. */
 const char *history_column_text(struct sqlite3_stmt *s, int column);
-
-/* -ENOMEM, with its sentence. */
-int history_out_of_memory(char *error, size_t len);
 
 /* Keeps what was accepted of that run. An SQLite code. */
 int history_write_accepted(struct history_db *db, int64_t run,

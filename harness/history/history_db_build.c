@@ -1,31 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series out of single values: see history_db.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/alloc.h"
 #include "harness/exam/exam.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
 #include "harness/report/described.h"
-
-int history_entries_add(struct history_entries *e, const struct history_entry *entry)
-{
-    if (e->n == e->room) {
-        size_t room = e->room ? 2 * e->room : 256;
-        struct history_entry *more = reallocarray(e->all, room, sizeof(*more));
-
-        if (!more)
-            return -ENOMEM;
-        e->all = more;
-        e->room = room;
-    }
-    e->all[e->n++] = *entry;
-    return 0;
-}
 
 static int compare_series(const struct history_entry *a, const struct history_entry *b)
 {
@@ -45,7 +30,7 @@ static int compare_entries(const void *a, const void *b)
 
 /* n entries of one series, in time order. How it is called, and where it stands, the last one says.
  */
-static bool fill_series(struct history *h, struct history_series *s, const struct history_entry *e,
+static void fill_series(struct history *h, struct history_series *s, const struct history_entry *e,
                         size_t n)
 {
     const struct history_entry *last = &e[n - 1];
@@ -66,8 +51,6 @@ static bool fill_series(struct history *h, struct history_series *s, const struc
         .n_launches = pool_alloc(&h->pool, n, sizeof(*s->n_launches)),
         .outcomes = pool_alloc(&h->pool, n, sizeof(*s->outcomes)),
     };
-    if (!runs || !s->launches || !s->steals || !s->n_launches || !s->outcomes)
-        return false;
     for (size_t i = 0; i < n; i++) {
         runs[i] = &h->runs[e[i].run];
         s->launches[i] = e[i].launches;
@@ -75,7 +58,6 @@ static bool fill_series(struct history *h, struct history_series *s, const struc
         s->n_launches[i] = e[i].n_launches;
         s->outcomes[i] = e[i].outcomes;
     }
-    return true;
 }
 
 struct placed {
@@ -98,13 +80,13 @@ static const char *plain_part(struct pool *pool, const char *part, const char *e
 {
     char *text = pool_alloc(pool, (size_t)(end - part) + 1, 1), *to = text;
 
-    while (text && part < end) {
+    while (part < end) {
         bool bar = !strncmp(part, "%7C", 3);
 
         *to++ = bar ? '|' : *part;
         part += bar || !strncmp(part, "%25", 3) ? 3 : 1;
     }
-    return text ? text : "";
+    return text;
 }
 
 const char *history_case_name(struct pool *pool, const char *key)
@@ -134,12 +116,10 @@ static int compare_labels(const void *a, const void *b)
 
 /* Labels of different nights leave out different things: "null 1" of one, where the number varied,
  * may be another case than "null 1" of the next. Those are called by all that makes them. */
-static bool part_labels(struct history *h)
+static void part_labels(struct history *h)
 {
-    struct history_series **sorted = calloc(h->n_series + 1, sizeof(*sorted));
+    struct history_series **sorted = xcalloc(h->n_series, sizeof(*sorted));
 
-    if (!sorted)
-        return false;
     for (size_t i = 0; i < h->n_series; i++)
         sorted[i] = &h->series[i];
     qsort(sorted, h->n_series, sizeof(*sorted), compare_labels);
@@ -150,41 +130,26 @@ static bool part_labels(struct history *h)
             sorted[k]->label = history_case_name(&h->pool, sorted[k]->key);
     }
     free(sorted);
-    return true;
 }
 
-static size_t group_end(const struct history_entries *e, size_t begin)
+void history_build(struct history *h, struct history_entries *e)
 {
-    size_t end = begin + 1;
+    struct placed *placed = xcalloc(e->n, sizeof(*placed));
 
-    while (end < e->n && !compare_series(&e->all[begin], &e->all[end]))
-        end++;
-    return end;
-}
-
-int history_build(struct history *h, struct history_entries *e)
-{
-    struct placed *placed = calloc(e->n + 1, sizeof(*placed));
-    bool good = placed;
-
-    h->series = pool_alloc(&h->pool, e->n + 1, sizeof(*h->series));
-    good = good && h->series;
-    if (good && e->n)
+    h->series = pool_alloc(&h->pool, e->n, sizeof(*h->series));
+    if (e->n)
         qsort(e->all, e->n, sizeof(*e->all), compare_entries);
-    for (size_t i = 0; good && i < e->n;) {
-        size_t end = group_end(e, i);
-
+    for (size_t i = 0, end; i < e->n; i = end) {
+        for (end = i + 1; end < e->n && !compare_series(&e->all[i], &e->all[end]);)
+            end++;
         placed[h->n_series].place = e->all[end - 1].place;
-        good = fill_series(h, &placed[h->n_series++].series, &e->all[i], end - i);
-        i = end;
+        fill_series(h, &placed[h->n_series++].series, &e->all[i], end - i);
     }
-    if (good)
-        qsort(placed, h->n_series, sizeof(*placed), compare_placed);
-    for (size_t i = 0; good && i < h->n_series; i++)
+    qsort(placed, h->n_series, sizeof(*placed), compare_placed);
+    for (size_t i = 0; i < h->n_series; i++)
         h->series[i] = placed[i].series;
     free(placed);
-    good = good && part_labels(h);
-    return good ? 0 : -ENOMEM;
+    part_labels(h);
 }
 
 static const char *text_of(const json_t *object, const char *key, const char *other)
@@ -277,34 +242,17 @@ const char *history_environment(struct pool *pool, const json_t *meta)
     return written(pool, kept);
 }
 
-static bool has_text(const json_t *list, const char *text)
-{
-    const json_t *one;
-    size_t i;
-
-    json_array_foreach (list, i, one)
-        if (!strcmp(json_string_value(one), text))
-            return true;
-    return false;
-}
-
-/* Launches come in a shuffled order, which is to make no difference. */
+/* Each once, and sorted: launches come in a shuffled order, which is to make no difference. */
 static void insert_text(json_t *list, const char *text)
 {
     size_t i = 0;
+    int order = -1;
 
-    if (!*text || has_text(list, text))
-        return;
-    while (i < json_array_size(list) &&
-           strcmp(json_string_value(json_array_get(list, i)), text) < 0)
-        i++;
-    json_array_insert_new(list, i, json_string(text));
-}
-
-/* What the launch left to the benchmark is in no key; which it took is in the rows alone. */
-static bool is_choice(const struct report_bench *b, const struct report_case *c, size_t param)
-{
-    return !*c->params[param] && described_left_by(b, b->params[param]);
+    for (; i < json_array_size(list); i++)
+        if ((order = strcmp(json_string_value(json_array_get(list, i)), text)) >= 0)
+            break;
+    if (*text && order)
+        json_array_insert_new(list, i, json_string(text));
 }
 
 static bool is_outcome(const struct report_bench *b, const struct report_case *c, size_t param)
@@ -331,7 +279,9 @@ const char *history_outcomes(struct pool *pool, const struct pairs *p, const str
     json_t *outcomes = json_object();
 
     for (size_t i = 0; i < b->n_params; i++) {
-        bool wanted = is_outcome(b, pair->c, i) || is_choice(b, pair->c, i);
+        /* what the launch left to the benchmark is in no key; which it took is in the rows alone */
+        bool choice = !*pair->c->params[i] && described_left_by(b, b->params[i]);
+        bool wanted = choice || is_outcome(b, pair->c, i);
         json_t *texts = wanted ? texts_of(p, pair, i) : NULL;
 
         if (json_array_size(texts))

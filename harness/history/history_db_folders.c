@@ -12,38 +12,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
 #include "harness/plan/plan.h"
-#include "harness/text.h"
 
 struct folders {
-    char **all; /* NULL-ended */
+    char **all;
     size_t n;
 };
 
-static int folders_add(struct folders *f, char *path)
-{
-    char **more = path ? reallocarray(f->all, f->n + 2, sizeof(*more)) : NULL;
-
-    if (!more) {
-        free(path);
-        return -ENOMEM;
-    }
-    f->all = more;
-    f->all[f->n++] = path;
-    f->all[f->n] = NULL;
-    return 0;
-}
-
 static bool is_run(const char *path)
 {
-    char *file;
-    bool found = asprintf(&file, "%s/run.json", path) >= 0;
+    char *file = xasprintf("%s/run.json", path);
+    bool found = !access(file, F_OK);
 
-    if (!found)
-        return false;
-    found = !access(file, F_OK);
     free(file);
     return found;
 }
@@ -52,26 +35,23 @@ static bool is_run(const char *path)
 static int list(struct folders *f, const char *path)
 {
     struct dirent **names = NULL;
-    int err = 0, n = is_run(path) ? 0 : scandir(path, &names, NULL, alphasort);
+    int n = is_run(path) ? 0 : scandir(path, &names, NULL, alphasort);
 
     if (n < 0)
         return -errno;
     if (!names)
-        return folders_add(f, strdup(path));
+        *ARRAY_ADD(f->all, f->n) = xstrdup(path);
     for (int i = 0; i < n; i++) {
-        char *inner = NULL;
+        char *inner = xasprintf("%s/%s", path, names[i]->d_name);
 
-        if (!err && names[i]->d_name[0] != '.' &&
-            asprintf(&inner, "%s/%s", path, names[i]->d_name) >= 0) {
-            if (is_run(inner))
-                err = folders_add(f, inner);
-            else
-                free(inner);
-        }
+        if (names[i]->d_name[0] != '.' && is_run(inner))
+            *ARRAY_ADD(f->all, f->n) = inner;
+        else
+            free(inner);
         free(names[i]);
     }
     free(names);
-    return err;
+    return 0;
 }
 
 static int list_all(struct folders *f, const char *const *paths, size_t n, char *error, size_t len)
@@ -90,29 +70,22 @@ static int list_all(struct folders *f, const char *const *paths, size_t n, char 
     return err;
 }
 
-static const char *left_out_text(struct pool *pool, const char *path, const char *why)
-{
-    return strstr(why, path) ? pool_text(pool, "%s", why) : pool_text(pool, "'%s': %s", path, why);
-}
-
 /* A run that cannot be read must not take the others with it, and one in which nothing was measured
  * has nothing to say. */
-static int add_all(struct history_db *db, const struct folders *f, struct history *left)
+static void add_all(struct history_db *db, const struct folders *f, struct history *left)
 {
-    int err = 0;
-
     left->left_out = pool_alloc(&left->pool, f->n, sizeof(*left->left_out));
-    for (size_t i = 0; left->left_out && !err && i < f->n; i++) {
+    for (size_t i = 0; i < f->n; i++) {
         struct history_judged judged = {.good = true};
         enum history_added how;
         char why[512] = "";
+        int err = history_db_add(db, f->all[i], &judged, &how, why, sizeof(why));
 
-        err = history_db_add(db, f->all[i], &judged, &how, why, sizeof(why));
-        if (err && err != -EINVAL && err != -ENOMEM)
-            left->left_out[left->n_left_out++] = left_out_text(&left->pool, f->all[i], why);
-        err = err == -ENOMEM ? err : 0;
+        if (err && err != -EINVAL)
+            left->left_out[left->n_left_out++] =
+                strstr(why, f->all[i]) ? pool_text(&left->pool, "%s", why)
+                                       : pool_text(&left->pool, "'%s': %s", f->all[i], why);
     }
-    return left->left_out ? err : -ENOMEM;
 }
 
 static int none_left(size_t n, char *error, size_t len)
@@ -135,19 +108,21 @@ int history_read_folders(const char *const *paths, size_t n, const char *const *
     int err = list_all(&f, paths, n, error, len);
     if (!err)
         db = history_db_open_memory(&err, error, len);
-    if (!err && (err = add_all(db, &f, &left)))
-        history_out_of_memory(error, len);
+    if (!err)
+        add_all(db, &f, &left);
     if (!err && left.n_left_out == f.n)
         err = none_left(f.n, error, len);
     if (!err)
         err = history_db_read(db, "", "", only, h, error, len);
     h->judged = false;
     h->left_out = pool_alloc(&h->pool, left.n_left_out, sizeof(*h->left_out));
-    for (size_t i = 0; h->left_out && i < left.n_left_out; i++)
+    for (size_t i = 0; i < left.n_left_out; i++)
         h->left_out[h->n_left_out++] = pool_text(&h->pool, "%s", left.left_out[i]);
     pool_release(&left.pool);
     history_db_close(db);
-    texts_free(f.all);
+    for (size_t i = 0; i < f.n; i++)
+        free(f.all[i]);
+    free(f.all);
     return err;
 }
 
@@ -199,13 +174,9 @@ static pid_t start_keeper(const char *path)
 int scratch_make(char **folder, char *error, size_t len)
 {
     const char *root = getenv("TMPDIR");
-    struct scratch *s = calloc(1, sizeof(*s));
+    struct scratch *s = xcalloc(1, sizeof(*s));
 
     *folder = NULL;
-    if (!s) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
     snprintf(s->path, sizeof(s->path), "%s/plumb-history-XXXXXX", root && *root ? root : "/tmp");
     if (mkdtemp(s->path)) {
         s->keeper = start_keeper(s->path);

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
 
@@ -23,12 +24,6 @@ const char *history_column_text(sqlite3_stmt *s, int column)
     const char *text = (const char *)sqlite3_column_text(s, column);
 
     return text ? text : "";
-}
-
-int history_out_of_memory(char *error, size_t len)
-{
-    snprintf(error, len, "out of memory");
-    return -ENOMEM;
 }
 
 /* ---- The tables of the history ---- */
@@ -341,21 +336,20 @@ static int open_file(struct history_db *db, const char *name, int flags, int bus
  * nobody writes: then, when no log lies beside it, it is all in the one file. */
 static bool open_unchanging(struct history_db *db)
 {
-    char *log = NULL, *uri = NULL, *out;
+    char *log = xasprintf("%s-wal", db->path);
     struct stat st;
-    bool good = asprintf(&log, "%s-wal", db->path) >= 0 && (stat(log, &st) || !st.st_size);
+    bool good = stat(log, &st) || !st.st_size;
 
-    if (good)
-        good = (uri = malloc(3 * strlen(db->path) + 32)) != NULL;
     if (good) {
-        out = uri + sprintf(uri, "file:");
+        char *uri = xcalloc(3 * strlen(db->path) + 32, 1), *out = uri + sprintf(uri, "file:");
+
         for (const char *c = db->path; *c; c++)
             out += sprintf(out, strchr("%?#", *c) ? "%%%02X" : "%c", (unsigned char)*c);
         strcpy(out, "?immutable=1");
         good = open_file(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, 0) == SQLITE_OK;
+        free(uri);
     }
     free(log);
-    free(uri);
     return good;
 }
 
@@ -363,8 +357,8 @@ static bool open_unchanging(struct history_db *db)
  * too. */
 static int need_folder(const char *path, char *error, size_t len)
 {
-    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
-    int err = folder ? 0 : -ENOMEM;
+    char *folder = xstrdup(path), *slash = strrchr(folder, '/');
+    int err = 0;
 
     if (slash && slash != folder) {
         *slash = '\0';
@@ -401,17 +395,13 @@ static int open_all(struct history_db *db, bool create, int busy_ms, char *error
 static struct history_db *open_as(const char *path, bool create, int busy_ms, bool in_memory,
                                   int *err, char *error, size_t len)
 {
-    struct history_db *db = calloc(1, sizeof(*db));
+    struct history_db *db = xcalloc(1, sizeof(*db));
 
     /* SQLite has names that are no files, such as ":memory:". */
     bool special = !in_memory && (!*path || *path == ':' || !strncmp(path, "file:", 5));
-    *err = db && asprintf(&db->path, "%s%s", special ? "./" : "", path) >= 0 ? 0 : -ENOMEM;
-    if (!*err) {
-        db->in_memory = in_memory;
-        *err = open_all(db, create, busy_ms, error, len);
-    } else {
-        history_out_of_memory(error, len);
-    }
+    db->path = xasprintf("%s%s", special ? "./" : "", path);
+    db->in_memory = in_memory;
+    *err = open_all(db, create, busy_ms, error, len);
     if (!*err)
         return db;
     history_db_close(db);

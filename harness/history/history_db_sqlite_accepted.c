@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes that were accepted: see history_db.h. */
-#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,15 +42,13 @@ static const char *kept(struct reading *r, sqlite3_stmt *s, int column)
 }
 
 /* A row is a case of what was accepted, or all of a run. */
-static int take_accepted(struct reading *r, sqlite3_stmt *s)
+static void take_accepted(struct reading *r, sqlite3_stmt *s)
 {
     if (!r->all) {
         size_t most = (size_t)sqlite3_column_int64(s, 9);
 
         r->all = pool_alloc(r->pool, most, sizeof(*r->all));
         r->keys = pool_alloc(r->pool, most, sizeof(*r->keys));
-        if (!r->all || !r->keys)
-            return -ENOMEM;
     }
     if (!r->n || r->last != sqlite3_column_int64(s, 0))
         r->all[r->n++] = (struct history_acceptance){
@@ -69,24 +66,18 @@ static int take_accepted(struct reading *r, sqlite3_stmt *s)
         r->keys[r->n_keys++] = kept(r, s, 1);
         r->all[r->n - 1].n_keys++;
     }
-    return 0;
 }
 
 int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
                      struct history_acceptance **all, size_t *n, char *error, size_t len)
 {
     struct reading r = {.pool = pool};
-    int code = SQLITE_ERROR, err = 0;
+    int code = SQLITE_ERROR;
 
-    *all = NULL;
-    *n = 0;
     sqlite3_stmt *s = history_statement(db, ACCEPTED, "tt", host, suite);
-    while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW)
-        err = take_accepted(&r, s);
-    if (err)
-        history_out_of_memory(error, len);
-    else if (code != SQLITE_DONE)
-        err = history_sqlite_error(db, "read the history", error, len);
+    while (s && (code = sqlite3_step(s)) == SQLITE_ROW)
+        take_accepted(&r, s);
+    int err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
     *all = r.all;
     *n = r.n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adding a run to the history, in one transaction. See history_db.h. */
-#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/history/history_db.h"
 #include "harness/text.h"
 
@@ -43,14 +43,12 @@ static int failed(const struct adding *a, const char *what)
 static int read_file(struct adding *a, const char *folder, const char *name)
 {
     struct kept_file *f = &a->files[a->n_files++];
-    char *path = NULL;
-    int err = asprintf(&path, "%s/%s", folder, name) < 0 ? -ENOMEM : 0;
+    char *path = xasprintf("%s/%s", folder, name);
+    int err = file_read(path, FILE_BYTES_MAX, &f->text);
 
     snprintf(f->name, sizeof(f->name), "%s", name);
-    if (!err)
-        err = file_read(path, FILE_BYTES_MAX, &f->text);
     if (err)
-        snprintf(a->error, a->len, "cannot read '%s': %s", path ? path : name, strerror(-err));
+        snprintf(a->error, a->len, "cannot read '%s': %s", path, strerror(-err));
     free(path);
     return err;
 }
@@ -58,12 +56,9 @@ static int read_file(struct adding *a, const char *folder, const char *name)
 static int read_files(struct adding *a, const struct run_folder *folder)
 {
     char name[96];
-    int err = 0;
 
-    a->files = calloc(folder->n_benches + 2, sizeof(*a->files));
-    if (!a->files)
-        return history_out_of_memory(a->error, a->len);
-    err = read_file(a, folder->path, "run.json");
+    a->files = xcalloc(folder->n_benches + 2, sizeof(*a->files));
+    int err = read_file(a, folder->path, "run.json");
     if (!err)
         err = read_file(a, folder->path, "plan.csv");
     for (size_t i = 0; !err && i < folder->n_benches; i++) {
@@ -74,13 +69,6 @@ static int read_files(struct adding *a, const struct run_folder *folder)
         err = read_file(a, folder->path, name);
     }
     return err;
-}
-
-static void release_files(struct adding *a)
-{
-    for (size_t i = 0; i < a->n_files; i++)
-        buffer_release(&a->files[i].text);
-    free(a->files);
 }
 
 /* FNV-1a of 64 bits, of names and texts. */
@@ -134,16 +122,6 @@ static int stored_find(struct adding *a, struct stored *stored)
 
 /* ---- writing */
 
-static int64_t one_id(struct adding *a, const char *sql, const char *x, const char *y,
-                      const char *z)
-{
-    sqlite3_stmt *s = history_statement(a->db, sql, "ttt", x, y, z);
-    int64_t id = s && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
-
-    sqlite3_finalize(s);
-    return id;
-}
-
 static int add_series(struct adding *a, const struct pair *pair, size_t place, int64_t *id)
 {
     const char *host = a->run.host, *suite = a->run.suite;
@@ -155,10 +133,14 @@ static int add_series(struct adding *a, const struct pair *pair, size_t place, i
         "ttttttii", host, suite, pair->key, pair->label, pair->pipe, pair->c->unit,
         (int64_t)pair->decide.higher_is_better, (int64_t)place);
 
-    if (code == SQLITE_OK)
-        *id = one_id(a, "SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?", host,
-                     suite, pair->key);
-    return code == SQLITE_OK && *id ? 0 : failed(a, "add a case to the history");
+    if (code != SQLITE_OK)
+        return failed(a, "add a case to the history");
+    sqlite3_stmt *s =
+        history_statement(a->db, "SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?",
+                          "ttt", host, suite, pair->key);
+    *id = s && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    sqlite3_finalize(s);
+    return *id ? 0 : failed(a, "add a case to the history");
 }
 
 /* A value that is no number has no place in a series. */
@@ -176,7 +158,7 @@ static int add_launches(struct adding *a, int64_t series, const struct pair *pai
             code = history_execute(
                 a->db,
                 "INSERT INTO launches (series, run, launch, value, steal) VALUES (?, ?, ?, ?, ?)",
-                "iiirr", series, a->run.id, (int64_t)i, from->values[i], steal ? steal[i] : NAN);
+                "iiirr", series, a->run.id, (int64_t)i, from->values[i], steal[i]);
     return code == SQLITE_OK ? 0 : failed(a, "add a value to the history");
 }
 
@@ -365,7 +347,9 @@ int history_db_add(struct history_db *db, const char *path, struct history_judge
     if (!err)
         err = put_all(&a, how);
     judged->good = a.run.good;
-    release_files(&a);
+    for (size_t i = 0; i < a.n_files; i++)
+        buffer_release(&a.files[i].text);
+    free(a.files);
     pairs_release(&a.cases);
     return err;
 }

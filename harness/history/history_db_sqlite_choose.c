@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which runs of the history one is held against, and what for: history_db_choose() of history_db.h.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/history/history_db.h"
@@ -91,20 +89,17 @@ static size_t set_roles(struct choosing *c, const char *key, enum pairs_role *ro
     return n_taken;
 }
 
-static int add_roles(struct choosing *c, const char *key)
+static void add_roles(struct choosing *c, const char *key)
 {
     struct history_choice *to = c->choice;
-    enum pairs_role *roles = pool_alloc(&to->pool, c->n + 1, sizeof(*roles));
+    enum pairs_role *roles = pool_alloc(&to->pool, c->n, sizeof(*roles));
 
-    if (!roles)
-        return -ENOMEM;
     for (size_t i = 0; i < c->n; i++)
         roles[i] = PAIRS_NO_PART;
     size_t n_taken = set_roles(c, key, roles);
 
     to->n_taken = key ? to->n_taken : n_taken;
     to->roles[to->n_roles++] = (struct pairs_roles){key, roles};
-    return 0;
 }
 
 static bool has_roles(const struct history_choice *to, const char *key)
@@ -116,7 +111,7 @@ static bool has_roles(const struct history_choice *to, const char *key)
 }
 
 /* Of all cases, then of those of which something was accepted by itself. */
-static int make_roles(struct choosing *c)
+static void make_roles(struct choosing *c)
 {
     struct history_choice *to = c->choice;
     size_t n_keys = 0;
@@ -124,13 +119,11 @@ static int make_roles(struct choosing *c)
     for (size_t k = 0; k < c->n_accepted; k++)
         n_keys += c->accepted[k].n_keys;
     to->roles = pool_alloc(&to->pool, n_keys + 1, sizeof(*to->roles));
-    int err = to->roles ? add_roles(c, NULL) : -ENOMEM;
-
-    for (size_t k = 0; !err && k < c->n_accepted; k++)
-        for (size_t i = 0; !err && i < c->accepted[k].n_keys; i++)
+    add_roles(c, NULL);
+    for (size_t k = 0; k < c->n_accepted; k++)
+        for (size_t i = 0; i < c->accepted[k].n_keys; i++)
             if (!has_roles(to, c->accepted[k].keys[i]))
-                err = add_roles(c, c->accepted[k].keys[i]);
-    return err;
+                add_roles(c, c->accepted[k].keys[i]);
 }
 
 static bool has_part(const struct history_choice *to, size_t run)
@@ -159,34 +152,18 @@ static void keep_chosen(struct choosing *c)
 }
 
 /* Those that still hold. */
-static int keep_accepted(struct choosing *c)
+static void keep_accepted(struct choosing *c)
 {
     struct history_choice *to = c->choice;
     size_t start = start_of(c, NULL);
 
-    to->accepted = pool_alloc(&to->pool, c->n_accepted + 1, sizeof(*to->accepted));
-    for (size_t k = 0; to->accepted && k < c->n_accepted; k++) {
+    to->accepted = pool_alloc(&to->pool, c->n_accepted, sizeof(*to->accepted));
+    for (size_t k = 0; k < c->n_accepted; k++) {
         size_t i = run_of(c, &c->accepted[k]);
 
         if (i != SIZE_MAX && (start == SIZE_MAX || i >= start))
             to->accepted[to->n_accepted++] = c->accepted[k];
     }
-    return to->accepted ? 0 : -ENOMEM;
-}
-
-static int choose(struct choosing *c, const struct history_run *run, char *error, size_t len)
-{
-    struct history_choice *to = c->choice;
-    int err = history_accepted(c->db, run->host, run->suite, &to->pool, &c->accepted,
-                               &c->n_accepted, error, len);
-
-    if (!err)
-        err = keep_accepted(c);
-    if (!err)
-        err = make_roles(c);
-    if (!err)
-        keep_chosen(c);
-    return err;
 }
 
 int history_db_choose(struct history_db *db, const struct history_run *run,
@@ -197,11 +174,14 @@ int history_db_choose(struct history_db *db, const struct history_run *run,
 
     *choice = (struct history_choice){0};
     int err = history_others(db, run, sieve->later, &choice->pool, &c.runs, &c.n, error, len);
-    if (!err && !(c.cpu = pool_alloc(&choice->pool, c.n + 1, sizeof(*c.cpu))))
-        err = -ENOMEM;
     if (!err)
-        err = choose(&c, run, error, len);
-    if (err == -ENOMEM)
-        history_out_of_memory(error, len);
-    return err;
+        err = history_accepted(db, run->host, run->suite, &choice->pool, &c.accepted, &c.n_accepted,
+                               error, len);
+    if (err)
+        return err;
+    c.cpu = pool_alloc(&choice->pool, c.n, sizeof(*c.cpu));
+    keep_accepted(&c);
+    make_roles(&c);
+    keep_chosen(&c);
+    return 0;
 }

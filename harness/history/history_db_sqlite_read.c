@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
 #include "harness/plan/plan.h"
@@ -40,8 +41,6 @@ static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct p
     while (s && (code = sqlite3_step(s)) == SQLITE_ROW) {
         if (!*runs)
             *runs = pool_alloc(pool, (size_t)sqlite3_column_int64(s, 8), sizeof(**runs));
-        if (!*runs)
-            break;
         (*runs)[(*n)++] = (struct history_run){
             .id = sqlite3_column_int64(s, 0),
             .name = kept(pool, s, 1),
@@ -104,10 +103,7 @@ bool history_db_is_taken(struct history_db *db, const struct history_run *run, d
 
 static int write_file(const char *folder, const char *name, const void *bytes, size_t n)
 {
-    char *path = NULL;
-
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return -ENOMEM;
+    char *path = xasprintf("%s/%s", folder, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int err = fd < 0 ? -errno : write_all(fd, bytes, n);
 
@@ -164,12 +160,11 @@ static int compare_places(const void *a, const void *b)
 
 static struct run_place *index_runs(const struct history *h)
 {
-    struct run_place *places = calloc(h->n_runs + 1, sizeof(*places));
+    struct run_place *places = xcalloc(h->n_runs, sizeof(*places));
 
-    for (size_t i = 0; places && i < h->n_runs; i++)
+    for (size_t i = 0; i < h->n_runs; i++)
         places[i] = (struct run_place){.id = h->runs[i].id, .index = i};
-    if (places)
-        qsort(places, h->n_runs, sizeof(*places), compare_places);
+    qsort(places, h->n_runs, sizeof(*places), compare_places);
     return places;
 }
 
@@ -232,8 +227,7 @@ static void begin_series(struct values_reading *v, sqlite3_stmt *s)
         };
 }
 
-/* The entry that a row belongs to: rows of one case in one run follow each other. NULL: memory is
- * short. */
+/* The entry that a row belongs to: rows of one case in one run follow each other. */
 static struct history_entry *entry_of(struct values_reading *v, size_t run, size_t n_launches)
 {
     struct history_entries *e = &v->entries;
@@ -245,9 +239,9 @@ static struct history_entry *entry_of(struct values_reading *v, size_t run, size
     v->texts.n_launches = 0;
     v->texts.launches = pool_alloc(&v->h->pool, n_launches, sizeof(double));
     v->texts.steals = v->steals = pool_alloc(&v->h->pool, n_launches, sizeof(double));
-    if (!v->texts.launches || !v->steals || history_entries_add(e, &v->texts))
-        return NULL;
-    return &e->all[e->n - 1];
+    last = ARRAY_ADD(e->all, e->n);
+    *last = v->texts;
+    return last;
 }
 
 /* Mostly those of the run before, which are kept then. NULL: not kept. */
@@ -261,7 +255,7 @@ static const char *outcomes_of(struct values_reading *v, sqlite3_stmt *s)
 }
 
 /* A row is a launch. */
-static int take_value(struct values_reading *v, sqlite3_stmt *s)
+static void take_value(struct values_reading *v, sqlite3_stmt *s)
 {
     struct run_place key = {.id = sqlite3_column_int64(s, 9)};
     const struct run_place *at =
@@ -270,16 +264,13 @@ static int take_value(struct values_reading *v, sqlite3_stmt *s)
     if (v->series != sqlite3_column_int64(s, 0))
         begin_series(v, s);
     if (!v->wanted || !at)
-        return 0;
+        return;
     struct history_entry *entry = entry_of(v, at->index, (size_t)sqlite3_column_int64(s, 11));
-    if (!entry)
-        return -ENOMEM;
     if (!entry->n_launches)
         entry->outcomes = outcomes_of(v, s);
     v->steals[entry->n_launches] =
         sqlite3_column_type(s, 13) == SQLITE_NULL ? NAN : sqlite3_column_double(s, 13);
     entry->launches[entry->n_launches++] = sqlite3_column_double(s, 10);
-    return 0;
 }
 
 static const char values[] =
@@ -293,13 +284,11 @@ static int read_values(struct history_db *db, struct values_reading *v, const ch
                        const char *suite, char *error, size_t len)
 {
     sqlite3_stmt *s = history_statement(db, values, "tt", host, suite);
-    int code = SQLITE_ERROR, err = 0;
+    int code = SQLITE_ERROR;
 
-    while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW)
-        if (take_value(v, s))
-            err = history_out_of_memory(error, len);
-    if (!err && code != SQLITE_DONE)
-        err = history_sqlite_error(db, "read the history", error, len);
+    while (s && (code = sqlite3_step(s)) == SQLITE_ROW)
+        take_value(v, s);
+    int err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
     return err;
 }
@@ -314,16 +303,16 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
     sqlite3_exec(db->sqlite, "BEGIN", NULL, NULL, NULL);
     h->judged = true;
     int err = history_db_runs(db, host, suite, &h->pool, &h->runs, &h->n_runs, error, len);
-    if (!err && !(v.places = index_runs(h)))
-        err = history_out_of_memory(error, len);
-    if (!err)
+    if (!err) {
+        v.places = index_runs(h);
         err = keep_environments(db, h, v.places, error, len);
+    }
     if (!err)
         err = history_accepted(db, host, suite, &h->pool, &h->accepted, &h->n_accepted, error, len);
     if (!err)
         err = read_values(db, &v, host, suite, error, len);
-    if (!err && history_build(h, &v.entries))
-        err = history_out_of_memory(error, len);
+    if (!err)
+        history_build(h, &v.entries);
     sqlite3_exec(db->sqlite, "COMMIT", NULL, NULL, NULL);
     free(v.places);
     free(v.entries.all);

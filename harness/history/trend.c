@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a history to changes: see history.h. */
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
@@ -32,22 +32,8 @@ static const char *kept_text(struct pool *pool, const char *text)
     return *text ? pool_text(pool, "%s", text) : "";
 }
 
-/* The texts are the JSON's. */
-static int copy_differences(struct pool *pool, const struct machine_difference *all, size_t n,
-                            struct trend_pair *pair)
-{
-    pair->all = pool_alloc(pool, n, sizeof(*pair->all));
-    if (!pair->all)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        pair->all[pair->n++] = (struct machine_difference){
-            kept_text(pool, all[i].what), kept_text(pool, all[i].a), kept_text(pool, all[i].b),
-            kept_text(pool, all[i].pipes), all[i].environment};
-    return 0;
-}
-
 /* By the code that compares two runs; all it asks of them is their run.json. */
-static int find_differences(struct pool *pool, struct trend_pair *pair)
+static void find_differences(struct pool *pool, struct trend_pair *pair)
 {
     const char *texts[2] = {pair->before->environment, pair->after->environment};
     struct run_folder runs[2] = {{.meta = texts[0] ? json_loads(texts[0], 0, NULL) : NULL},
@@ -57,41 +43,34 @@ static int find_differences(struct pool *pool, struct trend_pair *pair)
 
     size_t n = pairs_machine_differences(&p, &all);
     *pool = p.report.pool;
-    int err = copy_differences(pool, all, n, pair);
+    pair->all = pool_alloc(pool, n, sizeof(*pair->all));
+    for (size_t i = 0; i < n; i++) /* the texts are the JSON's */
+        pair->all[pair->n++] = (struct machine_difference){
+            kept_text(pool, all[i].what), kept_text(pool, all[i].a), kept_text(pool, all[i].b),
+            kept_text(pool, all[i].pipes), all[i].environment};
     json_decref(runs[0].meta);
     json_decref(runs[1].meta);
-    return err;
 }
 
 static struct trend_pair *pair_of(struct trends *all, const struct history_run *before,
                                   const struct history_run *after)
 {
-    struct pool *pool = &all->history->pool;
-
     for (size_t i = all->n_pairs; i-- > 0;)
         if (all->pairs[i].before == before && all->pairs[i].after == after)
             return &all->pairs[i];
-    if (all->n_pairs == all->pairs_room) {
-        size_t room = all->pairs_room ? 2 * all->pairs_room : 64;
-        struct trend_pair *more = pool_alloc(pool, room, sizeof(*more));
-
-        if (!more)
-            return NULL;
-        if (all->n_pairs)
-            memcpy(more, all->pairs, all->n_pairs * sizeof(*more));
-        all->pairs = more;
-        all->pairs_room = room;
-    }
-    struct trend_pair *pair = &all->pairs[all->n_pairs++];
+    struct trend_pair *pair = ARRAY_ADD(all->pairs, all->n_pairs);
     *pair = (struct trend_pair){.before = before, .after = after};
-    return find_differences(pool, pair) ? NULL : pair;
+    find_differences(&all->history->pool, pair);
+    return pair;
 }
 
 /* --- the case's own rows --- */
 
+/* NULL: i is SIZE_MAX, or nothing is kept. */
 static json_t *outcomes_at(const struct trend *t, size_t i)
 {
-    const char *text = t->series->outcomes[i + (size_t)(t->runs - t->series->runs)];
+    const char *text =
+        i == SIZE_MAX ? NULL : t->series->outcomes[i + (size_t)(t->runs - t->series->runs)];
 
     return text ? json_loads(text, 0, NULL) : NULL;
 }
@@ -193,41 +172,19 @@ static size_t value_behind(const struct trend *t, size_t at)
     return SIZE_MAX;
 }
 
-static struct around around_of(const struct trend *t, size_t before, size_t at)
-{
-    size_t earlier = value_before(t, before), later = value_behind(t, at);
-
-    return (struct around){
-        .earlier = earlier == SIZE_MAX ? NULL : outcomes_at(t, earlier),
-        .before = outcomes_at(t, before),
-        .after = outcomes_at(t, at),
-        .later = later == SIZE_MAX ? NULL : outcomes_at(t, later),
-    };
-}
-
-static void around_release(struct around *o)
-{
-    json_decref(o->earlier);
-    json_decref(o->before);
-    json_decref(o->after);
-    json_decref(o->later);
-}
-
 static bool may_weigh(const struct trend *t, const struct machine_difference *d)
 {
     return !*d->pipes || words_has_pipe(d->pipes, t->series->pipe);
 }
 
 /* The case's own first, then what may weigh on its pipe, then the rest. */
-static int fill(struct trends *all, const struct trend *t, const struct around *o,
-                const struct trend_pair *pair, struct trend_differ *d)
+static void fill(struct trends *all, const struct trend *t, const struct around *o,
+                 const struct trend_pair *pair, struct trend_differ *d)
 {
     struct pool *pool = &all->history->pool;
     size_t own = add_outcomes(pool, o, NULL);
     struct machine_difference *list = pool_alloc(pool, own + pair->n, sizeof(*list));
 
-    if (!list)
-        return -ENOMEM;
     d->n = add_outcomes(pool, o, list);
     for (size_t i = 0; i < pair->n; i++)
         if (may_weigh(t, &pair->all[i]))
@@ -238,56 +195,41 @@ static int fill(struct trends *all, const struct trend *t, const struct around *
             list[d->n++] = pair->all[i];
     d->all = list;
     d->unsteady = unsteady_of(pool, o);
-    return 0;
 }
 
-static int differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
-                     struct trend_differ *d)
+static void differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
+                      struct trend_differ *d)
 {
     *d = (struct trend_differ){.at = at, .before = before, .unsteady = ""};
     if (before == SIZE_MAX)
-        return 0;
-    const struct trend_pair *pair = pair_of(all, t->runs[before], t->runs[at]);
-    if (!pair)
-        return -ENOMEM;
-    struct around o = around_of(t, before, at);
-    int err = fill(all, t, &o, pair, d);
-    around_release(&o);
-    return err;
+        return;
+    size_t earlier = value_before(t, before), later = value_behind(t, at);
+    const struct around o = {.earlier = outcomes_at(t, earlier),
+                             .before = outcomes_at(t, before),
+                             .after = outcomes_at(t, at),
+                             .later = outcomes_at(t, later)};
+    fill(all, t, &o, pair_of(all, t->runs[before], t->runs[at]), d);
+    json_decref(o.earlier);
+    json_decref(o.before);
+    json_decref(o.after);
+    json_decref(o.later);
 }
 
-static int fill_step(struct trends *all, const struct trend *t, const struct change_point *p,
-                     struct trend_step *step)
+static void fill_step(struct trends *all, const struct trend *t, const struct change_point *p,
+                      struct trend_step *step)
 {
     size_t high = p->at_high < t->n ? p->at_high : t->n - 1;
     size_t low = p->at_low < high ? p->at_low : high;
-    int err;
 
     step->all = pool_alloc(&all->history->pool, high - low + 2, sizeof(*step->all));
-    if (!step->all)
-        return -ENOMEM;
-    err = differ_at(all, t, value_before(t, p->at), p->end, &step->all[step->n++]);
+    differ_at(all, t, value_before(t, p->at), p->end, &step->all[step->n++]);
     step->all[0].kind = p->kind;
-    for (size_t i = low; !err && p->kind == CHANGE_STEP && i <= high; i++) {
+    for (size_t i = low; p->kind == CHANGE_STEP && i <= high; i++) {
         if (i == p->at || isnan(t->values[i]))
             continue;
-        err = differ_at(all, t, value_before(t, i), i, &step->all[step->n]);
+        differ_at(all, t, value_before(t, i), i, &step->all[step->n]);
         step->n += step->all[step->n].n > 0;
     }
-    return err;
-}
-
-/* Fills t->steps. 0 or -ENOMEM. Part of trends_make(). */
-static int trend_differ_make(struct trends *all, struct trend *t)
-{
-    int err = 0;
-
-    t->steps = pool_alloc(&all->history->pool, t->n_points, sizeof(*t->steps));
-    if (!t->steps)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < t->n_points; i++)
-        err = fill_step(all, t, &t->points[i], &t->steps[i]);
-    return err;
 }
 
 /* --- words --- */
@@ -373,7 +315,7 @@ static void part(struct parting *p, const struct history_series *series, size_t 
     }
 }
 
-static bool make_room(struct pool *pool, struct trend *t, struct parting *p)
+static void make_room(struct pool *pool, struct trend *t, struct parting *p)
 {
     size_t most = 0;
 
@@ -382,11 +324,8 @@ static bool make_room(struct pool *pool, struct trend *t, struct parting *p)
     t->values = pool_alloc(pool, t->n, sizeof(*t->values));
     t->taken = pool_alloc(pool, t->n, sizeof(*t->taken));
     t->n_taken = pool_alloc(pool, t->n, sizeof(*t->n_taken));
-    p->kept = calloc(2 * (most + 1), sizeof(*p->kept));
-    if (!p->kept)
-        return false;
-    p->taken = p->kept + most + 1;
-    return t->values && t->taken && t->n_taken;
+    p->kept = xcalloc(2 * most, sizeof(*p->kept));
+    p->taken = p->kept + most;
 }
 
 /* A run of which no launch is left is a gap. */
@@ -459,44 +398,39 @@ static void cut_before(struct trend *t, const char *since)
     t->n_taken += begin;
 }
 
-static int make_trend(struct trends *all, struct trend *t, const struct history_series *series,
-                      const struct trend_filter *filter)
+static void make_trend(struct trends *all, struct trend *t, const struct history_series *series,
+                       const struct trend_filter *filter)
 {
     struct parting p = {0};
 
     *t = (struct trend){.series = series, .n = series->n, .runs = series->runs};
-    bool good = make_room(&all->history->pool, t, &p);
-    if (good)
-        fill_values(t, filter->steal_limit, &p);
+    make_room(&all->history->pool, t, &p);
+    fill_values(t, filter->steal_limit, &p);
     free(p.kept);
-    if (!good)
-        return -ENOMEM;
     all->n_bad += p.n_bad > 0;
     all->n_short += t->n_values < CHANGE_FIRST + CHANGE_SHORT;
-    int err = change_points(t->values, t->n, NULL, &t->points, &t->n_points);
-    if (err)
-        return err;
+    /* its values are above 0 or NaN */
+    change_points(t->values, t->n, NULL, &t->points, &t->n_points);
     if (*filter->since)
         cut_before(t, filter->since);
     all->n_taken += has_taken(t);
-    return trend_differ_make(all, t);
+    t->steps = pool_alloc(&all->history->pool, t->n_points, sizeof(*t->steps));
+    for (size_t i = 0; i < t->n_points; i++)
+        fill_step(all, t, &t->points[i], &t->steps[i]);
 }
 
 /* Runs, each once, in which a case has no launch left. */
-static int count_gone(struct trends *t)
+static void count_gone(struct trends *t)
 {
     const struct history *h = t->history;
-    bool *gone = calloc(h->n_runs + 1, sizeof(*gone));
+    bool *gone = xcalloc(h->n_runs, sizeof(*gone));
 
-    if (!gone)
-        return -ENOMEM;
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < t->all[i].n; k++)
             gone[t->all[i].runs[k] - h->runs] |= !isnan(t->all[i].taken[k]);
     for (size_t i = 0; i < h->n_runs; i++)
         t->n_gone += gone[i];
     free(gone);
-    return 0;
 }
 
 static void count_runs(struct trends *t, const struct trend_filter *f)
@@ -530,12 +464,12 @@ static const char *machine_text(struct pool *pool, const json_t *meta)
     return model ? pool_text(pool, "%s, %lld cores", model, (long long)cores) : "";
 }
 
-static int read_asked(struct trends *t)
+static void read_asked(struct trends *t)
 {
     struct history *h = t->history;
 
-    t->asked = pool_alloc(&h->pool, h->n_runs + 1, sizeof(*t->asked));
-    for (size_t i = 0; t->asked && i < h->n_runs; i++) {
+    t->asked = pool_alloc(&h->pool, h->n_runs, sizeof(*t->asked));
+    for (size_t i = 0; i < h->n_runs; i++) {
         const char *text = h->runs[i].environment;
 
         t->asked[i] = (struct trend_asked){"", "", ""};
@@ -551,7 +485,6 @@ static int read_asked(struct trends *t)
                                            machine_text(&h->pool, known)};
         json_decref(known);
     }
-    return t->asked ? 0 : -ENOMEM;
 }
 
 /* Another machine that comes back is no machine that was replaced. */
@@ -656,35 +589,31 @@ const char *trend_missing_text(struct pool *pool, const struct trend *t)
                                 : "wrong data, failed, skipped, or called otherwise");
 }
 
-int trends_make(struct trends *t, struct history *h, const struct trend_filter *filter)
+void trends_make(struct trends *t, struct history *h, const struct trend_filter *filter)
 {
-    int err = 0;
-
     *t = (struct trends){.history = h};
-    t->all = pool_alloc(&h->pool, h->n_series + 1, sizeof(*t->all));
-    if (!t->all)
-        return -ENOMEM;
+    t->all = pool_alloc(&h->pool, h->n_series, sizeof(*t->all));
     count_runs(t, filter);
-    err = read_asked(t);
-    for (size_t i = 0; !err && i < h->n_series; i++) {
+    read_asked(t);
+    for (size_t i = 0; i < h->n_series; i++) {
         const struct history_series *series = &h->series[i];
 
         if ((*filter->host && strcmp(series->host, filter->host)) ||
             (*filter->suite && strcmp(series->suite, filter->suite)) || !series->n ||
             strcmp(series->runs[series->n - 1]->started_utc, filter->since) < 0)
             continue;
-        err = make_trend(t, &t->all[t->n++], series, filter);
-        t->n_changed += !err && t->all[t->n - 1].n_points;
+        make_trend(t, &t->all[t->n++], series, filter);
+        t->n_changed += t->all[t->n - 1].n_points > 0;
     }
-    if (!err)
-        count_missing(t);
-    return err ? err : count_gone(t);
+    count_missing(t);
+    count_gone(t);
 }
 
 void trends_release(struct trends *t)
 {
     for (size_t i = 0; i < t->n; i++)
         free(t->all[i].points);
+    free(t->pairs);
     *t = (struct trends){0};
 }
 
@@ -716,18 +645,15 @@ bool trend_fails(const struct trends *all, const struct trend *t, size_t within)
 
 double trend_level(const struct trend *t, size_t segment)
 {
-    double level = NAN;
-
     if (t->n_points)
         return segment ? t->points[segment - 1].after : t->points[0].before;
     /* Runs without a value have no say in it. */
-    double *values = calloc(t->n + 1, sizeof(*values));
+    double *values = xcalloc(t->n, sizeof(*values));
     size_t n = 0;
-    for (size_t i = 0; values && i < t->n; i++)
+    for (size_t i = 0; i < t->n; i++)
         if (!isnan(t->values[i]))
             values[n++] = t->values[i];
-    if (values)
-        level = stats_median(values, n);
+    double level = stats_median(values, n);
     free(values);
     return level;
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "core/text.h"
 #include "harness/document/document.h"
@@ -38,14 +39,14 @@ static double seconds_of(const char *utc)
 /* x of run i: days since the first, or the run's number where a start is not known. */
 static double *places(struct pool *pool, const struct trend *t)
 {
-    double *x = pool_alloc(pool, t->n + 1, sizeof(*x)), first = seconds_of(t->runs[0]->started_utc);
-    bool known = x != NULL;
+    double *x = pool_alloc(pool, t->n, sizeof(*x)), first = seconds_of(t->runs[0]->started_utc);
+    bool known = true;
 
-    for (size_t i = 0; x && i < t->n; i++) {
+    for (size_t i = 0; i < t->n; i++) {
         x[i] = (seconds_of(t->runs[i]->started_utc) - first) / DAY_S;
         known = known && !isnan(x[i]);
     }
-    for (size_t i = 0; x && !known && i < t->n; i++)
+    for (size_t i = 0; !known && i < t->n; i++)
         x[i] = (double)i;
     return x;
 }
@@ -62,7 +63,7 @@ static void add_values(struct pool *pool, const struct trend *t, const double *x
     struct plot_point *points = pool_alloc(pool, 2 * t->n, sizeof(*points));
 
     *line = (struct plot_line){.label = "runs", .points = points, .apart = t->n <= DENSE};
-    for (size_t i = 0; points && i < t->n; i++) {
+    for (size_t i = 0; i < t->n; i++) {
         if (!line->apart && is_gap(x, i, t->n))
             points[line->n++] = (struct plot_point){x[i - 1], NAN, NOT_TAKEN, NOT_TAKEN};
         points[line->n++] = (struct plot_point){x[i], t->values[i], NOT_TAKEN, NOT_TAKEN};
@@ -85,7 +86,7 @@ static void add_levels(struct pool *pool, const struct trend *t, const double *x
     struct plot_point *points = pool_alloc(pool, 6 * (t->n_points + 1), sizeof(*points));
     struct plot_point *next = points;
 
-    for (size_t s = 0; points && s <= t->n_points; s++) {
+    for (size_t s = 0; s <= t->n_points; s++) {
         const struct change_point *p = s ? &t->points[s - 1] : NULL;
         size_t begin = p ? p->end : 0, end = s < t->n_points ? t->points[s].at - 1 : t->n - 1;
         double level = trend_level(t, s);
@@ -96,17 +97,17 @@ static void add_levels(struct pool *pool, const struct trend *t, const double *x
     }
     *line = (struct plot_line){.label = "level",
                                .points = points,
-                               .n = points ? (size_t)(next - points) : 0,
+                               .n = (size_t)(next - points),
                                .colour = 1,
                                .plain = true};
 }
 
 static void add_marks(struct pool *pool, const struct trend *t, const double *x, struct plot *plot)
 {
-    struct plot_mark *marks = pool_alloc(pool, t->n_points + 1, sizeof(*marks));
+    struct plot_mark *marks = pool_alloc(pool, t->n_points, sizeof(*marks));
 
     plot->marks = marks;
-    plot->n_marks = marks ? t->n_points : 0;
+    plot->n_marks = t->n_points;
     for (size_t i = 0; i < plot->n_marks; i++) {
         const struct change_point *p = &t->points[i];
         const char *utc = t->runs[p->at]->started_utc, *date = strlen(utc) > 5 ? utc + 5 : utc;
@@ -128,7 +129,7 @@ static void add_taken(struct pool *pool, const struct trend *t, const double *x,
 
     *line = (struct plot_line){
         .label = "others took the CPU", .points = points, .apart = true, .dashed = true};
-    for (size_t i = 0; points && i < t->n; i++)
+    for (size_t i = 0; i < t->n; i++)
         if (!isnan(t->taken[i]))
             points[line->n++] = (struct plot_point){x[i], t->taken[i], NOT_TAKEN, NOT_TAKEN};
 }
@@ -163,7 +164,7 @@ static void add_ticks(struct pool *pool, const struct trend *t, const double *x,
     struct plot_tick *ticks = pool_alloc(pool, n, sizeof(*ticks));
 
     plot->ticks = ticks;
-    plot->n_ticks = ticks ? n : 0;
+    plot->n_ticks = n;
     for (size_t i = 0; i < plot->n_ticks; i++) {
         size_t run = n > 1 ? i * (t->n - 1) / (n - 1) : 0;
 
@@ -186,10 +187,8 @@ static void trend_plot(const struct trends *all, const struct trend *t, size_t n
         .x_label = days_text(pool, t),
         .y_label = t->series->unit,
         .lines = lines,
-        .n_lines = lines && x ? 2 + (t->n_gone > 0) : 0,
+        .n_lines = 2 + (t->n_gone > 0),
     };
-    if (!lines || !x)
-        return;
     add_values(pool, t, x, &lines[0]);
     add_levels(pool, t, x, &lines[1]);
     add_taken(pool, t, x, &lines[2]);
@@ -223,14 +222,6 @@ static void choose_those(struct drawn *d, bool changed)
         trend_plot(d->t, t, d->n + 1, &d->plots[d->n]);
         d->n++;
     }
-}
-
-/* Those that changed; the rest, where asked for, behind them. */
-static void choose(struct drawn *d, bool all)
-{
-    choose_those(d, true);
-    if (all)
-        choose_those(d, false);
 }
 
 static void write_head(FILE *out)
@@ -314,20 +305,17 @@ static void add_head(struct document *d, const struct trends *t)
                                        trend_missing_text(pool, &t->all[i])));
 }
 
-/* NULL: no memory. */
 static struct document *page_document(const struct trends *t)
 {
     struct document *d = document_new(&t->history->pool);
 
-    if (!d)
-        return NULL;
     add_head(d, t);
     if (t->n_changed) {
         document_heading(d, 2, "Changes", "changes");
         struct document_table *table =
             document_table(d, change_columns, sizeof(change_columns) / sizeof(*change_columns));
 
-        for (size_t i = 0; table && i < t->n; i++)
+        for (size_t i = 0; i < t->n; i++)
             for (size_t k = 0; k < t->all[i].n_points; k++)
                 add_change(d, table, &t->history->pool, &t->all[i], k);
         document_notes(d);
@@ -410,32 +398,19 @@ static int draw_trend_html(struct drawn *d, char *error, size_t len)
     return 0;
 }
 
-/* history.html has its plots in history-plots. */
-static int name_files(struct drawn *d, const char *path)
+int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     int stem = (int)(dot && dot > (slash ? slash + 1 : path) ? dot - path : (long)strlen(path));
+    struct drawn *d = xcalloc(1, sizeof(*d));
 
-    if (asprintf(&d->folder, "%.*s-plots", stem, path) < 0)
-        d->folder = NULL;
-    if (asprintf(&d->fresh, "%s.new", path) < 0)
-        d->fresh = NULL;
-    return d->folder && d->fresh ? 0 : -ENOMEM;
-}
-
-int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len)
-{
-    struct drawn *d = calloc(1, sizeof(*d));
-    int err = -ENOMEM;
-
-    if (!d)
-        return err;
     d->t = t;
-    err = name_files(d, path);
-    if (!err) {
-        choose(d, all);
-        err = draw_trend_html(d, error, len);
-    }
+    d->folder = xasprintf("%.*s-plots", stem, path); /* history.html has history-plots */
+    d->fresh = xasprintf("%s.new", path);
+    choose_those(d, true);
+    if (all)
+        choose_those(d, false);
+    int err = draw_trend_html(d, error, len);
     if (!err)
         err = replace_page(path, d, error, len);
     free(d->folder);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "harness/compare/pairs.h"
+#include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
@@ -430,15 +430,7 @@ static json_t *number(double value)
 /* Bytes that are no UTF-8 would be refused by jansson. */
 static json_t *text(struct pool *pool, const char *from)
 {
-    const char *kept = "";
-    size_t n, used;
-
-    for (; *from; from += used) {
-        const char *c = utf8_printable(from, &n, &used);
-
-        kept = pool_text(pool, "%s%.*s", kept, (int)n, c);
-    }
-    return json_string(kept);
+    return json_string(view_printable(pool, from));
 }
 
 static json_t *run_json(struct pool *pool, const struct history_run *run)
@@ -519,7 +511,7 @@ int trends_json(FILE *out, const struct trends *t)
     json_t *cases = json_array(), *left = json_array(), *said = json_array(), *all;
     const char *remarks[TRENDS_REMARKS];
     size_t n_remarks = trends_remarks(t, remarks);
-    int err = 0;
+    bool whole = true;
 
     for (size_t i = 0; i < n_remarks; i++)
         json_array_append_new(said, text(&t->history->pool, remarks[i]));
@@ -527,19 +519,16 @@ int trends_json(FILE *out, const struct trends *t)
     for (size_t i = 0; i < h->n_left_out; i++)
         json_array_append_new(left, text(&t->history->pool, h->left_out[i]));
     for (size_t i = 0; i < t->n; i++)
-        if (json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])))
-            err = -ENOMEM;
+        whole = !json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])) && whole;
     all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA,
                     "runs", (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
                     "cases_with_too_few_runs", (json_int_t)t->n_short, "cases_with_taken_launches",
                     (json_int_t)t->n_taken, "runs_with_taken_cases", (json_int_t)t->n_gone,
                     "cases_without_value_in_the_newest_run", (json_int_t)t->n_missing,
                     "runs_left_out", left, "remarks", said, "cases", cases);
-    if (!all || json_object_set_new(all, "accepted", history_accepted_json(t->history)))
-        err = -ENOMEM;
-    if (!err && (json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
-                 fputc('\n', out) == EOF))
-        err = -EIO;
+    whole = whole && !json_object_set_new(all, "accepted", history_accepted_json(t->history)) &&
+            !json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) &&
+            fputc('\n', out) != EOF;
     json_decref(all);
-    return err;
+    return whole ? 0 : -EIO;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/option.h"
 #include "core/program.h"
@@ -246,21 +247,17 @@ static char *arguments_of(struct import_file *f, const struct import_rows *r)
                        ? pool_text(pool, "%s%s--%s", text, *text ? " " : "", name)
                        : pool_text(pool, "%s%s--%s %s", text, *text ? " " : "", name, values);
         }
-    return strdup(text);
+    return xstrdup(text);
 }
 
-static int make_plan(struct importing *im)
+static void make_plan(struct importing *im)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < im->n; i++)
         most += im->files[i].n_benches;
-    const char **keys = calloc(most + 1, sizeof(*keys));
-    im->plan.launches = calloc(most + 1, sizeof(*im->plan.launches));
-    if (!keys || !im->plan.launches) {
-        free(keys);
-        return -ENOMEM;
-    }
+    const char **keys = xcalloc(most, sizeof(*keys));
+    im->plan.launches = xcalloc(most, sizeof(*im->plan.launches));
     for (size_t i = 0; i < im->n; i++)
         for (size_t k = 0; k < im->files[i].n_benches; k++) {
             struct import_rows *r = &im->files[i].benches[k];
@@ -269,15 +266,14 @@ static int make_plan(struct importing *im)
             number_launch(im, keys,
                           pool_text(&im->files[i].output.pool, "%s %s%s",
                                     im->files[i].output.format->program, r->bench->name, r->key));
-            l->bench = strdup(r->bench->name);
+            l->bench = xstrdup(r->bench->name);
             l->arguments = arguments_of(&im->files[i], r);
-            l->from = strdup("");
-            l->to = strdup("");
-            l->hosts = strdup("");
+            l->from = xstrdup("");
+            l->to = xstrdup("");
+            l->hosts = xstrdup("");
             im->plan.n++;
         }
     free(keys);
-    return 0;
 }
 
 /* ---- The folder ---- */
@@ -378,23 +374,21 @@ static int commit(struct importing *im, struct store *store, size_t launch, stru
     struct launch *l = &im->plan.launches[launch];
     char *header = NULL, *rows = NULL, number[16];
     size_t header_size, rows_size;
-    FILE *to = open_memstream(&header, &header_size);
-    int err = -ENOMEM;
+    FILE *head = open_memstream(&header, &header_size), *to = open_memstream(&rows, &rows_size);
 
-    if (to) {
-        row_print_csv_header(to, r->names, r->bench->n_columns);
-        fclose(to);
-    }
+    if (!head || !to)
+        alloc_fail(BUFSIZ);
+    row_print_csv_header(head, r->names, r->bench->n_columns);
     snprintf(number, sizeof(number), "%u", l->case_number);
-    to = header ? open_memstream(&rows, &rows_size) : NULL;
-    for (size_t i = 0; to && i < r->n; i++) {
+    for (size_t i = 0; i < r->n; i++) {
         r->rows[i].run = im->name;
         r->rows[i].case_id = number;
         r->rows[i].repeat = l->repeat;
         row_print_csv(to, &r->rows[i]);
     }
-    if (to && !fclose(to))
-        err = store_commit(store, launch,
+    if (fclose(head) || fclose(to))
+        alloc_fail(rows_size);
+    int err = store_commit(store, launch,
                            &(struct launch_record){.state = state_of(r),
                                                    .n_rows = (unsigned)r->n,
                                                    .header = header,
@@ -412,8 +406,7 @@ static int write_folder(struct importing *im)
     struct store *store = NULL;
     size_t launch = 0;
     json_t *meta = make_meta(im);
-    int err = meta ? store_create(im->path, meta, &im->plan, &store, im->error, sizeof(im->error))
-                   : -ENOMEM;
+    int err = store_create(im->path, meta, &im->plan, &store, im->error, sizeof(im->error));
 
     for (size_t i = 0; !err && i < im->n; i++)
         for (size_t k = 0; !err && k < im->files[i].n_benches; k++)
@@ -428,14 +421,6 @@ static int write_folder(struct importing *im)
 
 /* ---- What was done ---- */
 
-static void print_left(struct pool *pool, const struct import_left *left)
-{
-    wrap_print(stdout,
-               pool_text(pool, "left out: %zu result%s, such as %s: %s", left->n,
-                         left->n == 1 ? "" : "s", left->such, why_left(pool, left)),
-               4, 80);
-}
-
 static void print_file(struct import_file *f, const char *last_unknown)
 {
     const struct foreign_output *out = &f->output;
@@ -445,8 +430,14 @@ static void print_file(struct import_file *f, const char *last_unknown)
     for (size_t i = 0; i < f->n_benches; i++)
         printf("%s%s", i ? ", " : " of ", f->benches[i].bench->name);
     putchar('\n');
-    for (size_t i = 0; i < f->n_left; i++)
-        print_left(&f->output.pool, &f->left[i]);
+    for (size_t i = 0; i < f->n_left; i++) {
+        const struct import_left *left = &f->left[i];
+
+        wrap_print(stdout,
+                   pool_text(&f->output.pool, "left out: %zu result%s, such as %s: %s", left->n,
+                             left->n == 1 ? "" : "s", left->such, why_left(&f->output.pool, left)),
+                   4, 80);
+    }
     if (*f->unknown && strcmp(f->unknown, last_unknown) != 0) {
         char text[600];
         snprintf(text, sizeof(text), "not told, so that any value fits: %s", f->unknown);
@@ -456,8 +447,9 @@ static void print_file(struct import_file *f, const char *last_unknown)
 
 static int import(struct importing *im, char **paths)
 {
-    int err = bench_list_load(&im->benches);
+    int err = 0;
 
+    bench_list_load(&im->benches);
     for (size_t i = 0; !err && i < im->n; i++) {
         const char *path = paths[i], *slash = strrchr(path, '/');
 
@@ -470,10 +462,10 @@ static int import(struct importing *im, char **paths)
     if (err)
         return err == -EINVAL ? EXIT_USAGE : err == -ENOMEM ? EXIT_INCOMPLETE : EXIT_DAMAGED;
     err = choose_path(im);
-    if (!err)
-        err = make_plan(im);
-    if (!err)
+    if (!err) {
+        make_plan(im);
         err = write_folder(im);
+    }
     if (err)
         return err == -EEXIST ? EXIT_USAGE : EXIT_INCOMPLETE;
     for (size_t i = 0; i < im->n; i++)
@@ -516,14 +508,13 @@ int cmd_import(int argc, char **argv)
         fprintf(stderr, "plumb import: %s\n", im.error);
     } else {
         im.n = o.n_args;
-        im.files = calloc(im.n, sizeof(*im.files));
-        im.texts = calloc(im.n, sizeof(*im.texts));
-        status = im.files && im.texts ? import(&im, o.args) : EXIT_INCOMPLETE;
+        im.files = xcalloc(im.n, sizeof(*im.files));
+        im.texts = xcalloc(im.n, sizeof(*im.texts));
+        status = import(&im, o.args);
         if (status != EXIT_GOOD)
-            fprintf(stderr, "plumb import: %s\n", *im.error ? im.error : "out of memory");
+            fprintf(stderr, "plumb import: %s\n", im.error);
     }
-    if (im.files && im.texts)
-        release(&im);
+    release(&im);
     json_decref(im.command);
     opts_release(&o);
     return status;

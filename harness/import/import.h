@@ -65,8 +65,9 @@ struct import_file {
     const char *unknown; /* columns that it does not tell, ", " between */
 };
 
-/* Fills in all but path, name and output. `known` ends with a NULL column. 0; -EINVAL: what is
- * known contradicts the file; -ENOMEM; with error. All is in the output's pool. */
+/* Fills in all but path, name and output. `known` ends with a NULL column. 0; -EINVAL: what is known
+ * contradicts the file; -EBADMSG: results of it are of one case; with error. All is in the output's
+ * pool. */
 int import_rows_make(struct import_file *f, const struct bench_list *benches,
                      struct import_known *known, char *error, size_t len);
 

@@ -289,11 +289,9 @@ static struct import_rows *rows_of(struct import_file *f, const struct bench_inf
     for (const struct bench_imported *rule = b->rows.imported; rule->program; rule++)
         most++;
     *r = (struct import_rows){.bench = b, .key = ""};
-    r->keys = pool_alloc(pool, most * f->output.n + 1, sizeof(*r->keys));
-    r->names = pool_alloc(pool, b->n_columns + 1, sizeof(*r->names));
-    r->rows = pool_alloc(pool, most * f->output.n + 1, sizeof(*r->rows));
-    if (!r->names || !r->rows || !r->keys)
-        return NULL;
+    r->keys = pool_alloc(pool, most * f->output.n, sizeof(*r->keys));
+    r->names = pool_alloc(pool, b->n_columns, sizeof(*r->names));
+    r->rows = pool_alloc(pool, most * f->output.n, sizeof(*r->rows));
     for (size_t i = 0; i < b->n_columns; i++)
         r->names[i] = b->columns[i];
     f->n_benches++;
@@ -355,8 +353,11 @@ static int add_row(struct making *m, struct import_known *known, char *error, si
 {
     struct import_rows *r = rows_of(m->file, m->bench);
 
-    if (!r || m->bench->n_columns > ROW_PARAMS_MAX)
-        return -ENOMEM;
+    if (m->bench->n_columns > ROW_PARAMS_MAX) {
+        snprintf(error, len, "benchmark '%s' has more than %d parameters", m->bench->name,
+                 ROW_PARAMS_MAX);
+        return -EBADMSG;
+    }
     take_words(m);
     take_others(m);
     int err = take_known(m, known, error, len);
@@ -479,8 +480,6 @@ static int import_line(struct import_file *f, const struct foreign_line *stated,
     const char *refused = "", *missing;
     int err = 0;
 
-    if (!line)
-        return -ENOMEM;
     *line = *stated;
     missing = take_names(f, line, benches, known);
     for (size_t i = 0; !err && i < benches->n; i++)
@@ -514,9 +513,9 @@ static void join_keys(struct pool *pool, struct import_rows *r)
     for (size_t i = 0; i < r->n; i++)
         size += strlen(r->keys[i]) + 1;
     char *key = pool_alloc(pool, size, 1), *end = key;
-    for (size_t i = 0; key && i < r->n; i++)
+    for (size_t i = 0; i < r->n; i++)
         end += sprintf(end, "%s\n", r->keys[i]);
-    r->key = key ? key : "";
+    r->key = key;
 }
 
 int import_rows_make(struct import_file *f, const struct bench_list *benches,
@@ -530,9 +529,7 @@ int import_rows_make(struct import_file *f, const struct bench_list *benches,
         k->fits = false;
         k->says = NULL;
     }
-    f->benches = pool_alloc(&f->output.pool, benches->n + 1, sizeof(*f->benches));
-    if (!f->benches)
-        return -ENOMEM;
+    f->benches = pool_alloc(&f->output.pool, benches->n, sizeof(*f->benches));
     for (size_t i = 0; !err && i < f->output.n; i++)
         err = import_line(f, &f->output.lines[i], benches, known, error, len);
     for (size_t i = 0; !err && i < f->n_benches; i++) {

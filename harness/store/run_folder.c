@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/row.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -31,13 +32,6 @@ __attribute__((format(printf, 3, 4))) static int fail(struct error e, int code, 
     vsnprintf(e.text, e.len, format, args);
     va_end(args);
     return code;
-}
-
-static char *path_in(const char *folder, const char *name)
-{
-    char *path;
-
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
 /* A file of a run folder that is not there makes the folder a damaged one. */
@@ -74,10 +68,10 @@ bool run_schema_fits(const json_t *meta, const char *path, char *error, size_t l
 
 static int load_meta(struct run_folder *run, struct error e)
 {
-    char *path = path_in(run->path, "run.json");
+    char *path = xasprintf("%s/run.json", run->path);
     struct buffer text = {0};
     json_error_t at;
-    int err = path ? read_file(path, &text, e) : -ENOMEM;
+    int err = read_file(path, &text, e);
 
     if (!err) {
         run->meta = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES, &at);
@@ -134,9 +128,9 @@ static int check_plan(const struct table *plan, const char *path, struct error e
 
 static int load_plan(struct run_folder *run, struct error e)
 {
-    char *path = path_in(run->path, "plan.csv");
+    char *path = xasprintf("%s/plan.csv", run->path);
     struct buffer text = {0};
-    int err = path ? read_file(path, &text, e) : -ENOMEM;
+    int err = read_file(path, &text, e);
 
     if (!err)
         err = table_parse(path, text.text, text.size, &run->plan, e.text, e.len);
@@ -169,26 +163,16 @@ struct launches {
     size_t n;
 };
 
-static struct launch *launch_find(const struct launches *launches, const char *bench,
-                                  const char *case_id, const char *repeat)
+static struct launches list_launches(const struct table *plan)
 {
-    struct launch key = {.bench = bench, .case_id = case_id, .repeat = repeat};
-
-    return bsearch(&key, launches->all, launches->n, sizeof(key), compare_launches);
-}
-
-static int list_launches(const struct table *plan, struct launches *out, struct error e)
-{
+    struct launches out = {.all = xcalloc(plan->n_rows, sizeof(*out.all))};
     size_t columns[5];
 
-    out->all = calloc(plan->n_rows + 1, sizeof(*out->all));
-    if (!out->all)
-        return fail(e, -ENOMEM, "out of memory");
     for (size_t k = 0; k < 5; k++)
         columns[k] =
             table_column(plan, (const char *[]){"state", "rows", "case", "repeat", "bench"}[k]);
     for (size_t i = 0; i < plan->n_rows; i++) {
-        struct launch *l = &out->all[out->n++];
+        struct launch *l = &out.all[out.n++];
 
         l->line = i;
         l->finished = strcmp(table_cell(plan, i, columns[0]), "todo") != 0;
@@ -198,29 +182,8 @@ static int list_launches(const struct table *plan, struct launches *out, struct 
         l->repeat = table_cell(plan, i, columns[3]);
         l->bench = table_cell(plan, i, columns[4]);
     }
-    qsort(out->all, out->n, sizeof(*out->all), compare_launches);
-    return 0;
-}
-
-/* Which launch each row belongs to: NULL for a row of none. Counts the rows of each. */
-static struct launch **assign_rows(const struct run_bench *b, const struct launches *launches)
-{
-    struct launch **owner = calloc(b->rows.n_rows + 1, sizeof(*owner));
-    size_t case_column = table_column(&b->rows, "case");
-    size_t repeat_column = table_column(&b->rows, "repeat");
-
-    for (size_t i = 0; owner && i < b->rows.n_rows; i++) {
-        owner[i] = launch_find(launches, b->name, table_cell(&b->rows, i, case_column),
-                               table_cell(&b->rows, i, repeat_column));
-        if (owner[i])
-            owner[i]->found++;
-    }
-    return owner;
-}
-
-static bool launch_counts(const struct launch *l)
-{
-    return l && l->finished && l->found == l->promised;
+    qsort(out.all, out.n, sizeof(*out.all), compare_launches);
+    return out;
 }
 
 static bool is_lost(const struct launch *l)
@@ -228,20 +191,28 @@ static bool is_lost(const struct launch *l)
     return l->finished && l->found != l->promised;
 }
 
-static int keep_committed(struct run_bench *b, const struct launches *launches, struct error e)
+/* Counts the rows of each launch, and leaves those of launches that are whole. */
+static void keep_committed(struct run_bench *b, const struct launches *launches)
 {
-    struct launch **owner = assign_rows(b, launches);
-    bool *keep = calloc(b->rows.n_rows + 1, sizeof(*keep));
-    bool done = owner && keep;
+    struct launch **owner = xcalloc(b->rows.n_rows, sizeof(*owner)); /* NULL: of none */
+    bool *keep = xcalloc(b->rows.n_rows, sizeof(*keep));
+    size_t case_column = table_column(&b->rows, "case");
+    size_t repeat_column = table_column(&b->rows, "repeat");
 
-    if (owner && keep) {
-        for (size_t i = 0; i < b->rows.n_rows; i++)
-            keep[i] = launch_counts(owner[i]);
-        table_keep(&b->rows, keep);
+    for (size_t i = 0; i < b->rows.n_rows; i++) {
+        const struct launch key = {.bench = b->name,
+                                   .case_id = table_cell(&b->rows, i, case_column),
+                                   .repeat = table_cell(&b->rows, i, repeat_column)};
+
+        owner[i] = bsearch(&key, launches->all, launches->n, sizeof(key), compare_launches);
+        if (owner[i])
+            owner[i]->found++;
     }
+    for (size_t i = 0; i < b->rows.n_rows; i++)
+        keep[i] = owner[i] && owner[i]->finished && !is_lost(owner[i]);
+    table_keep(&b->rows, keep);
     free(keep);
     free(owner);
-    return done ? 0 : fail(e, -ENOMEM, "out of memory");
 }
 
 /* Without these nothing can be told of a row; any other may be missing, and is empty then. */
@@ -344,16 +315,16 @@ static int parse_with_lost(struct run_folder *run, struct run_bench *b,
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     struct table with = {0};
-    int err = out ? 0 : fail(e, -ENOMEM, "out of memory");
 
-    if (out) {
-        print_table(out, &b->rows);
-        for (size_t i = 0; i < launches->n; i++)
-            if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
-                print_lost_row(out, run, b, &launches->all[i]);
-        fclose(out);
-        err = table_parse(b->name, text, size, &with, e.text, e.len);
-    }
+    if (!out)
+        alloc_fail(BUFSIZ);
+    print_table(out, &b->rows);
+    for (size_t i = 0; i < launches->n; i++)
+        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
+            print_lost_row(out, run, b, &launches->all[i]);
+    if (fclose(out))
+        alloc_fail(size);
+    int err = table_parse(b->name, text, size, &with, e.text, e.len);
     if (!err) {
         table_release(&b->rows);
         b->rows = with;
@@ -411,14 +382,10 @@ static bool has_rows(const struct launches *launches, const char *bench)
 static int load_bench(struct run_folder *run, struct run_bench *b, const struct launches *launches,
                       struct error e)
 {
-    char *path, file[sizeof(b->name) + 8];
+    char *path = xasprintf("%s/%s.csv", run->path, b->name);
     struct buffer text = {0};
     int err = 0, torn;
 
-    snprintf(file, sizeof(file), "%s.csv", b->name);
-    path = path_in(run->path, file);
-    if (!path)
-        return fail(e, -ENOMEM, "out of memory");
     if (has_rows(launches, b->name) || !access(path, F_OK))
         err = read_file(path, &text, e);
     if (!err)
@@ -426,10 +393,10 @@ static int load_bench(struct run_folder *run, struct run_bench *b, const struct 
                                e.len);
     if (!err)
         err = check_columns(&b->rows, path, e);
-    if (!err)
-        err = keep_committed(b, launches, e);
-    if (!err)
+    if (!err) {
+        keep_committed(b, launches);
         err = tell_lost(run, b, launches, e);
+    }
     buffer_release(&text);
     free(path);
     return err;
@@ -437,13 +404,10 @@ static int load_bench(struct run_folder *run, struct run_bench *b, const struct 
 
 static int load_benches(struct run_folder *run, struct error e)
 {
-    struct launches launches = {0};
-    int err = list_launches(&run->plan, &launches, e);
+    struct launches launches = list_launches(&run->plan);
+    int err = 0;
 
-    if (!err && !(run->benches = calloc(launches.n + 1, sizeof(*run->benches)))) {
-        fail(e, -ENOMEM, "out of memory");
-        err = -ENOMEM;
-    }
+    run->benches = xcalloc(launches.n, sizeof(*run->benches));
     for (size_t i = 0; !err && i < launches.n; i++) {
         struct run_bench *b = &run->benches[run->n_benches];
 
@@ -461,11 +425,9 @@ static int load_benches(struct run_folder *run, struct error e)
  * a folder that cannot be searched, neither is known. */
 static int check_is_run(const char *path, struct error e)
 {
-    char *meta = path_in(path, "run.json");
+    char *meta = xasprintf("%s/run.json", path);
     int err = 0;
 
-    if (!meta)
-        return fail(e, -ENOMEM, "out of memory");
     if (access(meta, F_OK))
         err = errno == EACCES ? fail(e, -EACCES, "cannot read \"%s\": %s", path, strerror(EACCES))
               : access(path, F_OK)
@@ -483,8 +445,8 @@ int run_folder_load(const char *path, struct run_folder *run, char *error, size_
     *run = (struct run_folder){0};
     if (err)
         return err;
-    run->path = strdup(path);
-    err = run->path ? load_meta(run, e) : fail(e, -ENOMEM, "out of memory");
+    run->path = xstrdup(path);
+    err = load_meta(run, e);
     if (!err)
         err = load_plan(run, e);
     if (!err)
@@ -553,9 +515,7 @@ static int take_values(const struct table *t, const struct wanted *w, const char
         w->columns[1] == TABLE_NO_COLUMN || w->columns[2] == TABLE_NO_COLUMN)
         return fail(e, -EBADMSG, "\"%s\" is damaged: its columns are not case,repeat,row,value",
                     path);
-    *values = malloc((t->n_rows + 1) * sizeof(**values));
-    if (!*values)
-        return fail(e, -ENOMEM, "out of memory");
+    *values = xcalloc(t->n_rows, sizeof(**values));
     for (*n = 0; *n < t->n_rows; ++*n)
         if (units_parse_double(table_cell(t, *n, column), &(*values)[*n]))
             return fail(e, -EBADMSG, "\"%s\" is damaged: sample \"%s\" is no number", path,
@@ -595,14 +555,11 @@ int run_folder_samples(const struct run_folder *run, const char *bench, const ch
     struct wanted w = {.case_id = case_id, .repeat = repeat, .row = row};
     struct error e = {error, len};
     struct buffer text = {0};
-    char *path;
-    int err;
+    char *path = xasprintf("%s/samples/%s.csv", run->path, bench);
+    int err = file_read(path, FILE_BYTES_MAX, &text);
 
     *values = NULL;
     *n = 0;
-    if (asprintf(&path, "%s/samples/%s.csv", run->path, bench) < 0)
-        return fail(e, -ENOMEM, "out of memory");
-    err = file_read(path, FILE_BYTES_MAX, &text);
     if (err)
         fail(e, err, "cannot read \"%s\": %s", path, strerror(-err));
     else

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/units.h"
 #include "harness/table.h"
@@ -201,12 +202,10 @@ static int write_plan(struct store *s, char *error, size_t len)
 static int store_open_folder(const char *path, struct plan *plan, struct store **store, char *error,
                              size_t len)
 {
-    struct store *s = calloc(1, sizeof(*s));
-    int err = s ? 0 : -ENOMEM;
+    struct store *s = xcalloc(1, sizeof(*s));
+    int err = 0;
 
-    if (err)
-        return err;
-    *s = (struct store){.path = strdup(path),
+    *s = (struct store){.path = xstrdup(path),
                         .dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                         .plan_fd = -1,
                         .plan = plan};
@@ -305,16 +304,14 @@ static int create_at(const char *path, const char *building, const json_t *meta,
         err = -errno;
         snprintf(error, len, "cannot make the run folder '%s': %s", path, strerror(-err));
     }
-    if (!err) {
-        free(s->path);
-        s->path = strdup(path);
-        err = s->path ? 0 : -ENOMEM;
-    }
-    if (err)
+    if (err) {
         store_close(s);
-    else
-        *store = s;
-    return err;
+        return err;
+    }
+    free(s->path);
+    s->path = xstrdup(path);
+    *store = s;
+    return 0;
 }
 
 int store_create(const char *path, const json_t *meta, struct plan *plan, struct store **store,
@@ -475,17 +472,15 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int index_make(const struct plan *plan, struct index *index)
+static struct index index_make(const struct plan *plan)
 {
-    index->n = plan->n;
-    index->entries = calloc(plan->n + 1, sizeof(*index->entries));
-    if (!index->entries)
-        return -ENOMEM;
+    struct index index = {xcalloc(plan->n, sizeof(*index.entries)), plan->n};
+
     for (size_t i = 0; i < plan->n; i++)
-        index->entries[i] = (struct entry){
+        index.entries[i] = (struct entry){
             key_of(plan->launches[i].case_number, plan->launches[i].repeat), i, 0, false};
-    qsort(index->entries, index->n, sizeof(index->entries[0]), by_key);
-    return 0;
+    qsort(index.entries, index.n, sizeof(*index.entries), by_key);
+    return index;
 }
 
 /* The launch that a line with columns case and repeat belongs to; NULL: to none of the plan. */
@@ -584,10 +579,10 @@ static int is_committed(struct cutting *c, const struct table *t, size_t row, st
 /* The names of the benchmarks of the plan, each once; NULL-terminated, texts owned by the plan. */
 static const char **bench_names(const struct plan *plan)
 {
-    const char **names = calloc(plan->n + 1, sizeof(*names));
+    const char **names = xcalloc(plan->n + 1, sizeof(*names));
     size_t n = 0;
 
-    for (size_t i = 0; names && i < plan->n; i++) {
+    for (size_t i = 0; i < plan->n; i++) {
         size_t k = 0;
         while (k < n && strcmp(names[k], plan->launches[i].bench))
             k++;
@@ -627,9 +622,10 @@ static int distrust(struct cutting *c)
 static int clean(struct cutting *c)
 {
     const char **names = bench_names(c->store->plan);
-    int err = names ? index_make(c->store->plan, &c->index) : -ENOMEM;
     char name[160];
+    int err = 0;
 
+    c->index = index_make(c->store->plan);
     for (size_t i = 0; !err && names[i]; i++) {
         snprintf(name, sizeof(name), "%s.csv", names[i]);
         err = filter(c, name, count_row);
@@ -657,33 +653,28 @@ int store_redo(struct store *s, size_t launch, char *error, size_t len)
 }
 
 /* What it printed when it failed is no word of the launch to come. */
-static int take_back(struct cutting *c, struct launch *l)
-{
-    char path[4400];
-
-    snprintf(path, sizeof(path), "%s/log/%u-%u.txt", c->store->path, l->case_number, l->repeat);
-    unlink(path);
-    return mark_todo(c, l);
-}
-
 static int take_failed_back(struct cutting *c)
 {
+    char log[64];
     int err = 0;
 
     for (size_t i = 0; !err && i < c->index.n; i++) {
         struct launch *l = &c->store->plan->launches[c->index.entries[i].launch];
-        if ((l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE) && !c->index.entries[i].wrong)
-            err = take_back(c, l);
+        if ((l->state != LAUNCH_FAIL && l->state != LAUNCH_LATE) || c->index.entries[i].wrong)
+            continue;
+        snprintf(log, sizeof(log), "log/%u-%u.txt", l->case_number, l->repeat);
+        unlinkat(c->store->dir, log, 0);
+        err = mark_todo(c, l);
     }
     return err;
 }
 
 int store_retry(struct store *s, char *error, size_t len)
 {
-    struct cutting c = {.store = s, .error = error, .len = len};
+    struct cutting c = {.store = s, .index = index_make(s->plan), .error = error, .len = len};
     const char **names = bench_names(s->plan);
-    int err = names ? index_make(s->plan, &c.index) : -ENOMEM;
     char name[160];
+    int err = 0;
 
     for (size_t i = 0; !err && names[i]; i++) {
         snprintf(name, sizeof(name), "%s.csv", names[i]);

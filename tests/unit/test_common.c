@@ -120,7 +120,7 @@ static void each_case_has_half_of_its_launches_in_either_order(void **state)
         struct plan a = turns_plan(cases, n), b = turns_plan(cases, n);
         int all = 0, begin = 0, odd = 0, like[ROUNDS + 1] = {0}, last[CASES + 1] = {0};
 
-        assert_int_equal(common_turns(&a, &b, seed), 0);
+        common_turns(&a, &b, seed);
         for (size_t i = 0; i < n; i++) {
             size_t c = cases[i] - 1;
             int first = common_first(&a, &b, i), turn = first ? -1 : 1;
@@ -154,7 +154,7 @@ static void plans_that_do_not_belong_together_have_no_turns(void **state)
 
     (void)state;
     assert_int_equal(common_first(&a, &b, 0), -1);
-    assert_int_equal(common_turns(&a, &b, 1), 0);
+    common_turns(&a, &b, 1);
     b.launches[0].turn = a.launches[0].turn;
     assert_int_equal(common_first(&a, &b, 0), -1);
     b.launches[0].turn = TURN_NONE;

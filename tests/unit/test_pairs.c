@@ -437,7 +437,7 @@ static void test_stolen_time_explains(void **state)
             c->decision = known[i].decision;
             c->low = known[i].low;
             c->high = known[i].high;
-            assert_int_equal(pairs_disturb(&p), 0);
+            pairs_disturb(&p);
             bool explained = known[i].explained && !as_measured;
             if (p.all[0].explained != explained ||
                 c->decision != (explained ? DECISION_INCONCLUSIVE : known[i].decision))

@@ -96,7 +96,7 @@ static char *own_command(void)
 
     path[n > 0 ? n : 0] = 0;
     argv_add(&w, n > 0 ? path : "plumb");
-    char *quoted = w.err ? NULL : argv_quoted(&w, 0);
+    char *quoted = argv_quoted(&w, 0);
     argv_release(&w);
     return quoted;
 }
@@ -404,13 +404,10 @@ static int read_suite(struct agent *a, const char *name, const char *config, cha
                       size_t len)
 {
     char *configs = suite_configs_folder();
-    int err = bench_list_load(&a->benches);
 
-    if (err)
-        snprintf(error, len, "out of memory");
-    if (!err)
-        err =
-            suite_parse(name, config, strlen(config), configs, &a->benches, &a->suite, error, len);
+    bench_list_load(&a->benches);
+    int err =
+        suite_parse(name, config, strlen(config), configs, &a->benches, &a->suite, error, len);
     if (!err)
         suite_unite_absent(&a->suite, false);
     free(configs);

@@ -232,8 +232,8 @@ static int load(struct asked *a)
     int err = report_load(&a->r, runs, a->o->n_args, a->error, sizeof(a->error));
     if (err)
         return err == -EBADMSG ? EXIT_DAMAGED : err == -ENOENT ? EXIT_USAGE : EXIT_INCOMPLETE;
-    if (bench_list_load(&a->benches) ||
-        parts_read(&a->r, &a->benches, options->dtype, options->over, (double)options->per_node,
+    bench_list_load(&a->benches);
+    if (parts_read(&a->r, &a->benches, options->dtype, options->over, (double)options->per_node,
                    &a->parts))
         return fail(a, EXIT_INCOMPLETE, "out of memory");
     parts_find_host(&a->parts, &a->model);

@@ -66,16 +66,23 @@ static inline char *xstrdup(const char *text)
     return xstrndup(text, strlen(text));
 }
 
-__attribute__((format(printf, 1, 2))) static inline char *xasprintf(const char *format, ...)
+__attribute__((format(printf, 1, 0))) static inline char *xvasprintf(const char *format,
+                                                                     va_list args)
 {
     char *text = NULL;
+
+    if (vasprintf(&text, format, args) < 0)
+        alloc_fail(strlen(format));
+    return text;
+}
+
+__attribute__((format(printf, 1, 2))) static inline char *xasprintf(const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    int len = vasprintf(&text, format, args);
+    char *text = xvasprintf(format, args);
     va_end(args);
-    if (len < 0)
-        alloc_fail(strlen(format));
     return text;
 }
 

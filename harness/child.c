@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 
 #define PIPES    4 /* stdout, stderr, samples, marks */
@@ -179,7 +180,8 @@ static int read_pipe(struct running *r, int i)
         r->result->flooded = true;
         return 0; /* read on and drop: the pipe must not block its end */
     }
-    return buffer_add(r->buffers[i], chunk, (size_t)n);
+    buffer_add(r->buffers[i], chunk, (size_t)n);
+    return 0;
 }
 
 /* Waits for output or the child's end. */
@@ -274,30 +276,27 @@ static void reap(struct running *r)
     buffer_release(&r->marks);
 }
 
-static int empty_result(struct running *r, struct child_result *result)
+static void empty_result(struct running *r, struct child_result *result)
 {
     struct buffer *buffers[PIPES] = {&result->out, &result->err, &result->samples, &r->marks};
-    int err = 0;
 
     *result = (struct child_result){0};
     r->result = result;
     r->marks.size = 0;
-    for (int i = 0; !err && i < PIPES; i++) {
+    for (int i = 0; i < PIPES; i++) {
         r->buffers[i] = buffers[i];
-        err = buffer_add(buffers[i], "", 0);
+        buffer_add(buffers[i], "", 0);
     }
-    return err;
 }
 
 int child_run(const struct child_spec *spec, struct child_result *result)
 {
     struct running r = {.pidfd = -1};
-    int err = empty_result(&r, result);
-
     uint64_t begin_ns = clock_now_ns();
+
+    empty_result(&r, result);
     r.deadline_ns = begin_ns + spec->timeout_ns;
-    if (!err)
-        err = start(spec, false, &r);
+    int err = start(spec, false, &r);
     if (err) {
         buffer_release(&r.marks);
         return err;
@@ -310,10 +309,8 @@ int child_run(const struct child_spec *spec, struct child_result *result)
 
 int child_server_start(const struct child_spec *spec, struct child_server **server)
 {
-    struct child_server *s = calloc(1, sizeof(*s));
+    struct child_server *s = xcalloc(1, sizeof(*s));
 
-    if (!s)
-        return -ENOMEM;
     s->spec = *spec;
     int err = start(spec, true, &s->r);
     if (err)
@@ -343,16 +340,16 @@ static int drain(struct running *r)
 
 static int send_line(struct child_server *s, const char *line)
 {
-    char *text = NULL;
-    int n = asprintf(&text, "%s\n", line), err = n < 0 ? -ENOMEM : 0;
+    char *text = xasprintf("%s\n", line);
+    ssize_t n = (ssize_t)strlen(text);
+    int err = 0;
 
     for (ssize_t sent, at = 0; !err && at < n; at += sent)
         if ((sent = send(s->r.lines, text + at, (size_t)(n - at), MSG_NOSIGNAL)) < 0) {
             err = errno == EPIPE || errno == ECONNRESET ? -ESRCH : errno == EINTR ? 0 : -errno;
             sent = 0;
         }
-    if (n >= 0)
-        free(text);
+    free(text);
     return err;
 }
 
@@ -360,11 +357,10 @@ int child_server_ask(struct child_server *s, const char *line, uint64_t timeout_
                      struct child_result *result)
 {
     struct running *r = &s->r;
-    int err = empty_result(r, result);
+    int err = has_ended(r) ? -ESRCH : 0;
 
+    empty_result(r, result);
     result->ended = true; /* until it has said the end */
-    if (!err && has_ended(r))
-        err = -ESRCH;
     uint64_t begin_ns = clock_now_ns();
     r->deadline_ns = begin_ns + timeout_ns;
     if (!err)
@@ -398,8 +394,8 @@ void child_server_end(struct child_server *s)
         s->r.lines = -1;
         s->spec.cancel = NULL;
         s->r.deadline_ns = clock_now_ns() + LEAVE_NS;
-        if (!empty_result(&s->r, &result))
-            attend(&s->r, &s->spec);
+        empty_result(&s->r, &result);
+        attend(&s->r, &s->spec);
         reap(&s->r);
         child_result_release(&result);
     }
@@ -436,7 +432,7 @@ const volatile int *cancel_on_signals(void)
 int path_folders(int (*fn)(const char *folder, void *arg), void *arg)
 {
     const char *env = getenv("PATH");
-    char *all = strdup(env ? env : "/usr/local/bin:/usr/bin:/bin"), *save = all;
+    char *all = xstrdup(env ? env : "/usr/local/bin:/usr/bin:/bin"), *save = all;
     int stop = 0;
 
     for (char *folder; !stop && (folder = strsep(&save, ":")) != NULL;)
@@ -454,13 +450,12 @@ struct path_search {
 static int find_in_folder(const char *folder, void *arg)
 {
     struct path_search *s = arg;
-    char here[4096] = "", *path = NULL;
+    char here[4096] = "";
     struct stat st;
 
     if (*folder != '/' && !getcwd(here, sizeof(here)))
         return 0;
-    if (asprintf(&path, "%s%s%s/%s", here, *here ? "/" : "", folder, s->name) < 0)
-        return 0;
+    char *path = xasprintf("%s%s%s/%s", here, *here ? "/" : "", folder, s->name);
     if (!stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK))
         s->found = path;
     else
@@ -477,10 +472,10 @@ char *path_program(const char *name)
         path_folders(find_in_folder, &s);
         return s.found;
     }
-    char *folder = slash == name ? strdup("/") : strndup(name, (size_t)(slash - name));
+    char *folder = slash == name ? xstrdup("/") : xstrndup(name, (size_t)(slash - name));
 
     s.name = slash + 1;
-    if (folder && *s.name)
+    if (*s.name)
         find_in_folder(folder, &s);
     free(folder);
     return s.found;

@@ -18,7 +18,7 @@ int command_run(const struct command *c, int argc, char **argv)
     if (!err)
         err = opts_apply(&o, c->table, NULL, c->options);
     if (err) {
-        fprintf(stderr, "plumb %s: %s\n", c->name, err == -ENOMEM ? "out of memory" : o.error);
+        fprintf(stderr, "plumb %s: %s\n", c->name, o.error);
     } else if (*c->help) {
         c->print_help(&o);
         status = EXIT_GOOD;

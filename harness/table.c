@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/text.h"
 
@@ -23,7 +24,7 @@ struct reader {
     struct table *t;
     table_want_fn *want;
     void *want_arg;
-    size_t cells_capacity, ends_capacity, n_cells;
+    size_t n_cells;
     size_t row_cells; /* cells of the row that is being read; they are the last of n_cells */
     size_t used;      /* bytes of t->texts */
     size_t line, line_end;
@@ -49,28 +50,6 @@ __attribute__((format(printf, 2, 3))) static int damaged(struct reader *r, const
     return r->status = -EBADMSG;
 }
 
-static int no_memory(struct reader *r)
-{
-    snprintf(r->error, r->len, "cannot read \"%s\": out of memory", r->name);
-    return r->status = -ENOMEM;
-}
-
-/* Room for one more item of `width` bytes. */
-static bool room(void **items, size_t n, size_t *capacity, size_t width)
-{
-    size_t wanted = *capacity ? 2 * *capacity : 64;
-    void *grown;
-
-    if (n < *capacity)
-        return true;
-    grown = realloc(*items, wanted * width);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = wanted;
-    return true;
-}
-
 /* The texts of all cells with their ends fit in the source's size and one: each but the last is
  * followed by a comma or a line end. */
 static void on_field(void *text, size_t size, void *arg)
@@ -79,11 +58,7 @@ static void on_field(void *text, size_t size, void *arg)
 
     if (r->status)
         return;
-    if (!room((void **)&r->t->cells, r->n_cells, &r->cells_capacity, sizeof(char *))) {
-        no_memory(r);
-        return;
-    }
-    r->t->cells[r->n_cells++] = r->t->texts + r->used;
+    *ARRAY_ADD(r->t->cells, r->n_cells) = r->t->texts + r->used;
     if (size)
         memcpy(r->t->texts + r->used, text, size);
     r->used += size;
@@ -106,7 +81,7 @@ static int take_header(struct reader *r)
     t->n_columns = r->row_cells;
     t->header_end = r->line_end;
     t->cells = NULL;
-    r->cells_capacity = r->n_cells = 0;
+    r->n_cells = 0;
     return 0;
 }
 
@@ -122,9 +97,7 @@ static int take_row(struct reader *r)
         r->used = (size_t)(cells[0] - t->texts);
         return 0;
     }
-    if (!room((void **)&t->ends, t->n_rows, &r->ends_capacity, sizeof(size_t)))
-        return no_memory(r);
-    t->ends[t->n_rows++] = r->line_end;
+    *ARRAY_ADD(t->ends, t->n_rows) = r->line_end;
     return 0;
 }
 
@@ -156,7 +129,7 @@ static int read_line(struct reader *r, struct csv_parser *parser, const char *li
     r->rows_in_line = 0;
     if (csv_parse(parser, line, size, on_field, on_row, r) != size && !r->status) {
         if (csv_error(parser) != CSV_EPARSE)
-            return no_memory(r);
+            alloc_fail(size);
         return damaged(r, "a quote where none may be");
     }
     if (!r->status && !r->rows_in_line && !r->in_row && line[strspn(line, "\r")] == '\n')
@@ -210,26 +183,19 @@ static int settle_end(struct reader *r, int *torn)
     return 0;
 }
 
-static int parse(struct reader *r, const char *data, size_t size, int *torn)
+static int parse_table(struct reader *r, const char *data, size_t size, int *torn)
 {
     struct csv_parser parser;
 
-    r->t->texts = malloc(size + 1);
-    if (!r->t->texts || csv_init(&parser, CSV_STRICT))
-        return no_memory(r);
+    *r->t = (struct table){.texts = xrealloc(NULL, size + 1)};
+    if (torn)
+        *torn = 0;
+    csv_init(&parser, CSV_STRICT);
     csv_set_space_func(&parser, no_space);
     if (!refuse_nul(r, data, size) && !read_lines(r, &parser, data, size))
         settle_end(r, torn);
     csv_free(&parser);
-    return r->status;
-}
-
-static int parse_table(struct reader *r, const char *data, size_t size, int *torn)
-{
-    *r->t = (struct table){0};
-    if (torn)
-        *torn = 0;
-    if (parse(r, data, size, torn))
+    if (r->status)
         table_release(r->t);
     return r->status;
 }

@@ -27,7 +27,7 @@ struct table {
 
 /* 0; -EBADMSG: damaged (error says where and what): no header, a row with another number of cells,
  * a quote that is not closed, a NUL byte, a column twice, or a last line without its end; -ENOENT
- * and other -errno of reading; -ENOMEM. *t is empty on an error. */
+ * and other -errno of reading. *t is empty on an error. */
 int table_load(const char *path, struct table *t, char *error, size_t len);
 int table_parse(const char *name, const char *data, size_t size, struct table *t, char *error,
                 size_t len);

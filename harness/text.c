@@ -11,23 +11,25 @@
 #include <string.h>
 #include <unistd.h>
 
-int buffer_add(struct buffer *b, const void *bytes, size_t n)
+#include "core/alloc.h"
+
+void buffer_add(struct buffer *b, const void *bytes, size_t n)
 {
     if (b->size + n + 1 > b->capacity) {
-        size_t capacity = b->capacity ? b->capacity : 4096;
-        while (capacity < b->size + n + 1)
-            capacity *= 2;
-        char *grown = realloc(b->text, capacity);
-        if (!grown)
-            return -ENOMEM;
-        b->text = grown;
-        b->capacity = capacity;
+        b->capacity = b->capacity ? b->capacity : 4096;
+        while (b->capacity < b->size + n + 1)
+            b->capacity *= 2;
+        b->text = xrealloc(b->text, b->capacity);
     }
     if (n)
         memcpy(b->text + b->size, bytes, n);
     b->size += n;
     b->text[b->size] = 0;
-    return 0;
+}
+
+void buffer_text(struct buffer *b, const char *text)
+{
+    buffer_add(b, text, strlen(text));
 }
 
 void buffer_release(struct buffer *b)
@@ -55,11 +57,6 @@ const char *text_last_line(const char *text, char *line, size_t len)
     return line;
 }
 
-static char dash_of(char c)
-{
-    return c == '_' ? '-' : c;
-}
-
 const char *argument_value(const char *arguments, const char *name, size_t *len)
 {
     size_t n = strlen(name);
@@ -69,7 +66,8 @@ const char *argument_value(const char *arguments, const char *name, size_t *len)
         size_t same = 0;
 
         at += 2;
-        while (same < n && dash_of(at[same]) == dash_of(name[same]))
+        while (same < n &&
+               (at[same] == '_' ? '-' : at[same]) == (name[same] == '_' ? '-' : name[same]))
             same++;
         if (!begins || same < n || (at[n] != ' ' && at[n] != '='))
             continue;
@@ -82,9 +80,10 @@ const char *argument_value(const char *arguments, const char *name, size_t *len)
 int file_read(const char *path, size_t max, struct buffer *b)
 {
     char chunk[65536];
-    int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : buffer_add(b, "", 0);
+    int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
     ssize_t n = 1;
 
+    buffer_add(b, "", 0);
     while (!err && n > 0) {
         do
             n = read(fd, chunk, sizeof(chunk));
@@ -94,7 +93,7 @@ int file_read(const char *path, size_t max, struct buffer *b)
         else if (b->size + (size_t)n > max)
             err = -EFBIG;
         else
-            err = buffer_add(b, chunk, (size_t)n);
+            buffer_add(b, chunk, (size_t)n);
     }
     if (fd >= 0)
         close(fd);
@@ -124,33 +123,23 @@ int write_all(int fd, const void *bytes, size_t n)
 /* Takes the text over. */
 static void take(struct argv *w, char *text)
 {
-    char **grown = w->err || !text ? NULL : realloc(w->all, (w->n + 2) * sizeof(*grown));
-
-    if (!grown) {
-        w->err = w->err ? w->err : -ENOMEM;
-        free(text);
-        return;
-    }
-    w->all = grown;
-    grown[w->n++] = text;
-    grown[w->n] = NULL;
+    w->all = xrealloc(w->all, (w->n + 2) * sizeof(*w->all));
+    w->all[w->n++] = text;
+    w->all[w->n] = NULL;
 }
 
 void argv_add(struct argv *w, const char *text)
 {
-    take(w, strdup(text));
+    take(w, xstrdup(text));
 }
 
 void argv_addf(struct argv *w, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
 
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    take(w, xvasprintf(format, args));
     va_end(args);
-    take(w, text);
 }
 
 void argv_add_all(struct argv *w, const char *const *texts)
@@ -163,7 +152,7 @@ void argv_split(struct argv *w, const char *text)
 {
     while (text && *(text += strspn(text, " \t"))) {
         size_t n = strcspn(text, " \t");
-        take(w, strndup(text, n));
+        take(w, xstrndup(text, n));
         text += n;
     }
 }
@@ -174,28 +163,26 @@ void argv_release(struct argv *w)
     *w = (struct argv){0};
 }
 
-static int add_quoted(struct buffer *b, const char *word)
-{
-    int err = 0;
-
-    if (*word && !word[strspn(word, PLAIN)])
-        return buffer_add(b, word, strlen(word));
-    err = buffer_add(b, "'", 1);
-    for (; !err && *word; word++)
-        err = *word == '\'' ? buffer_add(b, "'\\''", 4) : buffer_add(b, word, 1);
-    return err ? err : buffer_add(b, "'", 1);
-}
-
 char *argv_quoted(const struct argv *w, size_t first)
 {
     struct buffer b = {0};
-    int err = buffer_add(&b, "", 0);
 
-    for (size_t i = first; !err && i < w->n; i++) {
-        err = i > first ? buffer_add(&b, " ", 1) : 0;
-        err = err ? err : add_quoted(&b, w->all[i]);
+    buffer_add(&b, "", 0);
+    for (size_t i = first; i < w->n; i++) {
+        const char *word = w->all[i];
+        bool plain = *word && !word[strspn(word, PLAIN)];
+        buffer_text(&b, i > first ? " " : "");
+        if (plain) {
+            buffer_text(&b, word);
+            continue;
+        }
+        buffer_text(&b, "'");
+        for (; *word; word++)
+            if (*word == '\'')
+                buffer_text(&b, "'\\''");
+            else
+                buffer_add(&b, word, 1);
+        buffer_text(&b, "'");
     }
-    if (err)
-        buffer_release(&b);
     return b.text;
 }

@@ -11,7 +11,8 @@ struct buffer {
     size_t size, capacity;
 };
 
-int buffer_add(struct buffer *b, const void *bytes, size_t n); /* 0 or -ENOMEM */
+void buffer_add(struct buffer *b, const void *bytes, size_t n);
+void buffer_text(struct buffer *b, const char *text);
 void buffer_release(struct buffer *b);
 
 void texts_free(char **texts); /* a NULL-terminated array and its texts; NULL is fine */
@@ -34,7 +35,6 @@ int write_all(int fd, const void *bytes, size_t n);
 struct argv {
     char **all; /* ended by NULL; NULL: none yet */
     size_t n;
-    int err; /* of the first that could not be added: looked at once, at the end */
 };
 
 void argv_add(struct argv *w, const char *text);
@@ -43,8 +43,7 @@ void argv_add_all(struct argv *w, const char *const *texts); /* ended by NULL */
 void argv_split(struct argv *w, const char *text);           /* at its blanks */
 void argv_release(struct argv *w);
 
-/* The words from number `first` on as one text, which a shell reads as these words. New text, NULL
- * when memory is short. */
+/* The words from number `first` on as one text, which a shell reads as these words. New text. */
 char *argv_quoted(const struct argv *w, size_t first);
 
 #endif

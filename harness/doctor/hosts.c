@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "harness/doctor/doctor.h"
 #include "harness/hosts/launcher.h"
@@ -46,11 +47,10 @@ static void take(const struct host *host, const char *output, size_t size, const
 
     p->machine = output ? json_loadb(output, size, 0, &error) : NULL;
     if (!p->machine)
-        p->why = strdup(why ? why : "its plumb probe --json gave no JSON");
+        p->why = xstrdup(why ? why : "its plumb probe --json gave no JSON");
 }
 
-/* 0, or -ENOMEM. */
-static int examine_all(struct ward *w)
+static void examine_all(struct ward *w)
 {
     for (size_t i = 0; i < w->n; i++) {
         struct patient *p = &w->all[i];
@@ -58,13 +58,10 @@ static int examine_all(struct ward *w)
         if (!p->machine)
             continue;
         p->x = exam_new(p->machine);
-        if (!p->x)
-            return -ENOMEM;
         p->facts = doctor_facts(p->x);
         p->odd = json_array();
         w->n_answered++;
     }
-    return 0;
 }
 
 static int ask(const struct hosts_run *run, struct ward *w)
@@ -74,9 +71,7 @@ static int ask(const struct hosts_run *run, struct ward *w)
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     int err = n > 0 ? 0 : -errno;
 
-    w->all = calloc(run->hosts.n, sizeof(*w->all));
-    if (!w->all)
-        return -ENOMEM;
+    w->all = xcalloc(run->hosts.n, sizeof(*w->all));
     w->n = run->hosts.n;
     for (size_t i = 0; i < w->n; i++)
         w->all[i].name = run->hosts.all[i].name;
@@ -84,7 +79,9 @@ static int ask(const struct hosts_run *run, struct ward *w)
         return err;
     program[n] = '\0';
     err = hosts_ask(run, program, arguments, take, w);
-    return err ? err : examine_all(w);
+    if (!err)
+        examine_all(w);
+    return err;
 }
 
 static void ward_release(struct ward *w)
@@ -238,7 +235,7 @@ struct shared { /* a finding, and the first host that has it */
     size_t host;
 };
 
-/* Each finding once, costliest first. New; NULL: no memory. */
+/* Each finding once, costliest first. New. */
 static struct shared *findings_of(const struct ward *w, size_t *n)
 {
     struct shared *all;
@@ -247,8 +244,8 @@ static struct shared *findings_of(const struct ward *w, size_t *n)
     for (size_t i = 0; i < w->n; i++)
         room += w->all[i].x ? exam_count(w->all[i].x, EXAM_FOUND) : 0;
     *n = 0;
-    all = calloc(room, sizeof(*all));
-    for (size_t i = 0; all && i < w->n; i++)
+    all = xcalloc(room, sizeof(*all));
+    for (size_t i = 0; i < w->n; i++)
         for (const struct exam_result *r = w->all[i].x ? exam_results(w->all[i].x) : NULL; r;
              r = r->next) {
             size_t at = *n;
@@ -413,14 +410,12 @@ static void print_head(const struct doctor_pen *p, const struct hosts_run *run,
             doctor_entry(p, 2, "", 2, w->all[i].why);
 }
 
-static int print_ward(const struct hosts_run *run, const struct ward *w)
+static void print_ward(const struct hosts_run *run, const struct ward *w)
 {
     struct doctor_pen p = doctor_pen(stdout);
     size_t n;
     struct shared *all = findings_of(w, &n);
 
-    if (!all)
-        return -ENOMEM;
     print_head(&p, run, w);
     if (w->n_answered)
         print_counts(w, n);
@@ -435,7 +430,6 @@ static int print_ward(const struct hosts_run *run, const struct ward *w)
     print_lacks(&p, w, false);
     print_first(&p, w, all, n);
     free(all);
-    return 0;
 }
 
 static json_t *ward_json(const struct ward *w)
@@ -496,9 +490,9 @@ int doctor_hosts(const struct hosts_options *options, bool as_json)
             putchar('\n');
             json_decref(json);
         } else {
-            err = print_ward(&run, &w);
+            print_ward(&run, &w);
         }
-        status = err ? EXIT_INCOMPLETE : status_of(&w);
+        status = status_of(&w);
     }
     ward_release(&w);
     hosts_run_release(&run);

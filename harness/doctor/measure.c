@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/stats.h"
 
@@ -27,16 +28,16 @@ static double mean_of(const struct measure_turn *t, bool with)
 
 static int summarise(struct measurement *m)
 {
-    double *with = calloc(m->n_turns + 1, sizeof(*with));
-    double *without = calloc(m->n_turns + 1, sizeof(*without));
+    double *with = xcalloc(m->n_turns, sizeof(*with));
+    double *without = xcalloc(m->n_turns, sizeof(*without));
     struct median_ci ci;
-    int err = with && without ? 0 : -ENOMEM;
+    int err = 0;
 
-    for (size_t i = 0; !err && i < m->n_turns; i++) {
+    for (size_t i = 0; i < m->n_turns; i++) {
         with[i] = mean_of(&m->turns[i], true);
         without[i] = mean_of(&m->turns[i], false);
     }
-    if (!err && m->n_turns) {
+    if (m->n_turns) {
         err = stats_ci_ratio(with, without, m->n_turns, MEASURE_CONFIDENCE, &ci);
         m->ratio = ci.median;
         m->low = ci.low;
@@ -76,13 +77,6 @@ static bool is_narrow(const struct measurement *m, double width)
     return m->high - m->ratio <= most && m->ratio - m->low <= most;
 }
 
-static size_t next_look(size_t turns)
-{
-    size_t next = turns + turns / 2;
-
-    return next < MEASURE_TURNS_MAX ? next : MEASURE_TURNS_MAX;
-}
-
 static void set_state(struct measurement *m, int err)
 {
     if (!err)
@@ -101,9 +95,7 @@ int measure_turns(struct measurement *m, const struct measure_rule *rule, measur
     int err = 0;
 
     m->ratio = m->low = m->high = NAN;
-    m->turns = calloc(MEASURE_TURNS_MAX, sizeof(*m->turns));
-    if (!m->turns)
-        return -ENOMEM;
+    m->turns = xcalloc(MEASURE_TURNS_MAX, sizeof(*m->turns));
     while (!err && m->n_turns < MEASURE_TURNS_MAX) {
         err = measure_turn(m, side, arg);
         if (err || m->n_turns < look)
@@ -111,7 +103,7 @@ int measure_turns(struct measurement *m, const struct measure_rule *rule, measur
         err = summarise(m);
         if (!err && (is_narrow(m, rule->width) || clock_now_ns() >= until_ns))
             break;
-        look = next_look(look);
+        look += look / 2;
     }
     set_state(m, err);
     return summarise(m);

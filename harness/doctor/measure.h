@@ -75,7 +75,7 @@ struct measure_rule {
 };
 
 /* Measures turns until the rule ends it, or the first one counted nothing of the cause; sets the
- * state. 0, or -ENOMEM. */
+ * state. 0 or -errno. */
 int measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
                   void *arg);
 
@@ -124,12 +124,12 @@ struct measures {
 };
 
 /* Lists the causes, and skips those for which the machine lacks something. The texts of *m are
- * those of `benches`. 0; -ENOENT: there is no such cause, error lists those that there are;
- * -ENOMEM. Release *m in any case. */
+ * those of `benches`. 0; -ENOENT: there is no such cause, error lists those that there are.
+ * Release *m in any case. */
 int measure_plan(struct measures *m, const struct bench_list *benches,
                  const struct measure_options *o, char *error, size_t len);
 /* Measures one after another. Writes to `chatter` how long it takes and how far it is. 0;
- * -ECANCELED: what was measured until then is kept; -ENOMEM. */
+ * -ECANCELED: what was measured until then is kept. */
 int measure_run(struct measures *m, FILE *chatter);
 json_t *measures_json(const struct measures *m); /* a new list */
 /* Every cause that there is, by its id, for people. */

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/machine.h"
 #include "core/hw/topo.h"
@@ -70,9 +71,7 @@ static int run_workers(const struct worker *like, struct worker **all, unsigned 
     int err = 0;
 
     *n = allowed_cpus(cpus, CPU_SETSIZE);
-    *all = calloc(*n + 1, sizeof(**all));
-    if (!*all)
-        return -ENOMEM;
+    *all = xcalloc(*n, sizeof(**all));
     for (unsigned i = 0; !err && i < *n; i++) {
         struct worker *w = &(*all)[i];
         *w = *like;
@@ -355,17 +354,17 @@ static int idle_side(bool with, double *value, const char **why)
 static void *passes(void *arg)
 {
     struct worker *w = arg;
-    uint64_t *words = calloc(PASS_WORDS, sizeof(*words)), n = 0, now_ns = 0;
+    uint64_t *words = xcalloc(PASS_WORDS, sizeof(*words)), n = 0, now_ns = 0;
 
     while (clock_now_ns() < w->begin_ns)
         cpu_pause();
-    while (words && now_ns < w->end_ns) {
+    while (now_ns < w->end_ns) {
         for (size_t i = 0; i < PASS_WORDS; i++)
             words[i] = words[i] * 3 + n;
         n++;
         now_ns = clock_now_ns();
     }
-    w->result = words ? (double)n / (double)(now_ns - w->begin_ns) * 1e3 : 0;
+    w->result = (double)n / (double)(now_ns - w->begin_ns) * 1e3;
     free(words);
     return NULL;
 }

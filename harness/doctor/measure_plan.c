@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/condition.h"
 #include "harness/doctor/measure.h"
 
@@ -71,32 +72,27 @@ static void skip(struct measurement *m, const char *reason)
     snprintf(m->reason, sizeof(m->reason), "%s", reason);
 }
 
-/* A new text; NULL: no memory. variable: what one side lacks; NULL: they are options. */
+/* A new text. variable: what one side lacks; NULL: they are options. */
 static char *command_of(const struct bench_info *bench, const struct bench_experiment *e,
                         const char *variable)
 {
-    const char *both = e->both ? e->both : "";
-    char *text = NULL;
-    int n;
+    const char *both = e->both ? e->both : "", *blank = *both ? " " : "";
 
     if (!bench)
-        n = asprintf(&text, "plumb doctor --measure=%s", e->check);
-    else if (e->unset)
-        n = asprintf(&text, "plumb %s%s%s, against the same without %s", bench->name,
-                     *both ? " " : "", both, variable ? variable : e->unset);
-    else
-        n = asprintf(&text, "plumb %s %s%s%s, against %s", bench->name, both, *both ? " " : "",
-                     e->with, e->without);
-    return n < 0 ? NULL : text;
+        return xasprintf("plumb doctor --measure=%s", e->check);
+    if (e->unset)
+        return xasprintf("plumb %s%s%s, against the same without %s", bench->name, blank, both,
+                         variable ? variable : e->unset);
+    return xasprintf("plumb %s %s%s%s, against %s", bench->name, both, blank, e->with, e->without);
 }
 
 /* variable: that one side lacks; NULL: none. */
-static int add(struct measures *m, const struct bench_info *bench, const struct measure_own *own,
-               const struct bench_experiment *e, const char *variable)
+static void add(struct measures *m, const struct bench_info *bench, const struct measure_own *own,
+                const struct bench_experiment *e, const char *variable)
 {
     char text[300];
     struct machine_text facts = {m->options->machine, m->options->peer, text, sizeof(text)};
-    struct measurement *one = &m->all[m->n++];
+    struct measurement *one = ARRAY_ADD(m->all, m->n);
 
     *one = (struct measurement){
         .cause = e, .bench = bench, .own = own, .ratio = NAN, .low = NAN, .high = NAN};
@@ -106,55 +102,35 @@ static int add(struct measures *m, const struct bench_info *bench, const struct 
         snprintf(text, sizeof(text), "no such variable is set: %s", e->unset);
         skip(one, text);
     }
-    one->variable = variable ? strdup(variable) : NULL;
+    one->variable = variable ? xstrdup(variable) : NULL;
     one->command = command_of(bench, e, variable);
-    return one->command && !variable == !one->variable ? 0 : -ENOMEM;
 }
 
 /* One for each variable that is set, of those that the cause is about: each has its own price. */
-static int add_each(struct measures *m, const struct bench_info *bench,
-                    const struct bench_experiment *e)
+static void add_each(struct measures *m, const struct bench_info *bench,
+                     const struct bench_experiment *e)
 {
     char names[VARIABLES_SIZE] = "";
-    int err = 0;
 
     if (!e->unset || !*variables_set(e->unset, names, sizeof(names)))
-        return add(m, bench, NULL, e, NULL);
-    for (char *save = names, *name; !err && (name = strsep(&save, " ")) != NULL;)
-        err = add(m, bench, NULL, e, name);
-    return err;
+        add(m, bench, NULL, e, NULL);
+    else
+        for (char *save = names, *name; (name = strsep(&save, " ")) != NULL;)
+            add(m, bench, NULL, e, name);
 }
 
-/* How many add_each() adds. */
-static size_t count_each(const struct bench_experiment *e)
+/* Adds each cause that is chosen. */
+static void add_all(struct measures *m, const char *only)
 {
-    char names[VARIABLES_SIZE] = "";
-    size_t n = 1;
-
-    if (e->unset)
-        for (const char *at = variables_set(e->unset, names, sizeof(names)); *at; at++)
-            n += *at == ' ';
-    return n;
-}
-
-/* Adds each cause that is chosen. *n is how many there are at most. */
-static int add_all(struct measures *m, const char *only, size_t *n)
-{
-    int err = 0;
-
-    *n = 0;
     for (size_t i = 0; i < m->benches->n; i++) {
         const struct bench_info *b = &m->benches->benches[i];
-        for (const struct bench_experiment *e = b->rows.experiments; !err && e->check; e++) {
-            *n += count_each(e);
-            if (m->all && is_chosen(only, e->check))
-                err = add_each(m, b, e);
-        }
+        for (const struct bench_experiment *e = b->rows.experiments; e->check; e++)
+            if (is_chosen(only, e->check))
+                add_each(m, b, e);
     }
-    for (const struct measure_own *own = measure_own; !err && own->cause.check; own++, ++*n)
-        if (m->all && is_chosen(only, own->cause.check))
-            err = add(m, NULL, own, &own->cause, NULL);
-    return err;
+    for (const struct measure_own *own = measure_own; own->cause.check; own++)
+        if (is_chosen(only, own->cause.check))
+            add(m, NULL, own, &own->cause, NULL);
 }
 
 static bool has(const struct measures *m, const char *check, size_t len)
@@ -172,20 +148,15 @@ static int say_unknown(struct measures *m, const char *name, size_t len, char *e
 {
     const char *last = "";
     size_t at = (size_t)snprintf(
-               error, size, "'%.*s' is no cause that can be measured; there are:", (int)len, name),
-           n;
+        error, size, "'%.*s' is no cause that can be measured; there are:", (int)len, name);
 
     measures_release(m);
-    m->all = NULL;
-    add_all(m, NULL, &n);
-    struct measurement *all = calloc(n + 1, sizeof(*all));
-    m->all = all;
-    if (!all || add_all(m, NULL, &n))
-        return -ENOMEM;
-    for (size_t i = 0; i < m->n && all[i].cause && at < size; i++) {
-        if (strcmp(all[i].cause->check, last) != 0)
-            at += (size_t)snprintf(error + at, size - at, " %s", all[i].cause->check);
-        last = all[i].cause->check;
+    add_all(m, NULL);
+    for (size_t i = 0; i < m->n && at < size; i++) {
+        const char *check = m->all[i].cause->check;
+        if (strcmp(check, last) != 0)
+            at += (size_t)snprintf(error + at, size - at, " %s", check);
+        last = check;
     }
     return -ENOENT;
 }
@@ -193,17 +164,13 @@ static int say_unknown(struct measures *m, const char *name, size_t len, char *e
 int measure_plan(struct measures *m, const struct bench_list *benches,
                  const struct measure_options *o, char *error, size_t len)
 {
-    size_t n;
-
     *m = (struct measures){.options = o, .benches = benches};
-    add_all(m, o->only, &n);
-    m->all = calloc(n + 1, sizeof(*m->all));
-    int err = m->all ? add_all(m, o->only, &n) : -ENOMEM;
-    for (const char *at = o->only; !err && o->named && at;
+    add_all(m, o->only);
+    for (const char *at = o->only; o->named && at;
          at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         if (!has(m, at, strcspn(at, ",")))
             return say_unknown(m, at, strcspn(at, ","), error, len);
-    return err;
+    return 0;
 }
 
 void measures_release(struct measures *m)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/condition.h"
 #include "core/units.h"
 #include "harness/doctor/measure.h"
@@ -15,11 +16,11 @@
 
 /* ---- The environment of a side ---- */
 
-/* Takes the variable away; its value, for show_variable(). NULL: no memory, or it is not set. */
+/* Takes the variable away; its value, for show_variable(). NULL: it is not set. */
 static char *hide_variable(const char *name)
 {
     const char *set = name ? getenv(name) : NULL;
-    char *value = set ? strdup(set) : NULL;
+    char *value = set ? xstrdup(set) : NULL;
 
     if (value)
         unsetenv(name);
@@ -49,8 +50,8 @@ struct running {
 };
 
 /* The launch of a side; its arguments are the caller's to free. */
-static int side_launch(const struct running *r, const struct measurement *m, bool with,
-                       struct launch *l)
+static void side_launch(const struct running *r, const struct measurement *m, bool with,
+                        struct launch *l)
 {
     const struct bench_experiment *e = m->cause;
     const char *peer = bench_needs(m->bench, "peer") ? r->all->options->peer : NULL;
@@ -60,13 +61,10 @@ static int side_launch(const struct running *r, const struct measurement *m, boo
                          .repeat = (unsigned)m->n_turns + 1,
                          .bench = m->bench->name,
                          .timeout_ns = SIDE_NS};
-    if (asprintf(&l->arguments, "%s %s %s%s %s", e->both ? e->both : "",
-                 with ? e->with : e->without, peer ? "--host " : "", peer ? peer : "",
-                 argument_value(e->both ? e->both : "", "budget", &size) ? "" : SIDE_WORDS) < 0) {
-        l->arguments = NULL;
-        return -ENOMEM;
-    }
-    return 0;
+    l->arguments =
+        xasprintf("%s %s %s%s %s", e->both ? e->both : "", with ? e->with : e->without,
+                  peer ? "--host " : "", peer ? peer : "",
+                  argument_value(e->both ? e->both : "", "budget", &size) ? "" : SIDE_WORDS);
 }
 
 struct table_row {
@@ -143,11 +141,10 @@ static int read_rows(struct measurement *m, const struct launched *l, bool with,
 {
     struct buffer text = {0};
     struct table t = {0};
-    int err = buffer_add(&text, l->header, strlen(l->header));
 
-    err = err ? err : buffer_add(&text, l->rows, strlen(l->rows));
-    err = err ? err
-              : table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
+    buffer_text(&text, l->header);
+    buffer_text(&text, l->rows);
+    int err = table_parse(m->bench->name, text.text, text.size, &t, m->reason, sizeof(m->reason));
     if (!err)
         err = l->record.state == LAUNCH_DONE ? take_value(m, &t, value) : take_reason(m, l, &t);
     if (!err && with && m->cause->counts)
@@ -161,12 +158,10 @@ static int launch_side(struct running *r, struct measurement *m, bool with, doub
 {
     struct launched launched = {0};
     struct launch l;
-    int err = side_launch(r, m, with, &l);
 
-    if (err)
-        return err;
+    side_launch(r, m, with, &l);
     char *hidden = with ? NULL : hide_variable(m->variable);
-    err = launch_run(&r->context, &l, &launched);
+    int err = launch_run(&r->context, &l, &launched);
     show_variable(m->variable, hidden);
     if (err)
         snprintf(m->reason, sizeof(m->reason), "cannot launch '%s': %s", l.bench, strerror(-err));
@@ -219,8 +214,7 @@ static uint64_t side_ns(const struct running *r, const struct measurement *m)
 
     if (m->own)
         return m->own->side_ns;
-    if (side_launch(r, m, true, &l))
-        return 0;
+    side_launch(r, m, true, &l);
     uint64_t ns = launch_asked_ns(r->all->benches, &l, 0);
     free(l.arguments);
     return ns;

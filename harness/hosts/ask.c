@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "harness/hosts/end.h"
 #include "harness/hosts/launcher.h"
@@ -108,18 +109,16 @@ static int ask_batch(struct batch *b)
 int hosts_ask(const struct hosts_run *run, const char *program, const char *const *arguments,
               hosts_take_fn *take, void *arg)
 {
-    struct batch *b = calloc(1, sizeof(*b));
+    struct batch *b = xcalloc(1, sizeof(*b));
     unsigned at_once = run->launcher->ranks ? JOBS_AT_ONCE : AT_ONCE;
-    int err = b ? host_token(b->token) : -ENOMEM;
+    int err = host_token(b->token);
 
-    if (!err) {
-        b->run = run;
-        b->program = program;
-        b->arguments = arguments;
-        b->take = take;
-        b->arg = arg;
-        ends_allow(at_once);
-    }
+    b->run = run;
+    b->program = program;
+    b->arguments = arguments;
+    b->take = take;
+    b->arg = arg;
+    ends_allow(at_once);
     for (size_t i = 0; !err && i < run->hosts.n; i++) {
         err = start(b, &run->hosts.all[i], TASK_ASK);
         if (!err && b->n == at_once)
@@ -127,7 +126,7 @@ int hosts_ask(const struct hosts_run *run, const char *program, const char *cons
     }
     if (!err)
         err = ask_batch(b);
-    else if (b)
+    else
         ends_stop(b->ends, b->n, 0);
     free(b);
     return err;
@@ -135,10 +134,10 @@ int hosts_ask(const struct hosts_run *run, const char *program, const char *cons
 
 void hosts_sweep(const struct hosts_run *run)
 {
-    struct batch *b = calloc(1, sizeof(*b));
+    struct batch *b = xcalloc(1, sizeof(*b));
     unsigned at_once = run->launcher->ranks ? JOBS_AT_ONCE : AT_ONCE;
 
-    for (size_t i = 0; b && i < run->hosts.n; i++) {
+    for (size_t i = 0; i < run->hosts.n; i++) {
         b->run = run;
         b->program = "";
         if (!run->hosts.all[i].problem)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/group/world.h"
 #include "core/units.h"
 #include "harness/child.h"
@@ -118,10 +119,10 @@ static int wider(int width, const char *text)
 
 static void print_table(const struct hosts_run *run)
 {
-    struct line *lines = calloc(run->hosts.n + 1, sizeof(*lines));
+    struct line *lines = xcalloc(run->hosts.n, sizeof(*lines));
     int name = 4, clock = 5, build = 5;
 
-    for (size_t i = 0; lines && i < run->hosts.n; i++) {
+    for (size_t i = 0; i < run->hosts.n; i++) {
         fill_line(&run->hosts.all[i], &lines[i]);
         if (!run->hosts.all[i].asked)
             continue;
@@ -131,7 +132,7 @@ static void print_table(const struct hosts_run *run)
     }
     fprintf(stderr, "  %-*s  %5s  %-*s  %-*s  %s\n", name, "host", "slots", clock, "clock", build,
             "build", "networks");
-    for (size_t i = 0; lines && i < run->hosts.n; i++)
+    for (size_t i = 0; i < run->hosts.n; i++)
         if (run->hosts.all[i].asked)
             fprintf(stderr, "  %-*s  %5s  %-*s  %-*s  %s\n", name, run->hosts.all[i].name,
                     lines[i].slots, clock, lines[i].clock, build, lines[i].build,
@@ -274,7 +275,7 @@ int check_who(const struct hosts_run *run, const char *csv, size_t size, char *e
     int err = table_parse("who", csv, size, &t, error, len);
 
     if (err)
-        return err == -ENOMEM ? err : -EBADMSG;
+        return -EBADMSG;
     if (t.n_rows != wanted) {
         snprintf(error, len, "%zu of %u ranks see each other", t.n_rows, wanted);
         err = -EBADMSG;
@@ -309,21 +310,15 @@ static void keep_who(struct hosts_run *run, const struct bench_info *bench, cons
     json_object_set_new(run->ranks, bench->name, list);
 }
 
-static int take_problem(struct hosts_run *run, const struct bench_info *bench, const char *why)
+static void take_problem(struct hosts_run *run, const struct bench_info *bench, const char *why)
 {
     struct host *h = &run->hosts.all[0];
 
     for (size_t i = 0; i < h->n_programs; i++) {
         struct host_program *p = &h->programs[i];
-        if (strcmp(p->bench, bench->name) != 0)
-            continue;
-        if (asprintf(&p->problem, "a trial of '%s' over all hosts failed: %s", bench->name, why) <
-            0) {
-            p->problem = NULL;
-            return -ENOMEM;
-        }
+        if (!strcmp(p->bench, bench->name))
+            p->problem = xasprintf("a trial of '%s' over all hosts failed: %s", bench->name, why);
     }
-    return 0;
 }
 
 /* Launches plumb-NAME --who over all. 0 or -errno; what is wrong becomes the first host's problem
@@ -349,56 +344,44 @@ static int check_trial(struct hosts_run *run, const struct bench_info *bench)
         err = check_who(run, r.out.text, r.out.size, why, sizeof(why));
     if (!err && !*why && r.status == 0)
         keep_who(run, bench, r.out.text, r.out.size);
-    if (err == -EBADMSG || (!err && (*why || r.status)))
-        err = take_problem(run, bench, *why ? why : "it ended without a word");
+    if (err == -EBADMSG || (!err && (*why || r.status))) {
+        take_problem(run, bench, *why ? why : "it ended without a word");
+        err = 0;
+    }
     child_result_release(&r);
     return err;
 }
 
-static int add_program(struct host *h, const char *bench)
+static void add_program(struct host *h, const char *bench)
 {
-    struct host_program *grown;
-
     for (size_t i = 0; i < h->n_programs; i++)
         if (!strcmp(h->programs[i].bench, bench))
-            return 0;
-    grown = realloc(h->programs, (h->n_programs + 1) * sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    h->programs = grown;
-    grown[h->n_programs++] = (struct host_program){.bench = bench};
-    return 0;
+            return;
+    *ARRAY_ADD(h->programs, h->n_programs) = (struct host_program){.bench = bench};
 }
 
 /* Which benchmarks wait for the host. */
-static int add_programs(struct host *h, const struct bench_list *benches, const struct plan *plan)
+static void add_programs(struct host *h, const struct bench_list *benches, const struct plan *plan)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < plan->n; i++) {
+    for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
         const struct bench_info *bench =
             is_waiting(l, h) ? bench_list_find(benches, l->bench) : NULL;
         if (bench)
-            err = add_program(h, bench->name);
+            add_program(h, bench->name);
     }
-    return err;
 }
 
-static int compare_build(struct host *h, const char *bench, const char *ours)
+static void compare_build(struct host *h, const char *bench, const char *ours)
 {
     char problem[768];
 
     for (size_t i = 0; i < h->n_programs; i++) {
         struct host_program *p = &h->programs[i];
-        if (strcmp(p->bench, bench) != 0 || !p->version ||
-            host_same_build(h->name, p->version, ours, problem, sizeof(problem)))
-            continue;
-        p->problem = strdup(problem);
-        if (!p->problem)
-            return -ENOMEM;
+        if (!strcmp(p->bench, bench) && p->version &&
+            !host_same_build(h->name, p->version, ours, problem, sizeof(problem)))
+            p->problem = xstrdup(problem);
     }
-    return 0;
 }
 
 static int compare_builds(struct hosts_run *run, const struct bench_info *bench)
@@ -408,7 +391,7 @@ static int compare_builds(struct hosts_run *run, const struct bench_info *bench)
 
     err = err == -ENOEXEC ? 0 : err; /* then every build is another one */
     for (size_t i = 0; !err && i < run->hosts.n; i++)
-        err = compare_build(&run->hosts.all[i], bench->name, ours);
+        compare_build(&run->hosts.all[i], bench->name, ours);
     return err;
 }
 
@@ -434,12 +417,9 @@ static bool can_try(const struct hosts_run *run, const struct bench_info *bench)
 
 int check_all(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < run->hosts.n; i++)
-        err = add_programs(&run->hosts.all[i], benches, plan);
-    if (!err)
-        err = check_ask(run, benches);
+    for (size_t i = 0; i < run->hosts.n; i++)
+        add_programs(&run->hosts.all[i], benches, plan);
+    int err = check_ask(run, benches);
     for (size_t i = 0; !err && i < benches->n; i++) {
         const struct bench_info *bench = &benches->benches[i];
         if (!is_asked_for(run, bench->name))

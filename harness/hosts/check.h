@@ -17,19 +17,19 @@
 #include "harness/hosts/hosts.h"
 #include "harness/plan/plan.h"
 
-/* Asks for the launches of the plan that are to do, and prints the answers on stderr. 0, -ENOMEM or
- * another -errno of this machine. */
+/* Asks for the launches of the plan that are to do, and prints the answers on stderr. 0, or -errno
+ * of this machine. */
 int check_all(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan);
 
 /* Its first part: asks all hosts that have programs, some at a time. 0 or -errno. */
 int check_ask(struct hosts_run *run, const struct bench_list *benches);
 
 /* Takes the answer of a host. Its clock was read between two readings of ours, in seconds. */
-int check_take(struct host *h, const char *text, const char *token, double begin_s, double end_s);
+void check_take(struct host *h, const char *text, const char *token, double begin_s, double end_s);
 /* Of "NAME|SPEED|ADDRESS ...": "eth0 10.1.0.1 1 Gb/s". Returns text; "" where the interface has no
  * address. */
 const char *check_network(const char *network, char *text, size_t len);
-/* Is this table of --who right for these hosts? 0, -EBADMSG with error, or -ENOMEM. */
+/* Is this table of --who right for these hosts? 0, or -EBADMSG with error. */
 int check_who(const struct hosts_run *run, const char *csv, size_t size, char *error, size_t len);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "harness/hosts/check.h"
 #include "harness/hosts/end.h"
@@ -48,97 +49,86 @@ static double wall_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int set_problem(struct host *h, const char *text)
+static void set_problem(struct host *h, const char *text)
 {
     free(h->problem);
-    h->problem = strdup(text);
-    return h->problem ? 0 : -ENOMEM;
+    h->problem = xstrdup(text);
 }
 
 /* `date +%s.%N`, where %N may be unknown: then it is a second that has begun. */
-static int take_clock(struct host *h, const char *text, double begin_s, double end_s)
+static void take_clock(struct host *h, const char *text, double begin_s, double end_s)
 {
     char *end, problem[400];
     double s = strtod(text, &end);
     bool whole = !strchr(text, '.') || *end || end[-1] == '.';
 
     if (end == text)
-        return 0;
+        return;
     double least = s - end_s, most = s + (whole ? 1 : 0) - begin_s;
     h->offset_s = (least + most) / 2;
     h->spread_s = (most - least) / 2;
     if (fabs(h->offset_s) - h->spread_s <= CHECK_CLOCK_S)
-        return 0;
+        return;
     snprintf(
         problem, sizeof(problem),
         "the clock of '%s' is %.3g s %s this machine's (known to %.2g s): set both by one time "
         "server, see chronyc tracking or timedatectl",
         h->name, fabs(h->offset_s), h->offset_s > 0 ? "ahead of" : "behind", h->spread_s);
-    return set_problem(h, problem);
+    set_problem(h, problem);
 }
 
-static int take_build(struct host *h, struct host_program *p, const struct stream_hello *said)
+static void take_build(struct host *h, struct host_program *p, const struct stream_hello *said)
 {
     struct stream_hello missing = *said;
     char problem[768];
 
     if (!strcmp(said->name, "0")) {
-        p->version = strdup(said->version);
-        return p->version ? 0 : -ENOMEM;
+        p->version = xstrdup(said->version);
+        return;
     }
     snprintf(missing.name, sizeof(missing.name), "%.200s", h->calls);
     host_say_missing(p->path ? p->path : p->bench, h->name, &missing, problem, sizeof(problem));
-    p->problem = strdup(problem);
-    return p->problem ? 0 : -ENOMEM;
+    p->problem = xstrdup(problem);
 }
 
-static int take_builds(struct host *h, const char *text, const char *token)
+static void take_builds(struct host *h, const char *text, const char *token)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < h->n_programs; i++) {
+    for (size_t i = 0; i < h->n_programs; i++) {
         const char *at = stream_find(text, "build", token);
         struct stream_hello said = {0};
         if (at)
             said = stream_hello(text, "build", token);
         if (said.there)
-            err = take_build(h, &h->programs[i], &said);
+            take_build(h, &h->programs[i], &said);
         text = at ? strchr(at, '\n') : text;
         text = text ? text : "";
     }
-    return err;
 }
 
-static int take_networks(struct host *h, const char *text, const char *token)
+static void take_networks(struct host *h, const char *text, const char *token)
 {
     size_t n = 0;
 
-    h->networks = calloc(NETWORKS_MAX + 1, sizeof(*h->networks));
-    if (!h->networks)
-        return -ENOMEM;
+    h->networks = xcalloc(NETWORKS_MAX + 1, sizeof(*h->networks));
     while (n < NETWORKS_MAX && (text = stream_find(text, "net", token)) != NULL) {
-        h->networks[n] = strndup(text, strcspn(text, "\n"));
-        if (!h->networks[n])
-            return -ENOMEM;
+        h->networks[n] = xstrndup(text, strcspn(text, "\n"));
         stream_printable(h->networks[n++]);
     }
-    return 0;
 }
 
-int check_take(struct host *h, const char *text, const char *token, double begin_s, double end_s)
+void check_take(struct host *h, const char *text, const char *token, double begin_s, double end_s)
 {
     struct stream_hello hello = stream_hello(text, "begin", token);
 
     h->answered = true;
-    h->calls = strdup(hello.name);
-    int err = h->calls ? take_clock(h, hello.version, begin_s, end_s) : -ENOMEM;
-    if (!err)
-        err = take_builds(h, text, token);
-    return err ? err : take_networks(h, text, token);
+    h->calls = xstrdup(hello.name);
+    take_clock(h, hello.version, begin_s, end_s);
+    take_builds(h, text, token);
+    take_networks(h, text, token);
 }
 
 /* The programs that the host is asked for, as words of the script. */
-static int add_programs(const struct batch *b, struct host *h, struct argv *w)
+static void add_programs(const struct batch *b, struct host *h, struct argv *w)
 {
     char path[4096];
 
@@ -146,20 +136,17 @@ static int add_programs(const struct batch *b, struct host *h, struct argv *w)
         const struct bench_info *bench = bench_list_find(b->benches, h->programs[i].bench);
         host_program_path(b->run, h, bench ? bench->path : "", path, sizeof(path));
         free(h->programs[i].path); /* it may be asked twice */
-        h->programs[i].path = strdup(path);
-        if (!h->programs[i].path)
-            return -ENOMEM;
+        h->programs[i].path = xstrdup(path);
         argv_add(w, path);
     }
-    return w->err;
 }
 
 static int start(struct batch *b, struct host *h)
 {
     struct end *e = &b->ends[b->n];
     struct argv programs = {0};
-    int err = add_programs(b, h, &programs);
 
+    add_programs(b, h, &programs);
     *e = (struct end){.name = h->name, .silent = true, .in = -1, .out = -1, .err = -1};
     h->asked = true;
     b->run->launcher->command(
@@ -172,10 +159,10 @@ static int start(struct batch *b, struct host *h)
         &e->command);
     argv_release(&programs);
     b->asking[b->n++] = (struct asking){.host = h, .begin_s = wall_s(), .since_ns = clock_now_ns()};
-    return err ? err : end_start(e);
+    return end_start(e);
 }
 
-static int take_silence(struct batch *b, struct asking *a, const struct end *e)
+static void take_silence(struct batch *b, struct asking *a, const struct end *e)
 {
     char problem[900];
 
@@ -183,11 +170,11 @@ static int take_silence(struct batch *b, struct asking *a, const struct end *e)
         host_say_unreached(b->run, e, problem, sizeof(problem));
     else
         host_say_mute(b->run, e, problem, sizeof(problem));
-    return set_problem(a->host, problem);
+    set_problem(a->host, problem);
 }
 
-/* Is the host done? 0 or -errno. */
-static int look(struct batch *b, unsigned i)
+/* Is the host done? */
+static void look(struct batch *b, unsigned i)
 {
     struct asking *a = &b->asking[i];
     const struct end *e = &b->ends[i];
@@ -195,18 +182,20 @@ static int look(struct batch *b, unsigned i)
     bool late = clock_now_ns() >= a->since_ns + b->run->wait_ns;
 
     if (a->done)
-        return 0;
+        return;
     if (!a->end_s && stream_hello(text, "begin", b->token).there)
         a->end_s = wall_s();
     bool whole = a->end_s != 0 && stream_hello(text, "done", b->token).there;
     a->done = whole || late || end_is_over(e);
     if (!a->done)
-        return 0;
+        return;
     a->again = !whole && !late && !b->alone && b->n > 1 && b->run->launcher->ranks;
     if (a->again)
-        return 0;
-    return whole ? check_take(a->host, text, b->token, a->begin_s, a->end_s)
-                 : take_silence(b, a, e);
+        return;
+    if (whole)
+        check_take(a->host, text, b->token, a->begin_s, a->end_s);
+    else
+        take_silence(b, a, e);
 }
 
 static bool all_done(const struct batch *b)
@@ -224,7 +213,7 @@ static int ask_at_once(struct batch *b)
     while (!err && !all_done(b)) {
         err = ends_attend(b->ends, b->n, SLICE_MS);
         for (unsigned i = 0; !err && i < b->n; i++)
-            err = look(b, i);
+            look(b, i);
     }
     ends_stop(b->ends, b->n, STOP_GRACE_NS);
     b->n = 0;
@@ -255,9 +244,9 @@ static int ask_batch(struct batch *b)
 
 int check_ask(struct hosts_run *run, const struct bench_list *benches)
 {
-    struct batch *b = calloc(1, sizeof(*b));
+    struct batch *b = xcalloc(1, sizeof(*b));
     unsigned at_once = run->launcher->ranks ? JOBS_AT_ONCE : AT_ONCE;
-    int err = b ? host_token(b->token) : -ENOMEM;
+    int err = host_token(b->token);
 
     for (size_t i = 0; !err && i < run->hosts.n; i++) {
         if (!run->hosts.all[i].n_programs)
@@ -270,7 +259,7 @@ int check_ask(struct hosts_run *run, const struct bench_list *benches)
     }
     if (!err)
         err = ask_batch(b);
-    else if (b)
+    else
         ends_stop(b->ends, b->n, 0);
     free(b);
     return err;

@@ -145,7 +145,7 @@ int end_start(struct end *e)
     pid_t self = getpid();
 
     e->in = e->out = e->err = -1;
-    int err = e->command.err ? e->command.err : e->command.n ? open_pipes(pipes) : -EINVAL;
+    int err = e->command.n ? open_pipes(pipes) : -EINVAL;
     if (!err) {
         e->pid = fork();
         if (e->pid == 0)
@@ -160,7 +160,8 @@ int end_start(struct end *e)
     e->err = pipes[2][0];
     if (err)
         e->pid = 0;
-    return err ? err : buffer_add(&e->output, "", 0);
+    buffer_text(&e->output, "");
+    return err;
 }
 
 void end_tell(struct end *e, const char *text)
@@ -282,7 +283,8 @@ static int read_out(struct end *e)
         close_one(&e->out);
     if (e->output.size + (size_t)n > CHILD_OUTPUT_MAX)
         return -EFBIG;
-    return buffer_add(&e->output, chunk, (size_t)n);
+    buffer_add(&e->output, chunk, (size_t)n);
+    return 0;
 }
 
 static void look_whether_ended(struct end *e)

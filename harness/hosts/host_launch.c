@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/meet.h"
 #include "core/group/notice.h"
@@ -559,10 +560,8 @@ static int run(struct work *w)
     const struct host_launch *l = w->l;
 
     w->connections = host_connections(l, &w->n);
-    w->ends = calloc(w->n + 1, sizeof(*w->ends));
-    w->states = calloc(w->n + 1, sizeof(*w->states));
-    if (!w->connections || !w->ends || !w->states)
-        return talk_give_up(&w->talk, "out of memory");
+    w->ends = xcalloc(w->n, sizeof(*w->ends));
+    w->states = xcalloc(w->n, sizeof(*w->states));
     w->lead = is_pair(w) && !is_job(w) ? 1 : 0;
     ends_allow(w->n);
     if (is_pair(w))

@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/group/meet.h"
 #include "core/option.h"
 #include "harness/text.h"
@@ -154,7 +155,6 @@ static int take_host(const struct reader *r, const struct said *said)
 {
     struct hosts *hosts = r->hosts;
     size_t at = 0;
-    int err = 0;
 
     const char *user = strchr(said->name, '@');
     const char *target = said->address ? said->address : user ? user + 1 : said->name;
@@ -167,8 +167,8 @@ static int take_host(const struct reader *r, const struct said *said)
     bool again = at < hosts->n;
     if (!again && at == HOSTS_MAX)
         return refuse(r, "over %d hosts", HOSTS_MAX);
-    if (!again && (err = hosts_add(hosts, said->name, said->address, r->line)) != 0)
-        return err;
+    if (!again)
+        hosts_add(hosts, said->name, said->address, r->line);
     struct host *h = &hosts->all[at];
     if (said->address && (!h->address || strcmp(h->address, said->address) != 0))
         return refuse(r, "'%s' has another address in line %d", said->name, h->line);
@@ -192,16 +192,14 @@ static int read_line(const struct reader *r, char *line)
 int hosts_parse(const char *name, const char *text, struct hosts *hosts, char *error, size_t len)
 {
     struct reader r = {.file = name, .hosts = hosts, .error = error, .len = len};
-    char *copy = strdup(text), *save = copy, *line;
-    int err = copy ? 0 : -ENOMEM;
+    char *copy = xstrdup(text), *save = copy, *line;
+    int err = 0;
 
     *hosts = (struct hosts){0};
     while (!err && (line = strsep(&save, "\n")) != NULL) {
         r.line++;
         err = read_line(&r, line);
     }
-    if (err == -ENOMEM)
-        snprintf(error, len, "out of memory");
     if (err)
         hosts_release(hosts);
     free(copy);
@@ -217,41 +215,32 @@ int hosts_load(const char *path, struct hosts *hosts, char *error, size_t len)
     if (err)
         snprintf(error, len, "cannot read the hosts in '%s': %s", path, strerror(-err));
     else
-        err = hosts_parse(path, text.text ? text.text : "", hosts, error, len);
+        err = hosts_parse(path, text.text, hosts, error, len);
     buffer_release(&text);
     return err;
 }
 
-int hosts_add(struct hosts *hosts, const char *name, const char *address, int line)
+void hosts_add(struct hosts *hosts, const char *name, const char *address, int line)
 {
-    struct host *grown = realloc(hosts->all, (hosts->n + 1) * sizeof(*grown));
-
-    if (!grown)
-        return -ENOMEM;
-    hosts->all = grown;
-    grown[hosts->n] = (struct host){
-        .name = strdup(name),
-        .address = address ? strdup(address) : NULL,
+    *ARRAY_ADD(hosts->all, hosts->n) = (struct host){
+        .name = xstrdup(name),
+        .address = address ? xstrdup(address) : NULL,
         .slots = 1,
         .line = line,
         .offset_s = NAN,
     };
-    bool good = grown[hosts->n].name && (!address || grown[hosts->n].address);
-    hosts->n++;
-    return good ? 0 : -ENOMEM;
 }
 
 char *hosts_names(const struct hosts *hosts)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    struct buffer names = {0};
 
-    for (size_t i = 0; out && i < hosts->n; i++)
-        fprintf(out, "%s%s", i ? ";" : "", hosts->all[i].name);
-    if (out)
-        fclose(out);
-    return text;
+    buffer_text(&names, "");
+    for (size_t i = 0; i < hosts->n; i++) {
+        buffer_text(&names, i ? ";" : "");
+        buffer_text(&names, hosts->all[i].name);
+    }
+    return names.text;
 }
 
 const struct host *hosts_find(const struct hosts *hosts, const char *name)
@@ -388,11 +377,7 @@ static int look_up_one(struct host *h, bool alone, char *error, size_t len)
         return -EINVAL;
     }
     if (!h->address)
-        h->address = strdup(address);
-    if (!h->address) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
+        h->address = xstrdup(address);
     if (!is_loopback(h->address) || alone)
         return 0;
     snprintf(error, len,

@@ -56,17 +56,17 @@ struct hosts {
 };
 
 /* Reads the text of a hosts file; `name` is for messages. A host that is listed again is the same
- * one, with the slots of both lines. 0, -ENOMEM, or -EINVAL with error "FILE:LINE: what". */
+ * one, with the slots of both lines. 0, or -EINVAL with error "FILE:LINE: what". */
 int hosts_parse(const char *name, const char *text, struct hosts *hosts, char *error, size_t len);
 int hosts_load(const char *path, struct hosts *hosts, char *error, size_t len);
 void hosts_release(struct hosts *hosts);
 
-/* With one slot. 0 or -ENOMEM. */
-int hosts_add(struct hosts *hosts, const char *name, const char *address, int line);
+/* With one slot. */
+void hosts_add(struct hosts *hosts, const char *name, const char *address, int line);
 unsigned hosts_slots(const struct hosts *hosts); /* of all */
 /* What keeps a launch of this benchmark off the host; NULL: nothing that is known. */
 const char *host_problem(const struct host *host, const char *bench);
-/* Their names, "a;b;c", as plans and rows have them. New text, NULL when memory is short. */
+/* Their names, "a;b;c", as plans and rows have them. New text. */
 char *hosts_names(const struct hosts *hosts);
 const struct host *hosts_find(const struct hosts *hosts, const char *name);
 
@@ -98,7 +98,7 @@ struct hosts_options {
 };
 
 /* Checks options that go together and reads the file. run->launcher stays NULL where everything is
- * to run on this machine. 0, -ENOMEM, or -EINVAL and the like with error. */
+ * to run on this machine. 0, or -EINVAL and the like with error. */
 int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *error, size_t len);
 /* The launcher must be here, and enough hosts for `pairs` or a `group`, each with an address where
  * the launcher needs one. 0 or -errno with error. */

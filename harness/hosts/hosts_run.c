@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/launcher.h"
 
@@ -52,23 +53,20 @@ static int check_with(const struct hosts_options *o, char *error, size_t len)
     return 0;
 }
 
-static int copy_text(char **to, const char *from)
+static char *copy_text(const char *from)
 {
-    *to = from && *from ? strdup(from) : NULL;
-    return from && *from && !*to ? -ENOMEM : 0;
+    return from && *from ? xstrdup(from) : NULL;
 }
 
-static int copy_options(const struct hosts_options *o, struct hosts_run *run)
+static void copy_options(const struct hosts_options *o, struct hosts_run *run)
 {
-    const char *rsh = o->rsh ? o->rsh : getenv("PLUMB_RSH");
-    int err = copy_text(&run->file, o->file);
-
     run->launcher = launcher_find(o->launcher ? o->launcher : "ssh");
     run->port = o->port ? o->port : HOSTS_PORT;
     run->wait_ns = o->wait_ns ? o->wait_ns : WAIT_NS;
-    err = err ? err : copy_text(&run->rsh, rsh);
-    err = err ? err : copy_text(&run->remote_dir, o->remote_dir);
-    return err ? err : copy_text(&run->arguments, o->arguments);
+    run->file = copy_text(o->file);
+    run->rsh = copy_text(o->rsh ? o->rsh : getenv("PLUMB_RSH"));
+    run->remote_dir = copy_text(o->remote_dir);
+    run->arguments = copy_text(o->arguments);
 }
 
 int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *error, size_t len)
@@ -83,10 +81,8 @@ int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *e
         return err;
     for (size_t i = 0; o->slots && i < run->hosts.n; i++)
         run->hosts.all[i].slots = (unsigned)o->slots;
-    err = copy_options(o, run);
-    if (err)
-        snprintf(error, len, "out of memory");
-    return err;
+    copy_options(o, run);
+    return 0;
 }
 
 static int check_number(const struct hosts_run *run, bool pairs, bool group, char *error,
@@ -240,14 +236,13 @@ static int add_from_meta(struct hosts_run *run, const json_t *list)
 {
     const json_t *one;
     size_t i;
-    int err = 0;
 
     json_array_foreach (list, i, one) {
         const char *name = text_of(one, "name");
         json_int_t slots = json_integer_value(json_object_get(one, "slots"));
-        err = name ? hosts_add(&run->hosts, name, text_of(one, "address"), 0) : -EBADMSG;
-        if (err)
-            return err;
+        if (!name)
+            return -EBADMSG;
+        hosts_add(&run->hosts, name, text_of(one, "address"), 0);
         if (slots > 0 && slots <= HOSTS_SLOTS_MAX)
             run->hosts.all[run->hosts.n - 1].slots = (unsigned)slots;
     }
@@ -271,12 +266,11 @@ int hosts_run_from_meta(const json_t *meta, const struct plan *plan, struct host
     *run = (struct hosts_run){0};
     if (!meta)
         return 0;
-    int err = o.launcher && launcher_find(o.launcher) ? copy_options(&o, run) : -EBADMSG;
-    if (!err)
-        err = add_from_meta(run, json_object_get(meta, "list"));
-    if (err == -EBADMSG || err == -ENOMEM)
-        snprintf(error, len, "%s",
-                 err == -ENOMEM ? "out of memory" : "run.json: its 'hosts' are damaged");
-    return err ? err
-               : hosts_run_check(run, plan_has_pairs(plan), plan_has_groups(plan), error, len);
+    if (!o.launcher || !launcher_find(o.launcher) ||
+        add_from_meta(run, json_object_get(meta, "list"))) {
+        snprintf(error, len, "run.json: its 'hosts' are damaged");
+        return -EBADMSG;
+    }
+    copy_options(&o, run);
+    return hosts_run_check(run, plan_has_pairs(plan), plan_has_groups(plan), error, len);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/group/notice.h"
 #include "core/group/secret.h"
 #include "harness/child.h"
@@ -239,7 +240,7 @@ static int check(struct hosts_run *run, char *error, size_t len)
     int err = 0;
 
     argv_split(&w, program_of(run));
-    if (w.err || !w.n || !launcher_has_program(w.all[0])) {
+    if (!w.n || !launcher_has_program(w.all[0])) {
         snprintf(error, len, "the program '%s', which is to reach the hosts, is not here",
                  program_of(run));
         err = -ENOENT;
@@ -252,7 +253,6 @@ static int check(struct hosts_run *run, char *error, size_t len)
 static void command(const struct hosts_order *order, struct argv *w)
 {
     struct argv far = {0};
-    char *text;
 
     if (order->host->here) {
         script_command(order, w);
@@ -268,11 +268,8 @@ static void command(const struct hosts_order *order, struct argv *w)
     }
     argv_add(&far, "exec");
     script_command(order, &far);
-    text = far.err ? NULL : argv_quoted(&far, 0);
-    if (text)
-        argv_add(w, text);
-    else
-        w->err = -ENOMEM;
+    char *text = argv_quoted(&far, 0);
+    argv_add(w, text);
     free(text);
     argv_release(&far);
 }
@@ -292,34 +289,28 @@ static unsigned ranks_of(const struct hosts_order *order)
     return order->task == TASK_GROUP_RANKS ? order->n_ranks : order->task == TASK_RANKS ? 2 : 1;
 }
 
-/* mpirun takes "a:2,b:2", srun "a,a,b,b": with `arbitrary` a name for each task. */
-static char *group_hosts(const struct hosts *hosts, bool colons)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-
-    for (size_t i = 0; out && i < hosts->n; i++) {
-        const struct host *h = &hosts->all[i];
-        for (unsigned k = 0; k < (colons ? 1 : h->slots); k++)
-            fprintf(out, "%s%s", i || k ? "," : "", h->name);
-        if (colons)
-            fprintf(out, ":%u", h->slots);
-    }
-    if (out)
-        fclose(out);
-    return text;
-}
-
-/* The hosts of an order as one word. */
+/* The hosts of an order as one word. Of a group mpirun takes "a:2,b:2", srun "a,a,b,b": with
+ * `arbitrary` a name for each task. */
 static void add_hosts(const struct hosts_order *order, bool colons, struct argv *w)
 {
+    const struct hosts *hosts = &order->run->hosts;
+    struct buffer names = {0};
+
     if (order->task == TASK_RANKS) {
         argv_addf(w, "%s,%s", order->host->name, order->other->name);
     } else if (order->task == TASK_GROUP_RANKS) {
-        char *names = group_hosts(&order->run->hosts, colons);
-        argv_add(w, names ? names : "");
-        free(names);
+        for (size_t i = 0; i < hosts->n; i++) {
+            const struct host *h = &hosts->all[i];
+            char slots[16];
+            snprintf(slots, sizeof(slots), ":%u", h->slots);
+            for (unsigned k = 0; k < (colons ? 1 : h->slots); k++) {
+                buffer_text(&names, i || k ? "," : "");
+                buffer_text(&names, h->name);
+            }
+            buffer_text(&names, colons ? slots : "");
+        }
+        argv_add(w, names.text);
+        buffer_release(&names);
     } else {
         argv_add(w, order->host->name);
     }
@@ -337,8 +328,7 @@ static int check_mpirun(struct hosts_run *run, char *error, size_t len)
     }
     int err = child_run(&(struct child_spec){.argv = ask, .timeout_ns = ASK_TIMEOUT_NS}, &r);
     if (!err && (r.status || r.timed_out)) {
-        snprintf(error, len, "mpirun --version ended with status %d: %.200s", r.status,
-                 r.err.text ? r.err.text : "");
+        snprintf(error, len, "mpirun --version ended with status %d: %.200s", r.status, r.err.text);
         err = -ENOEXEC;
     } else if (err) {
         snprintf(error, len, "cannot start mpirun: %s", strerror(-err));
@@ -431,7 +421,7 @@ const char *launcher_by(const struct hosts_run *run, char text[LAUNCHER_BY_SIZE]
 
     if (!run->launcher->ranks && run->rsh)
         argv_split(&w, run->rsh);
-    snprintf(text, LAUNCHER_BY_SIZE, "by %s", !w.err && w.n ? w.all[0] : run->launcher->name);
+    snprintf(text, LAUNCHER_BY_SIZE, "by %s", w.n ? w.all[0] : run->launcher->name);
     argv_release(&w);
     return text;
 }
@@ -482,11 +472,9 @@ static void connect_group(const struct hosts *hosts, struct host_connection *con
 struct host_connection *host_connections(const struct host_launch *l, unsigned *n)
 {
     const struct hosts *hosts = &l->run->hosts;
-    struct host_connection *connections = calloc(hosts->n + 2, sizeof(*connections));
+    struct host_connection *connections = xcalloc(hosts->n + 2, sizeof(*connections));
 
     *n = 0;
-    if (!connections)
-        return NULL;
     if (l->run->launcher->ranks) {
         connections[(*n)++] = l->from ? (struct host_connection){l->from, TASK_RANKS, 0, 2}
                                       : (struct host_connection){&hosts->all[0], TASK_GROUP_RANKS,
@@ -576,7 +564,6 @@ void host_order(const struct host_launch *l, const struct host_connection *conne
                                                     .arguments = (const char *const *)a.all,
                                                     .shown = shown},
                               out);
-    out->err = out->err ? out->err : a.err;
     argv_release(&a);
 }
 
@@ -593,38 +580,27 @@ struct host_launch host_launch_of(const struct hosts_run *run, const struct laun
                                 .number = l->case_number * 7 + l->repeat};
 }
 
-static void print_commands(const struct host_launch *l, FILE *text)
+char *host_launch_commands(const struct hosts_run *run, const struct launch *l, const char *program)
 {
+    struct argv arguments = {0};
+    struct buffer all = {0};
     unsigned n = 0;
-    struct host_connection *connections = host_connections(l, &n);
 
-    for (unsigned i = 0; connections && i < n; i++) {
+    argv_split(&arguments, l->arguments);
+    argv_add(&arguments, "--csv");
+    struct host_launch over = host_launch_of(run, l, program, (const char *const *)arguments.all);
+    struct host_connection *connections = host_connections(&over, &n);
+    buffer_text(&all, "");
+    for (unsigned i = 0; i < n; i++) {
         struct argv w = {0};
-        host_order(l, &connections[i], "", host_port(l, 0), true, &w);
-        char *line = w.err ? NULL : argv_quoted(&w, 0);
-        fprintf(text, "%s%s", i ? " ; " : "", line ? line : "");
+        host_order(&over, &connections[i], "", host_port(&over, 0), true, &w);
+        char *line = argv_quoted(&w, 0);
+        buffer_text(&all, i ? " ; " : "");
+        buffer_text(&all, line);
         free(line);
         argv_release(&w);
     }
     free(connections);
-}
-
-char *host_launch_commands(const struct hosts_run *run, const struct launch *l, const char *program)
-{
-    struct argv arguments = {0};
-    char *all = NULL;
-    size_t size = 0;
-    FILE *text = open_memstream(&all, &size);
-
-    argv_split(&arguments, l->arguments);
-    argv_add(&arguments, "--csv");
-    if (text && !arguments.err) {
-        struct host_launch over =
-            host_launch_of(run, l, program, (const char *const *)arguments.all);
-        print_commands(&over, text);
-    }
-    if (text)
-        fclose(text);
     argv_release(&arguments);
-    return all;
+    return all.text;
 }

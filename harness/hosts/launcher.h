@@ -59,7 +59,7 @@ struct launcher {
 
 /* Runs `program ARGUMENT...` on all hosts, some at a time. take() gets the output of each, or NULL
  * and why there is none; it is called once for each host, in no order. The program is where it is
- * here, or in --remote-dir. 0, -ENOMEM or another -errno of this machine. */
+ * here, or in --remote-dir. 0, or -errno of this machine. */
 typedef void hosts_take_fn(const struct host *host, const char *output, size_t size,
                            const char *why, void *arg);
 int hosts_ask(const struct hosts_run *run, const char *program, const char *const *arguments,
@@ -119,7 +119,7 @@ struct host_launch host_launch_of(const struct hosts_run *run, const struct laun
  * Returns the benchmark's exit status, or one of the above. `arg` is a struct host_launch. */
 int host_launch_body(void *arg);
 
-/* Its command lines, for people: one for each connection. New text, NULL when memory is short. */
+/* Its command lines, for people: one for each connection. New text. */
 char *host_launch_commands(const struct hosts_run *run, const struct launch *l,
                            const char *program);
 
@@ -130,7 +130,7 @@ struct host_connection {
     unsigned first, n; /* of a group: its ranks there */
 };
 
-/* To be freed; NULL: memory is short. */
+/* To be freed. */
 struct host_connection *host_connections(const struct host_launch *l, unsigned *n);
 /* The port that a launch tries as its first, second, ... */
 unsigned host_port(const struct host_launch *l, unsigned attempt);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 #include "harness/hosts/launcher.h"
 #include "harness/plan/suite.h"
@@ -41,10 +42,10 @@ bool spread_has_groups(const struct suite *suite)
  * an odd number one place of the circle is empty, and the host opposite to it pauses. */
 unsigned *spread_tournament(size_t n)
 {
-    unsigned *bouts = calloc(n * n + 1, sizeof(*bouts));
+    unsigned *bouts = xcalloc(n * n, sizeof(*bouts));
     size_t even = n + n % 2;
 
-    for (size_t bout = 0; bouts && n > 1 && bout < even - 1; bout++) {
+    for (size_t bout = 0; n > 1 && bout < even - 1; bout++) {
         for (size_t k = 0; k < even / 2; k++) {
             size_t a = k ? (bout + k) % (even - 1) : even - 1;
             size_t b = (bout + even - 1 - k) % (even - 1);
@@ -78,28 +79,15 @@ struct target {
     unsigned bout;
 };
 
-static int copy_text(char **to, const char *from)
+static char *copy_text(const char *from)
 {
-    *to = from ? strdup(from) : NULL;
-    return from && !*to ? -ENOMEM : 0;
-}
-
-static int copy_case(const struct suite_case *c, const struct target *t, struct suite_case *copy)
-{
-    *copy = *c;
-    copy->meaning = NULL;
-    copy->bout = t->bout;
-    int err = copy_text(&copy->arguments, c->arguments);
-    copy->from = copy->to = copy->hosts = NULL;
-    err = err ? err : copy_text(&copy->from, t->from);
-    err = err ? err : copy_text(&copy->to, t->to);
-    return err ? err : copy_text(&copy->hosts, t->hosts);
+    return from ? xstrdup(from) : NULL;
 }
 
 struct spreading {
     const struct hosts *hosts;
     struct suite_case *cases;
-    size_t n, capacity;
+    size_t n;
     unsigned *bouts; /* of the tournament: spread_tournament() */
     unsigned *drawn; /* of its sample, where there is one: 0 for those left out */
     char *names;     /* of all hosts */
@@ -109,30 +97,26 @@ static int append(struct spreading *s, const struct suite_case *c, const struct 
 {
     if (s->n == SUITE_CASES_MAX)
         return -E2BIG;
-    if (s->n == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 64;
-        struct suite_case *grown = realloc(s->cases, capacity * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        s->cases = grown;
-        s->capacity = capacity;
-    }
-    return copy_case(c, t, &s->cases[s->n++]);
+    struct suite_case *copy = ARRAY_ADD(s->cases, s->n);
+    *copy = *c;
+    copy->meaning = NULL;
+    copy->bout = t->bout;
+    copy->arguments = xstrdup(c->arguments);
+    copy->from = copy_text(t->from);
+    copy->to = copy_text(t->to);
+    copy->hosts = copy_text(t->hosts);
+    return 0;
 }
 
 /* The hosts take their places in the circle by lot, so that the sample does not depend on the order
  * of the file. The ring's own pairs come behind, in two bouts: every second one, and the others. */
-static int draw_sample(struct spreading *s, uint64_t seed)
+static void draw_sample(struct spreading *s, uint64_t seed)
 {
     size_t n = s->hosts->n;
-    uint32_t *place = malloc((n + 1) * sizeof(*place));
+    uint32_t *place = xcalloc(n, sizeof(*place));
     struct rng rng;
 
-    s->drawn = calloc(n * n + 1, sizeof(*s->drawn));
-    if (!place || !s->drawn) {
-        free(place);
-        return -ENOMEM;
-    }
+    s->drawn = xcalloc(n * n, sizeof(*s->drawn));
     for (size_t i = 0; i < n; i++)
         place[i] = (uint32_t)i;
     rng_seed(&rng, seed);
@@ -150,7 +134,6 @@ static int draw_sample(struct spreading *s, uint64_t seed)
             s->drawn[from * n + to] = SPREAD_BOUTS + 1 + (i + 1 == n && n % 2 ? 2 : i % 2);
     }
     free(place);
-    return 0;
 }
 
 /* In which bout of its tournament a pair is; 0: it is of none. */
@@ -191,17 +174,6 @@ static int append_all(struct spreading *s, const struct suite *suite)
     return err;
 }
 
-static int prepare(struct spreading *s, uint64_t seed)
-{
-    size_t n = s->hosts->n;
-
-    s->bouts = spread_tournament(n);
-    s->names = hosts_names(s->hosts);
-    if (!s->bouts || !s->names)
-        return -ENOMEM;
-    return n > SPREAD_ALL ? draw_sample(s, seed) : 0;
-}
-
 static void free_cases(struct suite_case *cases, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -212,21 +184,21 @@ static void free_cases(struct suite_case *cases, size_t n)
 int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, char *error,
                  size_t len)
 {
-    struct spreading s = {.hosts = hosts};
-    int err = prepare(&s, seed);
-    if (!err)
-        err = append_all(&s, suite);
+    struct spreading s = {
+        .hosts = hosts, .bouts = spread_tournament(hosts->n), .names = hosts_names(hosts)};
+
+    if (hosts->n > SPREAD_ALL)
+        draw_sample(&s, seed);
+    int err = append_all(&s, suite);
     free(s.bouts);
     free(s.drawn);
     free(s.names);
     if (err) {
         free_cases(s.cases, s.n);
         snprintf(error, len,
-                 err == -ENOMEM
-                     ? "out of memory"
-                     : "over %d cases with %zu hosts: shorten a list, or say 'between: sample'",
+                 "over %d cases with %zu hosts: shorten a list, or say 'between: sample'",
                  SUITE_CASES_MAX, hosts->n);
-        return err == -ENOMEM ? err : -EINVAL;
+        return -EINVAL;
     }
     free_cases(suite->cases, suite->n);
     suite->cases = s.cases;
@@ -265,21 +237,18 @@ static void count(const struct suite *suite, const struct hosts *hosts, const bo
     }
 }
 
-int spread_count(const struct suite *suite, const struct hosts *hosts, const struct plan *plan,
-                 struct spread *spread)
+void spread_count(const struct suite *suite, const struct hosts *hosts, const struct plan *plan,
+                  struct spread *spread)
 {
-    bool *planned = calloc(suite->n + 1, sizeof(*planned));
-    bool *used = calloc(hosts->n * hosts->n + 1, sizeof(*used));
-    int err = planned && used ? 0 : -ENOMEM;
+    bool *planned = xcalloc(suite->n, sizeof(*planned));
+    bool *used = xcalloc(hosts->n * hosts->n, sizeof(*used));
 
     *spread = (struct spread){0};
-    for (size_t i = 0; !err && i < plan->n; i++)
+    for (size_t i = 0; i < plan->n; i++)
         planned[plan->launches[i].case_number - 1] = true;
-    if (!err)
-        count(suite, hosts, planned, used, spread);
+    count(suite, hosts, planned, used, spread);
     free(planned);
     free(used);
-    return err;
 }
 
 static const char *plural(size_t n, const char *one, const char *more)
@@ -287,40 +256,30 @@ static const char *plural(size_t n, const char *one, const char *more)
     return n == 1 ? one : more;
 }
 
-static void print(const struct hosts_run *run, const struct spread *spread)
+void spread_say(const struct hosts_run *run, const struct suite *suite, const struct plan *plan)
 {
     const struct hosts *hosts = &run->hosts;
+    struct spread spread;
     char by[LAUNCHER_BY_SIZE];
 
+    spread_count(suite, hosts, plan, &spread);
     launcher_by(run, by);
     fputs("plumb run: ", stderr);
-    if (spread->between) {
-        fprintf(stderr, "between hosts, %s: %zu %s over %zu %s", by, spread->between,
-                plural(spread->between, "case", "cases"), spread->pairs,
-                plural(spread->pairs, "pair", "pairs"));
-        if (spread->bouts > 1)
-            fprintf(stderr, " in %u bouts, in each of which no host is in two pairs",
-                    spread->bouts);
+    if (spread.between) {
+        fprintf(stderr, "between hosts, %s: %zu %s over %zu %s", by, spread.between,
+                plural(spread.between, "case", "cases"), spread.pairs,
+                plural(spread.pairs, "pair", "pairs"));
+        if (spread.bouts > 1)
+            fprintf(stderr, " in %u bouts, in each of which no host is in two pairs", spread.bouts);
         fputs("; ", stderr);
     }
-    if (spread->over && !spread->between)
+    if (spread.over && !spread.between)
         fprintf(stderr, "over all hosts, %s", by);
-    else if (spread->over)
+    else if (spread.over)
         fputs("over all hosts", stderr);
-    if (spread->over)
-        fprintf(stderr, ": %zu %s with %u ranks on %zu %s; ", spread->over,
-                plural(spread->over, "case", "cases"), hosts_slots(hosts), hosts->n,
+    if (spread.over)
+        fprintf(stderr, ": %zu %s with %u ranks on %zu %s; ", spread.over,
+                plural(spread.over, "case", "cases"), hosts_slots(hosts), hosts->n,
                 plural(hosts->n, "host", "hosts"));
-    fprintf(stderr, "on this machine: %zu %s\n", spread->here,
-            plural(spread->here, "case", "cases"));
-}
-
-int spread_say(const struct hosts_run *run, const struct suite *suite, const struct plan *plan)
-{
-    struct spread spread;
-    int err = spread_count(suite, &run->hosts, plan, &spread);
-
-    if (!err)
-        print(run, &spread);
-    return err;
+    fprintf(stderr, "on this machine: %zu %s\n", spread.here, plural(spread.here, "case", "cases"));
 }

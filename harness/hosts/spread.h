@@ -27,7 +27,7 @@
 /* Would it spread any over pairs? Run any over all hosts? */
 bool spread_has_pairs(const struct suite *suite);
 bool spread_has_groups(const struct suite *suite);
-/* 0, -ENOMEM, or -EINVAL with error: it makes too many. */
+/* 0, or -EINVAL with error: it makes too many. */
 int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, char *error,
                  size_t len);
 
@@ -38,15 +38,14 @@ struct spread {
     unsigned bouts;             /* of all or sample; 0: neither */
 };
 
-/* 0 or -ENOMEM. */
-int spread_count(const struct suite *suite, const struct hosts *hosts, const struct plan *plan,
-                 struct spread *spread);
+void spread_count(const struct suite *suite, const struct hosts *hosts, const struct plan *plan,
+                  struct spread *spread);
 
 /* The same in a line on stderr: "plumb run: between hosts, by ssh: 2 cases over 3 pairs; ..." */
-int spread_say(const struct hosts_run *run, const struct suite *suite, const struct plan *plan);
+void spread_say(const struct hosts_run *run, const struct suite *suite, const struct plan *plan);
 
 /* The bouts of n hosts' tournament, numbered from 1, at [from * n + to] for from < to; 0 elsewhere.
- * To be freed; NULL when memory is short. */
+ * To be freed. */
 unsigned *spread_tournament(size_t n);
 
 #endif

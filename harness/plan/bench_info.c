@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/child.h"
 #include "harness/text.h"
 
@@ -49,29 +50,14 @@ static int read_field(const struct rows_field *f, const json_t *entry, char *int
     return -EBADMSG;
 }
 
-static void set_table(struct bench_rows *rows, const struct rows_list *list, const void *table)
-{
-    memcpy((char *)rows + list->offset, &table, sizeof(table));
-}
-
-static void *table_of(const struct bench_rows *rows, const struct rows_list *list)
-{
-    void *table;
-
-    memcpy(&table, (const char *)rows + list->offset, sizeof(table));
-    return table;
-}
-
 static int read_list(const json_t *told, const struct rows_list *list, struct bench_rows *rows,
                      char *error, size_t len)
 {
     const json_t *entries = json_object_get(told, list->name), *entry;
     size_t n = json_array_size(entries), i;
-    char *table = calloc(n + 1, list->size);
+    char *table = xcalloc(n + 1, list->size);
 
-    set_table(rows, list, table);
-    if (!table)
-        return -ENOMEM;
+    memcpy((char *)rows + list->offset, &table, sizeof(table));
     json_array_foreach (entries, i, entry) {
         for (const struct rows_field *f = list->fields; f->name; f++) {
             if (!read_field(f, entry, table + i * list->size))
@@ -104,8 +90,11 @@ int rows_described_read(const json_t *told, struct bench_rows *rows, char *error
 
 void rows_described_release(struct bench_rows *rows)
 {
-    for (const struct rows_list *list = rows_lists; list->name; list++)
-        free(table_of(rows, list));
+    for (const struct rows_list *list = rows_lists; list->name; list++) {
+        void *table;
+        memcpy(&table, (const char *)rows + list->offset, sizeof(table));
+        free(table);
+    }
     *rows = (struct bench_rows){0};
 }
 
@@ -126,40 +115,32 @@ static bool has_column(const struct bench_column *columns, const char *name)
     return false;
 }
 
-int rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from)
+void rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from)
 {
     size_t n = count_columns(rows->columns), more = count_columns(from->columns);
     struct bench_column *all =
-        realloc((void *)rows->columns, (n + more + 1) * sizeof(*rows->columns));
+        xrealloc((void *)rows->columns, (n + more + 1) * sizeof(*rows->columns));
 
-    if (!all)
-        return -ENOMEM;
     for (size_t i = 0; i < more; i++)
         if (!has_column(all, from->columns[i].name)) {
             all[n++] = from->columns[i];
             all[n] = (struct bench_column){.name = NULL};
         }
     rows->columns = all;
-    return 0;
 }
 
 #define DESCRIBE_TIMEOUT_NS 60000000000ull /* a driver may start every GPU of the machine first */
 #define WORDS_MAX           64
 
 /* Texts of a list as a new array, ended by NULL. */
-static char **texts_of(const json_t *list, size_t *n)
+static char **texts_of(const json_t *list)
 {
-    char **texts = calloc(json_array_size(list) + 1, sizeof(*texts));
+    char **texts = xcalloc(json_array_size(list) + 1, sizeof(*texts));
     const json_t *text;
     size_t i;
 
-    *n = 0;
-    if (!texts)
-        return NULL;
-    json_array_foreach (list, i, text) {
-        const char *value = json_string_value(text);
-        texts[(*n)++] = strdup(value ? value : "");
-    }
+    json_array_foreach (list, i, text)
+        texts[i] = xstrdup(json_is_string(text) ? json_string_value(text) : "");
     return texts;
 }
 
@@ -169,20 +150,13 @@ static char *joined(const json_t *list)
     struct buffer all = {0};
     const json_t *text;
     size_t i;
-    int err = buffer_add(&all, "", 0);
 
+    buffer_text(&all, "");
     json_array_foreach (list, i, text) {
-        const char *value = json_string_value(text);
-
-        if (!err && i)
-            err = buffer_add(&all, ",", 1);
-        if (!err && value)
-            err = buffer_add(&all, value, strlen(value));
+        buffer_text(&all, i ? "," : "");
+        buffer_text(&all, json_is_string(text) ? json_string_value(text) : "");
     }
-    if (!err)
-        return all.text;
-    buffer_release(&all);
-    return NULL;
+    return all.text;
 }
 
 static const char *text_in(const json_t *object, const char *key)
@@ -212,10 +186,10 @@ static int accept_any(const char *text, void *value, char *error, size_t len)
 
 static const struct opt_scope *read_scope(const char *when, const char *what)
 {
-    struct opt_scope *scope = *when ? calloc(1, sizeof(*scope)) : NULL;
+    struct opt_scope *scope = *when ? xcalloc(1, sizeof(*scope)) : NULL;
 
     if (scope)
-        *scope = (struct opt_scope){strdup(when), strdup(what)};
+        *scope = (struct opt_scope){xstrdup(when), xstrdup(what)};
     return scope;
 }
 
@@ -235,21 +209,18 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
         unsigned flag;
     } flags[] = {{"list", OPT_LIST}, {"column", OPT_COLUMN}, {"kept", OPT_KEPT}};
     const json_t *choices = json_object_get(option, "choices");
-    size_t n;
 
-    opt->name = strdup(text_in(option, "name"));
-    opt->help = strdup(text_in(option, "help"));
+    opt->name = xstrdup(text_in(option, "name"));
+    opt->help = xstrdup(text_in(option, "help"));
     opt->parse = accept_any;
     for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
         if (json_is_true(json_object_get(option, flags[i].key)))
             opt->flags |= flags[i].flag;
     opt->min = (uint64_t)json_integer_value(json_object_get(option, "min"));
     opt->max = (uint64_t)json_integer_value(json_object_get(option, "max"));
-    opt->choices = choices ? (const char *const *)texts_of(choices, &n) : NULL;
+    opt->choices = choices ? (const char *const *)texts_of(choices) : NULL;
     opt->scope = read_scope(text_in(option, "when"), text_in(option, "scope"));
     *def = joined(json_object_get(option, "default"));
-    if (!opt->name || !opt->help || !*def)
-        return -ENOMEM;
     return type_of(text_in(option, "type"), &opt->type);
 }
 
@@ -259,10 +230,8 @@ static int read_options(struct bench_info *b, const json_t *options)
     const json_t *option;
     int err = 0;
 
-    b->options = calloc(n + 1, sizeof(*b->options));
-    b->defaults = calloc(n + 1, sizeof(*b->defaults));
-    if (!b->options || !b->defaults)
-        return -ENOMEM;
+    b->options = xcalloc(n + 1, sizeof(*b->options));
+    b->defaults = xcalloc(n + 1, sizeof(*b->defaults));
     b->n_own = n;
     json_array_foreach (options, i, option) {
         if (!err)
@@ -284,72 +253,60 @@ static enum backend_state state_of(const char *name)
     return BACKEND_ABSENT;
 }
 
-static int read_backend(struct bench_backend *b, const json_t *told)
+static void read_backend(struct bench_backend *b, const json_t *told)
 {
     const char *address = text_in(told, "address");
 
-    *b = (struct bench_backend){.name = strdup(text_in(told, "name")),
-                                .version = strdup(text_in(told, "version")),
-                                .what = strdup(text_in(told, "what")),
-                                .why = strdup(text_in(told, "why")),
+    *b = (struct bench_backend){.name = xstrdup(text_in(told, "name")),
+                                .version = xstrdup(text_in(told, "version")),
+                                .what = xstrdup(text_in(told, "what")),
+                                .why = xstrdup(text_in(told, "why")),
                                 .state = state_of(text_in(told, "state")),
                                 .simulated = !strcmp(text_in(told, "origin"), "simulated")};
     for (size_t i = 0; address[i] && i + 1 < sizeof(b->address); i++)
         b->address[i] = (char)tolower((unsigned char)address[i]);
-    return b->name && b->version && b->what && b->why ? 0 : -ENOMEM;
 }
 
-static int read_backends(struct bench_info *b, const json_t *backends)
+static void read_backends(struct bench_info *b, const json_t *backends)
 {
     const json_t *backend;
     size_t i;
-    int err = 0;
 
-    b->backends = calloc(json_array_size(backends) + 1, sizeof(*b->backends));
-    if (!b->backends)
-        return -ENOMEM;
+    b->backends = xcalloc(json_array_size(backends), sizeof(*b->backends));
     json_array_foreach (backends, i, backend)
-        if (!err)
-            err = read_backend(&b->backends[b->n_backends++], backend);
-    return err;
+        read_backend(&b->backends[b->n_backends++], backend);
 }
 
 /* Names of the columns of its rows, by what is told of them. */
-static int read_columns(struct bench_info *b)
+static void read_columns(struct bench_info *b)
 {
-    const struct bench_column *columns = b->rows.columns;
-    size_t n = 0;
+    size_t n = count_columns(b->rows.columns);
 
-    while (columns[n].name)
-        n++;
-    b->columns = calloc(n + 1, sizeof(*b->columns));
-    if (!b->columns)
-        return -ENOMEM;
+    b->columns = xcalloc(n + 1, sizeof(*b->columns));
     for (size_t i = 0; i < n; i++)
-        b->columns[b->n_columns++] = strdup(columns[i].name);
-    return 0;
+        b->columns[b->n_columns++] = xstrdup(b->rows.columns[i].name);
 }
 
-/* 0; -ENOMEM; -EPROTO or -EBADMSG: that is no description, error may say why. */
+/* 0; -EPROTO or -EBADMSG: that is no description, error may say why. */
 static int read_description(struct bench_info *b, json_t *said, char *error, size_t len)
 {
     int err = said && json_is_string(json_object_get(said, "bench")) ? 0 : -EPROTO;
 
-    b->help = strdup(text_in(said, "help"));
-    b->needs = strdup(text_in(said, "needs"));
-    b->origin = strdup(text_in(said, "origin"));
+    b->help = xstrdup(text_in(said, "help"));
+    b->needs = xstrdup(text_in(said, "needs"));
+    b->origin = xstrdup(text_in(said, "origin"));
     b->described = json_incref(json_object_get(said, "rows"));
     if (!err)
         err = read_options(b, json_object_get(said, "options"));
     if (!err)
-        err = read_backends(b, json_object_get(said, "backends"));
+        read_backends(b, json_object_get(said, "backends"));
     if (!err)
         err = rows_described_read(b->described, &b->rows, error, len);
-    return err ? err : read_columns(b);
+    if (!err)
+        read_columns(b);
+    return err;
 }
 
-/* Asks one program, whose path it takes over; `words` as below, or NULL. 0, or -errno with what is
- * wrong in error. */
 static void bench_info_release(struct bench_info *b)
 {
     for (size_t i = 0; b->options && b->options[i].name; i++) {
@@ -392,6 +349,8 @@ bool bench_takes_peer(const struct bench_info *b)
     return bench_needs(b, "peer") || bench_needs(b, "peer-if-asked");
 }
 
+/* Asks one program, whose path it takes over; `words` as below, or NULL. 0, or -errno with what is
+ * wrong in error. */
 static int bench_info_ask(const char *name, char *path, const char *const *words,
                           struct bench_info *b, char *error, size_t len)
 {
@@ -403,7 +362,7 @@ static int bench_info_ask(const char *name, char *path, const char *const *words
     for (; words && words[n - 1] && n <= WORDS_MAX; n++)
         args[n] = words[n - 1];
     args[n] = "--describe";
-    *b = (struct bench_info){.name = strdup(name), .path = path};
+    *b = (struct bench_info){.name = xstrdup(name), .path = path};
     int err =
         child_run(&(struct child_spec){.argv = args, .timeout_ns = DESCRIBE_TIMEOUT_NS}, &result);
     if (!err && (result.status != 0 || result.timed_out)) {
@@ -415,16 +374,11 @@ static int bench_info_ask(const char *name, char *path, const char *const *words
         snprintf(error, len, "%s: %s", path, strerror(-err));
     }
     if (!err) {
-        json_error_t fault;
-        json_t *said = json_loadb(result.out.text, result.out.size, JSON_REJECT_DUPLICATES, &fault);
+        json_t *said = json_loadb(result.out.text, result.out.size, JSON_REJECT_DUPLICATES, NULL);
 
-        err = !said && json_error_code(&fault) <= json_error_out_of_memory
-                  ? -ENOMEM
-                  : read_description(b, said, why, sizeof(why));
+        err = read_description(b, said, why, sizeof(why));
         json_decref(said);
-        if (err == -ENOMEM)
-            snprintf(error, len, "%s: out of memory for its description", path);
-        else if (err)
+        if (err)
             snprintf(error, len, "%s does not describe itself as a benchmark of this version%s%s",
                      path, *why ? ": " : "", why);
     }
@@ -438,10 +392,10 @@ char **bench_ask_defaults(const struct bench_info *b, const char *const *words, 
                           size_t len)
 {
     struct bench_info now;
-    char *path = strdup(b->path), **defaults;
+    char **defaults;
     size_t n = 0, known = 0;
 
-    if (!path || bench_info_ask(b->name, path, words, &now, error, len))
+    if (bench_info_ask(b->name, xstrdup(b->path), words, &now, error, len))
         return NULL;
     while (now.options[n].name)
         n++;
@@ -449,7 +403,7 @@ char **bench_ask_defaults(const struct bench_info *b, const char *const *words, 
         known++;
     defaults = n == known ? now.defaults : NULL;
     if (defaults)
-        now.defaults = calloc(n + 1, sizeof(*now.defaults)); /* of nothing: they are given away */
+        now.defaults = xcalloc(n + 1, sizeof(*now.defaults)); /* of nothing: they are given away */
     else
         snprintf(error, len, "%s has other options than before: was it rebuilt meanwhile?",
                  b->path);
@@ -493,10 +447,7 @@ static int find_in(const char *folder, void *arg)
 {
     struct finding *f = arg;
 
-    if (asprintf(&f->path, "%s/" PREFIX "%s", folder, f->name) < 0) {
-        f->path = NULL;
-        return 1;
-    }
+    f->path = xasprintf("%s/" PREFIX "%s", folder, f->name);
     if (!access(f->path, X_OK))
         return 1;
     free(f->path);
@@ -534,10 +485,7 @@ static void *ask_program(void *arg)
 {
     struct program *p = arg;
 
-    char *path = strdup(p->path); /* the description's own, which an error frees */
-
-    p->err =
-        path ? bench_info_ask(p->name, path, NULL, &p->info, p->error, sizeof(p->error)) : -ENOMEM;
+    p->err = bench_info_ask(p->name, xstrdup(p->path), NULL, &p->info, p->error, sizeof(p->error));
     return NULL;
 }
 
@@ -557,10 +505,9 @@ static int find_programs(const char *folder, void *arg)
 
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name + strlen(PREFIX);
-        char *path = NULL;
         if (!strncmp(entries[i]->d_name, PREFIX, strlen(PREFIX)) && *name && !strchr(name, '.') &&
-            !is_known(programs, name) && programs->n < PROGRAMS_MAX &&
-            asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
+            !is_known(programs, name) && programs->n < PROGRAMS_MAX) {
+            char *path = xasprintf("%s/%s", folder, entries[i]->d_name);
             if (access(path, X_OK)) {
                 free(path);
             } else {
@@ -594,49 +541,27 @@ static void ask_all(struct programs *programs)
     }
 }
 
-static int add_problem(struct bench_list *list, const char *error)
+void bench_list_load(struct bench_list *list)
 {
-    char *problems = NULL;
-
-    if (asprintf(&problems, "%s%s\n", list->problems ? list->problems : "", error) < 0)
-        return -ENOMEM;
-    free(list->problems);
-    list->problems = problems;
-    return 0;
-}
-
-static int take_programs(struct bench_list *list, struct programs *programs)
-{
-    int err = 0;
-
-    list->benches = calloc(programs->n + 1, sizeof(*list->benches));
-    for (size_t i = 0; i < programs->n; i++) {
-        struct program *p = &programs->all[i];
-        if (!p->err && list->benches)
-            list->benches[list->n++] = p->info;
-        else if (!p->err)
-            bench_info_release(&p->info);
-        else if (!err)
-            err = add_problem(list, p->error);
-        free(p->path);
-    }
-    return list->benches ? err : -ENOMEM;
-}
-
-int bench_list_load(struct bench_list *list)
-{
-    struct programs *programs = calloc(1, sizeof(*programs));
+    struct programs *programs = xcalloc(1, sizeof(*programs));
+    struct buffer problems = {0};
 
     *list = (struct bench_list){0};
-    if (!programs)
-        return -ENOMEM;
     each_folder(find_programs, programs);
     ask_all(programs);
-    int err = take_programs(list, programs);
+    list->benches = xcalloc(programs->n, sizeof(*list->benches));
+    for (size_t i = 0; i < programs->n; i++) {
+        struct program *p = &programs->all[i];
+        if (!p->err) {
+            list->benches[list->n++] = p->info;
+        } else {
+            buffer_text(&problems, p->error);
+            buffer_text(&problems, "\n");
+        }
+        free(p->path);
+    }
+    list->problems = problems.text;
     free(programs);
-    if (err)
-        bench_list_release(list);
-    return err;
 }
 
 void bench_list_release(struct bench_list *list)

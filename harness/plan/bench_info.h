@@ -23,12 +23,12 @@
 
 /* Reads one such object. All tables are there, ended as bench_rows.h says; their texts are the
  * JSON's, which is to live as long. A text that every entry needs is there. 0; -EBADMSG: it is
- * damaged, error says where; -ENOMEM. *rows is empty on an error. */
+ * damaged, error says where. *rows is empty on an error. */
 int rows_described_read(const json_t *told, struct bench_rows *rows, char *error, size_t len);
 void rows_described_release(struct bench_rows *rows);
 
-/* Adds those columns of `from` that `rows` lacks: another version's. 0 or -ENOMEM. */
-int rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from);
+/* Adds those columns of `from` that `rows` lacks: another version's. */
+void rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from);
 
 /* As core/backend.h; a text that is not known is "". */
 struct bench_backend {
@@ -59,8 +59,8 @@ struct bench_list {
     char *problems; /* a line for each program without a description, "" when none; owned */
 };
 
-/* Finds and asks all, at the same time. 0 or -ENOMEM. */
-int bench_list_load(struct bench_list *list);
+/* Finds and asks all, at the same time. */
+void bench_list_load(struct bench_list *list);
 void bench_list_release(struct bench_list *list);
 
 /* Asks for the defaults that hold beside other options: `words` are those, as on a command line,

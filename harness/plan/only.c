@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/units.h"
 #include "harness/plan/plan.h"
 #include "harness/text.h"
@@ -19,8 +20,8 @@ struct sizes {
 
 static bool holds(const char *pattern, const char *text)
 {
-    char *glob = NULL;
-    bool match = asprintf(&glob, "*%s*", pattern) >= 0 && fnmatch(glob, text, 0) == 0;
+    char *glob = xasprintf("*%s*", pattern);
+    bool match = fnmatch(glob, text, 0) == 0;
 
     free(glob);
     return match;
@@ -48,32 +49,24 @@ static bool is_size(const char *word, size_t n, uint64_t *bytes)
     return units_parse_size(text, bytes) == 0;
 }
 
-static int add_bytes(struct buffer *out, uint64_t bytes)
-{
-    char text[32];
-    int n = snprintf(text, sizeof(text), "%c%llu", MARK, (unsigned long long)bytes);
-
-    return buffer_add(out, text, (size_t)n);
-}
-
 /* The pattern with its sizes in bytes, marked. */
-static int read_sizes(const char *pattern, struct buffer *out, struct sizes *sizes)
+static void read_sizes(const char *pattern, struct buffer *out, struct sizes *sizes)
 {
-    int err = buffer_add(out, "", 0);
-
-    for (size_t n; !err && *pattern; pattern += n) {
+    buffer_text(out, "");
+    for (size_t n; *pattern; pattern += n) {
         uint64_t bytes;
 
         n = word_length(pattern);
         if (sizes->n < 16 && is_size(pattern, n, &bytes)) {
+            char text[32];
+            snprintf(text, sizeof(text), "%c%llu", MARK, (unsigned long long)bytes);
             sizes->bytes[sizes->n++] = bytes;
-            err = add_bytes(out, bytes);
+            buffer_text(out, text);
             continue;
         }
         n = n ? n : 1;
-        err = buffer_add(out, pattern, n);
+        buffer_add(out, pattern, n);
     }
-    return err;
 }
 
 static bool is_among(const struct sizes *sizes, const char *word, size_t n)
@@ -98,22 +91,19 @@ static bool takes_size(const struct bench_info *b, const char *word, size_t n)
 }
 
 /* The command line; values of sizes that are among the pattern's are marked. */
-static int mark_sizes(const struct bench_info *b, const char *command, const struct sizes *sizes,
-                      struct buffer *out)
+static void mark_sizes(const struct bench_info *b, const char *command, const struct sizes *sizes,
+                       struct buffer *out)
 {
     bool size = false;
-    int err = 0;
 
-    for (size_t n; !err && *command; command += n + strspn(command + n, " ")) {
+    for (size_t n; *command; command += n + strspn(command + n, " ")) {
         n = strcspn(command, " ");
-        err = out->size ? buffer_add(out, " ", 1) : 0;
-        if (!err && size && is_among(sizes, command, n))
-            err = buffer_add(out, (const char[]){MARK}, 1);
-        if (!err)
-            err = buffer_add(out, command, n);
+        buffer_text(out, out->size ? " " : "");
+        if (size && is_among(sizes, command, n))
+            buffer_add(out, (const char[]){MARK}, 1);
+        buffer_add(out, command, n);
         size = takes_size(b, command, n);
     }
-    return err;
 }
 
 /* Where the pattern writes sizes as people do. */
@@ -121,66 +111,55 @@ static bool matches_sizes(const struct bench_info *b, const char *pattern, const
 {
     struct buffer glob = {0}, text = {0};
     struct sizes sizes = {0};
-    bool match = false;
 
-    if (!read_sizes(pattern, &glob, &sizes) && sizes.n && !mark_sizes(b, command, &sizes, &text))
-        match = holds(glob.text, text.text);
+    read_sizes(pattern, &glob, &sizes);
+    mark_sizes(b, command, &sizes, &text);
+    bool match = sizes.n && holds(glob.text, text.text);
     buffer_release(&glob);
     buffer_release(&text);
     return match;
 }
 
 /* A name as the other text has it. */
-static int add_name(struct buffer *out, const char *name, size_t n, char from, char to)
+static void add_name(struct buffer *out, const char *name, size_t n, char from, char to)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < n; i++)
-        err = buffer_add(out, name[i] == from ? &to : &name[i], 1);
-    return err;
+    for (size_t i = 0; i < n; i++)
+        buffer_add(out, name[i] == from ? &to : &name[i], 1);
 }
 
 /* "memory --op triad" of "memory|op=triad|bandwidth|GB/s". */
-static int command_of(const char *key, struct buffer *out)
+static void command_of(const char *key, struct buffer *out)
 {
     size_t n = strcspn(key, "|");
-    int err = buffer_add(out, key, n);
 
-    for (key += n; !err && *key; key += n) {
+    buffer_add(out, key, n);
+    for (key += n; *key; key += n) {
         key += *key == '|';
         n = strcspn(key, "|");
         size_t name = strcspn(key, "=|");
         if (name == n)
             continue;
-        err = buffer_add(out, " --", 3);
-        if (!err)
-            err = add_name(out, key, name, '_', '-');
-        if (!err)
-            err = buffer_add(out, " ", 1);
-        if (!err)
-            err = buffer_add(out, key + name + 1, n - name - 1);
+        buffer_text(out, " --");
+        add_name(out, key, name, '_', '-');
+        buffer_text(out, " ");
+        buffer_add(out, key + name + 1, n - name - 1);
     }
-    return err;
 }
 
 /* "memory|op=triad" of "memory", "--op triad": in the order of the command line. */
-static int key_of(const char *bench, const char *arguments, struct buffer *out)
+static void key_of(const char *bench, const char *arguments, struct buffer *out)
 {
-    int err = buffer_add(out, bench, strlen(bench));
-
-    for (size_t n; !err && *arguments; arguments += n + strspn(arguments + n, " ")) {
+    buffer_text(out, bench);
+    for (size_t n; *arguments; arguments += n + strspn(arguments + n, " ")) {
         n = strcspn(arguments, " ");
         if (n > 2 && !memcmp(arguments, "--", 2)) {
-            err = buffer_add(out, "|", 1);
-            if (!err)
-                err = add_name(out, arguments + 2, n - 2, '-', '_');
+            buffer_text(out, "|");
+            add_name(out, arguments + 2, n - 2, '-', '_');
         } else {
-            err = buffer_add(out, "=", 1);
-            if (!err)
-                err = buffer_add(out, arguments, n);
+            buffer_text(out, "=");
+            buffer_add(out, arguments, n);
         }
     }
-    return err;
 }
 
 static bool is_bench(const struct only_case *c, const char *name)
@@ -213,7 +192,7 @@ static bool keeps(const struct texts *t, const char *pattern)
 
 static bool any_keeps(const struct texts *t, const char *pattern)
 {
-    char *patterns = strchr(pattern, '=') ? NULL : strdup(pattern), *rest = patterns, *one;
+    char *patterns = strchr(pattern, '=') ? NULL : xstrdup(pattern), *rest = patterns, *one;
     bool keep = !patterns && keeps(t, pattern);
 
     while (!keep && rest && (one = strsep(&rest, "|")) != NULL)
@@ -227,23 +206,20 @@ bool only_keeps(const char *const *only, const struct only_case *c)
     struct buffer made = {0};
     struct texts t = {.c = c, .key = c->key};
     bool keep = !only || !*only;
-    int err = 0;
 
     if (keep)
         return true;
     if (c->bench) {
         snprintf(t.bench, sizeof(t.bench), "%s", c->bench);
-        err = key_of(c->bench, c->arguments, &made);
+        key_of(c->bench, c->arguments, &made);
     } else {
         snprintf(t.bench, sizeof(t.bench), "%.*s", (int)strcspn(c->key, "|"), c->key);
-        err = command_of(c->key, &made);
+        command_of(c->key, &made);
     }
-    char *command = NULL;
-    if (!err && c->bench && asprintf(&command, "%s %s", c->bench, c->arguments) < 0)
-        command = NULL;
+    char *command = c->bench ? xasprintf("%s %s", c->bench, c->arguments) : NULL;
     t.command = command ? command : made.text;
     t.key = c->bench ? made.text : c->key;
-    for (; !err && !keep && *only; only++)
+    for (; !keep && *only; only++)
         keep = any_keeps(&t, *only);
     free(command);
     buffer_release(&made);
@@ -261,10 +237,10 @@ bool plan_keeps(const struct bench_list *benches, const char *only, const char *
 
 const char **only_of(int argc, char **argv)
 {
-    const char **only = calloc((size_t)argc + 1, sizeof(*only));
+    const char **only = xcalloc((size_t)argc + 1, sizeof(*only));
     size_t n = 0;
 
-    for (int i = 1; only && i < argc && strcmp(argv[i], "--") != 0; i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (!strncmp(argv[i], "--only=", 7))
             only[n++] = argv[i] + 7;
         else if (!strcmp(argv[i], "--only") && i + 1 < argc)

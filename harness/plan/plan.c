@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -34,27 +35,19 @@ bool launch_turn_parse(const char *text, enum launch_turn *turn)
     return false;
 }
 
-static bool is_whole(const struct launch *l)
+static void add_launch(struct plan *plan, const struct suite_case *c, unsigned number,
+                       unsigned repeat)
 {
-    return l->bench && l->arguments && l->from && l->to && l->hosts;
-}
-
-static int add_launch(struct plan *plan, const struct suite_case *c, unsigned number,
-                      unsigned repeat)
-{
-    struct launch *l = &plan->launches[plan->n];
-
-    *l = (struct launch){.case_number = number,
-                         .repeat = repeat,
-                         .bench = strdup(c->bench->name),
-                         .arguments = strdup(c->arguments),
-                         .from = strdup(c->from ? c->from : ""),
-                         .to = strdup(c->to ? c->to : ""),
-                         .hosts = strdup(c->hosts ? c->hosts : ""),
-                         .timeout_ns = c->timeout_ns,
-                         .margin = c->margin};
-    plan->n++;
-    return is_whole(l) ? 0 : -ENOMEM;
+    *ARRAY_ADD(plan->launches, plan->n) =
+        (struct launch){.case_number = number,
+                        .repeat = repeat,
+                        .bench = xstrdup(c->bench->name),
+                        .arguments = xstrdup(c->arguments),
+                        .from = xstrdup(c->from ? c->from : ""),
+                        .to = xstrdup(c->to ? c->to : ""),
+                        .hosts = xstrdup(c->hosts ? c->hosts : ""),
+                        .timeout_ns = c->timeout_ns,
+                        .margin = c->margin};
 }
 
 /* The pairs of a tournament stay where the shuffle put any of them, bout by bout, so that launches
@@ -66,9 +59,7 @@ static void order_bouts(const struct suite *suite, uint32_t *order, size_t n)
 
     for (size_t i = 0; i < n; i++)
         last = suite->cases[order[i]].bout > last ? suite->cases[order[i]].bout : last;
-    uint32_t *sorted = last ? malloc(n * sizeof(*sorted)) : NULL;
-    if (!sorted)
-        return; /* without the memory: in another order, and as right */
+    uint32_t *sorted = xcalloc(n, sizeof(*sorted));
     for (unsigned bout = 1; bout <= last; bout++)
         for (size_t i = 0; i < n; i++)
             if (suite->cases[order[i]].bout == bout)
@@ -81,24 +72,20 @@ static void order_bouts(const struct suite *suite, uint32_t *order, size_t n)
 }
 
 /* One round: every matching case that still has a repeat to go, in shuffled order. */
-static int add_round(const struct suite *suite, struct rng *rng, const uint32_t *cases, size_t n,
-                     unsigned repeat, struct plan *plan)
+static void add_round(const struct suite *suite, struct rng *rng, const uint32_t *cases, size_t n,
+                      unsigned repeat, struct plan *plan)
 {
-    uint32_t *order = malloc((n ? n : 1) * sizeof(*order));
+    uint32_t *order = xcalloc(n, sizeof(*order));
     size_t taken = 0;
-    int err = order ? 0 : -ENOMEM;
 
-    for (size_t i = 0; !err && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (suite->cases[cases[i]].repeats >= repeat)
             order[taken++] = cases[i];
-    if (!err)
-        rng_shuffle_u32(rng, order, taken);
-    if (!err)
-        order_bouts(suite, order, taken);
-    for (size_t i = 0; !err && i < taken; i++)
-        err = add_launch(plan, &suite->cases[order[i]], order[i] + 1, repeat);
+    rng_shuffle_u32(rng, order, taken);
+    order_bouts(suite, order, taken);
+    for (size_t i = 0; i < taken; i++)
+        add_launch(plan, &suite->cases[order[i]], order[i] + 1, repeat);
     free(order);
-    return err;
 }
 
 /* What of a suite is planned. */
@@ -107,35 +94,27 @@ struct choice {
     const struct bench_list *benches;
     const char *only;
     uint32_t *cases;
-    size_t n, launches;
+    size_t n;
     unsigned rounds;
     bool *pairs; /* of pair_gpus GPUs, see suite.h; NULL: not asked for yet */
     unsigned pair_gpus, pair_count;
 };
 
-/* All GPUs of a suite are those of one machine, so that one drawing serves every case. */
-static int draw_pairs(struct choice *c, unsigned gpus)
+static void choose_case(struct choice *c, const struct suite_case *at, size_t i)
 {
-    if (c->pairs && c->pair_gpus == gpus)
-        return 0;
-    free(c->pairs);
-    c->pairs = pairs_choose(gpus, c->seed, &c->pair_count);
-    c->pair_gpus = gpus;
-    return c->pairs ? 0 : -ENOMEM;
-}
+    unsigned gpus = at->pair_gpus;
 
-static int choose_case(struct choice *c, const struct suite_case *at, size_t i)
-{
-    int err = at->pair_gpus ? draw_pairs(c, at->pair_gpus) : 0;
-
-    if (err || !plan_keeps(c->benches, c->only, at->bench->name, at->arguments))
-        return err;
-    if (at->pair_gpus && !c->pairs[at->pair[0] * at->pair_gpus + at->pair[1]])
-        return 0;
+    /* All GPUs of a suite are those of one machine, so that one drawing serves every case. */
+    if (gpus && (!c->pairs || c->pair_gpus != gpus)) {
+        free(c->pairs);
+        c->pairs = pairs_choose(gpus, c->seed, &c->pair_count);
+        c->pair_gpus = gpus;
+    }
+    if (!plan_keeps(c->benches, c->only, at->bench->name, at->arguments) ||
+        (gpus && !c->pairs[at->pair[0] * gpus + at->pair[1]]))
+        return;
     c->cases[c->n++] = (uint32_t)i;
-    c->launches += at->repeats;
     c->rounds = at->repeats > c->rounds ? at->repeats : c->rounds;
-    return 0;
 }
 
 static void note_pairs(const struct choice *c, struct plan *plan)
@@ -152,33 +131,23 @@ int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct
 {
     struct choice c = {.seed = seed, .benches = suite->benches, .only = only};
     struct rng rng;
-    int err;
 
     *plan = (struct plan){0};
-    c.cases = malloc((suite->n ? suite->n : 1) * sizeof(*c.cases));
-    err = c.cases ? 0 : -ENOMEM;
-    for (size_t i = 0; !err && i < suite->n; i++)
-        err = choose_case(&c, &suite->cases[i], i);
+    c.cases = xcalloc(suite->n, sizeof(*c.cases));
+    for (size_t i = 0; i < suite->n; i++)
+        choose_case(&c, &suite->cases[i], i);
     note_pairs(&c, plan);
-    if (!err && !c.n)
-        err = -ENOENT;
-    if (!err)
-        plan->launches = calloc(c.launches + 1, sizeof(*plan->launches));
-    if (!err && !plan->launches)
-        err = -ENOMEM;
     rng_seed(&rng, seed);
-    for (unsigned repeat = 1; !err && repeat <= c.rounds; repeat++)
-        err = add_round(suite, &rng, c.cases, c.n, repeat, plan);
+    for (unsigned repeat = 1; repeat <= c.rounds; repeat++)
+        add_round(suite, &rng, c.cases, c.n, repeat, plan);
     free(c.cases);
     free(c.pairs);
-    if (err)
-        plan_release(plan);
-    return err;
+    return c.n ? 0 : -ENOENT;
 }
 
 void plan_release(struct plan *plan)
 {
-    for (size_t i = 0; plan->launches && i < plan->n; i++) {
+    for (size_t i = 0; i < plan->n; i++) {
         free(plan->launches[i].bench);
         free(plan->launches[i].arguments);
         free(plan->launches[i].from);
@@ -189,28 +158,23 @@ void plan_release(struct plan *plan)
     *plan = (struct plan){0};
 }
 
-int plan_repeat(struct plan *plan, size_t i)
+void plan_repeat(struct plan *plan, size_t i)
 {
-    struct launch *grown = realloc(plan->launches, (plan->n + 1) * sizeof(*grown));
+    struct launch *more = ARRAY_ADD(plan->launches, plan->n);
 
-    if (!grown)
-        return -ENOMEM;
-    plan->launches = grown;
-    struct launch *more = &grown[plan->n++];
-    *more = grown[i];
+    *more = plan->launches[i];
     more->state = LAUNCH_TODO;
     more->rows = 0;
     more->repeat = 0;
     for (size_t k = 0; k + 1 < plan->n; k++)
-        if (grown[k].case_number == more->case_number && grown[k].repeat > more->repeat)
-            more->repeat = grown[k].repeat;
+        if (plan->launches[k].case_number == more->case_number &&
+            plan->launches[k].repeat > more->repeat)
+            more->repeat = plan->launches[k].repeat;
     more->repeat++;
     char **const texts[] = {&more->bench, &more->arguments, &more->from, &more->to, &more->hosts};
-    bool whole = true;
     for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
         if (*texts[k])
-            whole &= (*texts[k] = strdup(*texts[k])) != NULL;
-    return whole ? 0 : -ENOMEM;
+            *texts[k] = xstrdup(*texts[k]);
 }
 
 void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1])
@@ -280,48 +244,31 @@ static bool has_turns(const struct plan *plan)
     return false;
 }
 
-static void print_margin(FILE *out, const struct launch *l)
-{
-    fputc(',', out);
-    if (l->margin > 0)
-        fprintf(out, "%g", l->margin);
-}
-
 int plan_print(FILE *out, struct plan *plan)
 {
     bool hosts = plan_has_hosts(plan), margins = has_margins(plan), in_turn = has_turns(plan);
-    int size = fprintf(out, "%s%s%s%s\n", header, hosts ? header_of_hosts : "",
-                       margins ? header_of_margin : "", in_turn ? header_of_turn : "");
-    uint64_t at = size > 0 ? (uint64_t)size : 0;
 
+    fprintf(out, "%s%s%s%s\n", header, hosts ? header_of_hosts : "",
+            margins ? header_of_margin : "", in_turn ? header_of_turn : "");
     for (size_t i = 0; i < plan->n; i++) {
         struct launch *l = &plan->launches[i];
-        char mark[PLAN_MARK_BYTES + 1], *line = NULL;
-        size_t bytes = 0;
-        FILE *text = open_memstream(&line, &bytes);
-        if (!text)
-            return -ENOMEM;
+        char mark[PLAN_MARK_BYTES + 1];
+        l->mark_at = (uint64_t)ftell(out);
         plan_mark_text(l, mark);
-        fprintf(text, "%s,%zu,%u,%u,", mark, i + 1, l->case_number, l->repeat);
-        csv_print(text, l->bench);
-        fputc(',', text);
-        csv_print(text, l->arguments);
-        fprintf(text, ",%.3f", (double)l->timeout_ns * 1e-9);
+        fprintf(out, "%s,%zu,%u,%u,", mark, i + 1, l->case_number, l->repeat);
+        csv_print(out, l->bench);
+        fputc(',', out);
+        csv_print(out, l->arguments);
+        fprintf(out, ",%.3f", (double)l->timeout_ns * 1e-9);
         if (hosts)
-            print_hosts(text, l);
+            print_hosts(out, l);
         if (margins)
-            print_margin(text, l);
+            fputc(',', out);
+        if (margins && l->margin > 0)
+            fprintf(out, "%g", l->margin);
         if (in_turn)
-            fprintf(text, ",%s", turns[l->turn]);
-        fputc('\n', text);
-        if (fclose(text)) {
-            free(line);
-            return -ENOMEM;
-        }
-        l->mark_at = at;
-        at += bytes;
-        fwrite(line, 1, bytes, out);
-        free(line);
+            fprintf(out, ",%s", turns[l->turn]);
+        fputc('\n', out);
     }
     return ferror(out) ? -EIO : 0;
 }
@@ -351,25 +298,24 @@ static int read_launch(const struct table *t, size_t row, struct launch *l)
     l->rows = (unsigned)rows;
     l->case_number = (unsigned)number;
     l->repeat = (unsigned)repeat;
-    l->bench = strdup(table_text(t, row, "bench"));
-    l->arguments = strdup(table_text(t, row, "arguments"));
-    l->from = strdup(table_text(t, row, "from"));
-    l->to = strdup(table_text(t, row, "to"));
-    l->hosts = strdup(table_text(t, row, "hosts"));
+    l->bench = xstrdup(table_text(t, row, "bench"));
+    l->arguments = xstrdup(table_text(t, row, "arguments"));
+    l->from = xstrdup(table_text(t, row, "from"));
+    l->to = xstrdup(table_text(t, row, "to"));
+    l->hosts = xstrdup(table_text(t, row, "hosts"));
     l->mark_at = row ? t->ends[row - 1] : t->header_end;
-    return is_whole(l) ? 0 : -ENOMEM;
+    return 0;
 }
 
 int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len)
 {
     int err = 0;
 
-    *plan = (struct plan){.launches = calloc(t->n_rows + 1, sizeof(*plan->launches))};
-    if (!plan->launches)
-        return -ENOMEM;
+    *plan = (struct plan){0};
     for (size_t i = 0; !err && i < t->n_rows; i++) {
-        err = read_launch(t, i, &plan->launches[i]);
-        plan->n = i + 1;
+        struct launch *l = ARRAY_ADD(plan->launches, plan->n);
+        *l = (struct launch){.bench = NULL};
+        err = read_launch(t, i, l);
     }
     if (err) {
         snprintf(error, len, "plan.csv: line %zu is damaged", plan->n + 1);

@@ -44,7 +44,7 @@ struct plan {
 };
 
 /* Takes the cases that `only` keeps (NULL: all), see plan_keeps; of the pairs of many GPUs those
- * that suite.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
+ * that suite.h draws by the seed. 0, or -ENOENT when none matches. */
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 
@@ -52,8 +52,8 @@ void plan_release(struct plan *plan);
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments);
 
-/* One more repetition of the case of launch i, to do, at the end of the plan. 0 or -ENOMEM. */
-int plan_repeat(struct plan *plan, size_t i);
+/* One more repetition of the case of launch i, to do, at the end of the plan. */
+void plan_repeat(struct plan *plan, size_t i);
 
 /* Is it between two hosts? Over a group of them? Either? Else it is this machine's. */
 static inline bool launch_has_pair(const struct launch *l)
@@ -77,12 +77,12 @@ bool plan_has_pairs(const struct plan *plan);
 bool plan_has_groups(const struct plan *plan);
 bool plan_has_hosts(const struct plan *plan);
 
-/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and
+/* Writes plan.csv into a new stream; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and
  * `hosts`; where the suite says a margin, with `margin`; where launches are measured in turn, with
  * `turn`. State and rows have a fixed width ("todo,0000"), so that they can be overwritten in
  * place. */
 int plan_print(FILE *out, struct plan *plan);
-/* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */
+/* Reads plan.csv back. 0, or -EBADMSG with error. */
 int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len);
 
 #define PLAN_MARK_BYTES 9 /* "done,0003" */
@@ -118,7 +118,7 @@ bool only_keeps(const char *const *only, const struct only_case *c);
 
 /* The patterns of a command line, NULL-ended; they stay the command line's, the array is the
  * caller's to free. To be called after opts_parse(), which has found a value for each option that
- * asks for one. NULL: no memory. */
+ * asks for one. */
 const char **only_of(int argc, char **argv);
 
 #endif

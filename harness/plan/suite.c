@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/option.h"
 #include "core/units.h"
 #include "harness/child.h"
@@ -26,39 +27,31 @@ struct words {
     size_t n;
 };
 
-static int add_option(struct words *w, const struct opt *opt, const struct opt_values *v)
-{
-    int err = buffer_add(&w->texts, "--", 2);
-
-    err = err ? err : buffer_add(&w->texts, opt->name, strlen(opt->name));
-    for (size_t k = 0; !err && k < v->n; k++) {
-        err = buffer_add(&w->texts, k ? "," : "=", 1);
-        err = err ? err : buffer_add(&w->texts, v->texts[k], strlen(v->texts[k]));
-    }
-    w->n++;
-    return err ? err : buffer_add(&w->texts, "", 1);
-}
-
 /* Those that are given: all, or only the custom ones. */
-static int add_options(struct words *w, const struct case_draft *draft, bool custom_only)
+static void add_options(struct words *w, const struct case_draft *draft, bool custom_only)
 {
-    int err = buffer_add(&w->texts, "", 0);
-
-    for (size_t i = 0; !err && i < draft->n; i++) {
+    buffer_text(&w->texts, "");
+    for (size_t i = 0; i < draft->n; i++) {
         const struct opt *opt = &draft->bench->options[i];
-        if (draft->values[i].given && (opt->type == OPT_CUSTOM || !custom_only))
-            err = add_option(w, opt, &draft->values[i]);
+        const struct opt_values *v = &draft->values[i];
+        if (!v->given || (opt->type != OPT_CUSTOM && custom_only))
+            continue;
+        buffer_text(&w->texts, "--");
+        buffer_text(&w->texts, opt->name);
+        for (size_t k = 0; k < v->n; k++) {
+            buffer_text(&w->texts, k ? "," : "=");
+            buffer_text(&w->texts, v->texts[k]);
+        }
+        buffer_add(&w->texts, "", 1);
+        w->n++;
     }
-    return err;
 }
 
 /* NULL-terminated, with room for one before and one behind. The texts are the words'. */
 static const char **argv_of(const struct words *w, const char *first, const char *last)
 {
-    const char **argv = calloc(w->n + 3, sizeof(*argv)), *word = w->texts.text;
+    const char **argv = xcalloc(w->n + 3, sizeof(*argv)), *word = w->texts.text;
 
-    if (!argv)
-        return NULL;
     argv[0] = first;
     for (size_t i = 0; i < w->n; i++, word += strlen(word) + 1)
         argv[1 + i] = word;
@@ -72,9 +65,6 @@ static int ask_version(const struct case_draft *draft, const struct words *w, ch
 {
     struct child_result result = {0};
     const char **argv = argv_of(w, draft->bench->path, "--version");
-
-    if (!argv)
-        return -ENOMEM;
     int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = ASK_TIMEOUT_NS}, &result);
     if (err)
         snprintf(error, len, "cannot ask '%s': %s", draft->bench->path, strerror(-err));
@@ -92,10 +82,11 @@ static int ask_version(const struct case_draft *draft, const struct words *w, ch
 static int suite_ask_customs(const struct case_draft *draft, struct yaml_value map)
 {
     struct words w = {0};
-    char error[512] = "out of memory";
-    int err = add_options(&w, draft, true);
+    char error[512];
+    int err = 0;
 
-    if (!err && w.n)
+    add_options(&w, draft, true);
+    if (w.n)
         err = ask_version(draft, &w, error, sizeof(error));
     buffer_release(&w.texts);
     return err ? yaml_fail(map, "%s", error) : 0;
@@ -127,15 +118,13 @@ static bool leaves_a_list(const struct case_draft *draft)
 static int suite_ask_defaults(struct case_draft *draft, struct yaml_value map)
 {
     struct words w = {0};
-    char error[512] = "out of memory";
-    int err = 0;
+    char error[512];
 
     if (draft->no_gpu || !is_on_gpu(draft) || !leaves_a_list(draft))
         return 0;
-    err = add_options(&w, draft, false);
-    const char **argv = err ? NULL : argv_of(&w, "", NULL);
-    if (argv)
-        draft->defaults = bench_ask_defaults(draft->bench, argv + 1, error, sizeof(error));
+    add_options(&w, draft, false);
+    const char **argv = argv_of(&w, "", NULL);
+    draft->defaults = bench_ask_defaults(draft->bench, argv + 1, error, sizeof(error));
     free(argv);
     buffer_release(&w.texts);
     return draft->defaults ? 0 : yaml_fail(map, "%s", error);
@@ -243,8 +232,8 @@ static int find_bench(struct yaml_value value, const struct bench_list *benches,
     struct buffer all = {0};
     for (; n < benches->n && n < 127; n++) {
         names[n] = benches->benches[n].name;
-        buffer_add(&all, ", ", n ? 2 : 0);
-        buffer_add(&all, names[n], strlen(names[n]));
+        buffer_text(&all, n ? ", " : "");
+        buffer_text(&all, names[n]);
     }
     names[n] = NULL;
     const char *near = opts_nearest(name, names);
@@ -273,10 +262,9 @@ static int read_case(struct reader *r, struct yaml_value map)
     if (yaml_kind(map) != YAML_KIND_MAP)
         return yaml_fail(map, "a case is a map such as {bench: memory, op: triad}");
     int err = find_bench(yaml_need(map, "bench"), r->benches, &draft.bench);
-    if (!err)
-        err = case_draft_init(&draft);
     if (err)
         return err;
+    case_draft_init(&draft);
     draft.between = bench_needs(draft.bench, "peer-if-asked") ? BETWEEN_NONE : BETWEEN_RING;
     read_own(r->defaults, true, &draft);
     read_own(map, false, &draft);
@@ -291,7 +279,7 @@ static int read_case(struct reader *r, struct yaml_value map)
     if (!err && !yaml_doc_status(map.doc)) {
         err = case_draft_prune(&draft, error, sizeof(error));
         if (err)
-            yaml_fail(map, "%s", err == -ENOMEM ? "out of memory" : error);
+            yaml_fail(map, "%s", error);
     }
     if (!err && !yaml_doc_status(map.doc))
         err = suite_ask_customs(&draft, map);
@@ -338,13 +326,12 @@ static void read_suite(struct yaml_doc *doc, struct reader *r)
     yaml_want(cases, YAML_KIND_LIST);
     if (yaml_doc_status(doc) || check_defaults(r))
         return;
-    r->suite->name = strdup(name);
-    r->suite->about = strdup(about);
+    r->suite->name = xstrdup(name);
+    r->suite->about = xstrdup(about);
     for (size_t i = 0; i < yaml_count(cases) && !yaml_doc_status(doc); i++)
         if (read_case(r, yaml_item(cases, i)))
             break;
-    if (suite_unite(r->suite))
-        yaml_fail(cases, "out of memory");
+    suite_unite(r->suite);
     if (!r->suite->n)
         yaml_fail(cases, "the suite has no cases");
 }
@@ -354,7 +341,7 @@ static int finish(struct yaml_doc *doc, struct suite *suite, char *error, size_t
     int err = yaml_doc_status(doc);
 
     if (err) {
-        snprintf(error, len, "%s", yaml_doc_error(doc) ? yaml_doc_error(doc) : strerror(-err));
+        snprintf(error, len, "%s", yaml_doc_error(doc));
         suite_release(suite);
     }
     yaml_doc_free(doc);
@@ -408,7 +395,7 @@ char *suite_configs_folder(void)
     size_t n = 0;
 
     if (env && *env)
-        return strdup(env);
+        return xstrdup(env);
     program_folder(own, sizeof(own));
     places[n++] = "configs";
     places[n++] = "/../../configs";
@@ -417,7 +404,7 @@ char *suite_configs_folder(void)
     for (size_t i = 0; i < n; i++) {
         snprintf(path, sizeof(path), "%s%s", i ? own : "", places[i]);
         if (!access(path, R_OK | X_OK))
-            return strdup(path);
+            return xstrdup(path);
     }
     return NULL;
 }
@@ -450,17 +437,17 @@ static void say_missing(const char *configs, const char *name, char *error, size
 
 char *suite_find(const char *name, char *error, size_t len)
 {
-    char *configs = NULL, *path = NULL;
+    char *path = NULL;
 
     if (strchr(name, '/') || strstr(name, ".yaml"))
-        return strdup(name);
-    configs = suite_configs_folder();
+        return xstrdup(name);
+    char *configs = suite_configs_folder();
     if (!configs)
         snprintf(error, len,
                  "no folder 'configs' here or beside the program: set PLUMB_CONFIGS, or give the "
                  "suite's file");
-    else if (asprintf(&path, "%s/%s.yaml", configs, name) < 0)
-        path = NULL;
+    else
+        path = xasprintf("%s/%s.yaml", configs, name);
     if (path && access(path, R_OK)) {
         say_missing(configs, name, error, len);
         free(path);

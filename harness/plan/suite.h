@@ -66,7 +66,7 @@ struct suite {
 };
 
 /* Reads and expands. `configs` is where shape sets are (configs/shapes/NAME.yaml); NULL: none. 0 or
- * -EINVAL with error "file:line: ..."; -ENOMEM. */
+ * -EINVAL with error "file:line: ...". */
 int suite_load(const char *path, const char *configs, const struct bench_list *benches,
                struct suite *suite, char *error, size_t len);
 int suite_parse(const char *name, const char *text, size_t size, const char *configs,
@@ -111,13 +111,13 @@ struct case_draft {
     enum suite_between between;
 };
 
-int case_draft_init(struct case_draft *draft); /* bench is set; 0 or -ENOMEM */
+void case_draft_init(struct case_draft *draft); /* bench is set */
 void case_draft_release(struct case_draft *draft);
 
 /* Sets option i from text; a list for a list option. 0 or -EINVAL with error. */
 int case_draft_set(struct case_draft *draft, size_t i, const char *text, char *error, size_t len);
 
-/* Takes out options that were given and apply to no combination. 0, -ENOMEM, or -EINVAL with error
+/* Takes out options that were given and apply to no combination. 0, or -EINVAL with error
  * where that is a mistake: the suite's defaults did not set the option, and it does not depend on
  * this machine. */
 int case_draft_prune(struct case_draft *draft, char *error, size_t len);
@@ -125,12 +125,12 @@ int case_draft_prune(struct case_draft *draft, char *error, size_t len);
 /* Appends all combinations to the suite. An option that does not apply to one is not part of it, so
  * that no combination stands twice. Two options given as `gpus` make the pairs of different GPUs.
  * Without a GPU (or, for pairs, without another one) one case stands for all that ask for one.
- * 0, -ENOMEM, or -EINVAL with error. */
+ * 0, or -EINVAL with error. */
 int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error, size_t len);
 
 /* Cases that measure the same become the first of them, with the most repeats that any of them has;
- * forgets what the cases mean. 0 or -ENOMEM. */
-int suite_unite(struct suite *suite);
+ * forgets what the cases mean. */
+void suite_unite(struct suite *suite);
 
 /* ---- Options of a case ---- */
 
@@ -229,7 +229,7 @@ bool places_taken_by(const struct opt *opt);
 #define PAIRS_ALL     8
 #define PAIRS_SAMPLED 40
 
-/* taken: n x n, [from * n + to], to be freed; NULL when memory is short. *count is how many. */
+/* taken: n x n, [from * n + to], to be freed. *count is how many. */
 bool *pairs_choose(unsigned n, uint64_t seed, unsigned *count);
 
 #endif

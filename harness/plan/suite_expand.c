@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/option.h"
 #include "core/units.h"
 #include "harness/plan/suite.h"
@@ -17,18 +18,15 @@ static void values_clear(struct opt_values *v)
     *v = (struct opt_values){0};
 }
 
-int case_draft_init(struct case_draft *draft)
+void case_draft_init(struct case_draft *draft)
 {
     while (draft->bench->options[draft->n].name)
         draft->n++;
-    draft->values = calloc(draft->n + 1, sizeof(*draft->values));
-    draft->every_gpu = calloc(draft->n + 1, sizeof(*draft->every_gpu));
-    draft->every = calloc(draft->n + 1, sizeof(*draft->every));
-    draft->times = calloc(draft->n + 1, sizeof(*draft->times));
-    draft->general = calloc(draft->n + 1, sizeof(*draft->general));
-    return draft->values && draft->every_gpu && draft->every && draft->times && draft->general
-               ? 0
-               : -ENOMEM;
+    draft->values = xcalloc(draft->n, sizeof(*draft->values));
+    draft->every_gpu = xcalloc(draft->n, sizeof(*draft->every_gpu));
+    draft->every = xcalloc(draft->n, sizeof(*draft->every));
+    draft->times = xcalloc(draft->n, sizeof(*draft->times));
+    draft->general = xcalloc(draft->n, sizeof(*draft->general));
 }
 
 static void forget_all(struct case_draft *draft)
@@ -41,7 +39,7 @@ static void forget_all(struct case_draft *draft)
 
 void case_draft_release(struct case_draft *draft)
 {
-    for (size_t i = 0; draft->values && i < draft->n; i++)
+    for (size_t i = 0; i < draft->n; i++)
         values_clear(&draft->values[i]);
     forget_all(draft);
     free(draft->values);
@@ -50,10 +48,7 @@ void case_draft_release(struct case_draft *draft)
     free(draft->every);
     free(draft->times);
     texts_free(draft->defaults);
-    draft->values = NULL;
-    draft->every_gpu = draft->general = NULL;
-    draft->every = draft->times = NULL;
-    draft->defaults = NULL;
+    *draft = (struct case_draft){0};
 }
 
 int case_draft_set(struct case_draft *draft, size_t i, const char *text, char *error, size_t len)
@@ -108,49 +103,36 @@ static enum suite_stand_in stand_in_for(const struct case_draft *draft)
 }
 
 /* What stands for a pair where there is none has two ends all the same. */
-static int use_other_gpu(struct case_draft *draft)
+static void use_other_gpu(struct case_draft *draft)
 {
     size_t pair[2];
 
     if (!stand_in_for(draft) || !find_pair(draft, pair))
-        return 0;
-    char *other = strdup(PLACES_NO_OTHER_GPU);
-    if (!other)
-        return -ENOMEM;
+        return;
     free(draft->values[pair[1]].texts[0]);
-    draft->values[pair[1]].texts[0] = other;
-    return 0;
-}
-
-static int copy_values(const struct opt_values *from, struct opt_values *to)
-{
-    to->texts = calloc(from->n + 1, sizeof(*to->texts));
-    for (; to->texts && to->n < from->n; to->n++)
-        if (!(to->texts[to->n] = strdup(from->texts[to->n])))
-            return -ENOMEM;
-    to->given = from->given;
-    return to->texts ? 0 : -ENOMEM;
+    draft->values[pair[1]].texts[0] = xstrdup(PLACES_NO_OTHER_GPU);
 }
 
 /* The values of every option, as the benchmark will have them. */
-static int note_all(struct case_draft *draft)
+static void note_all(struct case_draft *draft)
 {
     char ignored[512];
-    int err = 0;
 
     forget_all(draft);
-    draft->all = calloc(draft->n + 1, sizeof(*draft->all));
-    if (!draft->all)
-        return -ENOMEM;
-    for (size_t i = 0; !err && i < draft->n; i++) {
+    draft->all = xcalloc(draft->n, sizeof(*draft->all));
+    for (size_t i = 0; i < draft->n; i++) {
+        const struct opt_values *from = &draft->values[i];
+        struct opt_values *to = &draft->all[i];
         const char *def = default_of(draft, i);
-        if (draft->values[i].given)
-            err = copy_values(&draft->values[i], &draft->all[i]);
-        else if (*def && opt_values_read(&draft->bench->options[i], def, &draft->all[i], ignored,
-                                         sizeof(ignored)) == -ENOMEM)
-            err = -ENOMEM;
+        if (from->given) {
+            to->given = true;
+            to->texts = xcalloc(from->n, sizeof(*to->texts));
+            for (; to->n < from->n; to->n++)
+                to->texts[to->n] = xstrdup(from->texts[to->n]);
+        } else if (*def) {
+            opt_values_read(&draft->bench->options[i], def, to, ignored, sizeof(ignored));
+        }
     }
-    return err;
 }
 
 static bool speaks(const struct case_draft *draft, const size_t *pick, size_t i)
@@ -160,10 +142,10 @@ static bool speaks(const struct case_draft *draft, const size_t *pick, size_t i)
 
 int case_draft_prune(struct case_draft *draft, char *error, size_t len)
 {
-    int err = use_other_gpu(draft);
+    int err = 0;
 
-    if (!err)
-        err = note_all(draft);
+    use_other_gpu(draft);
+    note_all(draft);
     for (size_t i = 0; !err && i < draft->n; i++) {
         const struct opt *opt = &draft->bench->options[i];
         if (!draft->values[i].given || opt_ever_speaks(draft->bench->options, draft->all, i))
@@ -191,23 +173,20 @@ static const char *times_over(const char *size, unsigned times, char *text, size
 
 static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
 {
-    char *all = strdup(default_of(draft, i)), *rest = all;
+    char *all = xstrdup(default_of(draft, i)), *rest = all;
     struct buffer some = {0};
     size_t left = 1;
-    int err = all ? 0 : -ENOMEM;
 
-    for (const char *c = all; c && *c; c++)
+    for (const char *c = all; *c; c++)
         left += *c == ',';
-    while (!err && rest) {
+    while (rest) {
         char *part = strsep(&rest, ","), text[24];
         if (--left % draft->every[i])
             continue;
-        const char *one = times_over(part, draft->times[i], text, sizeof(text));
-        err = some.size ? buffer_add(&some, ",", 1) : 0;
-        err = err ? err : buffer_add(&some, one, strlen(one));
+        buffer_text(&some, some.size ? "," : "");
+        buffer_text(&some, times_over(part, draft->times[i], text, sizeof(text)));
     }
-    if (!err)
-        err = case_draft_set(draft, i, some.text, error, len);
+    int err = case_draft_set(draft, i, some.text, error, len);
     buffer_release(&some);
     free(all);
     return err;
@@ -261,59 +240,44 @@ static void pick_values(const struct case_draft *draft, size_t index, size_t *pi
     }
 }
 
-/* As arguments. New text, NULL when memory is short or a value too long. */
+/* As arguments. New text. */
 static char *arguments_of(const struct case_draft *draft, const size_t *pick)
 {
     struct buffer text = {0};
-    int err = buffer_add(&text, "", 0);
 
-    for (size_t i = 0; !err && i < draft->n; i++) {
-        char one[512];
+    buffer_text(&text, "");
+    for (size_t i = 0; i < draft->n; i++) {
+        const struct opt *opt = &draft->bench->options[i];
         if (!draft->values[i].given || !speaks(draft, pick, i))
             continue;
-        const char *value = draft->values[i].texts[pick[i]];
-        int n = snprintf(one, sizeof(one), "%s--%s%c%s", text.size ? " " : "",
-                         draft->bench->options[i].name,
-                         draft->bench->options[i].type == OPT_FLAG ? '=' : ' ', value);
-        err = (size_t)n < sizeof(one) ? buffer_add(&text, one, (size_t)n) : -EINVAL;
+        buffer_text(&text, text.size ? " --" : "--");
+        buffer_text(&text, opt->name);
+        buffer_text(&text, opt->type == OPT_FLAG ? "=" : " ");
+        buffer_text(&text, draft->values[i].texts[pick[i]]);
     }
-    if (err)
-        buffer_release(&text);
     return text.text;
 }
 
-/* Between other hosts it is another measurement. */
-static int add_between(const struct case_draft *draft, struct buffer *text)
-{
-    const char *name = suite_betweens[draft->between];
-
-    bool asked = bench_needs(draft->bench, "peer-if-asked") && draft->between != BETWEEN_NONE;
-
-    return bench_needs(draft->bench, "peer") || bench_needs(draft->bench, "group") || asked
-               ? buffer_add(text, name, strlen(name))
-               : 0;
-}
-
-/* What tells it from other measurements: every option, also those by default. New text. */
+/* What tells it from other measurements: every option, also those by default, and between which
+ * hosts. New text. */
 static char *meaning_of(const struct case_draft *draft, const size_t *pick)
 {
+    const struct bench_info *b = draft->bench;
     struct buffer text = {0};
-    int err = buffer_add(&text, "", 0);
 
-    for (size_t i = 0; !err && i < draft->n; i++) {
+    buffer_text(&text, "");
+    for (size_t i = 0; i < draft->n; i++) {
         const struct opt_values *v = &draft->all[i];
-        const char *name = draft->bench->options[i].name;
         if (!v->n || !speaks(draft, pick, i))
             continue;
-        if ((err = buffer_add(&text, name, strlen(name))) || (err = buffer_add(&text, " ", 1)) ||
-            (err = buffer_add(&text, v->texts[pick[i]], strlen(v->texts[pick[i]]))))
-            break;
-        err = buffer_add(&text, " ", 1);
+        buffer_text(&text, b->options[i].name);
+        buffer_text(&text, " ");
+        buffer_text(&text, v->texts[pick[i]]);
+        buffer_text(&text, " ");
     }
-    if (!err)
-        err = add_between(draft, &text);
-    if (err)
-        buffer_release(&text);
+    if (bench_needs(b, "peer") || bench_needs(b, "group") ||
+        (bench_needs(b, "peer-if-asked") && draft->between != BETWEEN_NONE))
+        buffer_text(&text, suite_betweens[draft->between]);
     return text.text;
 }
 
@@ -326,107 +290,82 @@ static bool has_stand_in(const struct suite *suite, const struct case_draft *dra
     return false;
 }
 
-static int add_case(struct suite *suite, const struct case_draft *draft, const size_t *pick,
-                    char *error, size_t len)
+static struct suite_case *add_case(struct suite *suite, const struct case_draft *draft,
+                                   const size_t *pick)
 {
-    char *arguments = arguments_of(draft, pick), *meaning = meaning_of(draft, pick);
+    struct suite_case *c = ARRAY_ADD(suite->cases, suite->n);
 
-    if (!arguments || !meaning) {
-        free(arguments);
-        free(meaning);
-        snprintf(error, len, "the values of a case are too long, or memory is short");
-        return -EINVAL;
-    }
-    suite->cases[suite->n++] = (struct suite_case){.bench = draft->bench,
-                                                   .arguments = arguments,
-                                                   .meaning = meaning,
-                                                   .repeats = draft->repeats,
-                                                   .timeout_ns = draft->timeout_ns,
-                                                   .margin = draft->margin,
-                                                   .line = draft->line,
-                                                   .between = draft->between};
-    return 0;
+    *c = (struct suite_case){.bench = draft->bench,
+                             .arguments = arguments_of(draft, pick),
+                             .meaning = meaning_of(draft, pick),
+                             .repeats = draft->repeats,
+                             .timeout_ns = draft->timeout_ns,
+                             .margin = draft->margin,
+                             .line = draft->line,
+                             .between = draft->between};
+    return c;
 }
 
 /* The first combination alone, and once is enough. */
-static int add_stand_in(struct suite *suite, struct case_draft *draft, size_t *pick,
-                        enum suite_stand_in kind, char *error, size_t len)
+static void add_stand_in(struct suite *suite, struct case_draft *draft, size_t *pick,
+                         enum suite_stand_in kind)
 {
     if (has_stand_in(suite, draft, kind))
-        return 0;
+        return;
     pick_values(draft, 0, pick);
-    int err = add_case(suite, draft, pick, error, len);
-    if (!err) {
-        suite->cases[suite->n - 1].stand_in = kind;
-        suite->cases[suite->n - 1].repeats = 1;
-    }
-    return err;
-}
-
-static const char *picked(const struct case_draft *draft, size_t option, const size_t *pick)
-{
-    return draft->values[option].texts[pick[option]];
+    struct suite_case *c = add_case(suite, draft, pick);
+    c->stand_in = kind;
+    c->repeats = 1;
 }
 
 /* A combination of two GPUs; a GPU with itself is no pair. */
-static int add_pair(struct suite *suite, const struct case_draft *draft, const size_t pair[2],
-                    const size_t *pick, char *error, size_t len)
+static void add_pair(struct suite *suite, const struct case_draft *draft, const size_t pair[2],
+                     const size_t *pick)
 {
     const struct bench_info *b = draft->bench;
-    size_t from = places_gpu_number(b, picked(draft, pair[0], pick));
-    size_t to = places_gpu_number(b, picked(draft, pair[1], pick));
+    const char *ends[2];
 
+    for (int i = 0; i < 2; i++)
+        ends[i] = draft->values[pair[i]].texts[pick[pair[i]]];
+    size_t from = places_gpu_number(b, ends[0]), to = places_gpu_number(b, ends[1]);
     if (from == to)
-        return 0;
-    int err = add_case(suite, draft, pick, error, len);
-    if (!err && from != SIZE_MAX && to != SIZE_MAX) {
-        struct suite_case *c = &suite->cases[suite->n - 1];
+        return;
+    struct suite_case *c = add_case(suite, draft, pick);
+    if (from != SIZE_MAX && to != SIZE_MAX) {
         c->pair_gpus = (unsigned)places_gpu_count(b);
         c->pair[0] = (unsigned)places_gpu_rank(b, from);
         c->pair[1] = (unsigned)places_gpu_rank(b, to);
     }
-    return err;
-}
-
-static int add_combinations(struct suite *suite, struct case_draft *draft, size_t total,
-                            size_t *pick, char *error, size_t len)
-{
-    enum suite_stand_in kind = stand_in_for(draft);
-    size_t pair[2];
-    bool pairs = find_pair(draft, pair);
-    int err = 0;
-
-    if (kind)
-        return add_stand_in(suite, draft, pick, kind, error, len);
-    for (size_t i = 0; !err && i < total; i++) {
-        pick_values(draft, i, pick);
-        err = pairs ? add_pair(suite, draft, pair, pick, error, len)
-                    : add_case(suite, draft, pick, error, len);
-    }
-    return err;
 }
 
 int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error, size_t len)
 {
-    size_t total;
+    size_t total, pair[2];
     int err = fill_default_lists(draft, error, len);
 
-    if (err || (err = note_all(draft)) || (err = count(draft, &total, error, len)))
+    if (err)
+        return err;
+    note_all(draft);
+    if ((err = count(draft, &total, error, len)))
         return err;
     if (suite->n + total > SUITE_CASES_MAX) {
         snprintf(error, len, "the suite has over %d cases: shorten a list", SUITE_CASES_MAX);
         return -EINVAL;
     }
-    size_t *pick = calloc(draft->n + 1, sizeof(*pick));
-    struct suite_case *grown = realloc(suite->cases, (suite->n + total) * sizeof(*grown));
-    if (grown)
-        suite->cases = grown;
-    if (!grown || !pick)
-        err = -ENOMEM;
-    if (!err)
-        err = add_combinations(suite, draft, total, pick, error, len);
+    enum suite_stand_in kind = stand_in_for(draft);
+    bool pairs = find_pair(draft, pair);
+    size_t *pick = xcalloc(draft->n, sizeof(*pick));
+    if (kind)
+        add_stand_in(suite, draft, pick, kind);
+    for (size_t i = 0; !kind && i < total; i++) {
+        pick_values(draft, i, pick);
+        if (pairs)
+            add_pair(suite, draft, pair, pick);
+        else
+            add_case(suite, draft, pick);
+    }
     free(pick);
-    return err;
+    return 0;
 }
 
 /* ---- Cases of a suite that measure the same ---- */
@@ -458,13 +397,11 @@ static bool same(const struct suite_case *x, const struct suite_case *y)
     return x->bench == y->bench && !strcmp(x->meaning, y->meaning);
 }
 
-int suite_unite(struct suite *suite)
+void suite_unite(struct suite *suite)
 {
-    struct suite_case **sorted = calloc(suite->n + 1, sizeof(struct suite_case *)), *first;
+    struct suite_case **sorted = xcalloc(suite->n + 1, sizeof(struct suite_case *)), *first;
     size_t kept = 0;
 
-    if (!sorted)
-        return -ENOMEM;
     for (size_t i = 0; i < suite->n; i++)
         sorted[i] = &suite->cases[i];
     qsort(sorted, suite->n, sizeof(struct suite_case *), by_meaning);
@@ -489,7 +426,6 @@ int suite_unite(struct suite *suite)
     }
     suite->n = kept;
     free(sorted);
-    return 0;
 }
 
 /* ---- Cases on a device that is not there ---- */

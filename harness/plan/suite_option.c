@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/rail.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"
@@ -96,54 +97,52 @@ struct words {
     size_t n;
 };
 
-static int add_word(struct words *w, const char *word, size_t len)
+static void add_word(struct words *w, const char *word, size_t len)
 {
-    int err = w->n++ ? buffer_add(w->out, ",", 1) : 0;
-
-    return err ? err : buffer_add(w->out, word, len);
+    buffer_text(w->out, w->n++ ? "," : "");
+    buffer_add(w->out, word, len);
 }
 
-static int add_gpus(const struct bench_info *b, struct words *w, bool every,
-                    struct places_read *read)
+static void add_gpus(const struct bench_info *b, struct words *w, bool every,
+                     struct places_read *read)
 {
     size_t n = places_gpu_count(b);
-    int err = 0;
 
     read->word = true;
     read->every_gpu |= every;
     read->no_gpu |= !n;
     if (!n)
-        return add_word(w, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
-    for (size_t i = 0; !err && i < (every ? n : 1); i++)
-        err = add_word(w, gpu_at(b, i)->name, strlen(gpu_at(b, i)->name));
-    return err;
+        add_word(w, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
+    for (size_t i = 0; i < (every ? n : n > 0); i++)
+        add_word(w, gpu_at(b, i)->name, strlen(gpu_at(b, i)->name));
 }
 
 /* All at once, as one place. */
-static int add_all_gpus(const struct bench_info *b, struct words *w, struct places_read *read)
+static void add_all_gpus(const struct bench_info *b, struct words *w, struct places_read *read)
 {
     const char *text = places_gpu_count(b) ? PLACES_ALL_GPUS : PLACES_NO_GPU;
 
     read->word = true;
     read->no_gpu |= !places_gpu_count(b);
-    return add_word(w, text, strlen(text));
+    add_word(w, text, strlen(text));
 }
 
-static int add_nodes(struct words *w, struct places_read *read)
+static void add_nodes(struct words *w, struct places_read *read)
 {
     struct topo *topo = NULL;
-    int err = topo_open(&topo);
 
     read->word = true;
-    if (err) /* a machine that cannot be read has one node, as far as anybody knows */
-        return err == -ENOMEM ? err : add_word(w, "node0", strlen("node0"));
-    for (unsigned i = 0; !err && i < topo_nodes(topo); i++) {
+    if (topo_open(
+            &topo)) { /* a machine that cannot be read has one node, as far as anybody knows */
+        add_word(w, "node0", strlen("node0"));
+        return;
+    }
+    for (unsigned i = 0; i < topo_nodes(topo); i++) {
         char name[24];
         int n = snprintf(name, sizeof(name), "node%u", topo_node_id(topo, i));
-        err = add_word(w, name, (size_t)n);
+        add_word(w, name, (size_t)n);
     }
     topo_close(topo);
-    return err;
 }
 
 /* The number of a backend that is a rail; -1: it is none. */
@@ -158,21 +157,21 @@ static long rail_number(const char *name)
 }
 
 /* By their numbers. A machine that has none keeps the first, whose row says why. */
-static int add_rails(const struct bench_info *b, struct words *w, struct places_read *read)
+static void add_rails(const struct bench_info *b, struct words *w, struct places_read *read)
 {
     size_t before = w->n;
-    int err = 0;
 
     read->word = true;
-    for (size_t i = 0; !err && i < b->n_backends; i++) {
+    for (size_t i = 0; i < b->n_backends; i++) {
         char number[24];
 
         if (rail_number(b->backends[i].name) < 0)
             continue;
         int n = snprintf(number, sizeof(number), "%ld", rail_number(b->backends[i].name));
-        err = add_word(w, number, (size_t)n);
+        add_word(w, number, (size_t)n);
     }
-    return err || w->n > before ? err : add_word(w, "0", 1);
+    if (w->n == before)
+        add_word(w, "0", 1);
 }
 
 /* The kind alone, "cuda", is the first of its kind. */
@@ -181,36 +180,34 @@ static bool is_first_gpu(const char *text, size_t len)
     return len == strcspn(PLACES_NO_GPU, ":") && !memcmp(text, PLACES_NO_GPU, len);
 }
 
-/* A comma-separated list with the words replaced, and a GPU's other names by its one name. 0 or
- * -ENOMEM; *out is the caller's to release. */
-static int places_expand(const struct bench_info *b, const char *text, struct buffer *out,
-                         struct places_read *read)
+/* A comma-separated list with the words replaced, and a GPU's other names by its one name.
+ * *out is the caller's to release. */
+static void places_expand(const struct bench_info *b, const char *text, struct buffer *out,
+                          struct places_read *read)
 {
     struct words words = {.out = out};
-    int err = buffer_add(out, "", 0);
 
     *read = (struct places_read){0};
-    while (!err) {
+    for (;;) {
         size_t n = strcspn(text, ",");
         if (n == 3 && !memcmp(text, "gpu", n))
-            err = add_gpus(b, &words, false, read);
+            add_gpus(b, &words, false, read);
         else if (n == 4 && !memcmp(text, "gpus", n))
-            err = add_gpus(b, &words, true, read);
+            add_gpus(b, &words, true, read);
         else if (n == 8 && !memcmp(text, "all-gpus", n))
-            err = add_all_gpus(b, &words, read);
+            add_all_gpus(b, &words, read);
         else if (n == 5 && !memcmp(text, "nodes", n))
-            err = add_nodes(&words, read);
+            add_nodes(&words, read);
         else if (n == 5 && !memcmp(text, "rails", n))
-            err = add_rails(b, &words, read);
+            add_rails(b, &words, read);
         else if (is_first_gpu(text, n))
-            err = add_word(&words, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
+            add_word(&words, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
         else
-            err = add_word(&words, text, n);
+            add_word(&words, text, n);
         if (!text[n])
             break;
         text += n + 1;
     }
-    return err;
 }
 
 /* ---- Choosing pairs of GPUs ---- */
@@ -233,13 +230,11 @@ static void take_fixed(bool *taken, unsigned n, unsigned *count)
 
 bool *pairs_choose(unsigned n, uint64_t seed, unsigned *count)
 {
-    bool *taken = calloc((size_t)n * n + 1, sizeof(*taken));
+    bool *taken = xcalloc((size_t)n * n, sizeof(*taken));
     unsigned wanted = n * (n - 1);
     struct rng rng;
 
     *count = 0;
-    if (!taken)
-        return NULL;
     if (n > PAIRS_ALL) {
         take_fixed(taken, n, count);
         wanted = *count + 8 > PAIRS_SAMPLED ? *count + 8 : PAIRS_SAMPLED;
@@ -341,9 +336,7 @@ static int read_shapes(struct yaml_value list, const int64_t *units, size_t rows
         rc = yaml_fail(list, "\"shapes\" has %zu entries, allowed: 1 to 1000", n);
     if (rc)
         return rc;
-    out->shapes = calloc(n * rows + 1, sizeof(*out->shapes));
-    if (!out->shapes)
-        return -ENOMEM;
+    out->shapes = xcalloc(n * rows, sizeof(*out->shapes));
     for (size_t i = 0; i < n && !rc; i++) {
         rc = read_shape(yaml_item(list, i), &out->shapes[i]);
         rc = rc ? rc : check_new(yaml_item(list, i), out->shapes, i);
@@ -373,8 +366,7 @@ static int load(struct yaml_doc *doc, struct shape_set *out, char *err, size_t e
     int rc = yaml_doc_status(doc);
     rc = rc ? rc : read_set(yaml_doc_root(doc), out);
     if (rc) {
-        const char *text = yaml_doc_error(doc);
-        snprintf(err, errlen, "%s", text ? text : "out of memory");
+        snprintf(err, errlen, "%s", yaml_doc_error(doc));
         shapes_free(out);
     }
     return rc;
@@ -426,15 +418,16 @@ static char *value_text(struct yaml_value v)
     const char *text = NULL;
 
     if (yaml_kind(v) != YAML_KIND_LIST)
-        return yaml_text(v, &text) || !text ? NULL : strdup(text);
+        return yaml_text(v, &text) || !text ? NULL : xstrdup(text);
     if (!yaml_count(v))
         yaml_fail(v, "the list is empty: name at least one value, or leave the key out");
     for (size_t i = 0; i < yaml_count(v); i++) {
-        if (yaml_text(yaml_item(v, i), &text) || buffer_add(&joined, ",", i ? 1 : 0) ||
-            buffer_add(&joined, text, strlen(text))) {
+        if (yaml_text(yaml_item(v, i), &text)) {
             buffer_release(&joined);
             return NULL;
         }
+        buffer_text(&joined, i ? "," : "");
+        buffer_text(&joined, text);
     }
     return joined.text;
 }
@@ -471,13 +464,13 @@ static int unknown_key(const struct bench_info *b, struct yaml_value key, const 
             names[n++] = b->options[i].name;
     names[n] = NULL;
     for (size_t i = 0; i < n; i++) {
-        buffer_add(&all, ", ", i ? 2 : 0);
-        buffer_add(&all, names[i], strlen(names[i]));
+        buffer_text(&all, i ? ", " : "");
+        buffer_text(&all, names[i]);
     }
     const char *near = opts_nearest(name, names);
-    int err = yaml_fail(key, "benchmark '%s' has no option '%s'%s%s%s; it has %s", b->name, name,
-                        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
-                        all.text ? all.text : "");
+    int err =
+        yaml_fail(key, "benchmark '%s' has no option '%s'%s%s%s; it has %s", b->name, name,
+                  near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", all.text);
     buffer_release(&all);
     return err;
 }
@@ -487,15 +480,11 @@ static int set_option(struct case_draft *draft, size_t i, const char *text, char
 {
     struct buffer expanded = {0};
     struct places_read read;
-    int err = 0;
 
     if (!places_taken_by(&draft->bench->options[i]))
         return case_draft_set(draft, i, text, error, len);
-    err = places_expand(draft->bench, text, &expanded, &read);
-    if (err)
-        snprintf(error, len, "%s", strerror(-err));
-    else
-        err = case_draft_set(draft, i, expanded.text, error, len);
+    places_expand(draft->bench, text, &expanded, &read);
+    int err = case_draft_set(draft, i, expanded.text, error, len);
     if (!err) {
         draft->every_gpu[i] = read.every_gpu;
         draft->by_machine |= read.word;
@@ -558,8 +547,8 @@ int suite_shapes_read(struct case_draft *draft, struct yaml_value value, const c
     for (size_t k = 0; k < set.count; k++) {
         char text[96];
         shape_text(&set.shapes[k], text, sizeof(text));
-        buffer_add(&list, ",", k ? 1 : 0);
-        buffer_add(&list, text, strlen(text));
+        buffer_text(&list, k ? "," : "");
+        buffer_text(&list, text);
     }
     err = case_draft_set(draft, i, list.text, error, sizeof(error));
     shapes_free(&set);

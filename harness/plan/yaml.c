@@ -11,6 +11,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "core/alloc.h"
+
 #define ERROR_BYTES 1024
 #define QUOTE_CHARS 40
 
@@ -76,7 +78,7 @@ static int fail_parser(struct yaml_doc *doc, const yaml_parser_t *p, const char 
 {
     const char *what = p->problem ? p->problem : "cannot be read";
     if (p->error == YAML_MEMORY_ERROR)
-        return fail(doc, -ENOMEM, 0, "out of memory");
+        alloc_fail(len);
     if (p->error == YAML_READER_ERROR)
         return fail(doc, -EINVAL, line_of_offset(data, len, p->problem_offset), "not text: %s",
                     what);
@@ -159,7 +161,7 @@ static int check_events(struct yaml_doc *doc, const char *data, size_t len)
     bool end = false;
     int rc = 0;
     if (!yaml_parser_initialize(&parser))
-        return fail(doc, -ENOMEM, 0, "out of memory");
+        alloc_fail(len);
     yaml_parser_set_input_string(&parser, (const unsigned char *)data, len);
     while (!rc && !end) {
         yaml_event_t event;
@@ -180,7 +182,7 @@ static int build_tree(struct yaml_doc *doc, const char *data, size_t len)
     yaml_parser_t parser;
     int rc = 0;
     if (!yaml_parser_initialize(&parser))
-        return fail(doc, -ENOMEM, 0, "out of memory");
+        alloc_fail(len);
     yaml_parser_set_input_string(&parser, (const unsigned char *)data, len);
     if (yaml_parser_load(&parser, &doc->tree))
         doc->has_tree = true;
@@ -236,9 +238,7 @@ static int collect_keys(struct yaml_doc *doc, const yaml_node_t *map, struct key
 static int check_map(struct yaml_doc *doc, const yaml_node_t *map)
 {
     size_t n = yaml_pair_count(map);
-    struct key *keys = calloc(n + 1, sizeof(*keys));
-    if (!keys)
-        return fail(doc, -ENOMEM, 0, "out of memory");
+    struct key *keys = xcalloc(n, sizeof(*keys));
     int rc = collect_keys(doc, map, keys);
     if (!rc)
         qsort(keys, n, sizeof(*keys), key_order);
@@ -254,9 +254,7 @@ static int check_tree(struct yaml_doc *doc)
 {
     int n = (int)(doc->tree.nodes.top - doc->tree.nodes.start);
     int rc = 0;
-    doc->key_of = calloc((size_t)n + 1, sizeof(*doc->key_of));
-    if (!doc->key_of)
-        return fail(doc, -ENOMEM, 0, "out of memory");
+    doc->key_of = xcalloc((size_t)n + 1, sizeof(*doc->key_of));
     // Parents come before their children in the tree, so a list knows its key before its items ask
     // for it.
     for (int id = 1; id <= n && !rc; id++) {
@@ -272,11 +270,8 @@ static int check_tree(struct yaml_doc *doc)
 
 static struct yaml_doc *doc_new(const char *name)
 {
-    struct yaml_doc *doc = calloc(1, sizeof(*doc));
-    if (doc && !(doc->name = strdup(name))) {
-        free(doc);
-        return NULL;
-    }
+    struct yaml_doc *doc = xcalloc(1, sizeof(*doc));
+    doc->name = xstrdup(name);
     return doc;
 }
 
@@ -296,8 +291,7 @@ static void doc_parse(struct yaml_doc *doc, const char *data, size_t len)
 struct yaml_doc *yaml_doc_load_buffer(const char *name, const void *data, size_t len)
 {
     struct yaml_doc *doc = doc_new(name);
-    if (doc)
-        doc_parse(doc, len ? data : "", len);
+    doc_parse(doc, len ? data : "", len);
     return doc;
 }
 
@@ -317,12 +311,7 @@ struct yaml_doc *yaml_doc_load_file(const char *path)
 {
     size_t len = 0;
     struct yaml_doc *doc = doc_new(path);
-    char *data = malloc(YAML_BYTES_MAX + 1);
-    if (!doc || !data) {
-        yaml_doc_free(doc);
-        free(data);
-        return NULL;
-    }
+    char *data = xrealloc(NULL, YAML_BYTES_MAX + 1);
     int rc = read_file(path, data, YAML_BYTES_MAX + 1, &len);
     if (rc)
         fail(doc, rc, 0, "cannot be read: %s", strerror(-rc));
@@ -345,13 +334,11 @@ void yaml_doc_free(struct yaml_doc *doc)
 
 int yaml_doc_status(const struct yaml_doc *doc)
 {
-    return doc ? doc->status : -ENOMEM;
+    return doc->status;
 }
 
 const char *yaml_doc_error(const struct yaml_doc *doc)
 {
-    if (!doc)
-        return "out of memory";
     return doc->status ? doc->error : NULL;
 }
 

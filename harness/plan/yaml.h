@@ -51,7 +51,7 @@ enum yaml_kind {
     YAML_KIND_MAP,
 };
 
-// Load. The result is never NULL but when memory ran out; ask yaml_doc_status() whether it can be
+// Load. Ask yaml_doc_status() whether it can be
 // used. The caller owns it. name stands in the messages in place of a path. data needs no NUL at
 // its end and is not kept.
 struct yaml_doc *yaml_doc_load_file(const char *path);
@@ -59,7 +59,7 @@ struct yaml_doc *yaml_doc_load_buffer(const char *name, const void *data, size_t
 void yaml_doc_free(struct yaml_doc *doc); // NULL is allowed
 
 // 0, or the -errno of the first error: -EINVAL for what the file says, -ENOENT, -EACCES... for the
-// file itself, -ENOMEM (also for NULL).
+// file itself.
 int yaml_doc_status(const struct yaml_doc *doc);
 
 // The text of the first error, "name:line: what" or "name: what"; NULL when there is none.

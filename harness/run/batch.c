@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/condition.h"
 #include "core/program.h"
@@ -75,7 +76,7 @@ static void end(struct batch *b)
     b->n = 0;
 }
 
-/* The one of this benchmark and round; those of other rounds are over. NULL: memory is short. */
+/* The one of this benchmark and round; those of other rounds are over. */
 static struct batch *find(struct batches *all, const struct bench_info *bench, unsigned round)
 {
     struct batch *found = NULL;
@@ -88,11 +89,7 @@ static struct batch *find(struct batches *all, const struct bench_info *bench, u
         found = same ? b : found;
     }
     if (!found) {
-        struct batch *grown = realloc(all->all, (all->n + 1) * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        all->all = grown;
-        found = &grown[all->n++];
+        found = ARRAY_ADD(all->all, all->n);
         *found = (struct batch){.bench = bench};
     }
     found->round = round;
@@ -115,7 +112,7 @@ int batch_run(struct batches *all, const struct bench_info *bench, const struct 
     uint64_t begin_ns = clock_now_ns();
     struct batch *b = find(all, bench, l->repeat);
     bool fresh = false;
-    int err = b ? -ESRCH : -ENOMEM;
+    int err = -ESRCH;
 
     all->before = 0;
     while (err == -ESRCH && !fresh) {
@@ -136,7 +133,7 @@ int batch_run(struct batches *all, const struct bench_info *bench, const struct 
         err = -ECHILD;
     result->elapsed_ns = clock_now_ns() - begin_ns;
     /* What a failure left behind, such as a broken context, is nobody else's. */
-    if (b && b->server && (err || result->ended || result->status != EXIT_GOOD))
+    if (b->server && (err || result->ended || result->status != EXIT_GOOD))
         end(b);
     return err;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/program.h"
 #include "core/row.h"
@@ -36,16 +37,6 @@ struct launching {
 };
 
 /* ---- The row of a launch without rows ---- */
-
-/* Names of the benchmark's parameters, ended by NULL; to be freed. NULL when memory is short. */
-static const char **column_names(const struct bench_info *b)
-{
-    const char **names = calloc(b->n_columns + 1, sizeof(*names));
-
-    for (size_t i = 0; names && i < b->n_columns; i++)
-        names[i] = b->columns[i];
-    return names;
-}
 
 /* In a run that has hosts: the columns in front of the benchmark's own. "from,to," if it takes a
  * peer, "hosts," if it needs a group, "" else. */
@@ -116,23 +107,18 @@ static const char *origin_of(const struct launching *g)
     return g->bench->origin ? g->bench->origin : "measured";
 }
 
-/* The row of a launch that gave none: its parameters, status failed and why. 0 or -ENOMEM. */
-static int print_failed_row(struct launching *g, const char *code, const char *reason, FILE *out)
+/* The row of a launch that gave none: its parameters, status failed and why. */
+static void print_failed_row(struct launching *g, const char *code, const char *reason, FILE *out)
 {
     const struct bench_info *b = g->bench;
-    const char **names = column_names(b);
     char number[16], utc[24], host[256] = "unknown";
     struct row row;
 
-    if (!names || b->n_columns > ROW_PARAMS_MAX) {
-        free(names);
-        return -ENOMEM;
-    }
     row_init(&row);
-    row.param_names = names;
+    row.param_names = (const char *const *)b->columns;
     row.n_params = b->n_columns;
     for (size_t i = 0; i < b->n_columns; i++)
-        row.params[i] = parameter_value(g, names[i]);
+        row.params[i] = parameter_value(g, b->columns[i]);
     if (launch_has_pair(g->l))
         snprintf(host, sizeof(host), "%s", g->l->from);
     else if (launch_has_group(g->l))
@@ -153,8 +139,6 @@ static int print_failed_row(struct launching *g, const char *code, const char *r
     row.time_utc = clock_utc(utc, sizeof(utc));
     print_hosts(g, out);
     row_print_csv(out, &row);
-    free(names);
-    return 0;
 }
 
 /* ---- Start, rows and samples ---- */
@@ -171,10 +155,7 @@ static int make_arguments(struct launching *g)
     size_t n = 0;
 
     g->kept = kept_of(g->c->kept, g->l);
-    if (asprintf(&g->words, "%s %s", g->l->arguments, g->kept) < 0) {
-        g->words = NULL;
-        return -ENOMEM;
-    }
+    g->words = xasprintf("%s %s", g->l->arguments, g->kept);
     g->argv[n++] = g->bench->path;
     for (char *save = g->words, *word; (word = strsep(&save, " ")) != NULL;) {
         if (n > ARGUMENTS_MAX)
@@ -195,29 +176,20 @@ static int make_arguments(struct launching *g)
     return 0;
 }
 
-static char *make_header(const struct bench_info *b)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    const char **names = column_names(b);
-
-    if (out && names)
-        row_print_csv_header(out, names, b->n_columns);
-    if (out)
-        fclose(out);
-    free(names);
-    return text;
-}
-
-/* The header as it is stored: o->header, which is the benchmark's own, after the hosts. */
-static int make_stored_header(struct launching *g)
+/* The benchmark's own header, and the one that is stored: behind the hosts. */
+static int make_headers(struct launching *g)
 {
     struct launched *o = g->out;
+    size_t size = 0;
 
-    o->stored_header = NULL;
-    if (asprintf(&o->stored_header, "%s%s", host_columns(g), o->header) < 0)
-        return -ENOMEM;
+    if (g->bench->n_columns > ROW_PARAMS_MAX)
+        return -E2BIG;
+    FILE *out = open_memstream(&o->header, &size);
+    if (!out)
+        alloc_fail(1);
+    row_print_csv_header(out, (const char *const *)g->bench->columns, g->bench->n_columns);
+    fclose(out);
+    o->stored_header = xasprintf("%s%s", host_columns(g), o->header);
     return 0;
 }
 
@@ -413,7 +385,7 @@ static int take_rows(struct launching *g, const char *code, char *reason, size_t
     FILE *out = open_memstream(&o->rows, &size);
     err = out ? 0 : -ENOMEM;
     if (!err && *reason) {
-        err = print_failed_row(g, code, reason, out);
+        print_failed_row(g, code, reason, out);
         o->record.n_rows = 1;
         o->record.state = o->child.timed_out ? LAUNCH_LATE : LAUNCH_FAIL;
         snprintf(o->summary, sizeof(o->summary), "%.250s", reason);
@@ -445,31 +417,27 @@ static int make_log(struct launching *g)
 }
 
 /* A launch that is not tried leaves what one that said nothing would. */
-static int leave_out(struct launched *o)
+static void leave_out(struct launched *o)
 {
-    int err = buffer_add(&o->child.out, "", 0);
-
     o->known = true;
-    err = err ? err : buffer_add(&o->child.err, "", 0);
-    return err ? err : buffer_add(&o->child.samples, "", 0);
+    buffer_text(&o->child.out, "");
+    buffer_text(&o->child.err, "");
+    buffer_text(&o->child.samples, "");
 }
 
 /* The arguments as a line for a process that measures many cases. */
 static int share_process(struct launching *g, const struct child_spec *spec)
 {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&line, &size);
+    struct buffer line = {0};
 
-    if (!out)
-        return -ENOMEM;
-    for (size_t i = 1; g->argv[i]; i++)
-        fprintf(out, "%s%s", i > 1 ? " " : "", g->argv[i]);
-    int err = fclose(out) ? -ENOMEM
-                          : batch_run(g->c->batches, g->bench, g->l, line, spec, &g->out->child);
+    for (size_t i = 1; g->argv[i]; i++) {
+        buffer_text(&line, i > 1 ? " " : "");
+        buffer_text(&line, g->argv[i]);
+    }
+    int err = batch_run(g->c->batches, g->bench, g->l, line.text, spec, &g->out->child);
     g->shares = true;
     g->before = g->c->batches->before;
-    free(line);
+    buffer_release(&line);
     return err;
 }
 
@@ -499,20 +467,21 @@ static int launch_found(struct launching *g)
 {
     struct launched *o = g->out;
     char reason[768];
-    int err = make_arguments(g);
+    int err = make_headers(g);
 
+    err = err ? err : make_arguments(g);
     if (err)
         return err;
-    err = known_problem(g) ? leave_out(o) : start_and_wait(g);
+    if (known_problem(g))
+        leave_out(o);
+    else
+        err = start_and_wait(g);
     o->child_ns = o->child.elapsed_ns;
     if (err)
         return err;
     o->cancelled = o->child.cancelled;
     if (o->cancelled)
         return 0;
-    o->header = make_header(g->bench);
-    if (!o->header || make_stored_header(g))
-        return -ENOMEM;
     const char *code = judge_end(g, reason, sizeof(reason));
     err = take_rows(g, *reason ? code : ROW_CODE_NO_ROWS, reason, sizeof(reason));
     o->record.header = o->stored_header;

@@ -151,14 +151,13 @@ static void say_pairs(const struct run *r)
 }
 
 /* As it was given, without slashes at its end. */
-static int set_path(struct run *r, const char *path)
+static void set_path(struct run *r, const char *path)
 {
     size_t len = strlen(path);
 
     while (len > 1 && path[len - 1] == '/')
         len--;
-    r->path = strndup(path, len);
-    return r->path ? 0 : -ENOMEM;
+    r->path = xstrndup(path, len);
 }
 
 static int choose_path(struct run *r)
@@ -167,23 +166,18 @@ static int choose_path(struct run *r)
     time_t now = time(NULL);
     struct tm tm;
 
-    snprintf(r->error, sizeof(r->error), "out of memory");
-    if (r->options.out)
-        return set_path(r, r->options.out);
+    if (r->options.out) {
+        set_path(r, r->options.out);
+        return 0;
+    }
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
     int err = store_make_results(r->error, sizeof(r->error));
     if (err)
         return err;
     snprintf(path, sizeof(path), "results/%.400s-%s", r->suite.name, stamp);
-    return set_path(r, path);
-}
-
-static void take_name(struct run *r)
-{
-    const char *slash = strrchr(r->path, '/');
-
-    r->name = strdup(slash ? slash + 1 : r->path);
+    set_path(r, path);
+    return 0;
 }
 
 /* Reads the hosts before anything else is done with them. 0 or -errno with r->error. */
@@ -261,9 +255,7 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
                      "no case of suite '%s' matches --only '%s': see --dry-run", r->suite.name,
                      r->options.only);
         if (!err && r->hosts.launcher)
-            err = spread_say(&r->hosts, &r->suite, &r->plan);
-        if (err && err != -ENOENT)
-            snprintf(r->error, sizeof(r->error), "cannot plan: %s", strerror(-err));
+            spread_say(&r->hosts, &r->suite, &r->plan);
     }
 done:
     free(path);
@@ -300,29 +292,26 @@ static int start_new(struct run *r, const char *suite_name, int argc, char **arg
             buffer_release(&config);
             return fail(r, EXIT_INCOMPLETE);
         }
-        take_name(r);
-        r->meta = !r->name
-                      ? NULL
-                      : run_meta_make(&(struct run_meta){
-                            .name = r->name,
-                            .benches = &r->benches,
-                            .suite = r->suite.name,
-                            .config = config.text,
-                            .config_size = config.size,
-                            .seed = r->options.seed,
-                            .only = r->options.only,
-                            .processes = r->options.processes,
-                            .pairs = r->plan.pairs,
-                            .pairs_of = r->plan.pairs_of,
-                            .hosts = plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts) : NULL,
-                            .argc = argc,
-                            .argv = argv});
-        snprintf(r->error, sizeof(r->error), "out of memory");
+        const char *slash = strrchr(r->path, '/');
+        r->name = xstrdup(slash ? slash + 1 : r->path);
+        r->meta = run_meta_make(
+            &(struct run_meta){.name = r->name,
+                               .benches = &r->benches,
+                               .suite = r->suite.name,
+                               .config = config.text,
+                               .config_size = config.size,
+                               .seed = r->options.seed,
+                               .only = r->options.only,
+                               .processes = r->options.processes,
+                               .pairs = r->plan.pairs,
+                               .pairs_of = r->plan.pairs_of,
+                               .hosts = plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts) : NULL,
+                               .argc = argc,
+                               .argv = argv});
         r->again_ns = r->options.again_given ? r->options.again_ns : r->suite.again_ns;
-        if (r->meta && r->again_ns)
+        if (r->again_ns)
             json_object_set_new(r->meta, "again_s", json_real((double)r->again_ns * 1e-9));
-        if (!r->meta ||
-            store_create(r->path, r->meta, &r->plan, &r->store, r->error, sizeof(r->error)))
+        if (store_create(r->path, r->meta, &r->plan, &r->store, r->error, sizeof(r->error)))
             status = fail(r, EXIT_INCOMPLETE);
     }
     buffer_release(&config);
@@ -355,7 +344,7 @@ static bool has_hosts_of(const struct run *r, const struct launch *l)
     if (launch_has_pair(l))
         return hosts_find(&r->hosts.hosts, l->from) && hosts_find(&r->hosts.hosts, l->to);
     char *all = hosts_names(&r->hosts.hosts);
-    bool same = all && !strcmp(all, l->hosts);
+    bool same = !strcmp(all, l->hosts);
     free(all);
     return same;
 }
@@ -377,11 +366,8 @@ static int check_hosts(struct run *r)
 /* The same of the run in the folder options.resume. */
 static int start_again(struct run *r)
 {
-    int err = set_path(r, r->options.resume);
-
-    if (!err) /* r owns the path, release() frees it */
-        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc)
-        err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
+    set_path(r, r->options.resume);
+    int err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
     if (!err)
         err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
     if (!err && r->options.retry)
@@ -403,7 +389,7 @@ static int start_again(struct run *r)
     r->options.seed = run_meta_seed(r->meta);
     r->options.processes = run_meta_processes(r->meta);
     const char *name = json_string_value(json_object_get(r->meta, "run"));
-    r->name = strdup(name ? name : ""); /* its own, also where the folder was moved */
+    r->name = xstrdup(name ? name : ""); /* its own, also where the folder was moved */
     if (check_same(r))
         return fail(r, EXIT_USAGE);
     return ask_hosts(r) ? fail(r, EXIT_INCOMPLETE) : EXIT_GOOD;
@@ -501,13 +487,9 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
 /* Plans and runs one more repetition of launch i's case. */
 static int run_once_more(struct run *r, size_t i, const struct launch_context *context)
 {
-    int err = plan_repeat(&r->plan, i);
-
+    plan_repeat(&r->plan, i);
     estimate_again(&r->estimate, i);
-    if (err)
-        snprintf(r->error, sizeof(r->error), "out of memory");
-    if (!err)
-        err = store_extend(r->store, r->error, sizeof(r->error));
+    int err = store_extend(r->store, r->error, sizeof(r->error));
     r->progress.total = r->plan.n;
     return err ? err : run_launch(r, r->plan.n - 1, context);
 }
@@ -731,10 +713,7 @@ static int run_and_finish(struct run *r)
 
 static int load_benches(struct run *r)
 {
-    if (bench_list_load(&r->benches)) {
-        snprintf(r->error, sizeof(r->error), "out of memory");
-        return fail(r, EXIT_INCOMPLETE);
-    }
+    bench_list_load(&r->benches);
     if (r->benches.problems)
         fprintf(stderr, "plumb run: not used: %s", r->benches.problems);
     if (r->benches.n)

@@ -44,8 +44,7 @@ struct run_meta {
     char **argv;
 };
 
-/* Probes the machine and looks up its limits: takes a second or so. A new object, or NULL when
- * memory is short. */
+/* Probes the machine and looks up its limits: takes a second or so. A new object. */
 json_t *run_meta_make(const struct run_meta *m);
 
 /* The command line, by its words, as run.json has it; argv begins with "run". */

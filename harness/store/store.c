@@ -111,12 +111,9 @@ static int append(struct store *s, const char *name, const char *header, const c
     err = check_header(s, f, header, error, len);
     if (err)
         return err;
-    if (f->size == 0)
-        err = buffer_add(&whole, header, strlen(header));
-    if (!err)
-        err = buffer_add(&whole, text, strlen(text));
-    if (!err)
-        err = write_all(f->fd, whole.text, whole.size);
+    buffer_text(&whole, f->size == 0 ? header : "");
+    buffer_text(&whole, text);
+    err = write_all(f->fd, whole.text, whole.size);
     if (!err) {
         f->undo = f->size;
         f->size += whole.size;
@@ -533,14 +530,14 @@ static int filter(struct cutting *c, const char *name, row_fn *keep)
         goto out;
     size_t case_column = table_column(&t, "case"), repeat_column = table_column(&t, "repeat");
     size_t begin = t.header_end;
-    err = buffer_add(&kept, text.text, t.header_end);
-    for (size_t row = 0; !err && row < t.n_rows; row++) {
+    buffer_add(&kept, text.text, t.header_end);
+    for (size_t row = 0; row < t.n_rows; row++) {
         struct entry *entry = index_find(&c->index, &t, row, case_column, repeat_column);
         if (entry && keep(c, &t, row, entry))
-            err = buffer_add(&kept, text.text + begin, t.ends[row] - begin);
+            buffer_add(&kept, text.text + begin, t.ends[row] - begin);
         begin = t.ends[row];
     }
-    if (!err && kept.size != text.size) {
+    if (kept.size != text.size) {
         err = store_replace(c->store, name, kept.text, kept.size);
         if (err)
             snprintf(c->error, c->len, "cannot write '%s/%s': %s", c->store->path, name,

@@ -22,7 +22,7 @@ static inline struct bench_list built_benches(void)
     assert_int_equal(program_folder(folder, sizeof(folder)), 0);
     snprintf(path, sizeof(path), "%s/../bin", folder);
     assert_int_equal(setenv("PATH", path, 1), 0);
-    assert_int_equal(bench_list_load(&list), 0);
+    bench_list_load(&list);
     if (!list.n || *(list.problems ? list.problems : ""))
         fail_msg("no benchmarks in '%s': make units. %s", path, list.problems ? list.problems : "");
     return list;

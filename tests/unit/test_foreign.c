@@ -393,8 +393,8 @@ static struct buffer prefixed(const char *text, const char *const *prefixes, siz
 
     for (size_t i = 0, len; *text; text += len, i++) {
         len = strcspn(text, "\n") + 1;
-        assert_int_equal(buffer_add(&b, prefixes[i % n], strlen(prefixes[i % n])), 0);
-        assert_int_equal(buffer_add(&b, text, len), 0);
+        buffer_add(&b, prefixes[i % n], strlen(prefixes[i % n]));
+        buffer_add(&b, text, len);
     }
     return b;
 }

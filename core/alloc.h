@@ -47,6 +47,17 @@ static inline void *xrealloc(void *old, size_t bytes)
     return p;
 }
 
+/* Zeroed, at a multiple of `align`, a power of two. */
+static inline void *xaligned(size_t align, size_t bytes)
+{
+    size_t room = bytes / align * align + align;
+    void *p = aligned_alloc(align, room);
+
+    if (!p)
+        alloc_fail(bytes);
+    return memset(p, 0, room);
+}
+
 static inline void *xmemdup(const void *from, size_t bytes)
 {
     return memcpy(xrealloc(NULL, bytes), from, bytes);

@@ -2,11 +2,10 @@
 /* Are the samples of a launch, or the medians of launches, on two levels? */
 #include "core/levels.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "core/alloc.h"
 #include "core/stats.h"
 
 // Thresholds from simulation (docs/statistics.md): one level passes both in well under 1 % of
@@ -85,16 +84,9 @@ static int series_init(struct series *s, const double *x, size_t n)
 
     if (rc)
         return rc;
-    *s = (struct series){.x = x, .n = n};
-    s->sorted = malloc(n * sizeof(*x));
-    s->spread = malloc(n * sizeof(*x));
-    if (!s->sorted || !s->spread) {
-        series_release(s);
-        return -ENOMEM;
-    }
-    memcpy(s->sorted, x, n * sizeof(*x));
+    *s = (struct series){.x = x, .n = n, .sorted = xmemdup(x, n * sizeof(*x))};
     qsort(s->sorted, n, sizeof(*x), compare_doubles);
-    memcpy(s->spread, s->sorted, n * sizeof(*x));
+    s->spread = xmemdup(s->sorted, n * sizeof(*x));
     spread_ties(s->spread, n);
     return 0;
 }
@@ -174,17 +166,15 @@ static struct split best_split(const struct series *s, bool rare)
 // Autocorrelation time of what is left when each sample is taken from its level: long for drift and
 // wander that happen to leave two lumps, short for true levels however long the machine stays on
 // one.
-static int residual_time(const struct series *s, const struct split *p, double *time)
+static double residual_time(const struct series *s, const struct split *p)
 {
-    double *rest = malloc(s->n * sizeof(*rest));
+    double *rest = xcalloc(s->n, sizeof(*rest));
 
-    if (!rest)
-        return -ENOMEM;
     for (size_t i = 0; i < s->n; i++)
         rest[i] = s->x[i] - (s->x[i] < (p->low + p->high) / 2 ? p->low : p->high);
-    *time = fmax(1, stats_autocorrelation_time(rest, s->n)); // fmax passes over a NaN
+    double time = fmax(1, stats_autocorrelation_time(rest, s->n)); // fmax passes over a NaN
     free(rest);
-    return 0;
+    return time;
 }
 
 // Probability that the middle between two levels be as empty as it is, were the density of one
@@ -233,24 +223,18 @@ static void levels_set(const struct series *s, const struct split *p, double p_v
     };
 }
 
-static int judge(const struct series *s, bool rare, struct levels *out)
+static void judge(const struct series *s, bool rare, struct levels *out)
 {
     struct split p = best_split(s, rare);
-    double time;
 
     if (p.k == 0 || p.separation < SEPARATION_MIN || !differ(p.low, p.high))
-        return 0;
+        return;
     if (is_rare(s, p.k) && !in_a_row(s, &p))
-        return 0;
-    int rc = residual_time(s, &p, &time);
-
-    if (rc)
-        return rc;
-    double p_value = valley_p(s, &p, time);
+        return;
+    double p_value = valley_p(s, &p, residual_time(s, &p));
 
     if (p_value < (p.separation >= SEPARATION_SURE ? VALLEY_SURE : VALLEY_MIN))
         levels_set(s, &p, p_value, out);
-    return 0;
 }
 
 static const struct levels one_level = {false, NAN, NAN, NAN, NAN, NAN, NAN};
@@ -264,11 +248,11 @@ int levels_of_samples(const double *x, size_t n, struct levels *out)
     if (rc)
         return rc;
     if (n >= LEVELS_MIN_SAMPLES)
-        rc = judge(&s, false, out);
-    if (rc == 0 && n >= LEVELS_MIN_SAMPLES && !out->two)
-        rc = judge(&s, true, out);
+        judge(&s, false, out);
+    if (n >= LEVELS_MIN_SAMPLES && !out->two)
+        judge(&s, true, out);
     series_release(&s);
-    return rc;
+    return 0;
 }
 
 size_t levels_changes(const double *x, size_t n, const struct levels *levels)
@@ -313,5 +297,5 @@ int levels_of_launches(const double *medians, size_t n, struct levels *out)
             levels_set(&s, &p, NAN, out);
     }
     series_release(&s);
-    return rc;
+    return 0;
 }

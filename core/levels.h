@@ -34,7 +34,7 @@ struct levels {
 // 500 samples. Sure of two levels 10 standard deviations apart from about 50 samples on; nearer
 // than 3.8 it never says two. Levels on neighbouring ticks of the clock, with nothing but those two
 // values, are never called two: a single level between two ticks looks the same. Returns 0, -EINVAL
-// (n is 0), -EDOM (a value is NaN or infinite) or -ENOMEM.
+// (n is 0) or -EDOM (a value is NaN or infinite).
 int levels_of_samples(const double *x, size_t n, struct levels *out);
 
 // How often samples, in the order of time, change between two levels. A share of time on a level,

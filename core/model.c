@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/option.h"
 #include "core/units.h"
 
@@ -420,17 +421,14 @@ static void find_names(const char *name, char *all, size_t all_len, char *near, 
     *all = *near = 0;
     for (size_t i = 0; n <= 0 && folder_at(i, folder, sizeof(folder)); i++)
         n = scandir(folder, &files, is_model_file, alphasort);
-    const char **names = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*names));
-    for (int i = 0; names && i < n; i++) {
+    const char **names = xcalloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*names));
+    for (int i = 0; i < n; i++) {
         *strrchr(files[i]->d_name, '.') = 0;
         names[i] = files[i]->d_name;
     }
-    if (names) {
-        const char *nearest = opts_nearest(name, names);
-
-        list_names(names, all, all_len);
-        snprintf(near, near_len, "%s", nearest ? nearest : "");
-    }
+    const char *nearest = opts_nearest(name, names);
+    list_names(names, all, all_len);
+    snprintf(near, near_len, "%s", nearest ? nearest : "");
     free(names);
     for (int i = 0; i < n; i++)
         free(files[i]);
@@ -456,11 +454,7 @@ int model_load(const char *name, struct model *m, char *error, size_t len)
     struct reading r = {.m = m, .path = path, .error = error, .len = len};
     FILE *in;
 
-    *m = (struct model){.unit = "sample", .layers = calloc(MODEL_LAYERS_MAX, sizeof(*m->layers))};
-    if (!m->layers) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
+    *m = (struct model){.unit = "sample", .layers = xcalloc(MODEL_LAYERS_MAX, sizeof(*m->layers))};
     in = open_model(name, path, sizeof(path));
     if (!in) {
         no_model(name, error, len);

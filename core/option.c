@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -70,17 +71,19 @@ static int set_at(struct opts *o, size_t i, const char *text)
     return 0;
 }
 
+static const char *default_of(const struct opt *opt)
+{
+    return opt->make_default ? opt->make_default() : opt->def;
+}
+
 int opts_init(struct opts *o, const struct opt *const *tables)
 {
     *o = (struct opts){.tables = tables};
     while (opts_at(o, o->n))
         o->n++;
-    o->values = calloc(o->n ? o->n : 1, sizeof(*o->values));
-    if (!o->values)
-        return -ENOMEM;
+    o->values = xcalloc(o->n, sizeof(*o->values));
     for (size_t i = 0; i < o->n; i++) {
-        const struct opt *opt = opts_at(o, i);
-        const char *def = opt->make_default ? opt->make_default() : opt->def;
+        const char *def = default_of(opts_at(o, i));
         int err = def ? set_at(o, i, def) : 0;
         if (err)
             return err;
@@ -115,15 +118,13 @@ static void tried_options(const struct opts *o, const char *name, char *text, si
 
 static int unknown_option(struct opts *o, const char *name, size_t len)
 {
-    const char **names = calloc(o->n + 1, sizeof(*names));
+    const char **names = xcalloc(o->n + 1, sizeof(*names));
     char text[64], tried[128];
-    const char *near = NULL;
 
     snprintf(text, sizeof(text), "%.*s", (int)(len < 63 ? len : 63), name);
-    for (size_t i = 0; names && i < o->n; i++)
+    for (size_t i = 0; i < o->n; i++)
         names[i] = opts_at(o, i)->name;
-    if (names)
-        near = opts_nearest(text, names);
+    const char *near = opts_nearest(text, names);
     free(names);
     tried_options(o, text, tried, sizeof(tried));
     if (tried[0])
@@ -206,9 +207,7 @@ int opts_parse(struct opts *o, int argc, char **argv)
 {
     bool options = true;
 
-    o->args = calloc((size_t)argc + 1, sizeof(*o->args));
-    if (!o->args)
-        return -ENOMEM;
+    o->args = xcalloc((size_t)argc + 1, sizeof(*o->args));
     for (int at = 1; at < argc; at++) {
         if (options && !strcmp(argv[at], "--")) {
             options = false;
@@ -240,11 +239,6 @@ int opts_apply(struct opts *o, const struct opt *table, const size_t *pick, void
             return err;
     }
     return 0;
-}
-
-static const char *default_of(const struct opt *opt)
-{
-    return opt->make_default ? opt->make_default() : opt->def;
 }
 
 int opts_apply_default(struct opts *o, const struct opt *opt, void *params)

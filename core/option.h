@@ -88,11 +88,10 @@ struct opts {
     char error[512]; /* set when a call below fails: no full stop, no program name */
 };
 
-/* Fills in the defaults. 0, -ENOMEM, or -EINVAL when a default of the table itself does not parse.
- */
+/* Fills in the defaults. 0, or -EINVAL when a default of the table itself does not parse. */
 int opts_init(struct opts *o, const struct opt *const *tables);
-/* Parses argv[1..]; `--name value`, `--name=value`, `-l value`, `--` ends the options. 0, -EINVAL
- * with o->error set, or -ENOMEM. */
+/* Parses argv[1..]; `--name value`, `--name=value`, `-l value`, `--` ends the options. 0, or -EINVAL
+ * with o->error set. */
 int opts_parse(struct opts *o, int argc, char **argv);
 void opts_release(struct opts *o);
 

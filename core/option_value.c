@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/condition.h"
 #include "core/option.h"
 #include "core/units.h"
@@ -128,21 +129,6 @@ int opt_value_read(const struct opt *opt, const char *text, void *value, char *e
     return -EINVAL;
 }
 
-static int push(struct opt_values *out, char *text)
-{
-    bool full = (out->n & (out->n - 1)) == 0; /* room doubles: it is the next power of two */
-    size_t room = full ? (out->n ? out->n * 2 : 1) : 0;
-    char **grown = !text ? NULL : full ? realloc(out->texts, room * sizeof(*grown)) : out->texts;
-
-    if (!grown) {
-        free(text);
-        return -ENOMEM;
-    }
-    out->texts = grown;
-    out->texts[out->n++] = text;
-    return 0;
-}
-
 /* One element: checked by reading it, kept in canonical form. */
 static int push_element(const struct opt *opt, const char *text, struct opt_values *out,
                         char *error, size_t len)
@@ -165,7 +151,8 @@ static int push_element(const struct opt *opt, const char *text, struct opt_valu
     } else if (opt->type == OPT_FLAG) {
         text = buffer[0] ? "yes" : "no";
     }
-    return push(out, strdup(text));
+    *ARRAY_ADD(out->texts, out->n) = xstrdup(text);
+    return 0;
 }
 
 /* "512..4096x2", "512..4096 x2", "1..9+2", "1..64" (doubling). */
@@ -244,9 +231,7 @@ static int read_all(const struct opt *opt, const char *text, struct opt_values *
 
     if (!(opt->flags & OPT_LIST))
         return push_element(opt, text, out, error, len);
-    char *copy = strdup(text), *save = copy;
-    if (!copy)
-        return -ENOMEM;
+    char *copy = xstrdup(text), *save = copy;
     for (char *part; !err && (part = strsep(&save, ",")) != NULL;) {
         while (isspace((unsigned char)*part))
             part++;
@@ -277,15 +262,13 @@ static int by_text(const void *a, const void *b)
 }
 
 /* A value that is named twice is one value. */
-static int keep_once(struct opt_values *v)
+static void keep_once(struct opt_values *v)
 {
     size_t kept = 0;
 
     if (v->n < 2)
-        return 0;
-    char ***sorted = malloc(v->n * sizeof(*sorted));
-    if (!sorted)
-        return -ENOMEM;
+        return;
+    char ***sorted = xcalloc(v->n, sizeof(*sorted));
     for (size_t i = 0; i < v->n; i++)
         sorted[i] = &v->texts[i];
     qsort(sorted, v->n, sizeof(*sorted), by_text);
@@ -300,7 +283,6 @@ static int keep_once(struct opt_values *v)
             v->texts[kept++] = v->texts[i];
     v->n = kept;
     free(sorted);
-    return 0;
 }
 
 int opt_values_read(const struct opt *opt, const char *text, struct opt_values *out, char *error,
@@ -308,7 +290,9 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
 {
     int err = read_all(opt, text, out, error, len);
 
-    return err ? err : keep_once(out);
+    if (!err)
+        keep_once(out);
+    return err;
 }
 
 /* Edits (Damerau-Levenshtein, adjacent swaps count one); texts over 63 bytes: SIZE_MAX. */
@@ -425,8 +409,8 @@ bool opt_ever_speaks(const struct opt *table, const struct opt_values *values, s
         return true;
     while (table[n].name)
         n++;
-    size_t *pick = calloc(n + 1, sizeof(*pick));
-    bool yes = !pick || any_speaks(table, values, pick, i, 0);
+    size_t *pick = xcalloc(n + 1, sizeof(*pick));
+    bool yes = any_speaks(table, values, pick, i, 0);
     free(pick);
     return yes;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/levels.h"
 #include "core/stats.h"
@@ -257,10 +258,10 @@ static double covered(const struct samples *s, double usual_ns)
 
 double samples_stretch(const struct samples *s)
 {
-    double *between = s->n ? malloc(s->n * sizeof(*between)) : NULL;
-
-    if (!between)
+    if (!s->n)
         return NAN;
+    double *between = xcalloc(s->n, sizeof(*between));
+
     for (uint64_t i = 0; i < s->n; i++)
         between[i] = (double)(s->end_ns[i] - (i ? s->end_ns[i - 1] : s->begin_ns));
     double usual = stats_median(between, s->n), share = covered(s, usual);

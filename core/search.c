@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/stats.h"
 
@@ -285,19 +286,16 @@ static int walk(struct state *s)
 int search_run(const struct search *config, struct search_result *out)
 {
     struct state s = {.config = config, .policy = config->policy, .out = out, .n = config->n};
-    int err = -ENOMEM;
 
     *out = (struct search_result){.cost = INFINITY, .gap = NAN};
-    s.ways = calloc(s.n + 1, sizeof(*s.ways));
-    s.order = calloc(s.n + 1, sizeof(*s.order));
-    if (s.ways && s.order) {
-        for (unsigned i = 0; i < s.n; i++)
-            s.ways[i] = (struct way){
-                .in = !config->next, .passes = 1, .least = INFINITY, .second = INFINITY};
-        s.begin_ns = elapsed_ns(&s);
-        err = config->next ? walk(&s) : run_stages(&s);
-        out->elapsed_ns = elapsed_ns(&s);
-    }
+    s.ways = xcalloc(s.n + 1, sizeof(*s.ways));
+    s.order = xcalloc(s.n + 1, sizeof(*s.order));
+    for (unsigned i = 0; i < s.n; i++)
+        s.ways[i] =
+            (struct way){.in = !config->next, .passes = 1, .least = INFINITY, .second = INFINITY};
+    s.begin_ns = elapsed_ns(&s);
+    int err = config->next ? walk(&s) : run_stages(&s);
+    out->elapsed_ns = elapsed_ns(&s);
     if (!err)
         judge(&s);
     free(s.ways);

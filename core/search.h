@@ -105,7 +105,7 @@ struct search {
     uint64_t budget_ns;            /* 0: the stages alone bound it */
 };
 
-/* 0; -EOPNOTSUPP: no way can; -ENOMEM; or the -errno of a run. */
+/* 0; -EOPNOTSUPP: no way can; or the -errno of a run. */
 int search_run(const struct search *s, struct search_result *out);
 
 #endif

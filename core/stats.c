@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 
 /* ---- Incomplete beta function, and the binomial, normal and Student distributions from it ---- */
@@ -252,28 +253,25 @@ static struct correlation correlation_of_scores(const struct scores *s)
     return (struct correlation){fmax(1, time), (double)(lags - 2) * (double)s->length};
 }
 
-static int correlation_by(const double *x, size_t n, const struct scale *scale,
-                          struct correlation *out)
+static struct correlation correlation_by(const double *x, size_t n, const struct scale *scale)
 {
-    *out = (struct correlation){.time = NAN};
     if (n < CORRELATION_MIN)
-        return 0;
+        return (struct correlation){.time = NAN};
     struct scores s = {.length = (n + BLOCKS_MAX - 1) / BLOCKS_MAX};
 
     s.blocks = n / s.length;
-    s.z = malloc(s.blocks * sizeof(*s.z));
-    if (!s.z)
-        return -ENOMEM;
+    s.z = xcalloc(s.blocks, sizeof(*s.z));
     scores_fill(&s, x, scale);
-    *out = correlation_of_scores(&s);
+    struct correlation c = correlation_of_scores(&s);
+
     free(s.z);
-    return 0;
+    return c;
 }
 
-/* Of sign(x - median): on which side of the median samples fall. O(n). 0 or -ENOMEM. */
-static int correlation_of_signs(const double *x, size_t n, double median, struct correlation *out)
+/* Of sign(x - median): on which side of the median samples fall. O(n). */
+static struct correlation correlation_of_signs(const double *x, size_t n, double median)
 {
-    return correlation_by(x, n, &(struct scale){.median = median}, out);
+    return correlation_by(x, n, &(struct scale){.median = median});
 }
 
 static int ascending(const void *a, const void *b)
@@ -283,34 +281,28 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int correlation_of_ranks(const double *x, size_t n, struct correlation *out)
+static struct correlation correlation_of_ranks(const double *x, size_t n)
 {
     struct scale scale = {.n = n < RANKED_MAX ? n : RANKED_MAX};
 
-    scale.sorted = malloc(scale.n * sizeof(*scale.sorted));
-    if (!scale.sorted)
-        return -ENOMEM;
+    scale.sorted = xcalloc(scale.n, sizeof(*scale.sorted));
     for (size_t i = 0; i < scale.n; i++)
         scale.sorted[i] = x[(size_t)((double)i / (double)scale.n * (double)n)];
     qsort(scale.sorted, scale.n, sizeof(*scale.sorted), ascending);
-    int err = correlation_by(x, n, &scale, out);
+    struct correlation c = correlation_by(x, n, &scale);
 
     free(scale.sorted);
-    return err;
+    return c;
 }
 
 /* The longer of that and of the same of the ranks. A slow wander, or a second level that is rarely
- * visited, moves ranks before it moves the median. O(n). 0 or -ENOMEM. */
-static int correlation_longest(const double *x, size_t n, double median, struct correlation *out)
+ * visited, moves ranks before it moves the median. O(n). */
+static struct correlation correlation_longest(const double *x, size_t n, double median)
 {
-    struct correlation ranks = {0};
-    int err = correlation_of_signs(x, n, median, out);
+    struct correlation signs = correlation_of_signs(x, n, median);
+    struct correlation ranks = correlation_of_ranks(x, n);
 
-    if (!err)
-        err = correlation_of_ranks(x, n, &ranks);
-    if (!err && ranks.time > out->time)
-        *out = ranks;
-    return err;
+    return ranks.time > signs.time ? ranks : signs;
 }
 
 double stats_quantile_sorted(const double *sorted, size_t n, double p)
@@ -411,11 +403,8 @@ int stats_summarise(const double *x, size_t n, double confidence, struct summary
 
     if (rc)
         return rc;
-    double *sorted = malloc(n * sizeof(*sorted));
+    double *sorted = xmemdup(x, n * sizeof(*sorted));
 
-    if (!sorted)
-        return -ENOMEM;
-    memcpy(sorted, x, n * sizeof(*sorted));
     qsort(sorted, n, sizeof(*sorted), compare_doubles);
     *out = (struct summary){
         .n = n,
@@ -557,25 +546,20 @@ static void interval_set(double *a, size_t n, double confidence, double factor,
 
 int stats_ci_median(const double *x, size_t n, double confidence, struct median_ci *out)
 {
-    struct correlation c;
     int rc = stats_check(x, n, confidence);
 
     if (rc)
         return rc;
-    double *copy = malloc(n * sizeof(*copy));
+    double *copy = xmemdup(x, n * sizeof(*copy));
 
-    if (!copy)
-        return -ENOMEM;
-    memcpy(copy, x, n * sizeof(*copy));
     out->median = select_position(copy, n, (double)(n + 1) / 2);
-    rc = correlation_longest(x, n, out->median, &c);
-    if (rc == 0) {
-        out->autocorrelation_time = c.time;
-        out->effective_n = (double)n / c.time;
-        interval_set(copy, n, confidence, widening(n, c, confidence), out);
-    }
+    struct correlation c = correlation_longest(x, n, out->median);
+
+    out->autocorrelation_time = c.time;
+    out->effective_n = (double)n / c.time;
+    interval_set(copy, n, confidence, widening(n, c, confidence), out);
     free(copy);
-    return rc;
+    return 0;
 }
 
 // Correlation of neighbours by their ranks, less its mean for independent samples, in standard
@@ -650,12 +634,9 @@ int stats_ci_launches(const double *medians, size_t n, double confidence, struct
     student_set(medians, n, confidence, least > 0, out);
     if (n < LAUNCHES_RANKED)
         return 0;
-    double *copy = malloc(n * sizeof(*copy));
+    double *copy = xmemdup(medians, n * sizeof(*copy));
     struct median_ci ranks;
 
-    if (!copy)
-        return -ENOMEM;
-    memcpy(copy, medians, n * sizeof(*copy));
     interval_set(copy, n, confidence, 1, &ranks);
     free(copy);
     out->low = fmin(out->low, isnan(ranks.low) ? least : ranks.low);
@@ -666,8 +647,8 @@ int stats_ci_launches(const double *medians, size_t n, double confidence, struct
 int stats_ci_ratio(const double *a, const double *b, size_t n, double confidence,
                    struct median_ci *out)
 {
-    double *ratios = n ? malloc(n * sizeof(*ratios)) : NULL;
-    int rc = !n ? -EINVAL : ratios ? 0 : -ENOMEM;
+    double *ratios = xcalloc(n, sizeof(*ratios));
+    int rc = n ? 0 : -EINVAL;
 
     for (size_t i = 0; !rc && i < n; i++) {
         if (!(a[i] > 0) || !(b[i] > 0) || !isfinite(a[i]) || !isfinite(b[i]))
@@ -683,11 +664,9 @@ int stats_ci_ratio(const double *a, const double *b, size_t n, double confidence
 
 double stats_median(const double *x, size_t n)
 {
-    double *copy = stats_check(x, n, 0.5) ? NULL : malloc(n * sizeof(*copy));
-
-    if (!copy)
+    if (stats_check(x, n, 0.5))
         return NAN;
-    memcpy(copy, x, n * sizeof(*copy));
+    double *copy = xmemdup(x, n * sizeof(*copy));
     double median = select_position(copy, n, (double)(n + 1) / 2);
 
     free(copy);
@@ -696,9 +675,5 @@ double stats_median(const double *x, size_t n)
 
 double stats_autocorrelation_time(const double *x, size_t n)
 {
-    struct correlation c;
-
-    if (stats_check(x, n, 0.5) || correlation_of_signs(x, n, stats_median(x, n), &c))
-        return NAN;
-    return c.time;
+    return stats_check(x, n, 0.5) ? NAN : correlation_of_signs(x, n, stats_median(x, n)).time;
 }

@@ -46,8 +46,8 @@ struct median_ci {
 };
 
 // Summarises n samples, given in the order of time; x is not modified. Confidence is in (0, 1).
-// Returns 0, -EINVAL (n is 0, or confidence is not in (0, 1)), -EDOM (a sample is NaN or infinite)
-// or -ENOMEM. Costs one sort.
+// Returns 0, -EINVAL (n is 0, or confidence is not in (0, 1)) or -EDOM (a sample is NaN or
+// infinite). Costs one sort.
 int stats_summarise(const double *x, size_t n, double confidence, struct summary *out);
 
 // What every function here asks of its input: 0, -EINVAL or -EDOM as above.

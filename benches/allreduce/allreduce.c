@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "benches/allreduce/work.h"
+#include "core/alloc.h"
 #include "core/bench/bench.h"
 #include "core/group/mpi.h"
 #include "core/wire/wires.h"
@@ -473,10 +474,10 @@ static bool wanted(struct point *pt)
 static int possible(struct point *pt)
 {
     const struct collective_params *p = pt->params;
-    struct collective_call *calls = calloc(COLLECTIVE_CALLS_MAX, sizeof(*calls));
+    struct collective_call *calls = xcalloc(COLLECTIVE_CALLS_MAX, sizeof(*calls));
     struct collective_point c;
     unsigned n_calls;
-    int err = calls ? collective_point_of(pt, (unsigned)p->ranks, &c, calls, &n_calls) : -ENOMEM;
+    int err = collective_point_of(pt, (unsigned)p->ranks, &c, calls, &n_calls);
 
     free(calls);
     if (!err && p->per_process == 1)
@@ -507,7 +508,7 @@ const struct bench bench = {
     .instead = collective_bench_instead,
     .wanted = wanted,
     .possible = possible,
-    .open = collective_bench_open,
+    .bench_state_size = sizeof(struct collective_work),
     .close = collective_bench_close,
     .setup = collective_bench_setup,
     .begin = collective_bench_begin,

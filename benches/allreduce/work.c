@@ -114,16 +114,9 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
     return ranks_instead(o, &p.group, &service, cancel);
 }
 
-int collective_bench_open(struct point *ctx)
-{
-    ctx->bench_state = calloc(1, sizeof(struct collective_work));
-    return ctx->bench_state ? 0 : -ENOMEM;
-}
-
 void collective_bench_close(struct point *ctx)
 {
     ranks_leave(&((struct collective_work *)ctx->bench_state)->ranks);
-    free(ctx->bench_state);
 }
 
 static int choose_members(struct point *pt, struct collective_work *w)

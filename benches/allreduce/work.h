@@ -88,7 +88,6 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
 /* Hooks of struct bench. */
 int collective_bench_instead(struct opts *o, const struct bench_common *common,
                              const volatile int *cancel);
-int collective_bench_open(struct point *ctx);
 void collective_bench_close(struct point *ctx);
 int collective_bench_setup(struct point *pt);
 int collective_bench_begin(struct point *pt);

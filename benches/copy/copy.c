@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy: bytes from one place to another, of the host, and to, from and between GPUs. */
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,12 +164,6 @@ static const struct opt options[] = {
     {.name = NULL},
 };
 
-static int open_session(struct point *ctx)
-{
-    ctx->bench_state = calloc(1, sizeof(struct copy_session));
-    return ctx->bench_state ? 0 : -ENOMEM;
-}
-
 static void close_session(struct point *ctx)
 {
     struct copy_session *session = ctx->bench_state;
@@ -185,7 +178,6 @@ static void close_session(struct point *ctx)
     copy_remote_close(session->remote);
     if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
         pair_end();
-    free(session);
 }
 
 static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
@@ -252,7 +244,7 @@ const struct bench bench = {
     .defaults = pair_defaults,
     .instead = instead,
     .rows = &bench_rows,
-    .open = open_session,
+    .bench_state_size = sizeof(struct copy_session),
     .close = close_session,
     .wanted = copy_wanted,
     .backends = gpus_say,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/row.h"
 #include "core/stats.h"
 
@@ -414,12 +415,9 @@ static int prepare(struct point *pt, struct gpu_copy *c)
 
 static int setup(struct point *pt)
 {
-    struct gpu_copy *c = calloc(1, sizeof(*c));
+    struct gpu_copy *c = pt->state = xcalloc(1, sizeof(*c));
     int err;
 
-    pt->state = c;
-    if (!c)
-        return -ENOMEM;
     c->params = pt->params;
     c->cpu = -1;
     c->each = c->params->direction == COPY_BOTH ? 2 : 1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "benches/copy/gpu_copy.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/gpu_watch.h"
@@ -441,13 +442,10 @@ int gpu_copy_run_chain(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 
 int gpu_copy_chain_open(struct point *pt, struct gpu_copy *c)
 {
-    struct gpu_copy_chain *chain = calloc(1, sizeof(*chain));
+    struct gpu_copy_chain *chain = c->chain = xcalloc(1, sizeof(*chain));
     struct gpu_copy_lane *lane = &c->lanes[0];
     const struct gpu_ops *ops = gpu_ops(lane->gpu);
 
-    c->chain = chain;
-    if (!chain)
-        return -ENOMEM;
     *chain = (struct gpu_copy_chain){.lane = lane, .lines = c->params->size / LINE};
     if (chain->lines < 2 || chain->lines > UINT32_MAX)
         return point_reason(pt, -EOPNOTSUPP, "a chain of loads takes from %u bytes to %u GiB",

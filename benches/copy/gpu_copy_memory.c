@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory at the ends of copies, and the node that it is on: see gpu_copy.h. */
-#include <errno.h>
 #include <hwloc.h>
 #include <math.h>
 #include <stdio.h>
@@ -446,7 +445,7 @@ void gpu_copy_node_verdict(struct point *pt, const struct gpu_copy *c)
         return;
     case_key(c, host_node(c), key, sizeof(key));
     if (ceilings_find(&session->nodes, key, &known))
-        ceilings_add(&session->nodes, key, ns); /* when memory is short: no verdict, later on */
+        ceilings_add(&session->nodes, key, ns);
     if (find_other(pt, c, &other, &other_ns))
         compare_nodes(pt, c, ns, other, other_ns);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "benches/copy/gpu_copy.h"
+#include "core/alloc.h"
 
 #define STEP 16u
 
@@ -47,9 +48,7 @@ int gpu_copy_spread_open(struct point *pt, struct gpu_copy *c)
     if (copy_is_all(c->params->source) || !copy_is_all(c->params->destination))
         return refuse(pt, "with multicast one GPU stores to all: take --source cuda:0 "
                           "--destination " COPY_ALL);
-    c->spread = calloc(1, sizeof(*c->spread));
-    if (!c->spread)
-        return -ENOMEM;
+    c->spread = xcalloc(1, sizeof(*c->spread));
     int err = add(pt, c->spread, source);
     for (unsigned i = 0; !err && i < n; i++)
         if (i != source)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "benches/copy/gpu_copy.h"
+#include "core/alloc.h"
 #include "core/hw/nvml.h"
 #include "core/row.h"
 
@@ -220,9 +221,7 @@ int gpu_copy_peer_open(struct point *pt, struct gpu_copy *c)
 
     if (err)
         return err;
-    c->peer = calloc(1, sizeof(*c->peer));
-    if (!c->peer)
-        return -ENOMEM;
+    c->peer = xcalloc(1, sizeof(*c->peer));
     c->peer->remote = s->remote;
     err = copy_remote_alloc(s->remote, &order, &c->peer->memory);
     if (err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "benches/copy/gpu_copy.h"
+#include "core/alloc.h"
 
 /* ---- The same copy on several GPUs at once, against one alone ---- */
 
@@ -36,8 +37,8 @@ static int add_gpu(struct point *pt, struct gpu_copy *c, unsigned index)
 /* "cuda:1+cuda:2" */
 static int add_named(struct point *pt, struct gpu_copy *c)
 {
-    char *names = strdup(c->params->together), *rest = names, error[160] = "";
-    int err = names ? 0 : -ENOMEM;
+    char *names = xstrdup(c->params->together), *rest = names, error[160] = "";
+    int err = 0;
 
     for (char *name; !err && (name = strsep(&rest, "+")) != NULL;) {
         struct place place;

@@ -7,6 +7,7 @@
 
 #include "benches/copy/copy_work.h"
 #include "benches/copy/transfer.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/host_kernels.h"
@@ -73,7 +74,9 @@ static int find_ceiling(struct point *pt, const struct state *st, unsigned from,
     if (!ceilings_find(ceilings, place, gbps))
         return 0;
     int err = measure_ceiling(pt, st, from, gbps);
-    return err ? err : ceilings_add(ceilings, place, *gbps);
+    if (!err)
+        ceilings_add(ceilings, place, *gbps);
+    return err;
 }
 
 /* The rows: one-way; or forward, reverse and, of bandwidths, their sum. */
@@ -188,12 +191,11 @@ static int open_transfer(struct point *pt, struct state *st)
 static int setup(struct point *pt)
 {
     const struct copy_params *p = pt->params;
-    struct state *st = calloc(1, sizeof(*st));
+    struct state *st = pt->state = xcalloc(1, sizeof(*st));
     char error[160] = "";
 
-    pt->state = st;
-    if (!st || !point_topo(pt))
-        return st ? -EIO : -ENOMEM;
+    if (!point_topo(pt))
+        return -EIO;
     st->params = p;
     choose_series(pt, p);
     int err = take_params(pt, st);

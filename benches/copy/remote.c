@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "benches/copy/gpu_copy.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/talk.h"
 #include "core/hw/nvml.h"
@@ -223,22 +224,20 @@ uint32_t copy_remote_protocol(void)
 
 int copy_remote_serve(struct channel *c, void *arg)
 {
-    struct server *s = calloc(1, sizeof(*s));
+    struct server *s = xcalloc(1, sizeof(*s));
     struct beat *beat = NULL;
 
     (void)arg;
-    if (!s)
-        return 1;
     s->talk =
         (struct talk_server){.channel = c, .requests = requests, .n_requests = REQUESTS, .arg = s};
     s->gpus = gpus_open();
-    int err = s->gpus ? topo_open(&s->topo) : -ENOMEM;
+    int err = topo_open(&s->topo);
     if (!err)
         err = beat_start(&beat, &c, 1, BEAT_LEADING_NS);
     if (!err || err == -EOPNOTSUPP)
         err = talk_serve(&s->talk);
     beat_end(beat);
-    if (!s->gpus || !gpus_silent(s->gpus)) {
+    if (!gpus_silent(s->gpus)) {
         free_all(s);
         gpus_close(s->gpus);
     }
@@ -259,14 +258,9 @@ struct copy_remote {
 
 int copy_remote_open(struct copy_remote **out, struct channel *c)
 {
-    struct copy_remote *r = calloc(1, sizeof(*r));
+    struct copy_remote *r = *out = xcalloc(1, sizeof(*r));
     struct channel *const channels[SIDES] = {[PEER] = c};
 
-    *out = r;
-    if (!r) {
-        channel_close(c);
-        return -ENOMEM;
-    }
     r->channel = c;
     int err = talk_open(&r->talk, channels, SIDES, requests, REQUESTS);
     if (err)

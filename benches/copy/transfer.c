@@ -2,10 +2,10 @@
 /* Transfers and their buffers: see transfer.h. */
 #include "benches/copy/transfer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/host_kernels.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"
@@ -100,10 +100,8 @@ static void copy_lane(void *arg, unsigned thread, unsigned threads)
 
 int transfer_open(struct transfer **transfer, const struct transfer_config *config)
 {
-    struct transfer *t = calloc(1, sizeof(*t));
+    struct transfer *t = xcalloc(1, sizeof(*t));
 
-    if (!t)
-        return -ENOMEM;
     t->config = *config;
     t->lanes = config->lanes;
     lanes_fill(t->lanes, 0, config->seed);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/hw/topo.h"
 
 #define RUN_NS      2000000u /* long against the microseconds that a team's start costs */
@@ -122,22 +123,20 @@ int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
                     const struct topo *topo, const unsigned *cpus, unsigned n,
                     struct ceiling_rate *best)
 {
-    unsigned char *in = aligned_alloc(64, CEILING_IN_BYTES);
-    char *out = aligned_alloc(64, (size_t)n * CEILING_OUT_BYTES);
-    uint64_t *each_ns = calloc(n, sizeof(*each_ns));
-    struct run run = {.in = in, .out = out, .each_ns = each_ns};
     struct team *team;
-    int err = !n_loops || n_loops > CEILING_LOOPS_MAX ? -EINVAL : 0;
+    int err = !n_loops || n_loops > CEILING_LOOPS_MAX ? -EINVAL : team_open(&team, topo, cpus, n);
 
-    if (!err)
-        err = in && out && each_ns ? team_open(&team, topo, cpus, n) : -ENOMEM;
-    if (!err) {
-        fill_operands(in);
-        race(team, &run, loops, n_loops, best);
-        team_close(team);
-    }
+    if (err)
+        return err;
+    unsigned char *in = xaligned(64, CEILING_IN_BYTES);
+    char *out = xaligned(64, (size_t)n * CEILING_OUT_BYTES);
+    uint64_t *each_ns = xcalloc(n, sizeof(*each_ns));
+    struct run run = {.in = in, .out = out, .each_ns = each_ns};
+    fill_operands(in);
+    race(team, &run, loops, n_loops, best);
+    team_close(team);
     free(in);
     free(out);
     free(each_ns);
-    return err;
+    return 0;
 }

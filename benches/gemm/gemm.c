@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "benches/gemm/library.h"
+#include "core/alloc.h"
 #include "core/bench/bench.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
@@ -26,18 +27,9 @@ struct state {
     struct gemm_run *run;
 };
 
-static int open_pool(struct point *ctx)
-{
-    struct gemm_pool *pool;
-    int err = gemm_pool_open(&pool);
-
-    ctx->bench_state = pool;
-    return err;
-}
-
 static void close_pool(struct point *ctx)
 {
-    gemm_pool_close(ctx->bench_state);
+    gemm_pool_release(ctx->bench_state);
 }
 
 static void list_backends(backend_say_fn *say, void *arg)
@@ -110,16 +102,13 @@ static int possible(struct point *pt)
 static int setup(struct point *pt)
 {
     const struct params *p = pt->params;
-    struct state *s = calloc(1, sizeof(*s));
+    struct state *s = pt->state = xcalloc(1, sizeof(*s));
     struct gemm_request q = {0};
     struct gemm_shape shape = {0};
     char error[160] = "";
     int err;
 
     point_series(pt, "throughput", gemm_dtypes[p->ask.dtype].unit, 0);
-    pt->state = s;
-    if (!s)
-        return -ENOMEM;
     if ((err = read_shape(pt, &shape)))
         return err;
     if (!point_topo(pt))
@@ -349,7 +338,7 @@ const struct bench bench = {
     .evidence = evidence,
     .teardown = teardown,
     .backends = list_backends,
-    .open = open_pool,
+    .bench_state_size = sizeof(struct gemm_pool),
     .close = close_pool,
     .sample_ns = 5 * BENCH_SAMPLE_DEFAULT, /* threads start and end some us apart */
 };

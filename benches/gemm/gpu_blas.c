@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "benches/gemm/library.h"
+#include "core/alloc.h"
 #include "core/backend.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
@@ -72,11 +73,9 @@ static int open_library(struct gpu_run *r)
 
 static int gpu_open(struct point *pt, const struct gemm_request *request, struct gemm_run **run)
 {
-    struct gpu_run *r = calloc(1, sizeof(*r));
+    struct gpu_run *r = xcalloc(1, sizeof(*r));
 
-    *run = r ? &r->base : NULL;
-    if (!r)
-        return -ENOMEM;
+    *run = &r->base;
     r->base = (struct gemm_run){.pt = pt, .request = *request};
     int err = point_gpu(pt, request->index, &r->gpu);
     if (err)
@@ -395,8 +394,8 @@ static unsigned gpu_units(const struct gemm_run *run)
 /* The library as the first GPU has it; `text` is for its words. */
 static struct backend library_backend(struct gpus *gpus, char text[GPU_ERROR_BYTES])
 {
-    struct backend b = {.why = "out of memory"};
-    const struct gpu_ops *ops = gpus ? gpus_module(gpus, &b.why) : NULL;
+    struct backend b = {.why = ""};
+    const struct gpu_ops *ops = gpus_module(gpus, &b.why);
     struct gpu_gemm *gemm = NULL;
     struct gpu *gpu;
 

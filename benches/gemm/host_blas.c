@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "benches/gemm/library.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
@@ -24,45 +25,18 @@ struct gemm_ceiling {
 
 /* ---- Libraries and ceilings of a process ---- */
 
-#define LIBRARIES_MAX 8
-
-struct slot {
-    const struct gemm_library *library; /* NULL: not used yet */
-    struct gemm_engine *engine;
-    int err;
-    char why[GEMM_WHY_BYTES];
-};
-
-struct known_ceiling {
+struct gemm_known_ceiling {
     enum gemm_dtype dtype;
     unsigned threads, first_cpu;
     struct gemm_ceiling value;
 };
 
-struct gemm_pool {
-    struct cpu_features features;
-    struct slot slots[LIBRARIES_MAX];
-    struct known_ceiling *ceilings;
-    size_t n_ceilings;
-};
-
-int gemm_pool_open(struct gemm_pool **pool)
+void gemm_pool_release(struct gemm_pool *pool)
 {
-    *pool = calloc(1, sizeof(**pool));
-    if (!*pool)
-        return -ENOMEM;
-    cpu_features_read(&(*pool)->features);
-    return 0;
-}
-
-void gemm_pool_close(struct gemm_pool *pool)
-{
-    for (int i = 0; pool && i < LIBRARIES_MAX; i++)
+    for (int i = 0; i < GEMM_LIBRARIES_MAX; i++)
         if (pool->slots[i].engine)
             pool->slots[i].library->close(pool->slots[i].engine);
-    if (pool)
-        free(pool->ceilings);
-    free(pool);
+    free(pool->ceilings);
 }
 
 /* The opened library, or NULL with *err and the reason as its open() left them. `file` counts at
@@ -71,7 +45,7 @@ static struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool,
                                             const struct gemm_library *library, const char *file,
                                             int *err, char *why)
 {
-    struct slot *slot = pool->slots;
+    __typeof__(pool->slots[0]) *slot = pool->slots;
 
     while (slot->library && slot->library != library)
         slot++;
@@ -84,23 +58,19 @@ static struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool,
     return slot->engine;
 }
 
-static struct known_ceiling *ceiling_slot(struct gemm_pool *pool, enum gemm_dtype dtype,
-                                          const struct gemm_threads *threads)
+static struct gemm_known_ceiling *ceiling_slot(struct gemm_pool *pool, enum gemm_dtype dtype,
+                                               const struct gemm_threads *threads)
 {
     for (size_t i = 0; i < pool->n_ceilings; i++) {
-        struct known_ceiling *known = &pool->ceilings[i];
+        struct gemm_known_ceiling *known = &pool->ceilings[i];
         if (known->dtype == dtype && known->threads == threads->n &&
             known->first_cpu == threads->cpus[0])
             return known;
     }
-    struct known_ceiling *grown =
-        realloc(pool->ceilings, (pool->n_ceilings + 1) * sizeof(*pool->ceilings));
-    if (!grown)
-        return NULL;
-    pool->ceilings = grown;
-    grown[pool->n_ceilings] = (struct known_ceiling){
+    struct gemm_known_ceiling *new = ARRAY_ADD(pool->ceilings, pool->n_ceilings);
+    *new = (struct gemm_known_ceiling){
         .dtype = dtype, .threads = threads->n, .first_cpu = threads->cpus[0]};
-    return &grown[pool->n_ceilings++];
+    return new;
 }
 
 /* The ceiling of a type with n threads on these CPUs, measured at the first call, or again when
@@ -109,14 +79,16 @@ static int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
                              const struct gemm_threads *threads, bool again,
                              struct gemm_ceiling *out)
 {
-    struct known_ceiling *known = ceiling_slot(pool, dtype, threads);
-    int err = known ? 0 : -ENOMEM;
+    struct gemm_known_ceiling *known = ceiling_slot(pool, dtype, threads);
+    int err = 0;
 
-    if (!err && (!known->value.source || again)) {
+    if (!known->value.source || again) {
         const struct ceiling_loop *loops[CEILING_LOOPS_MAX];
+        struct cpu_features features;
         struct ceiling_rate best;
 
-        err = ceiling_measure(loops, ceiling_loops(dtype, &pool->features, loops), threads->topo,
+        cpu_features_read(&features);
+        err = ceiling_measure(loops, ceiling_loops(dtype, &features, loops), threads->topo,
                               threads->cpus, threads->n, &best);
         if (!err && best.operations_per_ns > known->value.operations_per_ns)
             known->value =
@@ -327,9 +299,7 @@ static int place(struct host_run *r)
     int err = gemm_has_cpus(pt, n);
     if (err)
         return err;
-    r->cpus = calloc(n, sizeof(*r->cpus));
-    if (!r->cpus)
-        return -ENOMEM;
+    r->cpus = xcalloc(n, sizeof(*r->cpus));
     err = topo_spread(topo, -1, n, r->cpus);
     if (err)
         return err;
@@ -357,11 +327,9 @@ static int open_engine(struct host_run *r)
 
 static int host_open(struct point *pt, const struct gemm_request *request, struct gemm_run **run)
 {
-    struct host_run *r = calloc(1, sizeof(*r));
+    struct host_run *r = xcalloc(1, sizeof(*r));
 
-    *run = r ? &r->base : NULL;
-    if (!r)
-        return -ENOMEM;
+    *run = &r->base;
     r->base = (struct gemm_run){.pt = pt, .request = *request};
     int err = place(r);
     return err ? err : open_engine(r);

@@ -146,10 +146,20 @@ const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum
 /* The types that a place's libraries serve, a bit each. */
 unsigned gemm_types_of(const struct gemm_where *where);
 
-struct gemm_pool;
+#define GEMM_LIBRARIES_MAX 8
 
-int gemm_pool_open(struct gemm_pool **pool); /* 0 or -ENOMEM */
-void gemm_pool_close(struct gemm_pool *pool);
+struct gemm_pool { /* pt->bench_state */
+    struct {
+        const struct gemm_library *library; /* NULL: not used yet */
+        struct gemm_engine *engine;
+        int err;
+        char why[GEMM_WHY_BYTES];
+    } slots[GEMM_LIBRARIES_MAX];
+    struct gemm_known_ceiling *ceilings;
+    size_t n_ceilings;
+};
+
+void gemm_pool_release(struct gemm_pool *pool);
 
 /* As options have it: numbers of choices. */
 struct gemm_asked {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "benches/launch/gpu_launch.h"
+#include "core/alloc.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
@@ -211,12 +212,11 @@ static int setup(struct point *pt)
 {
     const struct params *p = pt->params;
     const struct launch_op *op = launch_find(launch_names[p->op]);
-    struct state *st = calloc(1, sizeof(*st));
+    struct state *st = pt->state = xcalloc(1, sizeof(*st));
     struct gpu *gpu = NULL;
 
-    pt->state = st;
-    if (!st || !point_topo(pt))
-        return st ? -EIO : -ENOMEM;
+    if (!point_topo(pt))
+        return -EIO;
     st->params = p;
     choose_series(pt, op, op->flags & LAUNCH_NODES ? p->nodes : 1);
     int err = find_gpu(pt, p->device, &gpu);

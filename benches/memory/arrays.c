@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"
 #include "core/search.h"
@@ -338,7 +339,6 @@ int arrays_open(struct arrays *a, const struct arrays_config *config, struct tea
                 char *error, size_t len)
 {
     uint64_t ns;
-    int err = -ENOMEM;
 
     *a = (struct arrays){.config = *config, .threads = team_size(team)};
     a->part_bytes = part_bytes(config, a->threads);
@@ -348,13 +348,10 @@ int arrays_open(struct arrays *a, const struct arrays_config *config, struct tea
                  KERNEL_BLOCK);
         return -ERANGE;
     }
-    a->buffers = calloc(a->threads, sizeof(*a->buffers));
-    a->parts = calloc(a->threads, sizeof(*a->parts));
-    snprintf(error, len, "out of memory");
-    if (a->buffers && a->parts) {
-        team_run(team, open_part, a, &ns, NULL);
-        err = first_error(a, error, len);
-    }
+    a->buffers = xcalloc(a->threads, sizeof(*a->buffers));
+    a->parts = xcalloc(a->threads, sizeof(*a->parts));
+    team_run(team, open_part, a, &ns, NULL);
+    int err = first_error(a, error, len);
     if (err)
         arrays_close(a);
     return err;

@@ -5,6 +5,7 @@
 
 #include "benches/memory/arrays.h"
 #include "benches/memory/memory_work.h"
+#include "core/alloc.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/row.h"
@@ -159,10 +160,8 @@ static int setup_device(struct point *pt, struct state *st)
 static int setup(struct point *pt)
 {
     const struct memory_params *p = pt->params;
-    struct state *st = pt->state = calloc(1, sizeof(*st));
+    struct state *st = pt->state = xcalloc(1, sizeof(*st));
 
-    if (!st)
-        return -ENOMEM;
     st->params = p;
     st->lines = p->size / LINE;
     point_series(pt, "latency", "ns", 0);

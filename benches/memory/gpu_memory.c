@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "benches/memory/memory_work.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
@@ -105,12 +106,11 @@ const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len
 
 bool gpu_shape_read(const struct gpu_tune_space *space, const char *word, struct gpu_shape *shape)
 {
-    struct shapes s = {.space = space, .all = calloc(CANDIDATES_MAX, sizeof(*s.all))};
+    struct shapes s = {.space = space, .all = xcalloc(CANDIDATES_MAX, sizeof(*s.all))};
     bool found = false;
     char one[48];
 
-    if (s.all)
-        list_candidates(&s);
+    list_candidates(&s);
     for (unsigned i = 0; i < s.n && !found; i++) {
         found = !strcmp(gpu_shape_word(&s.all[i], one, sizeof(one)), word);
         *shape = s.all[i];
@@ -132,14 +132,11 @@ static int time_shape(void *arg, unsigned i, uint64_t passes, struct search_run 
 
 int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best)
 {
-    struct shapes s = {.space = space, .all = calloc(CANDIDATES_MAX, sizeof(*s.all))};
+    struct shapes s = {.space = space, .all = xcalloc(CANDIDATES_MAX, sizeof(*s.all))};
     struct search search = {
         .policy = &search_halving, .run = time_shape, .arg = &s, .budget_ns = budget_ns};
     struct search_result found;
 
-    *best = (struct gpu_tuned){0};
-    if (!s.all)
-        return -ENOMEM;
     list_candidates(&s);
     search.n = s.n;
     int err = search_run(&search, &found);
@@ -159,16 +156,12 @@ const struct gpu_tuned *gpu_tunings_find(const struct gpu_tunings *t, const char
     return NULL;
 }
 
-int gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned)
+void gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned)
 {
-    struct gpu_tuning *grown = realloc(t->all, (t->n + 1) * sizeof(*grown));
+    struct gpu_tuning *new = ARRAY_ADD(t->all, t->n);
 
-    if (!grown)
-        return -ENOMEM;
-    t->all = grown;
-    grown[t->n] = (struct gpu_tuning){.tuned = *tuned};
-    snprintf(grown[t->n++].key, sizeof(grown[0].key), "%s", key);
-    return 0;
+    *new = (struct gpu_tuning){.tuned = *tuned};
+    snprintf(new->key, sizeof(new->key), "%s", key);
 }
 
 void gpu_tunings_release(struct gpu_tunings *t)
@@ -489,12 +482,11 @@ static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_variant
     const struct gpu_tuned *tuned = gpu_tunings_find(&session->tunings, key);
     if (!tuned) {
         err = search(m, &fresh);
-        if (!err)
-            err = gpu_tunings_add(&session->tunings, key, &fresh);
+        if (err)
+            return err;
+        gpu_tunings_add(&session->tunings, key, &fresh);
         tuned = &fresh;
     }
-    if (err)
-        return err;
     if (tuned->tried < tuned->of)
         point_reason(pt, 0, "the search for the best launch ran out of time: %u of %u shapes tried",
                      tuned->tried, tuned->of);
@@ -590,11 +582,9 @@ static int setup_device(struct point *pt, struct state *st)
 static int setup(struct point *pt)
 {
     const struct memory_params *p = pt->params;
-    struct state *st = pt->state = calloc(1, sizeof(*st));
+    struct state *st = pt->state = xcalloc(1, sizeof(*st));
     enum kernel_op op = (enum kernel_op)p->op;
 
-    if (!st)
-        return -ENOMEM;
     st->passes.params = p;
     list_variants(pt, st);
     point_column(pt, "bytes_rule", "stream");

@@ -8,6 +8,7 @@
 
 #include "benches/memory/arrays.h"
 #include "benches/memory/memory_work.h"
+#include "core/alloc.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
@@ -261,23 +262,23 @@ static void recall(const struct ceilings *known, const char *key, double *gbps, 
         *form = (unsigned)number;
 }
 
-static int remember(struct ceilings *known, const char *key, double gbps, unsigned form)
+static void remember(struct ceilings *known, const char *key, double gbps, unsigned form)
 {
     char form_key[CEILING_PLACE + 8];
 
     snprintf(form_key, sizeof(form_key), "%s/form", key);
     if (!form || !*key)
-        return 0;
-    int err = ceilings_raise(known, key, gbps);
-    return err ? err : ceilings_raise(known, form_key, form);
+        return;
+    ceilings_raise(known, key, gbps);
+    ceilings_raise(known, form_key, form);
 }
 
-static int remember_both(struct point *pt, const struct state *st, const struct arrays_ceiling *c)
+static void remember_both(struct point *pt, const struct state *st, const struct arrays_ceiling *c)
 {
     struct ceilings *known = &((struct memory_session *)pt->bench_state)->ceilings;
-    int err = remember(known, st->keys[0], c->read_gbps, c->read_form);
 
-    return err ? err : remember(known, st->keys[1], c->write_gbps, c->write_form);
+    remember(known, st->keys[0], c->read_gbps, c->read_form);
+    remember(known, st->keys[1], c->write_gbps, c->write_form);
 }
 
 static double limit_of(const struct state *st, const struct arrays_ceiling *c)
@@ -286,7 +287,7 @@ static double limit_of(const struct state *st, const struct arrays_ceiling *c)
 }
 
 /* Looks up or measures what loads alone and stores alone reach in the same place. */
-static int find_limit(struct point *pt, struct state *st)
+static void find_limit(struct point *pt, struct state *st)
 {
     struct ceilings *known = &((struct memory_session *)pt->bench_state)->ceilings;
     const struct memory_params *p = st->params;
@@ -300,7 +301,7 @@ static int find_limit(struct point *pt, struct state *st)
     recall(known, st->keys[0], &c->read_gbps, &c->read_form);
     recall(known, st->keys[1], &c->write_gbps, &c->write_form);
     arrays_ceiling(&st->arrays, st->team, c);
-    return remember_both(pt, st, c);
+    remember_both(pt, st, c);
 }
 
 static void set_parts(const struct state *st, const struct arrays_ceiling *c, struct series *s)
@@ -369,9 +370,7 @@ static int setup_bandwidth(struct point *pt, struct state *st)
     st->kernel = choose_kernel(pt, st, isa);
     if (!st->kernel)
         return point_reason(pt, -EOPNOTSUPP, "'%s' has no non-temporal stores", isa->name);
-    err = find_limit(pt, st);
-    if (err)
-        return err;
+    find_limit(pt, st);
     pt->series[0].quantity = (double)arrays_pass_bytes(&st->arrays);
     set_limit(pt, st);
     if (p->inject == MEMORY_CORRUPT && !kernel_stores(config.op))
@@ -485,13 +484,12 @@ static int setup(struct point *pt)
 {
     const struct memory_params *p = pt->params;
     bool latency = p->op == MEMORY_LATENCY;
-    struct state *st = calloc(1, sizeof(*st));
+    struct state *st = pt->state = xcalloc(1, sizeof(*st));
     struct topo *topo = point_topo(pt);
     char error[160];
 
-    pt->state = st;
-    if (!st || !topo)
-        return st ? -EIO : -ENOMEM;
+    if (!topo)
+        return -EIO;
     st->own = *p;
     st->params = p = &st->own;
     int err = placement_resolve(topo, latency ? 1 : (unsigned)p->threads, p->node, p->memory_node,
@@ -536,7 +534,7 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 /* The ceilings once more, when nothing needs the arrays any more. The best of both counts, here and
  * for what is measured next in this place; where the two disagree, the machine changed meanwhile:
  * the row has both. */
-static int confirm_limit(struct point *pt, struct state *st)
+static void confirm_limit(struct point *pt, struct state *st)
 {
     struct arrays_ceiling again, best;
     struct series *s = &pt->series[0];
@@ -546,7 +544,7 @@ static int confirm_limit(struct point *pt, struct state *st)
     s->limit_after = limit_of(st, &again);
     best = arrays_ceiling_best(&st->ceiling, &again);
     set_parts(st, &best, s);
-    return remember_both(pt, st, &best);
+    remember_both(pt, st, &best);
 }
 
 static int check(struct point *pt)
@@ -563,8 +561,8 @@ static int check(struct point *pt)
         err = point_reason(pt, -EBADMSG, "wrong data: a sample's sum was not right");
     else if (err)
         point_reason(pt, err, "%s", error);
-    int remembered = confirm_limit(pt, st);
-    return err ? err : remembered;
+    confirm_limit(pt, st);
+    return err;
 }
 
 static int evidence(struct point *pt)

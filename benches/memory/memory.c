@@ -189,19 +189,12 @@ static int choose_defaults(struct opts *o)
     return opts_default(o, "size", latency ? GPU_SIZES_LATENCY : GPU_SIZES);
 }
 
-static int open_session(struct point *ctx)
-{
-    ctx->bench_state = calloc(1, sizeof(struct memory_session));
-    return ctx->bench_state ? 0 : -ENOMEM;
-}
-
 static void close_session(struct point *ctx)
 {
     struct memory_session *session = ctx->bench_state;
 
     ceilings_release(&session->ceilings);
     gpu_tunings_release(&session->tunings);
-    free(session);
 }
 
 static int possible(struct point *pt)
@@ -248,7 +241,7 @@ const struct bench bench = {
     .params_size = sizeof(struct memory_params),
     .defaults = choose_defaults,
     .rows = &bench_rows,
-    .open = open_session,
+    .bench_state_size = sizeof(struct memory_session),
     .close = close_session,
     .possible = possible,
     .setup = setup,

@@ -53,11 +53,11 @@ struct gpu_tuned {
 };
 
 /* The fastest shape, the plain one among them, in about budget_ns (over 0). 0, or -errno of time(),
- * -ENOMEM, or -EOPNOTSUPP when no shape runs. */
+ * or -EOPNOTSUPP when no shape runs. */
 int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best);
 
 /* A shape as a word, for a choice that a run keeps: "4x256x1056", "4x256x1056cs".
- * Reading one: false if no search of this space would try that shape, or memory is short. */
+ * Reading one: false if no search of this space would try that shape. */
 const char *gpu_shape_word(const struct gpu_shape *shape, char *text, size_t len);
 bool gpu_shape_read(const struct gpu_tune_space *space, const char *word, struct gpu_shape *shape);
 
@@ -72,7 +72,7 @@ struct gpu_tunings { /* zeroed: empty */
 
 const struct gpu_tuned *gpu_tunings_find(const struct gpu_tunings *t,
                                          const char *key); /* or NULL */
-int gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned);
+void gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned);
 void gpu_tunings_release(struct gpu_tunings *t);
 
 enum { MEMORY_LATENCY = KERNEL_OPS }; /* the operation after those of enum kernel_op */

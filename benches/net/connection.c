@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 
 #define RECEIVE_LEAST ((size_t)128 << 10) /* a receive has so many bytes, or one message */
@@ -126,19 +127,16 @@ static void set_sizes(const struct net_end *e, struct net_connection *c, unsigne
     }
 }
 
-static int make_connections(struct net_end *e)
+static void make_connections(struct net_end *e)
 {
     const struct net_point *p = e->point;
 
     e->still_ns = net_still_ns(e);
     e->first = streams(e) ? 0 : p->connections;
     e->n = p->connections + (p->ping ? 1 : 0) - e->first;
-    e->connections = aligned_alloc(_Alignof(struct net_connection), e->n * sizeof(*e->connections));
-    if (!e->connections)
-        return net_fail(e, -ENOMEM, "out of memory");
+    e->connections = xaligned(_Alignof(struct net_connection), e->n * sizeof(*e->connections));
     for (unsigned i = 0; i < e->n; i++)
         set_sizes(e, &e->connections[i], e->first + i);
-    return 0;
 }
 
 static uint64_t longest(const struct net_end *e)
@@ -232,9 +230,9 @@ int net_wire_open(struct net_end *e)
 
     e->traits = wire_traits_of(e->ops, &options);
     int err = check_stream(e);
-    err = err ? err : make_connections(e);
     if (err)
         return err;
+    make_connections(e);
     options.message_most = longest(e);
     options.links_most = options.workers_most = e->n;
     err = world_pair(&e->world, e->channel, e->leader, e->same_machine, error, sizeof(error));
@@ -337,22 +335,20 @@ int net_address(struct net_end *e, void *address, size_t *len)
 int net_join(struct net_end *e, const void *address, size_t len)
 {
     struct wire *w = e->wire;
-    const void **addresses = calloc(w->n_links + 1, sizeof(*addresses));
-    size_t *lens = calloc(w->n_links + 1, sizeof(*lens)), at = 0;
+    const void **addresses = xcalloc(w->n_links, sizeof(*addresses));
+    size_t *lens = xcalloc(w->n_links, sizeof(*lens)), at = 0;
     const uint8_t *bytes = address;
     unsigned n = 0;
     int err = 0;
 
-    for (; addresses && lens && n < w->n_links && len - at >= 2; n++) {
+    for (; n < w->n_links && len - at >= 2; n++) {
         lens[n] = bytes_get16(bytes + at);
         addresses[n] = bytes + at + 2;
         if (len - at - 2 < lens[n])
             break;
         at += 2 + lens[n];
     }
-    if (!addresses || !lens)
-        err = net_fail(e, -ENOMEM, "out of memory");
-    else if (n < w->n_links || at != len)
+    if (n < w->n_links || at != len)
         err = net_fail(e, -EPROTO, "%s sent addresses that this end cannot read",
                        channel_peer(e->channel));
     else if ((err = wire_join(w, addresses, lens)) != 0)

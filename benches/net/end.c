@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "benches/net/end.h"
+#include "core/alloc.h"
 #include "core/wire/wires.h"
 
 int net_fail(struct net_end *e, int err, const char *format, ...)
@@ -161,11 +162,8 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
         return net_fail(e, -EOPNOTSUPP, "this build knows no transport '%.15s'",
                         e->point->transport);
     size_t n = e->point->connections + 1u;
-    e->counts = aligned_alloc(_Alignof(struct net_count), n * sizeof(*e->counts));
-    e->expect = calloc(n, sizeof(*e->expect));
-    if (!e->counts || !e->expect)
-        return net_fail(e, -ENOMEM, "out of memory");
-    memset(e->counts, 0, n * sizeof(*e->counts));
+    e->counts = xaligned(_Alignof(struct net_count), n * sizeof(*e->counts));
+    e->expect = xcalloc(n, sizeof(*e->expect));
     err = net_wire_open(e);
     if (err)
         return net_fail(e, err, "%s: %s", e->ops->name, strerror(-err));

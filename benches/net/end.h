@@ -308,7 +308,7 @@ void net_end_close(struct net_end *e);
 void net_end_rails(const struct net_end *e, struct net_rails *rails);
 
 int net_workers_start(struct net_end *e);
-int net_workers_make(struct net_end *e); /* the first part of that: no thread runs yet */
+void net_workers_make(struct net_end *e); /* the first part of that: no thread runs yet */
 /* Those that send end after the message that they are in, sent[connections] of each; those that
  * receive when they have all of what was sent. Either may take as long as messages take. */
 int net_workers_stop(struct net_end *e, uint64_t *sent);

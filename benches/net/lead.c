@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/units.h"
@@ -59,11 +60,6 @@ const char *net_lead_error(struct net_lead *l)
     snprintf(l->said, sizeof(l->said), "%s, which leads, is cut off: %s",
              channel_base(l->channel)->own, why);
     return l->said;
-}
-
-bool net_lead_broken(const struct net_lead *l)
-{
-    return l->talk.broken;
 }
 
 int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
@@ -182,13 +178,8 @@ static int greet(struct net_lead *l, uint64_t idle_ns)
 int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *topo,
                   uint64_t idle_ns)
 {
-    struct net_lead *l = calloc(1, sizeof(*l));
+    struct net_lead *l = *lead = xcalloc(1, sizeof(*l));
 
-    *lead = l;
-    if (!l) {
-        channel_close(c);
-        return -ENOMEM;
-    }
     l->channel = c;
     l->topo = topo;
     struct sockaddr_storage peer;
@@ -209,31 +200,6 @@ void net_lead_close(struct net_lead *l)
     talk_close(&l->talk);
     channel_close(l->channel);
     free(l);
-}
-
-unsigned net_lead_thread_count(const struct net_lead *l)
-{
-    return l->end.n_shares;
-}
-
-bool net_lead_polls(const struct net_lead *l)
-{
-    return l->end.traits.busy;
-}
-
-bool net_lead_same_machine(const struct net_lead *l)
-{
-    return l->same_machine;
-}
-
-double net_lead_idle_cores(const struct net_lead *l, enum net_side side)
-{
-    return l->hello[side].idle_cores;
-}
-
-const char *net_lead_host(const struct net_lead *l)
-{
-    return l->hello[NET_PEER].host;
 }
 
 /* What the other end reports is whole: texts end, numbers are within bounds, units are known. */
@@ -345,11 +311,6 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     if (err)
         net_lead_finish(l);
     return err;
-}
-
-const struct net_report *net_lead_report(const struct net_lead *l, enum net_side side)
-{
-    return &l->reports[side];
 }
 
 /* The peer's end first: what is still under way then ends here with an error that nobody reads. */

@@ -59,8 +59,6 @@ int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *
                   uint64_t idle_ns);
 void net_lead_close(struct net_lead *lead); /* NULL is left alone */
 const char *net_lead_error(struct net_lead *lead);
-/* The peer is gone or does not answer any more: no further point can be led. */
-bool net_lead_broken(const struct net_lead *lead);
 
 /* Opens a point at both ends, connects, and starts what streams and answers. On an error the
  * point is closed. */
@@ -125,18 +123,11 @@ unsigned net_lead_costs(struct net_lead *lead, enum net_side side, struct net_co
  * NULL: only that. */
 unsigned net_lead_threads(struct net_lead *lead, enum net_side side, double *cores);
 
-const struct net_report *net_lead_report(const struct net_lead *lead, enum net_side side);
-bool net_lead_same_machine(const struct net_lead *lead);
-unsigned net_lead_thread_count(const struct net_lead *lead); /* that serve a direction at one end */
-bool net_lead_polls(const struct net_lead *lead); /* they are busy whatever there is to do */
-/* Busy before anything ran; NAN: not measured. */
-double net_lead_idle_cores(const struct net_lead *lead, enum net_side side);
-const char *net_lead_host(const struct net_lead *lead); /* the peer's name of itself */
-
 /* Closes the point at both ends, however far it came. */
 void net_lead_finish(struct net_lead *lead);
 
-/* ---- For lead.c (the life of a point) and lead_rates.c (readings, rates, limits) alone ---- */
+/* Read by who leads; written by lead.c (the life of a point) and lead_rates.c (readings, rates,
+ * limits) alone. */
 
 struct net_readings { /* both ends' readings of about the same moment */
     struct net_reading of[NET_SIDES];
@@ -144,7 +135,7 @@ struct net_readings { /* both ends' readings of about the same moment */
 
 struct net_lead {
     struct channel *channel;
-    struct talk talk; /* by enum net_side */
+    struct talk talk; /* by enum net_side; broken: no further point can be led */
     const struct topo *topo;
     struct net_hello hello[NET_SIDES];
     bool same_machine, peer_failed;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/hw/gpu.h"
 #include "core/hw/nic.h"
 #include "core/hw/place.h"
@@ -78,13 +79,9 @@ static void gpu_memory_close(struct net_gpu *m)
  * them. */
 static int gpu_memory_take(struct net_gpu *m, size_t bytes, void **at)
 {
-    struct block *block = calloc(1, sizeof(*block));
+    struct block *block = xcalloc(1, sizeof(*block));
 
     *at = NULL;
-    if (!block) {
-        snprintf(m->error, sizeof(m->error), "out of memory");
-        return -ENOMEM;
-    }
     bytes = (bytes + GPU_ALIGN - 1) / GPU_ALIGN * GPU_ALIGN;
     int err = gpu_ops(m->gpu)->alloc(m->gpu, GPU_DEVICE, bytes + GPU_ALIGN, &block->raw);
     if (err) {
@@ -204,15 +201,11 @@ static int apply_rail(struct net_local *local, const struct rail *rail, char *er
 
 int net_rail_find(struct net_local *local, struct rail *rail, char *error, size_t len)
 {
-    struct gpus *gpus = local->rail ? gpus_open() : NULL;
-    int err = 0;
-
     *rail = (struct rail){.gpu = -1, .way = ""};
     if (!local->rail)
         return 0;
-    if (!gpus)
-        snprintf(error, len, "out of memory");
-    err = gpus ? rail_get(gpus, local->rail - 1, rail, error, len) : -ENOMEM;
+    struct gpus *gpus = gpus_open();
+    int err = rail_get(gpus, local->rail - 1, rail, error, len);
     gpus_close(gpus);
     return err ? err : apply_rail(local, rail, error, len);
 }
@@ -252,9 +245,8 @@ int net_memory_open(struct net_end *e)
     int err = place_parse(text, PLACE_GPU, &place, error, sizeof(error));
     if (err)
         return net_fail(e, err, "%s", error);
-    e->gpu = calloc(1, sizeof(*e->gpu));
-    if (!e->gpu || !(e->gpu->gpus = gpus_open()))
-        return net_fail(e, -ENOMEM, "out of memory");
+    e->gpu = xcalloc(1, sizeof(*e->gpu));
+    e->gpu->gpus = gpus_open();
     err = open_gpu(e->gpu, place.index);
     for (unsigned i = 0; i < e->n_rails; i++)
         e->rails[i].simulated = !strcmp(gpus_origin(e->gpu->gpus), "simulated");

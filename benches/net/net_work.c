@@ -84,8 +84,8 @@ static void cpus_text(const struct net_rails *rails, char *text, size_t len)
 
 static void set_columns(struct point *pt, struct net_session *s)
 {
-    const struct net_rails *own = &net_lead_report(s->lead, NET_OWN)->rails,
-                           *peer = &net_lead_report(s->lead, NET_PEER)->rails;
+    const struct net_rails *own = &s->lead->reports[NET_OWN].rails,
+                           *peer = &s->lead->reports[NET_PEER].rails;
     char from[40], to[40], names[2][128] = {"", ""};
 
     for (unsigned i = 0; i < own->n; i++) {
@@ -100,7 +100,7 @@ static void set_columns(struct point *pt, struct net_session *s)
     point_column(pt, "detail", "%s", names[0]);
     point_column(pt, "peer_detail", "%s", names[1]);
     point_column(pt, "peer_host", "%s",
-                 net_lead_same_machine(s->lead) ? "same machine" : net_lead_host(s->lead));
+                 s->lead->same_machine ? "same machine" : s->lead->hello[NET_PEER].host);
 }
 
 /* Whether threads and buffers are where they were asked to be: not where the peer's own command
@@ -129,7 +129,7 @@ static void show_node(struct point *pt, const char *option, int asked,
 static void tell_nodes(struct point *pt, struct net_session *s)
 {
     for (int side = 0; side < NET_SIDES; side++) {
-        const struct net_rails *rails = &net_lead_report(s->lead, side)->rails;
+        const struct net_rails *rails = &s->lead->reports[side].rails;
         for (unsigned i = 1; i < rails->n; i++)
             if (rails->rails[i].node != rails->rails[0].node)
                 point_reason(pt, 0,
@@ -150,11 +150,11 @@ static void net_rows_series(struct point *pt, struct net_session *s)
     net_rows_series_of(pt, s, s->rates, s->n_rates);
     set_limits(pt, s);
     set_columns(pt, s);
-    show_node(pt, "node", p->node, &net_lead_report(s->lead, NET_OWN)->rails);
-    show_node(pt, "peer_node", p->peer_node, &net_lead_report(s->lead, NET_PEER)->rails);
+    show_node(pt, "node", p->node, &s->lead->reports[NET_OWN].rails);
+    show_node(pt, "peer_node", p->peer_node, &s->lead->reports[NET_PEER].rails);
     tell_nodes(pt, s);
     for (int side = 0; side < NET_SIDES; side++) /* of this end the GPU itself has said so */
-        if (net_lead_report(s->lead, side)->rails.rails[0].simulated)
+        if (s->lead->reports[side].rails.rails[0].simulated)
             pt->origin = "simulated";
 }
 
@@ -213,7 +213,7 @@ static void add_threads(struct point *pt, struct net_session *s, enum net_side s
 
     for (unsigned i = 0; i < n; i++) {
         char scope[24];
-        if (cores[i] >= BUSY_CORES && !s->cpu_limit[0] && !net_lead_polls(s->lead))
+        if (cores[i] >= BUSY_CORES && !s->cpu_limit[0] && !s->lead->end.traits.busy)
             snprintf(s->cpu_limit, sizeof(s->cpu_limit), "a thread of %s end is %.0f %% busy",
                      side == NET_OWN ? "this" : "the peer's", 100 * cores[i]);
         if (n < 2 || n > THREADS_SHOWN)
@@ -227,7 +227,7 @@ static void add_threads(struct point *pt, struct net_session *s, enum net_side s
 static const char *idle_remark(const struct net_lead *lead, enum net_side side, char *text,
                                size_t len)
 {
-    double cores = net_lead_idle_cores(lead, side);
+    double cores = lead->hello[side].idle_cores;
 
     text[0] = 0;
     if (cores > IDLE_CORES)
@@ -249,7 +249,7 @@ static bool machine_is_sound(struct net_session *s, enum net_side side)
         machine += own[i].machine_s;
         seconds += own[i].seconds;
         threads += own[i].threads_s;
-        threads += net_lead_same_machine(s->lead) ? other[i].threads_s : 0;
+        threads += s->lead->same_machine ? other[i].threads_s : 0;
     }
     return cpu_ticks_tell(seconds) && machine >= MACHINE_LEAST * threads; /* not of NAN */
 }
@@ -259,7 +259,7 @@ static void add_costs(struct point *pt, struct net_session *s)
 {
     struct net_cost costs[NET_BLOCKS];
     char remark[128];
-    bool same = net_lead_same_machine(s->lead);
+    bool same = s->lead->same_machine;
 
     for (int side = 0; side < NET_SIDES; side++) {
         unsigned n = net_lead_costs(s->lead, side, costs);
@@ -318,7 +318,7 @@ static void net_rows_figures(struct point *pt, struct net_session *s)
         add_costs(pt, s);
     if (s->point.connections)
         for (int side = 0; side < NET_SIDES; side++)
-            add_facts(pt, net_lead_report(s->lead, side), sides[side]);
+            add_facts(pt, &s->lead->reports[side], sides[side]);
     set_columns(pt, s); /* the rails' text may know more now */
 }
 
@@ -354,7 +354,7 @@ static void net_rows_judge(struct point *pt, struct net_session *s)
 static void net_rows_evidence(struct point *pt, struct net_session *s)
 {
     for (int side = 0; side < NET_SIDES; side++) {
-        const struct path_proof *proof = &net_lead_report(s->lead, side)->proof;
+        const struct path_proof *proof = &s->lead->reports[side].proof;
         pt->carriers |= proof->carriers;
         if (proof->text[0])
             evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", sides[side], proof->text);
@@ -408,22 +408,15 @@ static bool is_latency(const struct net_params *p)
     return p->pattern == NET_LATENCY || p->pattern == NET_LOADED_LATENCY;
 }
 
-int net_bench_open(struct point *ctx)
-{
-    ctx->bench_state = calloc(1, sizeof(struct net_session));
-    return ctx->bench_state ? 0 : -ENOMEM;
-}
-
 void net_bench_close(struct point *ctx)
 {
     struct net_session *s = ctx->bench_state;
 
-    bool broken = s->lead && net_lead_broken(s->lead);
+    bool broken = s->lead && s->lead->talk.broken;
     net_lead_close(s->lead);
     if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
         pair_end();
     free(s->windows.ns);
-    free(s);
 }
 
 /* One peer for all points; another one where it was lost. */
@@ -433,7 +426,7 @@ static int need_lead(struct point *pt, struct net_session *s)
     struct channel *c = NULL;
     char error[512] = "";
 
-    if (s->lead && net_lead_broken(s->lead)) {
+    if (s->lead && s->lead->talk.broken) {
         net_lead_close(s->lead);
         s->lead = NULL;
     }
@@ -532,7 +525,7 @@ static void show_point(struct point *pt, const struct net_point *point)
  * of its own. */
 static int bind_leader(struct point *pt, struct net_session *s)
 {
-    const struct net_rails *rails = &net_lead_report(s->lead, NET_OWN)->rails;
+    const struct net_rails *rails = &s->lead->reports[NET_OWN].rails;
     unsigned cpu =
         rails->cpus[rails->n_cpus - 1]; /* beside streams: not a worker's, if there is another */
     int err = topo_bind_self(point_topo(pt), cpu);
@@ -588,7 +581,7 @@ static int begin_point(struct point *pt, struct net_session *s, const struct net
 {
     int err = net_lead_begin(s->lead, &s->point, own, peers);
 
-    const struct net_report *theirs = net_lead_report(s->lead, NET_PEER);
+    const struct net_report *theirs = &s->lead->reports[NET_PEER];
     if (own->rail && theirs->rails.n)
         point_column(pt, "rail_peer_device", "%s", theirs->rails.rails[0].name);
     if (net_peer_gpu(own->memory) || net_peer_gpu(peers->memory))
@@ -659,7 +652,7 @@ int net_bench_setup(struct point *pt)
         return err;
     net_rows_series(pt, s);
     if (s->point.connections)
-        point_option(pt, "threads", "%u", net_lead_thread_count(s->lead));
+        point_option(pt, "threads", "%u", s->lead->end.n_shares);
     return s->point.ping ? bind_leader(pt, s) : 0;
 }
 

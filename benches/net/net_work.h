@@ -43,7 +43,6 @@ int net_parse_memory(const char *text, void *value, char *error, size_t len);
 void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point);
 
 /* Hooks of struct bench: a point. */
-int net_bench_open(struct point *ctx);
 void net_bench_close(struct point *ctx);
 int net_bench_possible(struct point *pt);
 int net_bench_setup(struct point *pt);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "benches/net/net_work.h"
+#include "core/alloc.h"
 #include "core/group/channel.h"
 #include "core/group/notice.h"
 #include "core/group/pair.h"
@@ -101,7 +102,7 @@ static int address(struct talk_server *t, const void *data, size_t len)
 
     (void)data, (void)len;
     if (!err && !talk_body(t, n))
-        err = -ENOMEM;
+        err = -EMSGSIZE;
     if (!err)
         memcpy(t->body, own, n);
     return err;
@@ -138,7 +139,7 @@ static int stop(struct talk_server *t, const void *data, size_t len)
 
     (void)data, (void)len;
     net_facts_take(e);
-    return sent ? net_workers_stop(e, sent) : -ENOMEM;
+    return net_workers_stop(e, sent);
 }
 
 static int drain(struct talk_server *t, const void *data, size_t len)
@@ -159,9 +160,8 @@ static int prove(struct talk_server *t, const void *data, size_t len)
     if (len != (e->point->connections + 1u) * sizeof(uint64_t))
         return -EPROTO;
     net_prove_end(e, data);
-    if (talk_body(t, len))
-        net_received(e, t->body);
-    return t->body ? 0 : -ENOMEM;
+    net_received(e, talk_body(t, len));
+    return 0;
 }
 
 static int check(struct talk_server *t, const void *data, size_t len)
@@ -236,11 +236,9 @@ static void failed(struct talk_server *t)
 
 int net_serve(struct channel *c, void *arg)
 {
-    struct server *s = calloc(1, sizeof(*s));
+    struct server *s = xcalloc(1, sizeof(*s));
     struct beat *beat = NULL;
 
-    if (!s)
-        return 1;
     s->service = arg;
     s->talk = (struct talk_server){.channel = c,
                                    .requests = net_requests,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/machine.h"
 
 /* ---- A rate's counters ---- */
@@ -264,27 +265,24 @@ static void lay_out_direction(struct net_end *e, enum net_direction d, bool send
 }
 
 /* Receivers first: they are there when the first byte comes. */
-int net_workers_make(struct net_end *e)
+void net_workers_make(struct net_end *e)
 {
-    size_t bytes = NET_WORKERS_MAX * sizeof(struct net_worker);
-
     if (!e->workers)
-        e->workers = aligned_alloc(_Alignof(struct net_worker), bytes);
-    if (!e->workers)
-        return net_fail(e, -ENOMEM, "out of memory");
+        e->workers =
+            xaligned(_Alignof(struct net_worker), NET_WORKERS_MAX * sizeof(struct net_worker));
     e->n_workers = 0;
     for (int sends = 0; sends < 2; sends++)
         for (int d = 0; d < NET_DIRECTIONS; d++)
             if (e->point->stream[d] && net_sends(e, (enum net_direction)d) == sends &&
                 net_needs_worker(e, sends))
                 lay_out_direction(e, (enum net_direction)d, sends);
-    return 0;
 }
 
 int net_workers_start(struct net_end *e)
 {
-    int err = net_workers_make(e);
+    int err = 0;
 
+    net_workers_make(e);
     for (unsigned i = 0; !err && i < e->n_workers; i++) {
         err = net_thread_start(e, &e->workers[i].thread, run_worker, &e->workers[i]);
         e->workers[i].started = !err;

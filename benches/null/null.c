@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 
 enum noise { NOISE_NONE, NOISE_NORMAL, NOISE_LOGNORMAL, NOISE_AR1, NOISE_TWO_LEVELS };
@@ -99,11 +100,8 @@ static uint64_t seed_of(const struct point *pt)
 static int setup(struct point *pt)
 {
     const struct params *p = pt->params;
-    struct state *s = calloc(1, sizeof(*s));
+    struct state *s = pt->state = xcalloc(1, sizeof(*s));
 
-    if (!s)
-        return -ENOMEM;
-    pt->state = s;
     rng_seed(&s->rng, seed_of(pt));
     s->median = median_of_levels(p->spread);
     s->last = rng_normal(&s->rng);

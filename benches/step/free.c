@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What bounds asynchronous workers, each of which has a rate of its own, and whether they go at one pace: see work.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "benches/step/run.h"
 #include "benches/step/work.h"
+#include "core/alloc.h"
 
 /* Steps by which leads may grow, of so many: a lead is a whole number of steps. */
 #define SETTLED (1. / (VALUES_WINDOWS * STEP_WINDOW))
@@ -146,13 +146,11 @@ int values_free_limit(const struct step_spec *spec, const struct step_layer *lay
                       const struct world *world, const double *gbps, struct values_free *limit)
 {
     struct workers w = {.n = step_dp(spec), .nodes = world_nodes(world)};
-    struct item *items = calloc(w.n, sizeof(*items));
+    struct item *items = xcalloc(w.n, sizeof(*items));
     int err = 0;
 
-    w.most = calloc(w.n, sizeof(*w.most));
-    w.loads = calloc((size_t)w.n * w.nodes, sizeof(*w.loads));
-    if (!items || !w.most || !w.loads)
-        err = -ENOMEM;
+    w.most = xcalloc(w.n, sizeof(*w.most));
+    w.loads = xcalloc((size_t)w.n * w.nodes, sizeof(*w.loads));
     for (unsigned i = 0; i < w.n && !err; i++)
         err = add_worker(&w, spec, layers, world, i);
     if (!err && step_is_bounded(spec))

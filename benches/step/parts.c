@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "benches/step/plan.h"
+#include "core/alloc.h"
 
 /* A rank's place, whose parts are made. */
 struct place {
@@ -12,7 +13,6 @@ struct place {
     const struct step_layer *layers;
     unsigned rank, data, stage, tensor;
     unsigned first, end; /* layers of its stage */
-    int err;
 };
 
 static unsigned rank_at(const struct place *w, unsigned data, unsigned stage, unsigned tensor)
@@ -41,13 +41,13 @@ static const struct {
     [PART_ANSWER] = {COLLECTIVE_BROADCAST, LANE_WORD, false},
 };
 
-/* The members are filled in by the caller. NULL: out of memory, or one member alone. */
+/* NULL: one member alone. */
 static struct step_part *add_part(struct place *w, enum step_part_kind kind,
                                   const unsigned *members, unsigned n)
 {
     struct step_part *part = &w->plan->parts[w->plan->n_parts];
 
-    if (n < 2 || w->err)
+    if (n < 2)
         return NULL;
     unsigned lowest = members[0];
     *part = (struct step_part){.kind = kind,
@@ -55,13 +55,8 @@ static struct step_part *add_part(struct place *w, enum step_part_kind kind,
                                .lane = kinds[kind].lane,
                                .in_place = kinds[kind].in_place,
                                .n = n};
-    part->members = malloc(n * sizeof(*members));
-    if (!part->members) {
-        w->err = -ENOMEM;
-        return NULL;
-    }
+    part->members = xmemdup(members, n * sizeof(*members));
     for (unsigned i = 0; i < n; i++) {
-        part->members[i] = members[i];
         part->me = members[i] == w->rank ? i : part->me;
         lowest = members[i] < lowest ? members[i] : lowest;
     }
@@ -102,17 +97,9 @@ int parts_vector(struct step_part *part, uint64_t count, bool anew)
             return (int)i;
     if (part->n_calls == COLLECTIVE_CALLS_MAX)
         return -E2BIG;
-    if (part->n_calls == part->room) {
-        unsigned room = part->room ? 2 * part->room : 64;
-        struct collective_call *calls = realloc(part->calls, room * sizeof(*calls));
-        if (!calls)
-            return -ENOMEM;
-        part->calls = calls;
-        part->room = room;
-    }
-    part->calls[part->n_calls] = (struct collective_call){part->count, count};
+    *ARRAY_ADD(part->calls, part->n_calls) = (struct collective_call){part->count, count};
     part->count += count;
-    return (int)part->n_calls++;
+    return (int)part->n_calls - 1;
 }
 
 static void add_pass(struct place *w, unsigned stage)
@@ -139,11 +126,8 @@ static int by_id(const void *a, const void *b)
 /* One word each. */
 static void add_words(struct place *w, unsigned worker, unsigned server)
 {
-    struct step_part *ask = add_part(w, PART_ASK, (unsigned[]){worker, server}, 2);
-    struct step_part *answer = add_part(w, PART_ANSWER, (unsigned[]){server, worker}, 2);
-
-    if (ask && answer && (parts_vector(ask, 1, true) < 0 || parts_vector(answer, 1, true) < 0))
-        w->err = -ENOMEM;
+    parts_vector(add_part(w, PART_ASK, (unsigned[]){worker, server}, 2), 1, true);
+    parts_vector(add_part(w, PART_ANSWER, (unsigned[]){server, worker}, 2), 1, true);
 }
 
 /* A push and a pull of each worker and server, of which this rank is one. */
@@ -231,12 +215,12 @@ int parts_make(struct step_plan *p, const struct step_spec *s, const struct step
                       .stage = rank / s->tp % s->pp,
                       .data = rank / s->tp / s->pp};
 
-    p->parts = calloc(STEP_PART_KINDS + 4 * s->ranks, sizeof(*p->parts));
-    int err = p->parts ? step_cut(layers, s->n_layers, s->pp, cuts) : -ENOMEM;
+    p->parts = xcalloc(STEP_PART_KINDS + 4 * s->ranks, sizeof(*p->parts));
+    int err = step_cut(layers, s->n_layers, s->pp, cuts);
     if (err)
         return err;
     w.first = cuts[w.stage];
     w.end = cuts[w.stage + 1];
     add_all(&w);
-    return w.err;
+    return 0;
 }

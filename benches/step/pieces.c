@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
+
 struct piece {
     struct collective c;
     struct collective_point point;
@@ -59,16 +61,11 @@ static int open_piece(struct pieces *p, unsigned number, const struct pieces_att
 int pieces_open(struct pieces **pieces, struct collective *whole, const struct collective_ops *by,
                 struct step_plan *plan, const struct pieces_attend *attend)
 {
-    struct pieces *p = calloc(1, sizeof(*p));
+    struct pieces *p = *pieces = xcalloc(1, sizeof(*p));
     int err = 0;
 
-    *pieces = p;
-    if (!p)
-        return collective_fail(whole, -ENOMEM, "out of memory");
     *p = (struct pieces){.whole = whole, .by = by, .plan = plan};
-    p->all = calloc(plan->n_parts + 1, sizeof(*p->all));
-    if (!p->all)
-        return collective_fail(whole, -ENOMEM, "out of memory");
+    p->all = xcalloc(plan->n_parts, sizeof(*p->all));
     for (unsigned i = 0; i < plan->n_parts && !err; i++)
         err = open_piece(p, i, attend);
     return err;
@@ -214,11 +211,9 @@ static int join_piece(struct pieces *p, unsigned part, const struct collective_a
 
 int pieces_join(struct pieces *p, const struct collective_address *addresses, unsigned n)
 {
-    struct collective_address *its = malloc((n + 1) * sizeof(*its));
+    struct collective_address *its = xcalloc(n, sizeof(*its));
     int err = 0;
 
-    if (!its)
-        return collective_fail(p->whole, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < p->plan->n_parts && !err; i++)
         err = join_piece(p, i, addresses, n, its);
     free(its);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
+
 const char *const step_part_names[STEP_PART_KINDS] = {
     [PART_ALL] = "barrier",       [PART_SUM] = "gradients",      [PART_SCATTER] = "gradients",
     [PART_GATHER] = "parameters", [PART_EXPERT_SUM] = "experts", [PART_TENSOR] = "activations",
@@ -206,10 +208,7 @@ int step_spec_take(struct step_spec *s, struct step_layer **layers, unsigned ran
         !(s->ns_per_flop >= 0) || !(s->ns_per_byte >= 0) || (s->asynchronous && !s->servers) ||
         n != sizeof(*s) + s->n_layers * sizeof(**layers))
         return -EPROTO;
-    *layers = malloc(s->n_layers * sizeof(**layers));
-    if (!*layers)
-        return -ENOMEM;
-    memcpy(*layers, (const char *)bytes + sizeof(*s), s->n_layers * sizeof(**layers));
+    *layers = xmemdup((const char *)bytes + sizeof(*s), s->n_layers * sizeof(**layers));
     return step_supports(s, *layers, why, len);
 }
 
@@ -289,14 +288,14 @@ double step_least_ns(const struct step_spec *s, const struct step_stated *all)
 }
 
 /* When a worker may push each bucket, if it is later than another's. */
-static int add_ready(const struct step_plan *p, const struct step_spec *s, unsigned rank,
-                     double *ready)
+static void add_ready(const struct step_plan *p, const struct step_spec *s, unsigned rank,
+                      double *ready)
 {
     const struct step_part *push = parts_pair(p, PART_PUSH, step_dp(s));
-    double *ends = calloc(p->n_ops + 1, sizeof(*ends)), idle = 0;
+    double *ends = xcalloc(p->n_ops, sizeof(*ends)), idle = 0;
     unsigned n = 0;
 
-    for (size_t i = 0; i < p->n_ops && ends; i++) {
+    for (size_t i = 0; i < p->n_ops; i++) {
         const struct step_op *op = &p->ops[i];
         for (uint32_t k = 0; k < op->n_deps; k++)
             ends[i] = fmax(ends[i], ends[p->deps[op->first_dep + k]]);
@@ -308,20 +307,19 @@ static int add_ready(const struct step_plan *p, const struct step_spec *s, unsig
         n++;
     }
     free(ends);
-    return ends ? 0 : -ENOMEM;
 }
 
 int step_served_ns(const struct step_spec *s, const struct step_layer *layers, double *ns)
 {
-    double *ready = calloc(COLLECTIVE_CALLS_MAX + 1, sizeof(*ready));
-    int err = ready ? 0 : -ENOMEM;
+    double *ready = xcalloc(COLLECTIVE_CALLS_MAX + 1, sizeof(*ready));
+    int err = 0;
     struct step_plan plan;
 
     *ns = 0;
     for (unsigned rank = 0; rank <= step_dp(s) && !err; rank++) { /* the last: a server */
         err = step_plan_make(&plan, s, layers, rank);
         if (!err && rank < step_dp(s))
-            err = add_ready(&plan, s, rank, ready);
+            add_ready(&plan, s, rank, ready);
         for (size_t i = 0, n = 0; rank == step_dp(s) && i < plan.n_ops && !err; i++)
             if (plan.ops[i].kind == STEP_UPDATE)
                 *ns = fmax(*ns, ready[n++]) + step_op_ns(&plan.ops[i], s, rank);

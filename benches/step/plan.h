@@ -128,7 +128,7 @@ struct step_part {
     bool in_place;
     unsigned *members, n, me; /* ranks; me: which of them this is */
     struct collective_call *calls;
-    unsigned n_calls, room;
+    unsigned n_calls;
     uint64_t count; /* elements of all calls */
 };
 
@@ -136,7 +136,7 @@ struct step_plan {
     struct step_op *ops;
     struct step_part *parts; /* by id */
     uint32_t *deps;
-    size_t n_ops, ops_room, n_deps, deps_room;
+    size_t n_ops, n_deps;
     unsigned n_parts;
 };
 
@@ -150,7 +150,7 @@ bool step_is_bounded(const struct step_spec *s);
 int step_supports(const struct step_spec *s, const struct step_layer *layers, char *why,
                   size_t len);
 /* From the bytes that hold a spec and its layers: those are to be freed in any case, if *layers was
- * NULL. 0; -EPROTO: they make no sense for so many ranks; -ENOMEM; or as step_supports(). */
+ * NULL. 0; -EPROTO: they make no sense for so many ranks; or as step_supports(). */
 int step_spec_take(struct step_spec *s, struct step_layer **layers, unsigned ranks,
                    const void *bytes, size_t n, char *why, size_t len);
 /* Layers of a model at this length of sequences; as many as m->n_layers. */
@@ -161,7 +161,7 @@ int step_cut(const struct step_layer *layers, unsigned n_layers, unsigned pp, un
 
 /* ---- Whom a rank does a step with; used by ways.c alone ---- */
 
-/* All parts that it is a member of, by id, without calls but for words. 0, -ENOMEM, or as step_cut(). */
+/* All parts that it is a member of, by id, without calls but for words. 0, or as step_cut(). */
 int parts_make(struct step_plan *p, const struct step_spec *s, const struct step_layer *layers,
                unsigned rank);
 /* The one of this kind, and of those that pass on to another stage, in which this rank sends, or not;
@@ -170,13 +170,13 @@ struct step_part *parts_find(const struct step_plan *p, enum step_part_kind kind
 /* The one of this kind, of two, that it has with that rank. */
 struct step_part *parts_pair(const struct step_plan *p, enum step_part_kind kind, unsigned other);
 /* The number of its call of a vector of so many elements: a new one if none is so long, or in any case
- * where `anew`. -ENOMEM; -E2BIG: it has COLLECTIVE_CALLS_MAX. */
+ * where `anew`. -E2BIG: it has COLLECTIVE_CALLS_MAX. */
 int parts_vector(struct step_part *part, uint64_t count, bool anew);
 
 /* ---- The plan ---- */
 
-/* Of a spec that step_supports(). 0, -ENOMEM, -E2BIG: more than COLLECTIVE_CALLS_MAX calls. Release
- * it in any case. */
+/* Of a spec that step_supports(). 0, or -E2BIG: more than COLLECTIVE_CALLS_MAX calls. Release it in
+ * any case. */
 int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct step_layer *layers,
                    unsigned rank);
 void step_plan_release(struct step_plan *p);
@@ -199,7 +199,7 @@ struct step_stated step_stated(const struct step_plan *p, const struct step_spec
  * of a stage's compute and an update, and both orders take no longer. */
 double step_least_ns(const struct step_spec *s, const struct step_stated *all);
 /* The same of workers and their servers, which update each bucket when the slowest worker's gradients can be there: when the last
- * update ends. 0: they update nothing. 0 or -ENOMEM. */
+ * update ends. 0: they update nothing. Errors as of step_plan_make(). */
 int step_served_ns(const struct step_spec *s, const struct step_layer *layers, double *ns);
 double step_op_ns(const struct step_op *op, const struct step_spec *s, unsigned rank);
 /* Bytes that this rank must send in a step, if no byte goes twice over a wire. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 
 struct products {
@@ -79,19 +80,13 @@ static size_t find(const struct products *p, const struct gemm_shape *shape)
 
 static int add_shape(struct products *p, const struct gemm_shape *shape, char *why)
 {
-    struct gemm_shape *grown;
-
     if (find(p, shape) < p->n)
         return 0;
     if (shape->m > INT_MAX || shape->n > INT_MAX || shape->k > INT_MAX)
         return gemm_why(why, -EOPNOTSUPP, "a product of %llu x %llu x %llu: give a lower --batch",
                         (unsigned long long)shape->m, (unsigned long long)shape->n,
                         (unsigned long long)shape->k);
-    grown = realloc(p->shapes, (p->n + 1) * sizeof(*grown));
-    if (!grown)
-        return gemm_why(why, -ENOMEM, "out of memory");
-    p->shapes = grown;
-    grown[p->n++] = *shape;
+    *ARRAY_ADD(p->shapes, p->n) = *shape;
     return 0;
 }
 
@@ -117,15 +112,12 @@ int products_open(struct products **to, const struct products_place *place,
                   const struct step_plan *plan, unsigned sharing, const char *gpu,
                   char why[GEMM_WHY_BYTES])
 {
-    struct products *p = calloc(1, sizeof(*p));
+    struct products *p = *to = xcalloc(1, sizeof(*p));
     struct products_need need = {.type = (enum collective_type)s->type,
                                  .adam = s->update == UPDATE_ADAM,
                                  .sharing = sharing,
                                  .gpu = gpu};
 
-    *to = p;
-    if (!p)
-        return gemm_why(why, -ENOMEM, "out of memory");
     p->spec = *s;
     p->layers = layers;
     p->place = place;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "benches/step/products.h"
+#include "core/alloc.h"
 #include "core/hw/gpu.h"
 #include "core/matrix/gpu_operands.h"
 
@@ -35,13 +36,13 @@ static int failed(const struct device *d, int err, char *why)
 /* The same GPU as the backend's; of a rank that is alone, the first. */
 static int find_gpu(struct device *d, const char *address, char *why)
 {
-    const char *reason = "out of memory";
+    const char *reason;
     char error[GPU_ERROR_BYTES] = "there is no GPU";
     struct gpu_facts facts;
     unsigned i = 0;
 
     d->gpus = gpus_open();
-    const struct gpu_ops *ops = d->gpus ? gpus_module(d->gpus, &reason) : NULL;
+    const struct gpu_ops *ops = gpus_module(d->gpus, &reason);
     if (!ops)
         return gemm_why(why, -ENODEV, "%s", reason);
     while (i < gpus_count(d->gpus) && *address &&
@@ -111,21 +112,15 @@ static int open_update(struct device *d, const struct products_need *need, char 
 
 static int device_open(void **state, const struct products_need *need, char *why)
 {
-    struct device *d = calloc(1, sizeof(*d));
-
-    *state = d;
-    if (!d)
-        return gemm_why(why, -ENOMEM, "out of memory");
+    struct device *d = *state = xcalloc(1, sizeof(*d));
     int err = find_gpu(d, need->gpu, why);
+
     if (!err)
         err = find_form(d, need->type, why);
     if (err)
         return err;
-    d->shapes = malloc(need->n * sizeof(*d->shapes));
-    d->gemms = calloc(need->n, sizeof(struct gpu_gemm *));
-    if (!d->shapes || !d->gemms)
-        return gemm_why(why, -ENOMEM, "out of memory");
-    memcpy(d->shapes, need->shapes, need->n * sizeof(*d->shapes));
+    d->shapes = xmemdup(need->shapes, need->n * sizeof(*d->shapes));
+    d->gemms = xcalloc(need->n, sizeof(struct gpu_gemm *));
     d->n = need->n;
     err = gpu_ops(d->gpu)->stream_open(d->gpu, &d->stream);
     if (err)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "benches/step/products.h"
+#include "core/alloc.h"
 #include "core/hw/host_buffer.h"
 
 #define SEED        11
@@ -112,14 +113,15 @@ static int open_operands(struct host *p, enum gemm_dtype dtype, const struct pro
                         "give a lower --batch",
                         need->sharing, bytes * 1e-9, have * 1e-9);
     int err = gemm_problem_share(&p->operands, dtype, need->shapes, need->n, SEED);
-    if (!err && !(p->shapes = calloc(need->n, sizeof(*p->shapes))))
-        err = -ENOMEM;
-    p->n = err ? 0 : need->n;
+    if (err)
+        return gemm_why(why, err, "out of memory");
+    p->shapes = xcalloc(need->n, sizeof(*p->shapes));
+    p->n = need->n;
     for (size_t i = 0; i < p->n; i++) {
         p->shapes[i].problem = p->operands;
         p->shapes[i].problem.shape = need->shapes[i];
     }
-    return err ? gemm_why(why, err, "out of memory") : 0;
+    return 0;
 }
 
 /* ---- The update ---- */
@@ -181,13 +183,10 @@ static int host_update(void *state, char *why)
 
 static int host_open(void **state, const struct products_need *need, char *why)
 {
-    struct host *p = calloc(1, sizeof(*p));
+    struct host *p = *state = xcalloc(1, sizeof(*p));
     enum gemm_dtype dtype = GEMM_F32;
-
-    *state = p;
-    if (!p)
-        return gemm_why(why, -ENOMEM, "out of memory");
     int err = dtype_of(need->type, &dtype, why);
+
     if (!err)
         p->engine = open_library(dtype, &err, why);
     if (!err)

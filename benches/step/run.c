@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "benches/step/clocks.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/collective/data.h"
 #include "core/session/member.h"
@@ -497,7 +498,7 @@ static int run_free(struct runner *r)
 
 /* ---- From open to close ---- */
 
-static int make_lanes(struct runner *r)
+static void make_lanes(struct runner *r)
 {
     for (unsigned i = 0; i < LANES; i++) {
         struct lane *l = &r->lanes[i];
@@ -505,15 +506,12 @@ static int make_lanes(struct runner *r)
         l->number = i;
         if (i >= STEP_LANES)
             continue;
-        l->ops = malloc((r->plan.n_ops + 1) * sizeof(*l->ops));
-        if (!l->ops)
-            return -ENOMEM;
+        l->ops = xcalloc(r->plan.n_ops, sizeof(*l->ops));
         for (size_t k = 0; k < r->plan.n_ops && !serves(r); k++)
             if (r->plan.ops[k].lane == i)
                 l->ops[l->n_ops++] = (uint32_t)k;
     }
-    r->done_ns = calloc(r->plan.n_ops + 1, sizeof(*r->done_ns));
-    return r->done_ns ? 0 : -ENOMEM;
+    r->done_ns = xcalloc(r->plan.n_ops, sizeof(*r->done_ns));
 }
 
 /* A library takes calls of one thread alone: that of the session. NCCL's communicators of one GPU may deadlock if several
@@ -611,12 +609,9 @@ static int open_products(struct runner *r)
 
 static int step_open(struct collective *c)
 {
-    struct runner *r = calloc(1, sizeof(*r));
+    struct runner *r = c->state = xcalloc(1, sizeof(*r));
     char why[COLLECTIVE_ERROR_BYTES] = "";
 
-    c->state = r;
-    if (!r)
-        return collective_fail(c, -ENOMEM, "out of memory");
     r->c = c;
     r->by = collective_find(c->point->backend);
     int err = init_locks(r);
@@ -627,10 +622,10 @@ static int step_open(struct collective *c)
     if (err == -E2BIG)
         return collective_fail(c, -EOPNOTSUPP, "more than %d buckets: give a larger --bucket",
                                COLLECTIVE_CALLS_MAX);
-    if (!err)
-        err = make_lanes(r);
-    if (!err)
+    if (!err) {
+        make_lanes(r);
         err = choose_own_lane(r);
+    }
     if (!err)
         err = pieces_open(&r->pieces, c, r->by, &r->plan,
                           &(struct pieces_attend){attend, lane_of, r});

@@ -12,6 +12,7 @@
 #include "benches/step/products.h"
 #include "benches/step/run.h"
 #include "benches/step/work.h"
+#include "core/alloc.h"
 #include "core/program.h"
 
 #define AT(field)    .offset = offsetof(struct step_params, field)
@@ -282,10 +283,9 @@ static int make_spec(struct point *pt, struct step_work *w)
     int err = model_load(p->model, &model, error, sizeof(error));
 
     free(w->layers);
-    w->layers = err ? NULL : calloc(model.n_layers + 1, sizeof(*w->layers));
-    if (!err && !w->layers)
-        err = -ENOMEM;
+    w->layers = NULL;
     if (!err) {
+        w->layers = xcalloc(model.n_layers, sizeof(*w->layers));
         step_layers(&model, p->sequence ? p->sequence : model.sequence, w->layers);
         fill_spec(p, w, (unsigned)model.n_layers);
     }
@@ -416,10 +416,8 @@ static int name_kernel(struct point *pt, const struct step_work *w)
 static int possible(struct point *pt)
 {
     const struct step_params *p = pt->params;
-    struct step_work *w = calloc(1, sizeof(*w));
+    struct step_work *w = xcalloc(1, sizeof(*w));
 
-    if (!w)
-        return -ENOMEM;
     w->n = (unsigned)p->ranks;
     int err = make_spec(pt, w);
     free(w->layers);
@@ -440,9 +438,7 @@ static int setup(struct point *pt)
     w->shares.n = 0;
     w->n = (unsigned)p->ranks;
     free(w->waits_ms);
-    w->waits_ms = calloc(w->n, STEP_SAMPLES * sizeof(*w->waits_ms));
-    if (!w->waits_ms)
-        return point_reason(pt, -ENOMEM, "out of memory for the waits of %u ranks", w->n);
+    w->waits_ms = xcalloc(w->n, STEP_SAMPLES * sizeof(*w->waits_ms));
     memset(w->steps, 0, sizeof(w->steps));
     memset(w->stale, 0, sizeof(w->stale));
     memset(w->stalest, 0, sizeof(w->stalest));
@@ -589,12 +585,6 @@ static void teardown(struct point *pt)
         session_finish(w->ranks.session);
 }
 
-static int open_bench(struct point *ctx)
-{
-    ctx->bench_state = calloc(1, sizeof(struct step_work));
-    return ctx->bench_state ? 0 : -ENOMEM;
-}
-
 static void close_bench(struct point *ctx)
 {
     struct step_work *w = ctx->bench_state;
@@ -605,7 +595,6 @@ static void close_bench(struct point *ctx)
         fprintf(stderr, "plumb-step: what --raw wrote is not complete\n");
     free(w->layers);
     free(w->waits_ms);
-    free(w);
 }
 
 static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
@@ -629,7 +618,7 @@ static bool wanted(struct point *pt)
     bool can = !make_spec(pt, w);
     pt->reason[0] = 0;
     if (can)
-        values_note_job(w, p); /* without memory it has no efficiency */
+        values_note_job(w, p);
     return can;
 }
 
@@ -652,7 +641,7 @@ const struct bench bench = {
     .defaults = ranks_defaults,
     .instead = instead,
     .wanted = wanted,
-    .open = open_bench,
+    .bench_state_size = sizeof(struct step_work),
     .close = close_bench,
     .possible = possible,
     .setup = setup,

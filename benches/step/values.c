@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a step's rows say: see work.h, and docs/step.md for the formulas. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "benches/step/run.h"
 #include "benches/step/work.h"
+#include "core/alloc.h"
 #include "core/stats.h"
 
 #define FASTER 1    /* percent: cores that others leave may run as much faster */
@@ -231,7 +231,7 @@ void values_forget_jobs(struct step_work *w)
     w->n_bases = 0;
 }
 
-int values_note_job(struct step_work *w, const struct step_params *p)
+void values_note_job(struct step_work *w, const struct step_params *p)
 {
     if (w->chosen)
         values_forget_jobs(w);
@@ -239,31 +239,20 @@ int values_note_job(struct step_work *w, const struct step_params *p)
     struct step_base *base = values_base(w, p);
 
     if (!base) {
-        struct step_base *longer = realloc(w->bases, (w->n_bases + 1) * sizeof(*longer));
-        if (!longer)
-            return -ENOMEM;
-        w->bases = longer;
-        base = &w->bases[w->n_bases++];
+        base = ARRAY_ADD(w->bases, w->n_bases);
         *base = (struct step_base){.ranks = (unsigned)p->ranks};
         memcpy(&base->params, p, sizeof(*p));
         base->params.ranks = 0;
     }
     if (p->ranks < base->ranks)
         base->ranks = (unsigned)p->ranks;
-    return 0;
 }
 
-int values_keep_base(struct step_base *base, const double *rates, size_t n)
+void values_keep_base(struct step_base *base, const double *rates, size_t n)
 {
-    double *kept = n ? realloc(base->rates, n * sizeof(*kept)) : base->rates;
-
-    base->n = kept ? n : 0;
-    if (!kept)
-        return n ? -ENOMEM : 0;
-    base->rates = kept;
-    if (n)
-        memcpy(kept, rates, n * sizeof(*kept));
-    return 0;
+    free(base->rates);
+    base->rates = n ? xmemdup(rates, n * sizeof(*rates)) : NULL;
+    base->n = n;
 }
 
 /* Against the smallest job of this launch: samples a second of a rank that computes, in percent. */
@@ -278,7 +267,7 @@ static void add_efficiency(struct point *pt, struct step_work *w, bool wrong)
     for (size_t i = 0; i < w->shares.n; i++)
         rates[i] = samples_of(w) * 1e9 / (w->shares.step_ns[i] * workers);
     if (w->n <= base->ranks) {
-        values_keep_base(base, rates, wrong ? 0 : w->shares.n); /* without memory there is none */
+        values_keep_base(base, rates, wrong ? 0 : w->shares.n);
         return;
     }
     if (!base->n)
@@ -535,7 +524,7 @@ static void add_compute(struct point *pt, struct step_work *w)
     if (!stages_share(w)) {
         struct figure *f = point_figure(pt, "compute_slowdown", "percent");
         add_blocks(f, w->shares.slowdown, w->shares.n);
-        if (f && values_was_disturbed(f->values, f->n)) {
+        if (values_was_disturbed(f->values, f->n)) {
             figure_remark(f, "compute was slower alone than in the step: other work disturbed it");
             figure_remark(alone, f->remark);
         }

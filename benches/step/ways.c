@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who writes the operations of a rank: each way of working in parallel its own. See plan.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "benches/step/plan.h"
+#include "core/alloc.h"
 
 #define NO_OP     UINT32_MAX
 #define WAITS_MAX 64
@@ -35,37 +35,17 @@ struct writer {
     int err;
 };
 
-static void *grown(void *at, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return at;
-    size_t more = *room ? 2 * *room : 64;
-    void *to = realloc(at, more * size);
-    if (to)
-        *room = more;
-    return to;
-}
-
 static uint32_t add_op(struct writer *w, const struct step_op *op, const uint32_t *deps, unsigned n)
 {
     struct step_plan *p = w->plan;
-    struct step_op *ops = grown(p->ops, p->n_ops, &p->ops_room, sizeof(*ops));
+    struct step_op *new = ARRAY_ADD(p->ops, p->n_ops);
 
-    p->ops = ops ? ops : p->ops;
-    for (unsigned i = 0; i < n && ops; i++) {
-        uint32_t *all = grown(p->deps, p->n_deps, &p->deps_room, sizeof(*all));
-        p->deps = all ? all : p->deps;
-        ops = all ? ops : NULL;
-        if (all && deps[i] != NO_OP)
-            p->deps[p->n_deps++] = deps[i];
-    }
-    if (!ops) {
-        w->err = -ENOMEM;
-        return NO_OP;
-    }
-    p->ops[p->n_ops] = *op;
-    p->ops[p->n_ops].n_deps = (uint32_t)p->n_deps - op->first_dep;
-    return (uint32_t)p->n_ops++;
+    for (unsigned i = 0; i < n; i++)
+        if (deps[i] != NO_OP)
+            *ARRAY_ADD(p->deps, p->n_deps) = deps[i];
+    *new = *op;
+    new->n_deps = (uint32_t)p->n_deps - op->first_dep;
+    return (uint32_t)p->n_ops - 1;
 }
 
 /* What was computed so far is a piece of its own. Returns the last piece. */
@@ -353,14 +333,10 @@ static void make_groups(struct writer *w)
 
     if (w->spec->zero != 3 || !gather)
         return;
-    w->group_ends = calloc(w->spec->n_layers + 1u, sizeof(*w->group_ends));
-    w->group_done = calloc(2 * w->spec->micro * (w->spec->n_layers + 1u), sizeof(*w->group_done));
+    w->group_ends = xcalloc(w->spec->n_layers + 1u, sizeof(*w->group_ends));
+    w->group_done = xcalloc(2 * w->spec->micro * (w->spec->n_layers + 1u), sizeof(*w->group_done));
     w->group_gathers =
-        calloc(2 * w->spec->micro * (w->spec->n_layers + 1u), sizeof(*w->group_gathers));
-    if (!w->group_ends || !w->group_done || !w->group_gathers) {
-        w->err = -ENOMEM;
-        return;
-    }
+        xcalloc(2 * w->spec->micro * (w->spec->n_layers + 1u), sizeof(*w->group_gathers));
     for (unsigned i = w->first; i < w->end; i++) {
         elements += step_parameters(w->spec, &w->layers[i]);
         if (!elements || (bytes_of(w, elements) < w->spec->bucket_bytes && i + 1 < w->end))
@@ -551,18 +527,16 @@ int step_plan_make(struct step_plan *p, const struct step_spec *s, const struct 
                        .layers = layers,
                        .rank = rank,
                        .stage = rank / s->tp % s->pp,
-                       .late = calloc(s->n_layers + 1u, sizeof(uint64_t)),
                        .samples = (double)s->batch / s->micro,
                        .last = NO_OP};
 
     *p = (struct step_plan){.parts = NULL};
-    int err = w.late ? step_cut(layers, s->n_layers, s->pp, cuts) : -ENOMEM;
+    int err = step_cut(layers, s->n_layers, s->pp, cuts);
     if (!err)
         err = parts_make(p, s, layers, rank);
-    if (err) {
-        free(w.late);
+    if (err)
         return err;
-    }
+    w.late = xcalloc(s->n_layers + 1u, sizeof(*w.late));
     w.first = cuts[w.stage];
     w.end = cuts[w.stage + 1];
     struct step_part *all = parts_find(p, PART_ALL, false);

@@ -117,7 +117,7 @@ size_t values_efficiency(const double *base, size_t n_base, const double *rates,
 struct step_traffic {
     double out[WORLD_RANKS_MAX], in[WORLD_RANKS_MAX], total;
 };
-/* Ranks are those of the world. `on_the_way`: switches add. 0 or -ENOMEM. */
+/* Ranks are those of the world. `on_the_way`: switches add. Errors as of step_plan_make(). */
 int values_traffic(const struct step_spec *spec, const struct step_layer *layers,
                    const struct world *world, bool on_the_way, struct step_traffic *t);
 /* How long the nodes' links take for that at least: gbps[node], GB/s; NAN: not known, then it bounds
@@ -133,18 +133,18 @@ struct values_free {
     unsigned node; /* whose links bound it first; VALUES_NO_NODE: compute does */
 };
 #define VALUES_NO_NODE UINT32_MAX
-/* gbps: as above. 0 or -ENOMEM, -E2BIG. */
+/* gbps: as above. Errors as of step_plan_make(). */
 int values_free_limit(const struct step_spec *spec, const struct step_layer *layers,
                       const struct world *world, const double *gbps, struct values_free *limit);
 /* Of a window of asynchronous workers: how long a step takes, if all of them took as long and made as many in all. */
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers);
 /* Of each job of a sweep, before the first is measured: the one with the fewest ranks is the base of
- * those that are the same else. 0 or -ENOMEM. */
-int values_note_job(struct step_work *w, const struct step_params *p);
+ * those that are the same else. */
+void values_note_job(struct step_work *w, const struct step_params *p);
 /* NULL: there is none. */
 struct step_base *values_base(struct step_work *w, const struct step_params *p);
-/* Keeps the rates of a job that is a base, in samples a second; n 0: it has none. 0 or -ENOMEM. */
-int values_keep_base(struct step_base *base, const double *rates, size_t n);
+/* Keeps the rates of a job that is a base, in samples a second; n 0: it has none. */
+void values_keep_base(struct step_base *base, const double *rates, size_t n);
 void values_forget_jobs(struct step_work *w);
 /* Limit, figures and columns: after session_end(). `wrong`: the job failed its check. Then it is the base
  * of no other. */

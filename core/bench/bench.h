@@ -115,9 +115,10 @@ struct bench {
     int (*evidence)(struct point *pt);
     /* Required. Undoes setup, also one that stopped half-way. */
     void (*teardown)(struct point *pt);
-    /* Not required: called once before the first and after the last point of the process, which may
-     * measure several command lines (--commands). ctx->bench_state is the benchmark's own. */
-    int (*open)(struct point *ctx);
+    /* Of ctx->bench_state, the benchmark's own: zeroed before the first point of the process, which
+     * may measure several command lines (--commands). */
+    size_t bench_state_size;
+    /* Not required: called after the last point. */
     void (*close)(struct point *ctx);
 
     /* Not required. Says which of its backends (libraries, engines, devices) are here, for plumb
@@ -144,7 +145,7 @@ struct point {
     const struct bench_common *common;
     const void *params; /* the benchmark's own struct, with this point's values */
     void *state;        /* setup's own; NULL at setup */
-    void *bench_state;  /* open's own */
+    void *bench_state;  /* the same in all points */
     struct series series[SAMPLER_SERIES_MAX];
     size_t n_series;
     uint64_t repeat;      /* which time this point is measured in this process, from 1 */
@@ -191,8 +192,8 @@ void point_column(struct point *pt, const char *name, const char *format, ...)
 void point_option(struct point *pt, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The GPUs of this machine: nothing is opened until one is asked for. NULL: out of memory. Lives as
- * long as the process. */
+/* The GPUs of this machine: nothing is opened until one is asked for. Lives as long as the process.
+ */
 struct gpus *point_gpus(struct point *pt);
 
 /* Opens GPU `index` for this point: its clocks and throttling go into the rows, and where it is a
@@ -247,12 +248,11 @@ struct figure {
     struct figure *next;
 };
 
-/* Adds one to the point and returns it; NULL: out of memory (said in the reason; the calls below
- * leave NULL alone). Those without a value give no row. */
+/* Adds one to the point and returns it. Those without a value give no row. */
 struct figure *point_figure(struct point *pt, const char *metric, const char *unit);
 void figure_set(struct figure *f, const char *column, const char *value);
-void figure_value(struct figure *f, double value); /* those beyond FIGURE_VALUES_MAX abort: a bug */
-
+/* Both leave NULL alone; values beyond FIGURE_VALUES_MAX abort: a bug. */
+void figure_value(struct figure *f, double value);
 void figure_remark(struct figure *f, const char *remark);
 void figure_note(struct figure *f, const char *note);
 
@@ -274,9 +274,9 @@ struct ceilings { /* zeroed: empty */
 
 /* 0 with *value, or -ENOENT. */
 int ceilings_find(const struct ceilings *c, const char *key, double *value);
-int ceilings_add(struct ceilings *c, const char *key, double value); /* 0 or -ENOMEM */
+void ceilings_add(struct ceilings *c, const char *key, double value);
 /* The same, or where the key is there with a lower value, this one. */
-int ceilings_raise(struct ceilings *c, const char *key, double value);
+void ceilings_raise(struct ceilings *c, const char *key, double value);
 void ceilings_release(struct ceilings *c);
 
 /* What a benchmark does on one kind of device. A benchmark that runs on several hands its hooks on

@@ -396,7 +396,7 @@ static int read_options(struct opts *o, struct bench_common *common, int argc, c
         err = -EINVAL;
     }
     if (err)
-        fprintf(stderr, "plumb-%s: %s\n", bench.name, err == -ENOMEM ? "out of memory" : o->error);
+        fprintf(stderr, "plumb-%s: %s\n", bench.name, o->error);
     return err;
 }
 
@@ -486,7 +486,7 @@ static int obey_all(const char *path, struct runner_session *session, bool *stuc
 
 int main(int argc, char **argv)
 {
-    struct runner_session session = {.opened = false};
+    struct runner_session session = {0};
     struct bench_common common = {0};
     struct opts o;
     bool stuck = false;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
@@ -25,26 +26,22 @@ int ceilings_find(const struct ceilings *c, const char *key, double *value)
     return -ENOENT;
 }
 
-int ceilings_add(struct ceilings *c, const char *key, double value)
+void ceilings_add(struct ceilings *c, const char *key, double value)
 {
-    struct ceiling *grown = realloc(c->all, (c->n + 1) * sizeof(*grown));
+    struct ceiling *new = ARRAY_ADD(c->all, c->n);
 
-    if (!grown)
-        return -ENOMEM;
-    c->all = grown;
-    snprintf(grown[c->n].key, sizeof(grown[c->n].key), "%s", key);
-    grown[c->n++].value = value;
-    return 0;
+    *new = (struct ceiling){.value = value};
+    snprintf(new->key, sizeof(new->key), "%s", key);
 }
 
-int ceilings_raise(struct ceilings *c, const char *key, double value)
+void ceilings_raise(struct ceilings *c, const char *key, double value)
 {
     for (size_t i = 0; i < c->n; i++)
         if (!strcmp(c->all[i].key, key)) {
             c->all[i].value = value > c->all[i].value ? value : c->all[i].value;
-            return 0;
+            return;
         }
-    return ceilings_add(c, key, value);
+    ceilings_add(c, key, value);
 }
 
 void ceilings_release(struct ceilings *c)
@@ -78,12 +75,8 @@ static void bug(const struct figure *f, const char *what)
 
 struct figure *point_figure(struct point *pt, const char *metric, const char *unit)
 {
-    struct figure **at = &pt->figures, *f = calloc(1, sizeof(*f));
+    struct figure **at = &pt->figures, *f = xcalloc(1, sizeof(*f));
 
-    if (!f) {
-        point_reason(pt, -ENOMEM, "out of memory for the row of '%s'", metric);
-        return NULL;
-    }
     snprintf(f->metric, sizeof(f->metric), "%s", metric);
     snprintf(f->unit, sizeof(f->unit), "%s", unit);
     if (!units_find(f->unit))
@@ -98,8 +91,6 @@ void figure_set(struct figure *f, const char *column, const char *value)
 {
     size_t i = 0;
 
-    if (!f)
-        return;
     while (i < FIGURE_SET_MAX && f->set[i].column[0])
         i++;
     if (i == FIGURE_SET_MAX)
@@ -125,8 +116,7 @@ void figure_remark(struct figure *f, const char *remark)
 
 void figure_note(struct figure *f, const char *note)
 {
-    if (f)
-        snprintf(f->note, sizeof(f->note), "%s", note);
+    snprintf(f->note, sizeof(f->note), "%s", note);
 }
 
 void figures_release(struct point *pt)
@@ -221,20 +211,23 @@ void point_option(struct point *pt, const char *name, const char *format, ...)
 
 struct gpus *point_gpus(struct point *pt)
 {
-    if (!pt->gpus_loaded && (pt->gpus_loaded = gpus_open()))
+    if (!pt->gpus_loaded) {
+        pt->gpus_loaded = gpus_open();
         gpus_heed(pt->gpus_loaded, pt->cancel);
+    }
     return pt->gpus_loaded;
 }
 
-static int open_gpus(struct point *pt)
+static struct gpus *open_gpus(struct point *pt)
 {
-    return point_gpus(pt) && (pt->watch || !gpu_watch_open(&pt->watch)) ? 0 : -ENOMEM;
+    if (!pt->watch)
+        pt->watch = gpu_watch_open();
+    return point_gpus(pt);
 }
 
 void point_gpu_origin(struct point *pt)
 {
-    if (open_gpus(pt))
-        return;
+    open_gpus(pt);
     pt->untimed = getenv(GPU_NO_HOLD) != NULL;
     bool works = gpus_module(pt->gpus_loaded, NULL) != NULL; /* else there is nothing to watch */
     if (!strcmp(gpus_origin(pt->gpus_loaded), "simulated") ||
@@ -247,9 +240,7 @@ int point_gpu(struct point *pt, unsigned index, struct gpu **gpu)
     char error[GPU_ERROR_BYTES] = "";
 
     *gpu = NULL;
-    if (open_gpus(pt))
-        return -ENOMEM;
-    int err = gpus_get(pt->gpus_loaded, index, gpu, error, sizeof(error));
+    int err = gpus_get(open_gpus(pt), index, gpu, error, sizeof(error));
     point_gpu_origin(pt);
     if (err)
         return point_reason(pt, err, "%s", error);

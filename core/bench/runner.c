@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
@@ -188,20 +189,13 @@ static bool is_of_gpu(const struct runner *r, const size_t *pick)
     return false;
 }
 
-static void *new_params(const struct runner *r)
-{
-    return calloc(1, r->b->params_size ? r->b->params_size : 1);
-}
-
 static int run_point(struct runner *r, size_t index)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
-    void *params = new_params(r);
+    void *params = xcalloc(1, r->b->params_size);
     struct outcome oc = {0};
     struct point pt = r->proto;
 
-    if (!params)
-        return -ENOMEM;
     pick_values(r, index, pick);
     if (opts_apply(r->o, r->b->options, pick, params)) {
         fprintf(stderr, "plumb-%s: %s\n", r->b->name, r->o->error);
@@ -261,11 +255,13 @@ static bool is_wanted(struct runner *r, size_t index)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
     struct point pt = r->proto;
-    void *params = r->b->wanted ? new_params(r) : NULL;
 
-    pick_values(r, index, pick);
+    if (!r->b->wanted)
+        return true;
+    void *params = xcalloc(1, r->b->params_size);
     pt.params = params;
-    bool yes = !params || opts_apply(r->o, r->b->options, pick, params) || r->b->wanted(&pt);
+    pick_values(r, index, pick);
+    bool yes = opts_apply(r->o, r->b->options, pick, params) || r->b->wanted(&pt);
     keep_loaded(&r->proto, &pt);
     free(params);
     return yes;
@@ -321,12 +317,12 @@ static bool is_possible(struct runner *r, size_t index, char *why, size_t len)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
     struct point pt = r->proto;
-    void *params = new_params(r);
-    int err = params ? 0 : -ENOMEM;
+    void *params = xcalloc(1, r->b->params_size);
+    int err = 0;
 
     pick_values(r, index, pick);
     pt.params = params;
-    if (!err && opts_apply(r->o, r->b->options, pick, params))
+    if (opts_apply(r->o, r->b->options, pick, params))
         err = point_reason(&pt, -EINVAL, "%s", r->o->error);
     if (!err)
         err = apply_scopes(r, pick, &pt, params);
@@ -380,12 +376,18 @@ static int refuse_values(struct runner *r, size_t points)
 
 static int run_all(struct runner *r, size_t points)
 {
-    uint32_t *chosen = malloc(points * sizeof(*chosen)), *order = malloc(points * sizeof(*order));
+    uint32_t *chosen = xcalloc(points, sizeof(*chosen)), *order = xcalloc(points, sizeof(*order));
     struct rng rng;
-    int err = order && chosen ? 0 : -ENOMEM;
+    int err = 0;
 
+    if (!r->proto.bench_state)
+        r->proto.bench_state = xcalloc(1, r->b->bench_state_size);
+    if (r->common->csv)
+        row_print_csv_header(r->out, r->columns.list, r->columns.n);
+    else if (!r->common->json)
+        runner_lay_out_table(r);
     rng_seed(&rng, r->common->seed);
-    points = err ? 0 : choose_points(r, points, chosen);
+    points = choose_points(r, points, chosen);
     for (r->repeat = 1; !err && r->repeat <= r->common->repeats; r->repeat++) {
         memcpy(order, chosen, points * sizeof(*order));
         if (r->common->repeats > 1)
@@ -393,8 +395,6 @@ static int run_all(struct runner *r, size_t points)
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
             err = run_point(r, r->point = order[i]);
     }
-    if (err == -ENOMEM)
-        fprintf(stderr, "plumb-%s: out of memory\n", r->b->name);
     row_print_table_end(r->out, &r->table);
     runner_jobs_say(r->jobs, r->b, r->out);
     r->result->interrupted = *r->cancel != 0;
@@ -428,24 +428,6 @@ static int close_samples(struct runner *r, int err)
         fprintf(stderr, "plumb-%s: samples in '%s' are not complete: %s\n", r->b->name,
                 r->common->samples_path, strerror(-lost));
     return err || !lost ? err : -EIO;
-}
-
-static int run_open(struct runner *r, struct runner_session *session, size_t points)
-{
-    int err = !session->opened && r->b->open ? r->b->open(&r->proto) : 0;
-
-    if (err) {
-        fprintf(stderr, "plumb-%s: %s\n", r->b->name,
-                r->proto.reason[0] ? r->proto.reason : strerror(-err));
-        r->proto.reason[0] = 0; /* of this command line alone */
-        return err;
-    }
-    session->opened = true;
-    if (r->common->csv)
-        row_print_csv_header(r->out, r->columns.list, r->columns.n);
-    else if (!r->common->json)
-        runner_lay_out_table(r);
-    return run_all(r, points);
 }
 
 int runner_run(const struct bench *b, struct opts *o, const struct bench_common *common, FILE *out,
@@ -482,7 +464,7 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     if (!err)
         err = open_samples(&r);
     if (!err)
-        err = run_open(&r, session, points);
+        err = run_all(&r, points);
     runner_jobs_free(r.jobs);
     err = close_samples(&r, err);
     result->stuck = r.proto.gpus_loaded && gpus_silent(r.proto.gpus_loaded);
@@ -493,8 +475,9 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
 
 void runner_session_release(const struct bench *b, struct runner_session *session)
 {
-    if (session->opened && b->close)
+    if (session->proto.bench_state && b->close)
         b->close(&session->proto);
+    free(session->proto.bench_state);
     gpu_watch_close(session->proto.watch);
     gpus_close(session->proto.gpus_loaded);
     topo_close(session->proto.topo_loaded);

@@ -17,7 +17,6 @@ struct runner_result {
  * devices that are open. Zeroed, nothing is; release it in any case. */
 struct runner_session {
     struct point proto; /* what every point starts from */
-    bool opened;
 };
 
 void runner_session_release(const struct bench *b, struct runner_session *session);
@@ -47,7 +46,7 @@ struct bench_column runner_column(const struct bench *b, const char *name);
 
 /* Rows of a table for people, of benchmarks with jobs (core/job.h). Repeats are one. */
 struct runner_jobs;
-struct runner_jobs *runner_jobs_new(const struct bench *b); /* NULL: it has none, or no memory */
+struct runner_jobs *runner_jobs_new(const struct bench *b); /* NULL: it has none */
 /* point: its number in the sweep. */
 void runner_jobs_note(struct runner_jobs *j, size_t point,
                       const struct row *row); /* NULL is left alone, as below */
@@ -69,7 +68,7 @@ struct runner {
     size_t n_own;             /* options in bench->options */
     size_t first_own;         /* index of the first of them in opts */
     char host[256];
-    struct point proto; /* what every point starts from: open()'s state and the topology */
+    struct point proto; /* what every point starts from: the benchmark's state and the topology */
     uint64_t repeat, launch_rows;
     unsigned gpus; /* of this machine, and 1; 0: not counted */
     struct runner_result *result;

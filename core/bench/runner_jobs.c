@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/bench/runner.h"
 #include "core/job.h"
 #include "core/stats.h"
@@ -30,15 +31,13 @@ struct runner_jobs {
     struct bench_column told[ROW_PARAMS_MAX + 1]; /* of each, and a NULL name */
     struct kept *all;
     size_t n;
-    bool failed; /* no memory: nothing is said */
 };
 
 struct runner_jobs *runner_jobs_new(const struct bench *b)
 {
-    struct runner_jobs *j = b->rows && b->rows->jobs ? calloc(1, sizeof(*j)) : NULL;
-
-    if (!j)
+    if (!b->rows || !b->rows->jobs)
         return NULL;
+    struct runner_jobs *j = xcalloc(1, sizeof(*j));
     runner_columns(b, &j->columns);
     for (size_t i = 0; i < j->columns.n; i++) {
         j->told[i] = runner_column(b, j->columns.list[i]);
@@ -64,23 +63,15 @@ static bool is_same(const struct runner_jobs *j, const struct kept *k, const str
 
 static struct kept *keep(struct runner_jobs *j, size_t point, const struct row *row)
 {
-    struct kept *all = realloc(j->all, (j->n + 1) * sizeof(*all)), *k;
+    struct kept *k = ARRAY_ADD(j->all, j->n);
 
-    if (!all) {
-        j->failed = true;
-        return NULL;
-    }
-    j->all = all;
-    k = &all[j->n++];
     *k = (struct kept){.simulated = row->origin && !strcmp(row->origin, "simulated"),
                        .point = point,
                        .number = j->n};
     snprintf(k->metric, sizeof(k->metric), "%s", row->metric);
     snprintf(k->unit, sizeof(k->unit), "%s", row->unit);
-    for (size_t i = 0; i < j->columns.n; i++) {
-        k->params[i] = strdup(param(row, i));
-        j->failed |= !k->params[i];
-    }
+    for (size_t i = 0; i < j->columns.n; i++)
+        k->params[i] = xstrdup(param(row, i));
     return k;
 }
 
@@ -89,14 +80,13 @@ void runner_jobs_note(struct runner_jobs *j, size_t point, const struct row *row
     struct kept *k = NULL;
     bool failed = row->status && (!strcmp(row->status, "wrong") || !strcmp(row->status, "failed"));
 
-    if (!j || j->failed || !row->metric || !row->unit || (isnan(row->value) && !failed))
+    if (!j || !row->metric || !row->unit || (isnan(row->value) && !failed))
         return;
     for (size_t i = 0; i < j->n && !k; i++)
         k = is_same(j, &j->all[i], row) ? &j->all[i] : NULL;
     k = k ? k : keep(j, point, row);
-    if (k && !j->failed)
-        k->failed |= failed;
-    if (!k || j->failed || failed || k->n == REPEATS_MAX)
+    k->failed |= failed;
+    if (failed || k->n == REPEATS_MAX)
         return;
     k->values[k->n++] = row->value;
     k->low = row->summary.ci_low;
@@ -210,35 +200,35 @@ static int by_point(const void *x, const void *y)
 
 void runner_jobs_say(struct runner_jobs *j, const struct bench *b, FILE *out)
 {
-    struct job *jobs = j && j->n && !j->failed ? calloc(JOBS_MAX, sizeof(*jobs)) : NULL;
-    struct job_row *all = jobs ? calloc(j->n, sizeof(*all)) : NULL;
+    if (!j || !j->n)
+        return;
+    struct job *jobs = xcalloc(JOBS_MAX, sizeof(*jobs));
+    struct job_row *all = xcalloc(j->n, sizeof(*all));
+    struct bench_rows told = *b->rows;
 
-    if (all)
-        qsort(j->all, j->n, sizeof(*j->all), by_point);
-    for (size_t i = 0; all && i < j->n; i++)
+    qsort(j->all, j->n, sizeof(*j->all), by_point);
+    for (size_t i = 0; i < j->n; i++)
         all[i] = (struct job_row){j->all[i].metric, j->all[i].unit,
                                   (const char *const *)j->all[i].params, combined(&j->all[i]),
                                   j->all[i].failed};
-    if (all) {
-        struct bench_rows told = *b->rows;
-        told.columns = j->told;
-        struct job_rows rows = {&told, j->columns.list, j->columns.n, all, j->n};
-        size_t n = jobs_find(&rows, jobs, JOBS_MAX);
-        if (n)
-            fputc('\n', out);
-        for (size_t i = 0; i < n; i++)
-            say(j, &rows, &jobs[i], out);
-    }
+    told.columns = j->told;
+    struct job_rows rows = {&told, j->columns.list, j->columns.n, all, j->n};
+    size_t n = jobs_find(&rows, jobs, JOBS_MAX);
+    if (n)
+        fputc('\n', out);
+    for (size_t i = 0; i < n; i++)
+        say(j, &rows, &jobs[i], out);
     free(all);
     free(jobs);
 }
 
 void runner_jobs_free(struct runner_jobs *j)
 {
-    for (size_t i = 0; j && i < j->n; i++)
+    if (!j)
+        return;
+    for (size_t i = 0; i < j->n; i++)
         for (size_t k = 0; k < ROW_PARAMS_MAX; k++)
             free(j->all[i].params[k]);
-    if (j)
-        free(j->all);
+    free(j->all);
     free(j);
 }

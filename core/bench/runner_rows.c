@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/bench/runner.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
@@ -202,14 +203,11 @@ static int fill_values(struct runner *r, struct point *pt, const struct samples 
 {
     const struct series *s = &pt->series[index];
     const struct unit *unit = units_find(s->unit);
-    double *values = calloc(samples->n ? samples->n : 1, sizeof(*values));
-    int err = values ? 0 : -ENOMEM;
+    double *values = xcalloc(samples->n, sizeof(*values));
 
-    if (err)
-        return err;
     for (uint64_t i = 0; i < samples->n; i++)
         values[i] = units_value(unit, s->quantity, samples->inner, (uint64_t)samples->ns[index][i]);
-    err = stats_summarise(values, samples->n, r->common->confidence, &row->summary);
+    int err = stats_summarise(values, samples->n, r->common->confidence, &row->summary);
     if (!err) {
         struct levels levels;
         row->value = row->summary.p50;
@@ -391,10 +389,10 @@ static int sort_figures(const struct figure *figures, const struct figure **list
 
 static void tell_figures(struct runner *r, const struct figure *figures, size_t count)
 {
-    const struct figure **list = calloc(count, sizeof(*list));
+    const struct figure **list = xcalloc(count, sizeof(*list));
     char *text = NULL;
     size_t len;
-    FILE *out = list ? open_memstream(&text, &len) : NULL;
+    FILE *out = open_memstream(&text, &len);
     struct summary summary;
 
     for (int i = 0, n = out ? sort_figures(figures, list) : 0; i < n; i++)

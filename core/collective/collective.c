@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/group/world.h"
 #include "core/hw/host_buffer.h"
 #include "core/units.h"
@@ -140,10 +141,7 @@ int collective_host_alloc(struct collective *c)
     int err = check_room(c, input + result);
     if (err)
         return err;
-    struct held *h = calloc(1, sizeof(*h));
-    if (!h)
-        return collective_fail(c, -ENOMEM, "no memory for a point");
-    c->held = h;
+    struct held *h = c->held = xcalloc(1, sizeof(*h));
     err = host_alloc(&h->result, c->topo, result, HOST_PAGES_THP, -1, error, sizeof(error));
     if (!err && input)
         err = host_alloc(&h->input, c->topo, input, HOST_PAGES_THP, -1, error, sizeof(error));

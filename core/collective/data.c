@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/rng.h"
 
 /* ---- Chooses a vector unit, and half-precision numbers one by one ---- */
@@ -460,31 +461,28 @@ static void expect_reduced(struct data_expected *x, uint64_t first)
     }
 }
 
-int data_expect(struct data_expected **x, const struct collective_point *p, uint64_t count,
-                unsigned members, unsigned m)
+struct data_expected *data_expect(const struct collective_point *p, uint64_t count,
+                                  unsigned members, unsigned m)
 {
-    size_t size = collective_type_bytes(p->type);
     uint64_t first = p->op == COLLECTIVE_REDUCE_SCATTER ? count / members * m : 0;
+    struct data_expected *x = xcalloc(1, sizeof(*x));
 
-    *x = calloc(1, sizeof(**x));
-    if (!*x)
-        return -ENOMEM;
-    (*x)->point = p;
-    (*x)->members = members;
-    (*x)->me = m;
-    (*x)->element_bytes = size;
-    (*x)->count = count;
-    (*x)->block = count / members;
-    (*x)->none = !collective_has_result(p, m);
-    (*x)->blocks = p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_ALL_TO_ALL ||
-                   p->op == COLLECTIVE_GATHER;
+    x->point = p;
+    x->members = members;
+    x->me = m;
+    x->element_bytes = collective_type_bytes(p->type);
+    x->count = count;
+    x->block = count / members;
+    x->none = !collective_has_result(p, m);
+    x->blocks = p->op == COLLECTIVE_ALL_GATHER || p->op == COLLECTIVE_ALL_TO_ALL ||
+                p->op == COLLECTIVE_GATHER;
     if (collective_reduces(p->op))
-        expect_reduced(*x, first);
-    else if (!(*x)->blocks)
-        values_of((*x)->values, DATA_PERIOD, p->op == COLLECTIVE_SCATTER ? count / members * m : 0,
-                  p, members,
+        expect_reduced(x, first);
+    else if (!x->blocks)
+        values_of(x->values, DATA_PERIOD, p->op == COLLECTIVE_SCATTER ? count / members * m : 0, p,
+                  members,
                   p->op == COLLECTIVE_SEND_RECEIVE ? (m + members - 1) % members : p->root);
-    return 0;
+    return x;
 }
 
 void data_expect_free(struct data_expected *x)
@@ -651,8 +649,8 @@ static struct collective_point point_of(const struct collective *c, unsigned cal
 
 int collective_fill(struct collective *c, uint64_t seed)
 {
-    void *buffer = malloc(PIECE_BYTES);
-    int err = buffer ? 0 : -ENOMEM;
+    void *buffer = xcalloc(1, PIECE_BYTES);
+    int err = 0;
 
     for (unsigned i = 0; i < c->n_calls && !err; i++) {
         struct collective_point p = point_of(c, i, seed);
@@ -696,15 +694,13 @@ static int compare_call(struct collective *c, unsigned call, const struct data_e
 
 int collective_compare(struct collective *c, uint64_t seed)
 {
-    void *buffer = malloc(PIECE_BYTES);
-    int err = buffer ? 0 : -ENOMEM;
+    void *buffer = xcalloc(1, PIECE_BYTES);
+    int err = 0;
 
     for (unsigned i = 0; i < c->n_calls && !err; i++) {
         struct collective_point p = point_of(c, i, seed);
-        struct data_expected *expected = NULL;
-        err = data_expect(&expected, &p, c->calls[i].count, c->n, c->me);
-        if (!err)
-            err = compare_call(c, i, expected, buffer);
+        struct data_expected *expected = data_expect(&p, c->calls[i].count, c->n, c->me);
+        err = compare_call(c, i, expected, buffer);
         data_expect_free(expected);
     }
     free(buffer);

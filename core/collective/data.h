@@ -39,9 +39,9 @@ struct data_expected;
 void data_fill(void *at, uint64_t n_elements, uint64_t position, const struct collective_point *p,
                unsigned members, unsigned m);
 
-/* What the result of member m must be. 0 or -ENOMEM. */
-int data_expect(struct data_expected **x, const struct collective_point *p, uint64_t count,
-                unsigned members, unsigned m);
+/* What the result of member m must be. */
+struct data_expected *data_expect(const struct collective_point *p, uint64_t count,
+                                  unsigned members, unsigned m);
 /* Compares a piece of the result that begins at `position`: the place of the first wrong element,
  * or DATA_RIGHT. `got`, `wanted`: of it. */
 uint64_t data_check(const struct data_expected *x, const void *at, uint64_t n_elements,
@@ -51,7 +51,7 @@ void data_expect_free(struct data_expected *x); /* NULL is left alone */
 /* Why the host's sums cannot make what this point asks for, and what to do; NULL: they can. */
 const char *data_lacks(const struct collective_point *p);
 /* All inputs of this member, of every call; and all results of it, after the calls have run on these
- * inputs. 0; -EBADMSG with c->error: wrong data; -ENOMEM, or what the backend or attend() says. */
+ * inputs. 0; -EBADMSG with c->error: wrong data; or what the backend or attend() says. */
 int collective_fill(struct collective *c, uint64_t seed);
 int collective_compare(struct collective *c, uint64_t seed);
 

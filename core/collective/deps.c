@@ -5,10 +5,10 @@
  * Going through the list once, a reader waits for the writer; a writer for the readers, or, where
  * there are none, for the writer before it.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/collective/engine.h"
 
 #define NONE UINT32_MAX
@@ -34,7 +34,7 @@ struct sweep {
     struct deps *d;
     struct map maps[SPACES];
     struct reader *readers;
-    uint32_t n_readers, room;
+    uint32_t n_readers;
 };
 
 /* Reads before writes. */
@@ -56,15 +56,13 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int cut(struct sweep *w, enum action_space space)
+static void cut(struct sweep *w, enum action_space space)
 {
     struct map *m = &w->maps[space];
     struct touch t[2];
     size_t n = 0;
 
-    m->cuts = malloc((4 * w->s->n + 1) * sizeof(*m->cuts));
-    if (!m->cuts)
-        return -ENOMEM;
+    m->cuts = xcalloc(4 * w->s->n, sizeof(*m->cuts));
     for (size_t i = 0; i < w->s->n; i++)
         for (unsigned k = touches(&w->s->actions[i], t); k-- > 0;)
             if (t[k].space == space) {
@@ -75,13 +73,10 @@ static int cut(struct sweep *w, enum action_space space)
     for (size_t i = 0; i < n; i++)
         if (!m->n || m->cuts[i] != m->cuts[m->n - 1])
             m->cuts[m->n++] = m->cuts[i];
-    m->writer = malloc((m->n + 1) * sizeof(*m->writer));
-    m->readers = malloc((m->n + 1) * sizeof(*m->readers));
-    if (!m->writer || !m->readers)
-        return -ENOMEM;
+    m->writer = xcalloc(m->n, sizeof(*m->writer));
+    m->readers = xcalloc(m->n, sizeof(*m->readers));
     memset(m->writer, 0xff, m->n * sizeof(*m->writer));
     memset(m->readers, 0xff, m->n * sizeof(*m->readers));
-    return 0;
 }
 
 /* The interval that begins at a cut. */
@@ -101,8 +96,8 @@ static size_t interval(const struct map *m, uint64_t at)
 
 /* The action waits for an earlier one where both touch [first, first + count) of a space; `base`,
  * `earlier_base`: where they begin there. */
-static int wait_for(struct sweep *w, uint32_t action, uint64_t base, uint32_t earlier,
-                    uint64_t earlier_base, uint64_t first, uint64_t count)
+static void wait_for(struct sweep *w, uint32_t action, uint64_t base, uint32_t earlier,
+                     uint64_t earlier_base, uint64_t first, uint64_t count)
 {
     struct deps *d = w->d;
     int64_t shift = (int64_t)(base - earlier_base);
@@ -112,95 +107,65 @@ static int wait_for(struct sweep *w, uint32_t action, uint64_t base, uint32_t ea
         if (d->all[i].earlier == earlier && d->all[i].shift == shift) {
             d->all[i].begin = begin < d->all[i].begin ? begin : d->all[i].begin;
             d->all[i].end = end > d->all[i].end ? end : d->all[i].end;
-            return 0;
+            return;
         }
-    if (d->n == d->room) {
-        size_t room = d->room ? 2 * d->room : 64;
-        struct dep *more = realloc(d->all, room * sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        d->all = more;
-        d->room = room;
-    }
-    d->all[d->n++] = (struct dep){earlier, shift, begin, end};
-    return 0;
+    *ARRAY_ADD(d->all, d->n) = (struct dep){earlier, shift, begin, end};
 }
 
-static int add_reader(struct sweep *w, uint32_t action, uint32_t *list)
-{
-    if (w->n_readers == w->room) {
-        uint32_t room = w->room ? 2 * w->room : 64;
-        struct reader *more = realloc(w->readers, room * sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        w->readers = more;
-        w->room = room;
-    }
-    w->readers[w->n_readers] = (struct reader){action, *list};
-    *list = w->n_readers++;
-    return 0;
-}
-
-static int visit(struct sweep *w, uint32_t action, const struct touch *t, size_t i)
+static void visit(struct sweep *w, uint32_t action, const struct touch *t, size_t i)
 {
     struct map *m = &w->maps[t->space];
     const struct action *all = w->s->actions;
     uint64_t first = m->cuts[i], count = m->cuts[i + 1] - first;
-    int err = 0;
 
     if (m->writer[i] != NONE && (!t->write || m->readers[i] == NONE))
-        err = wait_for(w, action, t->first, m->writer[i], all[m->writer[i]].first, first, count);
-    if (!t->write)
-        return err ? err : add_reader(w, action, &m->readers[i]);
-    for (uint32_t r = m->readers[i]; r != NONE && !err; r = w->readers[r].next) {
+        wait_for(w, action, t->first, m->writer[i], all[m->writer[i]].first, first, count);
+    if (!t->write) {
+        *ARRAY_ADD(w->readers, w->n_readers) = (struct reader){action, m->readers[i]};
+        m->readers[i] = w->n_readers - 1;
+        return;
+    }
+    for (uint32_t r = m->readers[i]; r != NONE; r = w->readers[r].next) {
         uint32_t reader = w->readers[r].action;
         if (reader != action)
-            err = wait_for(w, action, t->first, reader, all[reader].from, first, count);
+            wait_for(w, action, t->first, reader, all[reader].from, first, count);
     }
     m->writer[i] = action;
     m->readers[i] = NONE;
-    return err;
 }
 
-static int sweep(struct sweep *w)
+static void sweep(struct sweep *w)
 {
     const struct schedule *s = w->s;
     struct touch t[2];
-    int err = 0;
 
-    for (size_t a = 0; a < s->n && !err; a++) {
+    for (size_t a = 0; a < s->n; a++) {
         unsigned n = touches(&s->actions[a], t);
         w->d->first[a] = w->d->n;
-        for (unsigned k = 0; k < n && !err; k++) {
+        for (unsigned k = 0; k < n; k++) {
             const struct map *m = &w->maps[t[k].space];
             for (size_t i = interval(m, t[k].first);
-                 i + 1 < m->n && m->cuts[i] < t[k].first + s->actions[a].count && !err; i++)
-                err = visit(w, (uint32_t)a, &t[k], i);
+                 i + 1 < m->n && m->cuts[i] < t[k].first + s->actions[a].count; i++)
+                visit(w, (uint32_t)a, &t[k], i);
         }
     }
     w->d->first[s->n] = w->d->n;
-    return err;
 }
 
-int deps_make(struct deps *d, const struct schedule *s)
+void deps_make(struct deps *d, const struct schedule *s)
 {
     struct sweep w = {.s = s, .d = d};
-    int err = 0;
 
-    *d = (struct deps){.first = calloc(s->n + 1, sizeof(*d->first))};
-    if (!d->first)
-        return -ENOMEM;
-    for (int space = 0; space < SPACES && !err; space++)
-        err = cut(&w, (enum action_space)space);
-    if (!err)
-        err = sweep(&w);
+    *d = (struct deps){.first = xcalloc(s->n + 1, sizeof(*d->first))};
+    for (int space = 0; space < SPACES; space++)
+        cut(&w, (enum action_space)space);
+    sweep(&w);
     for (int space = 0; space < SPACES; space++) {
         free(w.maps[space].cuts);
         free(w.maps[space].writer);
         free(w.maps[space].readers);
     }
     free(w.readers);
-    return err;
 }
 
 void deps_release(struct deps *d)

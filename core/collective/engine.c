@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/collective/data.h"
 
@@ -303,17 +304,12 @@ static void index_release(struct index *x)
     free(x->n);
 }
 
-static int index_make(struct index *x, const struct schedule *s)
+static void index_make(struct index *x, const struct schedule *s)
 {
-    bool *reduces = calloc(s->members, sizeof(*reduces));
-    int err = 0;
+    bool *reduces = xcalloc(s->members, sizeof(*reduces));
 
-    *x = (struct index){.way = malloc(2 * s->members * sizeof(*x->way)),
-                        .n = calloc(2 * s->members, sizeof(*x->n))};
-    if (!x->way || !x->n || !reduces) {
-        err = -ENOMEM;
-        goto free_reduces;
-    }
+    *x = (struct index){.way = xcalloc(2 * s->members, sizeof(*x->way)),
+                        .n = xcalloc(2 * s->members, sizeof(*x->n))};
     for (size_t i = 0; i < s->n; i++) {
         const struct action *a = &s->actions[i];
         if (communicates(a) && !x->n[index_key(a)]++)
@@ -323,9 +319,7 @@ static int index_make(struct index *x, const struct schedule *s)
             x->reducing++;
         }
     }
-free_reduces:
     free(reduces);
-    return err;
 }
 
 static uint64_t scratch_bytes(const struct collective *c, const struct schedule *s)
@@ -337,12 +331,10 @@ size_t engine_spare_bytes(const struct collective *c, const struct schedule *s,
                           uint64_t segment_bytes)
 {
     struct index x;
-    size_t bytes = scratch_bytes(c, s);
 
-    if (!index_make(&x, s))
-        bytes += x.reducing * ENGINE_SLOTS * round_up(segment_bytes);
+    index_make(&x, s);
     index_release(&x);
-    return bytes;
+    return scratch_bytes(c, s) + x.reducing * ENGINE_SLOTS * round_up(segment_bytes);
 }
 
 /* Each way gets its part of the queue, and of the spare memory what it needs. */
@@ -374,38 +366,12 @@ static void share_out(struct engine *e, const struct index *x, uint8_t *spare)
             e->copies[e->n_copies++] = (uint32_t)i;
 }
 
-static int prepare(struct engine *e, uint8_t *spare)
+struct engine *engine_open(struct collective *c, struct wire *f, const struct schedule *schedule,
+                           void *spare, uint64_t segment_bytes)
 {
-    const struct schedule *s = e->schedule;
+    struct engine *e = xcalloc(1, sizeof(*e));
     struct index x;
-    int err = index_make(&x, s);
 
-    if (err)
-        goto release;
-    e->n_ways = x.ways;
-    e->ways = calloc(x.ways + 1, sizeof(*e->ways));
-    e->open = calloc(x.ways + 1, sizeof(*e->open));
-    e->done = calloc(s->n + 1, sizeof(*e->done));
-    e->queue = calloc(s->n + 1, sizeof(*e->queue));
-    err = e->ways && e->open && e->done && e->queue ? deps_make(&e->deps, s) : -ENOMEM;
-    if (err)
-        goto release;
-    e->scratch = spare;
-    share_out(e, &x, spare + scratch_bytes(e->c, s));
-release:
-    index_release(&x);
-    return err;
-}
-
-int engine_open(struct engine **engine, struct collective *c, struct wire *f,
-                const struct schedule *schedule, void *spare, uint64_t segment_bytes)
-{
-    struct engine *e = calloc(1, sizeof(*e));
-    int err;
-
-    *engine = e;
-    if (!e)
-        return collective_fail(c, -ENOMEM, "no memory for an engine");
     e->c = c;
     e->wire = f;
     e->schedule = schedule;
@@ -413,12 +379,17 @@ int engine_open(struct engine **engine, struct collective *c, struct wire *f,
     e->sum = (enum collective_sum)c->point->sum;
     e->element_bytes = collective_type_bytes(e->type);
     e->segment = round_up(segment_bytes) / e->element_bytes;
-    err = prepare(e, spare);
-    if (!err)
-        return 0;
-    engine_close(e);
-    *engine = NULL;
-    return collective_fail(c, err, "no memory for a schedule of %zu actions", schedule->n);
+    index_make(&x, schedule);
+    e->n_ways = x.ways;
+    e->ways = xcalloc(x.ways, sizeof(*e->ways));
+    e->open = xcalloc(x.ways, sizeof(*e->open));
+    e->done = xcalloc(schedule->n, sizeof(*e->done));
+    e->queue = xcalloc(schedule->n, sizeof(*e->queue));
+    deps_make(&e->deps, schedule);
+    e->scratch = spare;
+    share_out(e, &x, e->scratch + scratch_bytes(c, schedule));
+    index_release(&x);
+    return e;
 }
 
 void engine_close(struct engine *e)

@@ -55,7 +55,7 @@ struct action {
 
 struct schedule {
     struct action *actions;
-    size_t n, room;
+    size_t n;
     unsigned members, me;
     uint64_t scratch; /* elements of scratch that the actions use */
     uint64_t longest; /* no message of any member is longer, in elements: the same in all members */
@@ -65,16 +65,15 @@ struct schedule {
 };
 
 /* Of the point: op, in_place and root. count as in collective.h. In place all positions are those of
- * the one vector, and what would copy an element to itself is left out. 0, -ENOMEM, or -EOPNOTSUPP:
- * this algorithm has no such op. Release it in any case. */
+ * the one vector, and what would copy an element to itself is left out. 0, or -EOPNOTSUPP: this
+ * algorithm has no such op. Release it in any case. */
 int schedule_make(struct schedule *s, enum schedule_algorithm algorithm,
                   const struct collective_point *p, uint64_t count, unsigned members, unsigned me);
 void schedule_release(struct schedule *s);
 
 /* A barrier: who has got an element of everyone knows that everyone has come (Bruck, 1997:
- * ceil(log2 n) messages each way). The result: `members` elements, this member's own first. 0 or
- * -ENOMEM. */
-int schedule_barrier(struct schedule *s, unsigned members, unsigned me);
+ * ceil(log2 n) messages each way). The result: `members` elements, this member's own first. */
+void schedule_barrier(struct schedule *s, unsigned members, unsigned me);
 
 /* Elements that go to and come from a peer. */
 uint64_t schedule_sent(const struct schedule *s, unsigned peer);
@@ -96,8 +95,8 @@ size_t engine_spare_bytes(const struct collective *c, const struct schedule *sch
 /* The schedule is left alone until close. Memory is the caller's, and the caller's to register by
  * wire_memory(): input, result, and `spare`, as much as engine_spare_bytes() says, on a cache
  * line; engines that run one after another may share it. */
-int engine_open(struct engine **e, struct collective *c, struct wire *f,
-                const struct schedule *schedule, void *spare, uint64_t segment_bytes);
+struct engine *engine_open(struct collective *c, struct wire *f, const struct schedule *schedule,
+                           void *spare, uint64_t segment_bytes);
 void engine_close(struct engine *e); /* NULL is left alone */
 /* Links to all peers: after all memory is known to the wire and before wire_join(). */
 int engine_link(struct engine *e);
@@ -127,12 +126,11 @@ struct dep {
 /* Of action i: all[first[i]] to all[first[i + 1]]. */
 struct deps {
     struct dep *all;
-    size_t n, room, *first;
+    size_t n, *first;
 };
 
-/* 0 or -ENOMEM; release it in any case. As many as actions that meet in a place, not as pairs of
- * actions. */
-int deps_make(struct deps *d, const struct schedule *s);
+/* As many as actions that meet in a place, not as pairs of actions. */
+void deps_make(struct deps *d, const struct schedule *s);
 void deps_release(struct deps *d);
 
 #endif

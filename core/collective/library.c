@@ -234,8 +234,6 @@ int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *coun
                                "%s: not tried: the GPU did not answer in a case before this one",
                                c->ops->name);
     g->gpus = gpus_open();
-    if (!g->gpus)
-        return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
     *count = gpus_count(g->gpus);
     unsigned index = local * (g->each ? g->each : 1) + g->number;
     int err = gpus_get(g->gpus, *count ? index % *count : 0, &g->gpu, error, sizeof(error));

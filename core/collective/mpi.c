@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/collective/collective.h"
 #include "core/collective/data.h"
@@ -67,10 +68,10 @@ static void mpi_cuda_backends(backend_say_fn *say, void *arg)
     struct backend b = {.name = "mpi-cuda"};
     char text[MPI_WORDS], why[MPI_WORDS] = "";
     const struct mpi_module *mpi = present(&b, text);
-    struct gpus *gpus = mpi ? gpus_open() : NULL;
-    const char *no_gpu = "out of memory";
+    struct gpus *gpus = gpus_open();
+    const char *no_gpu;
 
-    if (mpi && (!gpus || !gpus_module(gpus, &no_gpu)))
+    if (mpi && !gpus_module(gpus, &no_gpu))
         b = (struct backend){.name = "mpi-cuda", .why = no_gpu};
     else if (mpi && !mpi->cuda_aware(why, sizeof(why)))
         b.why = why;
@@ -164,7 +165,6 @@ static int mpi_open(struct collective *c)
 {
     char error[256];
     const struct mpi_module *mpi = mpi_module_find(error, sizeof(error));
-    struct mpi_state *s;
 
     if (!mpi)
         return collective_fail(c, -EOPNOTSUPP, "%s: %s", c->ops->name, error);
@@ -173,9 +173,7 @@ static int mpi_open(struct collective *c)
                                "%s: these ranks do not know each other by MPI: start them by "
                                "mpirun or srun",
                                c->ops->name);
-    c->state = s = calloc(1, sizeof(*s));
-    if (!s)
-        return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
+    struct mpi_state *s = c->state = xcalloc(1, sizeof(*s));
     s->ops = mpi->collectives;
     int err = library_devices(c);
     return err ? err : open_buffers(c);
@@ -224,7 +222,7 @@ static struct mpi_call call_of(const struct collective *c, unsigned call)
 static int mpi_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct mpi_state *s = c->state;
-    struct mpi_call *calls = calloc(c->n_calls, sizeof(*calls));
+    struct mpi_call *calls = xcalloc(c->n_calls, sizeof(*calls));
     const struct mpi_setup setup = {.members = c->members,
                                     .n = c->n,
                                     .me = c->me,
@@ -237,8 +235,6 @@ static int mpi_join(struct collective *c, const struct collective_address *addre
                                     .copy = c->ops->device_memory ? copy : NULL,
                                     .copy_arg = c};
 
-    if (!calls)
-        return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
     for (unsigned i = 0; i < c->n_calls; i++)
         calls[i] = call_of(c, i);
     if (c->ops->device_memory) {

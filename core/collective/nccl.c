@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/backend.h"
 #include "core/collective/data.h"
 #include "core/collective/nccl_rank.h"
@@ -166,10 +167,10 @@ static void nccl_backends(backend_say_fn *say, void *arg)
     struct backend b = {.name = "nccl"};
     char error[GPU_ERROR_BYTES] = "", version[64];
     const struct nccl_module *nccl = module_of(error, sizeof(error));
-    struct gpus *gpus = nccl ? gpus_open() : NULL;
+    struct gpus *gpus = gpus_open();
 
     b.why = error;
-    if (nccl && gpus && gpus_module(gpus, &b.why)) {
+    if (nccl && gpus_module(gpus, &b.why)) {
         nccl->version(version, sizeof(version));
         b.state = BACKEND_PRESENT;
         b.version = version;
@@ -241,15 +242,13 @@ static int open_rank(struct nccl_rank *r, const void *arg)
 }
 
 /* As a member with one rank would be. */
-static int make_ranks(struct collective *c)
+static void make_ranks(struct collective *c)
 {
     struct nccl_state *s = c->state;
     unsigned own = collective_each(c->point), n = c->n * own;
 
-    s->ranks = calloc(own, sizeof(*s->ranks));
-    s->members = calloc(n, sizeof(*s->members));
-    if (!s->ranks || !s->members)
-        return collective_fail(c, -ENOMEM, "nccl: out of memory");
+    s->ranks = xcalloc(own, sizeof(*s->ranks));
+    s->members = xcalloc(n, sizeof(*s->members));
     for (unsigned i = 0; i < n; i++)
         s->members[i] = c->members[i / own];
     for (unsigned i = 0; i < own; i++) {
@@ -268,22 +267,21 @@ static int make_ranks(struct collective *c)
         r->gpu.number = i;
     }
     s->n_ranks = own;
-    return 0;
 }
 
 static int nccl_open(struct collective *c)
 {
     char error[GPU_ERROR_BYTES] = "";
-    struct nccl_state *s = c->state = calloc(1, sizeof(*s));
+    struct nccl_state *s = c->state = xcalloc(1, sizeof(*s));
 
-    if (!s)
-        return collective_fail(c, -ENOMEM, "nccl: out of memory");
     s->nccl = module_of(error, sizeof(error));
     if (!s->nccl)
         return collective_fail(c, -ELIBACC, "nccl: %s", error);
     int err = library_devices(c);
-    err = err ? err : make_ranks(c);
-    err = err ? err : nccl_each(c, open_rank, NULL);
+    if (err)
+        return err;
+    make_ranks(c);
+    err = nccl_each(c, open_rank, NULL);
     for (unsigned i = 0; i < s->n_ranks && !err; i++) {
         size_t used = strlen(c->gpu);
         snprintf(c->gpu + used, sizeof(c->gpu) - used, "%s%s", i ? "+" : "", s->ranks[i].c.gpu);
@@ -386,7 +384,7 @@ struct kept {
 static char *swap(const char *name, const char *value)
 {
     const char *old = getenv(name);
-    char *kept = old ? strdup(old) : NULL;
+    char *kept = old ? xstrdup(old) : NULL;
 
     if (value)
         setenv(name, value, 1);

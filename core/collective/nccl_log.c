@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/collective/nccl_module.h"
 #include "core/row.h"
 
@@ -92,16 +93,13 @@ static uint64_t size_of(int fd)
 
 static void read_all(struct nccl_log *s)
 {
-    char *text = malloc(TEXT_MAX + 1);
+    char *text = xcalloc(1, TEXT_MAX + 1);
     size_t n = 0;
     ssize_t got;
 
-    while (text && n < TEXT_MAX && (got = read(s->fd, text + n, TEXT_MAX - n)) > 0)
+    while (n < TEXT_MAX && (got = read(s->fd, text + n, TEXT_MAX - n)) > 0)
         n += (size_t)got;
-    if (text) {
-        text[n] = 0;
-        nccl_log_parse(s, text);
-    }
+    nccl_log_parse(s, text);
     free(text);
 }
 

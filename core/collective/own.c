@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/collective/data.h"
 #include "core/collective/engine.h"
 #include "core/units.h"
@@ -218,10 +219,8 @@ static int make_schedules(struct collective *c)
         if (!err)
             measure(c, call);
     }
-    if (!err)
-        err = schedule_barrier(&o->barrier.schedule, c->n, c->me);
-    if (!err)
-        measure(c, &o->barrier);
+    schedule_barrier(&o->barrier.schedule, c->n, c->me);
+    measure(c, &o->barrier);
     return err ? collective_fail(c, err, "no schedule of '%s' for '%s': %s", c->ops->name,
                                  collective_ops_names[p->op], strerror(-err))
                : 0;
@@ -268,24 +267,17 @@ static int tell_memory(struct collective *c)
 static int make_engine(struct collective *c, struct own_call *call)
 {
     struct own *o = c->state;
-    int err =
-        engine_open(&call->engine, c, o->wire, &call->schedule, o->spare, call->segment_bytes);
 
-    return err ? err : engine_link(call->engine);
+    call->engine = engine_open(c, o->wire, &call->schedule, o->spare, call->segment_bytes);
+    return engine_link(call->engine);
 }
 
 static int own_open(struct collective *c)
 {
-    struct own *o = calloc(1, sizeof(*o));
-    int err;
+    struct own *o = c->state = xcalloc(1, sizeof(*o));
 
-    c->state = o;
-    if (!o)
-        return collective_fail(c, -ENOMEM, "no memory for a point");
-    o->calls = calloc(c->n_calls, sizeof(*o->calls));
-    if (!o->calls)
-        return collective_fail(c, -ENOMEM, "no memory for %u calls", c->n_calls);
-    err = collective_host_alloc(c);
+    o->calls = xcalloc(c->n_calls, sizeof(*o->calls));
+    int err = collective_host_alloc(c);
     if (!err)
         err = make_schedules(c);
     if (!err)
@@ -341,19 +333,19 @@ static int own_address(struct collective *c, unsigned peer, struct collective_ad
 static int own_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct wire *f = ((struct own *)c->state)->wire;
-    const void **bytes = calloc(f->n_links + 1, sizeof(*bytes));
-    size_t *lens = calloc(f->n_links + 1, sizeof(*lens));
+    const void **bytes = xcalloc(f->n_links, sizeof(*bytes));
+    size_t *lens = xcalloc(f->n_links, sizeof(*lens));
     char name[WORLD_NAME_MAX + 24];
-    int err = bytes && lens ? 0 : collective_fail(c, -ENOMEM, "no memory for addresses");
+    int err = 0;
 
-    for (unsigned i = 0; i < n && bytes && lens; i++) {
+    for (unsigned i = 0; i < n; i++) {
         int link = link_of(f, c->members[addresses[i].member]);
         if (link < 0)
             continue;
         bytes[link] = addresses[i].bytes;
         lens[link] = addresses[i].len;
     }
-    for (unsigned i = 0; i < f->n_links && !err && bytes; i++)
+    for (unsigned i = 0; i < f->n_links && !err; i++)
         if (!bytes[i])
             err = collective_fail(c, -EPROTO, "%s has not said where it is to be found",
                                   world_name(c->world, f->links[i].peer, name, sizeof(name)));

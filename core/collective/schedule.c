@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/collective/engine.h"
 
 struct maker {
@@ -14,7 +15,6 @@ struct maker {
     unsigned n, me;
     unsigned root; /* where there is one, members are counted from it on: `me` is 0 in the root */
     bool in_place;
-    int err; /* the first one */
 };
 
 /* A run of elements somewhere. */
@@ -79,22 +79,13 @@ static void add(struct maker *k, const struct action *a)
 {
     struct schedule *s = k->s;
 
-    if (k->err || !a->count)
+    if (!a->count)
         return;
-    if (s->n == s->room) {
-        size_t room = s->room ? 2 * s->room : 64;
-        struct action *more = realloc(s->actions, room * sizeof(*more));
-        if (!more) {
-            k->err = -ENOMEM;
-            return;
-        }
-        s->actions = more;
-        s->room = room;
-    }
     if (a->kind != ACTION_SEND && a->target == SPACE_SCRATCH && a->first + a->count > s->scratch)
         s->scratch = a->first + a->count;
-    s->actions[s->n] = *a;
-    s->actions[s->n++].peer = true_member(k, a->peer);
+    struct action *new = ARRAY_ADD(s->actions, s->n);
+    *new = *a;
+    new->peer = true_member(k, a->peer);
 }
 
 /* Where nothing is to be done (no elements, a copy to itself) no action is added. */
@@ -589,10 +580,10 @@ int schedule_make(struct schedule *s, enum schedule_algorithm algorithm,
     if (!make || (p->in_place && (op == COLLECTIVE_ALL_TO_ALL || op == COLLECTIVE_SEND_RECEIVE)))
         return -EOPNOTSUPP;
     make(&k);
-    return k.err;
+    return 0;
 }
 
-int schedule_barrier(struct schedule *s, unsigned members, unsigned me)
+void schedule_barrier(struct schedule *s, unsigned members, unsigned me)
 {
     struct maker k = {.s = s, .n = members, .me = me};
 
@@ -603,7 +594,6 @@ int schedule_barrier(struct schedule *s, unsigned members, unsigned me)
         make_receive(&k, (me + have) % members, span(SPACE_RESULT, have, count));
         s->longest = count > s->longest ? count : s->longest;
     }
-    return k.err;
 }
 
 void schedule_release(struct schedule *s)

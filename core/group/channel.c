@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 
 /* ---- A channel to a child of this process: see channel_fork() in channel.h ---- */
@@ -120,8 +121,6 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     struct fd_channel *c = fd_channel_new(&fd_channel_local_ops, fd, NULL);
-    if (!c)
-        _exit(ENOMEM);
     memcpy(c->link.token, parents->link.token, sizeof(c->link.token));
     channel_forget((struct channel *)parents);
     snprintf(c->base.peer, sizeof(c->base.peer), "the process that started this one (pid %d)",
@@ -145,13 +144,8 @@ static int make_pair(struct fd_channel **parents, int *child_end)
         return -errno;
     *child_end = fds[1];
     *parents = fd_channel_new(&fd_channel_local_ops, fds[0], NULL);
-    if (*parents) {
-        memcpy((*parents)->link.token, key, sizeof(key));
-        return 0;
-    }
-    close(fds[0]);
-    close(fds[1]);
-    return -ENOMEM;
+    memcpy((*parents)->link.token, key, sizeof(key));
+    return 0;
 }
 
 int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
@@ -273,17 +267,15 @@ static void take(struct beat *b, struct channel *c, unsigned number, uint64_t si
 
 int beat_start(struct beat **out, struct channel *const *channels, unsigned n, uint64_t silent_ns)
 {
-    struct beat *b = calloc(1, sizeof(*b) + n * sizeof(b->channels[0]));
+    struct beat *b = xcalloc(1, sizeof(*b) + n * sizeof(b->channels[0]));
     sigset_t all, before;
 
     *out = NULL;
-    if (!b)
-        return -ENOMEM;
     pthread_mutex_init(&b->lock, NULL);
-    b->ends = calloc(n + 1, sizeof(*b->ends));
+    b->ends = xcalloc(n + 1, sizeof(*b->ends));
     b->over = eventfd(0, EFD_CLOEXEC);
-    if (!b->ends || b->over < 0) {
-        int err = b->ends ? -errno : -ENOMEM;
+    if (b->over < 0) {
+        int err = -errno;
         release(b);
         return err;
     }

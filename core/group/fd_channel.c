@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/notice.h"
@@ -528,10 +529,8 @@ const struct channel_ops fd_channel_local_ops = {HOOKS, .name = "local"};
 struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd,
                                   const struct channel_link *link)
 {
-    struct fd_channel *c = calloc(1, sizeof(*c));
+    struct fd_channel *c = xcalloc(1, sizeof(*c));
 
-    if (!c)
-        return NULL;
     c->base.ops = ops;
     c->fd = fd;
     c->child_status = -1;

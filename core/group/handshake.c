@@ -339,15 +339,13 @@ int meet_channel(struct channel **channel, int fd, const struct shake *s, const 
                  const struct sockaddr_storage *address)
 {
     char text[MEET_ADDRESS_BYTES];
-    struct fd_channel *c = NULL;
     int err = fd_channel_tcp_options(fd);
 
-    if (!err)
-        c = fd_channel_new(&fd_channel_sock_ops, fd, &s->link);
-    if (!c) {
+    if (err) {
         close(fd);
-        return err ? err : -ENOMEM;
+        return err;
     }
+    struct fd_channel *c = fd_channel_new(&fd_channel_sock_ops, fd, &s->link);
     meet_address_text(address, text, sizeof(text));
     snprintf(c->base.peer, sizeof(c->base.peer), "%.*s (%s)", SHAKE_NAME_BYTES, name, text);
     host_known_as(c->base.own, sizeof(c->base.own));

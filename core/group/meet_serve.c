@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/meet.h"
 
@@ -432,34 +433,24 @@ int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, cha
                size_t len)
 {
     uint16_t port = l->port;
-    struct serve *s = calloc(1, sizeof(*s));
-    int err;
+    struct serve *s = xcalloc(1, sizeof(*s));
 
-    if (!s) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
     s->l = l;
     s->fn = fn;
     s->arg = arg;
     s->said =
         mmap(NULL, CHANNEL_ERROR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (s->said == MAP_FAILED) {
-        snprintf(error, len, "out of memory");
-        err = -ENOMEM;
-        goto free_server;
+    if (s->said == MAP_FAILED)
+        alloc_fail(CHANNEL_ERROR_BYTES);
+    int err = door_open(&s->door, l->address, &port, l->secret, l->protocol, error, len);
+    if (!err) {
+        if (l->ready)
+            l->ready(l->arg, l->address ? l->address : "localhost", port);
+        err = serve_all(s, error, len);
+        serve_kill(s);
+        door_close(&s->door);
     }
-    err = door_open(&s->door, l->address, &port, l->secret, l->protocol, error, len);
-    if (err)
-        goto unmap;
-    if (l->ready)
-        l->ready(l->arg, l->address ? l->address : "localhost", port);
-    err = serve_all(s, error, len);
-    serve_kill(s);
-    door_close(&s->door);
-unmap:
     munmap(s->said, CHANNEL_ERROR_BYTES);
-free_server:
     secret_wipe(s, sizeof(*s));
     free(s);
     return err;

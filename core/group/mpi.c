@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/backend.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
@@ -315,10 +316,8 @@ static int greet(struct mpi_link *l, unsigned rank)
 static int mpi_channel(struct channel **c, unsigned rank)
 {
     char error[256];
-    struct mpi_link *l = calloc(1, sizeof(*l));
+    struct mpi_link *l = xcalloc(1, sizeof(*l));
 
-    if (!l)
-        return -ENOMEM;
     l->base.ops = &ops;
     l->rank = rank;
     l->mpi = module_of(error, sizeof(error));

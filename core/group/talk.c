@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 
 #define SEND_WAIT_NS   8000000000u
@@ -35,10 +36,7 @@ int talk_add(struct talk_bytes *b, const void *data, size_t len)
     while (room < b->len + len)
         room *= 2;
     if (room > b->room) {
-        void *bytes = realloc(b->bytes, room);
-        if (!bytes)
-            return -ENOMEM;
-        b->bytes = bytes;
+        b->bytes = xrealloc(b->bytes, room);
         b->room = room;
     }
     if (len && data)
@@ -149,7 +147,7 @@ static int do_request(struct talk_server *s, uint16_t type)
         (r->size != TALK_ANY && r->size != s->in.len))
         return -EPROTO;
     if (!talk_body(s, r->reply == TALK_ANY ? 0 : r->reply))
-        return -ENOMEM;
+        return -EMSGSIZE;
     err = s->before ? s->before(s, r) : 0;
     if (!err)
         err = r->answer(s, s->in.bytes, s->in.len);
@@ -223,9 +221,7 @@ int talk_open(struct talk *t, struct channel *const *channels, unsigned n,
 {
     t->requests = requests;
     t->n_requests = n_requests;
-    t->peers = calloc(n, sizeof(*t->peers));
-    if (!t->peers)
-        return -ENOMEM;
+    t->peers = xcalloc(n, sizeof(*t->peers));
     t->n = n;
     for (unsigned i = 0; i < n; i++)
         t->peers[i].channel = channels[i];

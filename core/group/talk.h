@@ -55,7 +55,7 @@ struct talk_bytes {
     size_t len, room;
 };
 
-/* 0, -ENOMEM; -EMSGSIZE: more than TALK_BYTES_MAX. */
+/* 0, or -EMSGSIZE: more than TALK_BYTES_MAX. */
 int talk_add(struct talk_bytes *b, const void *data, size_t len);
 void talk_free(struct talk_bytes *b); /* leaves none */
 
@@ -100,7 +100,7 @@ struct talk_server {
 /* Serves until the leader says goodbye: 0. -ETIMEDOUT: it took no answer;
  * -errno: the channel's, with channel_error(). */
 int talk_serve(struct talk_server *s);
-/* A body of as many bytes, where the table says TALK_ANY. NULL: no memory. */
+/* A body of as many bytes, where the table says TALK_ANY. NULL: more than TALK_BYTES_MAX. */
 void *talk_body(struct talk_server *s, size_t len);
 /* Looks at the channel while a request is worked on. 0; -ECANCELED: the leader has given up;
  * -ECONNRESET, -EPROTO; each with s->error. */

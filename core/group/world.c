@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/group/channel.h"
 #include "core/group/meet.h"
 #include "core/group/notice.h"
@@ -119,14 +120,10 @@ int world_new(struct world **world, const char *group, unsigned rank, unsigned s
         return world_fail(-EINVAL, error, len,
                           "rank %u is out of range: %u processes are numbered from 0 to %u", rank,
                           size, size - 1);
-    struct world *w = calloc(1, sizeof(*w) + size * sizeof(w->channels[0]));
+    struct world *w = xcalloc(1, sizeof(*w) + size * sizeof(w->channels[0]));
     void *members = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (!w || members == MAP_FAILED) {
-        if (members != MAP_FAILED)
-            munmap(members, bytes);
-        free(w);
-        return world_fail(-ENOMEM, error, len, "out of memory for %u processes", size);
-    }
+    if (members == MAP_FAILED)
+        alloc_fail(bytes);
     make_room(size);
     w->group = group;
     w->rank = rank;

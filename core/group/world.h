@@ -117,7 +117,7 @@ struct world {
 };
 
 /* A world without channels, of which nobody is known; makes room for as many open files. 0;
- * -EINVAL: too many ranks, or rank is out of range; -ENOMEM; with error. */
+ * -EINVAL: too many ranks, or rank is out of range; with error. */
 int world_new(struct world **w, const char *group, unsigned rank, unsigned size, char *error,
               size_t len);
 void world_free(struct world *w); /* not its channels; NULL is left alone */

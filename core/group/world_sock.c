@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/meet.h"
@@ -201,7 +202,7 @@ static void hear(void *arg, struct meet_place *p)
     struct world_hello h;
 
     if (!p->c && door_let_in(p)) {
-        door_turn_away(&g->door, p, "left, or there is no memory for it");
+        door_turn_away(&g->door, p, "left");
         return;
     }
     int err = world_hello_recv(p->c, &h, 0);
@@ -329,16 +330,11 @@ static int gather_all(struct gather *g, char *error, size_t len)
 
 int world_gather(struct world **world, const struct world_meeting *m, char *error, size_t len)
 {
-    struct gather *g = NULL;
-    int err;
-
     if (m->rank)
         return world_fail(-EINVAL, error, len, "rank 0 gathers the others, rank %u joins it",
                           m->rank);
-    g = calloc(1, sizeof(*g));
-    if (!g)
-        return world_fail(-ENOMEM, error, len, "out of memory");
-    err = world_new(&g->w, "sock", 0, m->size, error, len);
+    struct gather *g = xcalloc(1, sizeof(*g));
+    int err = world_new(&g->w, "sock", 0, m->size, error, len);
     if (!err) {
         world_self(&g->w->members[0]);
         g->m = m;

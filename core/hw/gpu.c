@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/backend.h"
 #include "core/clock.h"
 #include "core/hw/gpu_watch.h"
@@ -37,7 +38,7 @@ static const struct module_kind kind = {
 
 struct gpus *gpus_open(void)
 {
-    return calloc(1, sizeof(struct gpus));
+    return xcalloc(1, sizeof(struct gpus));
 }
 
 void gpus_heed(struct gpus *gpus, const volatile int *cancel)
@@ -148,11 +149,8 @@ static void start(struct gpus *gpus)
         return;
     driver_of = getpid();
     gpus->count = ops->count();
-    gpus->opened = calloc(gpus->count ? gpus->count : 1, sizeof(struct gpu *));
-    if (gpus->opened)
-        gpus->ops = ops;
-    else
-        snprintf(gpus->why, sizeof(gpus->why), "out of memory");
+    gpus->opened = xcalloc(gpus->count, sizeof(struct gpu *));
+    gpus->ops = ops;
 }
 
 const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why)
@@ -185,8 +183,7 @@ unsigned gpus_count_apart(void)
     fflush(NULL); /* or the child would write it once more */
     pid_t child = fork();
     if (child == 0) {
-        struct gpus *gpus = gpus_open();
-        unsigned n = gpus ? gpus_count(gpus) : 0;
+        unsigned n = gpus_count(gpus_open());
         _exit((int)(n < COUNT_MOST ? n : COUNT_MOST));
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -240,8 +237,8 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
 
 void gpus_say_on(struct gpus *gpus, backend_say_fn *say, void *arg)
 {
-    const char *why = "out of memory";
-    const struct gpu_ops *ops = gpus ? gpus_module(gpus, &why) : NULL;
+    const char *why;
+    const struct gpu_ops *ops = gpus_module(gpus, &why);
     char name[32];
 
     if (!ops)

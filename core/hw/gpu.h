@@ -240,7 +240,7 @@ static inline const char *gpu_error(struct gpu *gpu)
  */
 struct gpus;
 
-struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */
+struct gpus *gpus_open(void);       /* nothing else happens until the first use */
 void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
 /* The GPU's one stream for what is not timed. A GPU has 8 hardware queues (CUDA_DEVICE_MAX_CONNECTIONS), round which its
  * streams go: two timed ones that share a queue wait for each other, and each stream beside them makes that likelier.

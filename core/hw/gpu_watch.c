@@ -2,12 +2,12 @@
 /* Watching GPUs: see gpu_watch.h. */
 #include "core/hw/gpu_watch.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/nvml.h"
 #include "core/row.h"
@@ -293,24 +293,21 @@ struct gpu_watch {
     struct gpu_ledger ledger;
 };
 
-int gpu_watch_open(struct gpu_watch **watch)
+struct gpu_watch *gpu_watch_open(void)
 {
-    *watch = calloc(1, sizeof(**watch));
-    if (!*watch)
-        return -ENOMEM;
-    gpu_ledger_none(&(*watch)->ledger);
-    return 0;
+    struct gpu_watch *watch = xcalloc(1, sizeof(*watch));
+
+    gpu_ledger_none(&watch->ledger);
+    return watch;
 }
 
-int gpu_watch_open_on(struct gpu_watch **watch, const struct nvml *nvml)
+struct gpu_watch *gpu_watch_open_on(const struct nvml *nvml)
 {
-    int err = gpu_watch_open(watch);
+    struct gpu_watch *watch = gpu_watch_open();
 
-    if (!err) {
-        (*watch)->nvml = nvml;
-        (*watch)->opened = true;
-    }
-    return err;
+    watch->nvml = nvml;
+    watch->opened = true;
+    return watch;
 }
 
 void gpu_watch_close(struct gpu_watch *watch)

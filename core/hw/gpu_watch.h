@@ -23,9 +23,9 @@ struct gpu_watch;
 
 struct nvml;
 
-int gpu_watch_open(struct gpu_watch **watch); /* 0 or -ENOMEM */
+struct gpu_watch *gpu_watch_open(void);
 /* Asks this one, which stays the caller's (nvml.h). */
-int gpu_watch_open_on(struct gpu_watch **watch, const struct nvml *nvml);
+struct gpu_watch *gpu_watch_open_on(const struct nvml *nvml);
 void gpu_watch_close(struct gpu_watch *watch);
 void gpu_watch_clear(struct gpu_watch *watch);                    /* forgets the devices */
 void gpu_watch_add(struct gpu_watch *watch, const char *address); /* a PCI address */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
+
 #define LIBRARY "libnvidia-ml.so.1"
 
 static void load_functions(struct nvml *nvml)
@@ -50,11 +52,11 @@ static int start(struct nvml *nvml, char *why, size_t len)
 
 int nvml_open(struct nvml **out, char *why, size_t len)
 {
-    struct nvml *nvml = calloc(1, sizeof(*nvml));
-    int err = nvml ? start(nvml, why, len) : -ENOMEM;
+    struct nvml *nvml = xcalloc(1, sizeof(*nvml));
+    int err = start(nvml, why, len);
 
     *out = err ? NULL : nvml;
-    if (err && nvml && nvml->library)
+    if (err && nvml->library)
         dlclose(nvml->library);
     if (err)
         free(nvml);

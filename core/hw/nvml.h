@@ -204,7 +204,7 @@ struct nvml {
     ((nvml)->member ? (nvml)->member(__VA_ARGS__) : NVML_NO_FUNCTION)
 #define NVML_ASK(nvml, member, ...) (NVML_CALL(nvml, member, __VA_ARGS__) == 0)
 
-/* Opens and starts the library. 0; -ENOENT or -ENODEV with the reason in *why; -ENOMEM. */
+/* Opens and starts the library. 0; -ENOENT or -ENODEV with the reason in *why. */
 int nvml_open(struct nvml **nvml, char *why, size_t len);
 void nvml_close(struct nvml *nvml); /* NULL is left alone */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/gpu.h"
 #include "core/hw/topo.h"
 #include "core/option.h"
@@ -338,11 +339,7 @@ int placement_resolve(const struct topo *topo, unsigned threads, int node, int m
     }
     if (!threads)
         p->threads = cores_of(topo, node);
-    p->cpus = calloc(p->threads, sizeof(*p->cpus));
-    if (!p->cpus) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
+    p->cpus = xcalloc(p->threads, sizeof(*p->cpus));
     while (!threads && p->threads > 1 && topo_spread(topo, node, p->threads, p->cpus))
         p->threads--; /* the affinity mask leaves fewer on this node */
     if (topo_spread(topo, node, p->threads, p->cpus)) {

@@ -75,7 +75,7 @@ struct placement {
 };
 
 /* Chooses CPUs for `threads` threads (0: one a core) on `node`, and the node of their memory. 0;
- * -EOPNOTSUPP: not on this machine, -ENOMEM; both with *error. Release it in any case. */
+ * -EOPNOTSUPP: not on this machine, with *error. Release it in any case. */
 int placement_resolve(const struct topo *topo, unsigned threads, int node, int memory,
                       struct placement *p, char *error, size_t len);
 void placement_release(struct placement *p);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/machine.h"
 #include "core/hw/topo.h"
@@ -107,19 +108,18 @@ static void send_home(struct team *t, unsigned started)
 
 int team_open(struct team **team, const struct topo *topo, const unsigned *cpus, unsigned n)
 {
-    struct team *t = n ? calloc(1, sizeof(*t) + n * sizeof(t->members[0])) : NULL;
     unsigned started = 1;
-    int err = 0;
 
-    if (!t)
-        return n ? -ENOMEM : -EINVAL;
+    if (!n)
+        return -EINVAL;
+    struct team *t = xcalloc(1, sizeof(*t) + n * sizeof(t->members[0]));
     t->topo = topo;
     t->n = n;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->wake, NULL);
     for (unsigned i = 0; i < n; i++)
         t->members[i] = (struct member){.team = t, .number = i, .cpu = cpus[i]};
-    err = topo_bind_self(topo, cpus[0]);
+    int err = topo_bind_self(topo, cpus[0]);
     for (; !err && started < n; started += err ? 0 : 1)
         err = -pthread_create(&t->members[started].thread, NULL, member_main, &t->members[started]);
     if (!err) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
+
 /* ---- Topology ---- */
 
 struct topo {
@@ -22,15 +24,11 @@ void topo_without_plugins(void)
 
 int topo_open(struct topo **topo)
 {
-    struct topo *t = calloc(1, sizeof(*t));
-    int err = -ENOMEM;
+    struct topo *t = xcalloc(1, sizeof(*t));
 
-    if (!t)
-        return err;
     topo_without_plugins();
     if (hwloc_topology_init(&t->hwloc))
         goto free_topo;
-    err = -EIO;
     t->usable = hwloc_bitmap_alloc();
     if (!t->usable || hwloc_topology_load(t->hwloc))
         goto destroy;
@@ -45,7 +43,7 @@ destroy:
     hwloc_topology_destroy(t->hwloc);
 free_topo:
     free(t);
-    return err;
+    return -EIO;
 }
 
 void topo_close(struct topo *topo)

@@ -21,7 +21,7 @@ struct topo;
  * into the process; in a bundle, those of another hwloc. topo_open() does it. */
 void topo_without_plugins(void);
 
-int topo_open(struct topo **topo); /* 0, -ENOMEM or -EIO */
+int topo_open(struct topo **topo); /* 0 or -EIO */
 void topo_close(struct topo *topo);
 
 unsigned topo_cpus(const struct topo *topo);  /* usable CPUs (hardware threads) */

@@ -139,11 +139,11 @@ struct task_list {
     pid_t *ids;
     size_t n;
 };
-int tasks_read(struct task_list *out); /* 0, -ENOMEM or -errno of /proc */
+int tasks_read(struct task_list *out); /* 0 or -errno of /proc */
 
-/* Appends to `mine` what is in `after` and not in `before`. 0 or -ENOMEM. */
-int tasks_add_new(struct task_list *mine, const struct task_list *before,
-                  const struct task_list *after);
+/* Appends to `mine` what is in `after` and not in `before`. */
+void tasks_add_new(struct task_list *mine, const struct task_list *before,
+                   const struct task_list *after);
 
 int task_bind(const struct topo *topo, pid_t task, unsigned cpu); /* 0 or -errno */
 
@@ -166,7 +166,7 @@ struct task_times {
     struct task_time *list;
     size_t n;
 };
-int task_times_read(struct task_times *out); /* 0, -ENOMEM or -errno of /proc */
+int task_times_read(struct task_times *out); /* 0 or -errno of /proc */
 
 /* What the tasks that are now on `cpu` have used since `begin`. Steps of 10 ms. */
 double task_times_since(const struct task_times *begin, const struct task_times *now, unsigned cpu);

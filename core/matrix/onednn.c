@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/hw/topo.h"
 #include "core/matrix/library.h"
 
@@ -192,12 +193,8 @@ out:
 
 static struct gemm_engine *onednn_open(const char *file, int *err, char *why)
 {
-    struct onednn *e = calloc(1, sizeof(*e));
+    struct onednn *e = xcalloc(1, sizeof(*e));
 
-    if (!e) {
-        *err = gemm_why(why, -ENOMEM, "out of memory");
-        return NULL;
-    }
     e->base.library = &gemm_onednn;
     *err = start(e, file, why);
     if (*err) {
@@ -363,11 +360,8 @@ out:
 static struct gemm_product *onednn_prepare(struct gemm_engine *e, const struct gemm_problem *p,
                                            int *err, char *why)
 {
-    struct onednn_product *r = calloc(1, sizeof(*r));
+    struct onednn_product *r = xcalloc(1, sizeof(*r));
 
-    *err = r ? 0 : gemm_why(why, -ENOMEM, "out of memory");
-    if (!r)
-        return NULL;
     r->base.engine = e;
     *err = make_product((struct onednn *)e, r, p, why);
     if (!*err)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/alloc.h"
 #include "core/hw/topo.h"
 #include "core/matrix/library.h"
 
@@ -147,7 +148,7 @@ static int noting_workers(struct openblas *e, act_fn *act, const void *arg, char
     if (err)
         gemm_why(why, err, "cannot read /proc/self/task: %s", strerror(-err));
     else if (!(err = act(e, arg, why)) && !(err = tasks_read(&after)))
-        err = tasks_add_new(&e->workers, &before, &after);
+        tasks_add_new(&e->workers, &before, &after);
     free(before.ids);
     free(after.ids);
     return err;
@@ -155,12 +156,8 @@ static int noting_workers(struct openblas *e, act_fn *act, const void *arg, char
 
 static struct gemm_engine *openblas_open(const char *file, int *err, char *why)
 {
-    struct openblas *e = calloc(1, sizeof(*e));
+    struct openblas *e = xcalloc(1, sizeof(*e));
 
-    if (!e) {
-        *err = gemm_why(why, -ENOMEM, "out of memory");
-        return NULL;
-    }
     e->base.library = &gemm_openblas;
     *err = noting_workers(e, load_default, file, why);
     if (*err) {
@@ -218,11 +215,10 @@ static int openblas_bind(struct gemm_engine *base, const struct gemm_threads *th
 static struct gemm_product *openblas_prepare(struct gemm_engine *e, const struct gemm_problem *p,
                                              int *err, char *why)
 {
-    struct openblas_product *product = calloc(1, sizeof(*product));
+    struct openblas_product *product = xcalloc(1, sizeof(*product));
 
-    *err = product ? 0 : gemm_why(why, -ENOMEM, "out of memory");
-    if (!product)
-        return NULL;
+    *err = 0;
+    (void)why;
     product->base.engine = e;
     product->problem = p;
     return &product->base;

@@ -10,14 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/hw/topo.h"
 #include "core/matrix/library.h"
 
 int threads_unbind_self(const struct topo *topo)
 {
-    unsigned n = topo_cpus(topo), *cpus = calloc(n, sizeof(*cpus));
+    unsigned n = topo_cpus(topo), *cpus = xcalloc(n, sizeof(*cpus));
     hwloc_bitmap_t all = hwloc_bitmap_alloc();
-    int err = cpus && all ? topo_spread(topo, -1, n, cpus) : -ENOMEM;
+    int err = all ? topo_spread(topo, -1, n, cpus) : -ENOMEM;
 
     for (unsigned i = 0; !err && i < n; i++)
         hwloc_bitmap_set(all, cpus[i]);
@@ -26,17 +27,6 @@ int threads_unbind_self(const struct topo *topo)
     hwloc_bitmap_free(all);
     free(cpus);
     return err;
-}
-
-static int push(struct task_list *list, pid_t id)
-{
-    pid_t *grown = realloc(list->ids, (list->n + 1) * sizeof(*grown));
-
-    if (!grown)
-        return -ENOMEM;
-    list->ids = grown;
-    list->ids[list->n++] = id;
-    return 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -50,29 +40,25 @@ int tasks_read(struct task_list *out)
 {
     DIR *dir = opendir("/proc/self/task");
     struct dirent *entry;
-    int err = 0;
 
     *out = (struct task_list){0};
     if (!dir)
         return -errno;
-    while (!err && (entry = readdir(dir)) != NULL)
+    while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
-            err = push(out, (pid_t)atoi(entry->d_name));
+            *ARRAY_ADD(out->ids, out->n) = (pid_t)atoi(entry->d_name);
     closedir(dir);
     if (out->n)
         qsort(out->ids, out->n, sizeof(*out->ids), by_number);
-    return err;
+    return 0;
 }
 
-int tasks_add_new(struct task_list *mine, const struct task_list *before,
-                  const struct task_list *after)
+void tasks_add_new(struct task_list *mine, const struct task_list *before,
+                   const struct task_list *after)
 {
-    int err = 0;
-
-    for (size_t i = 0; !err && i < after->n; i++)
+    for (size_t i = 0; i < after->n; i++)
         if (!bsearch(&after->ids[i], before->ids, before->n, sizeof(pid_t), by_number))
-            err = push(mine, after->ids[i]);
-    return err;
+            *ARRAY_ADD(mine->ids, mine->n) = after->ids[i];
 }
 
 int task_bind(const struct topo *topo, pid_t task, unsigned cpu)
@@ -185,12 +171,8 @@ int task_times_read(struct task_times *out)
     struct task_list tasks;
     int err = tasks_read(&tasks);
 
-    *out = (struct task_times){0};
-    if (!err) {
-        out->list = calloc(tasks.n + 1, sizeof(*out->list));
-        err = out->list ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; !err && i < tasks.n; i++)
+    *out = (struct task_times){.list = xcalloc(tasks.n, sizeof(*out->list))};
+    for (size_t i = 0; i < tasks.n; i++)
         if (!read_task_time(tasks.ids[i], &out->list[out->n]))
             out->n++; /* else it has ended since */
     free(tasks.ids);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that does what may never end: see member.h. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/program.h"
 #include "core/session/member.h"
@@ -67,12 +67,10 @@ static void release(struct helper *h)
 
 int helper_open(struct helper **out)
 {
-    struct helper *h = calloc(1, sizeof(*h));
+    struct helper *h = xcalloc(1, sizeof(*h));
     pthread_condattr_t attr;
 
     *out = NULL;
-    if (!h)
-        return -ENOMEM;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->asked, NULL);
     pthread_condattr_init(&attr);
@@ -205,11 +203,9 @@ static void *watch(void *arg)
 
 int watchdog_open(struct watchdog **dog)
 {
-    struct watchdog *d = calloc(1, sizeof(*d));
+    struct watchdog *d = xcalloc(1, sizeof(*d));
     pthread_condattr_t attr;
 
-    if (!d)
-        return -ENOMEM;
     pthread_mutex_init(&d->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/machine.h"
@@ -154,8 +155,9 @@ static void watch_gpu(struct member *m)
 {
     char list[sizeof(m->c.gpu)], *save = NULL;
 
-    if (!m->c.gpu[0] || !world_rank(m->world) || gpu_watch_open(&m->watch))
+    if (!m->c.gpu[0] || !world_rank(m->world))
         return;
+    m->watch = gpu_watch_open();
     snprintf(list, sizeof(list), "%s", m->c.gpu);
     for (char *gpu = strtok_r(list, "+", &save); gpu; gpu = strtok_r(NULL, "+", &save))
         gpu_watch_add(m->watch, gpu);
@@ -165,21 +167,13 @@ static void watch_gpu(struct member *m)
 static int member_open(struct member *m, const struct member_job *job)
 {
     const struct collective_order *order = job->order;
-    size_t size = order->n_calls * sizeof(*job->calls);
 
     prepare(m, order, job->members);
     if (m->device && strlen(m->device) >= sizeof(m->point.device))
         return collective_fail(&m->c, -EOPNOTSUPP,
                                "'%.60s...' names more devices than can be recorded", m->device);
-    m->calls = malloc(size);
-    m->extra = malloc(order->n_extra + 1u);
-    if (!m->calls || !m->extra)
-        return collective_fail(&m->c, -ENOMEM, "out of memory");
-    memcpy(m->calls, job->calls, size);
-    m->c.calls = m->calls;
-    if (order->n_extra)
-        memcpy(m->extra, job->extra, order->n_extra);
-    m->c.extra = m->extra;
+    m->c.calls = m->calls = xmemdup(job->calls, order->n_calls * sizeof(*job->calls));
+    m->c.extra = m->extra = order->n_extra ? xmemdup(job->extra, order->n_extra) : NULL;
     m->c.n_extra = order->n_extra;
     int err = find_backend(m);
     if (err)
@@ -226,11 +220,9 @@ static unsigned unpack(const struct address_list *list, struct collective_addres
 /* from whom */
 static int member_join(struct member *m, const struct address_list *list)
 {
-    struct collective_address *addresses = malloc((list->n + 1u) * sizeof(*addresses));
-
-    if (!addresses)
-        return collective_fail(&m->c, -ENOMEM, "out of memory");
+    struct collective_address *addresses = xcalloc(list->n + 1u, sizeof(*addresses));
     unsigned n = unpack(list, addresses);
+
     member_watch(m, COLLECTIVE_ASK_JOIN, NULL);
     int err = m->c.ops->join(&m->c, addresses, n);
     watchdog_rest(m->dog);
@@ -374,8 +366,8 @@ static bool goes_to_helper(struct member *m, const struct collective_order *orde
     if (!ops || !ops->blocks)
         return false;
     if (!m->job)
-        m->job = calloc(1, sizeof(*m->job));
-    if (m->job && !m->helper && helper_open(&m->helper))
+        m->job = xcalloc(1, sizeof(*m->job));
+    if (!m->helper && helper_open(&m->helper))
         m->helper = NULL;
     return m->helper;
 }

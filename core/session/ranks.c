@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/backend.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
@@ -203,9 +204,9 @@ static void print_members(const struct world *world)
 /* --who: a line for each rank. Returns the exit status. */
 static int print_who(const struct ranks_params *p, const volatile int *cancel)
 {
-    struct ranks *r = calloc(1, sizeof(*r));
+    struct ranks *r = xcalloc(1, sizeof(*r));
     char error[512] = "";
-    int err = r ? need_world(r, p, cancel, error, sizeof(error)) : -ENOMEM;
+    int err = need_world(r, p, cancel, error, sizeof(error));
 
     if (!err)
         err = session_open(&r->session, r->world, NULL, 0);
@@ -213,8 +214,7 @@ static int print_who(const struct ranks_params *p, const volatile int *cancel)
         print_members(r->world);
     else
         tell(err, error);
-    if (r)
-        ranks_leave(r);
+    ranks_leave(r);
     free(r);
     return meet_exit(err);
 }

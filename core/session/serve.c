@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/meet.h"
@@ -367,7 +368,7 @@ static int open_point(struct talk_server *s, const void *data, size_t len)
     if (!err)
         err = member_addresses(m, &addresses);
     if (!err && !talk_body(s, addresses.packed.len))
-        err = -ENOMEM;
+        err = -EMSGSIZE;
     if (!err && addresses.packed.len)
         memcpy(s->body, addresses.packed.bytes, addresses.packed.len);
     addresses_free(&addresses);
@@ -488,12 +489,10 @@ static void failed(struct talk_server *s)
 int session_serve(struct world *w, void *arg)
 {
     const struct session_service *service = arg;
-    struct server *s = calloc(1, sizeof(*s));
+    struct server *s = xcalloc(1, sizeof(*s));
     struct topo *topo = NULL;
-
-    if (!s)
-        return EXIT_INCOMPLETE;
     int err = topo_open(&topo);
+
     s->talk = (struct talk_server){.channel = world_channel(w, 0),
                                    .requests = session_requests,
                                    .n_requests = COLLECTIVE_REQUESTS,

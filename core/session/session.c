@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/machine.h"
 #include "core/session/session_state.h"
 
@@ -48,12 +49,12 @@ static uint64_t others_still_ns(struct member *m)
 /* FNV-1a over the CPUs, in the order of topo_spread(), which is the same for the same CPUs. */
 void hello_fill(struct collective_hello *hello, const struct topo *topo)
 {
-    unsigned n = topo ? topo_cpus(topo) : 0, *cpus = calloc(n + 1, sizeof(*cpus));
+    unsigned n = topo ? topo_cpus(topo) : 0, *cpus = xcalloc(n, sizeof(*cpus));
     uint32_t hash = 2166136261u;
 
     hello->idle_cores = hello->idle_softirq = NAN;
     hello->cpus = n;
-    if (cpus && n && !topo_spread(topo, -1, n, cpus))
+    if (n && !topo_spread(topo, -1, n, cpus))
         for (unsigned i = 0; i < n; i++)
             hash = (hash ^ cpus[i]) * 16777619u;
     hello->cpus_hash = hash;
@@ -97,11 +98,8 @@ static int greet(struct session *s, uint64_t idle_ns)
 int session_open(struct session **session, struct world *w, const struct topo *topo,
                  uint64_t idle_ns)
 {
-    struct session *s = calloc(1, sizeof(*s));
+    struct session *s = *session = xcalloc(1, sizeof(*s));
 
-    *session = s;
-    if (!s)
-        return -ENOMEM;
     s->world = w;
     s->topo = topo;
     s->size = world_size(w);
@@ -112,15 +110,11 @@ int session_open(struct session **session, struct world *w, const struct topo *t
                              .others_still_ns = others_still_ns,
                              .await = session_await,
                              .arg = s};
-    s->ranks = calloc(s->size, sizeof(*s->ranks));
-    s->times = calloc(s->size, sizeof(*s->times));
-    s->accounts = calloc(s->size, sizeof(*s->accounts));
-    s->all = calloc(s->size, sizeof(*s->all));
-    s->nodes = calloc(s->size, sizeof(*s->nodes));
-    if (!s->ranks || !s->times || !s->accounts || !s->all || !s->nodes) {
-        s->size = 0;
-        return session_fail(s, -ENOMEM, "out of memory for %u ranks", world_size(w));
-    }
+    s->ranks = xcalloc(s->size, sizeof(*s->ranks));
+    s->times = xcalloc(s->size, sizeof(*s->times));
+    s->accounts = xcalloc(s->size, sizeof(*s->accounts));
+    s->all = xcalloc(s->size, sizeof(*s->all));
+    s->nodes = xcalloc(s->size, sizeof(*s->nodes));
     int err = talk_open(&s->talk, w->channels, s->size, session_requests, COLLECTIVE_REQUESTS);
     if (err)
         return session_fail(s, err, "no signs of life can be given: %s", strerror(-err));
@@ -257,11 +251,9 @@ static int route_all(struct session *s, const struct address_list *own, struct a
 
 static int join_all(struct session *s, const struct address_list *own)
 {
-    struct address_list *to = calloc(s->n, sizeof(*to));
-
-    if (!to)
-        return session_fail(s, -ENOMEM, "out of memory for the addresses of %u ranks", s->n);
+    struct address_list *to = xcalloc(s->n, sizeof(*to));
     int err = route_all(s, own, to);
+
     if (!err)
         err = member_do(&s->own,
                         &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .addresses = &to[0]});

@@ -53,7 +53,7 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
                   unsigned n, const struct collective_call *calls, unsigned n_calls);
 
 /* For the points from here on: bytes that all members get with their order, as collective.extra;
- * copied. 0 or -ENOMEM. */
+ * copied. 0, or -EMSGSIZE: more than TALK_BYTES_MAX. */
 int session_extra(struct session *s, const void *bytes, size_t len);
 
 struct session_run {
@@ -122,10 +122,10 @@ struct address_list {
     unsigned n;
 };
 
-/* 0, -ENOMEM; -EMSGSIZE: longer than COLLECTIVE_ADDRESS_MAX. */
+/* 0, or -EMSGSIZE: longer than COLLECTIVE_ADDRESS_MAX. */
 int addresses_add(struct address_list *l, unsigned member, const void *address, size_t len);
-/* Packed ones are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for each
- * member; then none is. */
+/* Packed ones are added: 0, or -EPROTO: not whole, of no member, or more than one for each member;
+ * then none is. */
 int addresses_take(struct address_list *l, const void *packed, size_t len, unsigned members);
 /* The next one from *at on, which begins at 0. */
 bool addresses_next(const struct address_list *l, size_t *at, unsigned *member,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/notice.h"
 #include "core/hw/nic.h"
@@ -531,8 +532,8 @@ static void ask_trials(struct session *s)
 
     s->n_trials = 0;
     s->tried_ns = clock_now_ns();
-    s->trials = calloc((size_t)some * some / 2 + 1, sizeof(*s->trials));
-    for (unsigned i = 0; s->trials && i + 1 < some; i++) {
+    s->trials = xcalloc((size_t)some * some / 2 + 1, sizeof(*s->trials));
+    for (unsigned i = 0; i + 1 < some; i++) {
         for (unsigned k = i + 1; k < some; k++)
             s->trials[s->n_trials++] = (struct session_trial){.a = chosen[i], .b = chosen[k]};
         talk_send_aside(world_channel(s->world, chosen[i]), false, chosen + i + 1,

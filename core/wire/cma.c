@@ -108,9 +108,9 @@ static int read_one(struct wire_link *l, struct wire_shm_link *sl)
     return 1;
 }
 
-static int cma_worker(struct wire_worker *k)
+static void cma_worker(struct wire_worker *k)
 {
-    return wire_shm_worker(k, post_sends, read_one);
+    wire_shm_worker(k, post_sends, read_one);
 }
 
 static int cma_open(struct wire *w)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/secret.h"
 #include "core/hw/host_buffer.h"
@@ -389,22 +390,18 @@ int wire_shm_no_line(struct wire *w)
     return 0;
 }
 
-int wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull)
+void wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull)
 {
-    struct wire_shm_worker *s = calloc(1, sizeof(*s));
+    struct wire_shm_worker *s = k->state = xcalloc(1, sizeof(*s));
 
-    k->state = s;
-    if (!s)
-        return wire_fail(k->wire, -ENOMEM, "out of memory");
     s->push = push;
     s->pull = pull;
     s->fd = -1;
-    return 0;
 }
 
-static int open_worker(struct wire_worker *k)
+static void open_worker(struct wire_worker *k)
 {
-    return wire_shm_worker(k, push_bytes, pull_bytes);
+    wire_shm_worker(k, push_bytes, pull_bytes);
 }
 
 /* Where it is not known which machine a rank is on, join finds out. */
@@ -427,11 +424,8 @@ int wire_shm_link(struct wire_link *l)
 
     if (err)
         return err;
-    struct wire_shm_link *sl = aligned_alloc(_Alignof(struct wire_shm_link), sizeof(*sl));
-    if (!sl)
-        return wire_fail(l->worker->wire, -ENOMEM, "out of memory");
-    *sl = (struct wire_shm_link){.pid = -1, .pidfd = -1};
-    l->state = sl;
+    struct wire_shm_link *sl = l->state = xaligned(_Alignof(struct wire_shm_link), sizeof(*sl));
+    sl->pid = sl->pidfd = -1;
     l->ahead = WIRE_SHM_CHUNK;
     return 0;
 }

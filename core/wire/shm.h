@@ -110,7 +110,7 @@ void wire_shm_wake(struct wire_shm_head *head, uint32_t what);
 
 /* ---- Hooks of struct wire_ops, for wire_cma as well ---- */
 
-int wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull);
+void wire_shm_worker(struct wire_worker *k, wire_shm_move_fn *push, wire_shm_move_fn *pull);
 int wire_shm_link(struct wire_link *l);
 int wire_shm_address(struct wire_link *l, void *address, size_t *len);
 int wire_shm_join(struct wire *w, const void *const *addresses, const size_t *lens);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/machine.h"
 
@@ -36,19 +37,12 @@ static char *own_device(const struct world *w, const char *devices)
         n++;
     for (unsigned skip = world_member(w, world_rank(w))->machine_rank % n; skip; skip--)
         devices = strchr(devices, '+') + 1;
-    return strndup(devices, strcspn(devices, "+"));
-}
-
-static void *zeroed(size_t align, size_t n, size_t each)
-{
-    void *at = aligned_alloc(align, n * each);
-
-    return at ? memset(at, 0, n * each) : NULL;
+    return xstrndup(devices, strcspn(devices, "+"));
 }
 
 /* Links and workers have their place from the start, so that a transport may keep what points to
  * one. */
-static int make_room(struct wire *w, const struct wire_options *options)
+static void make_room(struct wire *w, const struct wire_options *options)
 {
     const char *device = options->device ? options->device : "";
     struct wire_options *o = &w->options;
@@ -56,29 +50,24 @@ static int make_room(struct wire *w, const struct wire_options *options)
     *o = *options;
     o->links_most = o->links_most ? o->links_most : world_size(w->world);
     o->workers_most = o->workers_most ? o->workers_most : 1;
-    o->device = o->every ? strdup(device) : own_device(w->world, device);
-    w->links = zeroed(_Alignof(struct wire_link), o->links_most, sizeof(*w->links));
-    w->workers = zeroed(_Alignof(struct wire_worker), o->workers_most, sizeof(*w->workers));
-    return w->links && w->workers && o->device ? 0 : wire_fail(w, -ENOMEM, "out of memory");
+    o->device = o->every ? xstrdup(device) : own_device(w->world, device);
+    w->links = xaligned(_Alignof(struct wire_link), o->links_most * sizeof(*w->links));
+    w->workers = xaligned(_Alignof(struct wire_worker), o->workers_most * sizeof(*w->workers));
 }
 
 int wire_open(struct wire **wire, const struct wire_ops *ops, const struct world *world,
               const struct wire_options *options, char *error, size_t len)
 {
-    struct wire *w = calloc(1, sizeof(*w));
-    int err;
+    struct wire *w = xcalloc(1, sizeof(*w));
 
-    if (!w) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
     pthread_mutex_init(&w->lock, NULL);
     w->ops = ops;
     w->world = world;
-    err = make_room(w, options);
-    if (!err && !options->message_most)
-        err = wire_fail(w, -EINVAL, "the longest message must be known before links are made");
-    err = err ? err : ops->open(w);
+    make_room(w, options);
+    int err =
+        options->message_most
+            ? ops->open(w)
+            : wire_fail(w, -EINVAL, "the longest message must be known before links are made");
     if (err) {
         snprintf(error, len, "%s", w->error);
         wire_close(w);
@@ -145,8 +134,9 @@ int wire_worker(struct wire *w, enum wire_way way, unsigned rail)
         return wire_fail(w, -EOPNOTSUPP, "'%s' does not wait in that way", w->ops->name);
     *k = (struct wire_worker){
         .wire = w, .index = w->n_workers, .rail = rail, .way = way, .links = &w->links[w->n_links]};
-    int err = w->ops->worker ? w->ops->worker(k) : 0;
-    return err ? err : (int)w->n_workers++;
+    if (w->ops->worker)
+        w->ops->worker(k);
+    return (int)w->n_workers++;
 }
 
 /* How many links there are to that rank, and the first of them: its index, or -1. */
@@ -198,23 +188,14 @@ int wire_address(struct wire *w, unsigned link, void *address, size_t *len)
     return w->ops->address(&w->links[link], address, len);
 }
 
-static int make_turns(struct wire *w)
+int wire_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     for (unsigned i = 0; i < w->n_workers; i++) {
         struct wire_worker *k = &w->workers[i];
-        k->out.moved = calloc(k->n_links + 1, sizeof(struct wire_link *));
-        k->in.moved = calloc(k->n_links + 1, sizeof(struct wire_link *));
-        if (!k->out.moved || !k->in.moved)
-            return wire_fail(w, -ENOMEM, "out of memory");
+        k->out.moved = xcalloc(k->n_links, sizeof(struct wire_link *));
+        k->in.moved = xcalloc(k->n_links, sizeof(struct wire_link *));
     }
-    return 0;
-}
-
-int wire_join(struct wire *w, const void *const *addresses, const size_t *lens)
-{
-    int err = make_turns(w);
-
-    return err || !w->n_links ? err : w->ops->join(w, addresses, lens);
+    return w->n_links ? w->ops->join(w, addresses, lens) : 0;
 }
 
 int wire_unheard(const struct wire *w, uint64_t for_ns, const char **device)

@@ -226,7 +226,7 @@ struct wire_ops {
     /* Memory that will be sent from or received into; all of it is known before link(). Kept until
      * close. NULL: any memory will do. */
     int (*memory)(struct wire *w, struct wire_memory *m);
-    int (*worker)(struct wire_worker *k); /* Not required. */
+    void (*worker)(struct wire_worker *k); /* Not required. */
     int (*link)(struct wire_link *l);
     int (*address)(struct wire_link *l, void *address, size_t *len); /* for this peer */
     /* addresses[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links

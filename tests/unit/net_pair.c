@@ -189,8 +189,8 @@ int net_pair_begin(struct net_pair *pair)
         struct net_end *e = &pair->ends[i];
         atomic_store(&e->stop_sending, false);
         atomic_store(&e->expect_known, false);
-        int err = net_workers_make(e);
-        for (unsigned k = 0; k < e->n_workers && !err; k++)
+        net_workers_make(e);
+        for (unsigned k = 0; k < e->n_workers; k++)
             e->workers[k].started =
                 (e->workers[k].sends || !pair->deaf) &&
                 !pthread_create(&e->workers[k].thread, NULL, run_worker, &e->workers[k]);

@@ -42,7 +42,7 @@ static void open_engine(struct crew *t, unsigned m, uint64_t segment)
     size_t spare = (engine_spare_bytes(&me->c, &me->schedule, segment) + 64) / 64 * 64;
     me->spare = aligned_alloc(64, spare);
     memset(me->spare, 0x5a, spare);
-    assert_int_equal(engine_open(&me->engine, &me->c, f, &me->schedule, me->spare, segment), 0);
+    me->engine = engine_open(&me->c, f, &me->schedule, me->spare, segment);
     assert_int_equal(engine_link(me->engine), 0);
 }
 
@@ -116,10 +116,7 @@ struct reference {
 
 static void push(struct schedule *s, struct action a)
 {
-    if (s->n == s->room) {
-        s->room = s->room ? 2 * s->room : 64;
-        s->actions = must(realloc(s->actions, s->room * sizeof(a)));
-    }
+    s->actions = must(realloc(s->actions, (s->n + 1) * sizeof(a)));
     s->actions[s->n++] = a;
 }
 

@@ -129,9 +129,8 @@ static int reset(void **state)
 
 static struct gpu_watch *watch_on(const struct nvml *nvml, size_t n)
 {
-    struct gpu_watch *watch;
+    struct gpu_watch *watch = gpu_watch_open_on(nvml);
 
-    assert_int_equal(gpu_watch_open_on(&watch, nvml), 0);
     for (size_t i = 0; i < n; i++)
         gpu_watch_add(watch, cards[i].address);
     gpu_watch_begin(watch);

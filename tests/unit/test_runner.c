@@ -58,7 +58,7 @@ static int setup(struct point *pt)
                                   : point_series(pt, "bandwidth", "GB/s", 1000);
 
     if (p->watched) {
-        assert_int_equal(gpu_watch_open_on(&pt->watch, &nvml), 0);
+        pt->watch = gpu_watch_open_on(&nvml);
         gpu_watch_add(pt->watch, "0000:3b:00.0");
     }
     if (p->both)
@@ -145,7 +145,7 @@ static char *rows_of(char **words, int n, bool csv, uint64_t rows)
                                         .repeats = 1,
                                         .seed = 1,
                                         .csv = csv};
-    struct runner_session session = {.opened = false};
+    struct runner_session session = {0};
     struct runner_result result;
     struct opts o;
     char *text = NULL;

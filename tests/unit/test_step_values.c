@@ -203,18 +203,18 @@ static void test_each_of_many_jobs_has_a_base(void **state)
     struct step_params p = {.model = "x"};
     for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++)
         for (p.ranks = 4; p.ranks > p.bucket % 2; p.ranks--)
-            assert_int_equal(values_note_job(&w, &p), 0);
+            values_note_job(&w, &p);
     assert_int_equal(w.n_bases, JOBS_OF_SWEEP);
     for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
         struct step_base *base = values_base(&w, &p);
         assert_int_equal(base->ranks, 1 + p.bucket % 2);
-        assert_int_equal(values_keep_base(base, rates, p.bucket % 4), 0);
+        values_keep_base(base, rates, p.bucket % 4);
     }
     for (p.bucket = 1; p.bucket <= JOBS_OF_SWEEP; p.bucket++) {
         struct step_base *base = values_base(&w, &p);
         assert_int_equal(base->n, p.bucket % 4);
         assert_true(base->n < 3 || base->rates[2] == 7);
-        assert_int_equal(values_keep_base(base, NULL, 0), 0);
+        values_keep_base(base, NULL, 0);
         assert_int_equal(base->n, 0);
     }
     assert_null(values_base(&w, &p));

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/collective/nccl/nccl_library.h"
 #include "core/collective/nccl_module.h"
 #include "core/hw/nvidia_library.h"
@@ -275,11 +276,9 @@ static int init_rank(void *arg)
 static int comm_open(struct nccl_comm **out, const uint8_t id[NCCL_ID_BYTES], unsigned n,
                      unsigned me, const struct nccl_enter *enter, char *error, size_t len)
 {
-    struct nccl_comm *comm = calloc(1, sizeof(*comm));
+    struct nccl_comm *comm = xcalloc(1, sizeof(*comm));
 
     *out = NULL;
-    if (!comm)
-        return -ENOMEM;
     memcpy(&comm->id, id, sizeof(comm->id));
     comm->n = n;
     comm->me = me;

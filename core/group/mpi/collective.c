@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/group/mpi/mpi_check.h"
 
 /* ---- The library's own variables, by MPI's tool interface: which algorithm is forced, and forcing
@@ -586,9 +587,7 @@ static int make_call(struct mpi_collective *c, const struct mpi_call *of, struct
     size_t parts = parts_of(c, of->count);
     int err = 0;
 
-    *call = (struct cut_call){.of = *of, .parts = calloc(parts, sizeof(*call->parts))};
-    if (!call->parts)
-        return -ENOMEM;
+    *call = (struct cut_call){.of = *of, .parts = xcalloc(parts, sizeof(*call->parts))};
     for (; call->n < parts && !err; call->n++)
         err = make_part(c, of, call->n, &call->parts[call->n], error, len);
     return err;
@@ -598,9 +597,7 @@ static int make_calls(struct mpi_collective *c, const struct mpi_setup *s, char 
 {
     int err = 0;
 
-    c->calls = calloc(s->n_calls, sizeof(*c->calls));
-    if (!c->calls)
-        return -ENOMEM;
+    c->calls = xcalloc(s->n_calls, sizeof(*c->calls));
     for (; c->n_calls < s->n_calls && !err; c->n_calls++)
         err = make_call(c, &s->calls[c->n_calls], &c->calls[c->n_calls], error, len);
     return err;
@@ -654,11 +651,9 @@ static void release(struct mpi_collective *c)
 static int open_collective(struct mpi_collective **out, const struct mpi_setup *s, char *error,
                            size_t len)
 {
-    struct mpi_collective *c = calloc(1, sizeof(*c));
+    struct mpi_collective *c = xcalloc(1, sizeof(*c));
 
     *out = NULL;
-    if (!c)
-        return -ENOMEM;
     c->comm = MPI_COMM_NULL;
     c->op = s->point->op;
     c->n = (int)s->n;
@@ -669,8 +664,8 @@ static int open_collective(struct mpi_collective **out, const struct mpi_setup *
     c->copy = s->copy;
     c->copy_arg = s->copy_arg;
     c->most = most();
-    c->requests = calloc(2 * parts_of(c, s->point->count), sizeof(*c->requests));
-    int err = c->requests ? make_type(c, s, error, len) : -ENOMEM;
+    c->requests = xcalloc(2 * parts_of(c, s->point->count), sizeof(*c->requests));
+    int err = make_type(c, s, error, len);
     if (!err)
         err = make_sum(c, s, error, len);
     if (!err)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/hw/cuda/gpu_cuda.h"
 
 /* ---- What the driver tells of a device and of the way from one to another ---- */
@@ -362,18 +363,13 @@ static int retain(struct gpu *gpu, bool reset)
 int cuda_open(unsigned index, struct gpu **out, char *error, size_t len)
 {
     struct cuda_state *state = cuda_state();
-    struct gpu *gpu = calloc(1, sizeof(*gpu));
-    int err;
+    struct gpu *gpu = xcalloc(1, sizeof(*gpu));
 
     *out = NULL;
-    if (!gpu) {
-        snprintf(error, len, "out of memory");
-        return -ENOMEM;
-    }
     gpu->base.ops = &plumb_gpu_module;
     gpu->base.index = index;
     gpu->driver = &state->driver;
-    err = cuda_facts(index, &gpu->base.facts);
+    int err = cuda_facts(index, &gpu->base.facts);
     if (err)
         cuda_error(gpu, err, "the driver does not answer for GPU %u: nvidia-smi -L", index);
     else

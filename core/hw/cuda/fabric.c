@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/cuda/gpu_cuda.h"
 
 #define FABRIC              ((CUmemAllocationHandleType)8) /* since 12.3 */
@@ -143,13 +144,11 @@ static int map(struct gpu *gpu, struct cuda_mapping *m)
 /* Made here, or by another process, whose handle it is. */
 static int take(struct gpu *gpu, size_t bytes, const unsigned char *handle, CUdeviceptr *at)
 {
-    struct cuda_mapping *m = calloc(1, sizeof(*m));
+    struct cuda_mapping *m = xcalloc(1, sizeof(*m));
     CUmemAllocationProp prop = properties(gpu);
     size_t grain = 0;
-
-    if (!m)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
     int err = refuse(gpu);
+
     if (!err)
         err = CUDA(gpu, cuMemGetAllocationGranularity, &grain, &prop,
                    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/cuda/gpu_cuda.h"
 #include "core/hw/gpu.h"
 #include "core/hw/nvidia_library.h"
@@ -450,10 +451,8 @@ static int gemm_plan(struct gpu_gemm *gemm, const struct gpu_gemm_problem *probl
     gemm_unplan(gemm);
     if (err || (err = check_problem(gemm, problem)))
         return err;
-    gemm->found = calloc(most ? most : 1, sizeof(*gemm->found));
-    gemm->ran = calloc(most ? most : 1, sizeof(*gemm->ran));
-    if (!gemm->found || !gemm->ran)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    gemm->found = xcalloc(most ? most : 1, sizeof(*gemm->found));
+    gemm->ran = xcalloc(most ? most : 1, sizeof(*gemm->ran));
     set_scalars(gemm, computes[problem->compute].scale);
     gpu->base.expected_ns = (uint64_t)(2.0 * (double)problem->m * (double)problem->n *
                                        (double)problem->k / SLOWEST_FLOP_PER_NS);
@@ -503,15 +502,12 @@ static int start(struct gpu_gemm *gemm)
 
 static int gemm_open(struct gpu *gpu, struct gpu_gemm **out)
 {
-    struct gpu_gemm *gemm;
     int err = cuda_enter(gpu);
 
     *out = NULL;
     if (err)
         return err;
-    gemm = calloc(1, sizeof(*gemm));
-    if (!gemm)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    struct gpu_gemm *gemm = xcalloc(1, sizeof(*gemm));
     gemm->gpu = gpu;
     err = start(gemm);
     if (err)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/cuda/gpu_cuda.h"
 #include "core/hw/gpu.h"
@@ -143,9 +144,7 @@ static int cuda_kernel(struct gpu *gpu, const char *name, struct gpu_kernel **ou
     }
     if (err || (err = load(gpu)))
         return err;
-    kernel = calloc(1, sizeof(*kernel));
-    if (!kernel)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    kernel = xcalloc(1, sizeof(*kernel));
     kernel->gpu = gpu;
     snprintf(kernel->name, sizeof(kernel->name), "%s", name);
     err = find(gpu, kernel);
@@ -209,15 +208,12 @@ void cuda_kernels_close(struct gpu *gpu)
 
 static int cuda_event_open(struct gpu *gpu, struct gpu_event **out)
 {
-    struct gpu_event *event;
     int err = cuda_enter(gpu);
 
     *out = NULL;
     if (err)
         return err;
-    event = calloc(1, sizeof(*event));
-    if (!event)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    struct gpu_event *event = xcalloc(1, sizeof(*event));
     event->gpu = gpu;
     err = CUDA(gpu, cuEventCreate, &event->event, CU_EVENT_DEFAULT);
     if (err)
@@ -312,12 +308,10 @@ static void cuda_graph_close(struct gpu_graph *graph)
 static int cuda_graph_end(struct gpu_stream *stream, struct gpu_graph **out)
 {
     struct gpu *gpu = stream->gpu;
-    struct gpu_graph *graph = calloc(1, sizeof(*graph));
+    struct gpu_graph *graph = xcalloc(1, sizeof(*graph));
     int err = cuda_enter(gpu);
 
     *out = NULL;
-    if (!graph)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
     graph->gpu = gpu;
     if (!err)
         err = CUDA(gpu, cuStreamEndCapture, stream->stream, &graph->graph);
@@ -383,15 +377,12 @@ static void cuda_stream_close(struct gpu_stream *stream)
 
 static int cuda_stream_open(struct gpu *gpu, struct gpu_stream **out)
 {
-    struct gpu_stream *stream;
     int err = cuda_enter(gpu);
 
     *out = NULL;
     if (err)
         return err;
-    stream = calloc(1, sizeof(*stream));
-    if (!stream)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
+    struct gpu_stream *stream = xcalloc(1, sizeof(*stream));
     stream->gpu = gpu;
     /* Of its own: the default stream, which a library may use, does not wait for it. */
     err = CUDA(gpu, cuStreamCreate, &stream->stream, CU_STREAM_NON_BLOCKING);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/hw/cuda/gpu_cuda.h"
 
 /* What can be shared with other processes, as NCCL has it. Object and memory must agree in it. */
@@ -145,12 +146,9 @@ static int give_up(struct gpu_multicast *group, struct gpu *gpu, enum call_kind 
 
 static int call_within(struct gpu_multicast *group, struct gpu *gpu, const struct call *what)
 {
-    struct call *c = malloc(sizeof(*c));
+    struct call *c = xmemdup(what, sizeof(*what));
     pthread_t thread;
 
-    if (!c)
-        return cuda_error(gpu, -ENOMEM, "out of host memory");
-    *c = *what;
     c->driver = gpu->driver;
     c->context = gpu->context;
     c->device = gpu->device;
@@ -284,7 +282,6 @@ static int set_up(struct gpu_multicast *group, size_t bytes)
 int cuda_multicast_open(struct gpu *const *gpus, unsigned n, size_t bytes, void **all, void **at,
                         struct gpu_multicast **out)
 {
-    struct gpu_multicast *group = NULL;
     int err = refuse(gpus, n);
 
     *out = NULL;
@@ -292,9 +289,7 @@ int cuda_multicast_open(struct gpu *const *gpus, unsigned n, size_t bytes, void 
         err = cuda_enter(gpus[0]);
     if (err)
         return err;
-    group = calloc(1, sizeof(*group) + n * sizeof(group->member[0]));
-    if (!group)
-        return cuda_error(gpus[0], -ENOMEM, "out of host memory");
+    struct gpu_multicast *group = xcalloc(1, sizeof(*group) + n * sizeof(group->member[0]));
     group->n = n;
     group->member[0].gpu = gpus[0]; /* there is one at least */
     for (unsigned i = 1; i < n; i++)

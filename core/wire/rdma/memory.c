@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/wire/rdma/rdma.h"
 
 #define WHY_BYTES 224
@@ -139,19 +140,15 @@ int rdma_memory_add(struct wire *w, struct wire_memory *m)
 {
     struct rdma *r = rdma_of(w);
     struct rdma_rail *rail = &r->rails[m->rail];
-    unsigned n = r->n_regions[m->rail];
-    struct rdma_region *more = realloc(r->regions[m->rail], (n + 1) * sizeof(*more));
+    struct rdma_region new = {.at = (uintptr_t)m->at, .bytes = m->bytes, .device = m->device};
     int access = access_of(w, rail, m->sides), err = 0;
 
-    if (!more)
-        return rdma_fail(w, -ENOMEM, "out of memory");
-    r->regions[m->rail] = more;
-    more[n] = (struct rdma_region){.at = (uintptr_t)m->at, .bytes = m->bytes, .device = m->device};
     if (m->device)
-        err = add_gpu(w, rail, m, access, &more[n].mr);
-    else if (!(more[n].mr = ibv_reg_mr(rail->pd, m->at, m->bytes, access)))
+        err = add_gpu(w, rail, m, access, &new.mr);
+    else if (!(new.mr = ibv_reg_mr(rail->pd, m->at, m->bytes, access)))
         err = rdma_no_memory(w, "registering buffers", rail, m->bytes, errno);
-    r->n_regions[m->rail] += !err;
+    if (!err)
+        *ARRAY_ADD(r->regions[m->rail], r->n_regions[m->rail]) = new;
     return err;
 }
 
@@ -182,10 +179,7 @@ int rdma_memory_open(struct rdma_queue *q, struct rdma_memory *m, size_t bytes, 
 {
     struct wire *w = rdma_wire_of(q);
 
-    m->at = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
-    if (!m->at)
-        return rdma_fail(w, -ENOMEM, "out of memory");
-    memset(m->at, 0, bytes);
+    m->at = xaligned(PAGE, bytes);
     m->mr = ibv_reg_mr(q->rail->pd, m->at, bytes, access);
     return m->mr ? 0 : rdma_no_memory(w, "registering buffers", q->rail, bytes, errno);
 }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/wire/rdma/rdma.h"
 
 #define RECEIVES    (2 * WIRE_POSTS + 2)
@@ -129,13 +130,10 @@ static int post_receive(struct rdma_queue *q, uint64_t number)
 /* Grants come to, and go from, memory that is nobody else's. */
 int rdma_messages_create(struct rdma_queue *q)
 {
-    int err = 0;
-
-    q->messages = calloc(1, sizeof(*q->messages));
-    if (!q->messages)
-        return rdma_fail(rdma_wire_of(q), -ENOMEM, "out of memory");
-    err = rdma_memory_open(q, &q->messages->slots, (SENDS + RECEIVES) * sizeof(struct rdma_grant),
-                           IBV_ACCESS_LOCAL_WRITE);
+    q->messages = xcalloc(1, sizeof(*q->messages));
+    int err =
+        rdma_memory_open(q, &q->messages->slots, (SENDS + RECEIVES) * sizeof(struct rdma_grant),
+                         IBV_ACCESS_LOCAL_WRITE);
     for (unsigned i = 0; i < RECEIVES && !err; i++)
         err = post_receive(q, i);
     return err;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/wire/rdma/rdma.h"
 
 /* ---- What the system says of a device beside verbs: driver, node, counters ---- */
@@ -219,17 +220,12 @@ static int open_windows(struct wire *w)
 
 static int open_wire(struct wire *w, const struct rdma_core *core)
 {
-    struct rdma *r = calloc(1, sizeof(*r));
+    struct rdma *r = w->state = xcalloc(1, sizeof(*r));
 
-    if (!r)
-        return core->fail(w, -ENOMEM, "out of memory");
-    w->state = r;
     w->ops = w->options.windows ? &rdma_window_ops : &rdma_message_ops;
     r->core = core;
     r->own = core->member(w->world, core->rank(w->world))->address;
-    r->queues = calloc(w->options.links_most, sizeof(*r->queues));
-    if (!r->queues)
-        return core->fail(w, -ENOMEM, "out of memory");
+    r->queues = xcalloc(w->options.links_most, sizeof(*r->queues));
     return w->options.windows ? open_windows(w) : open_messages(w);
 }
 

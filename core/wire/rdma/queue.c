@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/wire/rdma/rdma.h"
 
 #define REFUSED_LOOKS   50
@@ -232,20 +233,16 @@ static int open_cq(struct wire_worker *k, struct rdma_cq *c, uint64_t entries)
 /* Without windows one completion queue has both: a link goes on by either. */
 static int open_worker(struct wire_worker *k)
 {
-    struct rdma_worker *rw = calloc(1, sizeof(*rw));
+    struct rdma_worker *rw = k->state = xcalloc(1, sizeof(*rw));
     const struct rdma *r = rdma_of(k->wire);
     uint64_t acts = 0, hears = 0;
-    int err;
 
-    k->state = rw;
-    if (!rw)
-        return rdma_fail(k->wire, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < k->n_links; i++) {
         const struct rdma_shape *s = &r->queues[k->links[i].index].shape;
         acts += s->window + s->pieces + 8;
         hears += s->receives;
     }
-    err = open_cq(k, &rw->acts, k->wire->options.windows ? acts : acts + hears);
+    int err = open_cq(k, &rw->acts, k->wire->options.windows ? acts : acts + hears);
     if (!err && k->wire->options.windows)
         err = open_cq(k, &rw->hears, hears);
     for (unsigned i = 0; i < k->n_links; i++) {

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/wire/rdma/rdma.h"
 
 #define TURN          0x7fu /* of a message's last byte */
@@ -278,14 +279,12 @@ int rdma_window_prepare(struct rdma_queue *q)
     err = err ? err : make_credits(q);
     if (err)
         return err;
-    q->recv = calloc(s->receives, sizeof(*q->recv));
-    q->send = calloc(s->slots, sizeof(*q->send));
-    q->sges = calloc(s->receives + s->slots, sizeof(*q->sges));
+    q->recv = xcalloc(s->receives, sizeof(*q->recv));
+    q->send = xcalloc(s->slots, sizeof(*q->send));
+    q->sges = xcalloc(s->receives + s->slots, sizeof(*q->sges));
     while (q->marks_mask < s->window + s->slots)
         q->marks_mask = 2 * q->marks_mask + 1;
-    q->marks = calloc(q->marks_mask + 1, sizeof(*q->marks));
-    if (!q->recv || !q->send || !q->sges || !q->marks)
-        return rdma_fail(rdma_wire_of(q), -ENOMEM, "out of memory");
+    q->marks = xcalloc(q->marks_mask + 1, sizeof(*q->marks));
     const struct rdma_region *any = in ? in : out;
     if (q->rail->protocol == RDMA_IWARP && any) {
         q->nothing = (struct ibv_sge){.addr = any->at, .lkey = any->mr->lkey};

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/secret.h"
@@ -519,22 +520,16 @@ static void choose_main(struct wire *w)
 int tcp_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
     struct tcp *t = tcp_of(w);
-    struct joining *p = calloc(1, sizeof(*p));
+    struct joining *p = xcalloc(1, sizeof(*p));
     int err = 0;
 
-    if (p) {
-        p->polls = calloc(NIC_RAILS_MAX + GUESTS + w->n_links, sizeof(*p->polls));
-        p->links = calloc(w->n_links, sizeof(*p->links));
-    }
-    if (!p || !p->polls || !p->links)
-        err = wire_fail(w, -ENOMEM, "out of memory");
+    p->polls = xcalloc(NIC_RAILS_MAX + GUESTS + w->n_links, sizeof(*p->polls));
+    p->links = xcalloc(w->n_links, sizeof(*p->links));
     for (unsigned i = 0; i < w->n_links && !err; i++)
         err = read_address(&w->links[i], addresses[i], lens[i]);
     err = err ? err : meet(p, w);
-    if (p) {
-        free(p->polls);
-        free(p->links);
-    }
+    free(p->polls);
+    free(p->links);
     free(p);
     for (unsigned i = 0; i < NIC_RAILS_MAX; i++) {
         if (t->rails[i].listener >= 0)

@@ -14,6 +14,7 @@
 
 #include <linux/errqueue.h> /* after time.h */
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/group/secret.h"
 #include "core/hw/nic.h"
@@ -499,11 +500,8 @@ static void tcp_traits(const struct wire_options *o, struct wire_traits *t)
 
 static int tcp_open(struct wire *w)
 {
-    struct tcp *t = calloc(1, sizeof(*t));
+    struct tcp *t = w->state = xcalloc(1, sizeof(*t));
 
-    w->state = t;
-    if (!t)
-        return wire_fail(w, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < NIC_RAILS_MAX; i++)
         t->rails[i].listener = -1;
     t->far = t->near = -1;
@@ -550,29 +548,23 @@ static int tcp_rails(struct wire *w, unsigned rank)
     return add_rails(w, &route, near ? &t->near : &t->far);
 }
 
-static bool make_side(struct tcp_side *s, const struct wire_worker *k)
+static void make_side(struct tcp_side *s, const struct wire_worker *k)
 {
     unsigned most = k->wire->options.links_most;
 
     s->epoll = -1; /* opened when something is posted */
     if (k->way == WIRE_BLOCK || k->way == WIRE_EVENTS)
-        return true;
-    s->polls = calloc(most, sizeof(*s->polls));
-    s->which = calloc(most, sizeof(*s->which));
-    return s->polls && s->which;
+        return;
+    s->polls = xcalloc(most, sizeof(*s->polls));
+    s->which = xcalloc(most, sizeof(*s->which));
 }
 
-static int tcp_worker(struct wire_worker *k)
+static void tcp_worker(struct wire_worker *k)
 {
-    struct tcp_worker *tw = calloc(1, sizeof(*tw));
+    struct tcp_worker *tw = k->state = xcalloc(1, sizeof(*tw));
 
-    k->state = tw;
-    if (!tw)
-        return wire_fail(k->wire, -ENOMEM, "out of memory");
-    tw->out.epoll = tw->in.epoll = -1;
-    if (!make_side(&tw->out, k) || !make_side(&tw->in, k))
-        return wire_fail(k->wire, -ENOMEM, "out of memory");
-    return 0;
+    make_side(&tw->out, k);
+    make_side(&tw->in, k);
 }
 
 #define AHEAD_EVENTS TCP_SEND_MOST /* of one connection before another has its turn */
@@ -588,14 +580,11 @@ static int tcp_link(struct wire_link *l)
         return err;
     if (k->way == WIRE_BLOCK && k->n_links)
         return wire_fail(k->wire, -EOPNOTSUPP, "a thread that blocks serves one connection");
-    struct tcp_link *tl = aligned_alloc(_Alignof(struct tcp_link), sizeof(*tl));
-    if (!tl)
-        return wire_fail(k->wire, -ENOMEM, "out of memory");
+    struct tcp_link *tl = l->state = xaligned(_Alignof(struct tcp_link), sizeof(*tl));
     *tl = (struct tcp_link){.fd = -1,
                             .near = near,
                             .rail = near ? (unsigned)t->near : (unsigned)t->far + k->rail,
                             .step = world_rank(k->wire->world) > l->peer ? TCP_IDLE : TCP_AWAITED};
-    l->state = tl;
     l->ahead = k->way == WIRE_EVENTS ? AHEAD_EVENTS : 0;
     return 0;
 }

@@ -195,11 +195,9 @@ void net_end_rails(const struct net_end *e, struct net_rails *rails)
         rails->cpus[i] = e->cpus[i];
 }
 
-/* Where the kernel's counters cannot be read there is no proof, and the row says so. */
 void net_prove_begin(struct net_end *e)
 {
-    if (path_begin(&e->path))
-        e->path = NULL;
+    e->path = path_begin();
 }
 
 void net_received(const struct net_end *e, uint64_t *received)
@@ -211,13 +209,6 @@ void net_received(const struct net_end *e, uint64_t *received)
 static double larger(uint64_t a, uint64_t b)
 {
     return (double)(a > b ? a : b);
-}
-
-/* A message of its own is a packet at least; TCP puts many of a stream into one. */
-static bool tells_messages(const struct net_end *e, unsigned connection)
-{
-    return connection == e->point->connections ||
-           (!e->ops->streams && strncmp(e->rails[net_rail_of(e, connection)].kind, "iwarp", 5));
 }
 
 /* Whose memory is written or read by the other end's NIC counts nothing itself: the
@@ -234,10 +225,6 @@ static void add_claims(const struct net_end *e, const uint64_t *others_received,
         double received = larger(atomic_load(&e->counts[i].received), e->expect[i]);
         claim->out_bytes += bytes * sent;
         claim->in_bytes += bytes * received;
-        if (tells_messages(e, i)) {
-            claim->out_messages += sent;
-            claim->in_messages += received;
-        }
     }
 }
 
@@ -247,14 +234,9 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received)
 
     if (!e->path)
         return;
-    for (unsigned i = 0; i < e->n_rails; i++) {
+    for (unsigned i = 0; i < e->n_rails; i++)
         snprintf(claims[i].device, sizeof(claims[i].device), "%s",
-                 e->leader && e->point->inject == NET_ELSEWHERE ? "nowhere0" : e->rails[i].name);
-        claims[i].message_bytes =
-            (double)(e->point->message_bytes ? e->point->message_bytes : e->point->ping_bytes);
-        claims[i].mtu_bytes =
-            e->point->tcp.segment_bytes ? e->rails[i].segment_bytes : e->rails[i].mtu_bytes;
-    }
+                 e->leader && e->point->inject == NET_ELSEWHERE ? PATH_NOWHERE : e->rails[i].name);
     add_claims(e, others_received, claims);
     path_end(e->path, claims, e->n_rails, &e->proof);
     path_close(e->path);

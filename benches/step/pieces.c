@@ -267,11 +267,7 @@ static void add_flow(struct collective_report *told, const struct collective_flo
         if (!strcmp(to->device, f->device) && to->other_node == f->other_node) {
             to->out_bytes += f->out_bytes;
             to->in_bytes += f->in_bytes;
-            to->out_messages += f->out_messages;
-            to->in_messages += f->in_messages;
             to->exact &= f->exact;
-            if (f->message_bytes > to->message_bytes) /* the most that a packet can have carried */
-                to->message_bytes = f->message_bytes;
             return;
         }
     if (told->n_flows < COLLECTIVE_FLOWS_MAX)

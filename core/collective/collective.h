@@ -159,8 +159,7 @@ struct collective_call {
 /* What went through a device of this member, payload, since join. */
 struct collective_flow {
     char device[192]; /* "eth0", "mlx5_0:1", "lo", "shm"; "eth0+eth1": together */
-    double out_bytes, in_bytes, out_messages, in_messages;
-    double message_bytes;
+    double out_bytes, in_bytes;
     uint32_t exact;      /* 0: at least so much: a library moved it, and does not say */
     uint32_t other_node; /* to a member of another node */
 };

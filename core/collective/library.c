@@ -152,17 +152,14 @@ int library_devices(struct collective *c)
     return 0;
 }
 
-void library_flow(struct collective_report *told, const char *device, struct library_least least,
-                  double bytes)
+void library_flow(struct collective_report *told, const char *device, struct library_least least)
 {
     struct collective_flow *f = &told->flows[told->n_flows];
 
     if (!*device || (least.out_bytes <= 0 && least.in_bytes <= 0))
         return;
-    *f = (struct collective_flow){.out_bytes = least.out_bytes,
-                                  .in_bytes = least.in_bytes,
-                                  .message_bytes = bytes,
-                                  .other_node = 1};
+    *f = (struct collective_flow){
+        .out_bytes = least.out_bytes, .in_bytes = least.in_bytes, .other_node = 1};
     snprintf(f->device, sizeof(f->device), "%s", device);
     told->n_flows++;
 }

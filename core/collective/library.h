@@ -30,8 +30,7 @@ int library_devices(struct collective *c);
 
 /* The flow of all that, over `device` ("a+b": over all of them together); none where that is "" or
  * nothing must have gone. */
-void library_flow(struct collective_report *told, const char *device, struct library_least least,
-                  double bytes);
+void library_flow(struct collective_report *told, const char *device, struct library_least least);
 
 /* A rank's GPU for backends over a library that works in a GPU's memory: which of them, its stream,
  * the buffers, and waiting for them by asking, so that the channels are looked after and nothing

@@ -30,11 +30,11 @@
 struct mpi_state {
     const struct mpi_collectives *ops;
     struct mpi_collective *mpi;
-    struct library_gpu gpu;   /* of mpi-cuda; else nothing */
-    bool shared;              /* several ranks on one GPU, as far as member 0 knows */
-    uint64_t elements, calls; /* of all that ran */
-    bool stuck;               /* MPI may still write to the buffers */
-    char error[256];          /* what the module says of a call that failed */
+    struct library_gpu gpu; /* of mpi-cuda; else nothing */
+    bool shared;            /* several ranks on one GPU, as far as member 0 knows */
+    uint64_t elements;      /* of all that ran */
+    bool stuck;             /* MPI may still write to the buffers */
+    char error[256];        /* what the module says of a call that failed */
 };
 
 #define MPI_WORDS 256
@@ -291,7 +291,6 @@ static void count(struct collective *c, unsigned call, uint64_t times)
     struct mpi_state *s = c->state;
 
     s->elements += times * c->calls[call].count;
-    s->calls += times;
 }
 
 static int run_call(struct collective *c, unsigned call, uint64_t times)
@@ -352,8 +351,7 @@ static void mpi_tell(struct collective *c, struct collective_report *told)
     told->simulated = c->ops->device_memory && library_gpu_simulated(&s->gpu);
     sockets_of_mpi(&mpi.settings, told->sockets, sizeof(told->sockets));
     double bytes = (double)s->elements * (double)collective_type_bytes(c->point->type);
-    library_flow(told, c->point->device, library_least(c, bytes),
-                 s->calls ? bytes / (double)s->calls : 0);
+    library_flow(told, c->point->device, library_least(c, bytes));
 }
 
 static void mpi_close(struct collective *c)

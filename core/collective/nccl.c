@@ -504,8 +504,7 @@ static void nccl_tell(struct collective *c, struct collective_report *told)
     told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->ranks[0].gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */
-    library_flow(told, device, library_least(&s->ranks[0].c, s->bytes),
-                 s->calls > 0 ? s->bytes / s->calls : 0);
+    library_flow(told, device, library_least(&s->ranks[0].c, s->bytes));
 }
 
 /* By a helper thread of each: NCCL may wait for the other ranks in it. */

@@ -162,7 +162,6 @@ static void count(struct collective *c, unsigned call)
     struct nccl_state *s = c->state;
 
     s->bytes += bytes_of(c, call);
-    s->calls++;
 }
 
 int nccl_run(struct collective *c, unsigned call)
@@ -260,7 +259,6 @@ int nccl_run_batch(struct collective *c)
     for (unsigned call = 0; call < c->n_calls; call++)
         bytes += bytes_of(c, call) * (double)n;
     s->bytes += bytes;
-    s->calls += (double)n * c->n_calls;
     int err = s->ranks[0].graph ? launch_graphs(c) : queue_operations(c);
     return err ? err : await_all(c, expected_ns(c, bytes));
 }

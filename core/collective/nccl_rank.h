@@ -30,9 +30,9 @@ struct nccl_state {
     unsigned n_ranks;
     unsigned *members; /* of each rank of the communicator: its process' rank in the world */
     uint8_t id[NCCL_ID_BYTES];
-    bool shared;         /* several ranks on one GPU */
-    double bytes, calls; /* of all that ran */
-    double ns_per_byte;  /* of the last that was waited for; 0: none was */
+    bool shared;        /* several ranks on one GPU */
+    double bytes;       /* of all that ran */
+    double ns_per_byte; /* of the last that was waited for; 0: none was */
     struct nccl_log says;
 };
 

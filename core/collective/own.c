@@ -22,7 +22,7 @@ struct own {
     struct wire *wire;
     struct own_call *calls, barrier; /* of each distinct count */
     unsigned n_calls;
-    uint64_t segment_bytes, longest_bytes; /* of the longest */
+    uint64_t segment_bytes; /* of the longest */
     struct engine *running;
     void *spare;  /* of whichever engine runs */
     void *tokens; /* of the barrier */
@@ -61,10 +61,6 @@ static void tell_flows(const struct collective *c, struct collective_report *tol
             flow_of(told, l->device, world_member(c->world, l->peer)->node != node);
         flow->out_bytes += (double)l->out.through;
         flow->in_bytes += (double)l->in.through;
-        flow->out_messages += (double)l->out.messages;
-        flow->in_messages += (double)l->in.messages;
-        flow->message_bytes =
-            (double)(o->segment_bytes < o->longest_bytes ? o->segment_bytes : o->longest_bytes);
     }
 }
 
@@ -192,8 +188,6 @@ static void measure(struct collective *c, struct own_call *call)
     o->spare_bytes = spare > o->spare_bytes ? spare : o->spare_bytes;
     if (call->segment_bytes > o->segment_bytes)
         o->segment_bytes = call->segment_bytes;
-    if (call != &o->barrier && longest > o->longest_bytes)
-        o->longest_bytes = longest;
 }
 
 static struct own_call *call_of(struct own *o, uint64_t count)

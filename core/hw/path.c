@@ -2,13 +2,13 @@
 /* What moved, and which devices moved it: see path.h. */
 #include "core/hw/path.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/hw/machine.h"
 #include "core/row.h"
@@ -16,12 +16,11 @@
 /* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see
  * path_wires() in path.h. ---- */
 
-#define PORTS_MOST    0.01   /* of the least: more, and RDMA had a part in it */
-#define IPOIB_HEADERS 0.15   /* of an interface's bytes: what its port counts beside them */
-#define IPOIB_MOST    0.5    /* of the least: so much are no headers */
-#define CARRIER_SHARE 0.1    /* of all that interfaces moved: less is of others */
-#define PACKET_MOST   4096.0 /* bytes of RDMA in one */
-#define SLOWER        0.95   /* of the line of what carried them */
+#define PORTS_MOST    0.01 /* of the least: more, and RDMA had a part in it */
+#define IPOIB_HEADERS 0.15 /* of an interface's bytes: what its port counts beside them */
+#define IPOIB_MOST    0.5  /* of the least: so much are no headers */
+#define CARRIER_SHARE 0.1  /* of all that interfaces moved: less is of others */
+#define SLOWER        0.95 /* of the line of what carried them */
 #define NAMES_BYTES   64
 
 struct sockets {
@@ -50,13 +49,6 @@ static bool is_hardware(const struct path_device *d)
     return d->port && !d->facts.software;
 }
 
-static const struct path_device *ipoib_of(const struct path_view *v, const struct path_device *d)
-{
-    const struct path_device *i = path_find(v, d->facts.interface);
-
-    return !strcmp(d->facts.link_layer, "InfiniBand") && i && i->moved.known ? i : NULL;
-}
-
 /* Interfaces alone moved what must have gone, each way. */
 static bool interfaces_met(struct sockets *s)
 {
@@ -72,17 +64,14 @@ static bool interfaces_met(struct sockets *s)
     return met;
 }
 
-/* A port whose data may show in its interface's counters alone, or a device in software that sent
- * packets: it may have been RDMA. */
+/* A port whose data may show in its interface's counters alone, one in software or of a driver of
+ * which nobody knows: it may have been RDMA. */
 static bool may_be_rdma(const struct sockets *s, const struct path_device *d)
 {
     const struct path_device *i = path_find(s->v, d->facts.interface);
 
-    if (d->facts.software)
-        return d->moved.packets_known &&
-               asked(s, d->moved.packets) * PACKET_MOST >= IPOIB_MOST * s->due;
-    return d->moved.at_least || (i && is_interface(i) && !nic_counts_apart(d->facts.driver) &&
-                                 asked(s, i->moved.bytes) > PORTS_MOST * s->due);
+    return i && is_interface(i) && !nic_counts_apart(d->facts.driver) &&
+           asked(s, i->moved.bytes) > PORTS_MOST * s->due;
 }
 
 static bool is_up(const struct path_view *v, const struct path_device *d)
@@ -100,15 +89,13 @@ static bool ports_are_idle(const struct sockets *s)
     double most = PORTS_MOST * s->due, moved = 0, headers = 0;
 
     for (size_t i = 0; i < s->v->n; i++) {
-        const struct path_device *d = &s->v->list[i];
-        const struct path_device *within = is_hardware(d) ? ipoib_of(s->v, d) : NULL;
+        const struct path_device *d = &s->v->list[i], *ipoib = path_ipoib(s->v, d);
         if (d->port && (may_be_rdma(s, d) || (is_hardware(d) && !d->moved.known && is_up(s->v, d))))
             return false;
         if (!is_hardware(d) || !d->moved.known)
             continue;
-        moved += asked(s, d->moved.bytes);
-        moved -= within ? fmin(asked(s, within->moved.bytes), asked(s, d->moved.bytes)) : 0;
-        headers += within ? IPOIB_HEADERS * asked(s, within->moved.bytes) : 0;
+        moved += asked(s, (const double[]){path_counted(s->v, d, 0), path_counted(s->v, d, 1)});
+        headers += ipoib ? IPOIB_HEADERS * asked(s, ipoib->moved.bytes) : 0;
     }
     return moved < most + fmin(headers, IPOIB_MOST * s->due);
 }
@@ -116,7 +103,7 @@ static bool ports_are_idle(const struct sockets *s)
 /* Those that carried the bytes: their names, and the sum of their lines. */
 static void name_interfaces(struct sockets *s)
 {
-    struct path_words names = {s->names, sizeof(s->names), 0, 0};
+    struct path_words names = {s->names, sizeof(s->names), 0};
 
     for (size_t i = 0; i < s->v->n; i++) {
         const struct path_device *d = &s->v->list[i];
@@ -147,23 +134,21 @@ static const struct path_device *find_port(const struct sockets *s, double *line
 /* Does the processor say that a hypervisor runs it? x86 does. */
 static bool is_guest(const char *root)
 {
-    char path[256], line[8192];
+    FILE *f = sys_open(root, "proc/cpuinfo");
+    char line[8192];
     bool guest = false;
 
-    snprintf(path, sizeof(path), "%s/proc/cpuinfo", root ? root : "");
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return false;
-    while (!guest && fgets(line, sizeof(line), in))
+    while (f && !guest && fgets(line, sizeof(line), f))
         guest = !strncmp(line, "flags", 5) && strstr(line, " hypervisor");
-    fclose(in);
+    if (f)
+        fclose(f);
     return guest;
 }
 
 static void find_sockets(const struct path_view *v, const double least[COUNTER_WAYS],
                          struct path_wires *wires)
 {
-    struct path_words say = {wires->sockets, sizeof(wires->sockets), 0, 0};
+    struct path_words say = {wires->sockets, sizeof(wires->sockets), 0};
     struct sockets s = {.v = v, .least = least, .due = path_sum(least)};
     const struct path_device *port;
     double line;
@@ -175,10 +160,10 @@ static void find_sockets(const struct path_view *v, const double least[COUNTER_W
         return;
     name_interfaces(&s);
     wires->fell_back = !(line < SLOWER * s.line);
-    wires->infiniband = !strcmp(port->facts.link_layer, "InfiniBand");
+    wires->infiniband = path_is_infiniband(port);
     wires->guest = is_guest(v->root);
     path_say(&say, "sockets of %s carried the bytes (%s), not RDMA, though %s is up%s", s.names,
-             path_amount(v, s.moved).text, port->name, wires->fell_back ? "" : ", which is slower");
+             path_amount(s.moved).text, port->name, wires->fell_back ? "" : ", which is slower");
     memcpy(wires->carriers, s.names, sizeof(s.names));
 }
 
@@ -193,7 +178,7 @@ static void find_sockets(const struct path_view *v, const double least[COUNTER_W
 struct wire {
     const struct path_device *device; /* that it is called by: what moved more */
     double moved[COUNTER_WAYS];
-    bool at_least, carried[COUNTER_WAYS];
+    bool carried[COUNTER_WAYS];
 };
 
 struct wires {
@@ -221,12 +206,12 @@ static struct wire wire_of(const struct path_view *v, const struct path_device *
 {
     const struct path_device *i = d->port ? path_find(v, d->facts.interface) : NULL;
     bool apart = nic_counts_apart(d->facts.driver);
-    struct wire w = {d, {d->moved.bytes[0], d->moved.bytes[1]}, d->moved.at_least, {false}};
+    struct wire w = {d, {d->moved.bytes[0], d->moved.bytes[1]}, {false}};
 
     if (!i || !counts(i))
         return w;
     /* An InfiniBand port counts its IPoIB's bytes, too. */
-    if (!strcmp(d->facts.link_layer, "InfiniBand")) {
+    if (path_is_infiniband(d)) {
         if (path_sum(i->moved.bytes) > path_sum(d->moved.bytes) / 2)
             w.device = i;
         return w;
@@ -235,19 +220,19 @@ static struct wire wire_of(const struct path_view *v, const struct path_device *
         double beside = i->moved.bytes[way];
         w.moved[way] = apart ? w.moved[way] + beside : fmax(w.moved[way], beside);
     }
-    w.at_least |= i->moved.at_least;
     if (path_sum(i->moved.bytes) > path_sum(d->moved.bytes))
         w.device = i;
     return w;
 }
 
-static int find_links(struct wires *w, const struct path_view *v)
+static struct wires find_links(const struct path_view *v)
 {
-    *w = (struct wires){.v = v, .list = calloc(v->n + 1, sizeof(*w->list))};
-    for (size_t i = 0; i < v->n && w->list; i++)
+    struct wires w = {.v = v, .list = xcalloc(v->n, sizeof(*w.list))};
+
+    for (size_t i = 0; i < v->n; i++)
         if (counts(&v->list[i]) && !port_on(v, &v->list[i]))
-            w->list[w->n++] = wire_of(v, &v->list[i]);
-    return w->list ? 0 : -1;
+            w.list[w.n++] = wire_of(v, &v->list[i]);
+    return w;
 }
 
 static double all_moved(const struct wires *w, int way)
@@ -275,9 +260,9 @@ static bool is_met(const struct wires *w, const double least[COUNTER_WAYS], stru
     }
     if (!met)
         path_say(say, "of at least %s that went between machines, all links that count moved %s",
-                 path_amount(w->v, due).text, path_amount(w->v, all).text);
+                 path_amount(due).text, path_amount(all).text);
     if (!met && by_lo)
-        path_say(say, ", lo %s", path_amount(w->v, path_sum(lo->moved.bytes)).text);
+        path_say(say, ", lo %s", path_amount(path_sum(lo->moved.bytes)).text);
     return met;
 }
 
@@ -334,8 +319,7 @@ static bool choose(struct wires *w, const double least[COUNTER_WAYS], struct pat
     for (size_t i = 0; i < w->n; i++) {
         const struct wire *one = &w->list[i];
         for (int way = 0; way < COUNTER_WAYS; way++)
-            if (least[way] > 0 &&
-                (one->carried[way] != one->carried[first] || (one->carried[way] && one->at_least)))
+            if (least[way] > 0 && one->carried[way] != one->carried[first])
                 return false;
     }
     for (size_t i = 0; i < w->n; i++)
@@ -347,21 +331,18 @@ static bool choose(struct wires *w, const double least[COUNTER_WAYS], struct pat
 static void find_wires(const struct path_view *v, const double least[COUNTER_WAYS],
                        struct path_wires *wires, bool *lacking)
 {
-    struct path_words say = {wires->why, sizeof(wires->why), 0, 0};
-    struct wires w;
+    struct path_words say = {wires->why, sizeof(wires->why), 0};
 
     *wires = (struct path_wires){0};
     *lacking = false;
     if (path_sum(least) < PATH_TOO_FEW_BYTES) {
         path_say(&say, "%s between machines are too few to tell",
-                 path_amount(v, path_sum(least)).text);
+                 path_amount(path_sum(least)).text);
         return;
     }
-    if (find_links(&w, v))
-        path_say(&say, "out of memory");
-    else if (!is_met(&w, least, &say))
-        *lacking = true;
-    else {
+    struct wires w = find_links(v);
+    *lacking = !is_met(&w, least, &say);
+    if (!*lacking) {
         find_sockets(v, least, wires);
         if (!choose(&w, least, wires))
             say_shares(&w, least, &say);
@@ -374,46 +355,38 @@ static void find_wires(const struct path_view *v, const double least[COUNTER_WAY
 #define MOST_DEVICES 3
 #define WORTH_SAYING 0.01 /* of what the first one moved */
 
-static bool is_before(const struct path_device *a, const struct path_device *b)
+static struct path_device *moved_most(const struct path_view *v)
 {
-    double moved_a = path_sum(a->moved.bytes), moved_b = path_sum(b->moved.bytes);
+    struct path_device *most = NULL;
 
-    return moved_a > moved_b || (moved_a == moved_b && a < b);
-}
-
-/* The one that comes after `last` in order of bytes; NULL: the first of all. */
-static const struct path_device *next_most(const struct path_view *v,
-                                           const struct path_device *last)
-{
-    const struct path_device *most = NULL;
-
-    for (size_t i = 0; i < v->n; i++) {
-        const struct path_device *d = &v->list[i];
-        bool counts = d->moved.known && !d->same_bytes && d != last;
-        if (counts && (!last || is_before(last, d)) && (!most || is_before(d, most)))
+    for (struct path_device *d = v->list; d < v->list + v->n; d++)
+        if (d->moved.known && !d->same_bytes &&
+            (!most || path_sum(d->moved.bytes) > path_sum(most->moved.bytes)))
             most = d;
-    }
     return most;
 }
 
-/* The devices that moved most, most first. */
-static void path_say_most(const struct path_view *v, struct path_words *w)
+/* Most first; each is left out then. */
+static void tell_most(const struct path_view *v, struct path_proof *proof)
 {
-    const struct path_device *first = next_most(v, NULL), *d = first;
+    struct path_words w = {proof->text, sizeof(proof->text), 0};
+    struct path_device *d;
+    double first = 0;
 
-    for (int i = 0; d && i < MOST_DEVICES; i++, d = next_most(v, d)) {
+    for (int i = 0; i < MOST_DEVICES && (d = moved_most(v)); i++, d->same_bytes = true) {
         double moved = path_sum(d->moved.bytes);
-        bool worth = d == first || moved >= WORTH_SAYING * path_sum(first->moved.bytes);
-        if (worth && moved > 0) {
-            path_carried_by(w, d);
-            path_say(w, "%s%s sent %s, received %s", w->used ? "; " : "", d->name,
-                     path_amount(v, d->moved.bytes[COUNTER_OUT]).text,
-                     path_amount(v, d->moved.bytes[COUNTER_IN]).text);
-        } else if (worth || !strcmp(d->name, "lo"))
-            path_say(w, "%s%s %s", w->used ? "; " : "", d->name, path_amount(v, moved).text);
+        const char *separator = i ? "; " : "";
+        first = i ? first : moved;
+        if (moved > 0 && moved >= WORTH_SAYING * first) {
+            proof->carriers = i ? proof->carriers : path_carrier(d);
+            path_say(&w, "%s%s sent %s, received %s", separator, d->name,
+                     path_amount(d->moved.bytes[COUNTER_OUT]).text,
+                     path_amount(d->moved.bytes[COUNTER_IN]).text);
+        } else if (!i || !strcmp(d->name, "lo"))
+            path_say(&w, "%s%s %s", separator, d->name, path_amount(moved).text);
     }
-    if (!w->used)
-        path_say(w, "no device's counters can be read");
+    if (!w.used)
+        path_say(&w, "no device's counters can be read");
 }
 
 /* ---- Counters before and after. ---- */
@@ -427,24 +400,17 @@ struct path {
     struct counters before;
 };
 
-int path_begin_at(struct path **p, const char *root, uint64_t settle_ns)
+struct path *path_begin_at(const char *root, uint64_t settle_ns)
 {
-    struct path *new = calloc(1, sizeof(*new));
-    int rc = new ? counters_read(&new->before, root) : -ENOMEM;
+    struct path *p = xcalloc(1, sizeof(*p));
 
-    if (rc) {
-        free(new);
-        return rc;
-    }
-    new->root = root;
-    new->settle_ns = settle_ns;
-    *p = new;
-    return 0;
+    *p = (struct path){.root = root, .settle_ns = settle_ns, .before = counters_read(root)};
+    return p;
 }
 
-int path_begin(struct path **p)
+struct path *path_begin(void)
 {
-    return path_begin_at(p, NULL, PATH_SETTLE_NS);
+    return path_begin_at(NULL, PATH_SETTLE_NS);
 }
 
 void path_close(struct path *p)
@@ -483,22 +449,14 @@ void path_end(struct path *p, const struct path_claim *claims, size_t n, struct 
 {
     uint64_t begin_ns = clock_now_ns();
     struct path_view v = {0};
-    bool lacking = false;
-    int rc;
+    bool lacking;
 
     p->settled = false;
     do {
-        rc = path_look(&v, p->root, &p->before, claims, n);
-        if (!rc)
-            path_judge(&v, proof, &lacking);
-    } while (!rc && lacking && look_again(p, begin_ns));
-    if (rc) {
-        proof->verdict = PATH_UNKNOWN;
-        proof->carriers = 0;
-        snprintf(proof->text, sizeof(proof->text), "the counters could not be read: %s",
-                 strerror(-rc));
-    }
-    free(v.list);
+        path_look(&v, p->root, &p->before, claims, n);
+        path_judge(&v, proof, &lacking);
+    } while (lacking && look_again(p, begin_ns));
+    path_view_free(&v);
 }
 
 void path_wires(struct path *p, double least_out, double least_in, struct path_wires *wires)
@@ -506,34 +464,21 @@ void path_wires(struct path *p, double least_out, double least_in, struct path_w
     const double least[COUNTER_WAYS] = {least_out, least_in};
     uint64_t begin_ns = clock_now_ns();
     struct path_view v = {0};
-    bool lacking = false;
-    int rc;
+    bool lacking;
 
     do {
-        rc = path_look(&v, p->root, &p->before, NULL, 0);
-        if (!rc)
-            find_wires(&v, least, wires, &lacking);
-    } while (!rc && lacking && !p->settled && look_again(p, begin_ns));
-    if (rc) {
-        *wires = (struct path_wires){0};
-        snprintf(wires->why, sizeof(wires->why), "the counters could not be read: %s",
-                 strerror(-rc));
-    }
-    free(v.list);
+        path_look(&v, p->root, &p->before, NULL, 0);
+        find_wires(&v, least, wires, &lacking);
+    } while (lacking && !p->settled && look_again(p, begin_ns));
+    path_view_free(&v);
 }
 
 void path_tell(struct path *p, struct path_proof *proof)
 {
-    struct path_words w = {proof->text, sizeof(proof->text), 0, 0};
     struct path_view v = {0};
-    int rc = path_look(&v, p->root, &p->before, NULL, 0);
 
-    proof->verdict = PATH_UNKNOWN;
-    proof->text[0] = '\0';
-    if (rc)
-        path_say(&w, "the counters could not be read: %s", strerror(-rc));
-    else
-        path_say_most(&v, &w);
-    proof->carriers = w.carriers;
-    free(v.list);
+    *proof = (struct path_proof){.verdict = PATH_UNKNOWN};
+    path_look(&v, p->root, &p->before, NULL, 0);
+    tell_most(&v, proof);
+    path_view_free(&v);
 }

@@ -1,35 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proof of the path: the system's own counters of every network interface and RDMA port, before and
- * after, against what a benchmark says that it moved. Asked for one device and another one carried
- * the bytes: wrong.
+ * Proof of the path: the system's byte counters of every network interface and RDMA port, before and
+ * after, against the payload that a benchmark says it moved through a device. The rule is
+ * path_rule() in path_judge.c.
  *
  *   interfaces  /proc/net/dev: of this process' network namespace, bytes as on the wire less
- *               preamble and FCS
+ *               preamble and FCS. lo counts all that goes through it as sent and as received
  *   RDMA ports  /sys/class/infiniband/DEVICE/ports/N/counters (port_xmit_data, port_rcv_data: units
- *               of 4 bytes) and hw_counters (by the names that drivers give bytes; rxe has packets
- *               only, siw and PVRDMA nothing)
+ *               of 4 bytes) and hw_counters (by the names that drivers give bytes). rxe counts
+ *               packets only, siw and PVRDMA nothing: their path is unknown
  *
- * Soft-RoCE and soft-iWARP go over their interface, whose counters are taken as well. A bond,
- * bridge or VLAN and what is below it move the same bytes; so do an InfiniBand port and its IPoIB.
- * lo counts all that goes through it as sent and as received.
- *
- * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing
- * and other devices, all together, moved what is missing: at least 90 % of it, and not more than
- * 1.3 times as much, which somebody else's traffic would be. Of a device that is claimed as well,
- * another rail, what it moved beyond its own claim counts, unless half of that may be headers.
- *
- * Of a claim that is only the least, where less than a tenth went through the claimed device,
- * others may have moved any more.
- *
- * A claim that is met is proved only where its bytes cannot have gone another way unseen: other
- * devices together moved less than 90 % of it the same way, and what the claimed device moved
- * beside it, and its headers, is less than it. Devices that move the same bytes do not count as
- * others. On a busy machine much is unknown, and nothing elsewhere that was not.
- *
- * Less than 1 MB tells nothing by bytes. Where messages are told that took a packet each (1000 at
- * least, that fit one), packets are judged instead, by the same rules: also where bytes leave it
- * unknown. A packet of each message's acknowledgements is let pass.
+ * A bond, bridge or VLAN and what is below it move the same bytes. So do an InfiniBand port and its
+ * IPoIB, which is subtracted from the port; and an Ethernet port and its interface, unless its
+ * driver is known to count them apart: nic_counts_apart().
  */
 #ifndef PLUMB_CORE_HW_PATH_H
 #define PLUMB_CORE_HW_PATH_H
@@ -44,42 +27,37 @@
 #define PATH_SETTLE_NS     2500000000u
 #define PATH_DEVICES_BYTES 192
 
-/* What should have gone through a device of this end: payload. */
+/* For fault injection: a device that no machine has. It counts bytes, and counted none. */
+#define PATH_NOWHERE "nowhere0"
+
+/* What should have gone through a device of this end: payload; of a library the least that can
+ * have. */
 struct path_claim {
-    /* A rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed; "eth0+eth1": all of
-     * them together, however it is shared among them. One such claim at most, and none beside
-     * it. */
+    /* A rail's name: "eth0", "mlx5_0:1"; "" or "shm": shared memory, no device; "eth0+eth1": all of
+     * them together, however it is shared among them. */
     char device[PATH_DEVICES_BYTES];
     double out_bytes, in_bytes;
-    double message_bytes, mtu_bytes; /* for ports that count packets only */
-    /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA
-     * but iWARP's streams; none of a TCP stream, which packs them. 0: not told. */
-    double out_messages, in_messages;
-    /* the bytes are the fewest that can have gone, not what did: a library moved them */
-    bool at_least;
 };
 
 enum path_verdict {
-    PATH_PROVED,    /* the claimed devices carried them, and no other can have */
+    PATH_PROVED,    /* the claimed devices carried them */
     PATH_ELSEWHERE, /* another device carried them: the row is wrong */
-    /* no counter tells (hidden in a guest, too few bytes, too much else): said in the text */
-    PATH_UNKNOWN,
+    PATH_UNKNOWN,   /* the counters do not tell: said in the text */
 };
 
 struct path_proof {
     enum path_verdict verdict;
-    char text
-        [PATH_TEXT_BYTES]; /* for `evidence`: "eth0 sent 12.4 GB, 100 % of the bytes; lo 0.0 %" */
-    /* What kind of path the first device of `text` is that moved something: one of row.h; 0:
-     * none did. */
+    char text[PATH_TEXT_BYTES]; /* for `evidence`: "eth0 sent 12.4 GB, 99.9 % of the bytes" */
+    /* What kind of path the first claimed device is that counted its payload, proved or not: one of
+     * row.h; 0: none did. */
     uint32_t carriers;
 };
 
 struct path; /* counters as they were */
 
-int path_begin(struct path **p); /* 0 or -ENOMEM; what cannot be read is unknown */
-/* For tests: of a recorded tree (root outlives p), with another time than PATH_SETTLE_NS. */
-int path_begin_at(struct path **p, const char *root, uint64_t settle_ns);
+struct path *path_begin(void);
+/* For tests: of a recorded tree (root outlives it), with another time than PATH_SETTLE_NS. */
+struct path *path_begin_at(const char *root, uint64_t settle_ns);
 /* The counters again; judges. Some drivers count a second late: where bytes are missing it looks
  * again for up to PATH_SETTLE_NS before it says so. May be called again. */
 void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof);
@@ -130,22 +108,18 @@ void path_close(struct path *p); /* NULL is left alone */
  * The system's counters of all network interfaces and RDMA ports, at one moment: see above for
  * where they are from. `root`: NULL is this machine, else a recorded tree.
  *
- * Ports: counters/port_xmit_data and port_rcv_data count units of 4 bytes, in 64 bits or, on old
- * adapters, in 32 bits, which stop at their end (as InfiniBand has it) or begin again. Bytes of
- * hw_counters, where counters/ has none, by the names that drivers give them; else there may be
- * packets only (rxe) or nothing at all (siw, PVRDMA). The kernel hands out hw_counters that it read
- * up to `lifespan` ms ago (10 by default) and up to two jiffies more: so long is waited, then they
- * are read again, so that what just moved is in them. So with a recorded tree.
+ * Bytes of a port's hw_counters are taken where counters/ has none. The kernel hands out hw_counters
+ * that it read up to `lifespan` ms ago (10 by default) and up to two jiffies more: so long is waited,
+ * then they are read again, so that what just moved is in them. So with a recorded tree.
  */
 
 enum { COUNTER_OUT, COUNTER_IN, COUNTER_WAYS };
 
 struct counter {
     char name[64]; /* "eth0", "mlx5_0:1" */
-    bool port;     /* an RDMA port */
-    bool has_data, has_packets;
-    unsigned unit; /* bytes of one count of data */
-    uint64_t data[COUNTER_WAYS], packets[COUNTER_WAYS];
+    bool known;
+    unsigned unit; /* bytes of one count */
+    uint64_t data[COUNTER_WAYS];
 };
 
 struct counters {
@@ -153,83 +127,70 @@ struct counters {
     size_t n;
 };
 
-int counters_read(struct counters *c, const char *root); /* 0 or -ENOMEM */
+struct counters counters_read(const char *root);
 void counters_free(struct counters *c);
 
 /* What went through between two moments. */
 struct moved {
-    bool known, packets_known;
-    bool at_least; /* a counter of 32 bits came to its end: what it says may be too little */
-    /* a counter that never was beyond 32 bits, so that it may have gone round unnoticed */
-    bool narrow;
-    double bytes[COUNTER_WAYS], packets[COUNTER_WAYS];
+    bool known;
+    double bytes[COUNTER_WAYS];
 };
 
-/* Either may be NULL: then nothing is known. */
+/* Not known: either is NULL or counts nothing; or it went back, as one of 32 bits does that goes
+ * round, or stands at the end of its 32 bits, as InfiniBand has it. */
 struct moved counters_moved(const struct counter *before, const struct counter *after);
 
-#define PATH_MET           0.98 /* of a claim: it is met */
+#define PATH_MET           0.98 /* of a payload: it is there */
 #define PATH_TOO_FEW_BYTES 1e6  /* tell nothing */
-
-/* What is judged by: claims in bytes, or in messages that took a packet each. */
-enum path_measure { PATH_BYTES, PATH_PACKETS, PATH_MEASURES };
 
 struct path_device {
     char name[64];
-    bool claimed, port, at_least;
-    bool in_set;     /* claimed, but with others: see path_view.set */
-    bool same_bytes; /* moves bytes that another device of the list counts: never "elsewhere" */
+    bool port;
+    bool same_bytes;       /* moves bytes that another device of the list counts: left out */
+    int claim;             /* which of the view's claims it has a part in; -1: none */
     struct nic_port facts; /* of a port */
     struct moved moved;
-    double claim[PATH_MEASURES][COUNTER_WAYS];
-    double message_bytes, mtu_bytes;
-    /* Of a claimed device: what is held to have gone through it; NAN: nothing tells. */
-    double got[PATH_MEASURES][COUNTER_WAYS];
 };
 
 struct path_view {
     const char *root;
     struct path_device *list;
     size_t n;
-    enum path_measure by; /* the one that is being judged by */
-    /* What is claimed of all devices together that are in_set: `claim`, and by path_carry() `got`;
-     * name "": nothing. Not in the list. */
-    struct path_device set;
+    struct path_claim *claims; /* those on one device are one */
+    size_t n_claims;
+    bool asked[COUNTER_WAYS]; /* the ways that any claim is made of */
 };
-
-struct path_words;
 
 struct path_device *path_find(const struct path_view *v, const char *name); /* or NULL */
 
 /* Looks at the counters: fills in `moved`. The first time, when *v is zeroed, it also makes the
- * list, of all devices that are there and those that are claimed. 0 or -errno. The caller frees
- * v->list. */
-int path_look(struct path_view *v, const char *root, const struct counters *before,
-              const struct path_claim *claims, size_t n);
+ * list, of all devices that are there and those that are claimed. */
+void path_look(struct path_view *v, const char *root, const struct counters *before,
+               const struct path_claim *claims, size_t n);
+void path_view_free(struct path_view *v);
 
-/* Fills in `got` of all claimed devices. */
-void path_carry(struct path_view *v);
-bool path_is_none(const struct path_device *d);         /* no device is named: shared memory */
-double path_segment_bytes(const struct path_device *d); /* payload of a full packet of a claim */
+bool path_is_infiniband(const struct path_device *d);
+/* The interface whose bytes this port counts, too; NULL. */
+const struct path_device *path_ipoib(const struct path_view *v, const struct path_device *d);
+/* What it counted, without IPoIB; NAN: not known. */
+double path_counted(const struct path_view *v, const struct path_device *d, int way);
+bool path_is_none(const struct path_claim *claim); /* no device is named: shared memory */
 
-/* The verdict over all claimed devices. *lacking: some is missing, so that it may be worth to look
- * again. */
-void path_judge(struct path_view *v, struct path_proof *proof, bool *lacking);
+/* The verdict over all claims. *lacking: some device has counted less than its payload, so that it
+ * may be worth to look again. */
+void path_judge(const struct path_view *v, struct path_proof *proof, bool *lacking);
 
 static inline double path_sum(const double ways[COUNTER_WAYS])
 {
     return ways[COUNTER_OUT] + ways[COUNTER_IN];
 }
 
-/* A text that grows, and of what kind the first device is that it says moved something. */
-struct path_words {
+unsigned path_carrier(const struct path_device *d); /* one of row.h */
+
+struct path_words { /* a text that grows */
     char *text;
     size_t len, used;
-    unsigned carriers;
 };
-
-/* The text says that this device moved something: the first one counts. */
-void path_carried_by(struct path_words *w, const struct path_device *d);
 
 void path_say(struct path_words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -237,7 +198,6 @@ struct path_amount {
     char text[32];
 };
 
-/* "12.4 GB", "10000 packets". */
-struct path_amount path_amount(const struct path_view *v, double amount);
+struct path_amount path_amount(double bytes); /* "12.4 GB" */
 
 #endif

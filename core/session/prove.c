@@ -17,7 +17,6 @@
 #include "core/session/session_state.h"
 #include "core/units.h"
 
-#define NOWHERE        "nowhere0"
 #define SHARED         "shm"
 #define LINE_GBPS_MOST 1e6
 #define MTU_MOST       (1u << 20)
@@ -30,7 +29,6 @@ static void tell(struct member *m, struct collective_report *told)
         m->c.ops->tell(&m->c, told);
 }
 
-/* Where the kernel's counters cannot be read there is no proof, and the row says so. */
 int member_mark(struct member *m)
 {
     tell(m, &m->mark);
@@ -38,9 +36,7 @@ int member_mark(struct member *m)
     if (m->watch)
         gpu_watch_begin(m->watch);
     path_close(m->path);
-    m->path = NULL;
-    if (m->first_of_node && path_begin(&m->path))
-        m->path = NULL;
+    m->path = m->first_of_node ? path_begin() : NULL;
     return 0;
 }
 
@@ -58,8 +54,6 @@ static void less_flow(struct collective_flow *f, const struct collective_flow *m
 {
     f->out_bytes -= mark->out_bytes;
     f->in_bytes -= mark->in_bytes;
-    f->out_messages -= mark->out_messages;
-    f->in_messages -= mark->in_messages;
 }
 
 static void less_fact(struct wire_fact *fact, const struct collective_report *mark)
@@ -181,14 +175,6 @@ void member_prove(struct member *m, const struct collective_claims *claims,
     find_wire(m, claims, path, &proof->wire);
 }
 
-/* A message of its own is a packet at least; TCP, and iWARP over it, put many of a stream into
- * one. */
-static bool has_packets(const struct collective_report *told, const struct collective_flow *f)
-{
-    return f->exact && told->has_rail && strncmp(told->rail.kind, "tcp", 3) != 0 &&
-           strncmp(told->rail.kind, "iwarp", 5) != 0;
-}
-
 static struct path_claim *claim_of(struct collective_claims *claims, const char *device)
 {
     for (uint32_t i = 0; i < claims->n; i++)
@@ -211,14 +197,8 @@ void claims_add(struct collective_claims *claims, const struct collective_report
         struct path_claim *c = f->device[0] ? claim_of(claims, f->device) : NULL;
         if (!c)
             continue;
-        c->at_least |= !f->exact;
         c->out_bytes += f->out_bytes;
         c->in_bytes += f->other_node ? f->in_bytes : 0;
-        /* the most that a packet of any member can have carried */
-        c->message_bytes = fmax(c->message_bytes, f->message_bytes);
-        c->mtu_bytes = fmax(c->mtu_bytes, told->has_rail ? told->rail.mtu_bytes : 0);
-        c->out_messages += has_packets(told, f) ? f->out_messages : 0;
-        c->in_messages += has_packets(told, f) && f->other_node ? f->in_messages : 0;
     }
 }
 
@@ -233,7 +213,7 @@ static void claims_settle(struct collective_claims *claims, bool elsewhere)
             claims->claims[n++] = claims->claims[i];
     claims->n = n;
     for (uint32_t i = 0; i < n && elsewhere; i++)
-        snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", NOWHERE);
+        snprintf(claims->claims[i].device, sizeof(claims->claims[i].device), "%s", PATH_NOWHERE);
 }
 
 /* What flows moved to and from other nodes, added; NAN where it is not known exactly. */
@@ -253,8 +233,7 @@ static void claims_line(const struct collective_report *told, double *out_bytes,
 static bool flow_sound(struct collective_flow *f)
 {
     END(f->device);
-    return isfinite(f->out_bytes) && isfinite(f->in_bytes) && isfinite(f->out_messages) &&
-           isfinite(f->in_messages);
+    return isfinite(f->out_bytes) && isfinite(f->in_bytes);
 }
 
 /* What a limit is made of is within what can be. */

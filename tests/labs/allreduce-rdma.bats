@@ -129,31 +129,34 @@ section_steps() {
     done
 }
 
-@test "RDMA: steps of training, each way of working, right, and by the devices" {
+@test "RDMA: steps of training, each way of working, right" {
     in_section steps
     [ "$status" -eq 0 ]
     [ "$(grep -c '^0 ' <<<"$output")" -eq 3 ]
     table steps metric status evidence | grep ^step_time
-    [ "$(table steps metric status evidence | grep -cE '^step_time\|(ok|noisy)\|guest: .*rxe1:1 over v1 sent ')" -eq 3 ]
+    [ "$(table steps metric status evidence | grep -cE '^step_time\|(ok|noisy)\|guest: not proved: .*rxe1:1 ')" -eq 3 ]
 }
 
 section_against_tcp() {
     local before algorithms=(--backend 'ring,halving,doubling' --np 2 --ranks 2 --size '8,64K,1M,4M' --dtype 'f32,bf16')
+    before=$(all_packets)
     run rdma "${algorithms[@]}" "${rdma[@]}"
+    echo "packets $(($(all_packets) - before))"
     before=$(all_packets)
     run tcp "${algorithms[@]}" "${tcp[@]}"
     echo "packets $(($(all_packets) - before))"
 }
 
-@test "RDMA against TCP: the same algorithms over the same wires, right, each with its CPU cost and the path that its counters prove" {
+@test "RDMA against TCP: the same algorithms over the same wires, right, each with its CPU cost and by the devices that were asked" {
     in_section against_tcp
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = 'rdma 0' ]
-    [ "${lines[1]}" = 'tcp 0' ]
-    [ "${lines[2]}" = 'packets 0' ] # of the RDMA devices, while TCP was measured
+    [ "$(cut -d' ' -f2 <<<"${lines[1]}")" -gt 2000 ] # of the RDMA devices
+    [ "${lines[2]}" = 'tcp 0' ]
+    [ "${lines[3]}" = 'packets 0' ] # while TCP was measured
     sound rdma 24
     sound tcp 24
-    evidence rdma '^guest: rxe0:1 over v0 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes; rxe1:1 over v1 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes$'
+    evidence rdma '^guest: not proved: [^;]*rxe0:1 [^;]*; not proved: [^;]*rxe1:1 '
     evidence tcp '^guest: v0 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes; v1 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes$'
     costs rdma 24
     costs tcp 24
@@ -180,9 +183,7 @@ section_operations() {
     sound ops 24
     sound in-place 6
     sound three 3
-    evidence three 'rxe0:1 over v0 sent'
-    evidence three 'rxe1:1 over v1 sent'
-    evidence three 'rxe2:1 over v2 sent'
+    evidence three 'rxe0:1 .*rxe1:1 .*rxe2:1 '
     sound chosen 1
 }
 

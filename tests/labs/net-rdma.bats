@@ -20,9 +20,12 @@ setup() {
 }
 
 section_every_verb() {
+    local before
     at=rxe0
+    before=$(packets)
     serve
     net --device rxe1 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 400ms >out
+    echo "packets $(($(packets) - before))"
 }
 
 @test "every verb between two devices: measured, its data checked, and carried by the devices that were asked" {
@@ -34,7 +37,10 @@ section_every_verb() {
     every transport rdma
     every detail 'rxe1:1 *RoCE v2*'
     every peer_detail 'rxe0:1 *RoCE v2*'
-    paste -d'|' <(cells metric) <(cells verb) <(cells evidence) | grep -qE '^bandwidth\|write\|own: rxe1:1 .*sent .*peer: '
+    # Soft-RoCE counts packets only: rows cannot prove its path, but these can.
+    [ "$(sed -n 's/^packets //p' <<<"$output")" -gt 2000 ]
+    paste -d'|' <(cells metric) <(cells verb) <(cells evidence) |
+        grep -qE '^bandwidth\|write\|own: not proved: [^|]*rxe1:1 .*peer: not proved: [^|]*rxe0:1 '
 }
 
 section_relaxed_ordering() {
@@ -107,7 +113,7 @@ rail() {
 }
 
 # 64 KiB are 16 packets of 4096 bytes and 58 of Ethernet, IP, UDP, BTH and ICRC; the first of a write has 16 more.
-@test "two rails, each with a rate: both together carry the sum, each its own, and their counters prove it" {
+@test "two rails, each with a rate: both together carry the sum, each its own" {
     local wanted=$((10000000 * 65536 / (16 * 4154 + 16)))
     in_section rails
     [ "$status" -eq 0 ]
@@ -119,7 +125,7 @@ rail() {
     rail slower all $((wanted * 3 / 2))
     for out in "$job"/alike? "$job"/slower?; do
         every status '@(ok|noisy)'
-        [[ $(cells evidence | head -n 1) == 'own: rxe2:1 '*'sent '*'; rxe3:1 '*'sent '*'peer: rxe0:1 '*'received '*'; rxe1:1 '*'received '* ]]
+        [[ $(cells evidence | head -n 1) == 'own: not proved: '*' rxe2:1 '*'; not proved: '*' rxe3:1 '*'peer: '*' rxe0:1 '*' rxe1:1 '* ]]
     done
 }
 

@@ -425,9 +425,6 @@ static void fake_tell(struct collective *c, struct collective_report *told)
     told->n_flows = 1;
     told->flows[0] = (struct collective_flow){.out_bytes = s->bytes,
                                               .in_bytes = s->bytes,
-                                              .out_messages = s->messages,
-                                              .in_messages = s->messages,
-                                              .message_bytes = fake->flow_bytes,
                                               .exact = !fake->inexact,
                                               .other_node = fake->other_node};
     memcpy(told->flows[0].device, fake->device, sizeof(fake->device));

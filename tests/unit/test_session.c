@@ -154,7 +154,7 @@ static void test_told(void **state)
     for (unsigned i = 0; i < 2; i++) {
         const struct collective_report *told = session_report(f.s, i);
         assert_int_equal(told->flows[0].out_bytes, 3000);
-        assert_int_equal(told->flows[0].in_messages, 3);
+        assert_int_equal(told->flows[0].in_bytes, 3000);
         assert_int_equal(told->facts[0].value, 3);
         assert_int_equal(told->facts[1].value, 5);
         assert_string_equal(session_gpu_address(f.s, i), "0000:18:00.0");

@@ -160,28 +160,9 @@ static void test_flow(void **state)
     (void)state;
     memset(device, 'd', sizeof(device));
     device[sizeof(device) - 1] = 0;
-    library_flow(&told, device, (struct library_least){1, 1}, 1);
+    library_flow(&told, device, (struct library_least){1, 1});
     claims_add(&claims, &told);
     assert_string_equal(claims.claims[0].device, device);
-}
-
-/* Of a node's members the longest message counts, whoever comes last. */
-static void test_longest_message(void **state)
-{
-    (void)state;
-    for (int last = 0; last < 2; last++) {
-        struct collective_claims claims = {0};
-        for (int i = 0; i < 2; i++) {
-            bool is_long = i == last;
-            struct collective_report told = {.has_rail = 1};
-            told.rail.mtu_bytes = is_long ? 9000 : 1500;
-            library_flow(&told, "eth0", (struct library_least){10, 10}, is_long ? 4096 : 8);
-            claims_add(&claims, &told);
-        }
-        assert_int_equal(claims.n, 1);
-        assert_true(claims.claims[0].message_bytes == 4096);
-        assert_true(claims.claims[0].mtu_bytes == 9000);
-    }
 }
 
 static void tell_setting(struct collective *c, struct collective_report *told)
@@ -196,7 +177,7 @@ static struct collective_proof prove(const struct scratch *s, const char *device
     static const struct collective_ops ops = {.name = "fake", .tell = tell_setting};
     struct collective_claims asked = {
         .n = claims,
-        .claims = {{.device = "eth0", .out_bytes = 8 * GB, .in_bytes = 8 * GB, .at_least = true}},
+        .claims = {{.device = "eth0", .out_bytes = 8 * GB, .in_bytes = 8 * GB}},
         .least_out_bytes = 8 * GB,
         .least_in_bytes = 8 * GB};
     struct collective_proof proof;
@@ -264,8 +245,9 @@ static void test_prove(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mpi),   cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_flow),  cmocka_unit_test(test_longest_message),
+        cmocka_unit_test(test_mpi),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_flow),
         cmocka_unit_test(test_prove),
     };
 

@@ -276,7 +276,7 @@ static int correlation_of_signs(const double *x, size_t n, double median, struct
     return correlation_by(x, n, &(struct scale){.median = median}, out);
 }
 
-static int ascending(const void *a, const void *b)
+int stats_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -292,7 +292,7 @@ static int correlation_of_ranks(const double *x, size_t n, struct correlation *o
         return -ENOMEM;
     for (size_t i = 0; i < scale.n; i++)
         scale.sorted[i] = x[(size_t)((double)i / (double)scale.n * (double)n)];
-    qsort(scale.sorted, scale.n, sizeof(*scale.sorted), ascending);
+    qsort(scale.sorted, scale.n, sizeof(*scale.sorted), stats_ascending);
     int err = correlation_by(x, n, &scale, out);
 
     free(scale.sorted);

@@ -107,11 +107,6 @@ static void toned(const struct pen *p, enum tone tone, const char *text, size_t 
         fputs("\033[0m", p->out);
 }
 
-static void bold(const struct pen *p, const char *text)
-{
-    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", text);
-}
-
 /* The text from column `at` on, further lines from column `hang` on; ends the line. */
 static void flow(const struct pen *p, const char *text, size_t at, size_t hang)
 {
@@ -394,7 +389,7 @@ static void print_answer(const struct pen *p, const struct block *b, size_t widt
     const char *text = clean(p, is_moved(p, b) ? b->text : answer_text(p->pool, b));
     size_t at = width;
 
-    bold(p, label);
+    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", label);
     blanks(p, width - columns_of(label));
     if (*word) {
         toned(p, b->tone, word, strlen(word));
@@ -512,13 +507,6 @@ static void print_notes(const struct pen *p, const struct block *b)
     }
 }
 
-static void print_terms(const struct pen *p, const struct block *b)
-{
-    for (size_t i = 0; i < b->n_terms; i++)
-        flow(p, clean(p, pool_text(p->pool, "%s: %s", b->terms[i].word, b->terms[i].meaning)), 0,
-             HANG);
-}
-
 /* The words of a chart. */
 static void print_figure(const struct pen *p, const struct block *b)
 {
@@ -562,7 +550,9 @@ static void print_block(const struct pen *p, const struct block *b, size_t answe
         print_figure(p, b);
         break;
     case BLOCK_TERMS:
-        print_terms(p, b);
+        for (size_t i = 0; i < b->n_terms; i++)
+            flow(p, clean(p, pool_text(p->pool, "%s: %s", b->terms[i].word, b->terms[i].meaning)),
+                 0, HANG);
         break;
     case BLOCK_FOLD:
         title(p, clean(p, b->text));

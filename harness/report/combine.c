@@ -327,16 +327,6 @@ static void take_own_ceilings(const struct report_rows *rows, struct report_poin
         log(p->own_percent.high / p->own_percent.low) < log(values.high / values.low) / 2;
 }
 
-static void take_interval(struct report_point *p, const double *values)
-{
-    struct median_ci ci;
-
-    if (stats_ci_launches(values, p->n_values, 0.95, &ci))
-        return;
-    p->low = ci.low;
-    p->high = ci.high;
-}
-
 static int by_share(const void *x, const void *y)
 {
     const struct levels *a = x, *b = y;
@@ -552,6 +542,7 @@ static double least_samples(const struct report_rows *rows, const struct report_
 void combine_launches(struct pool *pool, const struct report_rows *rows, struct report_point *p)
 {
     double *scratch = pool_alloc(pool, p->n_rows, sizeof(*scratch));
+    struct median_ci ci;
 
     p->value = p->low = p->high = p->limit = p->middle_limit = p->percent = p->p999 = NAN;
     p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
@@ -560,7 +551,10 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_centre(scratch, p->n_values);
-    take_interval(p, scratch);
+    if (!stats_ci_launches(scratch, p->n_values, 0.95, &ci)) {
+        p->low = ci.low;
+        p->high = ci.high;
+    }
     take_sustained(pool, rows, p, scratch);
     take_limit(rows, p);
     take_own_ceilings(rows, p);

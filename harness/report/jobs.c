@@ -169,20 +169,14 @@ static const char *advice_text(struct report *r, const struct run_job *j)
                      digits, j->saving, digits, j->low, digits, j->high);
 }
 
-static const char *todo_of(const struct run_job *j)
-{
-    const struct bench_bound *b = j->found.bound;
-
-    return !j->way && b && b->todo ? b->todo : "";
-}
-
 const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size_t run)
 {
     for (size_t i = 0; i < jobs->n; i++) {
         const struct run_job *j = &jobs->all[i];
         if (j->run != run || !*j->bound)
             continue;
-        const char *more = j->way ? advice_text(r, j) : todo_of(j);
+        const struct bench_bound *b = j->found.bound;
+        const char *more = j->way ? advice_text(r, j) : b && b->todo ? b->todo : "";
         return pool_text(&r->pool, "%s is %s%s%s", j->found.name, j->bound, *more ? "; " : "",
                          more);
     }

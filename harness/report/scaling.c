@@ -9,6 +9,7 @@
 
 #include "core/alloc.h"
 #include "core/row.h"
+#include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/described.h"
@@ -25,11 +26,6 @@ static double number_of(const struct report_bench *b, const struct report_case *
     return units_parse_double(report_param(b, c, name), &value) ? NAN : value;
 }
 
-static bool is_axis(const char *param)
-{
-    return !strcmp(param, "ranks") || !strcmp(param, "size");
-}
-
 static bool is_curve(const struct report_bench *b, const struct report_case *c, const char *metric)
 {
     return !strcmp(c->metric, metric) && !*report_param(b, c, "model") &&
@@ -40,7 +36,8 @@ static bool same_series(const struct report_bench *b, const struct report_case *
                         const struct report_case *y)
 {
     for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !is_axis(b->params[i]) && strcmp(x->params[i], y->params[i]) != 0)
+        if (!b->follows[i] && !word_in("ranks size", b->params[i]) &&
+            strcmp(x->params[i], y->params[i]) != 0)
             return false;
     return true;
 }
@@ -145,13 +142,6 @@ double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cel
     return terms.bus * scaling_bytes(s->bench, cell->time) / p->limit / 1000;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
-
 /* Adds a value that is not there yet. */
 static void add_value(double *values, size_t *n, double value)
 {
@@ -189,8 +179,8 @@ static void list_axes(struct report *r, struct scaling_series *s)
         add_value(s->ranks, &s->n_ranks, number_of(b, &b->cases[i], "ranks"));
         add_value(s->sizes, &s->n_sizes, number_of(b, &b->cases[i], "size"));
     }
-    qsort(s->ranks, s->n_ranks, sizeof(*s->ranks), by_value);
-    qsort(s->sizes, s->n_sizes, sizeof(*s->sizes), by_value);
+    qsort(s->ranks, s->n_ranks, sizeof(*s->ranks), stats_ascending);
+    qsort(s->sizes, s->n_sizes, sizeof(*s->sizes), stats_ascending);
     for (size_t i = 0; i < s->n_sizes; i++) {
         char text[24];
 
@@ -294,16 +284,6 @@ static void make_forecast(struct report *r, struct scaling_series *s,
     }
 }
 
-static void make_fit(struct report *r, struct scaling_series *s)
-{
-    struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
-    size_t n = list_points(s, points);
-
-    s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
-    make_forecast(r, s, points, n);
-    free(points);
-}
-
 /* "ring over tcp" */
 static const char *label_of(struct report *r, const struct scaling_series *s)
 {
@@ -366,7 +346,11 @@ static void make_one(struct report *r, const struct case_in_run *first, size_t l
     s->label = label_of(r, s);
     s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
     fill_cells(r, s);
-    make_fit(r, s);
+    struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
+    size_t n = list_points(s, points);
+    s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
+    make_forecast(r, s, points, n);
+    free(points);
     out->n++;
 }
 

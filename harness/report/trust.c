@@ -16,7 +16,6 @@
 #include "harness/report/show.h"
 
 #define COMPARE_MARGIN 0.05
-#define MS_A_MINUTE    6e4
 #define S_A_MINUTE     60
 #define TICKS_A_SECOND 100 /* of a CPU in /proc/stat */
 #define STEAL_TICKS    100 /* of fewer, one tick is more than 1 % */
@@ -270,14 +269,6 @@ static void take_smallest(struct report *r, const struct judged *j, struct trust
 
 /* ---- the grade, and what would be the next */
 
-static double minutes_of(const struct report *r, size_t run)
-{
-    const json_t *cost = json_object_get(r->runs[run].meta, "harness_cost");
-    double ms = json_number_value(json_object_get(cost, "benchmarks_ms"));
-
-    return ms > 0 ? ms / MS_A_MINUTE : NAN;
-}
-
 /* What the launches of a case of the plan took. */
 struct spent {
     double seconds; /* in its rows */
@@ -320,10 +311,12 @@ double trust_minutes(struct report *r, size_t run, double repeats)
 {
     const struct table *plan = &r->runs[run].plan;
     struct spent *spent = pool_alloc(&r->pool, plan->n_rows + 1, sizeof(*spent));
-    double all = minutes_of(r, run) * S_A_MINUTE, in_rows = 0, start, forecast = 0;
+    const json_t *cost = json_object_get(r->runs[run].meta, "harness_cost");
+    double all = json_number_value(json_object_get(cost, "benchmarks_ms")) / 1000;
+    double in_rows = 0, start, forecast = 0;
     size_t done;
 
-    if (isnan(all))
+    if (!(all > 0))
         return NAN;
     for (size_t b = 0; b < r->n_benches; b++)
         add_rows(&r->benches[b].rows[run], spent, plan->n_rows);
@@ -355,17 +348,6 @@ static void take_advice(struct report *r, size_t run, struct trust *t)
     t->minutes = trust_minutes(r, run, repeats);
 }
 
-static void take_grade(struct trust *t)
-{
-    t->grade = 'D';
-    t->next = grades[GRADES - 1].loss;
-    for (size_t i = GRADES; i-- > 0;)
-        if (t->smallest <= grades[i].loss) {
-            t->grade = grades[i].name;
-            t->next = i ? grades[i - 1].loss : NAN;
-        }
-}
-
 struct trust trust_make(struct report *r, size_t run)
 {
     struct judged j = {0};
@@ -381,7 +363,13 @@ struct trust trust_make(struct report *r, size_t run)
         return t;
     decide_suite(j.cases, j.n, &options, &overall);
     take_smallest(r, &j, &t);
-    take_grade(&t);
+    t.grade = 'D';
+    t.next = grades[GRADES - 1].loss;
+    for (size_t i = GRADES; i-- > 0;)
+        if (t.smallest <= grades[i].loss) {
+            t.grade = grades[i].name;
+            t.next = i ? grades[i - 1].loss : NAN;
+        }
     take_advice(r, run, &t);
     return t;
 }

@@ -10,7 +10,9 @@
 
 /* ---- Pipes without a headline ---- */
 
-const char *headlines_no_gpu(const struct report *r)
+/* One reason stands for all: there is no GPU, or none that can be used. "" where a case on one was
+ * more than skipped, and where there is no such case. */
+static const char *why_no_gpu(const struct report *r)
 {
     const char *why = "";
 
@@ -87,7 +89,8 @@ static bool is_of_rows(const struct report *r, const char *pipe)
     return false;
 }
 
-void headlines_list_missing(struct report *r, struct headlines *out)
+/* Of GPUs only where a machine has one. */
+static void list_missing(struct report *r, struct headlines *out)
 {
     out->missing = out->unheaded = "";
     for (size_t i = 0; i < r->described.n_headlines; i++) {
@@ -536,7 +539,7 @@ void headlines_make(struct report *r, struct headlines *out)
                        .at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in))};
     *out = (struct headlines){.all = pool_alloc(&r->pool, most, sizeof(*out->all)),
                               .missing = "",
-                              .no_gpu = headlines_no_gpu(r)};
+                              .no_gpu = why_no_gpu(r)};
     contrasts_make(r, &out->contrasts);
     matrices_make(r, &out->matrices);
     siblings_make(r, &out->siblings);
@@ -546,5 +549,5 @@ void headlines_make(struct report *r, struct headlines *out)
     jobs_make(r, &out->jobs);
     make_all(r, out, &s);
     keep_pipes_together(out);
-    headlines_list_missing(r, out);
+    list_missing(r, out);
 }

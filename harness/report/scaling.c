@@ -284,16 +284,6 @@ static void make_forecast(struct report *r, struct scaling_series *s,
     }
 }
 
-/* "ring over tcp" */
-static const char *label_of(struct report *r, const struct scaling_series *s)
-{
-    const char *backend = report_param(s->bench, s->first, "backend");
-    const char *transport = report_param(s->bench, s->first, "transport");
-    const char *text = *transport ? pool_text(&r->pool, "%s over %s", backend, transport) : backend;
-
-    return r->n_runs > 1 ? show_joined(&r->pool, text, r->names[s->run]) : text;
-}
-
 /* Two values that are not empty: what is empty elsewhere may belong to one transport alone. */
 static bool has_two_values(const struct report_bench *b, size_t param)
 {
@@ -343,7 +333,12 @@ static void make_one(struct report *r, const struct case_in_run *first, size_t l
         out->left_out++;
         return;
     }
-    s->label = label_of(r, s);
+    s->label = report_param(b, s->first, "backend");
+    if (*report_param(b, s->first, "transport"))
+        s->label =
+            pool_text(&r->pool, "%s over %s", s->label, report_param(b, s->first, "transport"));
+    if (r->n_runs > 1)
+        s->label = show_joined(&r->pool, s->label, r->names[s->run]);
     s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
     fill_cells(r, s);
     struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));

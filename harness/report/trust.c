@@ -130,16 +130,6 @@ static void count_steal(const struct report *r, size_t run, struct trust *t)
     take_steal(&rest, t);
 }
 
-static void count_rows(const struct report *r, size_t run, struct trust *t)
-{
-    for (size_t b = 0; b < r->n_benches; b++) {
-        const struct report_rows *rows = &r->benches[b].rows[run];
-
-        for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
-            count_row(rows, i, t);
-    }
-}
-
 /* ---- the smallest loss */
 
 struct judged {
@@ -355,7 +345,12 @@ struct trust trust_make(struct report *r, size_t run)
     const struct decide_options options = {0};
     struct trust t = {.smallest = NAN, .next = NAN, .minutes = NAN};
 
-    count_rows(r, run, &t);
+    for (size_t b = 0; b < r->n_benches; b++) {
+        const struct report_rows *rows = &r->benches[b].rows[run];
+
+        for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
+            count_row(rows, i, &t);
+    }
     count_steal(r, run, &t);
     find_cases(r, run, &j, &t);
     t.cases = j.n;
@@ -450,15 +445,6 @@ static bool is_of_few(const struct trust *t)
     return t->launches < DECIDE_FEW_LAUNCHES;
 }
 
-static const char *no_advice_text(const struct answer *s, const struct trust *t)
-{
-    return t->disturbed
-               ? "measure again when quieter: at night, no neighbours"
-               : pool_text(s->pool,
-                           "to detect a loss of %.0f %%, each case needs more than %d launches",
-                           100 * t->next, TRUST_REPEATS_MAX);
-}
-
 static void advise(const struct answer *s, const struct trust *t)
 {
     const char *gain = "to detect any loss", *command = run_again(s);
@@ -466,7 +452,14 @@ static void advise(const struct answer *s, const struct trust *t)
     if (isnan(t->next))
         return;
     if (!t->repeats) {
-        document_answer_more(s->d, no_advice_text(s, t), "");
+        document_answer_more(
+            s->d,
+            t->disturbed ? "measure again when quieter: at night, no neighbours"
+                         : pool_text(s->pool,
+                                     "to detect a loss of %.0f %%, each case needs more than %d "
+                                     "launches",
+                                     100 * t->next, TRUST_REPEATS_MAX),
+            "");
         return;
     }
     if (!is_of_single(t))

@@ -141,39 +141,20 @@ bool point_has_failed(const struct report_point *p)
     return !strcmp(p->status, "failed");
 }
 
-static struct verdict without_value(struct pool *pool, const struct report_point *p)
-{
-    struct verdict v;
-
-    if (!p->n_rows)
-        return verdict_no_case(pool);
-    v = of_kind(point_is_wrong(p)     ? VERDICT_WRONG
-                : point_has_failed(p) ? VERDICT_FAILED
-                                      : VERDICT_NOT_MEASURED);
-    verdict_remark(pool, &v, *p->reason ? p->reason : "no reason is given");
-    return v;
-}
-
-static struct verdict of_single_launch(struct pool *pool, const struct report_point *p)
-{
-    struct verdict v = of_kind(VERDICT_UNDECIDED);
-
-    verdict_remark(pool, &v, "a single launch has no interval");
-    if (p->percent > LIMIT_EXCEEDED_PERCENT) {
-        v.tone = TONE_LOW;
-        verdict_remark(pool, &v, ABOVE_LIMIT);
-    }
-    return v;
-}
-
 /* A verdict holds only if it holds for the whole interval; without one there is none. */
 static struct verdict judge(struct pool *pool, const struct report_point *p, double low_below)
 {
     double low = p->percent * p->low / p->value, high = p->percent * p->high / p->value;
-    struct verdict v;
+    struct verdict v = of_kind(VERDICT_UNDECIDED);
 
-    if (isnan(low) || isnan(high))
-        return of_single_launch(pool, p);
+    if (isnan(low) || isnan(high)) {
+        verdict_remark(pool, &v, "a single launch has no interval");
+        if (p->percent > LIMIT_EXCEEDED_PERCENT) {
+            v.tone = TONE_LOW;
+            verdict_remark(pool, &v, ABOVE_LIMIT);
+        }
+        return v;
+    }
     if (low > LIMIT_EXCEEDED_PERCENT) {
         v = of_kind(VERDICT_ABOVE);
         verdict_remark(pool, &v, ABOVE_LIMIT);
@@ -183,7 +164,6 @@ static struct verdict judge(struct pool *pool, const struct report_point *p, dou
         return of_kind(VERDICT_LOW);
     if (low >= low_below && p->percent <= LIMIT_EXCEEDED_PERCENT)
         return of_kind(VERDICT_NORMAL);
-    v = of_kind(VERDICT_UNDECIDED);
     v.range =
         pool_text(pool, "%s to %s", document_percent(pool, low), document_percent(pool, high));
     return v;
@@ -368,8 +348,15 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     struct pool *pool = &r->pool;
     struct verdict v;
 
-    if (!p->n_values)
-        return without_value(pool, p);
+    if (!p->n_rows)
+        return verdict_no_case(pool);
+    if (!p->n_values) {
+        v = of_kind(point_is_wrong(p)     ? VERDICT_WRONG
+                    : point_has_failed(p) ? VERDICT_FAILED
+                                          : VERDICT_NOT_MEASURED);
+        verdict_remark(pool, &v, *p->reason ? p->reason : "no reason is given");
+        return v;
+    }
     v = against_limit(r, run, b, c, rule);
     if (!point_is_measured(p)) { /* nothing to look into, but for launches that were lost */
         take_kind(&v, VERDICT_OTHER_ORIGIN);

@@ -379,11 +379,6 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
 
 /* Of what is between hosts a row has a dozen settings more, which mostly are the same
  * everywhere. */
-static bool is_telling(const struct report_bench *b, const struct report_case *c, size_t param)
-{
-    return word_in("transport size", b->params[param]) || show_tells_apart(b, c, param);
-}
-
 static const char *title_of(struct report *r, const struct report_bench *b,
                             const struct report_case *c)
 {
@@ -392,7 +387,8 @@ static const char *title_of(struct report *r, const struct report_bench *b,
 
     for (size_t i = 0; i < b->n_params; i++)
         if (!b->follows[i] && !is_end(b->params[i]) &&
-            !(hosts && (ways_of(c->params[i]) || !is_telling(b, c, i))))
+            !(hosts && (ways_of(c->params[i]) ||
+                        !(word_in("transport size", b->params[i]) || show_tells_apart(b, c, i)))))
             text = show_joined(&r->pool, text, show_full_param(&r->pool, b, i, c->params[i]));
     if (hosts && ways_of(report_param(b, c, "direction")) == OF_BOTH)
         text = show_joined(&r->pool, text, "both ways at once");

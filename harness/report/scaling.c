@@ -450,13 +450,6 @@ const char *scaling_fit_text(struct report *r, const struct scaling_series *s)
                      text, place_text(r, &f->group), f->group.ratio);
 }
 
-static const char *interval_text(struct report *r, const struct scaling_forecast *f)
-{
-    if (isnan(f->at.low))
-        return "no interval: the model is off by more than chance";
-    return pool_text(&r->pool, "95 %% interval %.2f to %.2f", f->at.low, f->at.high);
-}
-
 const char *scaling_forecast_text(struct report *r, const struct scaling_series *s)
 {
     const struct scaling_forecast *f = &s->forecast;
@@ -465,7 +458,10 @@ const char *scaling_forecast_text(struct report *r, const struct scaling_series 
     if (!f->n)
         return "";
     text = pool_text(&r->pool, "%.0f ranks predicted from %s: %.2f of measured at %s (%s)",
-                     s->ranks[s->n_ranks - 1], f->from, f->at.value, f->size, interval_text(r, f));
+                     s->ranks[s->n_ranks - 1], f->from, f->at.value, f->size,
+                     isnan(f->at.low) ? "no interval: the model is off by more than chance"
+                                      : pool_text(&r->pool, "95 %% interval %.2f to %.2f",
+                                                  f->at.low, f->at.high));
     if (f->n > 1)
         text = pool_text(&r->pool, "%s; of %zu sizes the smallest is %.2f, the largest %.2f", text,
                          f->n, f->smallest, f->greatest);

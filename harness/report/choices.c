@@ -223,7 +223,7 @@ static struct group *group_of(struct making *m, const struct report_case *c,
         return *found;
     struct group *group = pool_alloc(pool, 1, sizeof(*group));
     *group = (struct group){.key = like.key, .c = as_asked, .place = (size_t)(c - m->b->cases)};
-    m->groups[m->n++] = group;
+    *ARRAY_ADD(m->groups, m->n) = group;
     group->number = m->n;
     if (!tsearch(group, &m->by_key, compare_keys))
         alloc_fail(sizeof(*group));
@@ -263,7 +263,7 @@ static void add_case(struct making *m, const struct report_case *c)
             group->source = c;
             group->in_a |= run < m->n_a && !(m->apart && m->apart[run]);
             group->in_b |= run >= m->n_a;
-            m->refs[m->n_refs++] = (struct ref){run, p->rows[i], c, group};
+            *ARRAY_ADD(m->refs, m->n_refs) = (struct ref){run, p->rows[i], c, group};
         }
     }
 }
@@ -383,8 +383,8 @@ static void choices_fill(struct making *m)
     m->b->n_cases = n;
 }
 
-/* Puts the rows of a benchmark's cases into groups. n_choices is 0 where it chooses nothing, and
- * then there are none. choices_end() in any case. */
+/* Puts the rows of a benchmark's cases into groups; none where it chooses nothing. choices_end() in
+ * any case. */
 static void choices_begin(struct making *m, struct report *r, const struct suite_index *plans,
                           size_t n_a, const bool *apart, size_t bench)
 {
@@ -393,15 +393,7 @@ static void choices_begin(struct making *m, struct report *r, const struct suite
     for (size_t i = 0; i < m->b->n_params && m->n_choices < CHOICES_MAX; i++)
         if (described_left_by(m->b, m->b->params[i]))
             m->choices[m->n_choices++] = i;
-    if (!m->n_choices)
-        return;
-    size_t n_rows = 0;
-    for (size_t i = 0; i < m->b->n_cases; i++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            n_rows += m->b->cases[i].points[run].n_rows;
-    m->refs = xcalloc(n_rows, sizeof(*m->refs));
-    m->groups = xcalloc(n_rows, sizeof(*m->groups)); /* one a row at most */
-    for (size_t i = 0; i < m->b->n_cases; i++)
+    for (size_t i = 0; m->n_choices && i < m->b->n_cases; i++)
         add_case(m, &m->b->cases[i]);
 }
 
@@ -419,7 +411,7 @@ void choices_as_asked(struct report *r, const struct suite_index *plans, size_t 
         struct making m;
 
         choices_begin(&m, r, plans, n_a, apart, i);
-        if (m.n_choices) {
+        if (m.n_refs) {
             join_groups(&m);
             choices_fill(&m);
         }
@@ -534,7 +526,7 @@ void choices_unite(struct report *r)
         struct making m;
 
         choices_begin(&m, r, plans, r->n_runs, NULL, i);
-        if (m.n_choices)
+        if (m.n_refs)
             unite(&m);
         choices_end(&m);
     }

@@ -111,7 +111,7 @@ static void note(struct places *p, const struct report_bench *b, size_t run, siz
     double rate = row_number(rows, row, field);
 
     if (*place && rate > 0 && isfinite(rate))
-        p->all[p->n++] =
+        *ARRAY_ADD(p->all, p->n) =
             (struct place_ceiling){row_text(rows, row, FIELD_HOST), place, rate, NAN, b, row};
 }
 
@@ -235,11 +235,7 @@ static const char *limit_from(struct pool *pool, const struct places *p,
 void combine_ceilings(struct report *r, size_t run)
 {
     struct places places = {0};
-    size_t most = 0;
 
-    for (size_t i = 0; i < r->n_benches; i++)
-        most += r->benches[i].rows[run].table ? r->benches[i].rows[run].table->n_rows : 0;
-    places.all = xcalloc(3 * most, sizeof(*places.all));
     for (size_t i = 0; i < r->n_benches; i++)
         if (r->benches[i].rows[run].table)
             note_rows(&r->pool, &r->benches[i], run, &places);

@@ -274,7 +274,7 @@ static struct correlation correlation_of_signs(const double *x, size_t n, double
     return correlation_by(x, n, &(struct scale){.median = median});
 }
 
-static int ascending(const void *a, const void *b)
+int stats_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -288,7 +288,7 @@ static struct correlation correlation_of_ranks(const double *x, size_t n)
     scale.sorted = xcalloc(scale.n, sizeof(*scale.sorted));
     for (size_t i = 0; i < scale.n; i++)
         scale.sorted[i] = x[(size_t)((double)i / (double)scale.n * (double)n)];
-    qsort(scale.sorted, scale.n, sizeof(*scale.sorted), ascending);
+    qsort(scale.sorted, scale.n, sizeof(*scale.sorted), stats_ascending);
     struct correlation c = correlation_by(x, n, &scale);
 
     free(scale.sorted);

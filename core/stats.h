@@ -95,6 +95,8 @@ double stats_autocorrelation_time(const double *x, size_t n);
 // (Hyndman and Fan 1996, type 7, the default of R and NumPy). NaN where n is 0 or p is outside.
 double stats_quantile_sorted(const double *sorted, size_t n, double p);
 
+int stats_ascending(const void *a, const void *b); // of doubles, for qsort()
+
 // A normal distribution's standard deviation in units of its median absolute deviation.
 #define STATS_MAD_TO_SD 1.4826
 

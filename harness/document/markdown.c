@@ -108,17 +108,6 @@ static void write_notes(const struct block *b, FILE *out)
     fputc('\n', out);
 }
 
-static void write_terms(const struct block *b, FILE *out)
-{
-    for (size_t i = 0; i < b->n_terms; i++) {
-        fputs("- **", out);
-        markdown_text(out, b->terms[i].word);
-        fputs("**: ", out);
-        markdown_text(out, b->terms[i].meaning);
-        fputc('\n', out);
-    }
-}
-
 /* The words of a chart. */
 static void write_figure(const struct block *b, FILE *out)
 {
@@ -177,7 +166,13 @@ static void write_block(struct pool *pool, const struct block *b, FILE *out)
         write_figure(b, out);
         break;
     case BLOCK_TERMS:
-        write_terms(b, out);
+        for (size_t i = 0; i < b->n_terms; i++) {
+            fputs("- **", out);
+            markdown_text(out, b->terms[i].word);
+            fputs("**: ", out);
+            markdown_text(out, b->terms[i].meaning);
+            fputc('\n', out);
+        }
         break;
     case BLOCK_FOLD:
         fputs("<details><summary>", out);

@@ -75,15 +75,6 @@ static void write_text(const struct pen *p, const char *text)
     html_text(p->out, text);
 }
 
-static void write_terms(const struct pen *p, const struct block *b)
-{
-    fputs("<dl class='d-terms'>\n", p->out);
-    for (size_t i = 0; i < b->n_terms; i++)
-        html_print(p->out, "<dt id='term-%zu'>%s</dt><dd>%s</dd>\n", i, b->terms[i].word,
-                   b->terms[i].meaning);
-    fputs("</dl>\n", p->out);
-}
-
 /* ---- tables */
 
 static void write_cell(const struct pen *p, const struct document_column *column,
@@ -221,7 +212,11 @@ static void write_block(const struct pen *p, const struct block *b)
         write_figure(p, b);
         break;
     case BLOCK_TERMS:
-        write_terms(p, b);
+        fputs("<dl class='d-terms'>\n", out);
+        for (size_t i = 0; i < b->n_terms; i++)
+            html_print(out, "<dt id='term-%zu'>%s</dt><dd>%s</dd>\n", i, b->terms[i].word,
+                       b->terms[i].meaning);
+        fputs("</dl>\n", out);
         break;
     case BLOCK_FOLD:
         html_print(out, "<details class='d-fold'><summary>%s</summary>\n", b->text);

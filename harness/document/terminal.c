@@ -107,11 +107,6 @@ static void toned(const struct pen *p, enum tone tone, const char *text, size_t 
         fputs("\033[0m", p->out);
 }
 
-static void bold(const struct pen *p, const char *text)
-{
-    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", text);
-}
-
 /* The text from column `at` on, further lines from column `hang` on; ends the line. */
 static void flow(const struct pen *p, const char *text, size_t at, size_t hang)
 {
@@ -139,8 +134,9 @@ static void title(const struct pen *p, const char *text)
 struct columns {
     size_t *widths; /* 0: it goes under the line */
     size_t n;
-    bool groups; /* the first column goes above the lines that have the same text in it */
-    bool stacks; /* and the second one above each of its lines */
+    /* 1: the first column goes above the lines that have the same text in it; 2: and the second one
+     * above each of its lines */
+    size_t above;
 };
 
 static const char *shown(const struct pen *p, const struct cell *cell)
@@ -152,18 +148,13 @@ static const char *shown(const struct pen *p, const struct cell *cell)
                                     : text);
 }
 
-static size_t indent_of(const struct columns *c)
-{
-    return (c->groups ? HANG : 0) + (c->stacks ? HANG : 0);
-}
-
 static size_t line_width(const struct columns *c)
 {
     size_t width = 0;
 
     for (size_t i = 0; i < c->n; i++)
         width += c->widths[i] ? c->widths[i] + (width ? GAP : 0) : 0;
-    return width + indent_of(c);
+    return width + HANG * c->above;
 }
 
 static void natural_widths(const struct pen *p, const struct document_table *t, struct columns *c)
@@ -226,14 +217,13 @@ static bool has_groups(const struct document_table *t)
     return any;
 }
 
-/* The columns up to this one go above the lines. */
+/* So many columns go above the lines. */
 static void take_above(const struct pen *p, const struct document_table *t, struct columns *c,
-                       size_t column)
+                       size_t n)
 {
-    c->groups = true;
-    c->stacks = column;
+    c->above = n;
     natural_widths(p, t, c);
-    for (size_t i = 0; i <= column; i++)
+    for (size_t i = 0; i < n; i++)
         c->widths[i] = 0;
 }
 
@@ -249,10 +239,10 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
     natural_widths(p, t, c);
     wrap_texts(p, t, c, 30);
     if (line_width(c) > p->at.width && has_groups(t))
-        take_above(p, t, c, 0);
-    wrap_texts(p, t, c, 22);
-    if (line_width(c) > p->at.width && c->groups && c->n > 2 && !t->columns[1].number)
         take_above(p, t, c, 1);
+    wrap_texts(p, t, c, 22);
+    if (line_width(c) > p->at.width && c->above && c->n > 2 && !t->columns[1].number)
+        take_above(p, t, c, 2);
     for (size_t step = 0; step < sizeof(steps) / sizeof(*steps); step++) {
         wrap_texts(p, t, c, steps[step].least);
         while (line_width(c) > p->at.width && steps[step].leaves != COLUMN_STAYS &&
@@ -264,7 +254,7 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
 static void print_header(const struct pen *p, const struct document_table *t,
                          const struct columns *c)
 {
-    size_t pad = indent_of(c);
+    size_t pad = HANG * c->above;
 
     for (size_t i = 0; i < c->n; i++) {
         const char *name = t->columns[i].name;
@@ -286,7 +276,7 @@ static void print_header(const struct pen *p, const struct document_table *t,
 static bool print_cells(const struct pen *p, const struct document_table *t,
                         const struct columns *c, const struct document_row *row, const char **texts)
 {
-    size_t pad = indent_of(c);
+    size_t pad = HANG * c->above;
     bool any = false;
 
     for (size_t i = 0; i < c->n; i++)
@@ -311,11 +301,6 @@ static bool print_cells(const struct pen *p, const struct document_table *t,
     return any;
 }
 
-static bool is_above(const struct columns *c, size_t column)
-{
-    return column ? c->stacks && column == 1 : c->groups;
-}
-
 static void print_under(const struct pen *p, const struct document_table *t,
                         const struct columns *c, const struct document_row *row)
 {
@@ -325,14 +310,14 @@ static void print_under(const struct pen *p, const struct document_table *t,
         const char *cell = shown(p, &row->cells[i]), *name = clean(p, t->columns[i].name);
         bool named = !strncmp(cell, name, strlen(name)); /* "+/- 3 %" */
 
-        if (!c->widths[i] && *cell && !is_above(c, i))
+        if (!c->widths[i] && *cell && i >= c->above)
             text = pool_text(p->pool, "%s%s%s%s%s", text, *text ? "; " : "", named ? "" : name,
                              named ? "" : ": ", cell);
     }
     if (!*text)
         return;
-    blanks(p, indent_of(c) + HANG);
-    flow(p, text, indent_of(c) + HANG, indent_of(c) + HANG);
+    blanks(p, HANG * (c->above + 1));
+    flow(p, text, HANG * (c->above + 1), HANG * (c->above + 1));
 }
 
 static void print_table(const struct pen *p, const struct document_table *t)
@@ -345,9 +330,9 @@ static void print_table(const struct pen *p, const struct document_table *t)
     fit_widths(p, t, &c);
     print_header(p, t, &c);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
-        if (c.groups && !row_repeats(above, row))
+        if (c.above && !row_repeats(above, row))
             title(p, shown(p, &row->cells[0]));
-        if (c.stacks) {
+        if (c.above > 1) {
             blanks(p, HANG);
             flow(p, shown(p, &row->cells[1]), HANG, HANG);
         }
@@ -394,7 +379,7 @@ static void print_answer(const struct pen *p, const struct block *b, size_t widt
     const char *text = clean(p, is_moved(p, b) ? b->text : answer_text(p->pool, b));
     size_t at = width;
 
-    bold(p, label);
+    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", label);
     blanks(p, width - columns_of(label));
     if (*word) {
         toned(p, b->tone, word, strlen(word));
@@ -512,13 +497,6 @@ static void print_notes(const struct pen *p, const struct block *b)
     }
 }
 
-static void print_terms(const struct pen *p, const struct block *b)
-{
-    for (size_t i = 0; i < b->n_terms; i++)
-        flow(p, clean(p, pool_text(p->pool, "%s: %s", b->terms[i].word, b->terms[i].meaning)), 0,
-             HANG);
-}
-
 /* The words of a chart. */
 static void print_figure(const struct pen *p, const struct block *b)
 {
@@ -562,7 +540,9 @@ static void print_block(const struct pen *p, const struct block *b, size_t answe
         print_figure(p, b);
         break;
     case BLOCK_TERMS:
-        print_terms(p, b);
+        for (size_t i = 0; i < b->n_terms; i++)
+            flow(p, clean(p, pool_text(p->pool, "%s: %s", b->terms[i].word, b->terms[i].meaning)),
+                 0, HANG);
         break;
     case BLOCK_FOLD:
         title(p, clean(p, b->text));

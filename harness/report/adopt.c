@@ -12,24 +12,24 @@
 #include "harness/report/show.h"
 
 /* A row of a run. */
-struct at {
+struct run_row {
     const struct report_bench *b;
     size_t run, row;
 };
 
-static const char *cell(const struct at *at, size_t param)
+static const char *cell(const struct run_row *at, size_t param)
 {
     const struct report_rows *rows = &at->b->rows[at->run];
 
     return table_cell(rows->table, at->row, rows->params[param]);
 }
 
-static const char *text(const struct at *at, enum row_field field)
+static const char *text(const struct run_row *at, enum row_field field)
 {
     return row_text(&at->b->rows[at->run], at->row, field);
 }
 
-static bool is_imported(const struct at *at)
+static bool is_imported(const struct run_row *at)
 {
     return !strcmp(text(at, FIELD_ORIGIN), "imported");
 }
@@ -39,7 +39,7 @@ static bool is_pattern(const char *cell)
     return strchr(cell, '*') != NULL;
 }
 
-static bool has_pattern(const struct at *at)
+static bool has_pattern(const struct run_row *at)
 {
     for (size_t i = 0; i < at->b->n_params; i++)
         if (!at->b->follows[i] && is_pattern(cell(at, i)))
@@ -57,7 +57,7 @@ static bool agrees(const struct report_bench *b, size_t param, const char *known
     return is_pattern(known) ? !fnmatch(known, value, 0) : !strcmp(known, value);
 }
 
-static bool may_be(const struct at *imported, const struct at *measured)
+static bool may_be(const struct run_row *imported, const struct run_row *measured)
 {
     bool may = !is_imported(measured) && *text(measured, FIELD_METRIC) &&
                !strcmp(text(imported, FIELD_METRIC), text(measured, FIELD_METRIC)) &&
@@ -69,7 +69,7 @@ static bool may_be(const struct at *imported, const struct at *measured)
 }
 
 /* Are two rows of one case, by the parameters that make it? */
-static bool same_case(const struct at *x, const struct at *y)
+static bool same_case(const struct run_row *x, const struct run_row *y)
 {
     bool same = !strcmp(text(x, FIELD_METRIC), text(y, FIELD_METRIC)) &&
                 !strcmp(text(x, FIELD_UNIT), text(y, FIELD_UNIT));
@@ -85,13 +85,13 @@ static size_t rows_in(const struct report_bench *b, size_t run)
 }
 
 /* The measured row that it is of. False: there is none, or they are of several cases. */
-static bool find_one(const struct report *r, const struct at *imported, struct at *found)
+static bool find_one(const struct report *r, const struct run_row *imported, struct run_row *found)
 {
     bool one = false;
 
     for (size_t run = 0; run < r->n_runs; run++)
         for (size_t row = 0; row < rows_in(imported->b, run); row++) {
-            struct at at = {imported->b, run, row};
+            struct run_row at = {imported->b, run, row};
 
             if (!may_be(imported, &at))
                 continue;
@@ -104,7 +104,7 @@ static bool find_one(const struct report *r, const struct at *imported, struct a
 }
 
 struct adoption {
-    struct at row, of;
+    struct run_row row, of;
     bool wanted, shared;
 };
 
@@ -129,7 +129,7 @@ static size_t find_all(const struct report *r, const struct report_bench *b, siz
 static bool is_shared(const struct adoption *all, size_t n, const struct adoption *a)
 {
     for (size_t row = 0; row < rows_in(a->row.b, a->row.run); row++) {
-        struct at at = {a->row.b, a->row.run, row};
+        struct run_row at = {a->row.b, a->row.run, row};
 
         if (same_case(&at, &a->of))
             return true;

@@ -73,19 +73,17 @@ static int compare_arguments(const void *x, const void *y)
     return d;
 }
 
-static void count_state(struct suite_entry *e, const char *state)
-{
-    e->n_done += !strcmp(state, "done");
-    e->n_skipped += !strcmp(state, "skip");
-    e->n_failed += !strcmp(state, "fail");
-    e->n_late += !strcmp(state, "late");
-    e->n_todo += !strcmp(state, "todo");
-}
-
 static void read_launch(const struct table *plan, const size_t columns[8], size_t row,
                         struct suite_entry *e)
 {
-    *e = (struct suite_entry){.reason = "",
+    const char *state = table_cell(plan, row, columns[0]);
+
+    *e = (struct suite_entry){.n_done = !strcmp(state, "done"),
+                              .n_skipped = !strcmp(state, "skip"),
+                              .n_failed = !strcmp(state, "fail"),
+                              .n_late = !strcmp(state, "late"),
+                              .n_todo = !strcmp(state, "todo"),
+                              .reason = "",
                               .bench = table_cell(plan, row, columns[1]),
                               .case_id = table_cell(plan, row, columns[2]),
                               .arguments = table_cell(plan, row, columns[3])};
@@ -94,7 +92,6 @@ static void read_launch(const struct table *plan, const size_t columns[8], size_
     if (units_parse_double(table_cell(plan, row, columns[7]), &e->margin) ||
         !(e->margin > 0 && e->margin < 1))
         e->margin = NAN;
-    count_state(e, table_cell(plan, row, columns[0]));
 }
 
 /* Launches of one case become one entry. */
@@ -226,7 +223,7 @@ static struct group *group_of(struct making *m, const struct report_case *c,
         return *found;
     struct group *group = pool_alloc(pool, 1, sizeof(*group));
     *group = (struct group){.key = like.key, .c = as_asked, .place = (size_t)(c - m->b->cases)};
-    m->groups[m->n++] = group;
+    *ARRAY_ADD(m->groups, m->n) = group;
     group->number = m->n;
     if (!tsearch(group, &m->by_key, compare_keys))
         alloc_fail(sizeof(*group));
@@ -248,16 +245,6 @@ static struct group *group_of_row(struct making *m, const struct report_case *c,
     return group_of(m, c, params);
 }
 
-static void add_row(struct making *m, const struct report_case *c, size_t run, size_t row,
-                    struct group *group)
-{
-    group->n_sources += group->source != c;
-    group->source = c;
-    group->in_a |= run < m->n_a && !(m->apart && m->apart[run]);
-    group->in_b |= run >= m->n_a;
-    m->refs[m->n_refs++] = (struct ref){run, row, c, group};
-}
-
 /* Rows of one launch, and mostly of one case of the suite, stand together. */
 static void add_case(struct making *m, const struct report_case *c)
 {
@@ -272,7 +259,11 @@ static void add_case(struct making *m, const struct report_case *c)
             if (!number || strcmp(number, own) != 0)
                 group = group_of_row(m, c, run, p->rows[i]);
             number = own;
-            add_row(m, c, run, p->rows[i], group);
+            group->n_sources += group->source != c;
+            group->source = c;
+            group->in_a |= run < m->n_a && !(m->apart && m->apart[run]);
+            group->in_b |= run >= m->n_a;
+            *ARRAY_ADD(m->refs, m->n_refs) = (struct ref){run, p->rows[i], c, group};
         }
     }
 }
@@ -368,27 +359,18 @@ static void fill_case(struct making *m, struct report_case *c, const struct ref 
             c->points[i].chose = chosen_text(m, &m->b->rows[i], &c->points[i]);
 }
 
-/* How many groups the sorted rows are in: fewer or more than there were, as groups were joined or
- * parted since. */
-static size_t count_groups(const struct making *m)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->n_refs; i++)
-        n += !i || m->refs[i].group != m->refs[i - 1].group;
-    return n;
-}
-
 /* The groups that rows are in become the benchmark's cases. */
 static void choices_fill(struct making *m)
 {
-    size_t n = 0;
+    size_t n = 0, n_groups = 0;
 
     for (size_t i = 0; i < m->n_refs; i++)
         if (m->refs[i].group->joined)
             m->refs[i].group = m->refs[i].group->joined;
     qsort(m->refs, m->n_refs, sizeof(*m->refs), choices_compare);
-    struct report_case *cases = pool_alloc(&m->r->pool, count_groups(m), sizeof(*cases));
+    for (size_t i = 0; i < m->n_refs; i++) /* groups were joined or parted since they were made */
+        n_groups += !i || m->refs[i].group != m->refs[i - 1].group;
+    struct report_case *cases = pool_alloc(&m->r->pool, n_groups, sizeof(*cases));
     for (size_t i = 0; i < m->n_refs;) {
         size_t end = i;
 
@@ -401,37 +383,17 @@ static void choices_fill(struct making *m)
     m->b->n_cases = n;
 }
 
-static void find_choices(struct making *m)
-{
-    for (size_t i = 0; i < m->b->n_params && m->n_choices < CHOICES_MAX; i++)
-        if (described_left_by(m->b, m->b->params[i]))
-            m->choices[m->n_choices++] = i;
-}
-
-static size_t count_rows(const struct making *m)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < m->b->n_cases; k++)
-        for (size_t run = 0; run < m->r->n_runs; run++)
-            n += m->b->cases[k].points[run].n_rows;
-    return n;
-}
-
-/* Puts the rows of a benchmark's cases into groups. n_choices is 0 where it chooses nothing, and
- * then there are none. choices_end() in any case. */
+/* Puts the rows of a benchmark's cases into groups; none where it chooses nothing. choices_end() in
+ * any case. */
 static void choices_begin(struct making *m, struct report *r, const struct suite_index *plans,
                           size_t n_a, const bool *apart, size_t bench)
 {
     *m = (struct making){
         .r = r, .plans = plans, .n_a = n_a, .apart = apart, .b = &r->benches[bench]};
-    find_choices(m);
-    if (!m->n_choices)
-        return;
-    size_t n_rows = count_rows(m);
-    m->refs = xcalloc(n_rows, sizeof(*m->refs));
-    m->groups = xcalloc(n_rows, sizeof(*m->groups)); /* one a row at most */
-    for (size_t i = 0; i < m->b->n_cases; i++)
+    for (size_t i = 0; i < m->b->n_params && m->n_choices < CHOICES_MAX; i++)
+        if (described_left_by(m->b, m->b->params[i]))
+            m->choices[m->n_choices++] = i;
+    for (size_t i = 0; m->n_choices && i < m->b->n_cases; i++)
         add_case(m, &m->b->cases[i]);
 }
 
@@ -449,7 +411,7 @@ void choices_as_asked(struct report *r, const struct suite_index *plans, size_t 
         struct making m;
 
         choices_begin(&m, r, plans, n_a, apart, i);
-        if (m.n_choices) {
+        if (m.n_refs) {
             join_groups(&m);
             choices_fill(&m);
         }
@@ -564,7 +526,7 @@ void choices_unite(struct report *r)
         struct making m;
 
         choices_begin(&m, r, plans, r->n_runs, NULL, i);
-        if (m.n_choices)
+        if (m.n_refs)
             unite(&m);
         choices_end(&m);
     }

@@ -99,23 +99,6 @@ static void print_summary(const char *path)
     putchar('\n');
 }
 
-static int fail(int err, const char *error)
-{
-    fprintf(stderr, "plumb report: %s%s\n", error,
-            err == -ENOENT ? ": plumb run makes one, for example plumb run quick" : "");
-    return exit_code(err);
-}
-
-static void print_end(const struct making *m, const struct opts *o, const struct options *options)
-{
-    if (o->n_args == 1)
-        print_summary(o->args[0]);
-    if (m->verdicts)
-        m->judge->line(stdout, m->verdicts);
-    printf("%s/report.html\n", options->out ? options->out : o->args[0]);
-    fflush(stdout); /* a log has it before what goes to stderr */
-}
-
 static int write_markdown(const char *path, const char *const *runs, size_t n, char *error,
                           size_t len)
 {
@@ -151,13 +134,21 @@ static int make(struct making *m, const struct opts *o, const struct options *op
     if (!err && options->markdown)
         err = write_markdown(options->markdown, runs, o->n_args, error, sizeof(error));
     if (!err) {
-        print_end(m, o, options);
+        if (o->n_args == 1)
+            print_summary(o->args[0]);
+        if (m->verdicts)
+            m->judge->line(stdout, m->verdicts);
+        printf("%s/report.html\n", options->out ? options->out : o->args[0]);
+        fflush(stdout); /* a log has it before what goes to stderr */
         fprintf(stderr, "plumb report: made in %.1f s\n",
                 (double)(clock_now_ns() - begin_ns) * 1e-9);
     }
     if (m->verdicts)
         m->judge->close(m->verdicts);
-    return err ? fail(err, error) : EXIT_GOOD;
+    if (err)
+        fprintf(stderr, "plumb report: %s%s\n", error,
+                err == -ENOENT ? ": plumb run makes one, for example plumb run quick" : "");
+    return exit_code(err);
 }
 
 static int check_and_make(const struct opts *o, void *context)

@@ -111,7 +111,7 @@ static void note(struct places *p, const struct report_bench *b, size_t run, siz
     double rate = row_number(rows, row, field);
 
     if (*place && rate > 0 && isfinite(rate))
-        p->all[p->n++] =
+        *ARRAY_ADD(p->all, p->n) =
             (struct place_ceiling){row_text(rows, row, FIELD_HOST), place, rate, NAN, b, row};
 }
 
@@ -235,11 +235,7 @@ static const char *limit_from(struct pool *pool, const struct places *p,
 void combine_ceilings(struct report *r, size_t run)
 {
     struct places places = {0};
-    size_t most = 0;
 
-    for (size_t i = 0; i < r->n_benches; i++)
-        most += r->benches[i].rows[run].table ? r->benches[i].rows[run].table->n_rows : 0;
-    places.all = xcalloc(3 * most, sizeof(*places.all));
     for (size_t i = 0; i < r->n_benches; i++)
         if (r->benches[i].rows[run].table)
             note_rows(&r->pool, &r->benches[i], run, &places);
@@ -325,16 +321,6 @@ static void take_own_ceilings(const struct report_rows *rows, struct report_poin
     p->machine_changed =
         n > 1 && n == p->n_values && p->own.high > MACHINE_CHANGED * p->own.low &&
         log(p->own_percent.high / p->own_percent.low) < log(values.high / values.low) / 2;
-}
-
-static void take_interval(struct report_point *p, const double *values)
-{
-    struct median_ci ci;
-
-    if (stats_ci_launches(values, p->n_values, 0.95, &ci))
-        return;
-    p->low = ci.low;
-    p->high = ci.high;
 }
 
 static int by_share(const void *x, const void *y)
@@ -552,6 +538,7 @@ static double least_samples(const struct report_rows *rows, const struct report_
 void combine_launches(struct pool *pool, const struct report_rows *rows, struct report_point *p)
 {
     double *scratch = pool_alloc(pool, p->n_rows, sizeof(*scratch));
+    struct median_ci ci;
 
     p->value = p->low = p->high = p->limit = p->middle_limit = p->percent = p->p999 = NAN;
     p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
@@ -560,7 +547,10 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_centre(scratch, p->n_values);
-    take_interval(p, scratch);
+    if (!stats_ci_launches(scratch, p->n_values, 0.95, &ci)) {
+        p->low = ci.low;
+        p->high = ci.high;
+    }
     take_sustained(pool, rows, p, scratch);
     take_limit(rows, p);
     take_own_ceilings(rows, p);

@@ -328,12 +328,6 @@ bool described_more_is_better(const struct report_bench *b, const struct report_
 }
 
 /* A figure has a value, and no samples that a rule stopped. */
-static bool is_sampled(const struct report_rows *rows, size_t row, size_t stop)
-{
-    return row_number(rows, row, FIELD_SAMPLES) > 0 &&
-           (stop == TABLE_NO_COLUMN || *table_cell(rows->table, row, stop));
-}
-
 bool described_is_figure(const struct report *r, const struct report_bench *b,
                          const struct report_case *c)
 {
@@ -347,7 +341,8 @@ bool described_is_figure(const struct report *r, const struct report_bench *b,
             size_t row = c->points[run].rows[i];
 
             values += !isnan(row_number(rows, row, FIELD_VALUE));
-            samples += is_sampled(rows, row, stop);
+            samples += row_number(rows, row, FIELD_SAMPLES) > 0 &&
+                       (stop == TABLE_NO_COLUMN || *table_cell(rows->table, row, stop));
         }
     }
     return values && !samples;

@@ -362,17 +362,6 @@ static void judge_groups(struct fit *fit, const struct taken *t, bool by_size)
                                       by_size ? g.of->bytes : 0, exp(g.most)};
 }
 
-static void make(struct fit *fit, struct taken *t)
-{
-    solve(fit, t, fit->n);
-    look_at_fit(fit, t);
-    invert(fit, t);
-    take_spread(fit, t);
-    judge_groups(fit, t, false);
-    judge_groups(fit, t, true);
-    take_intervals(fit);
-}
-
 int fit_make(const struct bench_terms *terms, const struct fit_point *points, size_t n,
              bool (*take)(const struct fit_point *p, const void *arg), const void *arg,
              struct fit *fit)
@@ -390,8 +379,15 @@ int fit_make(const struct bench_terms *terms, const struct fit_point *points, si
         err = -ENODATA;
     else if (!tells_apart(taken, fit->n))
         err = -EDOM;
-    else
-        make(fit, taken);
+    if (!err) {
+        solve(fit, taken, fit->n);
+        look_at_fit(fit, taken);
+        invert(fit, taken);
+        take_spread(fit, taken);
+        judge_groups(fit, taken, false);
+        judge_groups(fit, taken, true);
+        take_intervals(fit);
+    }
     free(taken);
     return err;
 }

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/units.h"
 #include "harness/report/show.h"
 
 /* ---- Pipes without a headline ---- */
 
-const char *headlines_no_gpu(const struct report *r)
+/* One reason stands for all: there is no GPU, or none that can be used. "" where a case on one was
+ * more than skipped, and where there is no such case. */
+static const char *why_no_gpu(const struct report *r)
 {
     const char *why = "";
 
@@ -88,7 +89,8 @@ static bool is_of_rows(const struct report *r, const char *pipe)
     return false;
 }
 
-void headlines_list_missing(struct report *r, struct headlines *out)
+/* Of GPUs only where a machine has one. */
+static void list_missing(struct report *r, struct headlines *out)
 {
     out->missing = out->unheaded = "";
     for (size_t i = 0; i < r->described.n_headlines; i++) {
@@ -147,16 +149,6 @@ static bool case_matches(const struct search *s, const struct report_case *c)
            !strcmp(report_param(s->bench, c, s->rule->by), s->by_value);
 }
 
-static double number_of(const char *text)
-{
-    uint64_t size;
-    double number;
-
-    if (!units_parse_size(text, &size))
-        return (double)size;
-    return units_parse_double(text, &number) ? NAN : number;
-}
-
 static bool is_lost(const struct report_point *p)
 {
     return point_is_wrong(p) || point_has_failed(p);
@@ -188,7 +180,7 @@ static void keep_at(struct search *s, size_t run, const char *at)
         return;
     }
     for (size_t i = 0; i < s->bench->n_cases; i++) {
-        double x = number_of(report_param(s->bench, &s->bench->cases[i], at + 1));
+        double x = report_number(report_param(s->bench, &s->bench->cases[i], at + 1));
 
         if (s->at_in[i] && s->bench->cases[i].points[run].n_rows && !isnan(x))
             best = isnan(best) ? x : *at == '+' ? fmax(best, x) : fmin(best, x);
@@ -196,7 +188,7 @@ static void keep_at(struct search *s, size_t run, const char *at)
     /* Where no case says it, as none does whose launches died before a row, it is nothing to
      * choose by. */
     for (size_t i = 0; !isnan(best) && i < s->bench->n_cases; i++)
-        if (number_of(report_param(s->bench, &s->bench->cases[i], at + 1)) != best)
+        if (report_number(report_param(s->bench, &s->bench->cases[i], at + 1)) != best)
             s->at_in[i] = false;
 }
 
@@ -213,11 +205,6 @@ static void keep_extreme(struct search *s, size_t run)
         keep_at(s, run, pool_text(&s->r->pool, "%.*s", (int)n, at));
         at += n + (at[n] == ' ');
     }
-}
-
-static bool is_better(const struct report_case *c, double value, double than)
-{
-    return isnan(than) || (c->more_is_better ? value > than : value < than);
 }
 
 static int weight_of(const struct report_point *p)
@@ -244,7 +231,8 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
             continue;
         }
         ++*candidates;
-        if (is_better(c, p->value, best ? best->points[run].value : NAN))
+        if (!best || (c->more_is_better ? p->value > best->points[run].value
+                                        : p->value < best->points[run].value))
             best = c;
     }
     return best ? best : unmeasured;
@@ -264,24 +252,12 @@ static const struct report_case *job_of(const struct search *s, size_t run,
     return NULL;
 }
 
-static const char *lost_text(struct pool *pool, const struct headline_lost *lost)
-{
-    const char *text = "";
-
-    if (lost->wrong)
-        text = pool_text(pool, "wrong data in %zu of %zu cases", lost->wrong, lost->cases);
-    if (lost->failed)
-        text = show_joined(
-            pool, text,
-            pool_text(pool, "failed launches in %zu of %zu cases", lost->failed, lost->cases));
-    return text;
-}
-
 /* Cases with wrong data or failed launches, the best one among them. */
 static struct headline_lost count_lost(const struct search *s, size_t run,
                                        const struct report_case *best)
 {
     struct headline_lost lost = {.text = ""};
+    struct pool *pool = &s->r->pool;
 
     for (size_t i = 0; i < s->bench->n_cases; i++) {
         const struct report_case *c = &s->bench->cases[i];
@@ -296,8 +272,12 @@ static struct headline_lost count_lost(const struct search *s, size_t run,
             (!lost.first || (point_is_wrong(p) && !point_is_wrong(&lost.first->points[run]))))
             lost.first = c;
     }
-    if (lost.first)
-        lost.text = lost_text(&s->r->pool, &lost);
+    if (lost.first && lost.wrong)
+        lost.text = pool_text(pool, "wrong data in %zu of %zu cases", lost.wrong, lost.cases);
+    if (lost.first && lost.failed)
+        lost.text = show_joined(
+            pool, lost.text,
+            pool_text(pool, "failed launches in %zu of %zu cases", lost.failed, lost.cases));
     return lost;
 }
 
@@ -559,7 +539,7 @@ void headlines_make(struct report *r, struct headlines *out)
                        .at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in))};
     *out = (struct headlines){.all = pool_alloc(&r->pool, most, sizeof(*out->all)),
                               .missing = "",
-                              .no_gpu = headlines_no_gpu(r)};
+                              .no_gpu = why_no_gpu(r)};
     contrasts_make(r, &out->contrasts);
     matrices_make(r, &out->matrices);
     siblings_make(r, &out->siblings);
@@ -569,5 +549,5 @@ void headlines_make(struct report *r, struct headlines *out)
     jobs_make(r, &out->jobs);
     make_all(r, out, &s);
     keep_pipes_together(out);
-    headlines_list_missing(r, out);
+    list_missing(r, out);
 }

@@ -189,15 +189,6 @@ struct verdict verdict_no_case(struct pool *pool); /* of a run that lacks the ca
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
                             const struct report_case *c, const struct bench_headline *rule);
 
-/* ---- Why there are pipes without a headline; used by headline.c alone ---- */
-
-/* One reason stands for all: there is no GPU, or none that can be used. "" where a case on one was
- * more than skipped, and where there is no such case. */
-const char *headlines_no_gpu(const struct report *r);
-
-/* Fills in out->missing. Of GPUs only where a machine has one. */
-void headlines_list_missing(struct report *r, struct headlines *out);
-
 /* ---- What stands beside the best case of a line; used by headline.c alone ---- */
 
 /* What one line is looked for among. */

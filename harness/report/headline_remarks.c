@@ -161,12 +161,6 @@ static void remark_pairs(const struct search *s, const struct matrices *matrices
     }
 }
 
-/* Does an earlier line say what holds for the whole pipe? */
-static bool is_pipe_begun(const struct search *s, const struct headlines *out)
-{
-    return s->rule && out->n && !strcmp(out->all[out->n - 1].pipe, s->rule->pipe);
-}
-
 /* Of a collective: what it keeps of its bandwidth as ranks are added, what explains a value above
  * its limit, and who is late. */
 static void remark_scaling(const struct search *s, const struct headlines *out, size_t run,
@@ -180,7 +174,9 @@ static void remark_scaling(const struct search *s, const struct headlines *out, 
     remark(s, h, scaling_remark(s->r, &out->scalings, h->best, run));
     above = scaling_above_text(s->r, s->bench, h->best, run, &explained);
     remark(s, h, explained ? above : ""); /* else the verdict has said all there is */
-    late = is_pipe_begun(s, out) ? "" : stragglers_text(s->r, &out->stragglers, s->bench, run);
+    /* an earlier line says what holds for the whole pipe */
+    bool begun = s->rule && out->n && !strcmp(out->all[out->n - 1].pipe, s->rule->pipe);
+    late = begun ? "" : stragglers_text(s->r, &out->stragglers, s->bench, run);
     remark_case(s, h, late, point_is_measured(h->point), NULL);
 }
 

@@ -169,20 +169,14 @@ static const char *advice_text(struct report *r, const struct run_job *j)
                      digits, j->saving, digits, j->low, digits, j->high);
 }
 
-static const char *todo_of(const struct run_job *j)
-{
-    const struct bench_bound *b = j->found.bound;
-
-    return !j->way && b && b->todo ? b->todo : "";
-}
-
 const char *jobs_answer_text(struct report *r, const struct run_jobs *jobs, size_t run)
 {
     for (size_t i = 0; i < jobs->n; i++) {
         const struct run_job *j = &jobs->all[i];
         if (j->run != run || !*j->bound)
             continue;
-        const char *more = j->way ? advice_text(r, j) : todo_of(j);
+        const struct bench_bound *b = j->found.bound;
+        const char *more = j->way ? advice_text(r, j) : b && b->todo ? b->todo : "";
         return pool_text(&r->pool, "%s is %s%s%s", j->found.name, j->bound, *more ? "; " : "",
                          more);
     }
@@ -224,14 +218,20 @@ static const char *origin_of(const struct run_job *j)
     return *origin ? origin : "origin unknown";
 }
 
-static bool has_part(const struct report *r, size_t run, enum bench_part_of what)
+/* Was such a part of a job measured? between_nodes: over the links between them, for what one node
+ * does in its memory tells nothing of more. */
+static bool has_part(const struct report *r, size_t run, enum bench_part_of what,
+                     bool between_nodes)
 {
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (const struct bench_part *p = r->benches[b].described->parts; p->where; p++)
-            for (size_t i = 0; p->of == what && i < r->benches[b].n_cases; i++)
-                if (r->benches[b].cases[i].points[run].n_values &&
-                    described_matches(&r->benches[b], &r->benches[b].cases[i], p->where))
+    for (const struct report_bench *b = r->benches; b < r->benches + r->n_benches; b++)
+        for (const struct bench_part *p = b->described->parts; p->where; p++)
+            for (size_t i = 0; p->of == what && i < b->n_cases; i++) {
+                const struct report_case *c = &b->cases[i];
+
+                if (c->points[run].n_values && described_matches(b, c, p->where) &&
+                    (!between_nodes || report_number(report_param(b, c, "nodes")) > 1))
                     return true;
+            }
     return false;
 }
 
@@ -244,23 +244,6 @@ static const struct {
             {"zero", "--zero", "0"},       {"bucket", "--bucket", "26214400"},
             {"update", "--update", "adam"}};
 
-/* Did ranks sum over the links between nodes? What one node does in its memory tells nothing of more. */
-static bool sums_pass_links(const struct report *r, size_t run)
-{
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (const struct bench_part *p = r->benches[b].described->parts; p->where; p++)
-            for (size_t i = 0; p->of == JOB_SUM && i < r->benches[b].n_cases; i++) {
-                const struct report_case *c = &r->benches[b].cases[i];
-                double nodes;
-
-                if (c->points[run].n_values && described_matches(&r->benches[b], c, p->where) &&
-                    !units_parse_double(report_param(&r->benches[b], c, "nodes"), &nodes) &&
-                    nodes > 1)
-                    return true;
-            }
-    return false;
-}
-
 /* The command that forecasts this job on more nodes, with its own compute and from the sums of the run; "": it has
  * none. */
 static const char *forecast_of(struct report *r, const struct run_job *j)
@@ -268,9 +251,9 @@ static const char *forecast_of(struct report *r, const struct run_job *j)
     struct pool *pool = &r->pool;
     double compute_ms;
 
-    if (!has_part(r, j->run, JOB_STEP) || !has_part(r, j->run, JOB_SUM))
+    if (!has_part(r, j->run, JOB_STEP, false) || !has_part(r, j->run, JOB_SUM, false))
         return "";
-    if (!sums_pass_links(r, j->run))
+    if (!has_part(r, j->run, JOB_SUM, true))
         return "plumb run train --hosts FILE";
     const char *text =
         pool_text(pool, "plumb forecast %s --model %s", shell_word(pool, r->runs[j->run].path),

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/described.h"
+#include "harness/report/page.h"
 #include "harness/report/show.h"
 
 #define MATRIX_ENDS_MAX 128
@@ -32,19 +33,12 @@ static bool is_of(const struct judging *j, const struct link *l, size_t host)
     return (j->way != LINKS_TO && l->from == host) || (j->way != LINKS_FROM && l->to == host);
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
-
 /* Sorts; the higher of two middle values, or the lower. NaN of none. */
 static double middle(double *values, size_t n, bool higher)
 {
     if (!n)
         return NAN;
-    qsort(values, n, sizeof(*values), by_value);
+    qsort(values, n, sizeof(*values), stats_ascending);
     return values[higher ? n / 2 : (n - 1) / 2];
 }
 
@@ -291,16 +285,9 @@ static size_t index_of(const struct matrix *m, const char *name)
     return i;
 }
 
-static const char *string_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static bool is_pair_of(const json_t *pair, const char *address)
 {
-    const char *a = string_of(pair, "a"), *b = string_of(pair, "b");
+    const char *a = meta_text(pair, "a"), *b = meta_text(pair, "b");
     size_t n = strcspn(address, "+");
 
     if (!*a || !*b || address[n] != '+')
@@ -322,14 +309,9 @@ static const char *relation_of(struct report *r, size_t run, const char *address
 
         if (is_pair_of(pair, address))
             return links > 0 ? pool_text(&r->pool, "%lld NVLink%s", links, links > 1 ? "s" : "")
-                             : string_of(pair, "relation");
+                             : meta_text(pair, "relation");
     }
     return "";
-}
-
-static bool has_value(const struct matrix_cell *cell)
-{
-    return cell->c && !isnan(cell->point->value);
 }
 
 /* NaN: no. */
@@ -344,7 +326,8 @@ static bool is_behind(const struct matrix *m, double value, double median)
  * has its own launch. */
 static bool counts_for_hosts(const struct matrix_cell *cell)
 {
-    return has_value(cell) && !(cell->vague && (cell->point->n_noisy || cell->point->n_values > 1));
+    return matrix_has_value(cell) &&
+           !(cell->vague && (cell->point->n_noisy || cell->point->n_values > 1));
 }
 
 static void fill_cells(struct report *r, struct matrix *m, const struct report_case *first)
@@ -378,10 +361,10 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
     struct matrix_cell *at = &m->cells[cell];
     size_t n = 0;
 
-    if (!has_value(at))
+    if (!matrix_has_value(at))
         return;
     for (size_t i = 0; i < m->n * m->n; i++)
-        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
+        if (matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
             scratch[n++] = m->cells[i].point->value;
     if (n < MATRIX_KIND_MIN)
         return;
@@ -396,11 +379,6 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
 
 /* Of what is between hosts a row has a dozen settings more, which mostly are the same
  * everywhere. */
-static bool is_telling(const struct report_bench *b, const struct report_case *c, size_t param)
-{
-    return word_in("transport size", b->params[param]) || show_tells_apart(b, c, param);
-}
-
 static const char *title_of(struct report *r, const struct report_bench *b,
                             const struct report_case *c)
 {
@@ -409,7 +387,8 @@ static const char *title_of(struct report *r, const struct report_bench *b,
 
     for (size_t i = 0; i < b->n_params; i++)
         if (!b->follows[i] && !is_end(b->params[i]) &&
-            !(hosts && (ways_of(c->params[i]) || !is_telling(b, c, i))))
+            !(hosts && (ways_of(c->params[i]) ||
+                        !(word_in("transport size", b->params[i]) || show_tells_apart(b, c, i)))))
             text = show_joined(&r->pool, text, show_full_param(&r->pool, b, i, c->params[i]));
     if (hosts && ways_of(report_param(b, c, "direction")) == OF_BOTH)
         text = show_joined(&r->pool, text, "both ways at once");
@@ -424,7 +403,8 @@ static size_t judge_links(const struct matrix *m, struct link *links, bool all,
 
     for (size_t i = 0; i < m->n * m->n; i++) {
         const struct matrix_cell *cell = &m->cells[i];
-        double value = (all ? has_value(cell) : counts_for_hosts(cell)) ? cell->point->value : 0;
+        double value =
+            (all ? matrix_has_value(cell) : counts_for_hosts(cell)) ? cell->point->value : 0;
 
         if (value > 0)
             links[n++] = (struct link){i / m->n, i % m->n, m->more_is_better ? value : 1 / value};

@@ -98,6 +98,8 @@ void matrices_make(struct report *r, struct matrices *out);
  * --repeat"; "": none. */
 const char *matrix_vague_text(struct report *r, const struct matrix *m);
 
+bool matrix_has_value(const struct matrix_cell *cell);
+
 /* A slow pair that no slow host explains. */
 bool matrix_is_listed(const struct matrix *m, size_t cell);
 

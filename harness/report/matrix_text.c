@@ -9,7 +9,7 @@
 #define VAGUE_MAX    3     /* that are named */
 #define MATRIX_ALIKE 0.005 /* no difference that matters */
 
-static bool has_value(const struct matrix_cell *cell)
+bool matrix_has_value(const struct matrix_cell *cell)
 {
     return cell->c && !isnan(cell->point->value);
 }
@@ -91,7 +91,7 @@ static struct kind count_kind(const struct matrix *m, const char *name)
         if (!m->cells[i].c || strcmp(m->cells[i].kind, name) != 0)
             continue;
         k.pairs++;
-        if (!has_value(&m->cells[i]))
+        if (!matrix_has_value(&m->cells[i]))
             continue;
         k.measured++;
         k.slow += m->cells[i].slow;
@@ -126,10 +126,10 @@ static const char *kind_text(struct pool *pool, const struct matrix *m, const st
 /* The first pair of its kind that has a value, and the path that is asked for. */
 static bool begins_kind(const struct matrix *m, size_t cell, const char *path)
 {
-    if (!has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
+    if (!matrix_has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
         return false;
     for (size_t i = 0; i < cell; i++)
-        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
+        if (matrix_has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
             return false;
     return true;
 }
@@ -141,7 +141,7 @@ static const char *pathless_text(struct pool *pool, const struct matrix *m)
 
     for (size_t i = 0; i < m->n * m->n; i++) {
         pairs += m->cells[i].c != NULL;
-        lost += m->cells[i].c && !has_value(&m->cells[i]) && !*m->cells[i].path;
+        lost += m->cells[i].c && !matrix_has_value(&m->cells[i]) && !*m->cells[i].path;
     }
     return lost ? pool_text(pool, "; in all, %zu of %zu pairs have a value", m->measured, pairs)
                 : "";

@@ -88,6 +88,16 @@ double row_number(const struct report_rows *rows, size_t row, enum row_field fie
     return units_parse_double(row_text(rows, row, field), &value) ? NAN : value;
 }
 
+double report_number(const char *text)
+{
+    uint64_t size;
+    double number;
+
+    if (!units_parse_size(text, &size))
+        return (double)size;
+    return units_parse_double(text, &number) ? NAN : number;
+}
+
 const char *report_param(const struct report_bench *b, const struct report_case *c,
                          const char *name)
 {
@@ -103,14 +113,6 @@ static size_t param_count(const struct table *t)
     size_t metric = table_column(t, "metric");
 
     return metric == TABLE_NO_COLUMN ? 0 : metric;
-}
-
-static bool has_param(const struct report_bench *b, const char *name)
-{
-    for (size_t i = 0; i < b->n_params; i++)
-        if (!strcmp(b->params[i], name))
-            return true;
-    return false;
 }
 
 /* n_params where there is none of that name. */
@@ -137,7 +139,7 @@ static void list_params(struct report *r, struct report_bench *b)
         const struct table *t = b->rows[i].table;
 
         for (size_t k = 0; t && k < param_count(t); k++)
-            if (!has_param(b, t->columns[k]))
+            if (index_of_param(b, t->columns[k]) == b->n_params)
                 b->params[b->n_params++] = t->columns[k];
     }
     for (size_t k = 0; k < b->n_params; k++) {

@@ -201,6 +201,7 @@ struct exam *report_exam(struct report *r, size_t run);
 
 struct report_bench *report_bench(const struct report *r, const char *name); /* NULL: none */
 
+double report_number(const char *text); /* of "0.5", "64K" or "1024"; NaN: it is no number */
 const char *report_param(const struct report_bench *b, const struct report_case *c,
                          const char *name); /* "" where there is none */
 

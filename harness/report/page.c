@@ -86,18 +86,6 @@ static const struct document_term terms[] = {
     {"TFLOP/s", "1e12 operations a second. A dense product has 2mnk."},
 };
 
-/* each word is a link where it first stands */
-static void glossary_link(struct document *d)
-{
-    document_link_terms(d, terms, sizeof(terms) / sizeof(*terms));
-}
-
-/* what the links lead to */
-static void glossary_list(struct document *d)
-{
-    document_terms(d, terms, sizeof(terms) / sizeof(*terms));
-}
-
 const char *meta_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -148,19 +136,6 @@ static void write_head(const struct page *page)
     fputs(asset_style, out);
     fputs(document_style, out);
     fputs("</style>\n</head>\n<body>\n", out);
-}
-
-static void write_facts_of_run(const struct page *page, size_t i)
-{
-    size_t lost = page->r->runs[i].n_lost_rows;
-
-    page_hosts_line(page, i);
-    if (lost)
-        html_print(
-            page->out,
-            "<p class='banner'>%s of %s never reached the disk; what was launched for it is left "
-            "out. <code>plumb run --resume %s</code> runs it again.</p>\n",
-            show_count(&page->r->pool, lost, "row"), page->r->names[i], page->r->runs[i].path);
 }
 
 static size_t count_unmeasured(const struct report_rows *rows)
@@ -242,8 +217,17 @@ static void write_top(const struct page *page)
     for (size_t i = 0; i < page->r->n_runs; i++)
         html_print(page->out, "%s%s", i ? ", " : "", page->r->names[i]);
     fputs("</h1>\n", page->out);
-    for (size_t i = 0; i < page->r->n_runs; i++)
-        write_facts_of_run(page, i);
+    for (size_t i = 0; i < page->r->n_runs; i++) {
+        size_t lost = page->r->runs[i].n_lost_rows;
+
+        page_hosts_line(page, i);
+        if (lost)
+            html_print(page->out,
+                       "<p class='banner'>%s of %s never reached the disk; what was launched for "
+                       "it is left out. <code>plumb run --resume %s</code> runs it again.</p>\n",
+                       show_count(&page->r->pool, lost, "row"), page->r->names[i],
+                       page->r->runs[i].path);
+    }
     fputs("<nav><a href='#headlines'>Summary</a> ", page->out);
     if (page->verdicts)
         fputs("<a href='#verdicts'>Verdicts</a> ", page->out);
@@ -290,7 +274,7 @@ static void write_summary(const struct page *page)
     struct document *d = document_new(&r->pool);
 
     summary_all(r, page->headlines, d);
-    glossary_link(d);
+    document_link_terms(d, terms, sizeof(terms) / sizeof(*terms));
     fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
     document_write_html(d, page->out);
     fputs("</section>\n", page->out);
@@ -314,7 +298,7 @@ void page_write(const struct page *page)
     page_rows(page);
     page_again(page);
     page_fold(page, "reading", "How to read it");
-    glossary_list(words);
+    document_terms(words, terms, sizeof(terms) / sizeof(*terms));
     document_write_html(words, page->out);
     page_fold_end(page);
     fputs("</main>\n<footer>Made by plumb " PLUMB_VERSION

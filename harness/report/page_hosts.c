@@ -52,12 +52,12 @@ static const char *names_of(struct pool *pool, const json_t *list)
     return and_more(pool, text, json_array_size(list));
 }
 
-/* Was this pair in a line of the plan before this one? */
-static bool was_before(const struct table *plan, size_t line, size_t from, size_t to)
+/* Do these columns of the plan agree with those of a line before this one? */
+static bool was_before(const struct table *plan, size_t line, size_t x, size_t y)
 {
     for (size_t i = 0; i < line; i++)
-        if (!strcmp(table_cell(plan, i, from), table_cell(plan, line, from)) &&
-            !strcmp(table_cell(plan, i, to), table_cell(plan, line, to)))
+        if (!strcmp(table_cell(plan, i, x), table_cell(plan, line, x)) &&
+            !strcmp(table_cell(plan, i, y), table_cell(plan, line, y)))
             return true;
     return false;
 }
@@ -128,14 +128,6 @@ static const char *group_text(struct pool *pool, const json_t *list, const char 
     return and_more(pool, text, n);
 }
 
-static bool group_was_before(const struct table *plan, size_t line, size_t column)
-{
-    for (size_t i = 0; i < line; i++)
-        if (!strcmp(table_cell(plan, i, column), table_cell(plan, line, column)))
-            return true;
-    return false;
-}
-
 /* Over whom collectives ran: "all 4 hosts, 8 ranks"; "" where none did. */
 static const char *groups_of(const struct page *page, size_t run)
 {
@@ -147,7 +139,7 @@ static const char *groups_of(const struct page *page, size_t run)
     for (size_t i = 0; column != TABLE_NO_COLUMN && i < plan->n_rows; i++) {
         const char *group = table_cell(plan, i, column);
 
-        if (*group && !group_was_before(plan, i, column))
+        if (*group && !was_before(plan, i, column, column))
             text = pool_text(&page->r->pool, "%s%s%s", text, *text ? "; " : "",
                              group_text(&page->r->pool, list, group));
     }

@@ -16,11 +16,6 @@ struct machine_fact {
 
 /* ---- The machine in sentences ---- */
 
-static const json_t *part(const json_t *machine, const char *key)
-{
-    return json_object_get(machine, key);
-}
-
 static long long integer_of(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
@@ -58,7 +53,7 @@ static const char *counted(struct pool *pool, long long n, const char *one, cons
 
 static const char *fact_model(struct pool *pool, const json_t *machine)
 {
-    const json_t *host = part(machine, "host");
+    const json_t *host = json_object_get(machine, "host");
     const char *vendor = meta_text(host, "vendor"), *product = meta_text(host, "product");
 
     return or_why(pool, host, "product",
@@ -67,7 +62,7 @@ static const char *fact_model(struct pool *pool, const json_t *machine)
 
 static const char *fact_nature(struct pool *pool, const json_t *machine)
 {
-    const json_t *v = part(machine, "virtualization");
+    const json_t *v = json_object_get(machine, "virtualization");
     const char *name = meta_text(v, "hypervisor"), *container = meta_text(v, "container");
     const char *text;
 
@@ -81,7 +76,7 @@ static const char *fact_nature(struct pool *pool, const json_t *machine)
 
 static const char *fact_cpu(struct pool *pool, const json_t *machine)
 {
-    const json_t *cpu = part(machine, "cpu");
+    const json_t *cpu = json_object_get(machine, "cpu");
     const char *text = or_why(pool, cpu, "model", meta_text(cpu, "model"));
 
     if (json_is_integer(json_object_get(cpu, "family")) &&
@@ -95,7 +90,7 @@ static const char *fact_cpu(struct pool *pool, const json_t *machine)
 
 static const char *fact_units(struct pool *pool, const json_t *machine)
 {
-    json_t *features = json_object_get(part(machine, "cpu"), "features"), *has;
+    json_t *features = json_object_get(json_object_get(machine, "cpu"), "features"), *has;
     const char *text = "", *name;
 
     json_object_foreach (features, name, has)
@@ -106,7 +101,7 @@ static const char *fact_units(struct pool *pool, const json_t *machine)
 
 static const char *fact_clock(struct pool *pool, const json_t *machine)
 {
-    const json_t *clock = json_object_get(part(machine, "cpu"), "clock");
+    const json_t *clock = json_object_get(json_object_get(machine, "cpu"), "clock");
     const json_t *governors = json_object_get(clock, "governors"), *max;
     const char *text = "";
     json_t *governor;
@@ -129,7 +124,7 @@ static const char *fact_caches(struct pool *pool, const json_t *machine)
     const char *text = "";
     size_t i;
 
-    json_array_foreach (part(machine, "caches"), i, cache) {
+    json_array_foreach (json_object_get(machine, "caches"), i, cache) {
         long long n = integer_of(cache, "count"), shared = integer_of(cache, "shared_by_threads");
 
         text = show_joined(
@@ -145,8 +140,8 @@ static const char *fact_caches(struct pool *pool, const json_t *machine)
 
 static const char *fact_memory(struct pool *pool, const json_t *machine)
 {
-    const json_t *memory = part(machine, "memory");
-    const json_t *nodes = json_object_get(part(machine, "numa"), "nodes");
+    const json_t *memory = json_object_get(machine, "memory");
+    const json_t *nodes = json_object_get(json_object_get(machine, "numa"), "nodes");
     const json_t *peak = json_object_get(memory, "peak_gbytes_per_s");
     const char *text = or_why(pool, memory, "total_bytes", size_of(pool, memory, "total_bytes"));
     const char *pages = meta_text(json_object_get(memory, "transparent_huge_pages"), "enabled");
@@ -179,7 +174,7 @@ static const char *limit_text(struct pool *pool, const json_t *limits, const cha
 
 static const char *fact_limits(struct pool *pool, const json_t *machine)
 {
-    const json_t *limits = json_object_get(part(machine, "virtualization"), "limits");
+    const json_t *limits = json_object_get(json_object_get(machine, "virtualization"), "limits");
     const char *allowed = meta_text(limits, "allowed_cpus");
     double cpus = json_number_value(json_object_get(limits, "cpu_quota"));
     const char *text =
@@ -203,7 +198,8 @@ static const char *gpu_text(struct pool *pool, const json_t *gpu)
 /* "8 x NVIDIA H200 (physical)": like ones together, in the order of their first. */
 static const char *fact_gpus(struct pool *pool, const json_t *machine)
 {
-    const json_t *gpus = part(machine, "gpus"), *devices = json_object_get(gpus, "devices");
+    const json_t *gpus = json_object_get(machine, "gpus"),
+                 *devices = json_object_get(gpus, "devices");
     const char *text = "", *driver = meta_text(gpus, "driver_version");
     size_t n = json_array_size(devices);
 
@@ -232,7 +228,7 @@ static const char *fact_network(struct pool *pool, const json_t *machine)
     json_t *nic;
     size_t i;
 
-    json_array_foreach (part(machine, "network"), i, nic) {
+    json_array_foreach (json_object_get(machine, "network"), i, nic) {
         const json_t *speed = json_object_get(nic, "speed_gbits_per_s");
         const char *driver = meta_text(nic, "driver");
 
@@ -250,7 +246,7 @@ static const char *fact_network(struct pool *pool, const json_t *machine)
 
 static const char *fact_software(struct pool *pool, const json_t *machine)
 {
-    const json_t *host = part(machine, "host");
+    const json_t *host = json_object_get(machine, "host");
     const char *text = meta_text(host, "distro");
 
     if (*meta_text(host, "kernel"))
@@ -273,12 +269,6 @@ static const struct machine_fact machine_facts[] = {
     {"software", fact_software},
     {NULL, NULL},
 };
-
-/* The reasons for "virtual or bare metal" and for the container, as the probe gives them. */
-static const json_t *machine_because(const json_t *machine, const char *key)
-{
-    return json_object_get(part(machine, "virtualization"), key);
-}
 
 static const json_t *machine_of(const struct page *page, size_t run)
 {
@@ -312,7 +302,8 @@ static void write_facts(const struct page *page)
 
 static void write_because(const struct page *page, size_t run, const char *key, const char *title)
 {
-    const json_t *because = machine_because(machine_of(page, run), key);
+    const json_t *nature = json_object_get(machine_of(page, run), "virtualization");
+    const json_t *because = json_object_get(nature, key);
     json_t *sentence;
     size_t i;
 
@@ -355,28 +346,24 @@ static void write_settings(const struct page *page, size_t run)
     fputs("</p>\n", page->out);
 }
 
-static void write_finding(const struct page *page, struct exam *x, const struct exam_result *r)
-{
-    char cost[512];
-
-    exam_cost_text(&r->cost, cost, sizeof(cost));
-    html_print(page->out, "<li class='warn'>%s. Cost: %s.", exam_sentence(x, r), cost);
-    if (*r->remedy)
-        html_print(page->out, " Remedy: <code>%s</code>", r->remedy);
-    fputs("</li>\n", page->out);
-}
-
 static void write_findings(const struct page *page, size_t run)
 {
     struct exam *x = report_exam(page->r, run);
+    char cost[512];
 
-    if (!x || !exam_count(x, EXAM_FOUND))
+    if (!exam_count(x, EXAM_FOUND))
         return;
     html_print(page->out, "<h3>Findings%s%s</h3>\n<ul class='findings'>\n",
                page->r->n_runs > 1 ? ": " : "", page->r->n_runs > 1 ? page->r->names[run] : "");
-    for (const struct exam_result *r = exam_results(x); r; r = r->next)
-        if (r->state == EXAM_FOUND && !exam_repeats(x, r))
-            write_finding(page, x, r);
+    for (const struct exam_result *r = exam_results(x); r; r = r->next) {
+        if (r->state != EXAM_FOUND || exam_repeats(x, r))
+            continue;
+        exam_cost_text(&r->cost, cost, sizeof(cost));
+        html_print(page->out, "<li class='warn'>%s. Cost: %s.", exam_sentence(x, r), cost);
+        if (*r->remedy)
+            html_print(page->out, " Remedy: <code>%s</code>", r->remedy);
+        fputs("</li>\n", page->out);
+    }
     fputs("</ul>\n", page->out);
 }
 

@@ -20,16 +20,6 @@ static const char *number_of(const char *name)
     return colon && colon[1] ? colon + 1 : name;
 }
 
-static void write_head(const struct page *page, const struct matrix *m)
-{
-    FILE *out = page->out;
-
-    fputs("<thead><tr><th scope='col'>from \\ to</th>", out);
-    for (size_t i = 0; i < m->n; i++)
-        html_print(out, "<th scope='col' title='to %s'>%s</th>", m->ends[i], number_of(m->ends[i]));
-    fputs("</tr></thead>\n<tbody>\n", out);
-}
-
 static const char *tip_of(const struct page *page, const struct matrix *m, size_t cell)
 {
     const struct matrix_cell *at = &m->cells[cell];
@@ -69,27 +59,21 @@ static void write_cell(const struct page *page, const struct matrix *m, size_t c
 }
 
 /* What every case of the matrix that was not measured makes of it. */
-static const char *origin_of(const struct page *page, const struct matrix *m)
+static const char *origin_of(const struct matrix *m)
 {
     const char *origin = "";
 
     for (size_t i = 0; i < m->n * m->n && !*origin; i++)
         if (m->cells[i].c && m->cells[i].point->n_values)
-            origin = strcmp(m->cells[i].point->origin, "measured")
-                         ? pool_text(&page->r->pool, "%s", m->cells[i].point->origin)
-                         : "";
+            origin = strcmp(m->cells[i].point->origin, "measured") ? m->cells[i].point->origin : "";
     return origin;
-}
-
-/* The plan drew some of the pairs, since there are too many. */
-static bool is_sampled(const struct page *page, size_t run)
-{
-    return json_is_object(json_object_get(page->r->runs[run].meta, "gpu_pairs"));
 }
 
 static void write_caption(const struct page *page, const struct matrix *m)
 {
-    const char *origin = origin_of(page, m);
+    const char *origin = origin_of(m);
+    /* the plan drew some of the pairs, since there are too many */
+    bool sampled = json_is_object(json_object_get(page->r->runs[m->run].meta, "gpu_pairs"));
     size_t all = m->n * (m->n - 1);
     FILE *out = page->out;
 
@@ -99,8 +83,8 @@ static void write_caption(const struct page *page, const struct matrix *m)
     if (*origin)
         html_print(out, " <span class='badge'>%s</span>", origin);
     if (m->measured < all)
-        html_print(out, " <span>(%s%zu of %zu pairs)</span>",
-                   is_sampled(page, m->run) ? "sampled " : "", m->measured, all);
+        html_print(out, " <span>(%s%zu of %zu pairs)</span>", sampled ? "sampled " : "",
+                   m->measured, all);
     fputs("</figcaption>\n", out);
 }
 
@@ -133,7 +117,10 @@ static void write_matrix(const struct page *page, const struct matrix *m)
     fputs("<figure class='matrix'>\n", out);
     write_caption(page, m);
     fprintf(out, "<div class='across'><table%s>\n", m->n > 10 ? " class='many'" : "");
-    write_head(page, m);
+    fputs("<thead><tr><th scope='col'>from \\ to</th>", out);
+    for (size_t i = 0; i < m->n; i++)
+        html_print(out, "<th scope='col' title='to %s'>%s</th>", m->ends[i], number_of(m->ends[i]));
+    fputs("</tr></thead>\n<tbody>\n", out);
     for (size_t i = 0; i < m->n; i++) {
         html_print(out, "<tr><th scope='row'>%s</th>", m->ends[i]);
         for (size_t k = 0; k < m->n; k++)

@@ -34,23 +34,16 @@ static void each_row(const struct page *page, size_t run, row_fn *fn, void *arg)
     }
 }
 
-static void begin_table(const struct page *page, const struct listing *l)
-{
-    fputs("<div class='scroll'><table class='plain'><thead><tr>", page->out);
-    if (page->r->n_runs > 1)
-        fputs("<th scope='col'>run</th>", page->out);
-    fputs("<th scope='col'>benchmark</th><th scope='col'>case</th>", page->out);
-    fputs(l->columns, page->out);
-    fputs("</tr></thead>\n<tbody>\n", page->out);
-}
-
 /* Whether one more line has room; begins the table with the first. */
 static bool begin_line(const struct page *page, struct listing *l)
 {
     if (l->all++ >= LISTED_MAX)
         return false;
     if (!l->listed++)
-        begin_table(page, l);
+        fprintf(page->out,
+                "<div class='scroll'><table class='plain'><thead><tr>%s<th scope='col'>benchmark"
+                "</th><th scope='col'>case</th>%s</tr></thead>\n<tbody>\n",
+                page->r->n_runs > 1 ? "<th scope='col'>run</th>" : "", l->columns);
     fputs("<tr>", page->out);
     return true;
 }
@@ -351,17 +344,6 @@ static size_t merge_lacks(struct lacks *lacks)
     return kept;
 }
 
-static void write_lack(const struct page *page, const struct lack *at, struct listing *l)
-{
-    if (!begin_line(page, l))
-        return;
-    write_case_cells(page, at->b, at->run_index, at->row);
-    html_print(page->out,
-               "<td><span class='status %s'>%s</span></td><td class='text'>%s</td>"
-               "<td>%zu</td></tr>\n",
-               at->status, at->status, *at->reason ? at->reason : "no reason is given", at->n);
-}
-
 static void write_lacks(const struct page *page)
 {
     struct lacks lacks = {xcalloc(page->r->n_rows, sizeof(*lacks.all)), 0};
@@ -373,8 +355,15 @@ static void write_lacks(const struct page *page)
     for (size_t run = 0; run < page->r->n_runs; run++)
         each_row(page, run, list_lack, &lacks);
     n = merge_lacks(&lacks);
-    for (size_t i = 0; i < n; i++)
-        write_lack(page, &lacks.all[i], &l);
+    for (const struct lack *at = lacks.all; at < lacks.all + n; at++) {
+        if (!begin_line(page, &l))
+            continue;
+        write_case_cells(page, at->b, at->run_index, at->row);
+        html_print(page->out,
+                   "<td><span class='status %s'>%s</span></td><td class='text'>%s</td>"
+                   "<td>%zu</td></tr>\n",
+                   at->status, at->status, *at->reason ? at->reason : "no reason is given", at->n);
+    }
     end_table(page, &l, "Every row has a value.");
     free(lacks.all);
 }

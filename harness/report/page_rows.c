@@ -17,11 +17,6 @@ struct columns {
     bool *same; /* one value in all rows: said once, above the table */
 };
 
-static const char *cell(const struct report_bench *b, size_t run, size_t row, const char *name)
-{
-    return table_text(b->rows[run].table, row, name);
-}
-
 static size_t count_rows(const struct page *page, const struct report_bench *b)
 {
     size_t n = 0;
@@ -98,7 +93,8 @@ static void write_columns(const struct page *page, const struct report_bench *b,
         fputs(n++ ? ",[" : "[", out);
         html_json_string(out, c->names[i]);
         fputc(',', out);
-        html_json_string(out, same ? cell(b, run, 0, c->names[i]) : help_of(c->names[i]));
+        html_json_string(out, same ? table_text(b->rows[run].table, 0, c->names[i])
+                                   : help_of(c->names[i]));
         fputs(same ? "]" : i < b->n_params ? ",1]" : ",0]", out);
     }
     fputc(']', out);

@@ -12,17 +12,12 @@
 #define RANKS_MAX  64 /* in the table of stragglers; more of them: the latest */
 #define TABLES_MAX 24
 
-static bool is_drawn(const struct page *page, size_t i, enum figure_place place)
-{
-    return page->figures->all[i].place == place;
-}
-
 static void write_figures(const struct page *page, enum figure_place place)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < page->figures->n; i++)
-        if (is_drawn(page, i, place)) {
+        if (page->figures->all[i].place == place) {
             fputs(n++ ? "" : "<div class='figures'>\n", page->out);
             page_figure(page, i);
         }
@@ -213,20 +208,11 @@ static void write_rank(const struct page *page, const struct straggler *s)
                               : "");
 }
 
-/* Where there are many, those that are late, and then the first. */
-static bool is_listed(const struct stragglers *all, size_t i, size_t *left)
-{
-    bool listed = all->n <= RANKS_MAX || all->all[i].is_one || *left > 0;
-
-    *left -= listed && *left > 0;
-    return listed;
-}
-
 static void write_ranks(const struct page *page)
 {
     const struct stragglers *all = &page->headlines->stragglers;
     FILE *out = page->out;
-    size_t left = RANKS_MAX, listed = 0;
+    size_t listed = 0;
 
     if (!all->n)
         return;
@@ -250,8 +236,9 @@ static void write_ranks(const struct page *page)
           "most</th><th scope='col'>late in cases</th><th scope='col'>waited, median</th><th "
           "scope='col'></th></tr></thead>\n<tbody>",
           out);
-    for (size_t i = 0; i < all->n; i++)
-        if (is_listed(all, i, &left)) {
+    for (size_t i = 0; i < all->n;
+         i++) /* where there are many, the first, and those that are late */
+        if (listed < RANKS_MAX || all->all[i].is_one) {
             write_rank(page, &all->all[i]);
             listed++;
         }

@@ -9,6 +9,7 @@
 
 #include "core/alloc.h"
 #include "core/row.h"
+#include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/described.h"
@@ -25,11 +26,6 @@ static double number_of(const struct report_bench *b, const struct report_case *
     return units_parse_double(report_param(b, c, name), &value) ? NAN : value;
 }
 
-static bool is_axis(const char *param)
-{
-    return !strcmp(param, "ranks") || !strcmp(param, "size");
-}
-
 static bool is_curve(const struct report_bench *b, const struct report_case *c, const char *metric)
 {
     return !strcmp(c->metric, metric) && !*report_param(b, c, "model") &&
@@ -40,7 +36,8 @@ static bool same_series(const struct report_bench *b, const struct report_case *
                         const struct report_case *y)
 {
     for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !is_axis(b->params[i]) && strcmp(x->params[i], y->params[i]) != 0)
+        if (!b->follows[i] && !word_in("ranks size", b->params[i]) &&
+            strcmp(x->params[i], y->params[i]) != 0)
             return false;
     return true;
 }
@@ -145,13 +142,6 @@ double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cel
     return terms.bus * scaling_bytes(s->bench, cell->time) / p->limit / 1000;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
-
 /* Adds a value that is not there yet. */
 static void add_value(double *values, size_t *n, double value)
 {
@@ -189,8 +179,8 @@ static void list_axes(struct report *r, struct scaling_series *s)
         add_value(s->ranks, &s->n_ranks, number_of(b, &b->cases[i], "ranks"));
         add_value(s->sizes, &s->n_sizes, number_of(b, &b->cases[i], "size"));
     }
-    qsort(s->ranks, s->n_ranks, sizeof(*s->ranks), by_value);
-    qsort(s->sizes, s->n_sizes, sizeof(*s->sizes), by_value);
+    qsort(s->ranks, s->n_ranks, sizeof(*s->ranks), stats_ascending);
+    qsort(s->sizes, s->n_sizes, sizeof(*s->sizes), stats_ascending);
     for (size_t i = 0; i < s->n_sizes; i++) {
         char text[24];
 
@@ -294,26 +284,6 @@ static void make_forecast(struct report *r, struct scaling_series *s,
     }
 }
 
-static void make_fit(struct report *r, struct scaling_series *s)
-{
-    struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
-    size_t n = list_points(s, points);
-
-    s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
-    make_forecast(r, s, points, n);
-    free(points);
-}
-
-/* "ring over tcp" */
-static const char *label_of(struct report *r, const struct scaling_series *s)
-{
-    const char *backend = report_param(s->bench, s->first, "backend");
-    const char *transport = report_param(s->bench, s->first, "transport");
-    const char *text = *transport ? pool_text(&r->pool, "%s over %s", backend, transport) : backend;
-
-    return r->n_runs > 1 ? show_joined(&r->pool, text, r->names[s->run]) : text;
-}
-
 /* Two values that are not empty: what is empty elsewhere may belong to one transport alone. */
 static bool has_two_values(const struct report_bench *b, size_t param)
 {
@@ -363,10 +333,19 @@ static void make_one(struct report *r, const struct case_in_run *first, size_t l
         out->left_out++;
         return;
     }
-    s->label = label_of(r, s);
+    s->label = report_param(b, s->first, "backend");
+    if (*report_param(b, s->first, "transport"))
+        s->label =
+            pool_text(&r->pool, "%s over %s", s->label, report_param(b, s->first, "transport"));
+    if (r->n_runs > 1)
+        s->label = show_joined(&r->pool, s->label, r->names[s->run]);
     s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
     fill_cells(r, s);
-    make_fit(r, s);
+    struct fit_point *points = xcalloc(s->n_sizes * s->n_ranks, sizeof(*points));
+    size_t n = list_points(s, points);
+    s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
+    make_forecast(r, s, points, n);
+    free(points);
     out->n++;
 }
 
@@ -471,13 +450,6 @@ const char *scaling_fit_text(struct report *r, const struct scaling_series *s)
                      text, place_text(r, &f->group), f->group.ratio);
 }
 
-static const char *interval_text(struct report *r, const struct scaling_forecast *f)
-{
-    if (isnan(f->at.low))
-        return "no interval: the model is off by more than chance";
-    return pool_text(&r->pool, "95 %% interval %.2f to %.2f", f->at.low, f->at.high);
-}
-
 const char *scaling_forecast_text(struct report *r, const struct scaling_series *s)
 {
     const struct scaling_forecast *f = &s->forecast;
@@ -486,7 +458,10 @@ const char *scaling_forecast_text(struct report *r, const struct scaling_series 
     if (!f->n)
         return "";
     text = pool_text(&r->pool, "%.0f ranks predicted from %s: %.2f of measured at %s (%s)",
-                     s->ranks[s->n_ranks - 1], f->from, f->at.value, f->size, interval_text(r, f));
+                     s->ranks[s->n_ranks - 1], f->from, f->at.value, f->size,
+                     isnan(f->at.low) ? "no interval: the model is off by more than chance"
+                                      : pool_text(&r->pool, "95 %% interval %.2f to %.2f",
+                                                  f->at.low, f->at.high));
     if (f->n > 1)
         text = pool_text(&r->pool, "%s; of %zu sizes the smallest is %.2f, the largest %.2f", text,
                          f->n, f->smallest, f->greatest);

@@ -61,25 +61,12 @@ static struct plot_line *add_line(struct drawing *d, const char *label, size_t c
     return line;
 }
 
-static size_t size_index(const struct drawing *d, const struct scaling_series *s)
-{
-    size_t i = 0;
-
-    while (i < s->n_sizes && s->sizes[i] != d->size)
-        i++;
-    return i;
-}
-
 static const struct scaling_cell *cells_of(const struct drawing *d, const struct scaling_series *s)
 {
-    size_t i = size_index(d, s);
-
-    return i < s->n_sizes ? &s->cells[i * s->n_ranks] : NULL;
-}
-
-static const struct report_case *case_of(const struct drawing *d, const struct scaling_cell *cell)
-{
-    return d->bus ? cell->bus : cell->time;
+    for (size_t i = 0; i < s->n_sizes; i++)
+        if (s->sizes[i] == d->size)
+            return &s->cells[i * s->n_ranks];
+    return NULL;
 }
 
 /* In the plot's unit: GB/s as the row has it, us of any time. */
@@ -102,7 +89,7 @@ static void add_measured(struct drawing *d, const struct scaling_series *s, size
     levels = add_line(d, pool_text(&d->r->pool, "%s: both of two levels", s->label), colour,
                       2 * s->n_ranks, &two);
     for (size_t i = 0; levels && i < s->n_ranks; i++) {
-        const struct report_case *c = case_of(d, &cells[i]);
+        const struct report_case *c = d->bus ? cells[i].bus : cells[i].time;
         const struct report_point *p = c ? &c->points[s->run] : NULL;
 
         if (!p || !p->n_values)
@@ -274,23 +261,22 @@ static void scaling_lines(struct drawing *d)
 #define LINES_MAX 8
 #define TICKS_MAX 64
 
-static bool same_plot(const struct bucket_series *a, const struct bucket_series *b)
+static bool same_plot_of_buckets(const struct bucket_series *a, const struct bucket_series *b)
 {
     return a->bench == b->bench && !strcmp(a->model, b->model) && !strcmp(a->title, b->title);
 }
 
-static void add_tick(struct report *r, struct plot *plot, struct plot_tick *ticks, double bytes)
+/* In its place among the others, once. */
+static void add_tick(struct plot *plot, struct plot_tick *ticks, double at, const char *label)
 {
     size_t place = 0;
-    char text[24];
 
-    while (place < plot->n_ticks && ticks[place].at < bytes)
+    while (place < plot->n_ticks && ticks[place].at < at)
         place++;
-    if (plot->n_ticks == TICKS_MAX || (place < plot->n_ticks && ticks[place].at == bytes))
+    if (plot->n_ticks == TICKS_MAX || (place < plot->n_ticks && ticks[place].at == at))
         return;
     memmove(&ticks[place + 1], &ticks[place], (plot->n_ticks++ - place) * sizeof(*ticks));
-    ticks[place] = (struct plot_tick){
-        bytes, pool_text(&r->pool, "%s", units_format_size((uint64_t)bytes, text, sizeof(text)))};
+    ticks[place] = (struct plot_tick){at, label};
 }
 
 static void add_sweep(struct report *r, const struct bucket_series *s, struct figure *f,
@@ -299,6 +285,7 @@ static void add_sweep(struct report *r, const struct bucket_series *s, struct fi
     struct plot *plot = &f->plot;
     struct plot_line *line = &lines[plot->n_lines];
     struct plot_point *points = pool_alloc(&r->pool, s->n, sizeof(*points));
+    char size[24];
 
     *line = (struct plot_line){
         .label = s->label, .points = points, .colour = plot->n_lines, .marker = plot->n_lines};
@@ -310,7 +297,8 @@ static void add_sweep(struct report *r, const struct bucket_series *s, struct fi
             continue;
         points[line->n++] =
             (struct plot_point){p->bytes, p->time_us / 1000, p->low_us / 1000, p->high_us / 1000};
-        add_tick(r, plot, ticks, p->bytes);
+        units_format_size((uint64_t)p->bytes, size, sizeof(size));
+        add_tick(plot, ticks, p->bytes, pool_text(&r->pool, "%s", size));
         if (strcmp(origin, "measured") != 0)
             plot->watermark = *origin ? origin : "origin unknown";
     }
@@ -328,7 +316,7 @@ static void draw(struct report *r, const struct bucket_sweeps *all, size_t first
     *f = (struct figure){.bench = s->bench, .place = FIGURE_OF_BUCKETS, .note = ""};
     f->lines = pool_alloc(&r->pool, LINES_MAX, sizeof(*f->lines));
     for (size_t i = first; i < all->n && f->plot.n_lines < LINES_MAX; i++)
-        if (same_plot(s, &all->all[i]))
+        if (same_plot_of_buckets(s, &all->all[i]))
             add_sweep(r, &all->all[i], f, lines, ticks);
     if (f->plot.n_ticks < 2)
         return;
@@ -343,63 +331,28 @@ static void draw(struct report *r, const struct bucket_sweeps *all, size_t first
     out->n++;
 }
 
-/* The latter alone; `before`: how many figures there were before the first of this section. */
-static void bucket_figures(struct report *r, const struct bucket_sweeps *all, size_t before,
-                           struct figures *out)
-{
-    for (size_t i = 0; i < all->n; i++) {
-        bool seen = false;
-
-        for (size_t k = 0; k < i; k++)
-            seen = seen || same_plot(&all->all[k], &all->all[i]);
-        if (!seen && out->n < FIGURES_MAX && out->n - before < SCALING_PLOTS_MAX)
-            draw(r, all, i, before, out);
-    }
-}
-
 #define SIZES_DRAWN 3
 #define LOG_Y_FROM  30
-
-static void add_ticks(struct drawing *d, struct plot *plot)
-{
-    struct plot_tick *ticks = pool_alloc(&d->r->pool, TICKS_MAX + 1, sizeof(*ticks));
-
-    for (size_t i = 0; i < d->n_series; i++)
-        for (size_t k = 0; k < d->series[i]->n_ranks; k++) {
-            double at = d->series[i]->ranks[k];
-            size_t place = 0;
-
-            while (place < plot->n_ticks && ticks[place].at < at)
-                place++;
-            if (plot->n_ticks == TICKS_MAX || (place < plot->n_ticks && ticks[place].at == at))
-                continue;
-            memmove(&ticks[place + 1], &ticks[place], (plot->n_ticks++ - place) * sizeof(*ticks));
-            ticks[place] = (struct plot_tick){at, pool_text(&d->r->pool, "%.0f", at)};
-        }
-    plot->ticks = ticks;
-}
-
-/* The lines leave the drawing for the pool. */
-static void take_lines(struct drawing *d, struct figure *f)
-{
-    struct plot_line *lines = pool_alloc(&d->r->pool, d->n, sizeof(*lines));
-
-    f->lines = pool_alloc(&d->r->pool, d->n, sizeof(*f->lines));
-    memcpy(lines, d->lines, d->n * sizeof(*lines));
-    memcpy(f->lines, d->named, d->n * sizeof(*f->lines));
-    f->plot.lines = lines;
-    f->plot.n_lines = d->n;
-}
 
 static void finish_ranks(struct drawing *d)
 {
     const struct scaling_series *first = d->series[0];
     struct figure *f = &d->out->all[d->out->n];
     const char *metric = d->bus ? "busbw" : "time";
+    struct plot_line *lines = pool_alloc(&d->r->pool, d->n, sizeof(*lines));
+    struct plot_tick *ticks = pool_alloc(&d->r->pool, TICKS_MAX + 1, sizeof(*ticks));
 
     *f = (struct figure){.bench = first->bench, .place = FIGURE_OF_RANKS, .note = ""};
-    take_lines(d, f);
-    add_ticks(d, &f->plot);
+    f->lines = pool_alloc(&d->r->pool, d->n, sizeof(*f->lines));
+    memcpy(lines, d->lines, d->n * sizeof(*lines));
+    memcpy(f->lines, d->named, d->n * sizeof(*f->lines));
+    f->plot.lines = lines;
+    f->plot.n_lines = d->n;
+    f->plot.ticks = ticks;
+    for (size_t i = 0; i < d->n_series; i++)
+        for (const double *at = d->series[i]->ranks;
+             at < d->series[i]->ranks + d->series[i]->n_ranks; at++)
+            add_tick(&f->plot, ticks, *at, pool_text(&d->r->pool, "%.0f", *at));
     if (f->plot.n_ticks < 2 || isnan(d->high))
         return;
     f->plot.x_log = true;
@@ -431,8 +384,7 @@ static bool keeps_apart(const struct scaling_series *a, const struct scaling_ser
 }
 
 /* A parameter that one of two transports does not have does not keep them apart. */
-static bool same_plot_scaling_figures(const struct scaling_series *a,
-                                      const struct scaling_series *b)
+static bool same_plot_of_ranks(const struct scaling_series *a, const struct scaling_series *b)
 {
     if (a->bench != b->bench)
         return false;
@@ -476,11 +428,6 @@ static size_t choose_sizes(const struct drawing *d, size_t *chosen)
     return n;
 }
 
-static bool has_room(const struct figures *out, size_t before)
-{
-    return out->n < FIGURES_MAX && out->n - before < SCALING_PLOTS_MAX;
-}
-
 static void draw_group(struct report *r, const struct scalings *all, size_t first, size_t before,
                        struct figures *out)
 {
@@ -488,7 +435,7 @@ static void draw_group(struct report *r, const struct scalings *all, size_t firs
     size_t sizes[SIZES_DRAWN], n;
 
     for (size_t i = first; i < all->n; i++) {
-        if (!same_plot_scaling_figures(&all->all[first], &all->all[i]))
+        if (!same_plot_of_ranks(&all->all[first], &all->all[i]))
             continue;
         if (d.n_series < SERIES_DRAWN)
             d.series[d.n_series++] = &all->all[i];
@@ -502,7 +449,8 @@ static void draw_group(struct report *r, const struct scalings *all, size_t firs
         d.bus = i % 2 == 0;
         d.size = all->all[first].sizes[size];
         d.size_text = all->all[first].size_texts[size];
-        if (!has_room(out, before) || (d.bus && n > 1 && size == sizes[0]))
+        if (out->n == FIGURES_MAX || out->n - before >= SCALING_PLOTS_MAX ||
+            (d.bus && n > 1 && size == sizes[0]))
             continue;
         scaling_lines(&d);
         if (d.n)
@@ -513,15 +461,23 @@ static void draw_group(struct report *r, const struct scalings *all, size_t firs
 void scaling_figures(struct report *r, const struct headlines *h, struct figures *figures)
 {
     const struct scalings *all = &h->scalings;
+    const struct bucket_sweeps *buckets = &h->buckets;
     size_t before = figures->n;
 
     for (size_t i = 0; i < all->n; i++) {
         bool seen = false;
 
         for (size_t k = 0; k < i; k++)
-            seen = seen || same_plot_scaling_figures(&all->all[k], &all->all[i]);
+            seen = seen || same_plot_of_ranks(&all->all[k], &all->all[i]);
         if (!seen)
             draw_group(r, all, i, before, figures);
     }
-    bucket_figures(r, &h->buckets, before, figures);
+    for (size_t i = 0; i < buckets->n; i++) {
+        bool seen = false;
+
+        for (size_t k = 0; k < i; k++)
+            seen = seen || same_plot_of_buckets(&buckets->all[k], &buckets->all[i]);
+        if (!seen && figures->n < FIGURES_MAX && figures->n - before < SCALING_PLOTS_MAX)
+            draw(r, buckets, i, before, figures);
+    }
 }

@@ -110,14 +110,6 @@ static void fill(struct straggler *s, double *scratch)
     s->seems_one = 2 * s->late > s->cases;
 }
 
-/* Any of them may be the one that chance makes late. NaN, where a case has no number of ranks: none
- * is. */
-static void judge(struct straggler *all, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        all[i].is_one = all[i].seems_one && all[i].chance * (double)n <= STRAGGLER_CHANCE;
-}
-
 static bool is_known(const struct stragglers *all, const struct report_bench *b, size_t run,
                      const struct report_case *c)
 {
@@ -176,7 +168,10 @@ static void add_of_bench(struct report *r, const struct report_bench *b, size_t 
         fill(s, scratch);
         name(r, s);
     }
-    judge(out->all + first, out->n - first);
+    /* Any of them may be the one that chance makes late. Where a case has no number of ranks, the
+     * chance is NaN, and none is. */
+    for (struct straggler *s = out->all + first; s < out->all + out->n; s++)
+        s->is_one = s->seems_one && s->chance * (double)(out->n - first) <= STRAGGLER_CHANCE;
     free(scratch);
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/units.h"
 #include "harness/report/show.h"
 
 /* ---- Dimensions ---- */
@@ -18,16 +17,6 @@ struct met_value {
     double number;
     size_t first; /* case in which it is first met */
 };
-
-static double number_of(const char *text)
-{
-    uint64_t size;
-    double number;
-
-    if (!units_parse_size(text, &size))
-        return (double)size;
-    return units_parse_double(text, &number) ? NAN : number;
-}
 
 static int by_text(const void *x, const void *y)
 {
@@ -62,7 +51,7 @@ static size_t list_values(struct met_value *found, size_t n, bool *numeric)
             found[kept++] = found[i];
     *numeric = true;
     for (size_t i = 0; i < kept; i++) {
-        found[i].number = number_of(found[i].text);
+        found[i].number = report_number(found[i].text);
         *numeric = *numeric && !isnan(found[i].number);
     }
     qsort(found, kept, sizeof(*found), *numeric ? by_number : by_first);

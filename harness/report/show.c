@@ -128,13 +128,6 @@ static size_t count_of(const char *const *texts, size_t n, const char *text)
     return same;
 }
 
-static const char *share_text(struct pool *pool, const char *list, const char *text, size_t same,
-                              size_t n, const char *things)
-{
-    return *list ? pool_text(pool, "%s, %s in %zu", list, text, same)
-                 : pool_text(pool, "%s in %zu of %zu %s", text, same, n, things);
-}
-
 const char *shares_text(struct pool *pool, const char *const *texts, size_t n, const char *things,
                         bool *mixed)
 {
@@ -151,7 +144,8 @@ const char *shares_text(struct pool *pool, const char *const *texts, size_t n, c
             continue;
         size_t many = count_of(texts, n, texts[i]);
         if (told < SHARES_MAX) {
-            list = share_text(pool, list, texts[i], many, n, things);
+            list = *list ? pool_text(pool, "%s, %s in %zu", list, texts[i], many)
+                         : pool_text(pool, "%s in %zu of %zu %s", texts[i], many, n, things);
             told++;
         } else {
             others++;

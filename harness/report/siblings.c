@@ -73,13 +73,6 @@ static const struct report_case *find_against(const struct look *l, const struct
     return NULL;
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
-}
-
 /* Turned round where less is better: the more the better. */
 static double level(const struct look *l, const struct report_case *c)
 {
@@ -129,7 +122,7 @@ static size_t find_others(const struct look *l, const struct report_case *c,
         levels[n++] = level(l, other);
     }
     levels[n] = level(l, c);
-    qsort(levels, n + 1, sizeof(*levels), by_value);
+    qsort(levels, n + 1, sizeof(*levels), stats_ascending);
     for (size_t i = 0; i < n; i++)
         if (level(l, others[i]) >= l->rule->below / 100 * levels[(n + 1) / 2])
             others[kept++] = others[i];
@@ -146,7 +139,7 @@ static struct stalls stalls_of(const struct look *l, const struct report_case *c
     stalls.launches = combine_values(&l->b->rows[l->run], p, levels);
     for (size_t i = 0; i < stalls.launches && !c->more_is_better; i++)
         levels[i] = 1 / levels[i];
-    qsort(levels, stalls.launches, sizeof(*levels), by_value);
+    qsort(levels, stalls.launches, sizeof(*levels), stats_ascending);
     double edge = l->rule->below / 100 * levels[stalls.launches / 2];
     while (stalls.behind < stalls.launches && levels[stalls.behind] < edge)
         stalls.behind++;

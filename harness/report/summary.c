@@ -303,21 +303,6 @@ static const char *shortened(const struct scene *s, const char *text)
     return pool_text(s->pool, "%.*s ...", (int)(n ? n : REASON_MAX), text);
 }
 
-/* "Memory, triad (wrong data in 1 of 2 cases)" */
-static const char *failed_name(const struct scene *s, size_t i)
-{
-    const char *lost = line(s, i)->lost.text;
-
-    return *lost ? pool_text(s->pool, "%s (%s)", test_name(s, i), lost) : test_name(s, i);
-}
-
-static const char *failed_reason(const struct scene *s, const struct headline_run *at)
-{
-    bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !at->lost.first;
-
-    return own ? at->point->reason : at->lost.first->points[s->run].reason;
-}
-
 /* "memory (2), copy (1)": cases with wrong data of each benchmark; "" where there is none, or where
  * a test of the table tells of wrong data already. */
 static const char *wrong_elsewhere(const struct scene *s)
@@ -349,8 +334,12 @@ static void answer_failed(const struct scene *s)
 
         if (!has_failed(at) || ++n > FAILED_MAX)
             continue;
-        names = pool_text(s->pool, "%s%s%s", names, *names ? "; " : "", failed_name(s, i));
-        reason = *reason ? reason : failed_reason(s, at);
+        names = pool_text(s->pool, "%s%s%s", names, *names ? "; " : "", test_name(s, i));
+        if (*at->lost.text)
+            names = pool_text(s->pool, "%s (%s)", names, at->lost.text);
+        bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !at->lost.first;
+        if (!*reason)
+            reason = own ? at->point->reason : at->lost.first->points[s->run].reason;
     }
     if (n > FAILED_MAX)
         names = pool_text(s->pool, "%s; %zu more", names, n - FAILED_MAX);
@@ -562,13 +551,6 @@ static bool is_not_of_here(const struct headline_run *at)
     return at->point && at->point->n_values && !point_is_measured(at->point);
 }
 
-static void answer_healthy(const struct scene *s)
-{
-    const char *list = pipes_where(s, is_normal, is_weak);
-
-    document_answer(s->d, "Healthy", "", TONE_NONE, *list ? list : "no component is proven to be");
-}
-
 /* ---- is it healthy? */
 
 static size_t count_where(const struct scene *s, bool (*is)(const struct headline_run *))
@@ -639,17 +621,13 @@ static const char *skipped_text(const struct scene *s)
                      *why ? ": " : "", why);
 }
 
-static bool nothing_is_slow(const struct scene *s)
-{
-    return !count_where(s, is_slow) && !*siblings_health(s->r, &s->h->siblings, s->run) &&
-           !any_slow_link(s);
-}
-
 /* None is bad, and no test is judged, or the suite begins with a job: what is asked of this run is how
  * fast its jobs are. */
 static bool is_of_jobs(const struct scene *s)
 {
-    bool asked = !count_where(s, is_judged) || (jobs_lead(s->r, s->run) && nothing_is_slow(s));
+    bool asked = !count_where(s, is_judged) ||
+                 (jobs_lead(s->r, s->run) && !count_where(s, is_slow) && !any_slow_link(s) &&
+                  !*siblings_health(s->r, &s->h->siblings, s->run));
 
     return asked && !any_failed(s) && !*wrong_elsewhere(s) &&
            *jobs_answer_text(s->r, &s->h->jobs, s->run);
@@ -709,6 +687,7 @@ static void answer_unknown(const struct scene *s)
 void summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d)
 {
     const struct scene s = {r, &r->pool, h, run, d};
+    const char *healthy = pipes_where(&s, is_normal, is_weak);
 
     answer_health(&s);
     jobs_answer(r, &h->jobs, run, is_of_jobs(&s), d);
@@ -720,7 +699,8 @@ void summary_answers(struct report *r, const struct headlines *h, size_t run, st
         answer_weakest(&s);
     siblings_answer(r, &h->siblings, run, d);
     if (!is_of_jobs(&s) || count_where(&s, is_judged))
-        answer_healthy(&s);
+        document_answer(d, "Healthy", "", TONE_NONE,
+                        *healthy ? healthy : "no component is proven to be");
     answer_unknown(&s);
 }
 
@@ -736,17 +716,6 @@ void summary_all(struct report *r, const struct headlines *h, struct document *d
     summary_table(r, h, d);
 }
 
-/* The notes have scrolled the first lines away. */
-static int repeat_answer(FILE *out, const struct document_terminal *terminal, struct report *r,
-                         const struct headlines *h)
-{
-    const struct scene s = {r, &r->pool, h, 0, document_new(&r->pool)};
-
-    answer_health(&s);
-    fputc('\n', out);
-    return document_write_terminal(s.d, terminal, out);
-}
-
 static int write_summary(FILE *out, struct report *r, const struct headlines *h)
 {
     struct document *d = document_new(&r->pool);
@@ -755,9 +724,13 @@ static int write_summary(FILE *out, struct report *r, const struct headlines *h)
     summary_all(r, h, d);
     fputc('\n', out);
     int err = document_write_terminal(d, &terminal, out);
-    if (!err && isatty(fileno(out)))
-        err = repeat_answer(out, &terminal, r, h);
-    return err;
+    if (err || !isatty(fileno(out)))
+        return err;
+    /* the notes have scrolled the first lines away */
+    const struct scene s = {r, &r->pool, h, 0, document_new(&r->pool)};
+    answer_health(&s);
+    fputc('\n', out);
+    return document_write_terminal(s.d, &terminal, out);
 }
 
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len)

@@ -16,7 +16,6 @@
 #include "harness/report/show.h"
 
 #define COMPARE_MARGIN 0.05
-#define MS_A_MINUTE    6e4
 #define S_A_MINUTE     60
 #define TICKS_A_SECOND 100 /* of a CPU in /proc/stat */
 #define STEAL_TICKS    100 /* of fewer, one tick is more than 1 % */
@@ -129,16 +128,6 @@ static void count_steal(const struct report *r, size_t run, struct trust *t)
             }
         }
     take_steal(&rest, t);
-}
-
-static void count_rows(const struct report *r, size_t run, struct trust *t)
-{
-    for (size_t b = 0; b < r->n_benches; b++) {
-        const struct report_rows *rows = &r->benches[b].rows[run];
-
-        for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
-            count_row(rows, i, t);
-    }
 }
 
 /* ---- the smallest loss */
@@ -270,14 +259,6 @@ static void take_smallest(struct report *r, const struct judged *j, struct trust
 
 /* ---- the grade, and what would be the next */
 
-static double minutes_of(const struct report *r, size_t run)
-{
-    const json_t *cost = json_object_get(r->runs[run].meta, "harness_cost");
-    double ms = json_number_value(json_object_get(cost, "benchmarks_ms"));
-
-    return ms > 0 ? ms / MS_A_MINUTE : NAN;
-}
-
 /* What the launches of a case of the plan took. */
 struct spent {
     double seconds; /* in its rows */
@@ -320,10 +301,12 @@ double trust_minutes(struct report *r, size_t run, double repeats)
 {
     const struct table *plan = &r->runs[run].plan;
     struct spent *spent = pool_alloc(&r->pool, plan->n_rows + 1, sizeof(*spent));
-    double all = minutes_of(r, run) * S_A_MINUTE, in_rows = 0, start, forecast = 0;
+    const json_t *cost = json_object_get(r->runs[run].meta, "harness_cost");
+    double all = json_number_value(json_object_get(cost, "benchmarks_ms")) / 1000;
+    double in_rows = 0, start, forecast = 0;
     size_t done;
 
-    if (isnan(all))
+    if (!(all > 0))
         return NAN;
     for (size_t b = 0; b < r->n_benches; b++)
         add_rows(&r->benches[b].rows[run], spent, plan->n_rows);
@@ -355,17 +338,6 @@ static void take_advice(struct report *r, size_t run, struct trust *t)
     t->minutes = trust_minutes(r, run, repeats);
 }
 
-static void take_grade(struct trust *t)
-{
-    t->grade = 'D';
-    t->next = grades[GRADES - 1].loss;
-    for (size_t i = GRADES; i-- > 0;)
-        if (t->smallest <= grades[i].loss) {
-            t->grade = grades[i].name;
-            t->next = i ? grades[i - 1].loss : NAN;
-        }
-}
-
 struct trust trust_make(struct report *r, size_t run)
 {
     struct judged j = {0};
@@ -373,7 +345,12 @@ struct trust trust_make(struct report *r, size_t run)
     const struct decide_options options = {0};
     struct trust t = {.smallest = NAN, .next = NAN, .minutes = NAN};
 
-    count_rows(r, run, &t);
+    for (size_t b = 0; b < r->n_benches; b++) {
+        const struct report_rows *rows = &r->benches[b].rows[run];
+
+        for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
+            count_row(rows, i, &t);
+    }
     count_steal(r, run, &t);
     find_cases(r, run, &j, &t);
     t.cases = j.n;
@@ -381,7 +358,13 @@ struct trust trust_make(struct report *r, size_t run)
         return t;
     decide_suite(j.cases, j.n, &options, &overall);
     take_smallest(r, &j, &t);
-    take_grade(&t);
+    t.grade = 'D';
+    t.next = grades[GRADES - 1].loss;
+    for (size_t i = GRADES; i-- > 0;)
+        if (t.smallest <= grades[i].loss) {
+            t.grade = grades[i].name;
+            t.next = i ? grades[i - 1].loss : NAN;
+        }
     take_advice(r, run, &t);
     return t;
 }
@@ -462,15 +445,6 @@ static bool is_of_few(const struct trust *t)
     return t->launches < DECIDE_FEW_LAUNCHES;
 }
 
-static const char *no_advice_text(const struct answer *s, const struct trust *t)
-{
-    return t->disturbed
-               ? "measure again when quieter: at night, no neighbours"
-               : pool_text(s->pool,
-                           "to detect a loss of %.0f %%, each case needs more than %d launches",
-                           100 * t->next, TRUST_REPEATS_MAX);
-}
-
 static void advise(const struct answer *s, const struct trust *t)
 {
     const char *gain = "to detect any loss", *command = run_again(s);
@@ -478,7 +452,14 @@ static void advise(const struct answer *s, const struct trust *t)
     if (isnan(t->next))
         return;
     if (!t->repeats) {
-        document_answer_more(s->d, no_advice_text(s, t), "");
+        document_answer_more(
+            s->d,
+            t->disturbed ? "measure again when quieter: at night, no neighbours"
+                         : pool_text(s->pool,
+                                     "to detect a loss of %.0f %%, each case needs more than %d "
+                                     "launches",
+                                     100 * t->next, TRUST_REPEATS_MAX),
+            "");
         return;
     }
     if (!is_of_single(t))

@@ -4,15 +4,8 @@
 #include <string.h>
 
 #include "core/row.h"
-#include "harness/report/headline.h"
+#include "harness/report/page.h"
 #include "harness/report/show.h"
-
-static const char *string_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 /* The addresses of two GPUs stand in one cell, with a '+' between them. */
 static bool names_it(const char *cell, const char *subject)
@@ -32,7 +25,7 @@ static bool names_it(const char *cell, const char *subject)
 /* Does a parameter of the case name the GPU, by its address or as "cuda:0"? */
 static bool is_on_gpu(const json_t *gpu, const struct report_bench *b, const struct report_case *c)
 {
-    const char *address = string_of(gpu, "address"), *name = string_of(gpu, "cuda");
+    const char *address = meta_text(gpu, "address"), *name = meta_text(gpu, "cuda");
 
     for (size_t i = 0; i < b->n_params; i++)
         if (names_it(c->params[i], address) || (*name && names_it(c->params[i], name)))
@@ -46,7 +39,7 @@ static const json_t *gpu_at(const json_t *machine, const char *address)
     size_t i;
 
     json_array_foreach (json_object_get(json_object_get(machine, "gpus"), "devices"), i, gpu)
-        if (!strcmp(string_of(gpu, "address"), address))
+        if (!strcmp(meta_text(gpu, "address"), address))
             return gpu;
     return NULL;
 }
@@ -86,7 +79,7 @@ static const char *findings_on(struct report *r, size_t run, const struct report
     const char *text = "";
     size_t n = 0;
 
-    for (const struct exam_result *f = x ? exam_results(x) : NULL; f; f = f->next)
+    for (const struct exam_result *f = exam_results(x); f; f = f->next)
         if (is_about(x, f, b, c, rule) && n++ < FINDINGS_MAX)
             text = pool_text(&r->pool, "%s%s%s: %s", text, *text ? "; " : "", f->subject, f->text);
     return n > FINDINGS_MAX
@@ -148,39 +141,20 @@ bool point_has_failed(const struct report_point *p)
     return !strcmp(p->status, "failed");
 }
 
-static struct verdict without_value(struct pool *pool, const struct report_point *p)
-{
-    struct verdict v;
-
-    if (!p->n_rows)
-        return verdict_no_case(pool);
-    v = of_kind(point_is_wrong(p)     ? VERDICT_WRONG
-                : point_has_failed(p) ? VERDICT_FAILED
-                                      : VERDICT_NOT_MEASURED);
-    verdict_remark(pool, &v, *p->reason ? p->reason : "no reason is given");
-    return v;
-}
-
-static struct verdict of_single_launch(struct pool *pool, const struct report_point *p)
-{
-    struct verdict v = of_kind(VERDICT_UNDECIDED);
-
-    verdict_remark(pool, &v, "a single launch has no interval");
-    if (p->percent > LIMIT_EXCEEDED_PERCENT) {
-        v.tone = TONE_LOW;
-        verdict_remark(pool, &v, ABOVE_LIMIT);
-    }
-    return v;
-}
-
 /* A verdict holds only if it holds for the whole interval; without one there is none. */
 static struct verdict judge(struct pool *pool, const struct report_point *p, double low_below)
 {
     double low = p->percent * p->low / p->value, high = p->percent * p->high / p->value;
-    struct verdict v;
+    struct verdict v = of_kind(VERDICT_UNDECIDED);
 
-    if (isnan(low) || isnan(high))
-        return of_single_launch(pool, p);
+    if (isnan(low) || isnan(high)) {
+        verdict_remark(pool, &v, "a single launch has no interval");
+        if (p->percent > LIMIT_EXCEEDED_PERCENT) {
+            v.tone = TONE_LOW;
+            verdict_remark(pool, &v, ABOVE_LIMIT);
+        }
+        return v;
+    }
     if (low > LIMIT_EXCEEDED_PERCENT) {
         v = of_kind(VERDICT_ABOVE);
         verdict_remark(pool, &v, ABOVE_LIMIT);
@@ -190,7 +164,6 @@ static struct verdict judge(struct pool *pool, const struct report_point *p, dou
         return of_kind(VERDICT_LOW);
     if (low >= low_below && p->percent <= LIMIT_EXCEEDED_PERCENT)
         return of_kind(VERDICT_NORMAL);
-    v = of_kind(VERDICT_UNDECIDED);
     v.range =
         pool_text(pool, "%s to %s", document_percent(pool, low), document_percent(pool, high));
     return v;
@@ -277,25 +250,6 @@ static void add_noise(struct pool *pool, const struct report_point *p, const cha
     verdict_remark(pool, v, p->n_disturbed ? DISTURBED : "");
 }
 
-/* Said wherever it happened; power holds back most GPUs under full load, so that it is no alarm. */
-static void add_throttling(struct pool *pool, const struct report_point *p, struct verdict *v)
-{
-    const char *held = p->n_rows > 1 ? pool_text(pool, "GPU held back by %s in %zu of %zu launches",
-                                                 p->throttle, p->n_throttled, p->n_rows)
-                                     : pool_text(pool, "GPU held back by %s", p->throttle);
-
-    verdict_remark(pool, v, p->n_throttled ? held : "");
-}
-
-/* What users feel of a latency is its tail. */
-static void add_tail(struct pool *pool, const struct report_point *p, const char *unit,
-                     const struct bench_headline *rule, struct verdict *v)
-{
-    if (rule && (rule->flags & HEADLINE_TAIL) && !isnan(p->p999))
-        verdict_remark(pool, v,
-                       pool_text(pool, "p99.9 is %s %s", document_number(pool, p->p999), unit));
-}
-
 /* Over all that was found out of those that are there. */
 static void take_kind(struct verdict *v, enum verdict_kind kind)
 {
@@ -332,13 +286,6 @@ void verdict_lost_cases(struct pool *pool, struct verdict *v, const struct headl
         take_kind(v, VERDICT_PARTLY_FAILED);
 }
 
-/* By its limit nothing is amiss with it, as far as is known. */
-static bool is_unalarmed(const struct verdict *v)
-{
-    return v->kind == VERDICT_NORMAL || v->kind == VERDICT_UNDECIDED ||
-           v->kind == VERDICT_NOT_JUDGED || v->kind == VERDICT_NO_LIMIT;
-}
-
 void verdict_look(struct pool *pool, struct verdict *v, const char *text,
                   const struct report_case *c)
 {
@@ -347,7 +294,8 @@ void verdict_look(struct pool *pool, struct verdict *v, const char *text,
     verdict_remark(pool, v, text);
     v->look = text;
     v->look_case = c;
-    if (is_unalarmed(v))
+    if (v->kind == VERDICT_NORMAL || v->kind == VERDICT_UNDECIDED ||
+        v->kind == VERDICT_NOT_JUDGED || v->kind == VERDICT_NO_LIMIT)
         take_kind(v, VERDICT_SLOW);
 }
 
@@ -397,22 +345,36 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
                             const struct report_case *c, const struct bench_headline *rule)
 {
     const struct report_point *p = &c->points[run];
+    struct pool *pool = &r->pool;
     struct verdict v;
 
-    if (!p->n_values)
-        return without_value(&r->pool, p);
+    if (!p->n_rows)
+        return verdict_no_case(pool);
+    if (!p->n_values) {
+        v = of_kind(point_is_wrong(p)     ? VERDICT_WRONG
+                    : point_has_failed(p) ? VERDICT_FAILED
+                                          : VERDICT_NOT_MEASURED);
+        verdict_remark(pool, &v, *p->reason ? p->reason : "no reason is given");
+        return v;
+    }
     v = against_limit(r, run, b, c, rule);
     if (!point_is_measured(p)) { /* nothing to look into, but for launches that were lost */
         take_kind(&v, VERDICT_OTHER_ORIGIN);
         v.word = *p->origin ? p->origin : v.word;
     }
-    add_tail(&r->pool, p, c->unit, rule, &v);
-    add_throttling(&r->pool, p, &v);
-    add_noise(&r->pool, p, c->unit, &v);
-    add_lost_launches(&r->pool, p, &v);
-    add_machine_changed(&r->pool, p, c->unit, &v);
-    add_lone_ceiling(&r->pool, p, c->unit, &v);
-    verdict_remark(&r->pool, &v, p->n_unsteady ? headlines_unsteady(r, run) : "");
-    verdict_remark(&r->pool, &v, p->reason);
+    if (rule && (rule->flags & HEADLINE_TAIL) && !isnan(p->p999)) /* what users feel of a latency */
+        verdict_remark(pool, &v,
+                       pool_text(pool, "p99.9 is %s %s", document_number(pool, p->p999), c->unit));
+    if (p->n_throttled) /* power holds back most GPUs under full load, so that it is no alarm */
+        verdict_remark(pool, &v,
+                       p->n_rows > 1 ? pool_text(pool, "GPU held back by %s in %zu of %zu launches",
+                                                 p->throttle, p->n_throttled, p->n_rows)
+                                     : pool_text(pool, "GPU held back by %s", p->throttle));
+    add_noise(pool, p, c->unit, &v);
+    add_lost_launches(pool, p, &v);
+    add_machine_changed(pool, p, c->unit, &v);
+    add_lone_ceiling(pool, p, c->unit, &v);
+    verdict_remark(pool, &v, p->n_unsteady ? headlines_unsteady(r, run) : "");
+    verdict_remark(pool, &v, p->reason);
     return v;
 }

@@ -66,7 +66,7 @@ struct target {
 
 /* Starts the agent. */
 int target_start(struct target *t, char *error, size_t len);
-/* Sends the message, which is taken over. */
+/* Sends the message, which is taken over; NULL, of a text that is no UTF-8, is -EILSEQ. */
 int target_ask(struct target *t, json_t *message, char *error, size_t len);
 /* The next answer; an {"error": ...} is -EREMOTEIO. *answer is the caller's. */
 int target_answer(struct target *t, uint64_t within_ns, json_t **answer, char *error, size_t len);

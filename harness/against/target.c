@@ -35,11 +35,11 @@ json_t *wire_text(const char *text)
     return valid;
 }
 
-/* Takes the message over. 0 or -errno. */
+/* Takes the message over. 0 or -errno; NULL: a text in it is no UTF-8. */
 static int wire_send(int fd, json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    int err = text ? write_all(fd, text, strlen(text)) : -ENOMEM;
+    int err = text ? write_all(fd, text, strlen(text)) : -EILSEQ;
 
     if (!err)
         err = write_all(fd, "\n", 1);
@@ -210,7 +210,7 @@ static int send_text(struct target *t, const char *text, size_t n)
 int target_ask(struct target *t, json_t *message, char *error, size_t len)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    int err = !text ? -ENOMEM : t->agent.in < 0 ? -EPIPE : send_text(t, text, strlen(text));
+    int err = !text ? -EILSEQ : t->agent.in < 0 ? -EPIPE : send_text(t, text, strlen(text));
 
     if (!err)
         err = send_text(t, "\n", 1);

@@ -18,7 +18,7 @@
 #define NAMED_MAX 4 /* run folders that are left out; */
 #define TOLD_MAX  3 /* and accepted changes in the line: the JSON has all */
 
-struct finding {
+struct baseline_search {
     struct baseline *b;
     const struct baseline_asked *asked;
     struct run_folder run; /* that is judged */
@@ -26,7 +26,7 @@ struct finding {
     size_t len;
 };
 
-__attribute__((format(printf, 3, 4))) static int fail(struct finding *f, int err,
+__attribute__((format(printf, 3, 4))) static int fail(struct baseline_search *f, int err,
                                                       const char *format, ...)
 {
     va_list args;
@@ -53,7 +53,7 @@ static void add_baseline(struct baseline *b, const char *path, const char *name)
 /* ---- what the baseline is, in words ---- */
 
 /* The newest are what the level stands on. */
-static void tell_accepted(struct finding *f, const struct history_choice *c)
+static void tell_accepted(struct baseline_search *f, const struct history_choice *c)
 {
     for (size_t i = c->n_accepted > TOLD_MAX ? c->n_accepted - TOLD_MAX : 0; i < c->n_accepted; i++)
         f->b->text = pool_text(&f->b->pool, "%s; accepted: %s", f->b->text,
@@ -93,7 +93,7 @@ static void leave_out(struct left_out *list, const char *name, const char *what,
 
 /* Only those that were measured to their end: what a baseline lacks would not be missed. What
  * run.json does not say is the same as anything. */
-static bool is_baseline(const struct finding *f, const struct run_folder *folder,
+static bool is_baseline(const struct baseline_search *f, const struct run_folder *folder,
                         struct left_out *list)
 {
     const struct history_run own = history_run_of(&f->run), r = history_run_of(folder);
@@ -111,8 +111,8 @@ static bool is_baseline(const struct finding *f, const struct run_folder *folder
 }
 
 /* Run number i of the paths has the id i + 1. */
-static int read_folders(struct finding *f, struct history_db *db, const struct run_paths *paths,
-                        struct left_out *list)
+static int read_folders(struct baseline_search *f, struct history_db *db,
+                        const struct run_paths *paths, struct left_out *list)
 {
     int err = 0;
 
@@ -129,7 +129,7 @@ static int read_folders(struct finding *f, struct history_db *db, const struct r
     return err;
 }
 
-static int none_left(struct finding *f, const struct left_out *list)
+static int none_left(struct baseline_search *f, const struct left_out *list)
 {
     if (!list->n)
         return fail(f, -EINVAL,
@@ -143,8 +143,8 @@ static int none_left(struct finding *f, const struct left_out *list)
                 list->names);
 }
 
-static int choose_folders(struct finding *f, struct history_db *db, const struct run_paths *paths,
-                          const struct left_out *list)
+static int choose_folders(struct baseline_search *f, struct history_db *db,
+                          const struct run_paths *paths, const struct left_out *list)
 {
     const struct history_run run = history_run_of(&f->run);
     struct baseline *b = f->b;
@@ -172,7 +172,7 @@ static int choose_folders(struct finding *f, struct history_db *db, const struct
     return 0;
 }
 
-static int find_folders(struct finding *f)
+static int find_folders(struct baseline_search *f)
 {
     struct run_paths paths = {0};
     struct left_out list = {0};
@@ -190,7 +190,7 @@ static int find_folders(struct finding *f)
 
 /* ---- the history ---- */
 
-static int restore(struct finding *f, struct history_db *db, const struct history_run *run)
+static int restore(struct baseline_search *f, struct history_db *db, const struct history_run *run)
 {
     const char *folder = pool_text(&f->b->pool, "%s/%zu", f->b->folder, f->b->n);
 
@@ -203,7 +203,7 @@ static int restore(struct finding *f, struct history_db *db, const struct histor
 }
 
 /* Why the history has no baseline for this run, and what to do. */
-static void advise(struct finding *f, struct history_db *db, const struct history_run *run,
+static void advise(struct baseline_search *f, struct history_db *db, const struct history_run *run,
                    size_t n_taken)
 {
     struct baseline *b = f->b;
@@ -253,7 +253,7 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
                               b->advice, n_elsewhere, elsewhere);
 }
 
-static int take_all(struct finding *f, struct history_db *db, struct history_choice *c)
+static int take_all(struct baseline_search *f, struct history_db *db, struct history_choice *c)
 {
     struct baseline *b = f->b;
     const char *last = "";
@@ -281,7 +281,7 @@ static int take_all(struct finding *f, struct history_db *db, struct history_cho
     return 0;
 }
 
-static int take_runs(struct finding *f, struct history_db *db)
+static int take_runs(struct baseline_search *f, struct history_db *db)
 {
     const struct history_sieve sieve = {.most = f->b->runs_most,
                                         .steal_limit = f->asked->steal_limit};
@@ -296,7 +296,7 @@ static int take_runs(struct finding *f, struct history_db *db)
     return err;
 }
 
-static int count_of(struct finding *f)
+static int count_of(struct baseline_search *f)
 {
     const char *colon = strchr(f->asked->spec, ':');
     uint64_t count = BASELINE_LAST;
@@ -309,7 +309,7 @@ static int count_of(struct finding *f)
     return 0;
 }
 
-static int find_history(struct finding *f)
+static int find_history(struct baseline_search *f)
 {
     const struct history_run r = history_run_of(&f->run);
     int err = count_of(f);
@@ -338,7 +338,7 @@ bool baseline_is_history(const char *spec)
 
 int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *error, size_t len)
 {
-    struct finding f = {.b = b, .asked = asked, .error = error, .len = len};
+    struct baseline_search f = {.b = b, .asked = asked, .error = error, .len = len};
 
     *b = (struct baseline){.text = "", .advice = "", .against = ""};
     struct run_paths run = {0}; /* which tells another schema from damage */

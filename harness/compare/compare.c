@@ -436,16 +436,6 @@ static int compare(struct command *c)
     return status;
 }
 
-static int refuse_mixed(struct command *c)
-{
-    const struct options *o = &c->options;
-    const struct output_asked outputs[] = {
-        {"--html", o->html}, {"--markdown", o->markdown}, {"--csv", o->csv}, {"--json", o->json}};
-
-    return outputs_refuse_mixed(outputs, sizeof(outputs) / sizeof(*outputs), c->error,
-                                sizeof(c->error));
-}
-
 /* The run folder whose machine is asked about: the newest of what was named. */
 static int load_references(struct command *c)
 {
@@ -488,9 +478,13 @@ static int compare_to(struct command *c)
 
 static int check_and_compare(struct command *c, size_t before)
 {
-    if (refuse_mixed(c))
-        return fail(c, EXIT_USAGE);
+    const struct options *o = &c->options;
+    const struct output_asked outputs[] = {
+        {"--html", o->html}, {"--markdown", o->markdown}, {"--csv", o->csv}, {"--json", o->json}};
 
+    if (outputs_refuse_mixed(outputs, sizeof(outputs) / sizeof(*outputs), c->error,
+                             sizeof(c->error)))
+        return fail(c, EXIT_USAGE);
     if (!(c->options.margin > 0 && c->options.margin < 1)) {
         snprintf(c->error, sizeof(c->error),
                  "a margin of %g %% leaves nothing to decide: ask for more than 0 and less than "

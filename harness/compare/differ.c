@@ -138,16 +138,16 @@ static const char *size_text(struct pool *pool, const json_t *value)
 }
 
 /* A fact of run.json by its place. */
-struct fact {
+struct run_fact {
     const char *what, *path, *unit, *pipes; /* unit "B": a size */
 };
 
-static const struct fact limits[] = {
+static const struct run_fact limits[] = {
     {"CPU quota", "machine.virtualization.limits.cpu_quota", " CPUs", ""},
     {"memory allowed", "machine.virtualization.limits.memory_bytes", "B", ON_MEMORY},
 };
 
-static const struct fact facts[] = {
+static const struct run_fact facts[] = {
     {"CPUs allowed", "machine.virtualization.limits.allowed_cpus", "", ""},
     {"vendor", "machine.host.vendor", "", ""},
     {"product", "machine.host.product", "", ""},
@@ -190,7 +190,7 @@ static const struct fact facts[] = {
 
 /* The program may be what is under test, and what was asked of it is no environment; the suite's
  * text is. */
-static const struct fact own_facts[] = {
+static const struct run_fact own_facts[] = {
     {"plumb version", "version", "", ""},
     {"plumb commit", "commit", "", ""},
     {"compiler", "compiler", "", ""},
@@ -199,11 +199,11 @@ static const struct fact own_facts[] = {
     {"cases chosen (--only)", "only", "", ""},
     {"processes (--processes)", "processes", "", ""},
 };
-static const struct fact suite_text = {"suite's text, by its hash", "config_hash", "", ""};
+static const struct run_fact suite_text = {"suite's text, by its hash", "config_hash", "", ""};
 
 static const char *fact_text(const struct differ *d, const json_t *meta, const void *fact)
 {
-    const struct fact *f = fact;
+    const struct run_fact *f = fact;
     const json_t *value = differ_find(meta, f->path);
     const char *text =
         strcmp(f->unit, "B") ? differ_text(d->pool, value) : size_text(d->pool, value);
@@ -354,7 +354,7 @@ static const char *otherwise_text(const struct differ *d, const json_t *meta, co
     return o == &settings && !*text && json_is_object(own) ? "none" : text;
 }
 
-static void add_facts(struct differ *d, const struct fact *from, size_t n, differ_text_fn *text)
+static void add_facts(struct differ *d, const struct run_fact *from, size_t n, differ_text_fn *text)
 {
     for (size_t i = 0; i < n; i++)
         differ_fact(d, from[i].what, text, &from[i], from[i].pipes);

@@ -16,7 +16,7 @@
 
 enum fact_kind { FACT_TEXT, FACT_MODEL, FACT_COUNT, FACT_BYTES, FACT_GPUS };
 
-static const struct fact {
+static const struct trait {
     const char *what, *path;
     enum fact_kind kind;
     double weight; /* of a text that differs; the most of a number */
@@ -57,7 +57,7 @@ static const char *gpus_text(struct pool *pool, const json_t *list)
     return n ? differ_counted(pool, names, n) : "none";
 }
 
-static const char *fact_text(struct pool *pool, const json_t *run, const struct fact *f)
+static const char *fact_text(struct pool *pool, const json_t *run, const struct trait *f)
 {
     const json_t *value = differ_find(run, f->path);
 
@@ -75,7 +75,7 @@ static const char *fact_text(struct pool *pool, const json_t *run, const struct 
     }
 }
 
-static double log_of(const json_t *run, const struct fact *f)
+static double log_of(const json_t *run, const struct trait *f)
 {
     const json_t *value = differ_find(run, f->path);
 
@@ -100,7 +100,7 @@ static double model_distance(const json_t *a, const json_t *b)
 
 /* 0: alike; the weight, or what the numbers' ratio makes of it; half of it where one is unknown. */
 static double fact_distance(struct pool *pool, const json_t *a, const json_t *b,
-                            const struct fact *f)
+                            const struct trait *f)
 {
     const char *x = fact_text(pool, a, f), *y = fact_text(pool, b, f);
     double apart;

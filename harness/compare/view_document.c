@@ -15,7 +15,7 @@
 #define NAMED_MAX 3 /* cases that are named of those left out for one reason */
 
 /* A document in the making. */
-struct making {
+struct composing {
     struct document *d;
     struct view *v;
     struct pool *pool;
@@ -47,7 +47,7 @@ static const char *common_of(const struct view *v)
 /* ---- the answers */
 
 /* "B alone in 3 of 14 cases (such as 'triad': steal 8.1 %)"; "" where that side is not. */
-static const char *side_disturbed(const struct making *m, bool of_b)
+static const char *side_disturbed(const struct composing *m, bool of_b)
 {
     const struct pair *first = NULL;
     size_t n = 0, alone = 0;
@@ -76,7 +76,7 @@ static const char *side_disturbed(const struct making *m, bool of_b)
 
 /* "a loss is proven in 4 equivalent cases, at most 3.3 % in 'triad'": they are equivalent since the
  * margin is wider. */
-static const char *within_text(const struct making *m)
+static const char *within_text(const struct composing *m)
 {
     const struct pair *most = NULL;
     size_t n = 0;
@@ -97,7 +97,7 @@ static const char *within_text(const struct making *m)
              : "";
 }
 
-static void add_answers(const struct making *m)
+static void add_answers(const struct composing *m)
 {
     struct view *v = m->v;
     const char *a = side_disturbed(m, false), *b = side_disturbed(m, true);
@@ -125,12 +125,12 @@ static void add_answers(const struct making *m)
 
 /* ---- the components */
 
-static struct cell count_cell(const struct making *m, size_t n)
+static struct cell count_cell(const struct composing *m, size_t n)
 {
     return cell_text(pool_text(m->pool, "%zu", n));
 }
 
-static void add_components(const struct making *m)
+static void add_components(const struct composing *m)
 {
     static const struct document_column columns[] = {
         {"Component", COLUMN_STAYS, false},      {"Cases", COLUMN_STAYS, true},
@@ -187,7 +187,7 @@ static const struct document_column by_launches[CELLS] = {
     [DISTURBED] = {"Disturbed", COLUMN_GOES_FIRST, false},
     [DIFFERS] = {"Differs", COLUMN_GOES_FIRST, false}};
 
-static const struct document_column *columns_of(const struct making *m)
+static const struct document_column *columns_of(const struct composing *m)
 {
     if (!m->v->p->overall.by_runs)
         return by_launches;
@@ -198,7 +198,7 @@ static const struct document_column *columns_of(const struct making *m)
 }
 
 /* "A: nothing; B: steal 8.1 %"; "" where nothing was seen on either side. */
-static const char *disturbed_text(const struct making *m, const struct pair *pair)
+static const char *disturbed_text(const struct composing *m, const struct pair *pair)
 {
     const char *a = disturbance_text(m->pool, &pair->noise_a);
     const char *b = disturbance_text(m->pool, &pair->noise_b);
@@ -232,13 +232,13 @@ static const char *caution(const struct pair *pair)
 }
 
 /* As a text, which a narrow page shows with the column's name. */
-static struct cell value_cell(const struct making *m, double value, const char *unit)
+static struct cell value_cell(const struct composing *m, double value, const char *unit)
 {
     return cell_text(
         isfinite(value) ? pool_text(m->pool, "%s %s", document_number(m->pool, value), unit) : "");
 }
 
-static void add_case(const struct making *m, struct document_table *t, const struct pair *pair)
+static void add_case(const struct composing *m, struct document_table *t, const struct pair *pair)
 {
     struct view_figures f = view_figures(m->pool, pair);
     const struct decide_case *c = &pair->decide;
@@ -259,15 +259,15 @@ static void add_case(const struct making *m, struct document_table *t, const str
     row[DIFFERS] = cell_text(*m->common ? "" : pair->differs);
 }
 
-static void add_cases(const struct making *m, struct document_table *t,
+static void add_cases(const struct composing *m, struct document_table *t,
                       const struct view_pipe *pipe, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
         add_case(m, t, pipe->pairs[i]);
 }
 
-static void add_fold(const struct making *m, const struct view_pipe *pipe, size_t from, size_t to,
-                     const char *what)
+static void add_fold(const struct composing *m, const struct view_pipe *pipe, size_t from,
+                     size_t to, const char *what)
 {
     if (from < to) {
         const char *count = show_count(m->pool, to - from, what);
@@ -279,7 +279,7 @@ static void add_fold(const struct making *m, const struct view_pipe *pipe, size_
 }
 
 /* A terminal and a comment say how many there are; a page folds them. */
-static void add_rest(const struct making *m, const struct view_pipe *pipe)
+static void add_rest(const struct composing *m, const struct view_pipe *pipe)
 {
     const char *lists = m->reader == VIEW_TERMINAL ? ": --all lists them" : "";
     size_t more = pipe->n_shown - pipe->n_first;
@@ -293,12 +293,12 @@ static void add_rest(const struct making *m, const struct view_pipe *pipe)
     }
 }
 
-static size_t first_of(const struct making *m, const struct view_pipe *pipe)
+static size_t first_of(const struct composing *m, const struct view_pipe *pipe)
 {
     return m->reader == VIEW_ALL ? pipe->n : pipe->n_first;
 }
 
-static void add_all_cases(const struct making *m)
+static void add_all_cases(const struct composing *m)
 {
     const struct view *v = m->v;
     size_t n = 0;
@@ -349,7 +349,7 @@ static const char *short_label(const struct pair *pair)
 }
 
 /* A ratio that the axis does not reach stands in the word. */
-static const char *row_word(const struct making *m, const struct pair *pair)
+static const char *row_word(const struct composing *m, const struct pair *pair)
 {
     const char *word = view_figures(m->pool, pair).verdict;
     double ratio = pair->decide.ratio;
@@ -359,7 +359,7 @@ static const char *row_word(const struct making *m, const struct pair *pair)
                : word;
 }
 
-static void add_row(const struct making *m, struct forest *f, const struct pair *pair)
+static void add_row(const struct composing *m, struct forest *f, const struct pair *pair)
 {
     const struct decide_case *c = &pair->decide;
     size_t i = f->line.n;
@@ -380,7 +380,7 @@ static void add_row(const struct making *m, struct forest *f, const struct pair 
     f->line.n++;
 }
 
-static void add_forest(const struct making *m, const struct view_pipe *pipe)
+static void add_forest(const struct composing *m, const struct view_pipe *pipe)
 {
     struct forest *f = pool_alloc(m->pool, 1, sizeof(*f));
     double margin = pipe->n ? pipe->pairs[0]->decide.margin : NAN;
@@ -427,7 +427,7 @@ static bool is_listed(const struct view *v, size_t pipe, const char *cause)
     return false;
 }
 
-static const char *pipes_with(const struct making *m, size_t first, const char *cause)
+static const char *pipes_with(const struct composing *m, size_t first, const char *cause)
 {
     const struct view *v = m->v;
     const char **names = pool_alloc(m->pool, v->n_pipes, sizeof(*names));
@@ -442,7 +442,7 @@ static const char *pipes_with(const struct making *m, size_t first, const char *
 
 /* What the rows of a case tell of both sides: another kernel of a library, another instruction set.
  */
-static void add_differing(const struct making *m, const struct view_pipe *pipe)
+static void add_differing(const struct composing *m, const struct view_pipe *pipe)
 {
     for (size_t i = 0; i < pipe->n && !*m->common; i++) {
         const char *differs = pipe->pairs[i]->differs;
@@ -461,7 +461,7 @@ static void add_differing(const struct making *m, const struct view_pipe *pipe)
     }
 }
 
-static void add_causes(const struct making *m)
+static void add_causes(const struct composing *m)
 {
     const struct view *v = m->v;
 
@@ -478,7 +478,7 @@ static void add_causes(const struct making *m)
 
 /* ---- what differs, and what was not compared */
 
-static void add_differences(const struct making *m)
+static void add_differences(const struct composing *m)
 {
     static const struct document_column columns[] = {{"What", COLUMN_STAYS, false},
                                                      {"A", COLUMN_STAYS, false},
@@ -501,7 +501,7 @@ static void add_differences(const struct making *m)
     }
 }
 
-static const char *names_of(const struct making *m, const struct view_left *left)
+static const char *names_of(const struct composing *m, const struct view_left *left)
 {
     size_t most = m->reader == VIEW_ALL ? left->n : NAMED_MAX;
     const char *names = "";
@@ -511,7 +511,7 @@ static const char *names_of(const struct making *m, const struct view_left *left
     return left->n > most ? pool_text(m->pool, "%s; and %zu more", names, left->n - most) : names;
 }
 
-static void add_left(const struct making *m)
+static void add_left(const struct composing *m)
 {
     struct view *v = m->v;
 
@@ -532,7 +532,7 @@ static void add_left(const struct making *m)
     }
 }
 
-static void add_explanation(const struct making *m)
+static void add_explanation(const struct composing *m)
 {
     static const struct document_term terms[] = {
         {"Ratio", "B / A, or A / B where lower is better, as for times: below 1, B lost. The "
@@ -557,7 +557,7 @@ static void add_explanation(const struct making *m)
 
 struct document *view_document(struct view *v, enum view_for reader)
 {
-    const struct making m = {document_new(v->pool), v, v->pool, reader, common_of(v)};
+    const struct composing m = {document_new(v->pool), v, v->pool, reader, common_of(v)};
 
     add_answers(&m);
     add_components(&m);

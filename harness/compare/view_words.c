@@ -11,7 +11,7 @@
 
 #define NAMES_MAX 4 /* runs of a side that are named */
 
-struct launches {
+struct launch_range {
     size_t least, most; /* of one run in one case */
 };
 
@@ -293,15 +293,6 @@ static const char *add_missing(struct view *v, const char *text, size_t n, const
              : text;
 }
 
-/* What makes a comparison incomplete: a sentence each. */
-static const char *missing_text(struct view *v)
-{
-    const char *text = add_missing(v, unfinished_text(v), v->n_failed_b, "B failed in");
-
-    text = add_missing(v, text, v->n_thinned, "Some launches of B failed in");
-    return add_missing(v, text, v->n_lacking, "B has nothing to compare with in");
-}
-
 static bool is_compared(const struct view *v, const char *pipe)
 {
     for (size_t i = 0; i < v->n_pipes; i++)
@@ -338,14 +329,17 @@ static const char *verdict_text(struct view *v)
     size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking - v->n_taken;
     const char *text = decided_text(v);
 
-    text = pool_text(v->pool, "%s%s%s", text, blank_text(v), missing_text(v));
+    text = pool_text(v->pool, "%s%s%s", text, blank_text(v), unfinished_text(v));
+    text = add_missing(v, text, v->n_failed_b, "B failed in");
+    text = add_missing(v, text, v->n_thinned, "Some launches of B failed in");
+    text = add_missing(v, text, v->n_lacking, "B has nothing to compare with in");
     return others ? pool_text(v->pool, "%s. %s not compared", text,
                               others == 1 ? "Another case is"
                                           : pool_text(v->pool, "%zu other cases are", others))
                   : text;
 }
 
-static void count_launches(const struct decide_side *side, struct launches *n)
+static void count_launches(const struct decide_side *side, struct launch_range *n)
 {
     for (size_t i = 0; i < side->n; i++) {
         size_t launches = side->runs[i].n;
@@ -358,7 +352,7 @@ static void count_launches(const struct decide_side *side, struct launches *n)
 }
 
 /* "5", "3 to 5" */
-static const char *range_text(struct view *v, const struct launches *n)
+static const char *range_text(struct view *v, const struct launch_range *n)
 {
     return n->least == n->most ? pool_text(v->pool, "%zu", n->most)
                                : pool_text(v->pool, "%zu to %zu", n->least, n->most);
@@ -366,7 +360,7 @@ static const char *range_text(struct view *v, const struct launches *n)
 
 static const char *launches_text(struct view *v)
 {
-    struct launches a = {0}, b = {0};
+    struct launch_range a = {0}, b = {0};
 
     for (size_t i = 0; i < v->p->n; i++)
         if (v->p->all[i].state == PAIR_READY) {

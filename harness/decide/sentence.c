@@ -9,12 +9,12 @@
 
 #define DIGITS_MAX 6
 
-struct words {
+struct sentence {
     char *text;
     size_t len, used;
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct words *w, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct sentence *w, const char *format, ...)
 {
     va_list arguments;
 
@@ -83,7 +83,7 @@ static int digits_of(double low, double high)
 }
 
 /* "-6.2 % (-7.4 to -5.0)" */
-static void say_change(struct words *w, double ratio, double low, double high)
+static void say_change(struct sentence *w, double ratio, double low, double high)
 {
     int digits = digits_of(low, high);
 
@@ -95,7 +95,7 @@ static void say_change(struct words *w, double ratio, double low, double high)
 }
 
 /* Which figure decides, and what the other one shows. */
-static void say_figure(struct words *w, const struct decide_case *c)
+static void say_figure(struct sentence *w, const struct decide_case *c)
 {
     if (c->judged_by == DECIDE_BY_MEDIAN)
         return;
@@ -103,7 +103,7 @@ static void say_figure(struct words *w, const struct decide_case *c)
     say_change(w, c->median_ratio, c->median_low, c->median_high);
 }
 
-static void say_more(struct words *w, const struct decide_case *c)
+static void say_more(struct sentence *w, const struct decide_case *c)
 {
     const char *what = c->more_of_a ? "baseline" : c->by_runs ? "run" : "repetition";
 
@@ -133,7 +133,7 @@ static const char *doubt_of(const struct decide_case *c)
     }
 }
 
-static void say_inconclusive(struct words *w, const struct decide_case *c)
+static void say_inconclusive(struct sentence *w, const struct decide_case *c)
 {
     say(w, "inconclusive: ");
     say_change(w, c->ratio, c->low, c->high);
@@ -145,7 +145,7 @@ static void say_inconclusive(struct words *w, const struct decide_case *c)
     say(w, "; smallest detectable slowdown %.3g %%", decide_detectable_percent(c->detectable));
 }
 
-static void say_slipped(struct words *w, const struct decide_case *c)
+static void say_slipped(struct sentence *w, const struct decide_case *c)
 {
     say(w, "worse: ");
     say_change(w, c->anchor_ratio, c->anchor_low, c->anchor_high);
@@ -153,7 +153,7 @@ static void say_slipped(struct words *w, const struct decide_case *c)
     say_figure(w, c);
 }
 
-static void say_obstacle(struct words *w, const struct decide_case *c)
+static void say_obstacle(struct sentence *w, const struct decide_case *c)
 {
     switch (c->obstacle) {
     case OBSTACLE_NO_VALUE:
@@ -182,7 +182,7 @@ static void say_obstacle(struct words *w, const struct decide_case *c)
     }
 }
 
-static void say_decided(struct words *w, const struct decide_case *c)
+static void say_decided(struct sentence *w, const struct decide_case *c)
 {
     say(w, "%s: ", decision_name(c->decision));
     say_change(w, c->ratio, c->low, c->high);
@@ -194,7 +194,7 @@ static void say_decided(struct words *w, const struct decide_case *c)
 
 int decide_sentence(const struct decide_case *c, char *text, size_t len)
 {
-    struct words w = {.text = text, .len = len};
+    struct sentence w = {.text = text, .len = len};
 
     if (len == 0)
         return -ENOSPC;

@@ -20,7 +20,7 @@ struct cache {
 };
 
 /* What a part costs where it is at one end of its interval: end -1, 0 or 1 of one source. */
-struct view {
+struct costing {
     const struct forecast *f;
     struct cache *cache;
     double ranks;
@@ -35,14 +35,14 @@ struct view {
     double crowding;
 };
 
-static bool is_at(const struct view *v, enum forecast_source source)
+static bool is_at(const struct costing *v, enum forecast_source source)
 {
     return v->end && v->source == source;
 }
 
 /* The slowest of n normal deviates lies about sqrt(2 ln n) above their mean. What one host's
  * samples differ by, and what hosts do, are two reasons. */
-static double slowest(const struct view *v, double ranks)
+static double slowest(const struct costing *v, double ranks)
 {
     double jitter = v->f->parts->jitter, nodes = ranks / v->f->per_node;
 
@@ -56,7 +56,7 @@ static double slowest(const struct view *v, double ranks)
 }
 
 /* How many times as fast a part is; what it is swapped for may reach less of its limit. */
-static double times_of(const struct view *v, enum swap_part part)
+static double times_of(const struct costing *v, enum swap_part part)
 {
     double times = v->f->swap.times[part];
 
@@ -66,14 +66,14 @@ static double times_of(const struct view *v, enum swap_part part)
 }
 
 /* Products and memory of CPUs are measured with all cores of a node, which its ranks share. */
-static double sharing(const struct view *v)
+static double sharing(const struct costing *v)
 {
     return v->f->parts->gpu ? 1 : v->f->per_node;
 }
 
 static double product_s(const void *arg, double m, double n, double k, double count)
 {
-    const struct view *v = arg;
+    const struct costing *v = arg;
     const struct parts *p = v->f->parts;
     double s = parts_product_s(p, m, n, k, count), by = 0;
 
@@ -84,7 +84,7 @@ static double product_s(const void *arg, double m, double n, double k, double co
 
 static double stream_s(const void *arg, double bytes)
 {
-    const struct view *v = arg;
+    const struct costing *v = arg;
     const struct parts *p = v->f->parts;
     double rate = p->stream;
 
@@ -94,17 +94,17 @@ static double stream_s(const void *arg, double bytes)
 }
 
 /* All of its groups are inside the node, then. */
-static bool is_on_one_node(const struct view *v)
+static bool is_on_one_node(const struct costing *v)
 {
     return v->ranks <= v->f->per_node;
 }
 
-static bool is_other_network(const struct view *v)
+static bool is_other_network(const struct costing *v)
 {
     return v->f->swap.times[SWAP_NETWORK] > 0 && !is_on_one_node(v);
 }
 
-static struct law_value ask(const struct view *v, enum bench_part_of what, bool inside,
+static struct law_value ask(const struct costing *v, enum bench_part_of what, bool inside,
                             double ranks, double bytes)
 {
     struct cache *c = v->cache;
@@ -133,7 +133,7 @@ static struct law_value ask(const struct view *v, enum bench_part_of what, bool 
     return c->known[n].value = value;
 }
 
-static void note_law(struct view *v, enum bench_part_of what, const struct law_value *value)
+static void note_law(struct costing *v, enum bench_part_of what, const struct law_value *value)
 {
     bool worse = value->refused && !v->refused;
 
@@ -149,7 +149,7 @@ static void note_law(struct view *v, enum bench_part_of what, const struct law_v
 }
 
 /* Of all messages of a time: more of it, where it is longer. NaN: not known, and they matter. */
-static double messages_us(const struct view *v, const struct law_value *at, double us)
+static double messages_us(const struct costing *v, const struct law_value *at, double us)
 {
     double times = v->f->swap.times[SWAP_NETWORK];
     double of = at->messages_us, high = at->messages_high_us;
@@ -164,7 +164,7 @@ static double messages_us(const struct view *v, const struct law_value *at, doub
 
 /* A swapped network has other bytes a second; the time of a message stays. What a node does inside
  * stays as well. */
-static double swapped_s(const struct view *v, const struct law_value *at, double us)
+static double swapped_s(const struct costing *v, const struct law_value *at, double us)
 {
     double messages = messages_us(v, at, us);
 
@@ -181,7 +181,7 @@ static bool is_nested(const struct forecast *f, double ranks)
 /* The ranks of a node are in as many sums, one from each node, which share its links: together they
  * move as many bytes over them as one sum of all their vectors over so many nodes. `at` is of that
  * sum over all ranks, whose terms are of more ranks. At the high end it counts as it is. */
-static struct law_value between_nodes(const struct view *v, enum bench_part_of what,
+static struct law_value between_nodes(const struct costing *v, enum bench_part_of what,
                                       const struct law_value *at)
 {
     const struct bench_terms *terms = v->f->parts->laws[what].law.terms;
@@ -202,7 +202,7 @@ static struct law_value between_nodes(const struct view *v, enum bench_part_of w
     return value;
 }
 
-static struct law_value ask_group(const struct view *v, enum bench_part_of what, bool inner,
+static struct law_value ask_group(const struct costing *v, enum bench_part_of what, bool inner,
                                   double ranks, double bytes)
 {
     if (!is_nested(v->f, v->ranks))
@@ -261,7 +261,7 @@ double parts_crowding(const struct part_law *messages, double from, double to)
 
 /* Other groups of the job send at the same time: by how much they hold up each other, as messages
  * show. Where each group is a node, they share nothing but the node's links, which is counted. */
-static double crowding(const struct view *v, double ranks)
+static double crowding(const struct costing *v, double ranks)
 {
     const struct part_law *laws = is_on_one_node(v) ? v->f->parts->inside : v->f->parts->laws;
 
@@ -274,7 +274,7 @@ static double crowding(const struct view *v, double ranks)
 }
 
 /* Not known: upwards as much as a core with half the rate. */
-static double crowded_us(struct view *v, double us, double crowded, bool up)
+static double crowded_us(struct costing *v, double us, double crowded, bool up)
 {
     if (!isnan(crowded)) {
         v->crowding = isnan(v->crowding) ? NAN : fmax(v->crowding, crowded);
@@ -287,7 +287,7 @@ static double crowded_us(struct view *v, double us, double crowded, bool up)
 static double group_s(const void *arg, enum bench_part_of what, bool inner, double ranks,
                       double bytes)
 {
-    struct view *v = (struct view *)arg;
+    struct costing *v = (struct costing *)arg;
     enum forecast_source mine = inner ? SOURCE_PARALLEL : SOURCE_NETWORK;
     struct law_value at = ask_group(v, what, inner, ranks, bytes);
     bool other = is_other_network(v) && !(inner && is_nested(v->f, v->ranks));
@@ -308,7 +308,7 @@ static double group_s(const void *arg, enum bench_part_of what, bool inner, doub
 /* Of the shorter of two works a share h is hidden. Where both go on at the rate r of each alone,
  * the shorter ends after s / r, and the other needs its whole length and s (1 / r - 1) more: so
  * h = 2 - 1 / r. */
-static double together(const struct view *v)
+static double together(const struct costing *v)
 {
     const struct parts *p = v->f->parts;
     double hidden = isnan(p->hidden) ? 0.5 : p->hidden;
@@ -322,7 +322,7 @@ static double together(const struct view *v)
     return 1 / (2 - fmax(0, fmin(1, hidden)));
 }
 
-static double call_s(const struct view *v)
+static double call_s(const struct costing *v)
 {
     const struct parts *p = v->f->parts;
 
@@ -332,7 +332,7 @@ static double call_s(const struct view *v)
 }
 
 /* What one rank's step takes beside its operations. */
-static double host_s(const struct view *v)
+static double host_s(const struct costing *v)
 {
     const struct part_host *h = &v->f->parts->host;
 
@@ -343,7 +343,7 @@ static double host_s(const struct view *v)
 
 /* Compute that is given, of ranks that share the model: by how much longer, or shorter. It was measured
  * on one host, and others differ by two deviations. */
-static double divided(const struct view *v, const struct step_job *job)
+static double divided(const struct costing *v, const struct step_job *job)
 {
     double hosts = 2 * FORECAST_JITTER, split = FORECAST_DIVIDED * log2(job->tp),
            spread = FORECAST_DIVIDED * log2(job->ep);
@@ -354,7 +354,7 @@ static double divided(const struct view *v, const struct step_job *job)
     return v->end > 0 ? exp(hosts + split) : exp(-hosts - spread);
 }
 
-static int one(struct view *v, const struct step_job *of, struct step_time *time)
+static int one(struct costing *v, const struct step_job *of, struct step_time *time)
 {
     struct step_job job = *of;
     struct step_costs costs = {.product = product_s,
@@ -401,11 +401,11 @@ static int add_ends(const struct forecast *f, struct cache *cache, const struct 
 
     for (int source = 0; source < SOURCES; source++) {
         for (int end = 0; end < 2; end++) {
-            struct view v = {.f = f,
-                             .cache = cache,
-                             .ranks = p->ranks,
-                             .source = (enum forecast_source)source,
-                             .end = 2 * end - 1};
+            struct costing v = {.f = f,
+                                .cache = cache,
+                                .ranks = p->ranks,
+                                .source = (enum forecast_source)source,
+                                .end = 2 * end - 1};
             struct step_time t;
             int err = one(&v, job, &t);
 
@@ -477,7 +477,7 @@ int forecast_point(const struct forecast *f, double ranks, struct forecast_point
 {
     struct step_job job = f->job;
     struct cache cache = {.n = 0};
-    struct view v = {.f = f, .cache = &cache, .ranks = ranks, .crowding = 1};
+    struct costing v = {.f = f, .cache = &cache, .ranks = ranks, .crowding = 1};
 
     job.dp = floor(ranks / job.tp / job.pp);
     *p = (struct forecast_point){

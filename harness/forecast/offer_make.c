@@ -9,7 +9,7 @@
 #include "harness/forecast/offer.h"
 #include "harness/report/described.h"
 
-struct making {
+struct pricing {
     struct offers_made *made;
     struct pool *pool;
     const struct forecast *base;
@@ -18,14 +18,14 @@ struct making {
     size_t len;
 };
 
-static int fail(struct making *m, const struct offer *offer, const char *text)
+static int fail(struct pricing *m, const struct offer *offer, const char *text)
 {
     snprintf(m->error, m->len, "%s: '%s': %s", m->made->offers.path, offer->name, text);
     return -EINVAL;
 }
 
 /* Runs that an earlier offer names, too, are read once. */
-static size_t same_runs(const struct making *m, size_t i)
+static size_t same_runs(const struct pricing *m, size_t i)
 {
     const struct offer *offer = &m->made->offers.all[i];
 
@@ -41,7 +41,7 @@ static size_t same_runs(const struct making *m, size_t i)
     return i;
 }
 
-static int read_runs(struct making *m, size_t i)
+static int read_runs(struct pricing *m, size_t i)
 {
     struct offers_made *made = m->made;
     const struct offer *offer = &made->offers.all[i];
@@ -62,7 +62,7 @@ static int read_runs(struct making *m, size_t i)
 
 /* While it waits for sums a GPU draws less than in products, and nobody knows how much less: at the
  * low end nothing. */
-static int take_power(struct making *m, struct offer *offer, const struct offer_case *c)
+static int take_power(struct pricing *m, struct offer *offer, const struct offer_case *c)
 {
     const struct part_power *power = &c->f.parts->power;
     const struct step_time *t = &c->point.time;
@@ -83,7 +83,7 @@ static int take_power(struct making *m, struct offer *offer, const struct offer_
 }
 
 /* Products of another data type are another job's. */
-static int check_products(struct making *m, const struct offer *offer, const struct offer_case *c)
+static int check_products(struct pricing *m, const struct offer *offer, const struct offer_case *c)
 {
     if (!isnan(c->f.job.compute_s) || (m->from->dtype && c->f.parts->n_products))
         return 0;
@@ -94,7 +94,7 @@ static int check_products(struct making *m, const struct offer *offer, const str
                     : "the runs of the command line have no products: say --dtype");
 }
 
-static int make_one(struct making *m, size_t i)
+static int make_one(struct pricing *m, size_t i)
 {
     struct offer *offer = &m->made->offers.all[i];
     struct offer_case *c = &m->made->cases[i];
@@ -138,7 +138,7 @@ static int make_one(struct making *m, size_t i)
 int offers_make(struct offers_made *made, struct pool *pool, const struct forecast *base,
                 const struct offer_source *from, char *error, size_t len)
 {
-    struct making m = {made, pool, base, from, error, len};
+    struct pricing m = {made, pool, base, from, error, len};
     int err = 0;
 
     for (size_t i = 0; !err && i < made->offers.n; i++)

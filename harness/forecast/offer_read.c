@@ -51,7 +51,7 @@ static void read_quantity(struct yaml_value at, const struct unit_of *units, dou
         *out = value * unit->times;
 }
 
-struct reading {
+struct offer_reading {
     struct pool *pool;
     struct offers *offers;
     struct unit_of money[2], by_energy[2];
@@ -72,7 +72,8 @@ static void read_runs(struct yaml_value list, struct pool *pool, struct offer *o
     }
 }
 
-static void check_offer(const struct reading *in, struct yaml_value at, const struct offer *offer)
+static void check_offer(const struct offer_reading *in, struct yaml_value at,
+                        const struct offer *offer)
 {
     for (size_t i = 0; i < in->offers->n; i++)
         if (!strcmp(in->offers->all[i].name, offer->name))
@@ -102,7 +103,7 @@ static const char *kept(struct pool *pool, const char *text)
     return text ? pool_text(pool, "%s", text) : NULL;
 }
 
-static void read_offer(struct reading *in, struct yaml_value at)
+static void read_offer(struct offer_reading *in, struct yaml_value at)
 {
     static const char *const keys[] = {"name", "nodes",   "per_node", "node_price", "node_power",
                                        "swap", "compute", "runs",     "rest_power", NULL};
@@ -130,7 +131,7 @@ static void read_offer(struct reading *in, struct yaml_value at)
     in->offers->all[in->offers->n++] = offer;
 }
 
-static void read_terms(struct reading *in, struct yaml_value root)
+static void read_terms(struct offer_reading *in, struct yaml_value root)
 {
     static const char *const keys[] = {"currency", "energy_price", "time", "use", "offers", NULL};
     struct offers *o = in->offers;
@@ -154,7 +155,7 @@ int offers_read(struct pool *pool, const char *path, struct offers *offers, char
 {
     struct yaml_doc *doc = yaml_doc_load_file(path);
     struct yaml_value root = yaml_doc_root(doc);
-    struct reading in = {.pool = pool, .offers = offers};
+    struct offer_reading in = {.pool = pool, .offers = offers};
 
     *offers = (struct offers){.path = path, .currency = "", .use = 1};
     if (!yaml_doc_status(doc))

@@ -12,7 +12,7 @@
 #include "core/units.h"
 #include "harness/report/described.h"
 
-struct reading {
+struct parts_reading {
     struct report *r;
     const struct bench_list *benches;
     const char *over;
@@ -31,8 +31,8 @@ static double number_of(const struct report_bench *b, const struct report_case *
     return units_parse_double(report_param(b, c, name), &value) ? NAN : value;
 }
 
-static const struct bench_part *part_of(const struct reading *in, const struct report_bench *b,
-                                        const struct report_case *c)
+static const struct bench_part *part_of(const struct parts_reading *in,
+                                        const struct report_bench *b, const struct report_case *c)
 {
     const struct bench_part *part = described_of(&in->r->described, b->name)->parts;
 
@@ -67,10 +67,11 @@ static bool is_usable_as(enum bench_part_of what, const struct report_point *p)
 
 /* ---- every case of one kind of part ---- */
 
-typedef void each_fn(struct reading *in, const struct report_bench *b, const struct report_case *c,
-                     const struct report_point *p, const struct bench_part *part);
+typedef void each_fn(struct parts_reading *in, const struct report_bench *b,
+                     const struct report_case *c, const struct report_point *p,
+                     const struct bench_part *part);
 
-static void each_case(struct reading *in, enum bench_part_of what, each_fn *fn)
+static void each_case(struct parts_reading *in, enum bench_part_of what, each_fn *fn)
 {
     for (size_t i = 0; i < in->r->n_benches; i++) {
         const struct report_bench *b = &in->r->benches[i];
@@ -88,7 +89,7 @@ static void each_case(struct reading *in, enum bench_part_of what, each_fn *fn)
 
 /* ---- products ---- */
 
-static void look_for_gpu(struct reading *in, const struct report_bench *b,
+static void look_for_gpu(struct parts_reading *in, const struct report_bench *b,
                          const struct report_case *c, const struct report_point *p,
                          const struct bench_part *part)
 {
@@ -97,7 +98,7 @@ static void look_for_gpu(struct reading *in, const struct report_bench *b,
     in->parts->gpu |= case_is_gpu(b, c);
 }
 
-static void count_product(struct reading *in, const struct report_bench *b,
+static void count_product(struct parts_reading *in, const struct report_bench *b,
                           const struct report_case *c, const struct report_point *p,
                           const struct bench_part *part)
 {
@@ -151,7 +152,7 @@ static double limit_of(const struct report_case *c, const struct report_point *p
 }
 
 /* Of GPUs or of hosts, as products are. */
-static void take_memory(struct reading *in, bool gpu, const json_t *device, const char *name)
+static void take_memory(struct parts_reading *in, bool gpu, const json_t *device, const char *name)
 {
     double bytes = json_number_value(json_object_get(device, name));
 
@@ -159,7 +160,7 @@ static void take_memory(struct reading *in, bool gpu, const json_t *device, cons
         in->parts->memory_bytes = fmin(in->parts->memory_bytes, bytes);
 }
 
-static void find_device(struct reading *in, const json_t *meta, bool *several)
+static void find_device(struct parts_reading *in, const json_t *meta, bool *several)
 {
     const json_t *machine = json_object_get(meta, "machine"), *limit, *gpu;
     const char *rate = pool_text(&in->r->pool, "%s_tflops", in->parts->dtype);
@@ -185,18 +186,8 @@ static void find_device(struct reading *in, const json_t *meta, bool *several)
     take_memory(in, false, json_object_get(machine, "memory"), "total_bytes");
 }
 
-static void find_devices(struct reading *in)
-{
-    bool several = false;
-
-    for (size_t run = 0; run < in->r->n_runs; run++)
-        find_device(in, in->r->runs[run].meta, &several);
-    if (several)
-        in->parts->device = NULL;
-}
-
 /* Of one shape the fastest way. */
-static void add_product(struct reading *in, const struct report_bench *b,
+static void add_product(struct parts_reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
                         const struct bench_part *part)
 {
@@ -227,7 +218,7 @@ static void add_product(struct reading *in, const struct report_bench *b,
 }
 
 /* The products of p->dtype. */
-static void list_products(struct reading *in)
+static void list_products(struct parts_reading *in)
 {
     struct parts *p = in->parts;
 
@@ -240,7 +231,7 @@ static void list_products(struct reading *in)
 
 /* Of the data types that a network is trained in, the fastest; one of which too few shapes were
  * measured only where that holds of all. NULL: none was measured. */
-static void choose_dtype(struct reading *in)
+static void choose_dtype(struct parts_reading *in)
 {
     static const char *const trained[] = {"f32", "tf32", "bf16", "f16"};
     struct parts *p = in->parts;
@@ -265,9 +256,10 @@ static void choose_dtype(struct reading *in)
     p->dtype = best;
 }
 
-static void read_products(struct reading *in, const char *dtype)
+static void read_products(struct parts_reading *in, const char *dtype)
 {
     struct parts *p = in->parts;
+    bool several = false;
 
     each_case(in, JOB_PRODUCT, look_for_gpu);
     if (dtype)
@@ -277,7 +269,10 @@ static void read_products(struct reading *in, const char *dtype)
     if (!p->dtype)
         return;
     list_products(in);
-    find_devices(in);
+    for (size_t run = 0; run < in->r->n_runs; run++)
+        find_device(in, in->r->runs[run].meta, &several);
+    if (several)
+        p->device = NULL;
     parts_product_spread(p);
     p->power = parts_power(p);
 }
@@ -302,7 +297,7 @@ static double size_of(const struct report_bench *b, const struct report_case *c)
 
 /* What lies in memory is far larger than what lies in caches: sizes of half the largest and more
  * count, and of these the fastest. */
-static void look_for_size(struct reading *in, const struct report_bench *b,
+static void look_for_size(struct parts_reading *in, const struct report_bench *b,
                           const struct report_case *c, const struct report_point *p,
                           const struct bench_part *part)
 {
@@ -328,7 +323,7 @@ static double channels_of(const json_t *meta)
     return NAN;
 }
 
-static void add_stream(struct reading *in, const struct report_bench *b,
+static void add_stream(struct parts_reading *in, const struct report_bench *b,
                        const struct report_case *c, const struct report_point *p,
                        const struct bench_part *part)
 {
@@ -346,8 +341,9 @@ static void add_stream(struct reading *in, const struct report_bench *b,
     parts->stream_high = isnan(p->high) ? rate : base_of(c, p->high);
 }
 
-static void add_call(struct reading *in, const struct report_bench *b, const struct report_case *c,
-                     const struct report_point *p, const struct bench_part *part)
+static void add_call(struct parts_reading *in, const struct report_bench *b,
+                     const struct report_case *c, const struct report_point *p,
+                     const struct bench_part *part)
 {
     struct parts *parts = in->parts;
     double s = base_of(c, p->value);
@@ -360,7 +356,7 @@ static void add_call(struct reading *in, const struct report_bench *b, const str
     parts->call_high_s = isnan(p->high) ? s : base_of(c, p->high);
 }
 
-static bool is_same_way(const struct reading *in, const struct report_bench *b,
+static bool is_same_way(const struct parts_reading *in, const struct report_bench *b,
                         const struct report_case *c)
 {
     static const char *const names[] = {"backend", "transport"};
@@ -379,7 +375,7 @@ static bool tells_overlap(const struct report_point *p)
 }
 
 /* Of the way that sums go, the largest vector's, where it matters, and of these the most ranks'. */
-static void add_overlap(struct reading *in, const struct report_bench *b,
+static void add_overlap(struct parts_reading *in, const struct report_bench *b,
                         const struct report_case *c, const struct report_point *p,
                         const struct bench_part *part)
 {
@@ -449,8 +445,9 @@ static struct part_step step_of(const struct report_bench *b, const struct repor
                               .simulated = !strcmp(p->origin, "simulated")};
 }
 
-static void add_step(struct reading *in, const struct report_bench *b, const struct report_case *c,
-                     const struct report_point *p, const struct bench_part *part)
+static void add_step(struct parts_reading *in, const struct report_bench *b,
+                     const struct report_case *c, const struct report_point *p,
+                     const struct bench_part *part)
 {
     struct parts *parts = in->parts;
     struct part_step step = step_of(b, c, p);
@@ -467,14 +464,6 @@ static void add_step(struct reading *in, const struct report_bench *b, const str
 }
 
 /* ---- operations between ranks ---- */
-
-static enum bench_part_of kind_of(const struct reading *in, const struct scaling_series *s)
-{
-    const struct bench_part *part = part_of(in, s->bench, s->first);
-
-    return part && (!in->over || described_matches(s->bench, s->first, in->over)) ? part->of
-                                                                                  : JOB_NONE;
-}
 
 /* Two series of different runs are points of one where all says the same but the run. */
 static bool is_same(const struct scaling_series *x, const struct scaling_series *y)
@@ -560,7 +549,7 @@ static void add_points(const struct scaling_series *s, double least, double most
 }
 
 /* Where ranks are on several nodes, those of one node have no link between nodes. */
-static double least_nodes(const struct reading *in, const struct scaling_series *s)
+static double least_nodes(const struct parts_reading *in, const struct scaling_series *s)
 {
     double most = 1;
 
@@ -574,7 +563,7 @@ static double least_nodes(const struct reading *in, const struct scaling_series 
     return most > 1 ? 2 : 1;
 }
 
-static size_t room_for(const struct reading *in)
+static size_t room_for(const struct parts_reading *in)
 {
     size_t n = 1;
 
@@ -615,7 +604,7 @@ static bool is_better(const struct part_law *x, const struct part_law *y)
     return time_at_most(x) < time_at_most(y);
 }
 
-static const char *label_of(const struct reading *in, const struct scaling_series *s,
+static const char *label_of(const struct parts_reading *in, const struct scaling_series *s,
                             const struct part_law *law)
 {
     const char *backend = report_param(s->bench, s->first, "backend");
@@ -627,8 +616,8 @@ static const char *label_of(const struct reading *in, const struct scaling_serie
 }
 
 /* Of all series that differ in their run alone. */
-static struct part_law make_law(struct reading *in, const struct scaling_series *s, double least,
-                                double most)
+static struct part_law make_law(struct parts_reading *in, const struct scaling_series *s,
+                                double least, double most)
 {
     struct part_law own = {
         .law = {.terms = s->terms}, .limit = NAN, .link_gbits = NAN, .links = NAN};
@@ -650,7 +639,8 @@ static struct part_law make_law(struct reading *in, const struct scaling_series 
 }
 
 /* Inside one node the way of several nodes need not be the fastest. */
-static void read_law(struct reading *in, const struct scaling_series *s, enum bench_part_of kind)
+static void read_law(struct parts_reading *in, const struct scaling_series *s,
+                     enum bench_part_of kind)
 {
     struct part_law law = make_law(in, s, least_nodes(in, s), HUGE_VAL);
     struct part_law inside = make_law(in, s, 1, 1);
@@ -665,20 +655,22 @@ static void read_law(struct reading *in, const struct scaling_series *s, enum be
         in->sum = s;
 }
 
-static void read_laws(struct reading *in)
+static void read_laws(struct parts_reading *in)
 {
     scalings_make_of(in->r, 1, &in->scalings);
     for (size_t i = 0; i < in->scalings.n; i++) {
-        enum bench_part_of kind = kind_of(in, &in->scalings.all[i]);
+        const struct scaling_series *s = &in->scalings.all[i];
+        const struct bench_part *part = part_of(in, s->bench, s->first);
 
-        if (kind != JOB_NONE)
-            read_law(in, &in->scalings.all[i], kind);
+        if (part && part->of != JOB_NONE &&
+            (!in->over || described_matches(s->bench, s->first, in->over)))
+            read_law(in, s, part->of);
     }
 }
 
 /* ---- all ---- */
 
-static void tell_commands(struct reading *in)
+static void tell_commands(struct parts_reading *in)
 {
     for (int what = 0; what < JOB_PARTS; what++)
         in->parts->measure[what] = "";
@@ -691,7 +683,7 @@ static void tell_commands(struct reading *in)
 void parts_read(struct report *r, const struct bench_list *benches, const char *dtype,
                 const char *over, double per_node, struct parts *parts)
 {
-    struct reading in = {
+    struct parts_reading in = {
         .r = r, .benches = benches, .over = over, .per_node = per_node, .parts = parts};
 
     *parts = (struct parts){.product_spread = NAN,

@@ -12,14 +12,14 @@ struct stage {
     double *in_s, *back_s;    /* when inputs are there, and gradients; NAN: not known yet */
 };
 
-struct run {
+struct simulation {
     const struct pipeline *p;
     size_t micro;
     struct stage *stages;
 };
 
 /* A message leaves behind those that its stage has sent before, of either direction. */
-static double send_s(const struct run *r, struct stage *s)
+static double send_s(const struct simulation *r, struct stage *s)
 {
     s->sent_s = fmax(s->sent_s, s->free_s) + r->p->message_s;
     if (r->p->waits)
@@ -29,7 +29,7 @@ static double send_s(const struct run *r, struct stage *s)
 
 /* One forward, one backward: forward as long as fewer micro-batches are on their way than stages
  * follow. False: what it needs is not there yet, or all is done. */
-static bool pass(struct run *r, size_t at)
+static bool pass(struct simulation *r, size_t at)
 {
     struct stage *s = &r->stages[at];
     size_t last = r->p->stages - 1;
@@ -51,7 +51,7 @@ static bool pass(struct run *r, size_t at)
 }
 
 /* Fills in end_s for so many micro-batches. */
-static void run_micro(struct run *r, size_t micro, double *times, double *end_s)
+static void run_micro(struct simulation *r, size_t micro, double *times, double *end_s)
 {
     bool any = true;
 
@@ -92,7 +92,7 @@ void pipeline_run(const struct pipeline *p, double *end_s)
     size_t micro = simulated(p);
     double *times = xcalloc(2 * micro * p->stages, sizeof(*times));
     double *half_s = xcalloc(p->stages, sizeof(*half_s));
-    struct run r = {.p = p, .stages = xcalloc(p->stages, sizeof(*r.stages))};
+    struct simulation r = {.p = p, .stages = xcalloc(p->stages, sizeof(*r.stages))};
 
     run_micro(&r, micro, times, end_s);
     if (p->micro > micro) {

@@ -50,12 +50,6 @@ static bool is_given(const struct forecast_point *p)
     return !isnan(p->low_s);
 }
 
-static const char *step_text(const struct showing *s, const struct forecast_point *p)
-{
-    return pool_text(s->pool, "%s (%s to %s)", seconds(s->pool, p->time.step_s),
-                     seconds(s->pool, p->low_s), seconds(s->pool, p->high_s));
-}
-
 static double samples(const struct forecast_point *p, double s)
 {
     return p->samples_s * p->time.step_s / s;
@@ -484,7 +478,9 @@ static void answer(const struct showing *s, const struct forecast_point *p)
         document_answer(s->d, "Swapped", "", TONE_NONE, forecast_swap_text(s->pool, &s->f->swap));
     if (is_given(p)) {
         document_answer(s->d, "Step", "", TONE_NONE,
-                        pool_text(s->pool, "%s on %.0f ranks", step_text(s, p), p->ranks));
+                        pool_text(s->pool, "%s (%s to %s) on %.0f ranks",
+                                  seconds(s->pool, p->time.step_s), seconds(s->pool, p->low_s),
+                                  seconds(s->pool, p->high_s), p->ranks));
         document_answer(s->d, "Rate", "", TONE_NONE,
                         pool_text(s->pool, "%s samples/s (%s to %s)",
                                   document_number(s->pool, p->samples_s),

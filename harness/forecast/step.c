@@ -91,27 +91,27 @@ struct part {
     double copies;            /* data-parallel ranks that have the same, which ZeRO shares */
 };
 
-struct making {
+struct timing {
     const struct step_job *job;
     const struct step_costs *costs;
     unsigned lacks;
 };
 
-static double known(struct making *m, double value, enum bench_part_of what)
+static double known(struct timing *m, double value, enum bench_part_of what)
 {
     if (isnan(value))
         m->lacks |= 1u << what;
     return value;
 }
 
-static double ask(struct making *m, enum bench_part_of what, bool inner, double ranks, double bytes)
+static double ask(struct timing *m, enum bench_part_of what, bool inner, double ranks, double bytes)
 {
     if (ranks < 2 || !(bytes > 0))
         return 0;
     return known(m, m->costs->group(m->costs->arg, what, inner, ranks, bytes), what);
 }
 
-static double inner_s(struct making *m, enum bench_part_of what, double ranks, double bytes)
+static double inner_s(struct timing *m, enum bench_part_of what, double ranks, double bytes)
 {
     return ask(m, what, true, ranks, bytes);
 }
@@ -129,7 +129,7 @@ static bool is_split(const struct step_job *job, const struct model_layer *l)
 /* One product of a layer; times 1 forward, `backward` backward. Samples of a batch lie side by side
  * in one product, but for what is done for each head: those are as many products. Each expert of a
  * rank has one, of an equal part of the rows. */
-static double product_s(struct making *m, const struct model_layer *l)
+static double product_s(struct timing *m, const struct model_layer *l)
 {
     const struct step_job *job = m->job;
     double mm = model_size_value(l->m, job->sequence), n = model_size_value(l->n, job->sequence);
@@ -157,14 +157,14 @@ static double product_s(struct making *m, const struct model_layer *l)
     return known(m, m->costs->product(m->costs->arg, mm, n, k, count), JOB_PRODUCT);
 }
 
-static double calls_s(const struct making *m, double calls)
+static double calls_s(const struct timing *m, double calls)
 {
     return isnan(m->costs->call_s) ? 0 : calls * m->costs->call_s;
 }
 
 /* A layer without a product reads its input and writes its output. Backward it reads the output's
  * gradient and its input, and writes the input's gradient. */
-static void add_moves(struct making *m, double input, double output, struct part *p)
+static void add_moves(struct timing *m, double input, double output, struct part *p)
 {
     double bytes = micro_batch(m->job) * m->job->element_bytes;
     double moved = known(m, m->costs->stream(m->costs->arg, bytes), JOB_STREAM);
@@ -175,7 +175,7 @@ static void add_moves(struct making *m, double input, double output, struct part
 
 /* `before`: numbers that the layer before puts out. A layer that joins several has an output as
  * large as all of them. */
-static void add_compute(struct making *m, const struct model_layer *l, double before,
+static void add_compute(struct timing *m, const struct model_layer *l, double before,
                         struct part *p)
 {
     double product = product_s(m, l), output = model_size_value(l->output, m->job->sequence);
@@ -199,7 +199,7 @@ static void share_compute(const struct step_job *job, const struct model_layer *
     p->backward_s = share * model_backward_flop(l, job->sequence);
 }
 
-static void add_parallel(struct making *m, const struct model_layer *l, struct part *p)
+static void add_parallel(struct timing *m, const struct model_layer *l, struct part *p)
 {
     const struct step_job *job = m->job;
     double sum = model_size_value(l->sum, job->sequence) * micro_batch(job) * job->element_bytes;
@@ -210,7 +210,7 @@ static void add_parallel(struct making *m, const struct model_layer *l, struct p
 
 /* Tokens go to their experts before the first layer of a block that has experts, and back behind
  * the last; in each pass. */
-static void add_exchange(struct making *m, const struct model_layer *l, bool edge, struct part *p)
+static void add_exchange(struct timing *m, const struct model_layer *l, bool edge, struct part *p)
 {
     const struct step_job *job = m->job;
     double bytes = model_size_value(l->m, job->sequence) * model_size_value(l->k, job->sequence) *
@@ -223,7 +223,7 @@ static void add_exchange(struct making *m, const struct model_layer *l, bool edg
 
 /* Each rank gets the rows of its samples, behind the last table of a block; their gradients go back
  * before the backward pass. `rows`: numbers of a sample, of all tables of the block. */
-static void add_rows(struct making *m, double rows, bool last, struct part *p)
+static void add_rows(struct timing *m, double rows, bool last, struct part *p)
 {
     double bytes = rows * micro_batch(m->job) * m->job->element_bytes;
     double s = last ? inner_s(m, JOB_EXCHANGE, m->job->dp, bytes) : 0;
@@ -268,7 +268,7 @@ static double flop_of(const struct step_job *job)
     return flop;
 }
 
-static void make_parts(struct making *m, struct part *parts)
+static void make_parts(struct timing *m, struct part *parts)
 {
     const struct model *model = m->job->model;
     double flop = flop_of(m->job), before = 0, rows = 0;
@@ -330,7 +330,7 @@ static struct range stage_of(const struct step_job *job, const struct part *part
 }
 
 /* What goes from a stage to the next: the largest output at the end of a stage. */
-static double message_s(struct making *m, const struct part *parts)
+static double message_s(struct timing *m, const struct part *parts)
 {
     const struct step_job *job = m->job;
     double most = 0;
@@ -349,7 +349,7 @@ static double message_s(struct making *m, const struct part *parts)
 /* ---- the works of micro-batches, with the sums of gradients ---- */
 
 struct list {
-    struct making *m;
+    struct timing *m;
     const struct part *parts;
     struct range range;
     struct work *works;
@@ -585,7 +585,7 @@ static double regather_s(struct list *l)
     return s;
 }
 
-static double update_s(struct making *m, const struct list *l)
+static double update_s(struct timing *m, const struct list *l)
 {
     double parameters = 0;
 
@@ -628,7 +628,7 @@ static bool make_stages(const struct step_job *job, const struct part *parts, st
 }
 
 /* When stages end their passes, with messages and without. */
-static void run_stages(struct making *m, const struct part *parts, struct stage *stages)
+static void run_stages(struct timing *m, const struct part *parts, struct stage *stages)
 {
     size_t n = (size_t)m->job->pp;
     double *all = xcalloc(4 * n, sizeof(*all));
@@ -653,7 +653,7 @@ static void run_stages(struct making *m, const struct part *parts, struct stage 
 }
 
 /* What a stage does behind its passes: its sums and its update. */
-static void add_tail(struct making *m, struct list *l, const struct stage *s, struct step_time *t)
+static void add_tail(struct timing *m, struct list *l, const struct stage *s, struct step_time *t)
 {
     l->n = 0;
     l->sums_s = 0;
@@ -688,7 +688,7 @@ static void take_memory(const struct step_job *job, const struct stage *stages, 
 }
 
 /* The step ends with the stage that ends last: another than the busiest may have more gradients. */
-static void add_up(struct making *m, struct list *l, struct stage *stages, struct step_time *t)
+static void add_up(struct timing *m, struct list *l, struct stage *stages, struct step_time *t)
 {
     const struct step_job *job = m->job;
     const struct stage *busiest = &stages[0];
@@ -724,7 +724,7 @@ static bool makes_sense(const struct step_job *job)
            !(job->zero >= 2 && job->micro > 1 && job->pp > 1) && listed(job) <= LISTED_MOST;
 }
 
-static int time_of(struct making *m, struct list *l, struct step_time *time)
+static int time_of(struct timing *m, struct list *l, struct step_time *time)
 {
     if (m->job->pp > (double)m->job->model->n_layers)
         return -EINVAL;
@@ -740,7 +740,7 @@ static int time_of(struct making *m, struct list *l, struct step_time *time)
 
 int step_time(const struct step_job *job, const struct step_costs *costs, struct step_time *time)
 {
-    struct making m = {.job = job, .costs = costs};
+    struct timing m = {.job = job, .costs = costs};
     size_t layers = job->model->n_layers;
     int err = 0;
 

@@ -10,7 +10,7 @@
 #include "harness/limits/limits.h"
 #include "harness/plan/suite.h"
 
-struct reading {
+struct swap_reading {
     double memory_gb; /* of the entry that was read; NaN: none, or it tells none */
     struct pool *pool;
     const struct parts *parts;
@@ -22,7 +22,7 @@ static const char *const names[SWAPS + 1] = {"network", "products", "memory", NU
 static const char *const units[SWAPS] = {"Gb/s", "TFLOP/s", "GB/s"};
 static const double scales[SWAPS] = {1, 1e-12, 1e-9}; /* of parts' figures to these units */
 
-static int fail(struct reading *in, const char *text)
+static int fail(struct swap_reading *in, const char *text)
 {
     snprintf(in->error, in->len, "--swap: %s", text);
     return -EINVAL;
@@ -61,7 +61,7 @@ struct figure {
 };
 
 /* The figures that an entry of a kind may have for this part; the largest counts. */
-static void figures_of(struct reading *in, enum swap_part part, struct figure out[3])
+static void figures_of(struct swap_reading *in, enum swap_part part, struct figure out[3])
 {
     static const struct figure network[3] = {
         {"port_gbits_per_s", 1}, {"data_gbits_per_s", 1}, {"lane_data_gbits_per_s", 4}};
@@ -79,7 +79,7 @@ static void figures_of(struct reading *in, enum swap_part part, struct figure ou
     }
 }
 
-static double look_up(struct reading *in, enum swap_part part, const struct limits *limits,
+static double look_up(struct swap_reading *in, enum swap_part part, const struct limits *limits,
                       const char *entry)
 {
     struct figure figures[3];
@@ -93,7 +93,8 @@ static double look_up(struct reading *in, enum swap_part part, const struct limi
     return best;
 }
 
-static double look_up_memory(struct reading *in, const struct limits *limits, const char *entry)
+static double look_up_memory(struct swap_reading *in, const struct limits *limits,
+                             const char *entry)
 {
     double gb;
 
@@ -110,7 +111,7 @@ static struct limits *load(const char *file, char *error, size_t len)
     return limits;
 }
 
-static int read_entry(struct reading *in, enum swap_part part, const char *text, double *to)
+static int read_entry(struct swap_reading *in, enum swap_part part, const char *text, double *to)
 {
     const char *colon = strrchr(text, ':');
     const char *file = colon ? pool_text(in->pool, "%.*s", (int)(colon - text), text) : NULL;
@@ -134,7 +135,7 @@ static int read_entry(struct reading *in, enum swap_part part, const char *text,
 
 /* Datasheets state rates at a lower clock than a limit that follows from the highest, or round them:
  * one of both is held against its like. NaN: no datasheet is known. */
-static double datasheet_rate(struct reading *in, enum swap_part part)
+static double datasheet_rate(struct swap_reading *in, enum swap_part part)
 {
     char error[400];
     const char *entry;
@@ -148,7 +149,7 @@ static double datasheet_rate(struct reading *in, enum swap_part part)
 }
 
 /* Memory's datasheets state it at its highest clock, so that a GPU without one goes by its clock. */
-static double from_rate(struct reading *in, enum swap_part part)
+static double from_rate(struct swap_reading *in, enum swap_part part)
 {
     const struct parts *p = in->parts;
 
@@ -159,7 +160,7 @@ static double from_rate(struct reading *in, enum swap_part part)
     return isnan(stated) ? known_rate(p, part) : stated;
 }
 
-static int need_known(struct reading *in, enum swap_part part, double *from)
+static int need_known(struct swap_reading *in, enum swap_part part, double *from)
 {
     *from = from_rate(in, part);
     return *from > 0 ? 0
@@ -189,7 +190,7 @@ static const char *number(const char *text, enum swap_part part, bool needs_unit
     return needs_unit ? NULL : end;
 }
 
-static int read_value(struct reading *in, enum swap_part part, const char *text, double *from,
+static int read_value(struct swap_reading *in, enum swap_part part, const char *text, double *from,
                       double *to)
 {
     const char *rest = number(text, part, false, from);
@@ -209,7 +210,8 @@ static int read_value(struct reading *in, enum swap_part part, const char *text,
 }
 
 /* Another device has other memory. That of the products counts, where both are swapped. */
-static void take_memory(const struct reading *in, enum swap_part part, struct forecast_swap *swap)
+static void take_memory(const struct swap_reading *in, enum swap_part part,
+                        struct forecast_swap *swap)
 {
     bool other = swap->times[SWAP_PRODUCTS] > 0 && part == SWAP_MEMORY;
     bool keeps = swap->memory_bytes > 0 && (other || isnan(in->memory_gb));
@@ -237,7 +239,7 @@ static double reached_gbits(const struct law *law)
 
 /* A ratio of two rates hides that the first one is not the measured link's. Eight links of a node may
  * add up, and a switch that sums halves what links carry. */
-static int check_network(struct reading *in, double from, struct forecast_swap *swap)
+static int check_network(struct swap_reading *in, double from, struct forecast_swap *swap)
 {
     swap->reached_gbits = reached_gbits(&in->parts->laws[JOB_SUM].law);
     return swap->reached_gbits > 2 * FORECAST_LINKS * from
@@ -249,7 +251,7 @@ static int check_network(struct reading *in, double from, struct forecast_swap *
                : 0;
 }
 
-static int read_one(struct reading *in, const char *text, struct forecast_swap *swap)
+static int read_one(struct swap_reading *in, const char *text, struct forecast_swap *swap)
 {
     const char *equal = strchr(text, '=');
     int part = 0, err;
@@ -292,7 +294,7 @@ const char *forecast_swap_text(struct pool *pool, const struct forecast_swap *sw
 int forecast_swap_read(struct pool *pool, const struct parts *parts, const char *text,
                        struct forecast_swap *swap, char *error, size_t len)
 {
-    struct reading in = {.pool = pool, .parts = parts, .error = error, .len = len};
+    struct swap_reading in = {.pool = pool, .parts = parts, .error = error, .len = len};
     int err = 0;
 
     *swap = (struct forecast_swap){.reached_gbits = NAN};

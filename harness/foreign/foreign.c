@@ -189,13 +189,13 @@ static int read_texts(struct foreign_reading *r, const char *text)
 
 /* ---- JSON: one document or several, with text before and between ---- */
 
-struct document {
+struct json_text {
     json_t *json;
     const char *twice; /* a member of it that is there twice; "" */
 };
 
-struct documents {
-    struct document *all;
+struct json_texts {
+    struct json_text *all;
     size_t n;
     json_error_t why;
     bool damaged;
@@ -213,10 +213,10 @@ static const char *json_start(const char *text)
     return NULL;
 }
 
-static struct document load(struct pool *pool, const char *text, json_error_t *why)
+static struct json_text load(struct pool *pool, const char *text, json_error_t *why)
 {
     size_t n = strlen(text), flags = JSON_DISABLE_EOF_CHECK;
-    struct document d = {json_loadb(text, n, flags | JSON_REJECT_DUPLICATES, why), ""};
+    struct json_text d = {json_loadb(text, n, flags | JSON_REJECT_DUPLICATES, why), ""};
 
     if (!d.json) {
         d.twice = pool_text(pool, "%s", why->text);
@@ -225,10 +225,10 @@ static struct document load(struct pool *pool, const char *text, json_error_t *w
     return d;
 }
 
-static void load_documents(struct foreign_reading *r, const char *text, struct documents *d)
+static void load_documents(struct foreign_reading *r, const char *text, struct json_texts *d)
 {
     for (const char *at = text; (at = json_start(at)) != NULL; at += d->why.position) {
-        struct document one = load(&r->out->pool, at, &d->why);
+        struct json_text one = load(&r->out->pool, at, &d->why);
 
         if (!one.json) {
             d->damaged = true;
@@ -240,7 +240,7 @@ static void load_documents(struct foreign_reading *r, const char *text, struct d
     }
 }
 
-static int read_documents(struct foreign_reading *r, const struct documents *d)
+static int read_documents(struct foreign_reading *r, const struct json_texts *d)
 {
     struct foreign_output *out = r->out;
     int err = 0;
@@ -281,7 +281,7 @@ static int check_alone(struct foreign_reading *r, const char *text)
 static int read_any(const char *text, struct foreign_reading *r)
 {
     struct foreign_output *out = r->out;
-    struct documents d = {0};
+    struct json_texts d = {0};
     int err = 0;
 
     out->version = out->command = out->host = out->started = "";

@@ -245,19 +245,15 @@ static void change_slip_look(struct change_search *s, size_t end)
 #define LENGTH_MAIN 5
 static const double shares[CHANGE_LENGTHS] = {0.1, 6, 0.3, 1};
 
-static double freedom_of_knot(size_t i)
-{
-    double root = (double)i / (CHANGE_KNOTS - 1);
-
-    return 2 / (root * root); /* from infinity down to 2 */
-}
-
 static void prepare_knots(struct change_search *s)
 {
     for (size_t c = 0; c < CHANGE_LENGTHS; c++)
-        for (size_t i = 0; i < CHANGE_KNOTS; i++)
+        for (size_t i = 0; i < CHANGE_KNOTS; i++) {
+            double root = (double)i / (CHANGE_KNOTS - 1); /* freedom: from infinity down to 2 */
+
             s->knots[c][i] =
-                dist_t_quantile(1 - s->level * shares[c] / 2, i ? freedom_of_knot(i) : INFINITY);
+                dist_t_quantile(1 - s->level * shares[c] / 2, i ? 2 / (root * root) : INFINITY);
+        }
 }
 
 static size_t length_of(size_t k)

@@ -374,15 +374,15 @@ static size_t thin_out(const double *x, size_t n, size_t thin, double *thinned)
 
 /* The values that tell of a slip: those of the level before it, and up to the next change or to
  * where it has ended for long; at least those that it was told by. */
-struct view {
+struct stretch {
     size_t begin, end, thin;
     size_t first; /* the last value of the first mean */
 };
 
-static struct view view_of(const struct segmented *d, size_t i, const struct change_point *p)
+static struct stretch stretch_of(const struct segmented *d, size_t i, const struct change_point *p)
 {
     size_t at = d->segments[i + 1].begin, begin = d->segments[i].begin, end = end_of(d, i + 1);
-    struct view v;
+    struct stretch v;
 
     begin = i && p[-1].end > begin ? p[-1].end : begin;
     v.begin = at - begin > CHANGE_WINDOW ? at - CHANGE_WINDOW : begin;
@@ -396,7 +396,7 @@ static struct view view_of(const struct segmented *d, size_t i, const struct cha
 
 /* The last value before the slip is told from those that the change after it leaves. */
 static size_t last_before(const struct segmented *d, size_t i, const struct change_point *p,
-                          const struct view *v)
+                          const struct stretch *v)
 {
     size_t end = end_of(d, i + 1), last = end > p->seen + CHANGE_SHORT ? p->seen - 1 : 0;
 
@@ -406,7 +406,7 @@ static size_t last_before(const struct segmented *d, size_t i, const struct chan
 }
 
 static void fill_slip(const struct change_ramp *ramp, const struct change_ramp_range *range,
-                      const struct view *v, struct change_point *p)
+                      const struct stretch *v, struct change_point *p)
 {
     double a_run = ramp->total / (double)((ramp->end - ramp->before) * v->thin);
 
@@ -427,7 +427,7 @@ static void fill_slip(const struct change_ramp *ramp, const struct change_ramp_r
 static void describe_slip(const struct segmented *d, size_t i, struct change_point *p)
 {
     struct change_segment *now = &d->segments[i + 1];
-    struct view v = view_of(d, i, p);
+    struct stretch v = stretch_of(d, i, p);
     double thinned[CHANGE_REACH];
     struct change_ramp ramp;
     struct change_ramp_range range;

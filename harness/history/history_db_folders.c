@@ -88,15 +88,6 @@ static void add_all(struct history_db *db, const struct folders *f, struct histo
     }
 }
 
-static int none_left(size_t n, char *error, size_t len)
-{
-    if (n == 1)
-        snprintf(error, len, "there is no other run: nothing is shown");
-    else
-        snprintf(error, len, "none of the %zu runs there can be read: nothing is shown", n);
-    return -EBADMSG;
-}
-
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len)
 {
@@ -110,8 +101,13 @@ int history_read_folders(const char *const *paths, size_t n, const char *const *
         db = history_db_open_memory(&err, error, len);
     if (!err)
         add_all(db, &f, &left);
-    if (!err && left.n_left_out == f.n)
-        err = none_left(f.n, error, len);
+    if (!err && left.n_left_out == f.n) {
+        if (f.n == 1)
+            snprintf(error, len, "there is no other run: nothing is shown");
+        else
+            snprintf(error, len, "none of the %zu runs there can be read: nothing is shown", f.n);
+        err = -EBADMSG;
+    }
     if (!err)
         err = history_db_read(db, "", "", only, h, error, len);
     h->judged = false;

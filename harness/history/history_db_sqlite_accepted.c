@@ -27,7 +27,7 @@ int history_write_accepted(struct history_db *db, int64_t run,
     " WHERE (?1 = '' OR r.host = ?1) AND (?2 = '' OR r.suite = ?2)"                                \
     " ORDER BY r.started_utc, r.id, a.id, c.key"
 
-struct reading {
+struct accepted_reading {
     struct pool *pool;
     struct history_acceptance *all;
     size_t n;
@@ -36,13 +36,13 @@ struct reading {
     int64_t last;
 };
 
-static const char *kept(struct reading *r, sqlite3_stmt *s, int column)
+static const char *kept(struct accepted_reading *r, sqlite3_stmt *s, int column)
 {
     return pool_text(r->pool, "%s", history_column_text(s, column));
 }
 
 /* A row is a case of what was accepted, or all of a run. */
-static void take_accepted(struct reading *r, sqlite3_stmt *s)
+static void take_accepted(struct accepted_reading *r, sqlite3_stmt *s)
 {
     if (!r->all) {
         size_t most = (size_t)sqlite3_column_int64(s, 9);
@@ -71,7 +71,7 @@ static void take_accepted(struct reading *r, sqlite3_stmt *s)
 int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
                      struct history_acceptance **all, size_t *n, char *error, size_t len)
 {
-    struct reading r = {.pool = pool};
+    struct accepted_reading r = {.pool = pool};
     int code = SQLITE_ERROR;
 
     sqlite3_stmt *s = history_statement(db, ACCEPTED, "tt", host, suite);

@@ -460,7 +460,7 @@ static int import(struct importing *im, char **paths)
     if (!err)
         err = refuse_unused(im);
     if (err)
-        return err == -EINVAL ? EXIT_USAGE : err == -ENOMEM ? EXIT_INCOMPLETE : EXIT_DAMAGED;
+        return err == -EINVAL ? EXIT_USAGE : EXIT_DAMAGED;
     err = choose_path(im);
     if (!err) {
         make_plan(im);

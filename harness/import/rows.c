@@ -14,7 +14,7 @@
 #define UNKNOWN "*"
 
 /* One row while its parameters are found. */
-struct making {
+struct row_making {
     struct import_file *file;
     const struct bench_info *bench;
     const struct foreign_line *line;
@@ -59,7 +59,7 @@ static bool is_outcome(const struct bench_info *b, const char *column)
 /* NULL: not known. */
 static const char *param_named(const void *arg, const char *name, size_t len)
 {
-    const struct making *m = arg;
+    const struct row_making *m = arg;
     size_t i = column_of(m->bench, name, len);
 
     if (i == m->bench->n_columns) /* `metric`, `unit`, or an option that is no column */
@@ -67,7 +67,7 @@ static const char *param_named(const void *arg, const char *name, size_t len)
     return m->params[i] && !strchr(m->params[i], '*') ? m->params[i] : NULL;
 }
 
-static const char *value_of(const struct making *m, size_t column, const char *word, size_t len)
+static const char *value_of(const struct row_making *m, size_t column, const char *word, size_t len)
 {
     struct pool *pool = &m->file->output.pool;
     const struct opt *o = option_of(m->bench, m->bench->columns[column]);
@@ -82,7 +82,7 @@ static const char *value_of(const struct making *m, size_t column, const char *w
     return *text || is_outcome(m->bench, m->bench->columns[column]) ? text : UNKNOWN;
 }
 
-static void take_words(struct making *m)
+static void take_words(struct row_making *m)
 {
     for (const char *at = m->rule->columns; *at;) {
         size_t n, name;
@@ -101,7 +101,7 @@ static void take_words(struct making *m)
 }
 
 /* What no word names: known to be empty, or not known. */
-static void take_others(struct making *m)
+static void take_others(struct row_making *m)
 {
     for (size_t i = 0; i < m->bench->n_columns; i++) {
         const struct opt *o = option_of(m->bench, m->bench->columns[i]);
@@ -117,7 +117,7 @@ static void take_others(struct making *m)
 
 /* As rows have it. NULL with error: no case of the benchmark has that value, so that nothing would
  * ever be of one case with the row. */
-static const char *known_value(struct making *m, size_t column, const char *value, char *error,
+static const char *known_value(struct row_making *m, size_t column, const char *value, char *error,
                                size_t len)
 {
     const struct opt *o = option_of(m->bench, m->bench->columns[column]);
@@ -141,7 +141,7 @@ static const char *known_value(struct making *m, size_t column, const char *valu
 }
 
 /* A row that tells the column itself keeps what it says: not all of a file are of one size. */
-static int take_known(struct making *m, struct import_known *known, char *error, size_t len)
+static int take_known(struct row_making *m, struct import_known *known, char *error, size_t len)
 {
     struct pool *pool = &m->file->output.pool;
 
@@ -199,7 +199,7 @@ static double *place_of(struct row *row, const char *statistic)
 }
 
 /* The median is the value where there is one; a mean says that it is one. */
-static bool take_figures(struct making *m, struct row *row)
+static bool take_figures(struct row_making *m, struct row *row)
 {
     const struct foreign_line *line = m->line;
 
@@ -224,7 +224,7 @@ static bool take_figures(struct making *m, struct row *row)
     return isfinite(row->value);
 }
 
-static const char *evidence_of(const struct making *m)
+static const char *evidence_of(const struct row_making *m)
 {
     const char *named_by = foreign_value(m->line, "named_by");
     struct pool *pool = &m->file->output.pool;
@@ -248,7 +248,7 @@ static const char *metric_unit(const struct bench_info *b, const char *metric, s
     return "";
 }
 
-static bool fill_row(struct making *m, struct row *row, const char **names)
+static bool fill_row(struct row_making *m, struct row *row, const char **names)
 {
     const struct foreign_output *out = &m->file->output;
     bool has_value = take_figures(m, row);
@@ -307,7 +307,7 @@ static const char *row_key(struct pool *pool, const struct row *row)
     return key;
 }
 
-static void note_unknown(struct import_file *f, const struct making *m)
+static void note_unknown(struct import_file *f, const struct row_making *m)
 {
     for (size_t i = 0; i < m->bench->n_columns; i++) {
         const char *name = m->bench->columns[i], *at = f->unknown;
@@ -349,7 +349,7 @@ static int refuse_alike(const struct import_file *f, const struct import_rows *r
     return 0;
 }
 
-static int add_row(struct making *m, struct import_known *known, char *error, size_t len)
+static int add_row(struct row_making *m, struct import_known *known, char *error, size_t len)
 {
     struct import_rows *r = rows_of(m->file, m->bench);
 
@@ -485,7 +485,7 @@ static int import_line(struct import_file *f, const struct foreign_line *stated,
     for (size_t i = 0; !err && i < benches->n; i++)
         for (const struct bench_imported *rule = benches->benches[i].rows.imported;
              !err && rule->program; rule++) {
-            struct making m = {
+            struct row_making m = {
                 .file = f, .bench = &benches->benches[i], .line = line, .rule = rule, .stated = ""};
 
             if (strcmp(rule->program, f->output.format->program) != 0 ||

@@ -142,7 +142,7 @@ static int load_plan(struct run_folder *run, struct error e)
 }
 
 /* One launch of the plan, with its rows counted. */
-struct launch {
+struct plan_line {
     const char *case_id, *repeat, *bench;
     size_t line; /* of the plan */
     uint64_t promised, found;
@@ -151,28 +151,28 @@ struct launch {
 
 static int compare_launches(const void *a, const void *b)
 {
-    const struct launch *x = a, *y = b;
+    const struct plan_line *x = a, *y = b;
     int d = strcmp(x->bench, y->bench);
 
     d = d ? d : strcmp(x->case_id, y->case_id);
     return d ? d : strcmp(x->repeat, y->repeat);
 }
 
-struct launches {
-    struct launch *all; /* sorted */
+struct plan_lines {
+    struct plan_line *all; /* sorted */
     size_t n;
 };
 
-static struct launches list_launches(const struct table *plan)
+static struct plan_lines list_launches(const struct table *plan)
 {
-    struct launches out = {.all = xcalloc(plan->n_rows, sizeof(*out.all))};
+    struct plan_lines out = {.all = xcalloc(plan->n_rows, sizeof(*out.all))};
     size_t columns[5];
 
     for (size_t k = 0; k < 5; k++)
         columns[k] =
             table_column(plan, (const char *[]){"state", "rows", "case", "repeat", "bench"}[k]);
     for (size_t i = 0; i < plan->n_rows; i++) {
-        struct launch *l = &out.all[out.n++];
+        struct plan_line *l = &out.all[out.n++];
 
         l->line = i;
         l->finished = strcmp(table_cell(plan, i, columns[0]), "todo") != 0;
@@ -186,23 +186,23 @@ static struct launches list_launches(const struct table *plan)
     return out;
 }
 
-static bool is_lost(const struct launch *l)
+static bool is_lost(const struct plan_line *l)
 {
     return l->finished && l->found != l->promised;
 }
 
 /* Counts the rows of each launch, and leaves those of launches that are whole. */
-static void keep_committed(struct run_bench *b, const struct launches *launches)
+static void keep_committed(struct run_bench *b, const struct plan_lines *launches)
 {
-    struct launch **owner = xcalloc(b->rows.n_rows, sizeof(*owner)); /* NULL: of none */
+    struct plan_line **owner = xcalloc(b->rows.n_rows, sizeof(*owner)); /* NULL: of none */
     bool *keep = xcalloc(b->rows.n_rows, sizeof(*keep));
     size_t case_column = table_column(&b->rows, "case");
     size_t repeat_column = table_column(&b->rows, "repeat");
 
     for (size_t i = 0; i < b->rows.n_rows; i++) {
-        const struct launch key = {.bench = b->name,
-                                   .case_id = table_cell(&b->rows, i, case_column),
-                                   .repeat = table_cell(&b->rows, i, repeat_column)};
+        const struct plan_line key = {.bench = b->name,
+                                      .case_id = table_cell(&b->rows, i, case_column),
+                                      .repeat = table_cell(&b->rows, i, repeat_column)};
 
         owner[i] = bsearch(&key, launches->all, launches->n, sizeof(key), compare_launches);
         if (owner[i])
@@ -233,7 +233,7 @@ static int check_columns(const struct table *rows, const char *path, struct erro
 /* ---- Launches that ended and whose rows are not all there ---- */
 
 /* What is known of such a launch without its rows; "" for the rest. */
-static void print_lost_cell(FILE *out, const struct run_folder *run, const struct launch *l,
+static void print_lost_cell(FILE *out, const struct run_folder *run, const struct plan_line *l,
                             const char *bench, const char *column, bool is_parameter)
 {
     static const char *const of_plan[] = {"case", "repeat", "from", "to", "hosts"};
@@ -278,7 +278,7 @@ static void print_lost_cell(FILE *out, const struct run_folder *run, const struc
 }
 
 static void print_lost_row(FILE *out, const struct run_folder *run, const struct run_bench *b,
-                           const struct launch *l)
+                           const struct plan_line *l)
 {
     size_t metric = table_column(&b->rows, "metric"); /* parameters stand before it */
 
@@ -300,7 +300,7 @@ static void print_table(FILE *out, const struct table *t)
     }
 }
 
-static bool lacks_rows(const struct run_bench *b, const struct launches *launches)
+static bool lacks_rows(const struct run_bench *b, const struct plan_lines *launches)
 {
     for (size_t i = 0; i < launches->n; i++)
         if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
@@ -309,7 +309,7 @@ static bool lacks_rows(const struct run_bench *b, const struct launches *launche
 }
 
 static int parse_with_lost(struct run_folder *run, struct run_bench *b,
-                           const struct launches *launches, struct error e)
+                           const struct plan_lines *launches, struct error e)
 {
     char *text = NULL;
     size_t size = 0;
@@ -348,7 +348,7 @@ static int parse_header(struct run_bench *b, struct error e)
 
 /* Nobody may take such a launch for one that was not asked for: it has failed, with a row that says
  * why. */
-static int tell_lost(struct run_folder *run, struct run_bench *b, const struct launches *launches,
+static int tell_lost(struct run_folder *run, struct run_bench *b, const struct plan_lines *launches,
                      struct error e)
 {
     size_t state = table_column(&run->plan, "state");
@@ -357,7 +357,7 @@ static int tell_lost(struct run_folder *run, struct run_bench *b, const struct l
     if (!lacks_rows(b, launches))
         return 0;
     for (size_t i = 0; i < launches->n; i++) {
-        const struct launch *l = &launches->all[i];
+        const struct plan_line *l = &launches->all[i];
 
         if (strcmp(l->bench, b->name) != 0 || !is_lost(l))
             continue;
@@ -371,7 +371,7 @@ static int tell_lost(struct run_folder *run, struct run_bench *b, const struct l
 }
 
 /* A benchmark whose launches all ended without a row has no file. */
-static bool has_rows(const struct launches *launches, const char *bench)
+static bool has_rows(const struct plan_lines *launches, const char *bench)
 {
     for (size_t i = 0; i < launches->n; i++)
         if (!strcmp(launches->all[i].bench, bench) && launches->all[i].promised)
@@ -379,8 +379,8 @@ static bool has_rows(const struct launches *launches, const char *bench)
     return false;
 }
 
-static int load_bench(struct run_folder *run, struct run_bench *b, const struct launches *launches,
-                      struct error e)
+static int load_bench(struct run_folder *run, struct run_bench *b,
+                      const struct plan_lines *launches, struct error e)
 {
     char *path = xasprintf("%s/%s.csv", run->path, b->name);
     struct buffer text = {0};
@@ -404,7 +404,7 @@ static int load_bench(struct run_folder *run, struct run_bench *b, const struct 
 
 static int load_benches(struct run_folder *run, struct error e)
 {
-    struct launches launches = list_launches(&run->plan);
+    struct plan_lines launches = list_launches(&run->plan);
     int err = 0;
 
     run->benches = xcalloc(launches.n, sizeof(*run->benches));

@@ -145,11 +145,6 @@ json_t *doctor_facts(struct exam *x)
     return flat;
 }
 
-static void add_fact(json_t *list, const char *path, const json_t *a, const json_t *b)
-{
-    json_array_append_new(list, json_pack("{s:s, s:O?, s:O?}", "path", path, "a", a, "b", b));
-}
-
 /* Below a device that only one side has: that it is there says all. */
 static bool is_below(const char *path, const char *device)
 {
@@ -170,7 +165,8 @@ static void add_facts(json_t *list, json_t *own, const json_t *others, bool is_a
         if (is_below(path, device) || (only && other) || json_equal(value, other))
             continue;
         device = !other && json_is_true(value) ? path : device;
-        add_fact(list, path, is_a ? value : other, is_a ? other : value);
+        json_array_append_new(list, json_pack("{s:s, s:O?, s:O?}", "path", path, "a",
+                                              is_a ? value : other, "b", is_a ? other : value));
     }
 }
 

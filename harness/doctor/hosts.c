@@ -30,22 +30,14 @@ struct ward {
 
 /* ---- Asking */
 
-static struct patient *find(struct ward *w, const char *name)
-{
-    size_t i = 0;
-
-    while (i < w->n && strcmp(w->all[i].name, name) != 0)
-        i++;
-    return i < w->n ? &w->all[i] : NULL;
-}
-
 static void take(const struct host *host, const char *output, size_t size, const char *why,
                  void *arg)
 {
-    struct patient *p = find(arg, host->name);
-    json_error_t error;
+    struct patient *p = ((struct ward *)arg)->all;
 
-    p->machine = output ? json_loadb(output, size, 0, &error) : NULL;
+    while (strcmp(p->name, host->name) != 0)
+        p++;
+    p->machine = output ? json_loadb(output, size, 0, NULL) : NULL;
     if (!p->machine)
         p->why = xstrdup(why ? why : "its plumb probe --json gave no JSON");
 }

@@ -8,13 +8,6 @@
 #include "harness/doctor/doctor.h"
 #include "harness/probe/probe.h"
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-
-    return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 /* The machine of a run's run.json, of "plumb doctor --json", or the object itself. */
 static json_t *machine_in(json_t *json)
 {
@@ -96,7 +89,7 @@ int doctor_load(const char *path, uint64_t watch_ns, json_t **machine, char *err
     struct stat st;
 
     *machine = NULL;
-    if (!path || !is_folder(path))
+    if (!path || stat(path, &st) || !S_ISDIR(st.st_mode))
         return path ? load_file(path, machine, error, len)
                     : load_tree(NULL, watch_ns, machine, error, len);
     if ((size_t)snprintf(file, sizeof(file), "%s/run.json", path) < sizeof(file) &&

@@ -10,14 +10,9 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/stats.h"
+#include "harness/exam/exam.h"
 
 /* ---- Turns ---- */
-
-/* The first and the last of four are the same side. */
-static bool side_of(const struct measure_turn *t, int i)
-{
-    return (i == 0 || i == 3) == t->with_first;
-}
 
 static double mean_of(const struct measure_turn *t, bool with)
 {
@@ -53,8 +48,8 @@ static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
     struct measure_turn t = {.with_first = m->n_turns % 2 == 0};
     int err = 0;
 
-    for (int i = 0; !err && i < 4; i++)
-        err = side(arg, m, side_of(&t, i), &t.values[i]);
+    for (int i = 0; !err && i < 4; i++) /* the first and the last are the same side */
+        err = side(arg, m, (i == 0 || i == 3) == t.with_first, &t.values[i]);
     for (int i = 0; !err && i < 4; i++)
         if (!(t.values[i] > 0) || !isfinite(t.values[i])) {
             snprintf(m->reason, sizeof(m->reason), "it measured %g, which has no ratio",
@@ -154,24 +149,6 @@ static const char *rdma_mtu_text(const json_t *machine, char *text, size_t len)
     return least ? number_text((size_t)least, text, len) : NULL;
 }
 
-/* "0-3,8": 5 */
-static const char *count_cpus(const char *list, char *text, size_t len)
-{
-    unsigned long n = 0;
-
-    while (*list) {
-        char *end;
-        unsigned long from = strtoul(list, &end, 10), to = from;
-        if (end == list)
-            return NULL;
-        if (*end == '-')
-            to = strtoul(end + 1, &end, 10);
-        n += to - from + 1;
-        list = end + (*end == ',');
-    }
-    return n ? number_text(n, text, len) : NULL;
-}
-
 static const json_t *at(const json_t *machine, const char *outer, const char *inner)
 {
     return json_object_get(json_object_get(machine, outer), inner);
@@ -181,10 +158,11 @@ static const char *cpus_text(const json_t *machine, char *text, size_t len)
 {
     const json_t *limits = at(machine, "virtualization", "limits");
     const char *allowed = json_string_value(json_object_get(limits, "allowed_cpus"));
-    const char *found = allowed ? count_cpus(allowed, text, len) : NULL;
-    json_int_t threads = json_integer_value(at(machine, "cpu", "threads"));
+    double cpus = allowed ? exam_cpus(allowed) : 0;
 
-    return found || threads <= 0 ? found : number_text((size_t)threads, text, len);
+    if (cpus <= 0)
+        cpus = json_number_value(at(machine, "cpu", "threads"));
+    return cpus > 0 ? number_text((size_t)cpus, text, len) : NULL;
 }
 
 static const char *nodes_text(const json_t *machine, char *text, size_t len)

@@ -266,18 +266,13 @@ static void *sleep_and_wake(void *arg)
     return NULL;
 }
 
-static void spin_until(uint64_t ns)
-{
-    while (clock_now_ns() < ns)
-        cpu_pause();
-}
-
 /* The time from the call that wakes the sleeper, which slept so long, until it runs. */
 static double wake_us(struct sleeper *s, uint64_t idle_ns)
 {
     const uint64_t one = 1;
 
-    spin_until(clock_now_ns() + idle_ns);
+    for (uint64_t until_ns = clock_now_ns() + idle_ns; clock_now_ns() < until_ns;)
+        cpu_pause();
     atomic_store(&s->woken_ns, 0);
     uint64_t begin_ns = clock_now_ns(), woken_ns;
     if (write(s->fd, &one, sizeof(one)) != sizeof(one))

@@ -261,20 +261,12 @@ static size_t count_gpus(const struct exam *x)
     return n;
 }
 
-static bool is_switch_pair(const json_t *pair)
-{
-    return exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB");
-}
-
-static const json_t *pairs_of_gpus(const struct exam *x)
-{
-    return json_object_get(json_object_get(exam_machine(x), "gpus"), "pairs");
-}
-
 /* The device that is below the same switch as this one; "": none. */
 static const char *neighbour(const struct exam *x, const char *address)
 {
-    const json_t *const lists[] = {json_object_get(exam_machine(x), "proximity"), pairs_of_gpus(x)};
+    const json_t *const lists[] = {
+        json_object_get(exam_machine(x), "proximity"),
+        json_object_get(json_object_get(exam_machine(x), "gpus"), "pairs")};
     static const char *const keys[][2] = {{"gpu", "nic"}, {"a", "b"}};
     const json_t *pair;
     size_t i;
@@ -282,7 +274,8 @@ static const char *neighbour(const struct exam *x, const char *address)
     for (int k = 0; k < 2; k++)
         json_array_foreach (lists[k], i, pair)
             for (int end = 0; end < 2; end++)
-                if (is_switch_pair(pair) && exam_is(pair, keys[k][end], address))
+                if ((exam_is(pair, "relation", "PIX") || exam_is(pair, "relation", "PXB")) &&
+                    exam_is(pair, keys[k][end], address))
                     return exam_name(pair, keys[k][!end]);
     return "";
 }

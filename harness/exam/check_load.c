@@ -159,11 +159,6 @@ static bool is_of_desktops(const json_t *state)
     return *name == 'C' && atoi(name + 1) >= 7;
 }
 
-static bool is_native(const json_t *state)
-{
-    return !strstr(exam_name(state, "name"), "ACPI"); /* else the firmware's times */
-}
-
 static void look_idle(struct exam *x)
 {
     const json_t *states, *state, *deepest = NULL;
@@ -198,7 +193,8 @@ static void look_idle(struct exam *x)
                             exam_name(deepest, "name"));
         return;
     }
-    if (most < WAKE_US || strcmp(driver, "intel_idle") != 0 || !is_native(deepest)) {
+    if (most < WAKE_US || strcmp(driver, "intel_idle") != 0 ||
+        strstr(exam_name(deepest, "name"), "ACPI")) { /* else these are the firmware's times */
         exam_unknown(x, all,
                      "how long state %s takes: %s says %.0f us; plumb doctor --measure=idle-states",
                      exam_name(deepest, "name"), driver, most);

@@ -21,12 +21,6 @@ static void look_huge_pages(struct exam *x)
                     "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
 }
 
-/* Modules of two kinds, as memory and persistent memory, are made for different sizes and speeds. */
-static bool is_like(const json_t *a, const json_t *b)
-{
-    return exam_is(a, "type", exam_name(b, "type"));
-}
-
 /* A module whose `key` is known to be above that of this one, of the same kind; NULL: none is. */
 static const json_t *module_above(const json_t *modules, const json_t *one, const char *key)
 {
@@ -34,7 +28,7 @@ static const json_t *module_above(const json_t *modules, const json_t *one, cons
     size_t i;
 
     json_array_foreach (modules, i, other)
-        if (is_like(one, other) && exam_value(one, key, 0) > 0 &&
+        if (exam_is(one, "type", exam_name(other, "type")) && exam_value(one, key, 0) > 0 &&
             exam_value(other, key, 0) > exam_value(one, key, 0))
             return other;
     return NULL;

@@ -30,11 +30,6 @@ static bool is_hardware(const json_t *device)
            exam_is(device, "nature", "sriov-vf");
 }
 
-static bool is_software(const json_t *device)
-{
-    return exam_is(device, "nature", "software");
-}
-
 static bool is_active(const json_t *port)
 {
     return exam_is(port, "state", "ACTIVE");
@@ -136,7 +131,8 @@ static void mtu_of(struct exam *x, const json_t *device, const json_t *port, con
     double mtu, now, best = payload_share(MTU_MOST);
 
     if (!exam_is(port, "link_layer", "Ethernet") || is_iwarp(device) || !is_active(port) ||
-        !((is_hardware(device) && exam_does_rdma(x, device)) || is_software(device)))
+        !((is_hardware(device) && exam_does_rdma(x, device)) ||
+          exam_is(device, "nature", "software")))
         return;
     if (!exam_number(x, name, port, "roce_mtu_bytes", &mtu))
         return;

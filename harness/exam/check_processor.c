@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the processor: its clock, and how much of it may be used. See exam.h. */
+#include <hwloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,14 +255,13 @@ static void look_quota(struct exam *x)
         find_quota(x, cpus, usable, threads);
 }
 
-enum { CPU_NUMBERS = 4096 };
-
-static double count_cpus(struct exam *x, const char *list)
+/* How many different ones. */
+static double count_cpus(const char *list)
 {
-    double n = 0;
+    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+    int n = hwloc_bitmap_list_sscanf(cpus, list) ? 0 : hwloc_bitmap_weight(cpus);
 
-    for (int cpu = 0; cpu < CPU_NUMBERS; cpu++)
-        n += exam_common(list, exam_format(x, "%d", cpu));
+    hwloc_bitmap_free(cpus);
     return n;
 }
 
@@ -269,7 +269,7 @@ static double count_cpus(struct exam *x, const char *list)
 static void look_ranks(struct exam *x, const char *own, double threads)
 {
     const char *list = exam_job_cpus(x, own);
-    double all = list ? count_cpus(x, list) : 0;
+    double all = list ? count_cpus(list) : 0;
     struct exam_result *r;
 
     if (!list) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/document/pool.h"
 #include "harness/document/utf8.h"
 
@@ -39,7 +40,6 @@ struct exam {
     const char *area;
     json_t *common, *own; /* evidence: facts of the machine, and of the next result's subject */
     struct exam_result *results, **end;
-    struct exam_result spare; /* where memory is short */
 };
 
 /* ---- Texts */
@@ -51,22 +51,19 @@ static const char *printable(struct exam *x, const char *text)
         pool_alloc(&x->pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
     size_t n, used, at = 0;
 
-    for (; kept && *text; text += used, at += n) {
+    for (; *text; text += used, at += n) {
         const char *c = utf8_printable(text, &n, &used);
 
         memcpy(kept + at, c, n);
     }
-    return kept ? kept : "";
+    return kept;
 }
 
 static const char *format_all(struct exam *x, const char *format, va_list args)
 {
-    char *text = NULL;
-    const char *kept;
+    char *text = xvasprintf(format, args);
+    const char *kept = printable(x, text);
 
-    if (vasprintf(&text, format, args) < 0)
-        return "";
-    kept = printable(x, text);
     free(text);
     return kept;
 }
@@ -440,8 +437,6 @@ static struct exam_result *add(struct exam *x, const char *subject, enum exam_st
 {
     struct exam_result *r = pool_alloc(&x->pool, 1, sizeof(*r));
 
-    if (!r)
-        return &x->spare;
     *r = (struct exam_result){.check = x->check,
                               .area = x->area,
                               .state = state,
@@ -557,10 +552,8 @@ static void raise_gpus(struct exam *x)
 
 struct exam *exam_new(const json_t *machine)
 {
-    struct exam *x = calloc(1, sizeof(*x));
+    struct exam *x = xcalloc(1, sizeof(*x));
 
-    if (!x)
-        return NULL;
     x->machine = machine;
     x->end = &x->results;
     x->common = json_object();
@@ -570,10 +563,6 @@ struct exam *exam_new(const json_t *machine)
             look(x, area, check);
     raise_gpus(x);
     exam_sort(x);
-    if (!x->common || !x->own) {
-        exam_free(x);
-        return NULL;
-    }
     return x;
 }
 

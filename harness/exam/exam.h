@@ -123,7 +123,7 @@ struct exam_result {
 
 /* ---- Examining */
 
-/* All checks over one machine, which must outlive the exam. NULL: no memory. */
+/* All checks over one machine, which must outlive the exam. */
 struct exam *exam_new(const json_t *machine);
 void exam_free(struct exam *x);
 

@@ -83,11 +83,6 @@ static int talk_begin(struct talk *t)
                : 0;
 }
 
-static void talk_end(struct talk *t)
-{
-    secret_wipe(t->secret, sizeof(t->secret));
-}
-
 static int say_unreached(struct talk *t, const struct end *e)
 {
     char by[LAUNCHER_BY_SIZE];
@@ -111,12 +106,6 @@ static int talk_stopped(struct talk *t, const struct end *e, const char *program
     else
         talk_give_up(t, "on '%s': %s", e->name,
                      *e->last ? e->last : "it ended before its time, without a word");
-    return HOST_LAUNCH_FAILED;
-}
-
-static int talk_mute(struct talk *t, const struct end *e)
-{
-    host_say_mute(t->run, e, t->reason, sizeof(t->reason));
     return HOST_LAUNCH_FAILED;
 }
 
@@ -294,7 +283,10 @@ static int look_at_hello(struct work *w, unsigned i)
         return status;
     if (end_is_over(e))
         return talk_stopped(&w->talk, e, program_at(w, i, path));
-    return clock_now_ns() >= s->since_ns + w->l->run->wait_ns ? talk_mute(&w->talk, e) : 0;
+    if (clock_now_ns() < s->since_ns + w->l->run->wait_ns)
+        return 0;
+    host_say_mute(w->l->run, e, w->talk.reason, sizeof(w->talk.reason));
+    return HOST_LAUNCH_FAILED;
 }
 
 /* What this machine runs for an end: mpirun, ssh, what --rsh says, or the script itself. */
@@ -548,13 +540,6 @@ static int run_each(struct work *w)
     return status;
 }
 
-static int run_job(struct work *w)
-{
-    int status = start_end(w, 0, 0);
-
-    return status ? status : finish(w);
-}
-
 static int run(struct work *w)
 {
     const struct host_launch *l = w->l;
@@ -569,9 +554,11 @@ static int run(struct work *w)
     else
         snprintf(w->where, sizeof(w->where), "all of %zu hosts", l->run->hosts.n);
     int status = talk_begin(&w->talk);
-    if (!status)
-        status = is_job(w) ? run_job(w) : run_each(w);
-    talk_end(&w->talk);
+    if (!status && !is_job(w))
+        status = run_each(w);
+    else if (!status && !(status = start_end(w, 0, 0)))
+        status = finish(w);
+    secret_wipe(w->talk.secret, sizeof(w->talk.secret));
     return status;
 }
 

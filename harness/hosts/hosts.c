@@ -293,15 +293,13 @@ void hosts_release(struct hosts *hosts)
     *hosts = (struct hosts){0};
 }
 
-static socklen_t size_of(const struct sockaddr *a)
-{
-    return a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
 static bool numeric(const struct sockaddr *a, char text[HOSTS_ADDRESSES])
 {
+    size_t size =
+        a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
     return (a->sa_family == AF_INET || a->sa_family == AF_INET6) &&
-           !getnameinfo(a, size_of(a), text, HOSTS_ADDRESSES, NULL, 0, NI_NUMERICHOST);
+           !getnameinfo(a, (socklen_t)size, text, HOSTS_ADDRESSES, NULL, 0, NI_NUMERICHOST);
 }
 
 static bool is_loopback(const char *address)

@@ -206,13 +206,6 @@ int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, 
     return 0;
 }
 
-/* The pair's place in a table of hosts->n by hosts->n. */
-static size_t pair_of(const struct hosts *hosts, const struct suite_case *c)
-{
-    return (size_t)(hosts_find(hosts, c->from) - hosts->all) * hosts->n +
-           (size_t)(hosts_find(hosts, c->to) - hosts->all);
-}
-
 /* A case of the suite stands once for every pair of hosts, one behind the other. */
 static void count(const struct suite *suite, const struct hosts *hosts, const bool *planned,
                   bool *used, struct spread *spread)
@@ -227,7 +220,9 @@ static void count(const struct suite *suite, const struct hosts *hosts, const bo
         spread->here += !c->hosts && !c->from;
         if (!c->from)
             continue;
-        bool *pair = &used[pair_of(hosts, c)];
+        size_t from = (size_t)(hosts_find(hosts, c->from) - hosts->all);
+        size_t to = (size_t)(hosts_find(hosts, c->to) - hosts->all);
+        bool *pair = &used[from * hosts->n + to];
         spread->between +=
             !last || last->bench != c->bench || strcmp(last->arguments, c->arguments);
         spread->pairs += !*pair;

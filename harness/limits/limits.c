@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/alloc.h"
 #include "harness/plan/yaml.h"
 
 /* What a figure may be called in an entry of one kind, its unit, and the bounds that catch a slip
@@ -147,22 +148,7 @@ struct file {
     size_t first_source; // of this file, in limits->sources
 };
 
-static int out_of_memory(struct yaml_value at)
-{
-    yaml_fail(at, "out of memory");
-    return -ENOMEM;
-}
-
 /* ---- Sources of the file ---- */
-
-static char *source_text(const char *title, const char *publisher, const char *date,
-                         const char *url)
-{
-    char *text = NULL;
-    int n = asprintf(&text, "%s, %s%s%s%s%s", title, publisher, date ? ", " : "", date ? date : "",
-                     url ? ", " : "", url ? url : "");
-    return n < 0 ? NULL : text;
-}
 
 static struct limits_source *find_source(const struct file *f, const char *id)
 {
@@ -172,7 +158,7 @@ static struct limits_source *find_source(const struct file *f, const char *id)
     return NULL;
 }
 
-static int add_source(struct file *f, struct yaml_value at, struct limits_source *out)
+static int add_source(struct file *f, struct yaml_value at)
 {
     static const char *const keys[] = {"id", "title", "publisher", "date", "url", NULL};
     const char *id = NULL, *title = NULL, *publisher = NULL, *date = NULL, *url = NULL;
@@ -188,26 +174,19 @@ static int add_source(struct file *f, struct yaml_value at, struct limits_source
         return yaml_fail(at, "source \"%s\" needs a date or a url", id);
     if (find_source(f, id))
         return yaml_fail(at, "source \"%s\" stands twice", id);
-    *out = (struct limits_source){.id = id, .at = at};
-    out->text = source_text(title, publisher, date, url);
-    return out->text ? 0 : out_of_memory(at);
+    *ARRAY_ADD(f->limits->sources, f->limits->source_count) = (struct limits_source){
+        .id = id,
+        .at = at,
+        .text = xasprintf("%s, %s%s%s%s%s", title, publisher, date ? ", " : "", date ? date : "",
+                          url ? ", " : "", url ? url : "")};
+    return 0;
 }
 
 static int read_sources(struct file *f, struct yaml_value list)
 {
-    struct limits *l = f->limits;
-    size_t n = yaml_count(list);
     int rc = yaml_want(list, YAML_KIND_LIST);
-    if (rc)
-        return rc;
-    struct limits_source *more = realloc(l->sources, (l->source_count + n + 1) * sizeof(*more));
-    if (!more)
-        return out_of_memory(list);
-    l->sources = more;
-    for (size_t i = 0; i < n && !rc; i++) {
-        rc = add_source(f, yaml_item(list, i), &l->sources[l->source_count]);
-        l->source_count += !rc;
-    }
+    for (size_t i = 0; i < yaml_count(list) && !rc; i++)
+        rc = add_source(f, yaml_item(list, i));
     return rc;
 }
 
@@ -293,9 +272,7 @@ static int read_figures(struct file *f, struct yaml_value map, const char *sourc
     const char *names[SPECS_MAX];
     figure_names(f->kind, names);
     int rc = yaml_keys(map, names);
-    e->figures = calloc(yaml_count(map) + 1, sizeof(*e->figures));
-    if (!e->figures)
-        return out_of_memory(map);
+    e->figures = xcalloc(yaml_count(map), sizeof(*e->figures));
     for (size_t i = 0; i < yaml_count(map) && !rc; i++) {
         struct limits_figure *figure = &e->figures[e->figure_count];
         figure->spec = find_spec(f->kind, yaml_key(map, i));
@@ -310,11 +287,7 @@ static int read_figures(struct file *f, struct yaml_value map, const char *sourc
 // A list of texts, as a NULL-terminated array of pointers into the document.
 static const char **read_texts(struct yaml_value list)
 {
-    const char **texts = calloc(yaml_count(list) + 1, sizeof(*texts));
-    if (!texts) {
-        out_of_memory(list);
-        return NULL;
-    }
+    const char **texts = xcalloc(yaml_count(list) + 1, sizeof(*texts));
     yaml_want(list, YAML_KIND_LIST);
     for (size_t i = 0; i < yaml_count(list); i++)
         yaml_text(yaml_item(list, i), &texts[i]);
@@ -354,10 +327,7 @@ static int read_key(struct file *f, struct yaml_value at, struct limits_entry *e
     if (strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(key))
         return yaml_fail(v, "key \"%.40s\" wants small letters, digits and \"-\"", key);
     e->kind = f->kind;
-    if (asprintf(&e->prefix, "%s.%s", f->kind, key) < 0) {
-        e->prefix = NULL;
-        return out_of_memory(at);
-    }
+    e->prefix = xasprintf("%s.%s", f->kind, key);
     return 0;
 }
 
@@ -378,20 +348,11 @@ static int read_entry(struct file *f, struct yaml_value at, struct limits_entry 
 
 static int read_entries(struct file *f, struct yaml_value list)
 {
-    struct limits *l = f->limits;
-    size_t n = yaml_count(list);
     int rc = yaml_want(list, YAML_KIND_LIST);
-    if (rc)
-        return rc;
-    struct limits_entry *more = realloc(l->entries, (l->entry_count + n + 1) * sizeof(*more));
-    if (!more)
-        return out_of_memory(list);
-    l->entries = more;
-    for (size_t i = 0; i < n && !rc; i++) {
-        struct limits_entry *e = &l->entries[l->entry_count];
-        memset(e, 0, sizeof(*e));
-        rc = read_entry(f, yaml_item(list, i), e);
-        l->entry_count++; // also on error: limits_free() takes what there is
+    for (size_t i = 0; i < yaml_count(list) && !rc; i++) {
+        struct limits_entry e = {.kind = NULL};
+        rc = read_entry(f, yaml_item(list, i), &e);
+        *ARRAY_ADD(f->limits->entries, f->limits->entry_count) = e; // also on error, to be freed
     }
     return rc;
 }
@@ -424,40 +385,14 @@ static int is_yaml(const struct dirent *d)
     return len > 5 && d->d_name[0] != '.' && !strcmp(d->d_name + len - 5, ".yaml");
 }
 
-static int add_doc(struct limits *l, struct yaml_doc *doc)
-{
-    struct yaml_doc **more = realloc(l->docs, (l->doc_count + 1) * sizeof(*more));
-    if (more)
-        l->docs = more;
-    if (!doc || !more) {
-        yaml_doc_free(doc);
-        return -ENOMEM;
-    }
-    l->docs[l->doc_count++] = doc;
-    return 0;
-}
-
 static int load_path(struct limits *l, const char *path, char *err, size_t errlen)
 {
     struct yaml_doc *doc = yaml_doc_load_file(path);
-    int rc = add_doc(l, doc);
-    if (rc)
-        return rc;
-    rc = yaml_doc_status(doc);
+    *ARRAY_ADD(l->docs, l->doc_count) = doc;
+    int rc = yaml_doc_status(doc);
     rc = rc ? rc : limits_add_file(l, doc);
     if (rc)
         snprintf(err, errlen, "%s", yaml_doc_error(doc));
-    return rc;
-}
-
-static int load_file(struct limits *l, const char *folder, const char *name, char *err,
-                     size_t errlen)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return -ENOMEM;
-    int rc = load_path(l, path, err, errlen);
-    free(path);
     return rc;
 }
 
@@ -476,7 +411,9 @@ static int load_folder(struct limits *l, const char *folder, char *err, size_t e
         rc = -ENOENT;
     }
     for (int i = 0; i < n; i++) {
-        rc = rc ? rc : load_file(l, folder, files[i]->d_name, err, errlen);
+        char *path = xasprintf("%s/%s", folder, files[i]->d_name);
+        rc = rc ? rc : load_path(l, path, err, errlen);
+        free(path);
         free(files[i]);
     }
     free(files);
@@ -490,17 +427,14 @@ struct limits *limits_load(const char *configs_dir, char *err, size_t errlen)
 
 struct limits *limits_load_with(const char *configs_dir, const char *file, char *err, size_t errlen)
 {
-    char *folder = NULL;
-    struct limits *l = calloc(1, sizeof(*l));
-    snprintf(err, errlen, "out of memory");
-    if (l && asprintf(&folder, "%s/hardware", configs_dir) >= 0) {
-        int rc = load_folder(l, folder, err, errlen);
-        free(folder);
-        if (!rc && file)
-            rc = load_path(l, file, err, errlen);
-        if (!rc)
-            return l;
-    }
+    char *folder = xasprintf("%s/hardware", configs_dir);
+    struct limits *l = xcalloc(1, sizeof(*l));
+    int rc = load_folder(l, folder, err, errlen);
+    free(folder);
+    if (!rc && file)
+        rc = load_path(l, file, err, errlen);
+    if (!rc)
+        return l;
     limits_free(l);
     return NULL;
 }

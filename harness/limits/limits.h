@@ -101,7 +101,7 @@ double limits_roce_fraction(int payload);
 // it can. Only a whole physical device gets datasheet figures: not a virtual function, a vGPU, a
 // GPU cut by MIG or a paravirtual card, whose "speed" is a made-up number too.
 //
-// Returns 0, -EINVAL when machine is no object, -ENOMEM.
+// Returns 0, or -EINVAL when machine is no object, or a text of it is not UTF-8.
 int limits_machine(const struct limits *l, const json_t *machine, json_t **out);
 
 #endif

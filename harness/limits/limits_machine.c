@@ -123,7 +123,7 @@ static __attribute__((format(printf, 6, 7))) void limits_add(struct joiner *j, s
     json_t *limit = json_pack("{s:s, s:f, s:s, s:s, s:o}", "key", key.text, "value", value, "unit",
                               unit, "source", source, "detail", detail);
     if (!limit || json_array_append_new(j->out, limit))
-        j->rc = -ENOMEM;
+        j->rc = -EINVAL;
 }
 
 /* ---- From a link's figures to its payload: limits.h has the formulas ---- */
@@ -180,11 +180,6 @@ struct gpu_join {
     const char *except; // a figure that NVML gave, or NULL
 };
 
-static bool is_cut(const json_t *gpu)
-{
-    return json_is_true(json_object_get(json_object_get(gpu, "mig"), "enabled"));
-}
-
 // A stand-in may bear any name.
 static bool is_simulated(const struct joiner *j, const json_t *gpu)
 {
@@ -197,7 +192,7 @@ static bool is_simulated(const struct joiner *j, const json_t *gpu)
 static bool is_whole(const struct joiner *j, const json_t *gpu)
 {
     static const char *const whole[] = {"none", "passthrough", NULL};
-    if (is_cut(gpu))
+    if (json_is_true(json_object_get(json_object_get(gpu, "mig"), "enabled")))
         return false;
     return is_simulated(j, gpu) ? limits_is_one_of(limits_text(gpu, "virtualization"), whole)
                                 : limits_is_whole(gpu);
@@ -591,8 +586,6 @@ int limits_machine(const struct limits *l, const json_t *machine, json_t **out)
     if (!json_is_object(machine))
         return -EINVAL;
     j.out = json_array();
-    if (!j.out)
-        return -ENOMEM;
     add_all(&j);
     if (j.rc)
         json_decref(j.out);

@@ -25,7 +25,7 @@ struct subject {
 };
 
 /* A limit that was found; limit NULL: none. */
-struct found {
+struct row_limit {
     const json_t *limit;
     double value;
     const char *link; /* for limit_link; NULL: none of those that have a word */
@@ -56,13 +56,13 @@ static bool may_take(const struct subject *s, const json_t *limit)
            !(s->simulated && !strcmp(string_of(limit, "source"), "datasheet"));
 }
 
-static struct found found_limit(const json_t *limit)
+static struct row_limit found_limit(const json_t *limit)
 {
-    return (struct found){.limit = limit,
-                          .value = json_number_value(json_object_get(limit, "value"))};
+    return (struct row_limit){.limit = limit,
+                              .value = json_number_value(json_object_get(limit, "value"))};
 }
 
-static struct found find_key(const struct subject *s, const char *key)
+static struct row_limit find_key(const struct subject *s, const char *key)
 {
     const json_t *limit;
     size_t i;
@@ -70,11 +70,12 @@ static struct found find_key(const struct subject *s, const char *key)
     json_array_foreach (s->limits, i, limit)
         if (!strcmp(string_of(limit, "key"), key) && may_take(s, limit))
             return found_limit(limit);
-    return (struct found){0};
+    return (struct row_limit){0};
 }
 
 /* gpu.N.<figure> of the GPU at this address. */
-static struct found find_figure(const struct subject *s, const char *address, const char *figure)
+static struct row_limit find_figure(const struct subject *s, const char *address,
+                                    const char *figure)
 {
     const json_t *limit;
     size_t i;
@@ -86,23 +87,23 @@ static struct found find_figure(const struct subject *s, const char *address, co
             !strcmp(string_of(limit, "address"), address) && may_take(s, limit))
             return found_limit(limit);
     }
-    return (struct found){0};
+    return (struct row_limit){0};
 }
 
-static struct found lower_of(struct found a, struct found b)
+static struct row_limit lower_of(struct row_limit a, struct row_limit b)
 {
     return !a.limit || (b.limit && b.value < a.value) ? b : a;
 }
 
-static struct found higher_of(struct found a, struct found b)
+static struct row_limit higher_of(struct row_limit a, struct row_limit b)
 {
     return !a.limit || (b.limit && b.value > a.value) ? b : a;
 }
 
 /* Of several figures the highest. */
-static struct found find_figures(const struct subject *s, const struct bench_limit *rule)
+static struct row_limit find_figures(const struct subject *s, const struct bench_limit *rule)
 {
-    struct found found = {0};
+    struct row_limit found = {0};
     char figure[FIGURE_BYTES];
 
     for (const char *at = rule->figures; at && *at; at += strspn(at, " ")) {
@@ -120,9 +121,9 @@ static struct found find_figures(const struct subject *s, const struct bench_lim
     return found;
 }
 
-static struct found host_link(const struct subject *s, const char *address)
+static struct row_limit host_link(const struct subject *s, const char *address)
 {
-    struct found chip = find_figure(s, address, "c2c_gbytes_per_s"), slot;
+    struct row_limit chip = find_figure(s, address, "c2c_gbytes_per_s"), slot;
     char own[ADDRESS_BYTES + 32], path[ADDRESS_BYTES + 32];
 
     if (chip.limit)
@@ -135,21 +136,21 @@ static struct found host_link(const struct subject *s, const char *address)
 }
 
 /* One end that is not known may be the slower one. */
-static struct found host_links(const struct subject *s)
+static struct row_limit host_links(const struct subject *s)
 {
-    struct found first = host_link(s, s->address[0]), second;
+    struct row_limit first = host_link(s, s->address[0]), second;
 
     if (!*s->address[1])
         return first;
     second = host_link(s, s->address[1]);
-    return first.limit && second.limit ? lower_of(first, second) : (struct found){0};
+    return first.limit && second.limit ? lower_of(first, second) : (struct row_limit){0};
 }
 
 /* NVLinks between two GPUs; no limit: none, or not known. */
-static struct found pair_links(const struct subject *s, const char *a, const char *b)
+static struct row_limit pair_links(const struct subject *s, const char *a, const char *b)
 {
     char there[2 * ADDRESS_BYTES + 32], back[2 * ADDRESS_BYTES + 32];
-    struct found links;
+    struct row_limit links;
 
     snprintf(there, sizeof(there), "p2p.%s+%s.nvlink_gbytes_per_s", a, b);
     snprintf(back, sizeof(back), "p2p.%s+%s.nvlink_gbytes_per_s", b, a);
@@ -157,9 +158,9 @@ static struct found pair_links(const struct subject *s, const char *a, const cha
     return links.limit ? links : find_key(s, back);
 }
 
-static struct found peer_link(const struct subject *s)
+static struct row_limit peer_link(const struct subject *s)
 {
-    struct found links;
+    struct row_limit links;
 
     if (!*s->address[1])
         return host_links(s);
@@ -170,40 +171,40 @@ static struct found peer_link(const struct subject *s)
 
 /* What a GPU can exchange with the n of `all`, itself among them: by all of its NVLinks, but no more
  * than those that lead to the others. Links to GPUs outside of the group carry nothing. */
-static struct found links_within(const struct subject *s, char all[][ADDRESS_BYTES], size_t n,
-                                 size_t i, const char *figures)
+static struct row_limit links_within(const struct subject *s, char all[][ADDRESS_BYTES], size_t n,
+                                     size_t i, const char *figures)
 {
-    struct found own = find_figure(s, all[i], figures);
-    struct found others = {0};
+    struct row_limit own = find_figure(s, all[i], figures);
+    struct row_limit others = {0};
 
     for (size_t k = 0; k < n && own.limit; k++) {
-        struct found pair = k == i ? own : pair_links(s, all[i], all[k]);
+        struct row_limit pair = k == i ? own : pair_links(s, all[i], all[k]);
         if (!pair.limit)
             return pair;
         if (k != i)
-            others =
-                (struct found){n == 2 ? pair.limit : own.limit, others.value + pair.value, NULL};
+            others = (struct row_limit){n == 2 ? pair.limit : own.limit, others.value + pair.value,
+                                        NULL};
     }
     return lower_of(own, others);
 }
 
 /* Where two have no NVLink between them, other links carry a part, and this one's rate limits
  * nothing. */
-static struct found nvlink_group(const struct subject *s, const struct bench_limit *rule)
+static struct row_limit nvlink_group(const struct subject *s, const struct bench_limit *rule)
 {
     char all[GROUP_MOST][ADDRESS_BYTES];
-    struct found lowest = {0};
+    struct row_limit lowest = {0};
     size_t n = 0;
 
     for (const char *at = table_text(s->rows, s->row, "gpu_addresses"); *at; n++) {
         size_t len = strcspn(at, "+");
         if (n == GROUP_MOST || len >= ADDRESS_BYTES)
-            return (struct found){0};
+            return (struct row_limit){0};
         snprintf(all[n], ADDRESS_BYTES, "%.*s", (int)len, at);
         at += len + (at[len] == '+');
     }
     for (size_t i = 0; i < n; i++) {
-        struct found one = links_within(s, all, n, i, rule->figures);
+        struct row_limit one = links_within(s, all, n, i, rule->figures);
         if (!one.limit)
             return one;
         lowest = lower_of(lowest, one);
@@ -212,16 +213,16 @@ static struct found nvlink_group(const struct subject *s, const struct bench_lim
     return lowest;
 }
 
-static struct found find_limit(const struct subject *s, const struct bench_limit *rule)
+static struct row_limit find_limit(const struct subject *s, const struct bench_limit *rule)
 {
     bool all_cores = s->cores > 0 && table_number(s->rows, s->row, "threads") >= s->cores;
 
     if (rule->of == LIMIT_MACHINE)
-        return all_cores ? find_figures(s, rule) : (struct found){0};
+        return all_cores ? find_figures(s, rule) : (struct row_limit){0};
     if (rule->of == LIMIT_NVLINK_GROUP)
         return nvlink_group(s, rule);
     if (!*s->address[0])
-        return (struct found){0};
+        return (struct row_limit){0};
     return rule->of == LIMIT_GPU         ? find_figures(s, rule)
            : rule->of == LIMIT_HOST_LINK ? host_links(s)
                                          : peer_link(s);
@@ -258,7 +259,7 @@ static bool raise_limit(const struct bench_limit *rule, double figure, double va
     return true;
 }
 
-static void fill(const struct subject *s, const struct bench_limit *rule, struct found found,
+static void fill(const struct subject *s, const struct bench_limit *rule, struct row_limit found,
                  struct joined_limit *out)
 {
     const char *source = string_of(found.limit, "source"),
@@ -281,7 +282,7 @@ int limits_row(const json_t *limits, double cores, const struct bench_limit *rul
     s.simulated = !strcmp(table_text(rows, row, "origin"), "simulated");
     read_addresses(&s);
     for (const struct bench_limit *rule = rules; rule->where; rule++) {
-        struct found found = {0};
+        struct row_limit found = {0};
 
         if (condition_holds(rule->where, cell_of, &s))
             found = find_limit(&s, rule);

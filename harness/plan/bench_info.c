@@ -184,15 +184,6 @@ static int accept_any(const char *text, void *value, char *error, size_t len)
     return 0;
 }
 
-static const struct opt_scope *read_scope(const char *when, const char *what)
-{
-    struct opt_scope *scope = *when ? xcalloc(1, sizeof(*scope)) : NULL;
-
-    if (scope)
-        *scope = (struct opt_scope){xstrdup(when), xstrdup(what)};
-    return scope;
-}
-
 static void free_scope(const struct opt_scope *scope)
 {
     if (!scope)
@@ -219,7 +210,12 @@ static int read_option(const json_t *option, struct opt *opt, char **def)
     opt->min = (uint64_t)json_integer_value(json_object_get(option, "min"));
     opt->max = (uint64_t)json_integer_value(json_object_get(option, "max"));
     opt->choices = choices ? (const char *const *)texts_of(choices) : NULL;
-    opt->scope = read_scope(text_in(option, "when"), text_in(option, "scope"));
+    if (*text_in(option, "when")) {
+        struct opt_scope *scope = xcalloc(1, sizeof(*scope));
+        *scope =
+            (struct opt_scope){xstrdup(text_in(option, "when")), xstrdup(text_in(option, "scope"))};
+        opt->scope = scope;
+    }
     *def = joined(json_object_get(option, "default"));
     return type_of(text_in(option, "type"), &opt->type);
 }
@@ -277,16 +273,6 @@ static void read_backends(struct bench_info *b, const json_t *backends)
         read_backend(&b->backends[b->n_backends++], backend);
 }
 
-/* Names of the columns of its rows, by what is told of them. */
-static void read_columns(struct bench_info *b)
-{
-    size_t n = count_columns(b->rows.columns);
-
-    b->columns = xcalloc(n + 1, sizeof(*b->columns));
-    for (size_t i = 0; i < n; i++)
-        b->columns[b->n_columns++] = xstrdup(b->rows.columns[i].name);
-}
-
 /* 0; -EPROTO or -EBADMSG: that is no description, error may say why. */
 static int read_description(struct bench_info *b, json_t *said, char *error, size_t len)
 {
@@ -302,9 +288,13 @@ static int read_description(struct bench_info *b, json_t *said, char *error, siz
         read_backends(b, json_object_get(said, "backends"));
     if (!err)
         err = rows_described_read(b->described, &b->rows, error, len);
-    if (!err)
-        read_columns(b);
-    return err;
+    if (err)
+        return err;
+    b->n_columns = count_columns(b->rows.columns);
+    b->columns = xcalloc(b->n_columns + 1, sizeof(*b->columns));
+    for (size_t i = 0; i < b->n_columns; i++)
+        b->columns[i] = xstrdup(b->rows.columns[i].name);
+    return 0;
 }
 
 static void bench_info_release(struct bench_info *b)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/program.h"
 #include "core/text.h"
 #include "harness/plan/bench_info.h"
@@ -177,15 +178,6 @@ static int is_suite(const struct dirent *entry)
     return len > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + len - 5, ".yaml");
 }
 
-static size_t count_cases(const struct plan *plan)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < plan->n; i++)
-        n += plan->launches[i].repeat == 1;
-    return n;
-}
-
 /* As a run on this machine alone would plan it. */
 static void list_suite(const char *path, const char *configs, const struct bench_list *benches,
                        int columns)
@@ -201,11 +193,12 @@ static void list_suite(const char *path, const char *configs, const struct bench
     }
     size_t all = suite.n;
     suite_unite_absent(&suite, false);
-    if (plan_make(&suite, 1, NULL, &plan))
-        plan = (struct plan){0};
+    plan_make(&suite, 1, NULL, &plan);
+    size_t cases = 0;
+    for (size_t i = 0; i < plan.n; i++)
+        cases += plan.launches[i].repeat == 1;
     snprintf(front, sizeof(front), "  %s", suite.name);
-    at = snprintf(text, sizeof(text), "%s (%zu cases, %zu launches", suite.about,
-                  count_cases(&plan), plan.n);
+    at = snprintf(text, sizeof(text), "%s (%zu cases, %zu launches", suite.about, cases, plan.n);
     if (all > suite.n && at > 0 && at < (int)sizeof(text))
         at += snprintf(text + at, sizeof(text) - (size_t)at, "; %zu more %s what is absent here",
                        all - suite.n, all - suite.n == 1 ? "case needs" : "cases need");
@@ -230,9 +223,8 @@ static void list_suites(const struct bench_list *benches)
     for (int i = 0; i < n; i++)
         widen(&columns, entries[i]->d_name);
     for (int i = 0; i < n; i++) {
-        char *path = NULL;
-        if (asprintf(&path, "%s/%s", configs, entries[i]->d_name) >= 0)
-            list_suite(path, configs, benches, columns - (int)strlen(".yaml") + GAPS);
+        char *path = xasprintf("%s/%s", configs, entries[i]->d_name);
+        list_suite(path, configs, benches, columns - (int)strlen(".yaml") + GAPS);
         free(path);
         free(entries[i]);
     }

@@ -228,23 +228,22 @@ static bool takes_next(const char *word)
 }
 
 /* Of an option that is given again the last value wins; --only is all of them, as "A|B". After
- * opts_parse(), which has found every value there. A new text; NULL: memory is short. */
+ * opts_parse(), which has found every value there. A new text. */
 static char *unite_only(int argc, char **argv)
 {
-    char *all = NULL;
-    size_t size = 0, n = 0;
-    FILE *text = open_memstream(&all, &size);
+    struct buffer all = {0};
 
-    if (!text)
-        return NULL;
+    buffer_text(&all, "");
     for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
         const char *word = argv[at];
         bool next = takes_next(word);
         at += next;
-        if (!strcmp(word, "--only") || !strncmp(word, "--only=", 7))
-            fprintf(text, "%s%s", n++ ? "|" : "", next ? argv[at] : word + 7);
+        if (strcmp(word, "--only") != 0 && strncmp(word, "--only=", 7) != 0)
+            continue;
+        buffer_text(&all, all.size ? "|" : "");
+        buffer_text(&all, next ? argv[at] : word + 7);
     }
-    return fclose(text) ? NULL : all;
+    return all.text;
 }
 
 static int run_in_turn(const struct opts *o, const struct run_options *given, int argc, char **argv)
@@ -303,10 +302,6 @@ static int run_given(const struct opts *o, void *context)
         given->run.launcher = launchers[given->launcher];
     given->run.processes = process_rules[given->processes];
     given->run.again_given = opts_values(o, "again")->given;
-    if (given->run.only && !only) {
-        refuse("out of memory");
-        return EXIT_INCOMPLETE;
-    }
     given->run.only = only;
     status = run_parsed(o, &given->run, given->argc, given->argv);
     free(only);

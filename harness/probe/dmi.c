@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 static const char table_path[] = "sys/firmware/dmi/tables/DMI";
@@ -301,13 +302,13 @@ static void read_modules(const struct probe *p, json_t *memory, const unsigned c
     static const char made_up[] = "the hypervisor makes up the memory modules",
                       whose[] = "whether a hypervisor made the modules up is not known";
     bool one_socket = fact_integer(json_object_get(p->machine, "cpu"), "sockets", 2) == 1;
-    struct module *modules = calloc(MODULES_MAX, sizeof(*modules));
+    struct module *modules = xcalloc(MODULES_MAX, sizeof(*modules));
     json_t *list = fact_list(memory, "modules");
     size_t offset = 0, count = 0;
     long long slots = 0;
     struct structure s = {0};
 
-    while (modules && count < MODULES_MAX && structure_next(table, size, &offset, &s)) {
+    while (count < MODULES_MAX && structure_next(table, size, &offset, &s)) {
         if (s.at[0] != TYPE_MODULE)
             continue;
         slots++;
@@ -338,10 +339,10 @@ static void read_modules(const struct probe *p, json_t *memory, const unsigned c
 
 void probe_dmi_memory(struct probe *p, json_t *memory)
 {
-    unsigned char *table = malloc(TABLE_MAX);
+    unsigned char *table = xrealloc(NULL, TABLE_MAX);
     char why[TREE_LINE];
     size_t size = 0;
-    int rc = table ? tree_read(&p->tree, table_path, (char *)table, TABLE_MAX, &size) : -ENOMEM;
+    int rc = tree_read(&p->tree, table_path, (char *)table, TABLE_MAX, &size);
 
     if (rc) {
         snprintf(why, sizeof(why), "/%s: %s", table_path, fact_errno(rc));

@@ -74,7 +74,7 @@ int tree_link(const struct tree *tree, const char *path, char *buf, size_t size)
 /* Names in a folder, sorted with numbers in order (cpu2 before cpu10), at most TREE_NAMES. */
 int tree_list(const struct tree *tree, const char *path, struct names *names);
 void names_free(struct names *names);
-int names_add(struct names *names, const char *name); /* a copy; 0 or -ENOMEM */
+void names_add(struct names *names, const char *name); /* a copy */
 
 /* Joins two parts, e.g. ("sys/class/net/eth0", "speed"). Cuts nothing: too long gives "". */
 struct path {
@@ -354,8 +354,8 @@ struct grid {
     size_t filled;           /* cells written so far */
 };
 
-/* The first row is the heading: its cells, separated by '|'. Returns 0 or -ENOMEM. */
-int grid_init(struct grid *table, const char *heading);
+/* The first row is the heading: its cells, separated by '|'. */
+void grid_init(struct grid *table, const char *heading);
 void grid_release(struct grid *table);
 
 /* Writes the next cell, from left to right; a new row begins by itself. Long text ends in "...". */

@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 enum { VMSTAT = 65536 };
@@ -143,8 +144,8 @@ static void set_event(json_t *load, const char *key, const char *text, const cha
 
 static void set_swapping(struct probe *p, json_t *load)
 {
-    char *text = malloc(VMSTAT);
-    int rc = text ? tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL) : -ENOMEM;
+    char *text = xrealloc(NULL, VMSTAT);
+    int rc = tree_read(&p->tree, "proc/vmstat", text, VMSTAT, NULL);
 
     set_event(load, "swapped_in_pages", rc ? NULL : text, "pswpin ", fact_errno(rc));
     set_event(load, "swapped_out_pages", rc ? NULL : text, "pswpout ", fact_errno(rc));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 static const char thp[] = "sys/kernel/mm/transparent_hugepage";
@@ -200,16 +201,14 @@ static void set_memory(struct probe *p, json_t *node, const char *folder, char *
 static void add_node(struct probe *p, json_t *list, long long number)
 {
     json_t *node = json_object();
-    char folder[64], *text = malloc(TEXT_MAX);
+    char folder[64], *text = xrealloc(NULL, TEXT_MAX);
 
     json_array_append_new(list, node);
     snprintf(folder, sizeof(folder), "%s/node%lld", NODES, number);
     fact_set_number(node, "node", number);
-    if (text) {
-        set_cpus(p, node, folder, text);
-        set_memory(p, node, folder, text);
-        set_distances(p, node, folder, text);
-    }
+    set_cpus(p, node, folder, text);
+    set_memory(p, node, folder, text);
+    set_distances(p, node, folder, text);
     free(text);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 enum { ANSWER = 1 << 16, WAIT_S = 1 };
@@ -133,7 +134,7 @@ static bool take_answer(char *answer, size_t n, unsigned short type, message_fn 
 
 static void dump(unsigned short ask, unsigned short type, size_t body, message_fn *each, FILE *out)
 {
-    char *answer = malloc(ANSWER);
+    char *answer = xrealloc(NULL, ANSWER);
     struct request q = {.header = {.nlmsg_len = NLMSG_LENGTH((unsigned)body),
                                    .nlmsg_type = ask,
                                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
@@ -143,7 +144,7 @@ static void dump(unsigned short ask, unsigned short type, size_t body, message_f
 
     if (fd >= 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-    n = fd >= 0 && answer ? send(fd, &q, q.header.nlmsg_len, 0) : -1;
+    n = fd >= 0 ? send(fd, &q, q.header.nlmsg_len, 0) : -1;
     while (n > 0 && (n = recv(fd, answer, ANSWER, 0)) > 0)
         if (!take_answer(answer, (size_t)n, type, each, out))
             break;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 int net_ask_driver(int fd, const char *name, void *answer)
@@ -150,18 +151,16 @@ void net_ask_counts(int fd, const char *name, FILE *out)
 
     if (!n || n > COUNTS_MAX)
         return;
-    names = calloc(1, sizeof(*names) + room * ETH_GSTRING_LEN);
-    values = calloc(1, sizeof(*values) + room * sizeof(uint64_t));
-    if (names && values) {
-        names->cmd = ETHTOOL_GSTRINGS;
-        names->string_set = ETH_SS_STATS;
-        names->len = n;
-        values->cmd = ETHTOOL_GSTATS;
-        values->n_stats = n;
-        if (!net_ask_driver(fd, name, names) && !net_ask_driver(fd, name, values) &&
-            names->len == n && values->n_stats == n)
-            print_counts(out, name, (const char *)names->data, (const uint64_t *)values->data, n);
-    }
+    names = xcalloc(1, sizeof(*names) + room * ETH_GSTRING_LEN);
+    values = xcalloc(1, sizeof(*values) + room * sizeof(uint64_t));
+    names->cmd = ETHTOOL_GSTRINGS;
+    names->string_set = ETH_SS_STATS;
+    names->len = n;
+    values->cmd = ETHTOOL_GSTATS;
+    values->n_stats = n;
+    if (!net_ask_driver(fd, name, names) && !net_ask_driver(fd, name, values) && names->len == n &&
+        values->n_stats == n)
+        print_counts(out, name, (const char *)names->data, (const uint64_t *)values->data, n);
     free(names);
     free(values);
 }

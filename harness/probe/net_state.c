@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 enum { ASKED = 1 << 20, INTERRUPTS = 16 << 20, CPUS_MAX = 65536 };
@@ -85,17 +86,18 @@ static char *asked_text(const struct tree *tree, const char *below)
     FILE *out;
 
     if (!tree->live) {
-        text = malloc(ASKED);
+        text = xrealloc(NULL, ASKED);
         snprintf(path, sizeof(path), "%splumb/net", below);
-        if (text && tree_read(tree, path, text, ASKED, NULL))
+        if (tree_read(tree, path, text, ASKED, NULL))
             text[0] = '\0';
         return text;
     }
     out = open_memstream(&text, &size);
     if (!out)
-        return NULL;
+        alloc_fail(1);
     net_ask(out);
-    return fclose(out) ? NULL : text;
+    fclose(out);
+    return text;
 }
 
 json_t *net_asked(const struct tree *tree, const char *below)
@@ -103,8 +105,7 @@ json_t *net_asked(const struct tree *tree, const char *below)
     char *text = asked_text(tree, below), *save = NULL;
     json_t *all = json_object();
 
-    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save))
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         take_line(all, line);
     free(text);
     return all;
@@ -126,9 +127,9 @@ static void copy_asked(json_t *nic, const json_t *asked)
 
 char *net_interrupts(const struct tree *tree)
 {
-    char *text = malloc(INTERRUPTS);
+    char *text = xrealloc(NULL, INTERRUPTS);
 
-    if (text && !tree_read(tree, "proc/interrupts", text, INTERRUPTS, NULL))
+    if (!tree_read(tree, "proc/interrupts", text, INTERRUPTS, NULL))
         return text;
     free(text);
     return NULL;
@@ -168,8 +169,6 @@ static int add_cpus(struct probe *p, int irq, hwloc_bitmap_t cpus)
     rc = tree_line_at(&p->tree, folder, effective, line, sizeof(line));
     if (rc && tree_absent_at(&p->tree, folder, effective)) /* before Linux 4.15 */
         rc = tree_line_at(&p->tree, folder, "smp_affinity_list", line, sizeof(line));
-    if (!rc && !own)
-        rc = -ENOMEM;
     if (!rc && (cpulist_count(line, CPUS_MAX) <= 0 || hwloc_bitmap_list_sscanf(own, line)))
         rc = -EINVAL;
     if (!rc)
@@ -184,7 +183,7 @@ static void set_nodes(struct probe *p, json_t *interrupts, hwloc_const_bitmap_t 
     const json_t *nodes = json_object_get(json_object_get(p->machine, "numa"), "nodes"), *node;
     json_t *list = json_array();
     hwloc_bitmap_t own = hwloc_bitmap_alloc();
-    bool known = own && json_is_array(nodes);
+    bool known = json_is_array(nodes);
     size_t i;
 
     json_array_foreach (nodes, i, node) {
@@ -241,7 +240,7 @@ static void set_interrupts(struct probe *p, json_t *nic, const char *path, const
                                   (address && names_it(line, address))))
             continue;
         count++;
-        if (!rc && cpus)
+        if (!rc)
             rc = add_cpus(p, irq, cpus);
     }
     if (!text || !count) {
@@ -473,9 +472,10 @@ static void set_shared(json_t *tcp, const struct subnets *s)
  * not kept. */
 static void set_routes(struct probe *p, json_t *tcp)
 {
-    char *text = malloc(TREE_NAMES), name[64], destination[16], gateway[16], mask[16], *save = NULL;
+    char *text = xrealloc(NULL, TREE_NAMES), name[64], destination[16], gateway[16], mask[16],
+         *save = NULL;
     struct subnets subnets = {.n = 0};
-    int rc = text ? tree_read(&p->tree, "proc/net/route", text, TREE_NAMES, NULL) : -ENOMEM;
+    int rc = tree_read(&p->tree, "proc/net/route", text, TREE_NAMES, NULL);
     json_t *list;
 
     if (rc) {

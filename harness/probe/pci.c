@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 /* ---- Names of PCI vendors and devices, from the machine's own pci.ids, indexed once ---- */
 
-enum { IDS_MAX = 8 << 20, IDS_STEP = 1024 };
+enum { IDS_MAX = 8 << 20 };
 
 struct entry {
     uint64_t key;     /* the vendor, and below it 1 + the device, or 0 for the vendor itself */
@@ -43,19 +44,6 @@ static long take_id(const char *line)
     return line[4] == ' ' && line[5] == ' ' ? strtol(digits, NULL, 16) : -1;
 }
 
-static bool add_entry(struct pci_ids *ids, uint64_t key, const char *name)
-{
-    if (ids->count % IDS_STEP == 0) {
-        struct entry *more = realloc(ids->entry, (ids->count + IDS_STEP) * sizeof(*more));
-
-        if (!more)
-            return false;
-        ids->entry = more;
-    }
-    ids->entry[ids->count++] = (struct entry){key, name};
-    return true;
-}
-
 static int by_key(const void *a, const void *b)
 {
     const struct entry *one = a, *other = b;
@@ -67,15 +55,14 @@ static int by_key(const void *a, const void *b)
 static void index_lines(struct pci_ids *ids)
 {
     long vendor = -1, id;
-    bool room = true;
 
-    for (const char *line = ids->text; room && *line;) {
+    for (const char *line = ids->text; *line;) {
         if (*line == '\t' && vendor >= 0 && (id = take_id(line + 1)) >= 0)
-            room = add_entry(ids, key_of(vendor, id), line + 5);
+            *ARRAY_ADD(ids->entry, ids->count) = (struct entry){key_of(vendor, id), line + 5};
         else if (*line != '\t' && *line != '#') {
             vendor = take_id(line);
             if (vendor >= 0)
-                room = add_entry(ids, key_of(vendor, -1), line + 4);
+                *ARRAY_ADD(ids->entry, ids->count) = (struct entry){key_of(vendor, -1), line + 4};
         }
         line += strcspn(line, "\n");
         line += *line == '\n';
@@ -89,31 +76,20 @@ static struct pci_ids *pci_ids_load(const struct tree *tree)
 {
     static const char *const files[] = {"usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids",
                                         "usr/share/pci.ids"};
-    struct pci_ids *ids = calloc(1, sizeof(*ids));
-    char *text = malloc(IDS_MAX), *fit;
+    char *text = xrealloc(NULL, IDS_MAX);
     size_t length = 0;
 
-    for (size_t i = 0; text && !length && i < sizeof(files) / sizeof(*files); i++)
+    for (size_t i = 0; !length && i < sizeof(files) / sizeof(*files); i++)
         if (tree_read(tree, files[i], text, IDS_MAX, &length))
             length = 0;
-    if (!ids || !length) {
+    if (!length) {
         free(text);
-        free(ids);
         return NULL;
     }
-    fit = realloc(text, length + 1);
-    ids->text = fit ? fit : text;
+    struct pci_ids *ids = xcalloc(1, sizeof(*ids));
+    ids->text = xrealloc(text, length + 1);
     index_lines(ids);
     return ids;
-}
-
-static void pci_ids_free(struct pci_ids *ids)
-{
-    if (!ids)
-        return;
-    free(ids->entry);
-    free(ids->text);
-    free(ids);
 }
 
 static bool find_name(const struct pci_ids *ids, uint64_t key, char *buf, size_t size)
@@ -329,11 +305,9 @@ static int read_device(const struct tree *tree, const char *address, struct pci_
     if (rc || !S_ISDIR(st.st_mode))
         return rc ? rc : -ENOTDIR;
     strcpy(d->address, address);
-    d->path = strdup(real);
+    d->path = xstrdup(real);
     if (!tree_link_at(tree, real, "driver", driver, sizeof(driver)))
-        d->driver = strdup(driver);
-    if (!d->path)
-        return -ENOMEM;
+        d->driver = xstrdup(driver);
     d->vendor = hex_at(tree, real, "vendor", 4);
     d->device = hex_at(tree, real, "device", 4);
     d->subvendor = hex_at(tree, real, "subsystem_vendor", 4);
@@ -500,19 +474,19 @@ static int read_bus(const struct tree *tree, struct pci *pci)
 
     if (rc)
         return rc;
-    pci->device = calloc(names.count + 1, sizeof(*pci->device));
-    for (size_t i = 0; pci->device && i < names.count; i++)
+    pci->device = xcalloc(names.count, sizeof(*pci->device));
+    for (size_t i = 0; i < names.count; i++)
         if (is_address(names.name[i]) &&
             !read_device(tree, names.name[i], &pci->device[pci->count]))
             pci->count++;
     names_free(&names);
-    return pci->device ? 0 : -ENOMEM;
+    return 0;
 }
 
 int pci_load(const struct tree *tree, struct pci **out)
 {
-    struct pci *pci = calloc(1, sizeof(*pci));
-    int rc = pci ? read_bus(tree, pci) : -ENOMEM;
+    struct pci *pci = xcalloc(1, sizeof(*pci));
+    int rc = read_bus(tree, pci);
 
     *out = NULL;
     if (rc) {
@@ -539,6 +513,10 @@ void pci_free(struct pci *pci)
         free(pci->device[i].driver);
     }
     free(pci->device);
-    pci_ids_free(pci->ids);
+    if (pci->ids) {
+        free(pci->ids->entry);
+        free(pci->ids->text);
+    }
+    free(pci->ids);
     free(pci);
 }

@@ -388,13 +388,6 @@ void pci_fill_counters(const struct tree *tree, json_t *device, const char *path
                    "TOTAL_ERR_COR");
 }
 
-static void report_errors(struct probe *p, const struct pci_device *d)
-{
-    const struct pci_device *port = pci_parent(p->pci, d);
-
-    pci_fill_counters(&p->tree, d->json, d->path, port ? port->path : NULL);
-}
-
 enum { VFS_MAX = 256 };
 
 static void set_hex(json_t *json, const char *key, const struct pci_device *d, const char *file,
@@ -426,14 +419,6 @@ static void report_identity(const struct pci *pci, const struct pci_device *d)
                      "%s", why);
 }
 
-/* "none" where it is known that none is bound. */
-static void report_driver(struct probe *p, const struct pci_device *d)
-{
-    bool none = !d->driver && tree_absent_at(&p->tree, d->path, "driver");
-
-    fact_set_text_or(d->json, "driver", none ? "none" : d->driver, "/%s/driver: not read", d->path);
-}
-
 static void report_iommu(struct probe *p, const struct pci_device *d)
 {
     char text[TREE_LINE], path[TREE_PATH];
@@ -458,7 +443,9 @@ static void report_place(struct probe *p, struct pci_device *d)
     long long node;
     int rc = tree_number_at(&p->tree, d->path, "numa_node", &node);
 
-    report_driver(p, d);
+    bool none = !d->driver && tree_absent_at(&p->tree, d->path, "driver");
+
+    fact_set_text_or(d->json, "driver", none ? "none" : d->driver, "/%s/driver: not read", d->path);
     if (rc)
         fact_set_unknown(d->json, "has_numa_node", "/%s/numa_node: %s", d->path, fact_errno(rc));
     else
@@ -568,7 +555,8 @@ void probe_pci(struct probe *p)
         report_mdev(p, d);
         report_control(d);
         report_services(d);
-        report_errors(p, d);
+        const struct pci_device *port = pci_parent(p->pci, d);
+        pci_fill_counters(&p->tree, d->json, d->path, port ? port->path : NULL);
     }
 }
 

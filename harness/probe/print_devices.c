@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "harness/exam/exam.h"
 #include "harness/probe/facts.h"
 
 /* ---- Lays out a table once all of it is known ---- */
 
-int grid_init(struct grid *table, const char *heading)
+void grid_init(struct grid *table, const char *heading)
 {
     *table = (struct grid){.columns = 1};
     for (const char *c = heading; *c; c++)
@@ -22,7 +23,6 @@ int grid_init(struct grid *table, const char *heading)
         grid_cell(table, "%.*s", (int)(bar ? (size_t)(bar - heading) : strlen(heading)), heading);
         heading = bar ? bar + 1 : NULL;
     }
-    return table->cell ? 0 : -ENOMEM;
 }
 
 void grid_release(struct grid *table)
@@ -31,27 +31,13 @@ void grid_release(struct grid *table)
     *table = (struct grid){0};
 }
 
-static bool grid_grow(struct grid *table)
-{
-    char(*more)[GRID_CELL];
-
-    if (table->filled < table->rows * table->columns)
-        return true;
-    more = realloc(table->cell, (table->rows + 1) * table->columns * sizeof(*more));
-    if (!more)
-        return false;
-    table->cell = more;
-    table->rows++;
-    return true;
-}
-
 void grid_cell(struct grid *table, const char *format, ...)
 {
     va_list args;
     int length;
 
-    if (!grid_grow(table))
-        return;
+    if (table->filled == table->rows * table->columns)
+        table->cell = xrealloc(table->cell, ++table->rows * table->columns * sizeof(*table->cell));
     va_start(args, format);
     length = vsnprintf(table->cell[table->filled], GRID_CELL, format, args);
     va_end(args);
@@ -179,8 +165,7 @@ void print_pci(FILE *out, const json_t *machine)
                                        : print_text(machine, "pci_why"));
         return;
     }
-    if (grid_init(&table, "ADDRESS|KIND|NAME|NATURE|LINK NOW|NUMA|DRIVER|SR-IOV"))
-        return;
+    grid_init(&table, "ADDRESS|KIND|NAME|NATURE|LINK NOW|NUMA|DRIVER|SR-IOV");
     json_array_foreach (list, i, device) {
         cell_text(&table, device, "address");
         grid_cell(&table, "%s", print_text(device, "kind"));
@@ -206,8 +191,7 @@ void print_network(FILE *out, const json_t *machine)
                    json_is_array(list) ? "no interface" : print_text(machine, "network_why"));
         return;
     }
-    if (grid_init(&table, "NAME|KIND|NATURE|SPEED|STATE|MTU|DRIVER|NUMA|PCI"))
-        return;
+    grid_init(&table, "NAME|KIND|NATURE|SPEED|STATE|MTU|DRIVER|NUMA|PCI");
     json_array_foreach (list, i, nic) {
         double speed = fact_number(nic, "speed_gbits_per_s", 0);
 
@@ -287,8 +271,7 @@ void print_rdma(FILE *out, const json_t *machine)
                                                     : "no RDMA device");
         return;
     }
-    if (grid_init(&table, "NAME|PORT|STATE|RATE|LAYER|NATURE|DRIVER|FIRMWARE|NUMA|PCI|GIDS"))
-        return;
+    grid_init(&table, "NAME|PORT|STATE|RATE|LAYER|NATURE|DRIVER|FIRMWARE|NUMA|PCI|GIDS");
     json_array_foreach (list, i, device) {
         if (!json_array_size(json_object_get(device, "ports")))
             rdma_row(&table, device, NULL);

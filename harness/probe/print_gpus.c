@@ -102,8 +102,7 @@ static void print_gpu_links(FILE *out, const json_t *machine, const json_t *list
     struct grid table;
     size_t i, k, from = 0;
 
-    if (grid_init(&table, "GPU|PCIE LINK, UP TO THE ROOT|NOW|AT BEST|NOTE"))
-        return;
+    grid_init(&table, "GPU|PCIE LINK, UP TO THE ROOT|NOW|AT BEST|NOTE");
     json_array_foreach (list, i, gpu) {
         const json_t *device =
             pci_entry(json_object_get(machine, "pci"), print_text(gpu, "address"), &from);
@@ -203,8 +202,7 @@ static void print_gpu_pairs(FILE *out, const json_t *gpus)
         return;
     for (size_t i = 0; i < n; i++)
         snprintf(heading + strlen(heading), sizeof(heading) - strlen(heading), "|%zu", i);
-    if (grid_init(&table, heading))
-        return;
+    grid_init(&table, heading);
     for (size_t i = 0; i < n; i++) {
         grid_cell(&table, "%s", address[i]);
         grid_cell(&table, "%zu", i);
@@ -362,8 +360,7 @@ static void print_identities(FILE *out, const json_t *machine, const json_t *lis
     struct grid table;
     size_t i;
 
-    if (grid_init(&table, "ADDRESS|CUDA|NAME|NATURE|CC|SMS|MEMORY|PEAK|MIG|NUMA|NEAREST ADAPTER"))
-        return;
+    grid_init(&table, "ADDRESS|CUDA|NAME|NATURE|CC|SMS|MEMORY|PEAK|MIG|NUMA|NEAREST ADAPTER");
     json_array_foreach (list, i, gpu)
         identity_row(&table, machine, &near, gpu);
     finish(out, &table);
@@ -438,9 +435,9 @@ static void print_states(FILE *out, const json_t *list)
     struct grid table;
     size_t i;
 
-    if (!any_from_nvml(list) ||
-        grid_init(&table, "ADDRESS|POWER LIMIT|PERSISTENCE|ECC|BAR1|COMPUTE|VIRTUAL|NVLINK"))
+    if (!any_from_nvml(list))
         return;
+    grid_init(&table, "ADDRESS|POWER LIMIT|PERSISTENCE|ECC|BAR1|COMPUTE|VIRTUAL|NVLINK");
     fputc('\n', out);
     json_array_foreach (list, i, gpu)
         state_row(&table, gpu);

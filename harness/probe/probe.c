@@ -166,20 +166,15 @@ static void host_mitigations(struct probe *p, json_t *host)
     names_free(&names);
 }
 
-/* Who made the machine. Serial numbers and UUIDs stand beside these files and are left there. */
-static void host_product(struct probe *p, json_t *host)
-{
-    fact_set_line(host, "vendor", &p->tree, "sys/class/dmi/id/sys_vendor");
-    fact_set_line(host, "product", &p->tree, "sys/class/dmi/id/product_name");
-    fact_set_line(host, "bios", &p->tree, "sys/class/dmi/id/bios_version");
-}
-
 static void probe_host(struct probe *p)
 {
     json_t *host = fact_object(p->machine, "host");
 
     fact_set_line(host, "hostname", &p->tree, "proc/sys/kernel/hostname");
-    host_product(p, host);
+    /* Who made the machine. Serial numbers and UUIDs stand beside these files and are left there. */
+    fact_set_line(host, "vendor", &p->tree, "sys/class/dmi/id/sys_vendor");
+    fact_set_line(host, "product", &p->tree, "sys/class/dmi/id/product_name");
+    fact_set_line(host, "bios", &p->tree, "sys/class/dmi/id/bios_version");
     host_kernel(p, host);
     host_architecture(p, host);
     host_distro(p, host);
@@ -221,8 +216,6 @@ int probe_machine(const char *sysroot, json_t **machine)
     *machine = NULL;
     if (!rc && !tree_exists(&p.tree, "sys") && !tree_exists(&p.tree, "proc"))
         rc = -ENODATA;
-    if (!rc && !p.machine)
-        rc = -ENOMEM;
     if (!rc)
         probe_all(&p);
     tree_close(&p.tree);
@@ -407,7 +400,7 @@ json_t *probe_settings(const char *const *variables)
 {
     json_t *settings = json_object();
 
-    for (; settings && variables && *variables; variables++)
+    for (; variables && *variables; variables++)
         if (is_steering(*variables))
             set(settings, *variables);
     return settings;

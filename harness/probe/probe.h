@@ -23,20 +23,20 @@
  * owns *machine (json_decref). The object's key order is stable, and it stands as it is in
  * run.json. Not thread-safe: a sysroot is handed to hwloc through the environment, which is then
  * put back. Returns 0; -ENOENT, -ENOTDIR, -EACCES where sysroot is no readable folder; -ENODATA
- * where it holds neither "sys" nor "proc"; -ENOMEM.
+ * where it holds neither "sys" nor "proc".
  */
 int probe_machine(const char *sysroot, json_t **machine);
 
 /*
  * Which of the variables ("NAME=VALUE", NULL-ended, as environ) steer libraries:
- * {"OMP_NUM_THREADS": "4"}. Others are not looked at. The caller owns it; NULL: no memory.
+ * {"OMP_NUM_THREADS": "4"}. Others are not looked at. The caller owns it.
  */
 json_t *probe_settings(const char *const *variables);
 
 /*
  * Under a launcher: which of the host's processes of a job this is, and the CPUs of all of them:
  * {"local": 1, "by": "LOCAL_RANK", "visible_devices": "0,1", "local_size": 2, "peers": ["0-7",
- * "8-15"]}. Waits up to half a second for the others. NULL: no launcher, or no memory.
+ * "8-15"]}. Waits up to half a second for the others. NULL: no launcher.
  */
 json_t *probe_rank(const char *const *variables);
 

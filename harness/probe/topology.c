@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/hw/topo.h"
 #include "harness/probe/facts.h"
 
@@ -56,9 +57,11 @@ static int add_mask(const struct tree *tree, struct names *masks, const char *la
     text[strcspn(text, "\n")] = '\0';
     if (!rc && !text[0])
         rc = -ENODATA;
-    if (!rc)
+    if (!rc) {
         snprintf(entry, sizeof(entry), "%s%s", label, text);
-    return rc ? rc : names_add(masks, entry);
+        names_add(masks, entry);
+    }
+    return rc;
 }
 
 /* Under its name of today or the one before Linux 5.2. */
@@ -252,7 +255,7 @@ static void environment_swap(const char *name, const char *value, char **before)
     const char *was = getenv(name);
 
     if (before)
-        *before = was ? strdup(was) : NULL;
+        *before = was ? xstrdup(was) : NULL;
     if (value)
         setenv(name, value, 1);
     else
@@ -287,7 +290,7 @@ static int topology_load(const struct tree *tree, hwloc_topology_t *topology)
 
     topo_without_plugins();
     if (hwloc_topology_init(topology))
-        return -ENOMEM;
+        alloc_fail(1);
     hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_NONE);
     if (!tree->live)
@@ -318,7 +321,7 @@ static void set_count(struct probe *p, json_t *cpu, const char *key, hwloc_topol
                       hwloc_obj_type_t type)
 {
     hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-    size_t count = cpus ? covered(topology, type, cpus) : 0, masks;
+    size_t count = covered(topology, type, cpus), masks;
     char lacking[TREE_LINE] = "";
 
     masks = shape_masks(&p->tree, type == HWLOC_OBJ_CORE ? SHAPE_CORES : SHAPE_PACKAGES, lacking);
@@ -444,17 +447,12 @@ static void check_level(struct probe *p, json_t *caches, hwloc_topology_t topolo
     json_t *cache;
     size_t i;
 
-    if (cpus && covered(topology, (hwloc_obj_type_t)level, cpus) && !p->tree.live &&
+    if (covered(topology, (hwloc_obj_type_t)level, cpus) && !p->tree.live &&
         !hwloc_bitmap_isequal(cpus, hwloc_get_root_obj(topology)->cpuset))
         json_array_foreach (caches, i, cache)
             if (fact_integer(cache, "level", 0) == level - HWLOC_OBJ_L1CACHE + 1)
                 fact_set_unknown(cache, "count", "the files show it for some CPUs only");
     hwloc_bitmap_free(cpus);
-}
-
-static bool no_caches(const struct probe *p)
-{
-    return tree_absent(&p->tree, CPUS "/cpu0/cache");
 }
 
 /* Data and unified caches, L1 first; instruction caches bound none of our pipes. */
@@ -473,7 +471,7 @@ static void add_caches_topology(struct probe *p, hwloc_topology_t topology)
     if (!lacking[0] && masks != objects)
         snprintf(lacking, sizeof(lacking), "the files name %zu, of which %zu fit together", masks,
                  objects);
-    if (lacking[0] || (!objects && !no_caches(p))) {
+    if (lacking[0] || (!objects && !tree_absent(&p->tree, CPUS "/cpu0/cache"))) {
         fact_set_unknown(p->machine, "caches", "%s",
                          lacking[0] ? lacking : "/" CPUS "/cpu0/cache: not read");
         json_decref(caches);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "harness/probe/facts.h"
 
 /* ---- What is known not to be there: see tree_absent() in facts.h ---- */
@@ -20,15 +21,14 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What the recording says is not there; without memory for it nothing is known to be absent. */
+/* What the recording says is not there. */
 static void tree_load_absent(struct tree *tree)
 {
-    char *text = malloc(ABSENT_MAX), *save = NULL;
+    char *text = xrealloc(NULL, ABSENT_MAX), *save = NULL;
 
-    if (text && !tree_read(tree, "plumb/absent", text, ABSENT_MAX, NULL))
+    if (!tree_read(tree, "plumb/absent", text, ABSENT_MAX, NULL))
         for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-            if (names_add(&tree->absent, line))
-                break;
+            names_add(&tree->absent, line);
     if (tree->absent.count)
         qsort(tree->absent.name, tree->absent.count, sizeof(*tree->absent.name), by_name);
     free(text);
@@ -326,25 +326,14 @@ static int by_version(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-int names_add(struct names *names, const char *name)
+void names_add(struct names *names, const char *name)
 {
-    if (names->count % 64 == 0) {
-        char **more = realloc(names->name, (names->count + 64) * sizeof(*more));
-
-        if (!more)
-            return -ENOMEM;
-        names->name = more;
-    }
-    names->name[names->count] = strdup(name);
-    if (!names->name[names->count])
-        return -ENOMEM;
-    names->count++;
-    return 0;
+    *ARRAY_ADD(names->name, names->count) = xstrdup(name);
 }
 
 int tree_list(const struct tree *tree, const char *path, struct names *names)
 {
-    int fd = open_at(tree, path, O_RDONLY | O_DIRECTORY), rc = 0;
+    int fd = open_at(tree, path, O_RDONLY | O_DIRECTORY);
     struct dirent *entry;
     DIR *dir;
 
@@ -352,19 +341,15 @@ int tree_list(const struct tree *tree, const char *path, struct names *names)
     if (fd < 0)
         return fd;
     dir = fdopendir(fd);
-    if (!dir) {
-        close(fd);
-        return -ENOMEM;
-    }
-    while (!rc && names->count < TREE_NAMES && (entry = readdir(dir)))
+    if (!dir)
+        alloc_fail(1);
+    while (names->count < TREE_NAMES && (entry = readdir(dir)))
         if (name_is_plain(entry->d_name))
-            rc = names_add(names, entry->d_name);
+            names_add(names, entry->d_name);
     closedir(dir);
     if (names->count)
         qsort(names->name, names->count, sizeof(*names->name), by_version);
-    if (rc)
-        names_free(names);
-    return rc;
+    return 0;
 }
 
 void names_free(struct names *names)

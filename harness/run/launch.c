@@ -3,6 +3,7 @@
 #include "harness/run/launch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -143,13 +144,6 @@ static void print_failed_row(struct launching *g, const char *code, const char *
 
 /* ---- Start, rows and samples ---- */
 
-/* A launch has a seed of its own, made from the run's: two launches of one case do not see the same
- * data. */
-static uint64_t seed_of(uint64_t seed, const struct launch *l)
-{
-    return (seed * 1000003 + l->case_number) * 1000003 + l->repeat;
-}
-
 static int make_arguments(struct launching *g)
 {
     size_t n = 0;
@@ -163,7 +157,9 @@ static int make_arguments(struct launching *g)
         if (*word)
             g->argv[n++] = word;
     }
-    snprintf(g->seed, sizeof(g->seed), "%llu", (unsigned long long)seed_of(g->c->seed, g->l));
+    /* Made from the run's, so that two launches of one case do not see the same data. */
+    snprintf(g->seed, sizeof(g->seed), "%" PRIu64,
+             (g->c->seed * 1000003 + g->l->case_number) * 1000003 + g->l->repeat);
     g->argv[n++] = "--csv";
     g->argv[n++] = "--planned";
     g->argv[n++] = "--seed";

@@ -99,18 +99,12 @@ static void say_time(struct run *r)
     free(copy);
 }
 
-/* The command lines of a launch on hosts; NULL: it has none. To be freed. */
-static char *commands_of(const struct run *r, const struct launch *l)
-{
-    const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
-
-    return bench && launch_has_hosts(l) ? host_launch_commands(&r->hosts, l, bench->path) : NULL;
-}
-
 /* Between or over which hosts, and the command lines: one, or one for each connection. */
 static void print_hosts(const struct run *r, const struct launch *l)
 {
-    char *commands = commands_of(r, l);
+    const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
+    char *commands =
+        bench && launch_has_hosts(l) ? host_launch_commands(&r->hosts, l, bench->path) : NULL;
 
     printf(",");
     csv_print(stdout, l->from);
@@ -141,13 +135,6 @@ static void print_dry_run(struct run *r)
     fprintf(stderr, "plumb run: %zu %s planned, nothing was run\n", r->plan.n,
             r->plan.n == 1 ? "launch" : "launches");
     say_time(r);
-}
-
-static void say_pairs(const struct run *r)
-{
-    if (r->plan.pairs)
-        fprintf(stderr, "plumb run: sampled %u of %u pairs of GPUs; another --seed draws others\n",
-                r->plan.pairs, r->plan.pairs_of);
 }
 
 /* As it was given, without slashes at its end. */
@@ -281,8 +268,9 @@ static int start_new(struct run *r, const char *suite_name, int argc, char **arg
     int status = make_plan(r, suite_name, &config);
 
     r->planned_ns = clock_now_ns() - begin_ns;
-    if (status == EXIT_GOOD)
-        say_pairs(r);
+    if (status == EXIT_GOOD && r->plan.pairs)
+        fprintf(stderr, "plumb run: sampled %u of %u pairs of GPUs; another --seed draws others\n",
+                r->plan.pairs, r->plan.pairs_of);
     if (status == EXIT_GOOD && r->options.dry_run) {
         print_dry_run(r);
     } else if (status == EXIT_GOOD && ask_hosts(r)) {

@@ -180,15 +180,6 @@ static int range_split(const char *text, const char *dots, struct range *r)
     return 0;
 }
 
-static int push_number(const struct opt *opt, uint64_t value, struct opt_values *out, char *error,
-                       size_t len)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-    return push_element(opt, text, out, error, len);
-}
-
 static int push_range(const struct opt *opt, const char *text, const char *dots,
                       struct opt_values *out, char *error, size_t len)
 {
@@ -213,7 +204,9 @@ static int push_range(const struct opt *opt, const char *text, const char *dots,
             "a range that ends: low to high, a factor above 1 (low above 0) or a step above 0",
             error, len);
     for (uint64_t v = low; !err && v <= high;) {
-        err = push_number(opt, v, out, error, len);
+        char number[32];
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)v);
+        err = push_element(opt, number, out, error, len);
         double next = r.kind == 'x' ? (double)v * factor : (double)v + (double)step;
         if (next > (double)high || next >= 0x1p63)
             break;

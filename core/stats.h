@@ -100,7 +100,7 @@ int stats_ascending(const void *a, const void *b); // of doubles, for qsort()
 // A normal distribution's standard deviation in units of its median absolute deviation.
 #define STATS_MAD_TO_SD 1.4826
 
-// NaN where n is 0, a sample is NaN, or memory is short. The order of x does not matter.
+// NaN where n is 0 or a sample is NaN. The order of x does not matter.
 double stats_median(const double *x, size_t n);
 
 // NaN where n is 0. Compensated summation.

@@ -62,12 +62,6 @@ static int work_overlap_alone(struct collective_work *w)
     return 0;
 }
 
-static void work_overlap_both(struct collective_work *w, uint64_t both_ns)
-{
-    if (w->overlap.n < OVERLAP_SAMPLES)
-        w->overlap.both_ns[w->overlap.n++] = (double)both_ns;
-}
-
 /* How much of the shorter one of operation and product went on beside the other: 100 % where both
  * together take as long as the longer. Each sample has all three, one after another; medians of
  * blocks of samples, so that there is an interval. */
@@ -247,8 +241,8 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     if (!w->begun)
         return 0;
     w->operations += inner * batch;
-    if (p->overlap)
-        work_overlap_both(w, slowest);
+    if (p->overlap && w->overlap.n < OVERLAP_SAMPLES)
+        w->overlap.both_ns[w->overlap.n++] = (double)slowest;
     rows_count(w, times, slowest, wall_ns);
     pt->enough = p->iterations && w->operations >= p->iterations;
     return 0;

@@ -279,14 +279,6 @@ static int enable_peers(struct point *pt, struct gpu_copy *c)
     return err;
 }
 
-/* Copies after this one shall not find access that they did not ask for. */
-static void disable_peers(struct gpu_copy *c)
-{
-    for (unsigned g = 0; c->peers_enabled && g < c->groups; g++)
-        for (int end = 0; end < 2; end++)
-            gpu_ops(c->gpu[0])->peer(c->pairs[g][end], c->pairs[g][1 - end], false);
-}
-
 /* One end of direction d with GPU g. */
 static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int d, int end,
                       struct gpu_copy_memory *m)
@@ -462,13 +454,6 @@ static int check_lanes(struct point *pt, struct gpu_copy *c, uint64_t seed, cons
     return 0;
 }
 
-static int run_all_lanes(struct gpu_copy *c)
-{
-    uint64_t ns[SAMPLER_SERIES_MAX];
-
-    return c->run(c, 1, ns);
-}
-
 /* Of several GPUs' memory the last one's: a check that stops early does not see it. */
 static struct gpu_copy_memory *to_spoil(const struct gpu_copy *c)
 {
@@ -483,7 +468,7 @@ static struct gpu_copy_memory *to_spoil(const struct gpu_copy *c)
 static int check(struct point *pt)
 {
     struct gpu_copy *c = pt->state;
-    uint64_t other_seed = pt->common->seed + 1;
+    uint64_t other_seed = pt->common->seed + 1, ns[SAMPLER_SERIES_MAX];
     int err = 0;
 
     if (c->chain)
@@ -497,7 +482,7 @@ static int check(struct point *pt)
     for (unsigned i = 0; !err && i < c->each * c->groups; i++)
         err = gpu_copy_lane_fill(&c->lanes[i], lane_seed(other_seed, i));
     if (!err)
-        err = run_all_lanes(c);
+        err = c->run(c, 1, ns);
     if (err)
         return gpu_copy_failed(pt, c, err);
     return check_lanes(pt, c, other_seed, "in a copy of fresh data");
@@ -566,7 +551,10 @@ static void teardown(struct point *pt)
         gpu_copy_lane_close(&c->lanes[i]);
     gpu_copy_spread_close(c);
     gpu_copy_peer_close(c);
-    disable_peers(c);
+    /* Copies after this one shall not find access that they did not ask for. */
+    for (unsigned g = 0; c->peers_enabled && g < c->groups; g++)
+        for (int end = 0; end < 2; end++)
+            gpu_ops(c->gpu[0])->peer(c->pairs[g][end], c->pairs[g][1 - end], false);
     if (c->cpu >= 0)
         topo_unbind_self(point_topo(pt));
     free(c);

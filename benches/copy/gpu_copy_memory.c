@@ -338,17 +338,11 @@ void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g)
         topo_bind_self(point_topo(pt), (unsigned)c->cpu);
 }
 
-static const struct gpu_copy_memory *host_memory(const struct gpu_copy *c)
-{
-    const struct gpu_copy_memory *src = &c->lanes[0].src;
-
-    return src->config.on_host ? src : &c->lanes[0].dst;
-}
-
 /* Evidence, and a remark where the pages are not on the node that was asked for. */
 static void look_at_pages(struct point *pt, const struct gpu_copy *c)
 {
-    const struct gpu_copy_memory *m = host_memory(c);
+    const struct gpu_copy_lane *lane = &c->lanes[0];
+    const struct gpu_copy_memory *m = lane->src.config.on_host ? &lane->src : &lane->dst;
     struct host_buffer pages = {.at = m->at, .bytes = m->rounded};
     unsigned node = host_node(c);
     struct host_where where;

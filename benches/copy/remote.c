@@ -303,22 +303,16 @@ int copy_remote_alive(struct copy_remote *r)
     return err ? fail(r, err, r->talk.peers[PEER].error) : 0;
 }
 
-static void await(struct copy_remote *r)
-{
-    const struct talk_patience patience = {.quiet_ns = STEP_WAIT_NS};
-
-    if (!talk_settle(&r->talk, &patience) && talk_awaits(&r->talk))
-        talk_lose(&r->talk, PEER, -ETIMEDOUT, "it does not answer: it hangs, or is cut off");
-}
-
 static int ask(struct copy_remote *r, enum request request, const void *data, size_t len,
                void *reply, size_t size)
 {
+    const struct talk_patience patience = {.quiet_ns = STEP_WAIT_NS};
     const struct talk_peer *p = &r->talk.peers[PEER];
 
     if (talk_post(&r->talk, PEER, (uint16_t)request, data, len))
         return fail(r, -ECONNRESET, channel_error(r->channel));
-    await(r);
+    if (!talk_settle(&r->talk, &patience) && talk_awaits(&r->talk))
+        talk_lose(&r->talk, PEER, -ETIMEDOUT, "it does not answer: it hangs, or is cut off");
     if (p->err)
         return fail(r, p->err, p->error);
     if (talk_reply_len(&r->talk, PEER) != size)

@@ -287,16 +287,6 @@ static int plan(struct gpu_run *r, unsigned *n)
     return err ? gpu_failed(r, err) : 0;
 }
 
-/* What is left in C by others than the choice is not its result. */
-static int forget_results(struct gpu_run *r)
-{
-    int err = gpu_operands_poison(&r->operands);
-
-    if (!err)
-        err = gpu_ops(r->gpu)->stream_wait(r->timer.stream);
-    return err ? gpu_failed(r, err) : 0;
-}
-
 /* For later launches of the case, unless the contest was cut short or disturbed. */
 static void show_choice(const struct gpu_run *r)
 {
@@ -356,7 +346,10 @@ static int gpu_begin(struct gemm_run *run, const struct gemm_shape *shape, bool 
         show_choice(r);
     }
     r->products = 0;
-    return forget_results(r);
+    err = gpu_operands_poison(&r->operands); /* results of others than the choice are none of its */
+    if (!err)
+        err = gpu_ops(r->gpu)->stream_wait(r->timer.stream);
+    return err ? gpu_failed(r, err) : 0;
 }
 
 static int gpu_check(struct gemm_run *run, bool spoil, struct gemm_check *out)

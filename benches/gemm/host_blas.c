@@ -464,20 +464,15 @@ static bool is_slow_unit(const struct host_run *r)
     return r->own_rate > 0 && r->own_rate < SLOW_UNIT * r->base.pt->series[0].limit;
 }
 
-/* A library that keeps to a type's own instructions cannot come near a limit of faster ones. */
-static void tell_slow_unit(struct host_run *r)
-{
-    if (is_slow_unit(r))
-        point_reason(r->base.pt, 0, "this CPU's own %s instructions are slower than its f32 ones",
-                     gemm_dtype_names[r->base.request.form->dtype]);
-}
-
 static int host_check(struct gemm_run *run, bool spoil, struct gemm_check *out)
 {
     struct host_run *r = (struct host_run *)run;
 
     check_limit(r);
-    tell_slow_unit(r);
+    if (is_slow_unit(
+            r)) /* a library that keeps to them cannot come near the limit of faster ones */
+        point_reason(run->pt, 0, "this CPU's own %s instructions are slower than its f32 ones",
+                     gemm_dtype_names[run->request.form->dtype]);
     if (spoil)
         ((unsigned char *)r->problem.c)[gemm_element_bytes(r->problem.form->c) - 1] ^= 0x40;
     return gemm_check_result(&r->problem, run->pt->common->seed, out);

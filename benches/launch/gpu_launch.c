@@ -337,22 +337,10 @@ static int run_fill(struct launch *l, const struct gpu_fill_args *args)
     return err;
 }
 
-static int compare(const struct launch *l, uint64_t seed, char *what, size_t len)
-{
-    uint64_t wrong = 0;
-
-    for (uint64_t i = 0; i < LAUNCH_WORDS; i++)
-        wrong += l->host[i] != gpu_value_bits(GPU_U64, GPU_RANDOM, seed, i);
-    if (wrong)
-        snprintf(what, len, "wrong data: %llu of %d words that a kernel wrote are not right",
-                 (unsigned long long)wrong, LAUNCH_WORDS);
-    return wrong ? -EBADMSG : 0;
-}
-
 int launch_check(struct launch *l, uint64_t seed, char *what, size_t len)
 {
     const struct gpu_ops *ops = gpu_ops(l->gpu);
-    size_t bytes = LAUNCH_WORDS * sizeof(uint64_t);
+    uint64_t bytes = LAUNCH_WORDS * sizeof(uint64_t), wrong = 0;
     struct gpu_fill_args args = {
         .dst = l->device, .count = LAUNCH_WORDS, .seed = seed, .type = GPU_U64, .kind = GPU_RANDOM};
     int err = l->op->check ? l->op->check(l, what, len) : 0;
@@ -365,5 +353,12 @@ int launch_check(struct launch *l, uint64_t seed, char *what, size_t len)
         err = ops->copy(l->stream, l->host, l->device, bytes);
     if (!err)
         err = drain(l);
-    return err ? err : compare(l, seed, what, len);
+    if (err)
+        return err;
+    for (uint64_t i = 0; i < LAUNCH_WORDS; i++)
+        wrong += l->host[i] != gpu_value_bits(GPU_U64, GPU_RANDOM, seed, i);
+    if (wrong)
+        snprintf(what, len, "wrong data: %llu of %d words that a kernel wrote are not right",
+                 (unsigned long long)wrong, LAUNCH_WORDS);
+    return wrong ? -EBADMSG : 0;
 }

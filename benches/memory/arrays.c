@@ -269,13 +269,6 @@ static void lay_out(struct arrays *a, struct arrays_part *part, char *at)
         args->b = NULL;
 }
 
-/* The kernels' arguments as arrays_open() leaves them. The ceilings' loops have others. */
-static void arrays_lay_out(struct arrays *a)
-{
-    for (unsigned i = 0; i < a->threads; i++)
-        lay_out(a, &a->parts[i], a->buffers[i].at);
-}
-
 /* Each source of each thread has a seed of its own. Neighbouring seeds are drawn from, not used:
  * what is made of seeds a step of the generator apart would be the same numbers in other places. */
 static uint64_t seed_of(const struct arrays *a, unsigned thread, unsigned source)
@@ -301,15 +294,6 @@ static void fill_part(void *arg, unsigned thread, unsigned threads)
             entries_fill((void *)part->args.a, a->part_bytes, c->type, seed_of(a, thread, 0));
     if (part->args.b)
         entries_fill((void *)part->args.b, a->part_bytes, c->type, seed_of(a, thread, 1));
-}
-
-/* Lays out, and fills what is read with random numbers and what is written with NaN. Each thread
- * fills its own part. */
-static void arrays_fill(struct arrays *a, struct team *team)
-{
-    uint64_t ns;
-
-    team_run(team, fill_part, a, &ns, NULL);
 }
 
 /* Each thread allocates, binds and touches its own. */
@@ -432,11 +416,6 @@ int arrays_check(struct arrays *a, struct team *team, char *error, size_t len)
 uint64_t arrays_set_bytes(const struct arrays *a)
 {
     return (uint64_t)a->part_bytes * kernel_arrays(a->config.op) * a->threads;
-}
-
-uint64_t arrays_pass_bytes(const struct arrays *a)
-{
-    return arrays_set_bytes(a); /* each array once a pass: there is none that is not touched */
 }
 
 void arrays_spoil(struct arrays *a)
@@ -562,15 +541,16 @@ void arrays_ceiling(struct arrays *a, struct team *team, struct arrays_ceiling *
 {
     enum kernel_op op = a->config.op;
     bool stored = kernel_stores(op) && !ceiling->write_form;
+    uint64_t ns;
 
     if (loads(op) && !ceiling->read_form)
         ceiling->read_gbps = best_rate(a, team, list_loads, &ceiling->read_form);
     if (stored)
         ceiling->write_gbps = best_rate(a, team, list_stores, &ceiling->write_form);
     if (stored) /* over the data */
-        arrays_fill(a, team);
-    else
-        arrays_lay_out(a);
+        team_run(team, fill_part, a, &ns, NULL);
+    for (unsigned i = 0; !stored && i < a->threads; i++) /* the loops have arguments of their own */
+        lay_out(a, &a->parts[i], a->buffers[i].at);
 }
 
 void arrays_ceiling_again(struct arrays *a, struct team *team, const struct arrays_ceiling *before,

@@ -64,8 +64,7 @@ int arrays_check(struct arrays *a, struct team *team, char *error, size_t len);
 /* Are the sums of the last arrays_time() of KERNEL_READ right? Cheap. */
 bool arrays_sums_right(const struct arrays *a);
 
-uint64_t arrays_set_bytes(const struct arrays *a);  /* the working set */
-uint64_t arrays_pass_bytes(const struct arrays *a); /* counted for one pass, by the STREAM rule */
+uint64_t arrays_set_bytes(const struct arrays *a); /* the working set */
 
 /* What this place can deliver and take at this size. A form's number tells which of the loops
  * reached a rate, counted from 1 on; 0: the rate is not known. */

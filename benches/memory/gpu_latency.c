@@ -119,14 +119,6 @@ static int queue_hops(void *arg, struct gpu_stream *stream, uint64_t i)
     return queue_chase(hops->st, stream, hops->n);
 }
 
-/* Once round: what the second-level cache can hold, it holds. */
-static int warm(struct state *st)
-{
-    int err = queue_chase(st, st->timer.stream, st->lines);
-
-    return err ? err : gpu_ops(st->gpu)->stream_wait(st->timer.stream);
-}
-
 /* One line that leads back to itself. */
 static int spoil(struct state *st)
 {
@@ -149,8 +141,10 @@ static int setup_device(struct point *pt, struct state *st)
         err = take_memory(st);
     if (!err)
         err = build_chain(st, pt->common->seed);
-    if (!err && bytes <= gpu_base(st->gpu)->facts.l2_bytes)
-        err = warm(st);
+    if (!err && bytes <= gpu_base(st->gpu)->facts.l2_bytes) { /* once round: the cache holds it */
+        err = queue_chase(st, st->timer.stream, st->lines);
+        err = err ? err : gpu_ops(st->gpu)->stream_wait(st->timer.stream);
+    }
     if (!err && st->params->inject == MEMORY_CORRUPT)
         err = spoil(st);
     pt->sample_ns = bytes < NEAR_BYTES ? NEAR_SAMPLE_NS : FAR_SAMPLE_NS;
@@ -174,28 +168,21 @@ static int setup(struct point *pt)
     return err ? err : setup_device(pt, st);
 }
 
-static int read_end(struct state *st, uint64_t *end)
-{
-    const struct gpu_ops *ops = gpu_ops(st->gpu);
-    int err = ops->copy(st->timer.stream, st->staging, st->end, sizeof(*end));
-
-    err = err ? err : ops->stream_wait(st->timer.stream);
-    *end = err ? 0 : st->staging[0];
-    return err;
-}
-
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct state *st = pt->state;
+    const struct gpu_ops *ops = gpu_ops(st->gpu);
     struct hops hops = {st, inner};
-    uint64_t end;
     int err = gpu_timer_run(&st->timer, queue_hops, &hops, 1, 1, ns);
 
-    err = err ? err : read_end(st, &end);
+    if (!err)
+        err = ops->copy(st->timer.stream, st->staging, st->end, sizeof(*st->end));
+    if (!err)
+        err = ops->stream_wait(st->timer.stream);
     if (err)
         return point_gpu_failed(pt, st->gpu, err);
     st->hops += inner;
-    if (end != (uintptr_t)place_after(st, st->hops))
+    if (st->staging[0] != (uintptr_t)place_after(st, st->hops))
         st->wrong = true;
     return 0;
 }

@@ -56,14 +56,6 @@ int gpu_shape_plain(const struct gpu_tune_space *space, struct gpu_shape *shape)
     return each ? 0 : -EOPNOTSUPP;
 }
 
-/* "u4 cs 256 threads x 1056 blocks". Returns text. */
-static const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len)
-{
-    snprintf(text, len, "u%u%s %u threads x %u blocks", shape->unroll,
-             shape->streaming ? " cs" : "", shape->block, shape->grid);
-    return text;
-}
-
 static void add(struct shapes *s, struct gpu_shape shape, uint64_t grid)
 {
     const struct gpu_shape *last = s->n ? &s->all[s->n - 1] : NULL;
@@ -509,7 +501,8 @@ static int gpu_variant_choose(struct point *pt, struct gpu_passes *m, struct gpu
         err = find_tuned(pt, m, v);
     else
         err = gpu_shape_plain(&space, &v->shape);
-    gpu_shape_text(&v->shape, v->text, sizeof(v->text));
+    snprintf(v->text, sizeof(v->text), "u%u%s %u threads x %u blocks", v->shape.unroll,
+             v->shape.streaming ? " cs" : "", v->shape.block, v->shape.grid);
     return err ? err : find_kernel(m, &v->shape, &v->kernel);
 }
 
@@ -598,28 +591,21 @@ static int setup(struct point *pt)
     return err ? err : setup_device(pt, st);
 }
 
-/* Each sample's sum of its own: errors of several cannot make up for one another. */
-static int check_sum(struct state *st, uint64_t passes)
-{
-    uint64_t sum = 0;
-    int err = gpu_arrays_read_sum(&st->passes.arrays, &sum);
-
-    if (!err && sum != st->pass_sum * passes)
-        st->wrong = true;
-    return err;
-}
-
 /* A scalar of its own for every run: what the check finds was written by the last one. */
 static int sample_variant(struct state *st, struct gpu_variant *v, uint64_t inner, uint64_t *ns)
 {
     bool reads = !kernel_stores((enum kernel_op)st->passes.params->op);
     int err = reads ? gpu_arrays_clear_sum(&st->passes.arrays) : 0;
+    uint64_t sum = 0;
 
     v->scalar = (double)(3 + st->runs++ % 5);
     if (!err)
         err = gpu_variant_run(&st->passes, v, inner, ns);
-    if (!err && reads)
-        err = check_sum(st, inner);
+    if (err || !reads)
+        return err;
+    /* Each sample's sum of its own: errors of several cannot make up for one another. */
+    err = gpu_arrays_read_sum(&st->passes.arrays, &sum);
+    st->wrong |= !err && sum != st->pass_sum * inner;
     return err;
 }
 

@@ -138,23 +138,6 @@ static int host_latency_check(const struct host_latency *l, struct point *pt)
     return 0;
 }
 
-/* A remark if the system here set huge pages (`share` of the memory) and the hardware
- * has small ones. */
-static void host_latency_judge_pages(const struct host_latency *l, struct point *pt, double share)
-{
-    if (l->small_pages && share >= 0.95)
-        point_reason(pt, 0,
-                     "huge pages of this system only: the hardware translates small ones, "
-                     "and `latency` pays for that");
-}
-
-static void host_latency_close(struct host_latency *l)
-{
-    for (int i = 0; i < LATENCY_CHAINS; i++)
-        chase_release(&l->chains[i]);
-    host_free(&l->buffer);
-}
-
 /* ---- The hooks ---- */
 
 struct state {
@@ -371,7 +354,7 @@ static int setup_bandwidth(struct point *pt, struct state *st)
     if (!st->kernel)
         return point_reason(pt, -EOPNOTSUPP, "'%s' has no non-temporal stores", isa->name);
     find_limit(pt, st);
-    pt->series[0].quantity = (double)arrays_pass_bytes(&st->arrays);
+    pt->series[0].quantity = (double)arrays_set_bytes(&st->arrays); /* each array once a pass */
     set_limit(pt, st);
     if (p->inject == MEMORY_CORRUPT && !kernel_stores(config.op))
         arrays_spoil(&st->arrays);
@@ -578,8 +561,10 @@ static int evidence(struct point *pt)
     if (st->params->pages != HOST_PAGES_BASE && share < 0.95)
         point_reason(pt, 0, "asked for '%s' pages, but only %.3g %% of the memory is on huge ones",
                      memory_pages[st->params->pages], 100 * share);
-    if (latency)
-        host_latency_judge_pages(&st->latency, pt, share);
+    if (latency && st->latency.small_pages && share >= 0.95)
+        point_reason(pt, 0,
+                     "huge pages of this system only: the hardware translates small ones, "
+                     "and `latency` pays for that");
     return 0;
 }
 
@@ -590,7 +575,9 @@ static void teardown(struct point *pt)
     if (!st)
         return;
     arrays_close(&st->arrays);
-    host_latency_close(&st->latency);
+    for (int i = 0; i < LATENCY_CHAINS; i++)
+        chase_release(&st->latency.chains[i]);
+    host_free(&st->latency.buffer);
     team_close(st->team);
     placement_release(&st->place);
     free(st);

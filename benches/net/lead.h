@@ -95,10 +95,6 @@ uint64_t net_lead_messages(const struct net_lead *lead);
  * that counts them: GB/s, all rates' sum. After net_lead_end(). */
 double net_lead_average(const struct net_lead *lead);
 
-/* The longest time between two readings that saw arrivals, since net_lead_mark(): a sample in which
- * the stream stalled takes this long, and is one sample all the same. */
-uint64_t net_lead_longest_ns(const struct net_lead *lead);
-
 /* Call when the warm-up is over: CPU time, facts and the load's rate count from here. */
 int net_lead_mark(struct net_lead *lead);
 
@@ -144,7 +140,10 @@ struct net_lead {
     struct net_end end;
     struct net_report reports[NET_SIDES];
     struct net_readings last; /* where the next sample begins */
-    uint64_t last_ns, longest_ns;
+    uint64_t last_ns;
+    /* The longest time between two readings that saw arrivals, since net_lead_mark(): a sample in
+     * which the stream stalled takes this long, and is one sample all the same. */
+    uint64_t longest_ns;
     struct net_readings mark, block; /* where sampling began; where the block that is open did */
     struct net_readings final;
     struct {

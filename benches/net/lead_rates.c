@@ -235,11 +235,6 @@ int net_lead_mark(struct net_lead *l)
     return 0;
 }
 
-uint64_t net_lead_longest_ns(const struct net_lead *l)
-{
-    return l->longest_ns;
-}
-
 int net_lead_last_reading(struct net_lead *l)
 {
     int err = read_both(l, &l->final, NET_READ_MACHINE);

@@ -273,14 +273,6 @@ static void add_costs(struct point *pt, struct net_session *s)
     }
 }
 
-static void add_facts(struct point *pt, const struct net_report *report, const char *side)
-{
-    for (unsigned i = 0; i < report->n_facts && i < WIRE_FACTS_MAX; i++) {
-        const struct wire_fact *fact = &report->facts[i];
-        figure_value(add_figure(pt, fact->metric, fact->unit, side, ""), fact->value);
-    }
-}
-
 /* Latency under load means something beside the load alone. */
 static void add_load(struct point *pt, struct net_session *s)
 {
@@ -300,9 +292,8 @@ static void add_average(struct point *pt, struct net_session *s)
 
     if (gbps > 0)
         figure_value(point_figure(pt, "average_bandwidth", "GB/s"), gbps);
-    if (net_lead_longest_ns(s->lead))
-        figure_value(point_figure(pt, "longest_window", "ms"),
-                     (double)net_lead_longest_ns(s->lead) / 1e6);
+    if (s->lead->longest_ns)
+        figure_value(point_figure(pt, "longest_window", "ms"), (double)s->lead->longest_ns / 1e6);
 }
 
 /* CPU cost, the load's rate, the transport's facts. */
@@ -316,9 +307,13 @@ static void net_rows_figures(struct point *pt, struct net_session *s)
         add_load(pt, s);
     else if (s->point.connections && !p->no_cpu)
         add_costs(pt, s);
-    if (s->point.connections)
-        for (int side = 0; side < NET_SIDES; side++)
-            add_facts(pt, &s->lead->reports[side], sides[side]);
+    for (int side = 0; side < NET_SIDES && s->point.connections; side++) {
+        const struct net_report *report = &s->lead->reports[side];
+        for (unsigned i = 0; i < report->n_facts && i < WIRE_FACTS_MAX; i++) {
+            const struct wire_fact *fact = &report->facts[i];
+            figure_value(add_figure(pt, fact->metric, fact->unit, sides[side], ""), fact->value);
+        }
+    }
     set_columns(pt, s); /* the rails' text may know more now */
 }
 
@@ -348,11 +343,13 @@ static void net_rows_judge(struct point *pt, struct net_session *s)
         pt, 0,
         "it stalls: all bytes over all of the time are %.4g GB/s, %.0f %% of the median of "
         "the samples; the longest of them took %.0f ms",
-        average, 100 * average / median, (double)net_lead_longest_ns(s->lead) / 1e6);
+        average, 100 * average / median, (double)s->lead->longest_ns / 1e6);
 }
 
-static void net_rows_evidence(struct point *pt, struct net_session *s)
+int net_bench_evidence(struct point *pt)
 {
+    struct net_session *s = pt->bench_state;
+
     for (int side = 0; side < NET_SIDES; side++) {
         const struct path_proof *proof = &s->lead->reports[side].proof;
         pt->carriers |= proof->carriers;
@@ -361,6 +358,7 @@ static void net_rows_evidence(struct point *pt, struct net_session *s)
     }
     if (s->cpu_limit[0])
         evidence_add(pt->evidence, sizeof(pt->evidence), "%s", s->cpu_limit);
+    return 0;
 }
 
 /* "mlx5_0" is its port 1. */
@@ -510,17 +508,6 @@ void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *p
         point->threads = point->connections;
 }
 
-/* What the columns show where it is not what was asked for. */
-static void show_point(struct point *pt, const struct net_point *point)
-{
-    const struct net_params *p = pt->params;
-
-    if (point->connections)
-        point_option(pt, "threads", "%u", point->threads);
-    if (p->pattern == NET_LATENCY && p->samples_chosen)
-        pt->max_samples = 10 * LATENCY_SAMPLES;
-}
-
 /* The thread that pings stays where it is: near the other end or far from it makes a latency
  * of its own. */
 static int bind_leader(struct point *pt, struct net_session *s)
@@ -636,7 +623,10 @@ int net_bench_setup(struct point *pt)
     s->begun = false;
     s->samples = s->windows.n = 0;
     net_point_of(p, pt->common->seed, &s->point);
-    show_point(pt, &s->point);
+    if (s->point.connections)
+        point_option(pt, "threads", "%u", s->point.threads);
+    if (p->pattern == NET_LATENCY && p->samples_chosen)
+        pt->max_samples = 10 * LATENCY_SAMPLES;
     net_rows_series_of(pt, s, NULL, 0); /* so that a row that fails says what it was to measure */
     int err = net_bench_possible(pt);
     if (!err)
@@ -724,12 +714,6 @@ int net_bench_check(struct point *pt)
     tell_cut(pt, s);
     net_rows_figures(pt, s);
     net_rows_judge(pt, s);
-    return 0;
-}
-
-int net_bench_evidence(struct point *pt)
-{
-    net_rows_evidence(pt, pt->bench_state);
     return 0;
 }
 

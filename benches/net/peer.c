@@ -273,14 +273,6 @@ void net_peer_locals(const struct net_params *p, struct net_local *own, struct n
     snprintf(peers->memory, sizeof(peers->memory), "%s", p->peer_memory ? p->peer_memory : "");
 }
 
-/* A child as the peer. */
-static int net_peer_fork(struct channel **c, const struct net_local *own)
-{
-    struct net_service service = {.own = own};
-
-    return channel_fork(c, net_serve, &service);
-}
-
 /* A peer that is to have its buffers in a GPU's memory cannot be forked from a process that
  * has used one. */
 static int check_fork(const struct net_params *p, char *error, size_t len)
@@ -313,12 +305,13 @@ bool net_peer_gpu(const char *memory)
 int net_peer_open(struct channel **c, const struct net_params *p, struct pair_secret *secret,
                   const volatile int *cancel, char *error, size_t len)
 {
+    struct net_service of_a_child = {.own = NULL};
     int err;
 
     if (pair_kind(&p->meet) == PAIR_NONE) {
         err = check_fork(p, error, len);
         if (!err)
-            err = net_peer_fork(c, NULL);
+            err = channel_fork(c, net_serve, &of_a_child);
     } else {
         err = pair_open(c, &p->meet, protocol(), secret, cancel, error, len);
     }

@@ -123,13 +123,6 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* One word each. */
-static void add_words(struct place *w, unsigned worker, unsigned server)
-{
-    parts_vector(add_part(w, PART_ASK, (unsigned[]){worker, server}, 2), 1, true);
-    parts_vector(add_part(w, PART_ANSWER, (unsigned[]){server, worker}, 2), 1, true);
-}
-
 /* A push and a pull of each worker and server, of which this rank is one. */
 static void add_pairs(struct place *w)
 {
@@ -137,11 +130,14 @@ static void add_pairs(struct place *w)
     bool serves = step_is_server(w->spec, w->rank);
 
     for (unsigned i = serves ? 0 : workers; i < (serves ? workers : n); i++) {
-        unsigned worker = serves ? i : w->rank, server = serves ? w->rank : i;
-        add_part(w, PART_PUSH, (unsigned[]){worker, server}, 2);
-        add_part(w, PART_PULL, (unsigned[]){server, worker}, 2);
-        if (w->spec->asynchronous)
-            add_words(w, worker, server);
+        unsigned push[2] = {serves ? i : w->rank, serves ? w->rank : i};
+        unsigned pull[2] = {push[1], push[0]};
+        add_part(w, PART_PUSH, push, 2);
+        add_part(w, PART_PULL, pull, 2);
+        if (w->spec->asynchronous) { /* a word each */
+            parts_vector(add_part(w, PART_ASK, push, 2), 1, true);
+            parts_vector(add_part(w, PART_ANSWER, pull, 2), 1, true);
+        }
     }
 }
 

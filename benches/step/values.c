@@ -18,12 +18,6 @@ static double sums_ns(const struct collective_times *t)
     return (double)(t->own_ns[STEP_NS_SUMS] + t->own_ns[STEP_NS_TAIL]);
 }
 
-/* Of a worker's window, what it waits. */
-static double free_share(const struct collective_times *t)
-{
-    return t->ns ? sums_ns(t) / (double)t->ns : 0;
-}
-
 uint64_t values_free_ns(const struct collective_times *times, unsigned workers)
 {
     double rate = 0;
@@ -51,7 +45,8 @@ static double exposed_ns(const struct step_work *w, const struct collective_time
     double least = INFINITY, least_share = INFINITY, shares = 0, last = 0;
 
     for (unsigned i = 0; i < workers; i++) {
-        double share = w->spec.asynchronous ? free_share(&times[i]) : 0;
+        bool free = w->spec.asynchronous && times[i].ns; /* of a worker's window, what it waits */
+        double share = free ? sums_ns(&times[i]) / (double)times[i].ns : 0;
         shares += share;
         least_share = fmin(least_share, share);
         last = fmax(last, (double)times[i].ns);

@@ -49,15 +49,6 @@ static int sample_point(void *arg, uint64_t inner, uint64_t *ns)
     return pt->bench->sample(pt, inner, ns);
 }
 
-/* How many samples were taken while a GPU was held back, once it is known when it was. */
-static void count_held(const struct point *pt, struct outcome *oc)
-{
-    oc->gpu.samples = (double)oc->samples.n;
-    oc->gpu.throttled_samples = 0;
-    for (uint64_t i = 0; i < oc->samples.n; i++)
-        oc->gpu.throttled_samples += runner_held(pt, &oc->samples, i) ? 1 : 0;
-}
-
 /* The warm-up is over: a GPU is watched from here, as other processes watch theirs. */
 static int begin_point(void *arg)
 {
@@ -80,12 +71,14 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
     if (pt->watch)
         gpu_watch_begin(pt->watch);
     oc->err = sampler_run(config, sample_point, pt, pt->n_series, &oc->samples);
-    if (pt->watch)
+    if (pt->watch) {
         gpu_watch_end(pt->watch, &oc->gpu);
-    if (pt->watch)
-        count_held(pt, oc);
-    if (pt->watch)
+        oc->gpu.samples = (double)oc->samples.n;
+        oc->gpu.throttled_samples = 0;
+        for (uint64_t i = 0; i < oc->samples.n; i++)
+            oc->gpu.throttled_samples += runner_held(pt, &oc->samples, i) ? 1 : 0;
         pt->seen = oc->gpu;
+    }
     ledger_mark(&after);
     ledger_between(&before, &after, &oc->ledger);
     ledger_disturbance(&oc->ledger, oc->disturbed, sizeof(oc->disturbed));

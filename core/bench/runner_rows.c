@@ -148,14 +148,6 @@ static void keep_samples(struct runner *r, const struct point *pt, const struct 
     fflush(r->samples_out);
 }
 
-/* What was measured can be measured better: a ceiling that a value exceeds is raised to it. */
-static void raise_ceiling(struct row *row)
-{
-    if (row->value > LIMIT_EXCEEDED_PERCENT / 100 * row->limit)
-        row->limit_raised_from = row->limit;
-    row->limit = fmax(row->limit, row->value);
-}
-
 /* What the limit is made of. Of one ceiling alone, what raised the limit raised that, too. */
 static void fill_parts(const struct series *s, struct row *row)
 {
@@ -192,8 +184,11 @@ static void fill_limit(const struct series *s, struct row *row)
     row->limit_kind = limit_kinds[s->limit_kind];
     row->limit_link = s->limit_link;
     row->limit_scope = s->limit_scope;
-    if (rate && limit_is_ours(s->limit_kind))
-        raise_ceiling(row);
+    if (rate && limit_is_ours(s->limit_kind)) { /* what was measured can be measured better */
+        if (row->value > LIMIT_EXCEEDED_PERCENT / 100 * row->limit)
+            row->limit_raised_from = row->limit;
+        row->limit = fmax(row->limit, row->value);
+    }
     row->percent_of_limit = 100 * row->value / row->limit;
     fill_parts(s, row);
 }

@@ -33,15 +33,10 @@ static const struct reduce_isa *this_isa(void)
     return *isa;
 }
 
-/* None for fp8, nor for averages, which are no step from two to one. */
-static bool has_loop(enum collective_type type, enum collective_sum sum)
-{
-    return this_isa()->reduce[type][sum];
-}
-
 const char *data_lacks(const struct collective_point *p)
 {
-    if (!collective_reduces(p->op) || has_loop(p->type, p->sum))
+    /* There is no loop for fp8, nor for averages, which are no step from two to one. */
+    if (!collective_reduces(p->op) || this_isa()->reduce[p->type][p->sum])
         return NULL;
     return p->sum == COLLECTIVE_AVG
                ? "averages are made by NCCL alone: take --redop sum, or --backend nccl"

@@ -415,11 +415,6 @@ int engine_link(struct engine *e)
     return 0;
 }
 
-static uint64_t engine_segment_bytes(const struct engine *e)
-{
-    return e->segment * e->element_bytes;
-}
-
 int engine_begin(struct engine *e, void *input, void *result)
 {
     e->space[SPACE_INPUT] = input;
@@ -494,7 +489,7 @@ int engine_progress(struct engine *e, uint64_t wait_ns)
 /* A wire may count a message when all of it is there, and those of all ways may share a link. */
 static uint64_t message_ns(const struct engine *e)
 {
-    return WIRE_SLOWEST_NS * engine_segment_bytes(e) * e->n_ways;
+    return WIRE_SLOWEST_NS * e->segment * e->element_bytes * e->n_ways;
 }
 
 int engine_attend(struct engine *e)

@@ -92,15 +92,6 @@ static int take_memory(struct collective *c, size_t bytes, void **at)
     return err ? collective_fail(c, err, "nccl: %s", error) : 0;
 }
 
-/* The buffers as nccl-tests has them, where the library has such memory. */
-static void choose_memory(struct nccl_rank *r)
-{
-    if (!r->s->nccl->memory())
-        return;
-    r->gpu.take = take_memory;
-    r->gpu.give_back = r->s->nccl->memory_free;
-}
-
 /* The same bytes in all ranks. */
 static int begin_register(struct nccl_rank *r, const void *arg)
 {
@@ -233,7 +224,10 @@ static int open_rank(struct nccl_rank *r, const void *arg)
     if (err)
         return err;
     r->gpu.failed = nccl_look_comm;
-    choose_memory(r);
+    if (r->s->nccl->memory()) { /* as nccl-tests has its buffers, where the library can */
+        r->gpu.take = take_memory;
+        r->gpu.give_back = r->s->nccl->memory_free;
+    }
     err = check_type(r);
     if (err)
         return err;

@@ -84,13 +84,6 @@ void nccl_log_close(struct nccl_log *s)
     s->fd = 0;
 }
 
-static uint64_t size_of(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
-}
-
 static void read_all(struct nccl_log *s)
 {
     char *text = xcalloc(1, TEXT_MAX + 1);
@@ -114,9 +107,9 @@ void nccl_log_end(struct nccl_log *s, const struct nccl_module *nccl)
 
 void nccl_log_check(struct nccl_log *s)
 {
-    off_t read_so_far = s->fd < 1 ? 0 : lseek(s->fd, 0, SEEK_CUR);
+    struct stat st;
 
-    s->chatty = s->fd > 0 && size_of(s->fd) > (uint64_t)read_so_far;
+    s->chatty = s->fd > 0 && !fstat(s->fd, &st) && st.st_size > lseek(s->fd, 0, SEEK_CUR);
     nccl_log_close(s);
 }
 

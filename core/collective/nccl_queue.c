@@ -239,17 +239,6 @@ static int launch(struct nccl_rank *r, const void *arg)
     return err ? collective_fail(&r->c, err, "nccl: %s", gpu_error(r->gpu.gpu)) : 0;
 }
 
-/* Each GPU's first, then each GPU's second: a queue that is full would wait for what the others have
- * not been given yet. */
-static int launch_graphs(struct collective *c)
-{
-    int err = 0;
-
-    for (uint32_t i = 0; i < c->point->graphs && !err; i++)
-        err = nccl_each(c, launch, NULL);
-    return err;
-}
-
 int nccl_run_batch(struct collective *c)
 {
     struct nccl_state *s = c->state;
@@ -259,7 +248,11 @@ int nccl_run_batch(struct collective *c)
     for (unsigned call = 0; call < c->n_calls; call++)
         bytes += bytes_of(c, call) * (double)n;
     s->bytes += bytes;
-    int err = s->ranks[0].graph ? launch_graphs(c) : queue_operations(c);
+    int err = s->ranks[0].graph ? 0 : queue_operations(c);
+    /* Each GPU's first, then each GPU's second: a queue that is full would wait for what the others
+     * have not been given yet. */
+    for (uint32_t i = 0; s->ranks[0].graph && i < c->point->graphs && !err; i++)
+        err = nccl_each(c, launch, NULL);
     return err ? err : await_all(c, expected_ns(c, bytes));
 }
 

@@ -392,16 +392,6 @@ static void serve_the_proved(struct serve *s)
         serve_start(s, first);
 }
 
-/* Waits for a slice, then does what there is to do. */
-static int one_turn(struct serve *s)
-{
-    int err = door_turn(&s->door, hear, s);
-
-    serve_watch(s);
-    serve_the_proved(s);
-    return err;
-}
-
 static int serve_all(struct serve *s, char *error, size_t len)
 {
     int err = 0;
@@ -421,7 +411,9 @@ static int serve_all(struct serve *s, char *error, size_t len)
             snprintf(error, len, "nobody came for %.3g s", (double)s->l->idle_ns / 1e9);
             err = -ETIMEDOUT;
         } else {
-            err = one_turn(s);
+            err = door_turn(&s->door, hear, s);
+            serve_watch(s);
+            serve_the_proved(s);
             if (err)
                 snprintf(error, len, "cannot listen any more: %s", strerror(-err));
         }

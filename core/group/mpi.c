@@ -132,7 +132,7 @@ struct mpi_link {
     struct mpi_frame in, out;
 };
 
-static const struct mpi_module *module_of(char *error, size_t len)
+const struct mpi_module *mpi_module_find(char *error, size_t len)
 {
     const struct mpi_module *mpi = module_open(&kind, error, len);
 
@@ -142,11 +142,6 @@ static const struct mpi_module *module_of(char *error, size_t len)
         return NULL;
     }
     return mpi;
-}
-
-const struct mpi_module *mpi_module_find(char *error, size_t len)
-{
-    return module_of(error, len);
 }
 
 static int refuse_torchrun(char *error, size_t len)
@@ -162,7 +157,7 @@ static int refuse_torchrun(char *error, size_t len)
 /* A launcher of another MPI than the module's starts each process as a world of its own. */
 int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
 {
-    const struct mpi_module *mpi = module_of(error, len);
+    const struct mpi_module *mpi = mpi_module_find(error, len);
     char version[128];
     int err = mpi ? mpi->begin(rank, size, error, len) : -EOPNOTSUPP;
 
@@ -184,7 +179,8 @@ int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
 void mpi_end(void)
 {
     char error[256];
-    const struct mpi_module *mpi = mpi_launched() > 1 ? module_of(error, sizeof(error)) : NULL;
+    const struct mpi_module *mpi =
+        mpi_launched() > 1 ? mpi_module_find(error, sizeof(error)) : NULL;
 
     if (mpi)
         mpi->end();
@@ -320,7 +316,7 @@ static int mpi_channel(struct channel **c, unsigned rank)
 
     l->base.ops = &ops;
     l->rank = rank;
-    l->mpi = module_of(error, sizeof(error));
+    l->mpi = mpi_module_find(error, sizeof(error));
     snprintf(l->base.peer, sizeof(l->base.peer), "rank %u", rank);
     int err = l->mpi ? greet(l, rank) : -EOPNOTSUPP;
     if (err) {
@@ -512,8 +508,8 @@ int world_mpi(struct world **world, char *error, size_t len)
     int err = mpi_begin(&rank, &size, error, len);
 
     if (!err && size > 1)
-        err = rank ? join(&w, module_of(error, len), rank, size, error, len)
-                   : gather(&w, module_of(error, len), size, error, len);
+        err = rank ? join(&w, mpi_module_find(error, len), rank, size, error, len)
+                   : gather(&w, mpi_module_find(error, len), size, error, len);
     if (!err && w) {
         w->group = "mpi";
         *world = w;

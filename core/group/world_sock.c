@@ -231,15 +231,6 @@ static void look_at_times(struct gather *g)
         gather_look(g);
 }
 
-/* Waits for a slice, then does what there is to do. */
-static int one_turn(struct gather *g)
-{
-    int err = door_turn(&g->door, hear, g);
-
-    look_at_times(g);
-    return err;
-}
-
 /* Those that have come shall know why it comes to nothing. */
 static int give_up(struct gather *g, int err, char *error, size_t len)
 {
@@ -268,8 +259,10 @@ static int wait_for_all(struct gather *g, char *error, size_t len)
             err = -EINTR;
         else if (clock_now_ns() >= g->until_ns)
             err = -ETIMEDOUT;
-        else
-            err = one_turn(g);
+        if (!err) {
+            err = door_turn(&g->door, hear, g);
+            look_at_times(g);
+        }
         if (!err && !g->missing)
             gather_look(g); /* one may have left while the last one came */
     }

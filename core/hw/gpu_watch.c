@@ -42,12 +42,6 @@ void gpu_held_add(struct gpu_held *held, uint64_t from_ns, uint64_t to_ns, unsig
     held->windows[held->n++].reasons = reasons;
 }
 
-/* At some time, it is not known when. */
-static void gpu_held_add_always(struct gpu_held *held, unsigned reasons)
-{
-    held->always |= reasons;
-}
-
 /* The first window that ends at `ns` or later. */
 static size_t first_window(const struct gpu_held *held, uint64_t ns)
 {
@@ -544,9 +538,8 @@ static void add_held(struct gpu_watch *watch, const struct marks *before, const 
         if (ns <= HELD_SHARE * elapsed_ns)
             continue;
         watch->seen |= counters[i].reason;
-        if (!(gpu_held_ever(&watch->held) &
-              counters[i].reason)) /* little at a time: who knows when */
-            gpu_held_add_always(&watch->held, counters[i].reason);
+        if (!(gpu_held_ever(&watch->held) & counters[i].reason))
+            watch->held.always |= counters[i].reason; /* little at a time: who knows when */
     }
 }
 

@@ -425,15 +425,6 @@ int nic_read(const char *root, const char *interface, struct nic *nic)
     return read_nic(root, interface, nic, 0);
 }
 
-static void fill(struct nic_rail *r, const char *name, int node, double gbps, const char *source)
-{
-    if (!r->name[0])
-        snprintf(r->name, sizeof(r->name), "%s", name);
-    r->node = node;
-    r->line_gbps = gbps;
-    snprintf(r->line_source, sizeof(r->line_source), "%s", source);
-}
-
 static void fill_function(struct nic_rail *r, const char *address, bool vf,
                           const struct nic_pcie *pcie)
 {
@@ -447,7 +438,11 @@ int nic_fill_at(const char *root, struct nic_rail *r, const char *interface)
     struct nic nic;
     int rc = nic_read(root, interface, &nic);
 
-    fill(r, interface, nic.node, nic.line_gbps, nic.line_source);
+    if (!r->name[0])
+        snprintf(r->name, sizeof(r->name), "%s", interface);
+    r->node = nic.node;
+    r->line_gbps = nic.line_gbps;
+    snprintf(r->line_source, sizeof(r->line_source), "%s", nic.line_source);
     fill_function(r, nic.address, nic.vf, &nic.pcie);
     r->vlan = nic.vlan;
     if (!rc)

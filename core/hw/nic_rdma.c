@@ -32,13 +32,6 @@ static uint32_t tcp_payload(uint32_t mtu)
     return mtu > IPV4_TCP ? mtu - IPV4_TCP : 0;
 }
 
-static void fill_interface(const char *root, const char *name, struct nic_rail *r)
-{
-    *r = (struct nic_rail){.kind = "tcp"};
-    nic_fill_at(root, r, name);
-    r->segment_bytes = tcp_payload(r->mtu_bytes);
-}
-
 static void fill_port(const char *root, const char *device, unsigned port, struct nic_rail *r)
 {
     struct nic_port np;
@@ -68,10 +61,13 @@ static void fill(const char *root, const char *name, struct nic_rail *r)
     char device[NIC_NAME];
     unsigned port;
 
-    if (strchr(name, ':') && !nic_parse_port(root, name, device, &port))
+    if (strchr(name, ':') && !nic_parse_port(root, name, device, &port)) {
         fill_port(root, device, port, r);
-    else
-        fill_interface(root, name, r);
+    } else {
+        *r = (struct nic_rail){.kind = "tcp"};
+        nic_fill_at(root, r, name);
+        r->segment_bytes = tcp_payload(r->mtu_bytes);
+    }
     snprintf(r->name, sizeof(r->name), "%s", name);
 }
 

@@ -13,14 +13,6 @@
 
 #define LIBRARY "libnvidia-ml.so.1"
 
-static void load_functions(struct nvml *nvml)
-{
-#define LOAD(member, symbol, arguments) *(void **)&nvml->member = dlsym(nvml->library, #symbol);
-    NVML_FUNCTIONS(LOAD)
-#undef LOAD
-    nvml->simulated = dlsym(nvml->library, "plumb_simulated") != NULL;
-}
-
 static unsigned driver_of(const struct nvml *nvml)
 {
     char version[96] = "";
@@ -39,7 +31,10 @@ static int start(struct nvml *nvml, char *why, size_t len)
         snprintf(why, len, LIBRARY " is not on this machine: NVML is absent");
         return -ENOENT;
     }
-    load_functions(nvml);
+#define LOAD(member, symbol, arguments) *(void **)&nvml->member = dlsym(nvml->library, #symbol);
+    NVML_FUNCTIONS(LOAD)
+#undef LOAD
+    nvml->simulated = dlsym(nvml->library, "plumb_simulated") != NULL;
     status = nvml->init ? nvml->init() : -1;
     nvml->driver = status ? 0 : driver_of(nvml);
     if (status)

@@ -178,7 +178,7 @@ static void list_nodes(char *list, size_t len)
 static void list_gpus(char *list, size_t len)
 {
     struct gpus *gpus = gpus_open();
-    unsigned n = gpus ? gpus_count(gpus) : 0;
+    unsigned n = gpus_count(gpus);
     size_t at = 0;
 
     snprintf(list, len, PLACE_GPU_PREFIX "0");

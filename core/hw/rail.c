@@ -33,15 +33,6 @@ struct ports {
 
 /* ---- The ports of a machine ---- */
 
-/* Functions of one PCI device are one adapter; what has no address is one of its own. */
-static void name_adapter(struct port *p, const struct nic_port *np)
-{
-    const char *name = np->address[0] ? np->address : np->device;
-    size_t n = np->address[0] ? strcspn(name, ".") : strlen(name);
-
-    snprintf(p->adapter, sizeof(p->adapter), "%.*s", (int)n, name);
-}
-
 static int add_port(void *arg, const char *number)
 {
     struct ports *ports = arg;
@@ -56,7 +47,10 @@ static int add_port(void *arg, const char *number)
     struct port *p = &ports->all[ports->n++];
     *p = (struct port){.up = false};
     snprintf(p->name, sizeof(p->name), "%.63s:%u", np.device, np.port);
-    name_adapter(p, &np);
+    /* Functions of one PCI device are one adapter; what has no address is one of its own. */
+    snprintf(p->adapter, sizeof(p->adapter), "%.*s",
+             (int)(np.address[0] ? strcspn(np.address, ".") : strlen(np.device)),
+             np.address[0] ? np.address : np.device);
     if (!sys_line(ports->root, text, sizeof(text), "sys/class/infiniband/%s/ports/%u/state",
                   np.device, np.port))
         p->up = sscanf(text, "%lld:", &state) == 1 && state == 4; /* IBV_PORT_ACTIVE */
@@ -353,7 +347,7 @@ void rails_say(backend_say_fn *say, void *arg)
 {
     struct gpus *gpus = gpus_open();
     struct rail rails[RAILS_MAX];
-    unsigned n = gpus ? rails_here(gpus, rails) : 0;
+    unsigned n = rails_here(gpus, rails);
 
     for (unsigned i = 0; i < n; i++)
         say_rail(&rails[i], i, say, arg);

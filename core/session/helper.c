@@ -171,14 +171,6 @@ struct watchdog {
     char what[192];
 };
 
-static void bark(const struct watchdog *d)
-{
-    fprintf(stderr, "%s has not ended after %.3g s: this process ends\n", d->what,
-            (double)d->ns / 1e9);
-    fflush(stderr);
-    _exit(EXIT_INCOMPLETE);
-}
-
 static void *watch(void *arg)
 {
     struct watchdog *d = arg;
@@ -186,8 +178,12 @@ static void *watch(void *arg)
     pthread_mutex_lock(&d->lock);
     while (!d->over) {
         struct timespec t;
-        if (d->until_ns && clock_now_ns() >= d->until_ns)
-            bark(d);
+        if (d->until_ns && clock_now_ns() >= d->until_ns) {
+            fprintf(stderr, "%s has not ended after %.3g s: this process ends\n", d->what,
+                    (double)d->ns / 1e9);
+            fflush(stderr);
+            _exit(EXIT_INCOMPLETE);
+        }
         clock_gettime(CLOCK_MONOTONIC, &t);
         t.tv_nsec += WATCHDOG_LOOK_NS;
         t.tv_sec += t.tv_nsec / 1000000000;

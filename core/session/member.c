@@ -46,15 +46,6 @@ static int look(struct member *m, uint64_t now_ns)
     return err;
 }
 
-/* One dead link is found though others still move. */
-static int look_at_links(struct member *m, uint64_t now_ns)
-{
-    if (!m->c.ops->own || now_ns - m->links_ns < LINKS_NS)
-        return 0;
-    m->links_ns = now_ns;
-    return member_links(m, COLLECTIVE_STILL_NS);
-}
-
 static int attend(struct collective *c, uint64_t still_ns)
 {
     struct member *m = c->attend_arg;
@@ -72,7 +63,10 @@ static int attend(struct collective *c, uint64_t still_ns)
         err = look(m, now_ns);
     if (err == -ECANCELED && c->ops->own && still_ns >= m->still_ns)
         return say_stuck(m, still_ns);
-    return err ? err : look_at_links(m, now_ns);
+    if (err || !m->c.ops->own || now_ns - m->links_ns < LINKS_NS)
+        return err;
+    m->links_ns = now_ns;
+    return member_links(m, COLLECTIVE_STILL_NS); /* a dead link is found though others move */
 }
 
 static const struct world_member *info(const struct member *m, unsigned member)

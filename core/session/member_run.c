@@ -238,13 +238,6 @@ static int open_overlap(struct member *m)
     return 0;
 }
 
-/* A broadcast's root is done before the others have begun: one after another without a pause they
- * would tell a rate, not the time that one takes. */
-static bool is_apart(const struct member *m, const struct session_run *run)
-{
-    return run->gap_ns || collective_has_root(m->point.op);
-}
-
 /* Between two operations that are timed each by itself: none of it counts. */
 static int part(struct member *m, const struct session_run *run, struct collective_times *times)
 {
@@ -264,7 +257,9 @@ static int operations(struct member *m, const struct session_run *run,
 {
     uint64_t patience_ns = member_patience_ns(m, COLLECTIVE_ASK_RUN, run);
     uint64_t first_ns = 0, from_ns = 0, to_ns = 0, batch = collective_batch(&m->point);
-    bool apart = is_apart(m, run);
+    /* A broadcast's root is done before the others have begun: one after another without a pause
+     * they would tell a rate, not the time that one takes. */
+    bool apart = run->gap_ns || collective_has_root(m->point.op);
     bool at_once = !apart && !run->overlap_ns && batch == 1 && m->c.ops->run_times;
     uint64_t each = at_once ? run->operations : batch;
     int err = 0;

@@ -50,12 +50,6 @@ static const struct collective_flow *find_flow(const struct collective_report *t
     return NULL;
 }
 
-static void less_flow(struct collective_flow *f, const struct collective_flow *mark)
-{
-    f->out_bytes -= mark->out_bytes;
-    f->in_bytes -= mark->in_bytes;
-}
-
 static void less_fact(struct wire_fact *fact, const struct collective_report *mark)
 {
     for (uint32_t i = 0; i < mark->n_facts && !strcmp(fact->unit, "count"); i++)
@@ -68,9 +62,12 @@ static void less_fact(struct wire_fact *fact, const struct collective_report *ma
 static void since_mark(struct collective_report *told, const struct collective_report *mark)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
-        const struct collective_flow *before = find_flow(mark, &told->flows[i]);
-        if (before)
-            less_flow(&told->flows[i], before);
+        struct collective_flow *f = &told->flows[i];
+        const struct collective_flow *before = find_flow(mark, f);
+        if (!before)
+            continue;
+        f->out_bytes -= before->out_bytes;
+        f->in_bytes -= before->in_bytes;
     }
     for (uint32_t i = 0; i < told->n_facts; i++)
         less_fact(&told->facts[i], mark);

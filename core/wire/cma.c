@@ -8,6 +8,8 @@
  * its short messages, so that one cache line brings them and their count.
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -120,18 +122,21 @@ static int cma_open(struct wire *w)
     return wire_shm_no_line(w);
 }
 
+/* Wires that have joined in this process, of which there are several in a training step: what the
+ * system is told of who may attach holds for all of them. */
+static _Atomic unsigned joined;
+
 /* Where Yama restricts who may attach, a process names one other, or any of its user's; elsewhere
  * the call is refused and not needed. That memory may be read shows at address 0: as EFAULT. */
 static int cma_join(struct wire *w, const void *const *addresses, const size_t *lens)
 {
-    struct wire_shm_address first; /* as it came, wherever it lies */
+    struct wire_shm_address first = {0}; /* as it came, wherever it lies */
+    bool alone = !atomic_fetch_add(&joined, 1) && w->n_links == 1 && lens[0] == sizeof(first);
 
-    if (w->n_links > 1) {
-        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    } else if (lens[0] == sizeof(first)) {
+    w->state = &joined;
+    if (alone)
         memcpy(&first, addresses[0], sizeof(first));
-        prctl(PR_SET_PTRACER, (unsigned long)first.pid, 0, 0, 0);
-    }
+    prctl(PR_SET_PTRACER, alone ? (unsigned long)first.pid : PR_SET_PTRACER_ANY, 0, 0, 0);
     int err = wire_shm_join(w, addresses, lens);
     for (unsigned i = 0; i < w->n_links && !err; i++) {
         struct iovec here = {&first, 1}, there = {NULL, 1};
@@ -144,7 +149,8 @@ static int cma_join(struct wire *w, const void *const *addresses, const size_t *
 
 static void cma_close(struct wire *w)
 {
-    prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+    if (w->state && atomic_fetch_sub(&joined, 1) == 1)
+        prctl(PR_SET_PTRACER, 0, 0, 0, 0);
     wire_shm_close(w);
 }
 

@@ -443,30 +443,24 @@ static void leave(struct wire_shm_link *sl)
         close(sl->pidfd);
 }
 
-static void close_link(struct wire_shm_link *sl)
-{
-    if (sl->peer_head && sl->owns_map)
-        munmap(sl->peer_head, sl->peer_map_bytes);
-    free(sl);
-}
-
-static void close_worker(struct wire_shm_worker *s)
-{
-    if (s->head)
-        munmap(s->head, s->map_bytes);
-    if (s->fd >= 0)
-        close(s->fd);
-    free(s);
-}
-
 void wire_shm_close(struct wire *w)
 {
     for (unsigned i = 0; i < w->n_links; i++)
         leave(w->links[i].state);
-    for (unsigned i = 0; i < w->n_links; i++)
-        close_link(w->links[i].state);
-    for (unsigned i = 0; i < w->n_workers; i++)
-        close_worker(w->workers[i].state);
+    for (unsigned i = 0; i < w->n_links; i++) {
+        struct wire_shm_link *sl = w->links[i].state;
+        if (sl->peer_head && sl->owns_map)
+            munmap(sl->peer_head, sl->peer_map_bytes);
+        free(sl);
+    }
+    for (unsigned i = 0; i < w->n_workers; i++) {
+        struct wire_shm_worker *s = w->workers[i].state;
+        if (s->head)
+            munmap(s->head, s->map_bytes);
+        if (s->fd >= 0)
+            close(s->fd);
+        free(s);
+    }
 }
 
 static void describe(struct wire *w, char *text, size_t len)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -131,6 +133,59 @@ static void attached_ends_agree_on_lengths(void **state)
     assert_string_equal(wire_first_fault(outcomes, 2), "");
 }
 
+static unsigned long attacher; /* who may read this process's memory, as the system was last told */
+
+/* Stands for libc's. */
+int prctl(int option, ...)
+{
+    unsigned long a[4];
+    va_list args;
+
+    va_start(args, option);
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(args, unsigned long);
+    va_end(args);
+    if (option == PR_SET_PTRACER)
+        attacher = a[0];
+    return (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+}
+
+/* It comes to nothing: its peer has no memory. */
+static int open_another(struct wire_party *p)
+{
+    const struct wire_shm_address none = {.pid = 1};
+    const void *addresses[] = {&none};
+    struct wire_options options = wire_options(2);
+    char error[WIRE_ERROR_BYTES] = "";
+    struct wire *other = NULL;
+    int err;
+
+    if (attacher != (unsigned long)wire_shm_link_of(&p->wire->links[0])->pid)
+        return wire_fault(p, -EINVAL, "the only peer may not attach");
+    err = wire_open(&other, &wire_cma, p->world, &options, error, sizeof(error));
+    if (err || (err = wire_link(other, !p->rank, NULL)) < 0)
+        return wire_fault(p, err, "no second wire: %s", error);
+    wire_join(other, addresses, (const size_t[]){sizeof(none)});
+    bool for_both = attacher == PR_SET_PTRACER_ANY;
+    wire_close(other);
+    return for_both && attacher ? 0 : wire_fault(p, -EINVAL, "one wire's peer may not attach");
+}
+
+static void two_wires_of_a_process_let_both_peers_attach(void **state)
+{
+    const struct wire_ops *wires[WIRES_MAX];
+    struct wire_outcome outcomes[2];
+    struct wire_fixture x = {
+        .ops = &wire_cma, .size = 2, .options = wire_options(2), .run = open_another};
+
+    (void)state;
+    if (wire_fixture_wires(wires) < WIRES_MAX)
+        skip();
+    wire_fixture_run(&x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, 2), "");
+    assert_true(attacher == 0);
+}
+
 /* Many short ones around the end of the ring, now and then a longer one between them: none is taken for another. */
 static int stream_of_shorts(struct wire_party *p)
 {
@@ -171,6 +226,7 @@ int main(void)
         cmocka_unit_test(memory_is_of_one_machine),
         cmocka_unit_test(another_process_memory_is_not_taken),
         cmocka_unit_test(attached_ends_agree_on_lengths),
+        cmocka_unit_test(two_wires_of_a_process_let_both_peers_attach),
         cmocka_unit_test(a_stream_of_short_messages_is_right),
     };
 

@@ -105,12 +105,6 @@ static int ask_library(void)
     return SAYS_NOTHING;
 }
 
-/* Once MPI has started: MPICH ends a process that asks earlier. */
-static void mpi_cuda_ask(void)
-{
-    answer = is_on(switch_of()) ? SAYS_YES : ask_library();
-}
-
 static bool mpi_cuda_aware(char *why, size_t len)
 {
     const struct gpu_switch *s = switch_of();
@@ -184,7 +178,7 @@ static int begin(unsigned *rank, unsigned *size, char *error, size_t len)
     CHECK(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     CHECK(MPI_Comm_rank, MPI_COMM_WORLD, &own);
     CHECK(MPI_Comm_size, MPI_COMM_WORLD, &all);
-    mpi_cuda_ask();
+    answer = is_on(switch_of()) ? SAYS_YES : ask_library(); /* MPICH ends who asks earlier */
     *rank = (unsigned)own;
     *size = (unsigned)all;
     return 0;

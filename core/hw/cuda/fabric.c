@@ -72,29 +72,25 @@ static int import(struct gpu *gpu, struct cuda_mapping *m, CUmemGenericAllocatio
                         gpu->driver->cuMemImportFromShareableHandle(memory, m->handle, FABRIC));
 }
 
-/* Whether a handle can be imported at all is seen here, as NCCL sees it (mnnvl.cc): its owner imports
- * it, and maps nothing by that. Neither NCCL nor nvbandwidth maps what its own process has exported. */
-static int try_import(struct gpu *gpu, struct cuda_mapping *m)
-{
-    CUmemGenericAllocationHandle imported;
-    int err = import(gpu, m, &imported);
-
-    return err ? err : CUDA(gpu, cuMemRelease, imported);
-}
-
 /* The handle is good as long as what was made is there. */
 static int make(struct gpu *gpu, struct cuda_mapping *m)
 {
     const struct cuda_driver *driver = gpu->driver;
     CUmemAllocationProp prop = properties(gpu);
+    CUmemGenericAllocationHandle imported;
     int err = check_create(gpu, driver->cuMemCreate(&m->memory, m->bytes, &prop, 0));
 
     if (err)
         return err;
     m->made = true;
     err = CUDA(gpu, cuMemExportToShareableHandle, m->handle, m->memory, FABRIC, 0);
+    /* Whether a handle can be imported at all is seen here, as NCCL sees it (mnnvl.cc): its owner
+     * imports it, and maps nothing by that. Neither NCCL nor nvbandwidth maps what its own process
+     * has exported. */
     if (!err)
-        err = try_import(gpu, m);
+        err = import(gpu, m, &imported);
+    if (!err)
+        err = CUDA(gpu, cuMemRelease, imported);
     if (err)
         driver->cuMemRelease(m->memory);
     return err;

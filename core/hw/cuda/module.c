@@ -40,11 +40,6 @@ static uint64_t patience_ns(const struct gpu_base *base)
     return least_ns + base->expected_ns + GPU_PATIENCE_TIMES * base->longest_ns;
 }
 
-static bool is_cancelled(const struct gpu_base *base)
-{
-    return base->cancel && *base->cancel;
-}
-
 static int give_up(struct gpu *gpu, uint64_t waited_ns, bool cancelled)
 {
     gpu->base.lost = gpu->base.silent = true;
@@ -62,7 +57,7 @@ int cuda_wait(struct gpu *gpu, cuda_query_fn *query_event, void *arg)
 
     while ((err = query_event(arg)) == -EAGAIN) {
         waited_ns = clock_now_ns() - begin_ns;
-        if (!cancelled_ns && is_cancelled(&gpu->base))
+        if (!cancelled_ns && gpu->base.cancel && *gpu->base.cancel)
             cancelled_ns = begin_ns + waited_ns;
         if (cancelled_ns && begin_ns + waited_ns - cancelled_ns > GPU_CANCEL_NS)
             return give_up(gpu, waited_ns, true);
@@ -105,13 +100,6 @@ static int load(struct gpu *gpu)
     return err;
 }
 
-/* Drivers load a kernel when it is first used. That may wait for the device, which a held stream
- * keeps from ever being idle: so it is loaded here. Older drivers do so when they find it. */
-static int load_now(struct gpu *gpu, const struct gpu_kernel *kernel)
-{
-    return gpu->driver->cuFuncLoad ? CUDA(gpu, cuFuncLoad, kernel->function) : 0;
-}
-
 static int find(struct gpu *gpu, struct gpu_kernel *kernel)
 {
     int block_max = 0;
@@ -121,8 +109,10 @@ static int find(struct gpu *gpu, struct gpu_kernel *kernel)
     if (result == CUDA_ERROR_NOT_FOUND)
         return cuda_error(gpu, -EINVAL, "the module has no kernel '%s'", kernel->name);
     int err = cuda_check(gpu, result, "cuModuleGetFunction");
-    if (!err)
-        err = load_now(gpu, kernel);
+    /* Drivers load a kernel when it is first used. That may wait for the device, which a held stream
+     * keeps from ever being idle: so it is loaded here. Older drivers do so when they find it. */
+    if (!err && gpu->driver->cuFuncLoad)
+        err = CUDA(gpu, cuFuncLoad, kernel->function);
     if (!err)
         err = CUDA(gpu, cuFuncGetAttribute, &block_max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                    kernel->function);

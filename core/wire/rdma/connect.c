@@ -173,17 +173,11 @@ static int cm_failed(struct rdma_queue *q, const char *what)
     return rdma_fail(rdma_wire_of(q), -errno, "RDMA CM %s %s: %s", what, q->peer, strerror(errno));
 }
 
-static void address_of(const struct sockaddr_in6 *a, struct sockaddr_storage *to)
-{
-    memset(to, 0, sizeof(*to));
-    memcpy(to, a, sizeof(*a));
-}
-
 static int connect_one(struct rdma_queue *q)
 {
     struct wire *w = rdma_wire_of(q);
     const struct rdma_core *core = rdma_of(w)->core;
-    struct sockaddr_storage own = q->rail->address, to;
+    struct sockaddr_storage own = q->rail->address, to = {0};
     struct request request = {.from = core->rank(w->world), .number = q->link->number};
     struct rdma_conn_param param = parameters(q);
     int err = create_id(w, &q->id);
@@ -191,7 +185,7 @@ static int connect_one(struct rdma_queue *q)
     if (err)
         return err;
     core->token(w->world, request.from, q->link->peer, request.number, request.token);
-    address_of(&q->remote.listens, &to);
+    memcpy(&to, &q->remote.listens, sizeof(q->remote.listens));
     if (rdma_resolve_addr(q->id, (struct sockaddr *)&own, (struct sockaddr *)&to, STEP_MS))
         return cm_failed(q, "does not know the address of");
     err = expect_event(q, RDMA_CM_EVENT_ADDR_RESOLVED);

@@ -50,11 +50,6 @@ static bool is_fatal(enum ibv_event_type type)
     }
 }
 
-static bool is_of_port(enum ibv_event_type type)
-{
-    return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE;
-}
-
 static bool is_of_queue(enum ibv_event_type type)
 {
     return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
@@ -89,7 +84,8 @@ static int rail_events(struct wire *w, const struct rdma_rail *rail)
 
     while (!ibv_get_async_event(rail->context, &event)) {
         enum ibv_event_type type = event.event_type;
-        bool other = is_of_port(type) && event.element.port_num != (int)rail->port;
+        bool other = (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE) &&
+                     event.element.port_num != (int)rail->port;
         ibv_ack_async_event(&event);
         if (is_fatal(type) && !other)
             return is_of_queue(type) ? queue_event(w, rail, &event) : port_event(w, rail, type);

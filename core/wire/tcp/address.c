@@ -14,11 +14,6 @@
 
 #include "core/wire/tcp/tcp.h"
 
-static size_t size_of(const struct sockaddr *a)
-{
-    return a->sa_family == AF_INET ? 4 : 16;
-}
-
 static const void *bytes_of(const struct sockaddr *a)
 {
     return a->sa_family == AF_INET
@@ -34,7 +29,7 @@ static bool is_ip(const struct sockaddr *a)
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
     return is_ip(a) && is_ip(b) && a->sa_family == b->sa_family &&
-           !memcmp(bytes_of(a), bytes_of(b), size_of(a));
+           !memcmp(bytes_of(a), bytes_of(b), a->sa_family == AF_INET ? 4 : 16);
 }
 
 /* All of 127.0.0.0/8 belongs to the loopback interface, which lists one address of it. */

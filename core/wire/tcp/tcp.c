@@ -457,15 +457,6 @@ static int sleep_on(struct wire_worker *k, enum wire_side sides, uint64_t wait_n
     return n && ppoll(s->polls, n, &wait, NULL) > 0 ? serve(k, s, n) : 0;
 }
 
-static int poll_turn(struct wire_worker *k, enum wire_side sides)
-{
-    int rc = 0;
-
-    for (unsigned i = 0; i < LOOKS_A_TURN && !rc; i++)
-        rc = look(k, sides);
-    return rc;
-}
-
 static int tcp_progress(struct wire_worker *k, enum wire_side sides, uint64_t wait_ns)
 {
     if (k->way == WIRE_BLOCK)
@@ -475,8 +466,11 @@ static int tcp_progress(struct wire_worker *k, enum wire_side sides, uint64_t wa
     int rc = look(k, sides);
     if (rc || !wait_ns)
         return rc;
-    if (k->way == WIRE_POLL)
-        return poll_turn(k, sides);
+    if (k->way == WIRE_POLL) {
+        for (unsigned i = 0; i < LOOKS_A_TURN && !rc; i++)
+            rc = look(k, sides);
+        return rc;
+    }
     uint64_t start_ns = clock_now_ns();
     rc = wire_spin(k, sides, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     uint64_t spent_ns = clock_now_ns() - start_ns;
@@ -510,15 +504,6 @@ static int tcp_open(struct wire *w)
     return err ? wire_fail(w, err, "no random numbers: %s", strerror(-err)) : 0;
 }
 
-static int add_rails(struct wire *w, const struct tcp_route *route, int *first)
-{
-    int at = (int)w->n_rails, err = tcp_find_rails(w, route);
-
-    if (!err)
-        *first = at;
-    return err ? err : tcp_try_options(w, &tcp_of(w)->rails[at]);
-}
-
 /* Where links to near or to far ranks start, found when the first of them is asked for. A named
  * device serves both. */
 static int tcp_rails(struct wire *w, unsigned rank)
@@ -545,7 +530,11 @@ static int tcp_rails(struct wire *w, unsigned rank)
         memcpy(&route.own, &loopback, sizeof(loopback));
         memcpy(&route.peer, &loopback, sizeof(loopback));
     }
-    return add_rails(w, &route, near ? &t->near : &t->far);
+    int first = (int)w->n_rails, err = tcp_find_rails(w, &route);
+    if (err)
+        return err;
+    *(near ? &t->near : &t->far) = first;
+    return tcp_try_options(w, &t->rails[first]);
 }
 
 static void make_side(struct tcp_side *s, const struct wire_worker *k)

@@ -39,9 +39,15 @@ static double asked(const struct sockets *s, const double ways[COUNTER_WAYS])
     return sum;
 }
 
+/* Devices in software count none: their interface does. */
+static bool counts(const struct path_device *d)
+{
+    return d->moved.known && !d->same_bytes && strcmp(d->name, "lo") != 0;
+}
+
 static bool is_interface(const struct path_device *d)
 {
-    return !d->port && d->moved.known && !d->same_bytes && strcmp(d->name, "lo") != 0;
+    return !d->port && counts(d);
 }
 
 static bool is_hardware(const struct path_device *d)
@@ -186,12 +192,6 @@ struct wires {
     struct wire *list;
     size_t n;
 };
-
-/* Devices in software count none: their interface does. */
-static bool counts(const struct path_device *d)
-{
-    return d->moved.known && !d->same_bytes && strcmp(d->name, "lo") != 0;
-}
 
 /* The RDMA port that is on this interface. */
 static const struct path_device *port_on(const struct path_view *v, const struct path_device *i)

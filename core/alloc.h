@@ -31,7 +31,7 @@ __attribute__((noreturn, cold)) static inline void alloc_fail(size_t bytes)
 /* Zeroed; n may be 0. The caller frees, here and below. */
 static inline void *xcalloc(size_t n, size_t size)
 {
-    void *p = calloc(n ? n : 1, size);
+    void *p = calloc(n ? n : 1, size ? size : 1);
 
     if (!p)
         alloc_fail(n * size);

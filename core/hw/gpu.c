@@ -174,7 +174,9 @@ unsigned gpus_count(struct gpus *gpus)
     return gpus_module(gpus, NULL) ? gpus->count : 0;
 }
 
-#define COUNT_MOST 255 /* of an exit status */
+/* The count as an exit status; lower ones are a program's own, as of one without memory. */
+#define COUNT_FROM 16
+#define COUNT_MOST (255 - COUNT_FROM)
 
 unsigned gpus_count_apart(void)
 {
@@ -184,11 +186,13 @@ unsigned gpus_count_apart(void)
     pid_t child = fork();
     if (child == 0) {
         unsigned n = gpus_count(gpus_open());
-        _exit((int)(n < COUNT_MOST ? n : COUNT_MOST));
+        _exit(COUNT_FROM + (int)(n < COUNT_MOST ? n : COUNT_MOST));
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    return child > 0 && WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) > COUNT_FROM
+               ? (unsigned)WEXITSTATUS(status) - COUNT_FROM
+               : 0;
 }
 
 /* Where there are GPUs, a number that none of them has is a mistake of who asks. */

@@ -48,8 +48,7 @@ enum path_verdict {
 struct path_proof {
     enum path_verdict verdict;
     char text[PATH_TEXT_BYTES]; /* for `evidence`: "eth0 sent 12.4 GB, 99.9 % of the bytes" */
-    /* What kind of path the first claimed device is that counted its payload, proved or not: one of
-     * row.h; 0: none did. */
+    /* What kind of path the first claim is that is proved: one of row.h; 0: none is. */
     uint32_t carriers;
 };
 

@@ -29,7 +29,7 @@
  * Counters have headers in them: hence at least 0.98, and more than 2, which is as much again by
  * somebody else. With so much other traffic, or a counter that stands still or is late, it is
  * unknown: that could hide that the payload is missing, or be taken for it. Messages of less than
- * about 100 bytes are unknown, too, as their headers are more than they are. Shared memory, which
+ * about 150 bytes are unknown, too, as their headers are more than they are. Shared memory, which
  * nothing counts, has C = P: only others can speak against it.
  *
  * Ways with less than 1 MB, or a tenth of the claim, are not judged; the worst of the others holds.
@@ -217,20 +217,15 @@ static enum path_verdict judge_claim(const struct path_view *v, size_t k, struct
     return verdict;
 }
 
-/* Of what kind the path of a claim is whose payload its devices counted; 0: they did not. */
+/* Of what kind the path of a proved claim is. */
 static unsigned carrier_of(const struct path_view *v, size_t k)
 {
-    unsigned carrier = path_is_none(&v->claims[k]) ? CARRIER_SHARED_MEMORY : 0;
-
-    if (!(whole_of(&v->claims[k]) > 0))
-        return 0;
-    for (int way = 0; way < COUNTER_WAYS; way++)
-        if (!(claimed_bytes(v, k, way) >= PATH_MET * payload_of(&v->claims[k], way)))
-            return 0;
-    for (size_t i = 0; i < v->n && !carrier; i++)
+    if (path_is_none(&v->claims[k]))
+        return CARRIER_SHARED_MEMORY;
+    for (size_t i = 0; i < v->n; i++)
         if (v->list[i].claim == (int)k)
-            carrier = path_carrier(&v->list[i]);
-    return carrier;
+            return path_carrier(&v->list[i]);
+    return 0;
 }
 
 static void say_others(const struct path_view *v, struct path_words *w)
@@ -257,7 +252,8 @@ void path_judge(const struct path_view *v, struct path_proof *proof, bool *lacki
         enum path_verdict one = judge_claim(v, k, &w, lacking);
         if (is_worse(one, proof->verdict))
             proof->verdict = one;
-        proof->carriers = proof->carriers ? proof->carriers : carrier_of(v, k);
+        if (one == PATH_PROVED && !proof->carriers)
+            proof->carriers = carrier_of(v, k);
     }
     if (!v->n_claims)
         path_say(&w, "nothing is claimed");

@@ -365,6 +365,9 @@ static void add_claim(struct path_view *v, const struct path_claim *claim)
             k = (size_t)d->claim;
         d->claim = (int)k;
     }
+    for (size_t i = 0; i < v->n; i++) /* those before the one that an earlier claim has, too */
+        if (v->list[i].claim == (int)v->n_claims)
+            v->list[i].claim = (int)k;
     if (k == v->n_claims) {
         v->claims[v->n_claims++] = *claim;
         return;

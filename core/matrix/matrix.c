@@ -365,15 +365,15 @@ static void check_entry(const struct gemm_source *s, size_t row, size_t column,
 int gemm_check_source(const struct gemm_source *s, uint64_t seed, struct gemm_check *out)
 {
     size_t rows[GEMM_CHECK_LINES], columns[GEMM_CHECK_LINES], k = s->shape.k;
-    double *row = xcalloc(k, sizeof(double)), *column = xcalloc(k, sizeof(double));
+    double *row = calloc(k, sizeof(double)), *column = calloc(k, sizeof(double));
     struct rng rng;
-    int err = 0;
+    int err = row && column ? 0 : -ENOMEM;
 
     *out = (struct gemm_check){0};
     rng_seed(&rng, seed);
     size_t n_rows = draw_lines(&rng, s->shape.m, rows);
     size_t n_columns = draw_lines(&rng, s->shape.n, columns);
-    if (s->fetch)
+    if (!err && s->fetch)
         err = s->fetch(s->arg, rows, n_rows);
     for (size_t j = 0; !err && j < n_columns; j++) {
         s->b_column(s->arg, columns[j], column);

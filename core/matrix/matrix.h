@@ -204,7 +204,7 @@ struct gemm_check {
 
 /* Holds entries of C against A B in doubled f64 precision: all crossings of up to 32 rows with up
  * to 32 columns, one drawn from each 32nd part, the first and last of each among them, so that no
- * wrong block or left-out rim is missed. 0; -EBADMSG: wrong, see *out; or fetch's. */
+ * wrong block or left-out rim is missed. 0; -EBADMSG: wrong, see *out; -ENOMEM; or fetch's. */
 int gemm_check_source(const struct gemm_source *s, uint64_t seed, struct gemm_check *out);
 int gemm_check_result(const struct gemm_problem *p, uint64_t seed, struct gemm_check *out);
 

@@ -185,8 +185,8 @@ static struct path_claim *claim_of(struct collective_claims *claims, const char 
     return c;
 }
 
-/* What comes from a member of the same node was sent by it, and is claimed there: once for each
- * byte. */
+/* What comes from a member of the same node is claimed by who sent it, once for each byte, as lo counts
+ * it; an RDMA port counts it where it goes out and where it comes in. */
 void claims_add(struct collective_claims *claims, const struct collective_report *told)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
@@ -195,7 +195,7 @@ void claims_add(struct collective_claims *claims, const struct collective_report
         if (!c)
             continue;
         c->out_bytes += f->out_bytes;
-        c->in_bytes += f->other_node ? f->in_bytes : 0;
+        c->in_bytes += f->other_node || strchr(f->device, ':') ? f->in_bytes : 0;
     }
 }
 

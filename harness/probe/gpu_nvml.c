@@ -521,8 +521,8 @@ static void fill_devices(json_t *gpus, struct gpus *opened, const struct gpu_ops
 static void ask_module(json_t *gpus, json_t *cuda)
 {
     struct gpus *opened = gpus_open();
-    const char *why = "out of memory";
-    const struct gpu_ops *ops = opened ? gpus_module(opened, &why) : NULL;
+    const char *why;
+    const struct gpu_ops *ops = gpus_module(opened, &why);
 
     fact_set_bool(cuda, "works", ops != NULL);
     if (!ops)

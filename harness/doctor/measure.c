@@ -21,26 +21,23 @@ static double mean_of(const struct measure_turn *t, bool with)
     return outer ? sqrt(t->values[0] * t->values[3]) : sqrt(t->values[1] * t->values[2]);
 }
 
-static int summarise(struct measurement *m)
+static void summarise(struct measurement *m)
 {
     double *with = xcalloc(m->n_turns, sizeof(*with));
     double *without = xcalloc(m->n_turns, sizeof(*without));
     struct median_ci ci;
-    int err = 0;
 
     for (size_t i = 0; i < m->n_turns; i++) {
         with[i] = mean_of(&m->turns[i], true);
         without[i] = mean_of(&m->turns[i], false);
     }
-    if (m->n_turns) {
-        err = stats_ci_ratio(with, without, m->n_turns, MEASURE_CONFIDENCE, &ci);
+    if (m->n_turns && !stats_ci_ratio(with, without, m->n_turns, MEASURE_CONFIDENCE, &ci)) {
         m->ratio = ci.median;
         m->low = ci.low;
         m->high = ci.high;
     }
     free(with);
     free(without);
-    return err;
 }
 
 static int measure_turn(struct measurement *m, measure_side_fn *side, void *arg)
@@ -82,8 +79,8 @@ static void set_state(struct measurement *m, int err)
         m->state = err == -EOPNOTSUPP ? MEASURE_SKIPPED : MEASURE_FAILED;
 }
 
-int measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
-                  void *arg)
+void measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
+                   void *arg)
 {
     uint64_t until_ns = clock_now_ns() + rule->budget_ns;
     size_t look = MEASURE_TURNS_MIN;
@@ -95,13 +92,13 @@ int measure_turns(struct measurement *m, const struct measure_rule *rule, measur
         err = measure_turn(m, side, arg);
         if (err || m->n_turns < look)
             continue;
-        err = summarise(m);
-        if (!err && (is_narrow(m, rule->width) || clock_now_ns() >= until_ns))
+        summarise(m);
+        if (is_narrow(m, rule->width) || clock_now_ns() >= until_ns)
             break;
         look += look / 2;
     }
     set_state(m, err);
-    return summarise(m);
+    summarise(m);
 }
 
 bool measure_share(const struct measurement *m, double *low, double *high)

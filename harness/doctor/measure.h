@@ -75,9 +75,9 @@ struct measure_rule {
 };
 
 /* Measures turns until the rule ends it, or the first one counted nothing of the cause; sets the
- * state. 0 or -errno. */
-int measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
-                  void *arg);
+ * state. */
+void measure_turns(struct measurement *m, const struct measure_rule *rule, measure_side_fn *side,
+                   void *arg);
 
 /* The share that is lost with the cause: of a rate 1 - ratio, of a time ratio - 1 (it grows by so
  * much). False: not known. */

@@ -270,7 +270,7 @@ int measure_run(struct measures *m, FILE *chatter)
         struct measurement *one = &m->all[i];
         if (one->state != MEASURE_TODO)
             continue;
-        err = measure_turns(one, &m->options->rule, side, &r);
+        measure_turns(one, &m->options->rule, side, &r);
         r.progress.total = r.progress.done + --n * sides;
         if (m->options->cancel && *m->options->cancel)
             err = -ECANCELED;

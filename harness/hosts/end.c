@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "harness/child.h"
 #include "harness/hosts/launcher.h"
@@ -327,11 +328,9 @@ static int read_all(struct end *ends, unsigned n, const struct pollfd *polls)
 
 int ends_attend(struct end *ends, unsigned n, int ms)
 {
-    struct pollfd *polls = calloc(2 * (size_t)n + 1, sizeof(*polls));
+    struct pollfd *polls = xcalloc(2 * (size_t)n, sizeof(*polls));
     int err = 0;
 
-    if (!polls)
-        return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
         polls[2 * i] = (struct pollfd){.fd = ends[i].out, .events = POLLIN};
         polls[2 * i + 1] = (struct pollfd){.fd = ends[i].err, .events = POLLIN};

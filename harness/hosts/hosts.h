@@ -105,9 +105,9 @@ int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *e
 int hosts_run_check(struct hosts_run *run, bool pairs, bool group, char *error, size_t len);
 void hosts_run_release(struct hosts_run *run);
 
-/* For run.json: launcher, hosts, and their answers to check.h. A new object, or NULL. */
+/* For run.json: launcher, hosts, and their answers to check.h. A new object. */
 json_t *hosts_run_meta(const struct hosts_run *run);
-/* Back from there, for a run that goes on. NULL meta: no hosts. 0, -ENOMEM, or -EBADMSG with
+/* Back from there, for a run that goes on. NULL meta: no hosts. 0, or -EBADMSG with
  * error. */
 int hosts_run_from_meta(const json_t *meta, const struct plan *plan, struct hosts_run *run,
                         char *error, size_t len);

@@ -224,7 +224,7 @@ static void check_page(struct report *r)
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    require(out, "memory");
+    require(out != NULL, "memory");
     headlines_make(r, &headlines);
     figures_make(r, figures);
     scaling_figures(r, &headlines, figures);

@@ -207,7 +207,8 @@ static enum path_verdict judge_claim(const struct path_view *v, size_t k, struct
         }
     }
     if (worst < 0) {
-        path_say(w, "%s are too few to tell", path_amount(whole_of(claim)).text);
+        path_say(w, "under 1 MB, ");
+        say_counts(v, k, claim->out_bytes < claim->in_bytes ? COUNTER_IN : COUNTER_OUT, false, w);
         return PATH_UNKNOWN;
     }
     if (verdict == PATH_PROVED)

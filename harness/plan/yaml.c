@@ -629,20 +629,6 @@ int yaml_double(struct yaml_value v, double lo, double hi, double *out)
     return 0;
 }
 
-int yaml_bool(struct yaml_value v, bool *out)
-{
-    static const char *const words[] = {"false", "true", "no", "yes", "off", "on", NULL};
-    int rc;
-    const char *text = scalar(v, "true or false", &rc);
-    if (!text)
-        return rc;
-    int i = is_plain(node(v)) ? index_of(text, words) : -1;
-    if (i < 0)
-        return fail_type(v, "true or false");
-    *out = i % 2;
-    return 0;
-}
-
 int yaml_choice(struct yaml_value v, const char *const names[], int *out)
 {
     int rc;

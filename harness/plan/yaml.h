@@ -96,7 +96,6 @@ int yaml_keys(struct yaml_value map, const char *const keys[]);
 int yaml_text(struct yaml_value v, const char **out); // any scalar but null or ""
 int yaml_int(struct yaml_value v, int64_t lo, int64_t hi, int64_t *out); // decimal
 int yaml_double(struct yaml_value v, double lo, double hi, double *out); // finite decimal
-int yaml_bool(struct yaml_value v, bool *out);                           // true false yes no on off
 int yaml_choice(struct yaml_value v, const char *const names[],
                 int *out); // index into names (NULL-terminated)
 

@@ -106,19 +106,17 @@ static void reads_typed_values(void **state)
 {
     (void)state;
     static const char *const dtypes[] = {"f32", "bf16", NULL};
-    struct yaml_doc *doc = load("i: -12\nd: 1.5e3\nt: yes\nf: off\nc: bf16\ns: \"7\"\n");
+    struct yaml_doc *doc = load("i: -12\nd: 1.5e3\nc: bf16\ns: \"7\"\n");
     struct yaml_value root = yaml_doc_root(doc);
     int64_t i = 0;
     double d = 0;
-    bool t = false, f = true;
     int c = -1;
     const char *s = NULL;
     assert_int_equal(yaml_int(yaml_get(root, "i"), -12, 5, &i), 0);
     assert_int_equal(yaml_double(yaml_get(root, "d"), 0, 1500, &d), 0);
-    assert_false(yaml_bool(yaml_get(root, "t"), &t) || yaml_bool(yaml_get(root, "f"), &f));
     assert_int_equal(yaml_choice(yaml_get(root, "c"), dtypes, &c), 0);
     assert_int_equal(yaml_text(yaml_get(root, "s"), &s), 0);
-    assert_true(i == -12 && d == 1500 && t && !f && c == 1 && !strcmp(s, "7"));
+    assert_true(i == -12 && d == 1500 && c == 1 && !strcmp(s, "7"));
     yaml_doc_free(doc);
 }
 
@@ -130,14 +128,12 @@ static void absent_keeps_the_default(void **state)
     struct yaml_value none = yaml_get(yaml_doc_root(doc), "b");
     int64_t i = 42;
     double d = 4.5;
-    bool b = true;
     int c = 3;
     const char *s = "kept";
-    assert_int_equal(yaml_int(none, 0, 1, &i) | yaml_double(none, 0, 1, &d) | yaml_bool(none, &b),
-                     0);
+    assert_int_equal(yaml_int(none, 0, 1, &i) | yaml_double(none, 0, 1, &d), 0);
     assert_int_equal(
         yaml_choice(none, words, &c) | yaml_text(none, &s) | yaml_want(none, YAML_KIND_LIST), 0);
-    assert_true(i == 42 && d == 4.5 && b && c == 3 && !strcmp(s, "kept") && !yaml_doc_error(doc));
+    assert_true(i == 42 && d == 4.5 && c == 3 && !strcmp(s, "kept") && !yaml_doc_error(doc));
     yaml_doc_free(doc);
 }
 
@@ -147,7 +143,7 @@ static void types_are_strict(void **state)
     (void)state;
     static const char *const dtypes[] = {"f32", "bf16", NULL}, *const keys[] = {"k", "repeat",
                                                                                 "repeats", NULL};
-    enum { INT, WIDE, DOUBLE, ENDLESS, BOOL, CHOICE, TEXT, LIST, KEYS };
+    enum { INT, WIDE, DOUBLE, ENDLESS, CHOICE, TEXT, LIST, KEYS };
     static const struct {
         int as;
         const char *text;
@@ -180,8 +176,6 @@ static void types_are_strict(void **state)
                  {DOUBLE, "k: -1", 1, "0 to 1e+300"},
                  {DOUBLE, "k: 0", 0, ""},
                  {DOUBLE, "k: 1e300", 0, ""},
-                 {BOOL, "k: maybe", 1, "\"maybe\""},
-                 {BOOL, "k: 'yes'", 1, "text"},
                  {CHOICE, "k:\n bf61", 2, "\"bf16\"?"},
                  {CHOICE, "k: i8", 1, "f32, bf16"},
                  {TEXT, "k: ''", 1, "empty"},
@@ -200,14 +194,12 @@ static void types_are_strict(void **state)
                           v = cases[i].as == KEYS ? root : yaml_get(root, "k");
         int64_t n = 77;
         double d = 77;
-        bool b = false;
         int c = 9, as = cases[i].as;
         const char *s = NULL;
         int err = as == INT       ? yaml_int(v, 1, 100, &n)
                   : as == WIDE    ? yaml_int(v, INT64_MIN, INT64_MAX, &n)
                   : as == DOUBLE  ? yaml_double(v, 0, 1e300, &d)
                   : as == ENDLESS ? yaml_double(v, 0, INFINITY, &d)
-                  : as == BOOL    ? yaml_bool(v, &b)
                   : as == CHOICE  ? yaml_choice(v, dtypes, &c)
                   : as == TEXT    ? yaml_text(v, &s)
                   : as == LIST    ? yaml_want(v, YAML_KIND_LIST)
@@ -218,7 +210,7 @@ static void types_are_strict(void **state)
             yaml_doc_free(doc);
             continue;
         }
-        assert_true(n == 77 && d == 77 && !b && c == 9 && !s);
+        assert_true(n == 77 && d == 77 && c == 9 && !s);
         error_has(doc, cases[i].line, cases[i].word);
     }
 }

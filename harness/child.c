@@ -180,8 +180,7 @@ static int read_pipe(struct running *r, int i)
         r->result->flooded = true;
         return 0; /* read on and drop: the pipe must not block its end */
     }
-    buffer_add(r->buffers[i], chunk, (size_t)n);
-    return 0;
+    return buffer_try(r->buffers[i], chunk, (size_t)n);
 }
 
 /* Waits for output or the child's end. */

@@ -13,18 +13,28 @@
 
 #include "core/alloc.h"
 
+int buffer_try(struct buffer *b, const void *bytes, size_t n)
+{
+    size_t capacity = b->capacity ? b->capacity : 4096;
+
+    while (capacity < b->size + n + 1)
+        capacity *= 2;
+    char *text = capacity > b->capacity ? realloc(b->text, capacity) : b->text;
+    if (!text)
+        return -ENOMEM;
+    b->text = text;
+    b->capacity = capacity;
+    if (n)
+        memcpy(text + b->size, bytes, n);
+    b->size += n;
+    text[b->size] = 0;
+    return 0;
+}
+
 void buffer_add(struct buffer *b, const void *bytes, size_t n)
 {
-    if (b->size + n + 1 > b->capacity) {
-        b->capacity = b->capacity ? b->capacity : 4096;
-        while (b->capacity < b->size + n + 1)
-            b->capacity *= 2;
-        b->text = xrealloc(b->text, b->capacity);
-    }
-    if (n)
-        memcpy(b->text + b->size, bytes, n);
-    b->size += n;
-    b->text[b->size] = 0;
+    if (buffer_try(b, bytes, n))
+        alloc_fail(n);
 }
 
 void buffer_text(struct buffer *b, const char *text)

@@ -12,6 +12,8 @@ struct buffer {
 };
 
 void buffer_add(struct buffer *b, const void *bytes, size_t n);
+/* For results that are not on disk yet. 0, or -ENOMEM: then b is as it was. */
+int buffer_try(struct buffer *b, const void *bytes, size_t n);
 void buffer_text(struct buffer *b, const char *text);
 void buffer_release(struct buffer *b);
 

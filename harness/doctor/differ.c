@@ -574,7 +574,7 @@ int doctor_both(char *const *paths, bool as_json)
 {
     struct doctor_side sides[2] = {{.name = paths[0]}, {.name = paths[1]}};
     json_t *machines[2] = {NULL, NULL};
-    char error[1024];
+    char error[1024] = "";
     int status = EXIT_INCOMPLETE, err = 0;
 
     for (int i = 0; i < 2 && !err; i++)

@@ -223,7 +223,7 @@ static int measure_and_show(struct exam *x, const struct options *options)
                                 .cancel = cancel_on_signals()};
     struct bench_list benches;
     struct measures m;
-    char error[1024];
+    char error[1024] = "";
     int status = EXIT_USAGE;
 
     bench_list_load(&benches);
@@ -249,7 +249,7 @@ static int measure_and_show(struct exam *x, const struct options *options)
 
 static int examine(const char *path, const struct options *options)
 {
-    char error[1024];
+    char error[1024] = "";
     json_t *machine;
     struct exam *x;
     int status, err = doctor_load(path, options->watch_ns, &machine, error, sizeof(error));

@@ -588,7 +588,7 @@ static int run(const struct opts *o, void *context)
 {
     struct options *options = context;
     struct pick_source source = {0};
-    char error[1024], since[PICK_SINCE_BYTES], path[1024];
+    char error[1024] = "", since[PICK_SINCE_BYTES], path[1024];
     int status = EXIT_GOOD;
     int err = settle(options, since, sizeof(since), error, sizeof(error));
     const char *file =

@@ -284,8 +284,7 @@ static int read_out(struct end *e)
         close_one(&e->out);
     if (e->output.size + (size_t)n > CHILD_OUTPUT_MAX)
         return -EFBIG;
-    buffer_add(&e->output, chunk, (size_t)n);
-    return 0;
+    return buffer_try(&e->output, chunk, (size_t)n);
 }
 
 static void look_whether_ended(struct end *e)

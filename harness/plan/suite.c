@@ -82,7 +82,7 @@ static int ask_version(const struct case_draft *draft, const struct words *w, ch
 static int suite_ask_customs(const struct case_draft *draft, struct yaml_value map)
 {
     struct words w = {0};
-    char error[512];
+    char error[512] = "";
     int err = 0;
 
     add_options(&w, draft, true);
@@ -118,7 +118,7 @@ static bool leaves_a_list(const struct case_draft *draft)
 static int suite_ask_defaults(struct case_draft *draft, struct yaml_value map)
 {
     struct words w = {0};
-    char error[512];
+    char error[512] = "";
 
     if (draft->no_gpu || !is_on_gpu(draft) || !leaves_a_list(draft))
         return 0;
@@ -257,7 +257,7 @@ static int read_case(struct reader *r, struct yaml_value map)
                                .timeout_ns = DEFAULT_TIMEOUT_NS,
                                .margin = NAN,
                                .line = yaml_line(map)};
-    char error[512];
+    char error[512] = "";
 
     if (yaml_kind(map) != YAML_KIND_MAP)
         return yaml_fail(map, "a case is a map such as {bench: memory, op: triad}");

@@ -13,6 +13,8 @@
 #include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 
+#define RUNS_MAX 64 /* that are looked at, the newest ones */
+
 /* ---- Which run ---- */
 
 static bool says(const json_t *meta, const char *member, const char *text)
@@ -22,22 +24,48 @@ static bool says(const json_t *meta, const char *member, const char *text)
     return value && !strcmp(value, text);
 }
 
-/* Takes this run for the last one, if it is newer than that. */
-static void look_at(struct earlier *e, const char *path, const char *suite, const char *processes)
-{
-    char *file = xasprintf("%s/run.json", path), error[512];
-    struct stat st;
-    json_t *meta = NULL;
+struct seen {
+    char *path;
+    time_t time;
+};
 
-    if (!stat(file, &st) && st.st_mtime > e->time && strlen(path) < sizeof(e->run) &&
+static int by_time(const void *a, const void *b)
+{
+    time_t x = ((const struct seen *)a)->time, y = ((const struct seen *)b)->time;
+
+    return (x < y) - (x > y); /* the newest first */
+}
+
+/* All run folders below `folder`. */
+static void find_runs(const char *folder, struct seen **all, size_t *n)
+{
+    DIR *dir = opendir(folder);
+    struct stat st;
+
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+        char *file = xasprintf("%s/%s/run.json", folder, entry->d_name);
+        if (entry->d_name[0] != '.' && !stat(file, &st))
+            *ARRAY_ADD(*all, *n) =
+                (struct seen){xasprintf("%s/%s", folder, entry->d_name), st.st_mtime};
+        free(file);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* Of all cases, or of those of the same --only. */
+static bool is_like(const char *path, const char *suite, const char *only, const char *processes)
+{
+    json_t *meta = NULL;
+    char error[512];
+    bool like =
         !run_meta_load(path, &meta, error, sizeof(error)) && says(meta, "state", "complete") &&
         says(meta, "suite", suite) && says(meta, "processes", processes) &&
-        !run_meta_same(meta, error, sizeof(error))) {
-        strcpy(e->run, path);
-        e->time = st.st_mtime;
-    }
+        !run_meta_same(meta, error, sizeof(error)) &&
+        (!json_is_string(json_object_get(meta, "only")) || (only && says(meta, "only", only)));
+
     json_decref(meta);
-    free(file);
+    return like;
 }
 
 /* ---- Its launches ---- */
@@ -78,23 +106,24 @@ static void read_rows(struct earlier *e, const json_t *launches, const struct ta
 }
 
 void earlier_load(struct earlier *e, const char *const *folders, const char *suite,
-                  const char *processes)
+                  const char *only, const char *processes)
 {
     struct run_folder run;
+    struct seen *all = NULL;
+    size_t n = 0;
     char error[512];
 
     *e = (struct earlier){.seconds = json_object(), .launches = json_object()};
-    for (; *folders; folders++) {
-        DIR *dir = opendir(*folders);
-        for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
-            char *path = xasprintf("%s/%s", *folders, entry->d_name);
-            if (entry->d_name[0] != '.')
-                look_at(e, path, suite, processes);
-            free(path);
-        }
-        if (dir)
-            closedir(dir);
-    }
+    for (; *folders; folders++)
+        find_runs(*folders, &all, &n);
+    if (n)
+        qsort(all, n, sizeof(*all), by_time);
+    for (size_t i = 0; i < n && i < RUNS_MAX && !*e->run; i++)
+        if (strlen(all[i].path) < sizeof(e->run) && is_like(all[i].path, suite, only, processes))
+            strcpy(e->run, all[i].path);
+    for (size_t i = 0; i < n; i++)
+        free(all[i].path);
+    free(all);
     if (!*e->run || run_folder_load(e->run, &run, error, sizeof(error)))
         return;
     json_t *launches = launches_of(&run.plan);

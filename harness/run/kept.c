@@ -82,24 +82,40 @@ char *kept_choices(const struct bench_info *b, const struct launch *l, const str
     return text;
 }
 
-const char *kept_of(const struct kept *k, const struct launch *l)
+static const char *find(const struct kept *k, const struct launch *l)
 {
     for (size_t i = 0; i < k->n && !launch_has_hosts(l); i++)
         if (k->cases[i].case_number == l->case_number)
             return k->cases[i].arguments;
-    return "";
+    return NULL;
+}
+
+const char *kept_of(const struct kept *k, const struct launch *l)
+{
+    const char *arguments = find(k, l);
+
+    return arguments ? arguments : "";
+}
+
+/* Does a row tell any value of an option that is kept? */
+static bool tells_any(const struct bench_info *b, const struct table *t, size_t first, size_t n)
+{
+    char column[NAME_MAX_BYTES];
+
+    for (size_t i = 0; b->options[i].name; i++)
+        for (size_t row = first; b->options[i].flags & OPT_KEPT && row < first + n; row++)
+            if (column_of(&b->options[i], column) && *table_text(t, row, column))
+                return true;
+    return false;
 }
 
 void kept_learn(struct kept *k, const struct bench_info *b, const struct launch *l,
                 const struct table *t, size_t first, size_t n)
 {
-    if (launch_has_hosts(l) || *kept_of(k, l))
+    if (launch_has_hosts(l) || find(k, l) || !tells_any(b, t, first, n))
         return;
-    char *arguments = kept_choices(b, l, t, first, n);
-    if (*arguments)
-        *ARRAY_ADD(k->cases, k->n) = (struct kept_case){l->case_number, arguments};
-    else
-        free(arguments);
+    *ARRAY_ADD(k->cases, k->n) =
+        (struct kept_case){l->case_number, kept_choices(b, l, t, first, n)};
 }
 
 void kept_release(struct kept *k)

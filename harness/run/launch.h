@@ -16,11 +16,11 @@
 
 /*
  * What a benchmark chooses by a race (OPT_KEPT) is decided once for each case of a run: by the
- * first launch that is done. The later launches are given its choice as an option.
+ * first launch that is done and chose. The later launches are given its choice as an option.
  *
  *   left     the case does not name the option, or names it with its default
  *   chosen   the column of the option's name has one value in all rows of that launch, but for
- *            empty cells, and the option takes it. Else the next launch decides
+ *            empty cells, and the option takes it. Else each launch decides for itself
  *   hosts    of launches on hosts nothing is kept: one host may lack what another chose
  *
  * The plan and its arguments stay as they are. A benchmark that finds a choice unfit here chooses

@@ -246,7 +246,7 @@ void estimate_release(struct estimate *e)
 /* Rounded up. */
 static void long_time(double ns, char *text, size_t len)
 {
-    double s = ceil(ns * 1e-9);
+    double s = ceil(ns / 1e9);
 
     if (s < 90)
         snprintf(text, len, "%.0f s", s);
@@ -266,9 +266,9 @@ const char *estimate_text(const struct estimate *e, const struct earlier *earlie
     units_format_duration((uint64_t)e->most_ns, most, sizeof(most));
     if (!e->known)
         snprintf(text, ESTIMATE_BYTES,
-                 "expected time: about %s of warm-up and sampling (%zu launches x %s%s%s); start, "
+                 "expected time: about %s of warm-up and sampling (%zu launch%s x %s%s%s); start, "
                  "set-up and checks come on top",
-                 all, e->todo, e->least_ns < e->most_ns ? least : "",
+                 all, e->todo, e->todo == 1 ? "" : "es", e->least_ns < e->most_ns ? least : "",
                  e->least_ns < e->most_ns ? " to " : "", most);
     else
         snprintf(text, ESTIMATE_BYTES, "expected time: about %s, as %zu of %zu launches took in %s",

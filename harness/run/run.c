@@ -80,6 +80,7 @@ static void say_time(struct run *r)
 {
     const char *own = r->path ? r->path : r->options.out ? r->options.out : "";
     const char *suite = r->meta ? json_string_value(json_object_get(r->meta, "suite")) : NULL;
+    const char *only = r->meta ? json_string_value(json_object_get(r->meta, "only")) : NULL;
     char *copy = xstrdup(own), text[ESTIMATE_BYTES];
     const char *folders[] = {"results", *own ? dirname(copy) : NULL, NULL};
     struct earlier earlier;
@@ -88,7 +89,7 @@ static void say_time(struct run *r)
                  suite           ? suite
                  : r->suite.name ? r->suite.name
                                  : "",
-                 r->options.processes);
+                 only ? only : r->options.only, r->options.processes);
     estimate_make(&r->estimate, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts), &earlier);
     if (r->estimate.todo)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&r->estimate, &earlier, text));

@@ -111,9 +111,10 @@ static int append(struct store *s, const char *name, const char *header, const c
     err = check_header(s, f, header, error, len);
     if (err)
         return err;
-    buffer_text(&whole, f->size == 0 ? header : "");
-    buffer_text(&whole, text);
-    err = write_all(f->fd, whole.text, whole.size);
+    if (f->size == 0)
+        err = buffer_try(&whole, header, strlen(header));
+    err = err ? err : buffer_try(&whole, text, strlen(text));
+    err = err ? err : write_all(f->fd, whole.text, whole.size);
     if (!err) {
         f->undo = f->size;
         f->size += whole.size;

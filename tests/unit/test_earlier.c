@@ -21,7 +21,7 @@
 /* The members of run.json by which a run is the last one of a suite here. */
 #define HERE                                                                                       \
     "\"version\": \"" PLUMB_VERSION                                                                \
-    "\", \"suite\": \"night\", \"processes\": \"auto\", \"state\": "                               \
+    "\", \"suite\": \"night\", \"only\": null, \"processes\": \"auto\", \"state\": "               \
     "\"complete\", \"machine\": {\"host\": {\"hostname\": \"%s\"}}"
 
 /* A run folder of this name: two launches of a case, which took so long, and one that failed. */
@@ -87,7 +87,7 @@ static struct earlier load(void)
 {
     struct earlier e;
 
-    earlier_load(&e, (const char *const[]){f.path, "/nowhere", NULL}, "night", "auto");
+    earlier_load(&e, (const char *const[]){f.path, "/nowhere", NULL}, "night", "copy", "auto");
     return e;
 }
 
@@ -119,6 +119,7 @@ static void test_other_runs_count_for_nothing(void **state)
                                             {"night", "day"},
                                             {"auto", "case"},
                                             {"complete", "running"},
+                                            {"\"only\": null", "\"only\": \"memory\""},
                                             {PLUMB_VERSION, "0.0.0"}};
 
     (void)state;

@@ -116,11 +116,10 @@ static void test_text(void **state)
     static const struct {
         uint64_t ms;
         const char *about;
-    } cases[] = {{3500, "about 4 s"},
-                 {6050, "about 7 s"},
-                 {90001, "about 2 min"},
-                 {5400000, "about 1.5 h"},
-                 {5760001, "about 1.7 h"}};
+    } cases[] = {{3500, "about 4 s"},      {6050, "about 7 s"},
+                 {15000, "about 15 s"}, /* a second has no exact part of 1e-9 */
+                 {120000, "about 2 min"},  {90001, "about 2 min"},
+                 {5400000, "about 1.5 h"}, {5760001, "about 1.7 h"}};
     char text[ESTIMATE_BYTES];
 
     (void)state;

@@ -70,8 +70,33 @@ static void test_what_is_kept(void **state)
     }
 }
 
+/* The first launch that chose decides, for the later ones too, even that each of them chooses. */
+static void test_who_decides(void **state)
+{
+    static const char *const cases[][3] = {{"wide,,\n", "narrow,,\n", "--vector-unit wide"},
+                                           {",,\n", "narrow,,\n", "--vector-unit narrow"},
+                                           {"wide,,\nnarrow,,\n", "narrow,,\n", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct kept kept = {0};
+        struct launch l = launch;
+
+        l.arguments = "";
+        for (int k = 0; k < 2; k++) {
+            struct table t;
+            read_rows(cases[i][k], &t);
+            kept_learn(&kept, &bench, &l, &t, 0, t.n_rows);
+            table_release(&t);
+        }
+        assert_string_equal(kept_of(&kept, &l), cases[i][2]);
+        kept_release(&kept);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_kept),
+                                       cmocka_unit_test(test_who_decides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

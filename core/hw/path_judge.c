@@ -7,10 +7,12 @@
 #include "core/hw/path.h"
 #include "core/row.h"
 
-#define WITH_HEADERS 2.1  /* of a payload: itself and headers, and less than as much again */
-#define HALF         0.5  /* of a payload */
-#define WAY_SHARE    0.1  /* of a claim: a way with less is not judged */
-#define NAMED_SHARE  0.01 /* of all bytes */
+#define WITH_HEADERS 2.1 /* of a payload: itself and headers, and less than as much again */
+#define HALF         0.5 /* of a payload */
+#define HEADERS_SHARE                                                                              \
+    0.15                 /* of a payload: headers and acknowledgements of messages over 600 bytes */
+#define WAY_SHARE   0.1  /* of a claim: a way with less is not judged */
+#define NAMED_SHARE 0.01 /* of all bytes */
 
 /*
  * The rule. Of one claim in one way, out or in:
@@ -18,7 +20,7 @@
  *   P   its payload
  *   C   what the claimed device counted
  *   O   what all others counted together: a device without a claim all of it, one with another claim
- *       what is beyond that claim's payload, where that is more than half of it
+ *       what is beyond that claim's payload, where that is more than 15 % of it
  *
  *   P went by a device, or by the others, that counted x, if   0.98 P <= x < 2.1 P
  *
@@ -105,7 +107,7 @@ static struct others others_bytes(const struct path_view *v, size_t k, int way)
             add_other(&o, counted_for(v, &v->list[i], &v->claims[k], way), v->list[i].name);
     for (size_t i = 0; i < v->n_claims; i++) {
         double beyond = claimed_bytes(v, i, way) - payload_of(&v->claims[i], way);
-        if (i != k && beyond > HALF * payload_of(&v->claims[i], way))
+        if (i != k && beyond > HEADERS_SHARE * payload_of(&v->claims[i], way))
             add_other(&o, beyond, v->claims[i].device);
     }
     return o;

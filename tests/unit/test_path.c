@@ -198,6 +198,8 @@ static const struct step {
          OUT("eth1", 5e9)),
     STEP("lo 0 0, eth0 0 15.6e9, eth1 0 5.2e9", UNKNOWN, S, "eth1 moved 5.2 GB", OUT("eth0", 10e9),
          OUT("eth1", 10e9)),
+    STEP("lo 0 0, eth0 0 14.6e9, eth1 0 2e3", ELSEWHERE, S, "eth0 moved 4.6 GB", OUT("eth0", 10e9),
+         OUT("eth1", 4e9)),
     /* Not what is no more than the other one's headers. */
     STEP("lo 0 0, eth0 0 10.46e9, eth1 0 0", UNKNOWN, S, "eth1 moved 0 B", OUT("eth0", 10e9),
          OUT("eth1", 0.4e9)),

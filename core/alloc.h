@@ -22,9 +22,9 @@
 __attribute__((noreturn, cold)) static inline void alloc_fail(size_t bytes)
 {
     fprintf(stderr,
-            "plumb: no memory for %zu bytes more: end other programs, or raise the limit "
-            "of this one (ulimit -v, the cgroup's memory.max)\n",
-            bytes);
+            "%s: no memory for %zu bytes more: end other programs, or raise the limit of this one "
+            "(ulimit -v, the cgroup's memory.max)\n",
+            program_invocation_short_name, bytes);
     _exit(EXIT_INCOMPLETE);
 }
 

@@ -30,13 +30,6 @@ struct split {
     double separation;
 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static bool same(double a, double b)
 {
     return fabs(b - a) <= SAME * fabs(b);
@@ -85,7 +78,7 @@ static int series_init(struct series *s, const double *x, size_t n)
     if (rc)
         return rc;
     *s = (struct series){.x = x, .n = n, .sorted = xmemdup(x, n * sizeof(*x))};
-    qsort(s->sorted, n, sizeof(*x), compare_doubles);
+    qsort(s->sorted, n, sizeof(*x), stats_ascending);
     s->spread = xmemdup(s->sorted, n * sizeof(*x));
     spread_ties(s->spread, n);
     return 0;

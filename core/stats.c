@@ -376,13 +376,6 @@ int stats_check(const double *x, size_t n, double confidence)
     return 0;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void quantiles_set(const double *sorted, size_t n, struct summary *out)
 {
     out->min = sorted[0];
@@ -405,7 +398,7 @@ int stats_summarise(const double *x, size_t n, double confidence, struct summary
         return rc;
     double *sorted = xmemdup(x, n * sizeof(*sorted));
 
-    qsort(sorted, n, sizeof(*sorted), compare_doubles);
+    qsort(sorted, n, sizeof(*sorted), stats_ascending);
     *out = (struct summary){
         .n = n,
         .mean = stats_mean(x, n),

@@ -9,6 +9,7 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/row.h"
+#include "core/stats.h"
 #include "core/wire/wires.h"
 
 /* What busbw is held against: the line of the nodes' links, and what it leaves to the operation
@@ -118,13 +119,6 @@ void rows_series(struct point *pt, struct collective_work *w)
         point_column(pt, "vector_bytes", "%llu", (unsigned long long)w->vector_bytes);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* What a member did not spend at work: at the barrier before it all, waiting in the operations or
  * for a link to take what it sends, as far as its backend tells, and after its own end until the
  * last one's. */
@@ -144,7 +138,7 @@ int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest
         idle[i] = sorted[i] = idle_ns(&times[i], slowest);
         late = idle[i] < idle[late] ? i : late;
     }
-    qsort(sorted, n, sizeof(*sorted), ascending);
+    qsort(sorted, n, sizeof(*sorted), stats_ascending);
     return sorted[n / 2] - sorted[0] > fmax(LATE_NS, LATE_LEAST * (double)slowest) ? (int)late : -1;
 }
 

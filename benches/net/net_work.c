@@ -14,6 +14,7 @@
 #include "core/hw/rail.h"
 #include "core/hw/topo.h"
 #include "core/row.h"
+#include "core/stats.h"
 #include "core/wire/wires.h"
 
 enum net_way { NET_WAY_FORWARD, NET_WAY_REVERSE, NET_WAY_BOTH };
@@ -317,13 +318,6 @@ static void net_rows_figures(struct point *pt, struct net_session *s)
     set_columns(pt, s); /* the rails' text may know more now */
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* A stream that stalls: its median alone does not show it. */
 static void net_rows_judge(struct point *pt, struct net_session *s)
 {
@@ -332,7 +326,7 @@ static void net_rows_judge(struct point *pt, struct net_session *s)
 
     if (!w->n || !(average > 0))
         return;
-    qsort(w->ns, w->n, sizeof(*w->ns), ascending);
+    qsort(w->ns, w->n, sizeof(*w->ns), stats_ascending);
     median = NET_QUANTITY / w->ns[w->n / 2];
     if (s->point.count_messages)
         median *= (double)s->point.message_bytes;

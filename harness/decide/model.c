@@ -329,13 +329,6 @@ static void pairs_read(const struct decide_case *c, struct measure *m, struct ha
 #define SPAN_MOST    4 /* values that are farther apart have no step in common to speak of */
 #define TIED         3 /* times that each value is there in the mean */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The largest step that both are multiples of (Euclid); below `least` there is none. */
 static double common_step(double x, double y, double least)
 {
@@ -368,7 +361,7 @@ static double resolution_of(const struct decide_case *c, double *scratch)
                 memcpy(scratch + n, run->values, run->n * sizeof(*scratch));
             n += run->n;
         }
-    qsort(scratch, n, sizeof(*scratch), ascending);
+    qsort(scratch, n, sizeof(*scratch), stats_ascending);
     double least = DIGITS_LEAST * scratch[n - 1], gap = INFINITY;
 
     for (size_t i = 1; i < n; i++) {

@@ -165,6 +165,25 @@ static void test_flow(void **state)
     assert_string_equal(claims.claims[0].device, device);
 }
 
+/* What comes from a rank of this node is counted where it comes in by a port, and by lo where it is sent. */
+static void test_claims_of_one_node(void **state)
+{
+    static const char *const devices[] = {"mlx5_0:1", "lo"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct collective_report told = {.n_flows = 1};
+        struct collective_claims claims = {0};
+
+        snprintf(told.flows[0].device, sizeof(told.flows[0].device), "%s", devices[i]);
+        told.flows[0].out_bytes = 3;
+        told.flows[0].in_bytes = 5;
+        claims_add(&claims, &told);
+        assert_true(claims.claims[0].out_bytes == 3);
+        assert_true(claims.claims[0].in_bytes == (i ? 0 : 5));
+    }
+}
+
 static void tell_setting(struct collective *c, struct collective_report *told)
 {
     snprintf(told->sockets, sizeof(told->sockets), "%s", (const char *)c->state);
@@ -245,9 +264,8 @@ static void test_prove(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mpi),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_flow),
+        cmocka_unit_test(test_mpi),   cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_flow),  cmocka_unit_test(test_claims_of_one_node),
         cmocka_unit_test(test_prove),
     };
 

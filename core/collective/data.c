@@ -35,7 +35,7 @@ static const struct reduce_isa *this_isa(void)
 
 const char *data_lacks(const struct collective_point *p)
 {
-    /* There is no loop for fp8, nor for averages, which are no step from two to one. */
+    /* fp8 has no loop, nor have averages: the mean of two means is not the mean of all. */
     if (!collective_reduces(p->op) || this_isa()->reduce[p->type][p->sum])
         return NULL;
     return p->sum == COLLECTIVE_AVG

@@ -18,7 +18,7 @@
 
 #define PORTS_MOST    0.01 /* of the least: more, and RDMA had a part in it */
 #define IPOIB_HEADERS 0.15 /* of an interface's bytes: what its port counts beside them */
-#define IPOIB_MOST    0.5  /* of the least: so much are no headers */
+#define IPOIB_MOST    0.5  /* of the least: more than headers can be */
 #define CARRIER_SHARE 0.1  /* of all that interfaces moved: less is of others */
 #define SLOWER        0.95 /* of the line of what carried them */
 #define NAMES_BYTES   64

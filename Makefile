@@ -115,7 +115,7 @@ $(call obj,$(wildcard harness/history/history_db_sqlite*.c)): ALL_CFLAGS += $(SQ
 
 # The report's style sheet and scripts are part of its object files (.incbin).
 $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)
-$(call obj,harness/document/page.c): harness/document/document.css
+$(call obj,harness/document/page.c harness/document/plot.c): $(wildcard harness/document/*.css)
 
 # An archive, of which a program takes the objects that it uses, and so is linked with the libraries of these alone: the
 # linker drops unused sections too late for that. Made again, too, when the list of its objects or libraries changes.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A document as HTML: see document.h. Classes begin with "d-", as they stand in document.css. */
+/* A document as HTML: see document.h. Classes begin with "d-", as they stand in document.css
+ * and, for charts, in plot.css. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 __asm__(".pushsection .rodata.document_style,\"a\"\n"
         ".global document_style\n"
         ".type document_style, %object\ndocument_style:\n"
+        ".incbin \"harness/document/plot.css\"\n"
         ".incbin \"harness/document/document.css\"\n"
         ".byte 0\n"
         ".size document_style, . - document_style\n"

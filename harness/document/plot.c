@@ -2,9 +2,12 @@
 /* A chart as SVG: see plot.h. This file writes lines and rows; plot_words.c has their texts. */
 #include "harness/document/plot.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "core/text.h"
 #include "harness/document/html.h"
 #include "harness/document/plot_parts.h"
 
@@ -36,6 +39,15 @@ struct pen {
 
 static const char *const tone_class[] = {
     [TONE_NONE] = "", [TONE_LOW] = " d-low", [TONE_BAD] = " d-bad"};
+
+/* The assembler takes it in as it is; the path is from the root of the sources, where make runs. */
+__asm__(".pushsection .rodata.plot_style,\"a\"\n"
+        ".type plot_style, %object\nplot_style:\n"
+        ".incbin \"harness/document/plot.css\"\n"
+        ".byte 0\n"
+        ".size plot_style, . - plot_style\n"
+        ".popsection\n");
+extern const char plot_style[];
 
 /* ---- texts and marks */
 
@@ -93,8 +105,7 @@ static void write_marker(const struct pen *pen, const struct plot_line *line,
 
 static void open_line(const struct pen *pen, const struct plot_line *line)
 {
-    fprintf(pen->out, "<g class='line' style='color:var(--series-%zu)'>",
-            line->colour % PLOT_COLOURS);
+    fprintf(pen->out, "<g class='line s%zu'>", line->colour % PLOT_COLOURS);
     write_title(pen, line->label);
     fputc('\n', pen->out);
 }
@@ -293,12 +304,11 @@ static void write_x_labels(const struct pen *pen)
     }
     at = pool_alloc(pen->pool, n + 1, sizeof(*at));
     labels = pool_alloc(pen->pool, n + 1, sizeof(*labels));
-    for (size_t i = 0; at && labels && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         at[i] = scale_at(&pen->x, p->n_ticks ? p->ticks[i].at : own.at[i]);
         labels[i] = p->n_ticks ? p->ticks[i].label : own.labels[i];
     }
-    if (at && labels)
-        write_labels(pen, "x-ticks", at, labels, n);
+    write_labels(pen, "x-ticks", at, labels, n);
 }
 
 static void write_value_labels(const struct pen *pen)
@@ -609,52 +619,73 @@ static void write_rows(const struct pen *pen)
 
 /* ---- the picture */
 
+static struct pen pen_of(struct pool *pool, const struct plot *plot, bool narrow, FILE *out)
+{
+    struct pen pen = {.out = out,
+                      .pool = pool,
+                      .p = plot,
+                      .narrow = narrow,
+                      .width = narrow ? 340 : 560,
+                      .font = narrow ? 13 : 12};
+
+    pen.line = 1.3 * pen.font;
+    if (plot->categories) {
+        scale_of_values(plot, &pen.x);
+        make_rows(&pen);
+    } else {
+        scale_of_values(plot, &pen.y);
+        scale_of_places(plot, &pen.x);
+        make_axes(&pen);
+    }
+    pen.height = ceil(pen.height);
+    return pen;
+}
+
+static void write_picture(const struct pen *pen)
+{
+    fprintf(pen->out, "viewBox='0 0 %.0f %.0f' role='img' font-size='%.0f'>\n", pen->width,
+            pen->height, pen->font);
+    write_title(pen, pen->p->title);
+    fputs("<desc>", pen->out);
+    html_text(pen->out, plot_description(pen->pool, pen->p));
+    fputs("</desc>\n", pen->out);
+    write_frame(pen);
+    if (pen->p->categories)
+        write_rows(pen);
+    for (size_t i = 0; !pen->p->categories && i < pen->p->n_lines; i++)
+        write_line(pen, &pen->p->lines[i]);
+    fputs("</svg>\n", pen->out);
+}
+
 void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FILE *out)
 {
-    struct pen *pen = pool_alloc(pool, 1, sizeof(*pen));
+    struct pen pen = pen_of(pool, plot, narrow, out);
 
-    if (!pen)
-        return;
-    *pen = (struct pen){.out = out, .pool = pool, .p = plot, .narrow = narrow};
-    pen->width = narrow ? 340 : 560;
-    pen->font = narrow ? 13 : 12;
-    pen->line = 1.3 * pen->font;
-    if (plot->categories) {
-        scale_of_values(plot, &pen->x);
-        make_rows(pen);
-    } else {
-        scale_of_values(plot, &pen->y);
-        scale_of_places(plot, &pen->x);
-        make_axes(pen);
-    }
-    fprintf(out,
-            "<svg class='d-plot' viewBox='0 0 %.0f %.0f' "
-            "role='img' font-size='%.0f'>\n",
-            pen->width, ceil(pen->height), pen->font);
-    write_title(pen, plot->title);
-    fputs("<desc>", out);
-    html_text(out, plot_description(pool, plot));
-    fputs("</desc>\n", out);
-    write_frame(pen);
-    if (plot->categories)
-        write_rows(pen);
-    for (size_t i = 0; !plot->categories && i < plot->n_lines; i++)
-        write_line(pen, &plot->lines[i]);
-    fputs("</svg>\n", out);
+    fputs("<svg class='d-plot' ", out);
+    write_picture(&pen);
 }
 
 /* ---- with its legend */
 
-static void write_key(FILE *out, const struct plot *plot, const struct plot_key *key)
+static size_t count_keys(const struct plot *plot)
+{
+    return plot->keys ? plot->n_keys : plot->n_lines > 1 ? plot->n_lines : 0;
+}
+
+static struct plot_key key_of(const struct plot *plot, size_t i)
+{
+    return plot->keys ? plot->keys[i] : (struct plot_key){.line = i, .label = plot->lines[i].label};
+}
+
+/* The line as it is drawn, 30 wide and 12 high. */
+static void write_sample(FILE *out, const struct plot *plot, const struct plot_key *key)
 {
     const struct plot_line *line = &plot->lines[key->line];
 
-    fputs("<li><svg class='d-key' viewBox='0 0 30 12' aria-hidden='true'><g class='line' style='",
-          out);
     if (key->colourless)
-        fputs("color:inherit'>", out);
+        fputs("<g class='line'>", out);
     else
-        fprintf(out, "color:var(--series-%zu)'>", line->colour % PLOT_COLOURS);
+        fprintf(out, "<g class='line s%zu'>", line->colour % PLOT_COLOURS);
     if (!plot->categories && !line->apart)
         fprintf(out, "<path class='curve%s' d='M0,6h30'/>", line->dashed ? " dashed" : "");
     if (!line->plain) {
@@ -662,19 +693,22 @@ static void write_key(FILE *out, const struct plot *plot, const struct plot_key 
         marker_path(out, line->marker, 15, 6, 3.6);
         fputs("'/>", out);
     }
-    html_print(out, "</g></svg>%s</li>", key->label);
+    fputs("</g>", out);
 }
 
 void plot_write_html(struct pool *pool, const struct plot *plot, FILE *out)
 {
-    size_t n = plot->keys ? plot->n_keys : plot->n_lines > 1 ? plot->n_lines : 0;
+    size_t n = count_keys(plot);
 
     if (n)
         fputs("<ul class='d-legend'>", out);
-    for (size_t i = 0; i < n; i++)
-        write_key(out, plot,
-                  plot->keys ? &plot->keys[i]
-                             : &(struct plot_key){.line = i, .label = plot->lines[i].label});
+    for (size_t i = 0; i < n; i++) {
+        struct plot_key key = key_of(plot, i);
+
+        fputs("<li><svg class='d-key' viewBox='0 0 30 12' aria-hidden='true'>", out);
+        write_sample(out, plot, &key);
+        html_print(out, "</svg>%s</li>", key.label);
+    }
     if (n)
         fputs("</ul>\n", out);
     fputs("<div class='d-wide'>", out);
@@ -682,4 +716,86 @@ void plot_write_html(struct pool *pool, const struct plot *plot, FILE *out)
     fputs("</div><div class='d-narrow'>", out);
     plot_write_svg(pool, plot, true, out);
     fputs("</div>\n", out);
+}
+
+/* ---- a file of its own */
+
+#define TITLE_LINES 4
+
+/* The text in lines of the picture's width, broken between words; what has no room is cut. */
+static size_t break_lines(const struct pen *pen, const char *text, const char **lines)
+{
+    size_t n = 0;
+
+    while (*text && n < TITLE_LINES) {
+        size_t length = strlen(text);
+
+        lines[n] = text;
+        while (length && text_width(lines[n], BOLD * pen->font) > pen->width) {
+            do
+                length--;
+            while (length && text[length] != ' ');
+            lines[n] = pool_text(pen->pool, "%.*s", (int)length, text);
+        }
+        if (!length || n + 1 == TITLE_LINES)
+            lines[n] = text_cut(pen->pool, text, BOLD * pen->font, pen->width);
+        text += length ? length : strlen(text);
+        text += strspn(text, " ");
+        n++;
+    }
+    return n;
+}
+
+/* The title, the picture, the legend. */
+static void write_file(struct pool *pool, const struct plot *plot, FILE *out)
+{
+    const struct pen pen = pen_of(pool, plot, false, out);
+    const char *title[TITLE_LINES];
+    size_t n_keys = count_keys(plot);
+    size_t n = break_lines(
+        &pen,
+        plot->watermark ? pool_text(pool, "%s (%s)", plot->title, plot->watermark) : plot->title,
+        title);
+    double y = pen.line * (double)n + GAP;
+
+    fprintf(out,
+            "<svg xmlns='http://www.w3.org/2000/svg' class='d-plot d-file' width='840' "
+            "viewBox='-%.0f 0 %.0f %.0f' font-size='%.0f'>\n<style>%s</style>\n"
+            "<rect class='page' x='-%.0f' width='100%%' height='100%%'/>\n",
+            GAP, pen.width + 2 * GAP, y + pen.height + pen.line * (double)n_keys + GAP, pen.font,
+            plot_style, GAP);
+    for (size_t i = 0; i < n; i++)
+        write_text(&pen, 0, pen.line * (double)(i + 1), "start", "x-title", title[i]);
+    fprintf(out, "<svg y='%.1f' width='%.0f' height='%.0f' ", y, pen.width, pen.height);
+    write_picture(&pen);
+    for (size_t i = 0; i < n_keys; i++) {
+        struct plot_key key = key_of(plot, i);
+
+        fprintf(out, "<g transform='translate(%.0f,%.1f)'>", GAP,
+                y + pen.height + pen.line * (double)i);
+        write_sample(out, plot, &key);
+        write_text(&pen, 38, 6 + 0.35 * pen.font, "start", "",
+                   text_cut(pool, key.label, pen.font, pen.width - 38 - GAP));
+        fputs("</g>\n", out);
+    }
+    fputs("</svg>\n", out);
+}
+
+int plot_write_files(struct pool *pool, const struct plot *plots, size_t n, const char *folder,
+                     char *error, size_t len)
+{
+    int err = mkdir(folder, 0777) && errno != EEXIST ? -errno : 0;
+    const char *path = folder;
+
+    for (size_t i = 0; !err && i < n; i++) {
+        path = pool_text(pool, "%s/%s.svg", folder, plots[i].name);
+        FILE *out = fopen(path, "we");
+
+        if (out)
+            write_file(pool, &plots[i], out);
+        err = out ? stream_finish(out) : -errno;
+    }
+    if (err)
+        snprintf(error, len, "cannot write \"%s\": %s", path, strerror(-err));
+    return err ? -EIO : 0;
 }

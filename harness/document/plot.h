@@ -3,15 +3,16 @@
  * A chart as data, and its picture as SVG for a page: lines over an axis, named rows with values
  * and intervals (also as ratios around 1).
  *
- *   colours   text and axes are currentColor, lines var(--series-0..7), what needs an action
- *             var(--d-low) and var(--d-bad): all from document_style, so dark and print work.
+ *   colours   text and axes are currentColor; those of lines, and of what needs an action, are
+ *             classes of plot.css, so that dark and print work.
  *   sizes     two pictures are written, for a wide and a narrow screen. No label is cut and no two
  *             labels overlap: ticks that have no room are left out. No point of a line is left out;
  *             only its marker is, where it would hide the one before.
  *   tooltips  each marker has a title with the line's label, x, value and interval.
  *   texts     may hold anything: they are escaped.
  *
- * document_figure() (document.h) puts a chart into a document. plot_write_html() writes it alone.
+ * document_figure() (document.h) puts a chart into a document. plot_write_html() writes it alone,
+ * plot_write_files() as files for a slide or a README.
  */
 #ifndef PLUMB_DOCUMENT_PLOT_H
 #define PLUMB_DOCUMENT_PLOT_H
@@ -93,11 +94,16 @@ struct plot {
     const char *watermark;        /* "simulated"; NULL: none */
 };
 
-/* The legend and both pictures. Ends of memory show in the pool. */
+/* The legend and both pictures. */
 void plot_write_html(struct pool *pool, const struct plot *plot, FILE *out);
 
 /* One picture: well-formed XML. */
 void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FILE *out);
+
+/* Each as NAME.svg in the folder, which is made if it is not there, with its title and its legend.
+ * 0, or -EIO with a sentence in error. */
+int plot_write_files(struct pool *pool, const struct plot *plots, size_t n, const char *folder,
+                     char *error, size_t len);
 
 /* "10.2 to 25.3 over 64K to 1G, 24 points": what is said of a line where no picture can be; "" of a
  * line without a value. */

@@ -10,7 +10,6 @@
 #include "core/alloc.h"
 #include "core/text.h"
 #include "harness/forecast/forecast.h"
-#include "harness/report/plot.h"
 #include "harness/report/report.h"
 
 static const char *const refusal_names[LAW_REFUSALS] = {"",
@@ -240,6 +239,6 @@ int forecast_write(struct pool *pool, const struct document *d, const struct for
     err = write_markdown(pool, d, files->title, pool_text(pool, "%s/%s.md", own, files->name),
                          error, len);
     if (!err && files->plot)
-        err = plot_draw(files->plot, 1, own, error, len);
-    return err == -ENOENT ? 0 : err; /* without gnuplot its script is there */
+        err = plot_write_files(pool, files->plot, 1, own, error, len);
+    return err;
 }

@@ -15,7 +15,6 @@
 #include "harness/document/html.h"
 #include "harness/history/history.h"
 #include "harness/report/assets.h"
-#include "harness/report/plot.h"
 
 /* ---- The plot of one case's history: values, levels as lines, a mark at the run of each step
  * ---- */
@@ -204,7 +203,6 @@ struct drawn {
     struct plot plots[DRAWN_MAX];
     size_t n, left_out;
     char *folder, *fresh;
-    char plots_error[512];
 };
 
 static void choose_those(struct drawn *d, bool changed)
@@ -352,8 +350,6 @@ static void write_page(FILE *out, const struct drawn *d)
         write_figure(out, d, i);
     if (d->n)
         fputs("</div>\n", out);
-    if (d->n && *d->plots_error)
-        html_print(out, "<p class='missing'>No files of plots: %s.</p>\n", d->plots_error);
     if (d->left_out)
         html_print(out, "<p class='missing'>%zu more cases are not drawn: --case picks them.</p>\n",
                    d->left_out);
@@ -386,18 +382,6 @@ static int replace_page(const char *path, const struct drawn *d, char *error, si
     return err ? cannot(path, err, error, len) : 0;
 }
 
-/* A page without plots is better than none: what went wrong stands in it, and on stderr. */
-static int draw_trend_html(struct drawn *d, char *error, size_t len)
-{
-    if (!d->n)
-        return 0;
-    if (mkdir(d->folder, 0777) && errno != EEXIST)
-        return cannot(d->folder, -errno, error, len);
-    if (plot_draw(d->plots, d->n, d->folder, d->plots_error, sizeof(d->plots_error)))
-        fprintf(stderr, "plumb history: no files of plots: %s\n", d->plots_error);
-    return 0;
-}
-
 int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
@@ -410,9 +394,9 @@ int trends_html(const char *path, const struct trends *t, bool all, char *error,
     choose_those(d, true);
     if (all)
         choose_those(d, false);
-    int err = draw_trend_html(d, error, len);
-    if (!err)
-        err = replace_page(path, d, error, len);
+    int err = replace_page(path, d, error, len);
+    if (!err && d->n)
+        err = plot_write_files(&t->history->pool, d->plots, d->n, d->folder, error, len);
     free(d->folder);
     free(d->fresh);
     free(d);

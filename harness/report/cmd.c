@@ -63,8 +63,8 @@ static void print_help(const struct opts *o)
          "       plumb report RUN --baseline RUN\n"
          "\n"
          "RUN is a run folder, such as results/quick-20250101-120000. The page needs no other "
-         "file. The\n"
-         "plots are also in plots/, as SVG and PNG, with the gnuplot script that draws them.\n");
+         "file. Each\n"
+         "chart is also in plots/, as an SVG file.\n");
     opts_help(o, stdout);
     puts("\n"
          "exit: 0 good, 2 usage or no run found, 4 the report could not be written, 5 a run folder "

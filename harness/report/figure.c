@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One plot of a group of cases: see series.h. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,16 +108,13 @@ static void add_caches(struct figure_drawing *d)
     }
 }
 
-static int add_marks(struct figure_drawing *d)
+static void add_marks(struct figure_drawing *d)
 {
     d->marks = pool_alloc(d->pool, LIMITS_MAX + CACHES_MAX, sizeof(*d->marks));
-    if (!d->marks)
-        return -ENOMEM;
     d->f->plot.marks = d->marks;
     add_limits(d);
     if (d->g->hint && d->g->hint->flags & PLOT_CACHE_MARKS && d->g->x && d->f->plot.n_ticks)
         add_caches(d);
-    return 0;
 }
 
 static const char *with_unit(struct pool *pool, const char *name, const char *unit)
@@ -248,8 +244,6 @@ static const char *file_name(struct pool *pool, const struct group *g, size_t nu
     const char *text = pool_text(pool, "%s-%s%s", g->bench->name, g->gpu ? "gpu-" : "", g->metric);
     char *name = pool_alloc(pool, strlen(text) + 1, 1);
 
-    if (!name)
-        return "plot";
     for (size_t i = 0; text[i]; i++) {
         bool plain = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
                             text[i]) != NULL;
@@ -335,33 +329,33 @@ static bool put_in_words(const struct figure_drawing *d, size_t first, struct fi
     return true;
 }
 
-int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
-                struct figure_word *word, enum figure_kind *kind)
+enum figure_kind figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
+                             struct figure_word *word)
 {
     struct figure_drawing d = {
         .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN, .top = NAN};
     size_t first = 0;
-    int err;
 
-    *kind = FIGURE_NONE;
     *f = (struct figure){.bench = g->bench};
     while (g->facet_of.of_case[first] != facet)
         first++;
-    err = g->x ? drawing_add_lines(&d) : drawing_add_categories(&d);
-    if (err || isnan(d.high))
-        return err;
-    *kind = put_in_words(&d, first, word) ? FIGURE_WORD : FIGURE_PLOT;
-    if (*kind == FIGURE_WORD)
-        return 0;
+    if (g->x)
+        drawing_add_lines(&d);
+    else
+        drawing_add_categories(&d);
+    if (isnan(d.high))
+        return FIGURE_NONE;
+    if (put_in_words(&d, first, word))
+        return FIGURE_WORD;
     f->plot.lines = d.lines;
     choose_scales(&d);
     name_axes(&d);
-    err = add_marks(&d);
+    add_marks(&d);
     f->subtitle = make_subtitle(&d, first);
     f->note = make_note(&d, first);
     f->plot.name = file_name(d.pool, g, number);
     f->plot.title = *f->subtitle
                         ? pool_text(d.pool, "%s %s: %s", g->bench->name, g->metric, f->subtitle)
                         : pool_text(d.pool, "%s %s", g->bench->name, g->metric);
-    return err;
+    return FIGURE_PLOT;
 }

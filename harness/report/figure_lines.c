@@ -2,7 +2,6 @@
 /* The values of a plot: see series.h. */
 #include "harness/report/series.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +159,7 @@ static const char *line_label(const struct figure_drawing *d, const struct figur
     return pool_text(d->pool, "%s%s", name, line->origin);
 }
 
-static int add_line(struct figure_drawing *d, size_t i, size_t index)
+static void add_line(struct figure_drawing *d, size_t i, size_t index)
 {
     const struct group *g = d->g;
 
@@ -170,8 +169,6 @@ static int add_line(struct figure_drawing *d, size_t i, size_t index)
         const char *series = label_of(d, i, g->lines, g->n_lines);
         size_t n;
 
-        if (!points)
-            return -ENOMEM;
         if (!fill_points(d, g->line_of.of_case[i], run, points, &n)) {
             d->empty_lines += n > 0;
             continue;
@@ -185,46 +182,37 @@ static int add_line(struct figure_drawing *d, size_t i, size_t index)
                                    .dashed = run > 0};
         d->f->lines[d->f->plot.n_lines++] = named;
     }
-    return 0;
 }
 
-static int add_all_lines(struct figure_drawing *d)
+static void add_all_lines(struct figure_drawing *d)
 {
     const struct group *g = d->g;
-    bool *seen = calloc(g->line_of.n + 1, sizeof(*seen));
+    bool *seen = pool_alloc(d->pool, g->line_of.n, sizeof(*seen));
     size_t index = 0;
-    int err = seen ? 0 : -ENOMEM;
 
     d->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->lines));
     d->f->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->f->lines));
-    if (!d->lines || !d->f->lines)
-        err = -ENOMEM;
-    for (size_t i = 0; !err && i < g->n; i++) {
+    for (size_t i = 0; i < g->n; i++) {
         size_t class = g->line_of.of_case[i];
 
         if (g->facet_of.of_case[i] != d->facet || seen[class])
             continue;
         seen[class] = true;
         if (index < group_lines_max(g))
-            err = add_line(d, i, index++);
+            add_line(d, i, index++);
         else
             d->lines_left_out++;
     }
-    free(seen);
-    return err;
 }
 
-static int add_x_ticks(struct figure_drawing *d)
+void drawing_add_lines(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     struct plot *plot = &d->f->plot;
-    bool *used = calloc(g->x->n_values + 1, sizeof(*used));
+    bool *used = pool_alloc(d->pool, g->x->n_values, sizeof(*used));
 
+    add_all_lines(d);
     d->ticks = pool_alloc(d->pool, g->x->n_values, sizeof(*d->ticks));
-    if (!used || !d->ticks) {
-        free(used);
-        return -ENOMEM;
-    }
     for (size_t i = 0; i < g->n; i++)
         if (g->facet_of.of_case[i] == d->facet)
             used[g->x->of_case[i]] = true;
@@ -233,15 +221,6 @@ static int add_x_ticks(struct figure_drawing *d)
             d->ticks[plot->n_ticks++] = (struct plot_tick){
                 g->x->numbers[i], show_param(d->pool, g->bench, g->x->param, g->x->values[i])};
     plot->ticks = d->ticks;
-    free(used);
-    return 0;
-}
-
-int drawing_add_lines(struct figure_drawing *d)
-{
-    int err = add_all_lines(d);
-
-    return err ? err : add_x_ticks(d);
 }
 
 /* The cases of the facet in one run, each at a place of its own; returns how many. */
@@ -268,13 +247,11 @@ static size_t fill_places(struct figure_drawing *d, size_t run, struct plot_poin
     return at;
 }
 
-static int add_run_of_places(struct figure_drawing *d, size_t run)
+static void add_run_of_places(struct figure_drawing *d, size_t run)
 {
     struct plot_point *points = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*points));
     struct figure_line *line = &d->f->lines[run];
 
-    if (!points)
-        return -ENOMEM;
     *line = (struct figure_line){"", "", run};
     d->f->plot.n_ticks = fill_places(d, run, points, SERIES_CATEGORIES_MAX, &line->origin);
     d->lines[run] = (struct plot_line){.label = line_label(d, line),
@@ -283,27 +260,22 @@ static int add_run_of_places(struct figure_drawing *d, size_t run)
                                        .colour = run,
                                        .marker = run,
                                        .dashed = run > 0};
-    return 0;
 }
 
-int drawing_add_categories(struct figure_drawing *d)
+void drawing_add_categories(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     struct plot *plot = &d->f->plot;
-    int err = 0;
 
     plot->categories = true;
     d->ticks = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*d->ticks));
     d->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->lines));
     d->f->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->f->lines));
-    if (!d->ticks || !d->lines || !d->f->lines)
-        return -ENOMEM;
-    for (size_t run = 0; !err && run < g->r->n_runs; run++)
-        err = add_run_of_places(d, run);
+    for (size_t run = 0; run < g->r->n_runs; run++)
+        add_run_of_places(d, run);
     for (size_t i = 0; i < g->n; i++)
         d->lines_left_out += g->facet_of.of_case[i] == d->facet;
     d->lines_left_out -= plot->n_ticks;
     plot->n_lines = g->r->n_runs;
     plot->ticks = d->ticks;
-    return err;
 }

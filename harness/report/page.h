@@ -14,7 +14,6 @@ struct page {
     struct report *r;
     const struct headlines *headlines;
     const struct figures *figures;
-    const char *plots_error;               /* why there are no files of plots, or "" */
     const struct report_section *verdicts; /* against a baseline; NULL: there is none */
     bool unfolded;                         /* all sections but the rows, so that paper has them */
 };

@@ -22,13 +22,13 @@ static void make_keys_of_two(const struct page *page, const struct figure *f, st
     bool seen[2] = {false, false};
 
     plot->keys = keys;
-    for (size_t i = 0; keys && i < plot->n_lines; i++) {
+    for (size_t i = 0; i < plot->n_lines; i++) {
         bool again = i && plot->lines[i - 1].colour == plot->lines[i].colour;
 
         if (*f->lines[i].series && !again)
             keys[plot->n_keys++] = (struct plot_key){.line = i, .label = f->lines[i].series};
     }
-    for (size_t i = 0; keys && i < plot->n_lines; i++) {
+    for (size_t i = 0; i < plot->n_lines; i++) {
         size_t run = f->lines[i].run;
 
         if (!seen[run])
@@ -57,12 +57,7 @@ void page_figure(const struct page *page, size_t i)
     if (plot.watermark)
         html_print(out, "<span class='badge'>%s</span> ", plot.watermark);
     if (*f->note)
-        html_print(out, "%s. ", f->note);
-    if (!*page->plots_error)
-        html_print(out,
-                   "<span class='files'>Files: <a href='plots/%s.svg'>SVG</a>, "
-                   "<a href='plots/%s.png'>PNG</a></span>",
-                   plot.name, plot.name);
+        html_print(out, "%s.", f->note);
     fputs("</p>\n</figure>\n", out);
 }
 
@@ -99,9 +94,6 @@ void page_plots(const struct page *page)
     for (size_t i = 0; i < figures->n; i++)
         n += figures->all[i].place == FIGURE_AMONG_PLOTS;
     fputs("<section id='plots'>\n<h2>Plots</h2>\n", out);
-    if (*page->plots_error)
-        html_print(out, "<p class='note'>The folder plots/ has no pictures: %s.</p>\n",
-                   page->plots_error);
     if (!n && !figures->n_words)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
     else if (n)

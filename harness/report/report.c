@@ -18,7 +18,6 @@ struct making {
     struct report report;
     struct headlines headlines;
     struct figures *figures;
-    char plots_error[1024];
     const char *out_dir;
     const struct report_section *verdicts; /* or NULL */
     bool unfolded;
@@ -32,42 +31,27 @@ static int cannot_write(struct making *m, const char *path, int err)
     return -EIO; /* -ENOENT would say that there is no run */
 }
 
-static int make_folder(struct making *m, const char *path)
-{
-    struct stat st;
-
-    if (!mkdir(path, 0777))
-        return 0;
-    if (errno == EEXIST && !stat(path, &st) && !S_ISDIR(st.st_mode))
-        errno = ENOTDIR;
-    return errno == EEXIST ? 0 : cannot_write(m, path, -errno);
-}
-
-/* A page without plots is better than none: what went wrong stands in it, and on stderr. */
-static int draw_plots(struct making *m)
+/* Each chart as a file, beside the page. */
+static int write_plots(struct making *m)
 {
     struct plot plots[FIGURES_MAX];
 
     if (!m->figures->n)
         return 0;
-    char *folder = xasprintf("%s/plots", m->out_dir);
     for (size_t i = 0; i < m->figures->n; i++)
         plots[i] = m->figures->all[i].plot;
-    int err = make_folder(m, folder);
-    if (!err && plot_draw(plots, m->figures->n, folder, m->plots_error, sizeof(m->plots_error)))
-        fprintf(stderr, "plumb report: no files of plots: %s\n", m->plots_error);
-    free(folder);
-    return err;
+    return plot_write_files(&m->report.pool, plots, m->figures->n,
+                            pool_text(&m->report.pool, "%s/plots", m->out_dir), m->error, m->len);
 }
 
-static int write_page(struct making *m, const char *path)
+/* fresh: its name until it is whole. */
+static int write_page(struct making *m, const char *path, const char *fresh)
 {
-    FILE *out = fopen(path, "we");
+    FILE *out = fopen(fresh, "we");
     const struct page page = {.out = out,
                               .r = &m->report,
                               .headlines = &m->headlines,
                               .figures = m->figures,
-                              .plots_error = m->plots_error,
                               .verdicts = m->verdicts,
                               .unfolded = m->unfolded};
 
@@ -85,7 +69,7 @@ static int replace_page(struct making *m)
 {
     char *path = xasprintf("%s/report.html", m->out_dir);
     char *fresh = xasprintf("%s/.report.html.new", m->out_dir);
-    int err = write_page(m, fresh);
+    int err = write_page(m, path, fresh);
 
     if (!err && rename(fresh, path))
         err = cannot_write(m, path, -errno);
@@ -106,10 +90,10 @@ static int make(struct making *m, const char *const *runs, size_t n)
     headlines_make(&m->report, &m->headlines);
     figures_make(&m->report, m->figures);
     scaling_figures(&m->report, &m->headlines, m->figures);
-    err = make_folder(m, m->out_dir);
-    if (!err)
-        err = draw_plots(m);
-    return err ? err : replace_page(m);
+    if (mkdir(m->out_dir, 0777) && errno != EEXIST)
+        return cannot_write(m, m->out_dir, -errno);
+    err = replace_page(m);
+    return err ? err : write_plots(m);
 }
 
 int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len)

@@ -2,8 +2,7 @@
 /*
  * plumb report: one self-contained HTML page and plots of one run, or of several side by side.
  *
- * DIR/report.html holds everything it shows; DIR/plots/ has each plot as SVG and PNG, and plots.gp,
- * from which gnuplot draws them again. Without gnuplot the page has its own charts, and says that the plots are missing.
+ * DIR/report.html holds everything it shows; DIR/plots/ has each of its charts as a file.
  */
 #ifndef PLUMB_REPORT_REPORT_H
 #define PLUMB_REPORT_REPORT_H

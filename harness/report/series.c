@@ -325,13 +325,12 @@ static void make_figures(struct group *g, struct figures *out, size_t *left_out)
 
     for (size_t facet = 0; facet < g->facet_of.n; facet++) {
         struct figure_word word;
-        enum figure_kind kind = FIGURE_NONE;
 
         if (made == SERIES_PLOTS_MAX || out->n == REPORT_PLOTS_MAX) {
             ++*left_out;
             continue;
         }
-        figure_make(g, facet, number, &out->all[out->n], &word, &kind);
+        enum figure_kind kind = figure_make(g, facet, number, &out->all[out->n], &word);
         if (kind == FIGURE_WORD && out->n_words < REPORT_WORDS_MAX)
             out->words[out->n_words++] = word;
         else if (kind == FIGURE_WORD)

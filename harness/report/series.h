@@ -9,9 +9,9 @@
 #ifndef PLUMB_REPORT_SERIES_H
 #define PLUMB_REPORT_SERIES_H
 
+#include "harness/document/plot.h"
 #include "harness/report/described.h"
 #include "harness/report/model.h"
-#include "harness/report/plot.h"
 
 #define SERIES_LINES_MAX      12 /* in one plot, over all runs: 24 */
 #define SERIES_CATEGORIES_MAX 24
@@ -100,9 +100,9 @@ size_t group_lines_max(const struct group *g);
  * all. */
 enum figure_kind { FIGURE_NONE, FIGURE_WORD, FIGURE_PLOT };
 
-/* Fills the figure of one facet, or the words that do. 0 or -ENOMEM. */
-int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
-                struct figure_word *word, enum figure_kind *kind);
+/* Fills the figure of one facet, or the words that do. */
+enum figure_kind figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
+                             struct figure_word *word);
 
 /* ---- A plot while it is made: figure_lines.c puts the values in, figure.c the rest ---- */
 
@@ -132,9 +132,9 @@ static inline const struct report_case *drawing_case(const struct group *g, size
 /* The parameters that a listed shape is made of are shown together: 512x2304x768. */
 bool drawing_is_of_shape(const struct group *g, size_t param);
 
-/* The lines of the facet, in the order of the suite, and the ticks of x. 0 or -ENOMEM. */
-int drawing_add_lines(struct figure_drawing *d);
+/* The lines of the facet, in the order of the suite, and the ticks of x. */
+void drawing_add_lines(struct figure_drawing *d);
 /* Instead, where there is no x: every case is a place on the y axis, every run a line of points. */
-int drawing_add_categories(struct figure_drawing *d);
+void drawing_add_categories(struct figure_drawing *d);
 
 #endif

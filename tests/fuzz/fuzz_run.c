@@ -228,11 +228,7 @@ static void check_page(struct report *r)
     headlines_make(r, &headlines);
     figures_make(r, figures);
     scaling_figures(r, &headlines, figures);
-    page_write(&(struct page){.out = out,
-                              .r = r,
-                              .headlines = &headlines,
-                              .figures = figures,
-                              .plots_error = "not drawn"});
+    page_write(&(struct page){.out = out, .r = r, .headlines = &headlines, .figures = figures});
     fclose(out);
     require(size > 0, "a page");
     free(text);

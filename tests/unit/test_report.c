@@ -586,7 +586,7 @@ static int make_page(const struct fake_run *f, char *error, size_t len)
 
 #define HOSTILE "</script><script>alert(1)</script>\"'`touch /tmp/plumb-test-pwned`<img src=x>&"
 
-/* Texts that try to be markup, script, a shell command, or gnuplot. */
+/* Texts that try to be markup, script, or a shell command. */
 static void no_text_breaks_out(void **state)
 {
     struct scene *s = *state;

@@ -50,10 +50,12 @@ static const char *scalar(struct pool *pool, const json_t *meta, const char *key
     return json_is_string(value) ? json_string_value(value) : "";
 }
 
-static void write_fact(const struct page *page, const char *name, const char *text)
+static void add_fact(struct document_table *t, const char *name, const char *text)
 {
-    html_print(page->out, "<tr><th scope='row'>%s</th><td>%s</td></tr>\n", name,
-               *text ? text : "not recorded");
+    struct cell *cells = document_row(t);
+
+    cells[0] = cell_text(name);
+    cells[1] = cell_text(*text ? text : "not recorded");
 }
 
 static void write_run(const struct page *page, size_t i)
@@ -71,16 +73,18 @@ static void write_run(const struct page *page, size_t i)
         {"finished_utc", "finished"},
         {"state", "state"},
     };
+    static const struct document_column columns[] = {{.name = ""}, {.name = ""}};
+    struct document *d = document_new(pool);
+    struct document_table *t = document_table(d, columns, 2);
 
     if (page->r->n_runs > 1)
         html_element(page->out, "h3", page->r->names[i]);
     if (*command)
         html_print(page->out, "<pre class='command'>%s</pre>\n", command);
-    fputs("<table class='facts'><tbody>\n", page->out);
-    write_fact(page, "folder", page->r->runs[i].path);
+    add_fact(t, "folder", page->r->runs[i].path);
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
-        write_fact(page, keys[k][1], scalar(pool, meta, keys[k][0]));
-    fputs("</tbody></table>\n", page->out);
+        add_fact(t, keys[k][1], scalar(pool, meta, keys[k][0]));
+    document_write_html(d, page->out);
     if (*config)
         html_print(page->out,
                    "<details%s><summary>The suite as it was run</summary><pre>%s</pre>"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases that differ in one thing, side by side. */
-#include <math.h>
 #include <string.h>
 
-#include "harness/document/html.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 
@@ -22,58 +20,48 @@ static const char *shared(const struct page *page, const struct contrast *at)
     return text;
 }
 
-static void write_side(const struct page *page, const struct contrast *at,
-                       const struct report_case *c)
+static struct cell side(const struct page *page, const struct contrast *at,
+                        const struct report_case *c)
 {
     const struct report_point *p = &c->points[at->run];
+    struct pool *pool = &page->r->pool;
     const char *side = "";
 
     for (size_t i = 0; i < at->bench->n_params; i++)
         if (!strcmp(at->bench->params[i], at->rule->column))
-            side = show_param(&page->r->pool, at->bench, i, c->params[i]);
-    html_print(page->out, "<td>%s <b>%s</b> %s", side, document_number(&page->r->pool, p->value),
-               c->unit);
-    if (strcmp(p->origin, "measured") != 0)
-        html_print(page->out, " <span class='badge'>%s</span>",
-                   *p->origin ? p->origin : "origin unknown");
-    fputs("</td>", page->out);
-}
-
-static void write_line(const struct page *page, const struct contrast *at, bool first)
-{
-    FILE *out = page->out;
-
-    fputs("<tr>", out);
-    html_print(out, "<th scope='row' class='text'>%s</th>", first ? at->rule->title : "");
-    if (page->r->n_runs > 1)
-        html_print(out, "<td>%s</td>", page->r->names[at->run]);
-    html_print(out, "<td class='text'>%s</td>", shared(page, at));
-    write_side(page, at, at->base);
-    write_side(page, at, at->other);
-    fprintf(out, "<td class='change'>%+.1f %%</td>", 100 * at->change);
-    html_print(out, "<td class='text'>%s</td></tr>\n", at->sentence);
+            side = show_param(pool, at->bench, i, c->params[i]);
+    return cell_text(pool_text(pool, "%s %s %s%s", side, document_number(pool, p->value), c->unit,
+                               show_origin(pool, p->origin)));
 }
 
 void page_contrasts(const struct page *page)
 {
+    static const struct document_column columns[] = {
+        {.name = "what"},  {.name = "run"},    {.name = "of"},      {.name = "one"},
+        {.name = "other"}, {.name = "change"}, {.name = "in words"}};
     const struct contrasts *all = &page->headlines->contrasts;
-    FILE *out = page->out;
+    struct pool *pool = &page->r->pool;
+    struct document *d = document_new(pool);
 
     if (!all->n)
         return;
-    fputs("<section id='beside'>\n<h2>Side by side</h2>\n<p>Cases that differ in one thing alone, "
-          "for the best case of each kind.</p>\n<div class='across'><table class='plain "
-          "beside'><thead>"
-          "<tr><th scope='col'>what</th>",
-          out);
-    fputs(page->r->n_runs > 1 ? "<th scope='col'>run</th>" : "", out);
-    fputs("<th scope='col'>of</th><th scope='col'>one</th><th scope='col'>other</th>"
-          "<th scope='col'>change</th><th scope='col'>in words</th></tr></thead>\n<tbody>\n",
-          out);
-    for (size_t i = 0; i < all->n && i < LISTED_MAX; i++)
-        write_line(page, &all->all[i], !i || all->all[i - 1].rule != all->all[i].rule);
-    fputs("</tbody></table></div>\n", out);
+    document_paragraph(d, "Cases that differ in one thing alone, for the best case of each kind.");
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
+    for (size_t i = 0; i < all->n && i < LISTED_MAX; i++) {
+        const struct contrast *at = &all->all[i];
+        struct cell *cells = document_row(t);
+
+        cells[0] = cell_text(at->rule->title);
+        cells[1] = cell_text(page->r->n_runs > 1 ? page->r->names[at->run] : "");
+        cells[2] = cell_text(shared(page, at));
+        cells[3] = side(page, at, at->base);
+        cells[4] = side(page, at, at->other);
+        cells[5] = cell_text(pool_text(pool, "%+.1f %%", 100 * at->change));
+        cells[6] = cell_text(at->sentence);
+    }
     if (all->n > LISTED_MAX)
-        html_print(out, "<p class='missing'>%zu more are left out.</p>\n", all->n - LISTED_MAX);
-    fputs("</section>\n", out);
+        document_paragraph(d, pool_text(pool, "%zu more are left out.", all->n - LISTED_MAX));
+    fputs("<section id='beside'>\n<h2>Side by side</h2>\n", page->out);
+    document_write_html(d, page->out);
+    fputs("</section>\n", page->out);
 }

@@ -213,22 +213,19 @@ static const char *networks_text(struct pool *pool, const json_t *host)
     return and_more(pool, text, n);
 }
 
-static void write_host(const struct page *page, const json_t *host)
+static void add_host(struct document_table *t, struct pool *pool, const json_t *host)
 {
     const char *version = meta_text(host, "version"), *problem = meta_text(host, "problem");
     long long slots = json_integer_value(json_object_get(host, "slots"));
-    struct pool *pool = &page->r->pool;
+    struct cell *cells = document_row(t);
 
-    html_print(page->out,
-               "<tr><th scope='row'>%s</th><td class='text'>%s</td><td>%s</td><td>%s</td><td "
-               "class='text'>%s</td><td>%s</td><td class='text'>%s</td></tr>\n",
-               meta_text(host, "name"), meta_text(host, "address"),
-               slots > 0 ? pool_text(pool, "%lld", slots) : "", clock_text(pool, host),
-               networks_text(pool, host),
-               json_is_true(json_object_get(host, "this_machine")) ? "yes" : "",
-               *version   ? version
-               : *problem ? problem
-                          : "not asked");
+    cells[0] = cell_text(meta_text(host, "name"));
+    cells[1] = cell_text(meta_text(host, "address"));
+    cells[2] = cell_text(slots > 0 ? pool_text(pool, "%lld", slots) : "");
+    cells[3] = cell_text(clock_text(pool, host));
+    cells[4] = cell_text(networks_text(pool, host));
+    cells[5] = cell_text(json_is_true(json_object_get(host, "this_machine")) ? "yes" : "");
+    cells[6] = cell_text(*version ? version : *problem ? problem : "not asked");
 }
 
 /* Which rows are whose. */
@@ -248,6 +245,13 @@ static void write_whose(const struct page *page, size_t run)
 
 void page_hosts_table(const struct page *page, size_t run)
 {
+    static const struct document_column columns[] = {{.name = "host"},
+                                                     {.name = "address"},
+                                                     {.name = "slots"},
+                                                     {.name = "clock"},
+                                                     {.name = "networks"},
+                                                     {.name = "this machine"},
+                                                     {.name = "what it answered"}};
     const json_t *hosts = hosts_of(page, run);
     const json_t *machine = json_object_get(page->r->runs[run].meta, "machine");
     const char *name = meta_text(json_object_get(machine, "host"), "hostname");
@@ -265,12 +269,9 @@ void page_hosts_table(const struct page *page, size_t run)
                "limits and findings of the machine below are those of %s, on which the run was "
                "started: those of the other hosts are not in this report.</p>\n",
                *name ? name : "the machine");
-    fputs("<div class='scroll'><table class='plain hosts'><thead><tr><th scope='col'>host</th><th "
-          "scope='col'>address</th><th scope='col'>slots</th><th scope='col'>clock</th><th "
-          "scope='col'>networks</th><th scope='col'>this machine</th><th scope='col'>what it "
-          "answered</th></tr></thead>\n<tbody>",
-          page->out);
+    struct document *d = document_new(pool);
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
     json_array_foreach (json_object_get(hosts, "list"), i, host)
-        write_host(page, host);
-    fputs("</tbody></table></div>\n", page->out);
+        add_host(t, pool, host);
+    document_write_html(d, page->out);
 }

@@ -277,27 +277,26 @@ static const json_t *machine_of(const struct page *page, size_t run)
 
 static void write_facts(const struct page *page)
 {
-    FILE *out = page->out;
+    struct pool *pool = &page->r->pool;
+    size_t n = page->r->n_runs;
+    struct document_column *columns = pool_alloc(pool, n + 1, sizeof(*columns));
+    struct document *d = document_new(pool);
 
-    fputs("<table class='facts'>\n", out);
-    if (page->r->n_runs > 1) {
-        fputs("<thead><tr><th></th>", out);
-        for (size_t i = 0; i < page->r->n_runs; i++)
-            html_print(out, "<th scope='col'>%s</th>", page->r->names[i]);
-        fputs("</tr></thead>\n", out);
-    }
-    fputs("<tbody>\n", out);
+    columns[0].name = "";
+    for (size_t i = 0; i < n; i++)
+        columns[i + 1].name = n > 1 ? page->r->names[i] : "";
+    struct document_table *t = document_table(d, columns, n + 1);
     for (const struct machine_fact *fact = machine_facts; fact->name; fact++) {
-        html_print(out, "<tr><th scope='row'>%s</th>", fact->name);
-        for (size_t i = 0; i < page->r->n_runs; i++) {
-            const char *text = fact->text(&page->r->pool, machine_of(page, i));
+        struct cell *cells = document_row(t);
 
-            html_print(out, "<td data-run='%s'>%s</td>", page->r->names[i],
-                       *text ? text : "not recorded");
+        cells[0] = cell_text(fact->name);
+        for (size_t i = 0; i < n; i++) {
+            const char *text = fact->text(pool, machine_of(page, i));
+
+            cells[i + 1] = cell_text(*text ? text : "not recorded");
         }
-        fputs("</tr>\n", out);
     }
-    fputs("</tbody></table>\n", out);
+    document_write_html(d, page->out);
 }
 
 static void write_because(const struct page *page, size_t run, const char *key, const char *title)

@@ -64,24 +64,25 @@ void page_figure(const struct page *page, size_t i)
 /* Lines in place of plots. */
 static void write_words(const struct page *page)
 {
+    static const struct document_column columns[] = {
+        {.name = "benchmark"}, {.name = "metric"}, {.name = "of"}, {.name = "value"}};
     const struct figures *figures = page->figures;
-    FILE *out = page->out;
+    struct document *d = document_new(&page->r->pool);
 
     if (!figures->n_words)
         return;
-    fputs("<h3>Not drawn: one case alone, or 0 everywhere</h3>\n<div class='scroll'><table "
-          "class='plain words'><thead><tr><th scope='col'>benchmark</th><th scope='col'>metric</th>"
-          "<th scope='col'>of</th><th scope='col'>value</th></tr></thead>\n<tbody>",
-          out);
+    document_heading(d, 3, "Not drawn: one case alone, or 0 everywhere", "");
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < figures->n_words; i++) {
         const struct figure_word *w = &figures->words[i];
+        struct cell *cells = document_row(t);
 
-        html_print(out,
-                   "<tr><td>%s</td><td>%s</td><td class='text'>%s</td><td "
-                   "class='text'>%s</td></tr>\n",
-                   w->bench->name, w->metric, *w->subtitle ? w->subtitle : "all cases", w->value);
+        cells[0] = cell_text(w->bench->name);
+        cells[1] = cell_text(w->metric);
+        cells[2] = cell_text(*w->subtitle ? w->subtitle : "all cases");
+        cells[3] = cell_text(w->value);
     }
-    fputs("</tbody></table></div>\n", out);
+    document_write_html(d, page->out);
 }
 
 void page_plots(const struct page *page)

@@ -135,7 +135,8 @@ static void add_lack(struct listing *l, const struct report_bench *b, const stru
         }
     if (!(cells = line(l, b, c, run, row)))
         return;
-    cells[0] = cell_word(status, !strcmp(status, "skipped") ? TONE_NONE : TONE_BAD);
+    cells[0] = cell_text(status);
+    cells[0].tone = strcmp(status, "skipped") ? TONE_BAD : TONE_NONE;
     cells[1] = cell_text(reason);
     cells[2] = cell_text("1");
     cells[2].value = 1;

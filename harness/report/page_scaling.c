@@ -42,14 +42,6 @@ static const char *value_text(const struct page *page, const struct report_case 
                      document_percent(pool, 100 * p->levels.share_high));
 }
 
-static void write_value(const struct page *page, const struct report_case *c, size_t run)
-{
-    bool two = c && c->points[run].n_values && c->points[run].two != TWO_NOT;
-
-    html_print(page->out, two ? "<td class='levels' title='two levels'>%s</td>" : "<td>%s</td>",
-               value_text(page, c, run));
-}
-
 static const char *efficiency_text(const struct page *page, const struct scaling_series *s,
                                    size_t size, size_t ranks)
 {
@@ -70,39 +62,29 @@ static const char *efficiency_text(const struct page *page, const struct scaling
                          scaling_time_us(row[ranks].time, s->run));
 }
 
-static void write_series_head(const struct page *page, const struct scaling_series *s)
-{
-    FILE *out = page->out;
-
-    fputs("<thead><tr><th scope='col' rowspan='2'>size</th>", out);
-    for (size_t i = 0; i < s->n_ranks; i++)
-        fprintf(out, "<th scope='colgroup' colspan='%d'>%.0f ranks</th>", i ? 3 : 2, s->ranks[i]);
-    fputs("</tr>\n<tr>", out);
-    for (size_t i = 0; i < s->n_ranks; i++)
-        fprintf(out, "<th scope='col'>time us</th><th scope='col'>busbw GB/s</th>%s",
-                i ? "<th scope='col'>efficiency</th>" : "");
-    fputs("</tr></thead>\n<tbody>\n", out);
-}
-
 static void write_series_table(const struct page *page, const struct scaling_series *s)
 {
-    FILE *out = page->out;
+    static const struct document_column columns[] = {{.name = "size"},
+                                                     {.name = "ranks"},
+                                                     {.name = "time us"},
+                                                     {.name = "busbw GB/s"},
+                                                     {.name = "efficiency"}};
+    struct pool *pool = &page->r->pool;
+    struct document *d = document_new(pool);
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
 
-    fputs("<div class='scroll'><table class='plain scaling'>\n", out);
-    write_series_head(page, s);
-    for (size_t size = 0; size < s->n_sizes; size++) {
-        html_print(out, "<tr><th scope='row'>%s</th>", s->size_texts[size]);
+    for (size_t size = 0; size < s->n_sizes; size++)
         for (size_t i = 0; i < s->n_ranks; i++) {
             const struct scaling_cell *cell = &s->cells[size * s->n_ranks + i];
+            struct cell *cells = document_row(t);
 
-            write_value(page, cell->time, s->run);
-            write_value(page, cell->bus, s->run);
-            if (i)
-                html_print(out, "<td class='ratio'>%s</td>", efficiency_text(page, s, size, i));
+            cells[0] = cell_text(s->size_texts[size]);
+            cells[1] = cell_text(pool_text(pool, "%.0f", s->ranks[i]));
+            cells[2] = cell_text(value_text(page, cell->time, s->run));
+            cells[3] = cell_text(value_text(page, cell->bus, s->run));
+            cells[4] = cell_text(i ? efficiency_text(page, s, size, i) : "");
         }
-        fputs("</tr>\n", out);
-    }
-    fputs("</tbody></table></div>\n", out);
+    document_write_html(d, page->out);
 }
 
 /* Bus bandwidths above their limits: explained, or flagged. */
@@ -190,90 +172,92 @@ static void write_all_series(const struct page *page)
                               "more series"));
 }
 
-static void write_rank(const struct page *page, const struct straggler *s)
+static void add_rank(const struct page *page, struct document_table *t, const struct straggler *s)
 {
     struct pool *pool = &page->r->pool;
-    FILE *out = page->out;
+    struct cell *cells = document_row(t);
 
-    fputs("<tr>", out);
-    if (page->r->n_runs > 1)
-        html_print(out, "<td class='text'>%s</td>", page->r->names[s->run]);
-    html_print(out, "<th scope='row'>%s%s</th><td class='text'>%s</td><td>%s</td><td>%s</td>",
-               s->is_process ? "process " : "", s->name, s->host, document_percent(pool, s->median),
-               document_percent(pool, s->most));
-    html_print(out, "<td>%zu of %zu</td><td>%s</td><td class='text'>%s</td></tr>\n", s->late,
-               s->cases, isnan(s->waited) ? "" : document_percent(pool, s->waited),
-               s->is_one      ? "late"
-               : s->seems_one ? "late, or by chance"
-                              : "");
+    cells[0] = cell_text(page->r->n_runs > 1 ? page->r->names[s->run] : "");
+    cells[1] = cell_text(pool_text(pool, "%s%s", s->is_process ? "process " : "", s->name));
+    cells[2] = cell_text(s->host);
+    cells[3] = cell_share(s->median, false);
+    cells[4] = cell_share(s->most, false);
+    cells[5] = cell_text(pool_text(pool, "%zu of %zu", s->late, s->cases));
+    cells[6] = cell_share(s->waited, false);
+    cells[7] = cell_text(s->is_one ? "late" : s->seems_one ? "late, or by chance" : "");
+    cells[7].tone = s->is_one ? TONE_LOW : TONE_NONE;
 }
 
 static void write_ranks(const struct page *page)
 {
+    static const struct document_column columns[] = {{.name = "run"},
+                                                     {.name = "rank"},
+                                                     {.name = "host"},
+                                                     {.name = "late, median"},
+                                                     {.name = "at most"},
+                                                     {.name = "late in cases"},
+                                                     {.name = "waited, median"},
+                                                     {.name = ""}};
     const struct stragglers *all = &page->headlines->stragglers;
-    FILE *out = page->out;
+    struct document *d = document_new(&page->r->pool);
     size_t listed = 0;
 
     if (!all->n)
         return;
-    fputs("<h3>Who was late</h3>\n<p>A rank is late in a sample if the others "
-          "waited for it. A rank is listed if it was late in most samples of most of its cases, "
-          "and chance does not explain that. Its machine may be slow or busy. A slow link makes "
-          "all ranks wait, and shows between hosts.</p>\n",
-          out);
+    document_heading(d, 3, "Who was late", "");
+    document_paragraph(
+        d, "A rank is late in a sample if the others waited for it. A rank is listed if it was "
+           "late in most samples of most of its cases, and chance does not explain that. Its "
+           "machine may be slow or busy. A slow link makes all ranks wait, and shows between "
+           "hosts.");
     for (size_t run = 0; run < page->r->n_runs; run++)
         for (size_t b = 0; b < page->r->n_benches; b++) {
             const char *text = stragglers_text(page->r, all, &page->r->benches[b], run);
 
             if (*text)
-                html_print(out, "<ul class='findings'><li class='warn'><b>%s</b></li></ul>\n",
-                           text);
+                document_item(d, text);
         }
-    fprintf(out, "<div class='scroll'><table class='plain ranks'><thead><tr>%s",
-            page->r->n_runs > 1 ? "<th scope='col'>run</th>" : "");
-    fputs("<th scope='col'>rank</th><th scope='col'>host</th><th scope='col'>late, median</th><th "
-          "scope='col'>at "
-          "most</th><th scope='col'>late in cases</th><th scope='col'>waited, median</th><th "
-          "scope='col'></th></tr></thead>\n<tbody>",
-          out);
-    for (size_t i = 0; i < all->n;
-         i++) /* where there are many, the first, and those that are late */
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
+    /* where there are many, the first, and those that are late */
+    for (size_t i = 0; i < all->n; i++)
         if (listed < RANKS_MAX || all->all[i].is_one) {
-            write_rank(page, &all->all[i]);
+            add_rank(page, t, &all->all[i]);
             listed++;
         }
-    fputs("</tbody></table></div>\n", out);
     if (listed < all->n)
-        html_print(out, "<p class='note'>%s, none of them late.</p>\n",
-                   show_count(&page->r->pool, all->n - listed, "more rank"));
+        document_paragraph(d, pool_text(&page->r->pool, "%s, none of them late.",
+                                        show_count(&page->r->pool, all->n - listed, "more rank")));
+    document_write_html(d, page->out);
 }
 
 static void write_sweeps(const struct page *page)
 {
+    static const struct document_column columns[] = {
+        {.name = "model"}, {.name = "by"}, {.name = "of"}, {.name = "best"}};
     const struct bucket_sweeps *all = &page->headlines->buckets;
-    FILE *out = page->out;
+    struct pool *pool = &page->r->pool;
+    struct document *d = document_new(pool);
 
     if (!all->n)
         return;
-    fputs("<h3>Gradients of models</h3>\n<p>The time to sum all gradients of a model, fused to "
-          "buckets as they come; which bucket is best is said where its interval is apart from the "
-          "next one's.</p>\n<div class='scroll'><table class='plain words'><thead><tr><th "
-          "scope='col'>model</th><th scope='col'>by</th><th scope='col'>of</th><th "
-          "scope='col'>best</th></tr></thead>\n<tbody>",
-          out);
+    document_heading(d, 3, "Gradients of models", "");
+    document_paragraph(d, "The time to sum all gradients of a model, fused to buckets as they "
+                          "come; which bucket is best is said where its interval is apart from "
+                          "the next one's.");
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < all->n; i++) {
         const struct bucket_series *s = &all->all[i];
+        struct cell *cells = document_row(t);
 
-        html_print(out,
-                   "<tr><td>%s</td><td class='text'>%s</td><td class='text'>%s</td><td "
-                   "class='text'>%s</td></tr>\n",
-                   s->model, s->label, s->title,
-                   *s->best
-                       ? s->best
-                       : pool_text(&page->r->pool, "%s ms, the only bucket",
-                                   document_number(&page->r->pool, s->points[0].time_us / 1000)));
+        cells[0] = cell_text(s->model);
+        cells[1] = cell_text(s->label);
+        cells[2] = cell_text(s->title);
+        cells[3] =
+            cell_text(*s->best ? s->best
+                               : pool_text(pool, "%s ms, the only bucket",
+                                           document_number(pool, s->points[0].time_us / 1000)));
     }
-    fputs("</tbody></table></div>\n", out);
+    document_write_html(d, page->out);
     write_figures(page, FIGURE_OF_BUCKETS);
 }
 

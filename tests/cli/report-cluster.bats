@@ -53,7 +53,7 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 
 @test "ranks on several nodes are held against the fewest that are, not against those that share one" {
     make_run "$runs/pairs-a-node" --per-node 2
-    PATH=/nowhere "$plumb" report "$runs/pairs-a-node" >/dev/null
+    "$plumb" report "$runs/pairs-a-node" >/dev/null
     text pairs-a-node | grep -q 'efficiency from 4 to 8 ranks'
     run text pairs-a-node
     [[ "$output" != *"efficiency from 2 to 8 ranks"* ]]
@@ -62,8 +62,8 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 @test "two levels are shown as two, and are in no efficiency" {
     row="$(text bad | grep -E '^128M \| .*38 %')"
     [[ "$row" == *"(62 %) or "*"(38 %)"* ]]
-    # time, busbw of 2; time, busbw, no efficiency of 4
-    [[ "$row" =~ ^128M\ \|\ [0-9]+\ \|\ [0-9.]+\ \|\ [0-9]+\ \(62\ %\)\ or\ [0-9]+\ \(38\ %\)\ \|\ [0-9.]+\ \(38\ %\)\ or\ [0-9.]+\ \(62\ %\)\ \|\ +\| ]]
+    # ranks, time, busbw, no efficiency
+    [[ "$row" =~ ^128M\ \|\ 4\ \|\ [0-9]+\ \(62\ %\)\ or\ [0-9]+\ \(38\ %\)\ \|\ [0-9.]+\ \(38\ %\)\ or\ [0-9.]+\ \(62\ %\)\ \|\ *$ ]]
     text bad | grep -q '2 points on two levels'
     ! grep -q "38 %" "$runs/plain/report.html" || return 1
 }
@@ -72,7 +72,7 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
     text bad | grep -q '128M, 8 ranks: 1[23][0-9] % .*(0.09196 GB/s): nothing'
     [ "$(text plain | grep -c '128M, 8 ranks: .*: nothing')" -eq 0 ]
     make_run "$BATS_TEST_TMPDIR/node" --above --per-node 8
-    PATH=/nowhere "$plumb" report "$BATS_TEST_TMPDIR/node"
+    "$plumb" report "$BATS_TEST_TMPDIR/node"
     text "$BATS_TEST_TMPDIR/node" | grep -q '128M, 8 ranks: .*one node'
     [ "$(text "$BATS_TEST_TMPDIR/node" | grep -c '128M, 8 ranks: .*: nothing')" -eq 0 ]
 }
@@ -90,7 +90,7 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 
 @test "a host that is slow one way only is told so: both ways are in one matrix" {
     make_run "$BATS_TEST_TMPDIR/out" --slow-out 4
-    PATH=/nowhere "$plumb" report "$BATS_TEST_TMPDIR/out"
+    "$plumb" report "$BATS_TEST_TMPDIR/out"
     [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node4: its 5 links to others carry 0.54 of the others'")" -eq 4 ]
     [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node.: its 5 links")" -eq 4 ]
 }
@@ -119,7 +119,7 @@ for row in rows:
     row.update(dict.fromkeys("metric unit value ci_low ci_high confidence samples ranks nodes vector_bytes stop".split(), ""),
                status="failed", reason="cannot reach node7")'
     sed -i 's/,0002,/,0001,/' "$dead/plan.csv"
-    PATH=/nowhere "$plumb" report "$dead" > "$BATS_TEST_TMPDIR/out"
+    "$plumb" report "$dead" > "$BATS_TEST_TMPDIR/out"
     tr '\n' ' ' < "$BATS_TEST_TMPDIR/out" | grep -q 'Allreduce .* failed .*node7'
     [ "$(grep -c 'Allreduce latency' "$BATS_TEST_TMPDIR/out")" -eq 0 ]
 }

@@ -37,8 +37,9 @@ static struct cell side(const struct page *page, const struct contrast *at,
 void page_contrasts(const struct page *page)
 {
     static const struct document_column columns[] = {
-        {.name = "what"},  {.name = "run"},    {.name = "of"},      {.name = "one"},
-        {.name = "other"}, {.name = "change"}, {.name = "in words"}};
+        {.name = "what"},    {.name = "run"},   {.name = "of"},
+        {.name = "one"},     {.name = "other"}, {.name = "change", .number = true},
+        {.name = "in words"}};
     const struct contrasts *all = &page->headlines->contrasts;
     struct pool *pool = &page->r->pool;
     struct document *d = document_new(pool);

@@ -247,8 +247,8 @@ void page_hosts_table(const struct page *page, size_t run)
 {
     static const struct document_column columns[] = {{.name = "host"},
                                                      {.name = "address"},
-                                                     {.name = "slots"},
-                                                     {.name = "clock"},
+                                                     {.name = "slots", .number = true},
+                                                     {.name = "clock", .number = true},
                                                      {.name = "networks"},
                                                      {.name = "this machine"},
                                                      {.name = "what it answered"}};

@@ -65,10 +65,10 @@ static const char *efficiency_text(const struct page *page, const struct scaling
 static void write_series_table(const struct page *page, const struct scaling_series *s)
 {
     static const struct document_column columns[] = {{.name = "size"},
-                                                     {.name = "ranks"},
-                                                     {.name = "time us"},
-                                                     {.name = "busbw GB/s"},
-                                                     {.name = "efficiency"}};
+                                                     {.name = "ranks", .number = true},
+                                                     {.name = "time us", .number = true},
+                                                     {.name = "busbw GB/s", .number = true},
+                                                     {.name = "efficiency", .number = true}};
     struct pool *pool = &page->r->pool;
     struct document *d = document_new(pool);
     struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
@@ -195,7 +195,7 @@ static void write_ranks(const struct page *page)
                                                      {.name = "host"},
                                                      {.name = "late, median"},
                                                      {.name = "at most"},
-                                                     {.name = "late in cases"},
+                                                     {.name = "late in cases", .number = true},
                                                      {.name = "waited, median"},
                                                      {.name = ""}};
     const struct stragglers *all = &page->headlines->stragglers;

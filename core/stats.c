@@ -23,8 +23,9 @@ static double beta_fraction(double x, double a, double b)
     double p_last = 1, q_last = 1, p = 1, q = 1 - (a + b) * x / (a + 1);
 
     for (int m = 1; m <= 10000; m++) {
-        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        // One division: they are most of the time.
+        double c = a + 2 * m, over = x / ((c - 1) * c * (c + 1));
+        double even = m * (b - m) * (c + 1) * over, odd = -(a + m) * (a + b + m) * (c - 1) * over;
 
         p_last = p + even * p_last;
         q_last = q + even * q_last;

@@ -30,9 +30,17 @@ static const double adds[] = {0, 0.1, 0.3, 1, 3, 10, 100};
 struct fit {
     const struct variance *x;
     const double *base;
+    double *scaled; /* df times the variance over (add + base); 0 where df is 0 */
     size_t n;
     double add; /* the trend is times (add + base) */
 };
+
+static void set_add(struct fit *f, double add)
+{
+    f->add = add;
+    for (size_t i = 0; i < f->n; i++)
+        f->scaled[i] = f->x[i].df > 0 ? f->x[i].df * (f->x[i].value / (add + f->base[i])) : 0;
+}
 
 /* The likeliest factor for these degrees of freedom: the fixed point of a weighted mean (EM). */
 static double best_times(const struct fit *f, double freedom)
@@ -43,12 +51,10 @@ static double best_times(const struct fit *f, double freedom)
         double above = 0, below = 0, before = times;
 
         for (size_t i = 0; i < f->n; i++) {
-            double df = f->x[i].df, ratio = f->x[i].value / (f->add + f->base[i]);
+            double df = f->x[i].df > 0 ? f->x[i].df : 0, scaled = f->scaled[i];
 
-            if (!(df > 0))
-                continue;
-            above +=
-                df * ratio * (before > 0 ? (df + freedom) / (freedom + df * ratio / before) : 1);
+            above += before > 0 ? scaled * (df + freedom) * before / (freedom * before + scaled)
+                                : scaled;
             below += df;
         }
         times = above / below;
@@ -90,10 +96,11 @@ static void fit_best(struct fit *f, double middle, double alike, struct prior *o
     double best[N_OF(freedoms)], most = -INFINITY;
     struct prior at[N_OF(freedoms)] = {{0}};
 
-    for (size_t k = 0; k < N_OF(freedoms); k++) {
+    for (size_t k = 0; k < N_OF(freedoms); k++)
         best[k] = -INFINITY;
-        for (size_t a = 0; a < N_OF(adds); a++) {
-            f->add = adds[a] * middle;
+    for (size_t a = 0; a < N_OF(adds); a++) {
+        set_add(f, adds[a] * middle);
+        for (size_t k = 0; k < N_OF(freedoms); k++) {
             double times = best_times(f, freedoms[k]);
             double likelihood = log_likelihood(f, freedoms[k], times);
 
@@ -101,8 +108,8 @@ static void fit_best(struct fit *f, double middle, double alike, struct prior *o
                 continue;
             best[k] = likelihood;
             at[k] = (struct prior){.add = times * f->add, .times = times, .freedom = freedoms[k]};
+            most = fmax(most, likelihood);
         }
-        most = fmax(most, best[k]);
     }
     bool chosen = false;
     for (size_t k = 0; k < N_OF(freedoms); k++)
@@ -115,11 +122,12 @@ static void fit_best(struct fit *f, double middle, double alike, struct prior *o
 struct prior prior_fit(const struct variance *x, const double *base, size_t n, double alike,
                        double lend)
 {
-    struct fit f = {.x = x, .base = base, .n = n};
+    struct fit f = {.x = x, .base = base, .scaled = xcalloc(n, sizeof(*f.scaled)), .n = n};
     struct prior out = {.most = INFINITY};
     double *known = xcalloc(n, sizeof(*known)), total = 0, largest = 0;
     size_t cases = 0;
 
+    set_add(&f, 0);
     for (size_t i = 0; i < n; i++) {
         if (!(x[i].df > 0))
             continue;
@@ -136,6 +144,7 @@ struct prior prior_fit(const struct variance *x, const double *base, size_t n, d
         out = (struct prior){.times = best_times(&f, NORMAL), .most = total};
         out.freedom = fmin(FEW_FREEDOM, FEW_SHARE * (total - largest));
     }
+    free(f.scaled);
     free(known);
     return out;
 }

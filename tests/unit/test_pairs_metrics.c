@@ -8,6 +8,7 @@
 #include "harness/report/described.h"
 #include "tests/unit/built_benches.h"
 #include "tests/unit/pairs_scene.h"
+#include "tests/unit/unit.h"
 
 #define DOCUMENT  "docs/schema.md"
 #define FILE_MOST (1 << 18)
@@ -24,7 +25,7 @@ struct metric {
 };
 
 /* A row of a figure says how many values it has, as those that were sampled do: its metric decides. */
-static void test_which_metrics_are_judged(void **state)
+TEST_WITH(test_which_metrics_are_judged, scene_make, scene_remove)
 {
     static const struct metric metrics[] = {
         {"net", "bandwidth", "GB/s", "converged", 100, true},
@@ -63,7 +64,7 @@ static void test_which_metrics_are_judged(void **state)
 
 /* A launch leaves a figure out where the machine was busy with other work: that is no case that was lost, but where the launch
  * failed, or it was sampled. */
-static void test_a_figure_that_one_side_left_out(void **state)
+TEST_WITH(test_a_figure_that_one_side_left_out, scene_make, scene_remove)
 {
     static const struct {
         const char *metric, *stop, *launch;
@@ -112,7 +113,7 @@ static char *read_file(const char *path)
 }
 
 /* The document's table says what the benchmarks' do: see test_document(). */
-static void test_every_metric_is_listed(void **state)
+TEST(test_every_metric_is_listed)
 {
     /* a metric, or two to choose from, behind arguments that are names */
     static const char call[] =
@@ -124,7 +125,6 @@ static void test_every_metric_is_listed(void **state)
     regex_t re;
     glob_t g;
 
-    (void)state;
     assert_int_equal(regcomp(&re, call, REG_EXTENDED), 0);
     assert_int_equal(glob("{benches,core}/{,*/,*/*/}*.c", GLOB_BRACE, NULL, &g), 0);
     for (size_t i = 0; i < g.gl_pathc; i++) {
@@ -247,19 +247,8 @@ static void check_document(const struct document *d)
     free(text);
 }
 
-static void test_document(void **state)
+TEST(test_document)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(documents) / sizeof(*documents); i++)
         check_document(&documents[i]);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_which_metrics_are_judged), TEST(test_a_figure_that_one_side_left_out),
-        cmocka_unit_test(test_every_metric_is_listed), cmocka_unit_test(test_document)};
-    return cmocka_run_group_tests_name("pairs_metrics", tests, NULL, NULL);
 }

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs/schema.md says what the tables in the code say. UPDATE=1 writes its tables anew. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/row.h"
 #include "core/units.h"
+#include "tests/unit/unit.h"
 
 #define DOCUMENT  "docs/schema.md"
 #define SIZE_MOST 65536
@@ -125,22 +116,14 @@ static void check_part(const char *name, void (*print)(FILE *))
     free(text);
 }
 
-static void test_document(void **state)
+TEST(test_document)
 {
     char *text = read_document(), want[64];
 
-    (void)state;
     check_part("columns", print_columns);
     check_part("words", print_words);
     check_part("units", print_units);
     snprintf(want, sizeof(want), "\nSchema version %d.", ROW_SCHEMA_VERSION);
     assert_non_null(strstr(text, want));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_document)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

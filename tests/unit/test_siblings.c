@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rail a report names: planted slow ones, a slow and a missing GPUDirect, and nobody on machines that are well. The
  * runs are made up, with their noise; what is said of rows is the built benchmark's. */
-#include <math.h>
-
 #include "harness/document/document.h"
 #include "harness/report/cases.h"
 #include "harness/report/headline.h"
@@ -10,6 +8,7 @@
 #include "harness/report/siblings.h"
 #include "harness/report/summary.h"
 #include "tests/unit/told_run.h"
+#include "tests/unit/unit.h"
 
 static const char *const params[] = {
     "transport",   "pattern",    "direction",       "size",        "from",
@@ -226,18 +225,11 @@ static char *answers(struct scene *s)
     return text;
 }
 
-static void contains(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void a_slow_rail_is_named(void **state)
+TEST(a_slow_rail_is_named)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_line[3] = 0.52;
     measure(&s, &c);
     const struct sibling *at = named(&s, "3", false);
@@ -249,20 +241,19 @@ static void a_slow_rail_is_named(void **state)
     assert_int_equal(count(&s, true), 2); /* from host memory, and from GPU memory */
     assert_int_equal(count(&s, false), 0);
     char *text = answers(&s);
-    contains(text, "rail 3 (mlx5\\_3:1, cuda:3, peer ib3:1) carries 0.5");
-    contains(text, "between node0 and node1, in 2 of 2");
-    contains(text, "1 rail ");
+    assert_says(text, "rail 3 (mlx5\\_3:1, cuda:3, peer ib3:1)");
+    assert_says(text, "node0 and node1, in 2 of 2");
+    assert_says(text, "1 rail ");
     free(text);
     release(&s);
 }
 
 /* Two slow ones of eight, of which each would make the others' spread large; and of two rails one. */
-static void slow_rails_do_not_hide_each_other(void **state)
+TEST(slow_rails_do_not_hide_each_other)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_line[0] = 0.5;
     c.of_line[6] = 0.7;
     measure(&s, &c);
@@ -281,12 +272,11 @@ static void slow_rails_do_not_hide_each_other(void **state)
 }
 
 /* Between three hosts, slow at one of them alone: in the comparisons of its two pairs. */
-static void where_it_is_slow_is_told(void **state)
+TEST(where_it_is_slow_is_told)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.hosts = 3;
     c.slow_host = 1;
     c.of_line[2] = 0.6;
@@ -295,16 +285,15 @@ static void where_it_is_slow_is_told(void **state)
     assert_non_null(at);
     assert_int_equal(at->found, 4);
     assert_int_equal(at->compared, 6);
-    contains(at->sentence, "node0 and node1, node1 and node2, in 4 of 6");
+    assert_says(at->sentence, "node0 and node1, node1 and node2, in 4 of 6");
     release(&s);
 }
 
-static void gpudirect_that_is_slow_or_missing_is_named(void **state)
+TEST(gpudirect_that_is_slow_or_missing_is_named)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_gpu[5] = 0.3;
     measure(&s, &c);
     const struct sibling *at = named(&s, "5", true);
@@ -318,19 +307,19 @@ static void gpudirect_that_is_slow_or_missing_is_named(void **state)
     assert_int_equal(count(&s, true), RAILS);
     assert_true(named(&s, "0", true)->absent);
     char *text = answers(&s);
-    contains(text, "rail 0 (mlx5\\_0:1, cuda:0) has no GPUDirect");
-    contains(text, "8 rails ");
+    assert_says(text, "rail 0 (mlx5\\_0:1, cuda:0)");
+    assert_says(text, "GPUDirect");
+    assert_says(text, "8 rails ");
     free(text);
     release(&s);
 }
 
 /* One launch proves nothing; what is simulated is no fact on this machine. */
-static void what_is_not_proven_only_seems(void **state)
+TEST(what_is_not_proven_only_seems)
 {
     struct cluster c = healthy;
     struct scene s;
 
-    (void)state;
     c.of_line[3] = 0.52;
     c.launches = 1;
     c.rails = 2;
@@ -339,14 +328,14 @@ static void what_is_not_proven_only_seems(void **state)
     assert_int_equal(count(&s, true), 0);
     assert_int_equal(count(&s, false), 2);
     char *text = answers(&s);
-    contains(text, "--repeat");
+    assert_says(text, "--repeat");
     free(text);
     release(&s);
     c.launches = 3;
     c.origin = "simulated";
     measure(&s, &c);
     text = answers(&s);
-    contains(text, "(simulated)");
+    assert_says(text, "(simulated)");
     assert_null(strstr(text, "looked into"));
     free(text);
     release(&s);
@@ -454,7 +443,7 @@ struct condition {
 
 /* All equal: no rail is named, though many launches stall, both of two or two of five. A planted loss is found, with what disturbs
  * it, and in the fewest launches that show it. */
-static void rails_are_named_as_promised(void **state)
+TEST(rails_are_named_as_promised)
 {
     static const struct condition conditions[] = {
         {"normal", .sd = 0.03, .rails = 8, .launches = 2, .runs = 50},
@@ -470,7 +459,6 @@ static void rails_are_named_as_promised(void **state)
         {"9.5 %", .sd = 0.01, .rails = 8, .launches = 2, .runs = 50, .loss = 0.095},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++) {
         const struct condition *at = &conditions[i];
         struct cluster c = healthy;
@@ -492,14 +480,4 @@ static void rails_are_named_as_promised(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_slow_rail_is_named),
-                                       cmocka_unit_test(slow_rails_do_not_hide_each_other),
-                                       cmocka_unit_test(where_it_is_slow_is_told),
-                                       cmocka_unit_test(gpudirect_that_is_slow_or_missing_is_named),
-                                       cmocka_unit_test(what_is_not_proven_only_seems),
-                                       cmocka_unit_test(rails_are_named_as_promised)};
-
-    return cmocka_run_group_tests(tests, told_ask, told_forget);
-}
+TESTS_WITH(told_ask, told_forget);

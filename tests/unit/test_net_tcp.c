@@ -88,27 +88,6 @@ TEST_WITH(rails_say_what_carries, note_files, count_files)
     net_pair_close(&pair);
 }
 
-/* The limit is of the segments asked for, which hold TCP's options (12 bytes of timestamps, where the peer sends them). */
-TEST_WITH(segments_are_as_long_as_asked_for, note_files, count_files)
-{
-    struct net_point p = net_pair_point("tcp", 1);
-    const struct wire_load load = {.message_bytes = p.message_bytes};
-    struct net_pair pair;
-    char source[200];
-
-    p.tcp.segment_bytes = 1360;
-    assert_int_equal(net_pair_open(&pair, &wire_tcp, &p, NULL, NULL), 0);
-    stream_and_check(&pair);
-    for (int i = 0; i < NET_PAIR_ENDS; i++) {
-        struct nic_rail r = pair.ends[i].rails[0];
-        assert_true(r.segment_bytes == 1348 || r.segment_bytes == 1360);
-        r.line_gbps = 8;
-        assert_float_equal(wire_limit_gbps(&r, "tcp", &load, source, sizeof(source)),
-                           r.segment_bytes / (r.segment_bytes + 38.0 + 20 + 20 + 12), 1e-6);
-    }
-    net_pair_close(&pair);
-}
-
 TEST_WITH(six_works_too, note_files, count_files)
 {
     struct net_point p = net_pair_point("tcp", 1);

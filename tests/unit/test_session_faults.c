@@ -321,44 +321,6 @@ TEST(test_lost)
     }
 }
 
-/* Ranks that take turns on two other nodes: it is the nodes that are counted. */
-TEST(test_cut_off)
-{
-    struct fixture f;
-
-    start(&f, 5);
-    for (unsigned i = 1; i < 5; i++)
-        f.w->members[i].node = 2 - i % 2;
-    f.w->nodes = 3;
-    OK(begin(&f, 5));
-    for (unsigned i = 1; i < 5; i++)
-        kill(world_member(f.w, i)->pid, SIGSTOP);
-    run_to_fault(&f, -ECONNRESET);
-    assert_said(&f, "all 2 other hosts");
-    stop(&f);
-}
-
-/* Killed while nothing is asked of it. */
-TEST(test_killed_between)
-{
-    struct fixture f;
-    siginfo_t dead; /* and still to be reaped */
-
-    start(&f, 3);
-    OK(whole(&f, 3));
-    kill(world_member(f.w, 2)->pid, SIGKILL);
-    assert_int_equal(waitid(P_PID, (id_t)world_member(f.w, 2)->pid, &dead, WEXITED | WNOWAIT), 0);
-    usleep(300000);
-    assert_string_equal(session_loss(f.s), "");
-    OK(whole(&f, 2)); /* of which it is none */
-    assert_true(session_broken(f.s));
-    assert_string_equal(session_error(f.s), "");
-    assert_non_null(strstr(session_loss(f.s), "rank 2 ("));
-    assert_int_equal(begin(&f, 3), -ECONNRESET);
-    assert_said(&f, "rank 2 (");
-    stop(&f);
-}
-
 /* All answer, and nothing moves. */
 TEST(test_still)
 {
@@ -373,20 +335,5 @@ TEST(test_still)
     assert_false(session_broken(f.s));
     fake->fault = FAKE_SOUND;
     OK(whole(&f, 3));
-    stop(&f);
-}
-
-/* An operation takes longer than anything may stand still: while bytes move in one rank, those that wait for it are not lost, and it is not. */
-TEST(test_slow)
-{
-    struct fixture f;
-
-    start(&f, 3);
-    fake->fault = FAKE_SLOW;
-    fake->fault_rank = 2;
-    uint64_t begin_ns = clock_now_ns();
-    OK(whole(&f, 3));
-    assert_true(clock_now_ns() - begin_ns >= FAKE_SLOW_NS);
-    assert_false(session_broken(f.s));
     stop(&f);
 }

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "core/program.h"
@@ -179,52 +178,6 @@ TEST(test_session_stopped)
 TEST(test_session_deaf)
 {
     in_child(3, true, deaf);
-}
-
-/* What the function writes to stderr. */
-static void hear_stderr(void (*act)(struct fixture *f), struct fixture *f, char *text, size_t len)
-{
-    FILE *file = tmpfile();
-    int before = dup(STDERR_FILENO);
-
-    fflush(stderr);
-    dup2(fileno(file), STDERR_FILENO);
-    act(f);
-    dup2(before, STDERR_FILENO);
-    close(before);
-    rewind(file);
-    text[fread(text, 1, len - 1, file)] = 0;
-    fclose(file);
-}
-
-/* The first that is killed; the launcher kills the others for its sake; then those that end because they may. */
-static void kill_two(struct fixture *f)
-{
-    struct stat said = {0};
-
-    kill(channel_child(world_channel(f->w, 2)), SIGKILL);
-    for (int i = 0; i < 6000 && !said.st_size; i++, fstat(STDERR_FILENO, &said))
-        usleep(10000);
-    kill(channel_child(world_channel(f->w, 1)), SIGKILL);
-    usleep(1500000); /* it would say so in this time */
-    session_close(f->s);
-    world_close(f->w);
-}
-
-/* The launcher may be about to kill rank 0 as well: the first that is lost is said at once, and nobody else. */
-static void said_at_once(struct fixture *f)
-{
-    char said[512], name[WORLD_NAME_MAX + 32];
-
-    world_name(f->w, 2, name, sizeof(name));
-    hear_stderr(kill_two, f, said, sizeof(said));
-    if (strncmp(said, name, strlen(name)) || strchr(said, '\n') != said + strlen(said) - 1)
-        exit(1);
-}
-
-TEST(test_said_at_once)
-{
-    in_child(3, false, said_at_once);
 }
 
 /* To a group of hosts no TCP connection can be made: at once, and no packet leaves this machine. */
